@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster, format_share, group_clusters, summarize_group
+from fcreview.model.incident import describe_incident
 from fcreview.model.wording import format_count, format_verdict
 from fcreview.stats.agreement_ratings import BLIND_STATUS_LABELS, BlindStatus, format_coefficient_name
 from fcreview.stats.agreement_ratings import format_value_and_interval as agreement_value_of
@@ -241,6 +242,9 @@ def _build_dataset_failures_section(dataset: DatasetFailures) -> Section:
 
 
 def _build_cluster_row(cluster: Cluster, example: ClusterExample) -> list[str]:
+    if cluster.incident is not None:
+        sentence = describe_incident(cluster.incident, None)
+        return [f"{cluster.count:,}", sentence, example.id, cluster.difference, example.question]
     names = [cluster.error_type or NO_ERROR_TYPE, *filter(None, (cluster.function, cluster.argument))]
     return [f"{cluster.count:,}", " · ".join(names), example.id, example.difference or "", example.question]
 

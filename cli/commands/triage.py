@@ -109,6 +109,8 @@ def _build_cluster_json(cluster: Cluster, n_failing: int, grouping: int) -> dict
     items, from 0 to 1. `where` is a filter that selects the items. Golden and predicted values are JSON texts. If the
     golden answer accepts several values, the text is, for example, `"km" or 2 more`."""
     names: dict[str, object] = {"error_type": cluster.error_type or None, "function": cluster.function}
+    if cluster.incident is not None:
+        names = {"incident": cluster.incident} | names
     if grouping == BY_CATEGORY:
         names = {"category": cluster.category} | names
     elif grouping == BY_DECISIVE_STEP:
@@ -198,8 +200,12 @@ def format_group_lines(group: ClusterGroup, n_failing: int, grouping: int = BY_E
     widths = _compute_column_widths(n_failing)
     indent = " " * (sum(widths[:3]) + 6)
     lines = [_format_group_row((f"{group.count:,}", share, bar, name), _select_example_ids(group), widths)]
-    words, example = explain_group(group, grouping) if grouping != BY_VALUE else "", group.example_cluster
-    if grouping in (BY_ERROR_TYPE, BY_DECISIVE_STEP) and words:
+    is_code = grouping in (BY_ERROR_TYPE, BY_DECISIVE_STEP) or group.is_incident
+    words, example = (
+        explain_group(group, grouping) if grouping != BY_VALUE or group.is_incident else "",
+        group.example_cluster,
+    )
+    if is_code and words:
         words = words.removeprefix(f"{name}: ")
     if words:
         lines.append(indent + words)

@@ -54,12 +54,20 @@ class Cluster:
     """Kind of the decisive step of all items in the cluster; None if the cluster is not grouped by decisive step."""
     n_decisive: int = 0
     first_item: int | None = None
+    scope_term: str = ""
+    """Further filter term that selects the items: `incident:none` if the view also has failing incidents."""
+    incident: str | None = None
+    """Kind of the incident of all items; None for failures of the model. All other properties are then empty."""
     usual_reason: str = ""
     """Most frequent first difference of the items whose function is unknown, such as `prose, not calls`."""
 
     @property
     def names_by_grouping(self) -> tuple[str | None, ...]:
-        """Value of each property in `GROUPINGS`; None for a property that the failures do not share."""
+        """Value of each property in `GROUPINGS`; None for a property that the failures do not share.
+
+        A cluster of incidents has the filter term of its kind in every grouping, such as `incident:rate_limit`."""
+        if self.incident is not None:
+            return (self.terms[BY_ERROR_TYPE],) * len(GROUPINGS)
         error_type = self.error_type or None
         return error_type, self.function, self.argument, self.category, self._value_pair, self.decisive_step
 
@@ -89,18 +97,34 @@ class ClusterGroup:
         return sum(cluster.count for cluster in self.clusters)
 
     @property
+    def is_incident(self) -> bool:
+        """Whether the items have no answer for a reason outside the question, so that the model is not at fault."""
+        return any(cluster.incident is not None for cluster in self.clusters)
+
+    @property
+    def filter_terms(self) -> tuple[str, ...]:
+        """Filter terms that select the failing items of the group."""
+        scopes = [cluster.scope_term for cluster in self.clusters]
+        return tuple(term for term in dict.fromkeys((self.term, *scopes)) if term)
+
+    @property
     def example_cluster(self) -> Cluster | None:
         """Largest cluster that has a description; None if no cluster has one."""
         return max((each for each in self.clusters if each.description), key=lambda each: each.count, default=None)
 
 
 def group_clusters(clusters: Iterable[Cluster], grouping: Grouping) -> list[ClusterGroup]:
-    """Group clusters by name, largest group first. In the grouping by value, the group without a name comes last."""
+    """Group clusters by name, largest group first. Incidents come before failures of the model. In the grouping by
+    value, the group without a name comes last."""
     groups: dict[tuple[str, str | None], ClusterGroup] = {}
     for cluster in clusters:
         key = cluster.terms[grouping], cluster.names_by_grouping[grouping]
         groups.setdefault(key, ClusterGroup(*key)).clusters.append(cluster)
-    return sorted(groups.values(), key=lambda group: (grouping == BY_VALUE and group.name is None, -group.count))
+
+    def get_sort_key(group: ClusterGroup) -> tuple[bool, bool, int]:
+        return not group.is_incident, grouping == BY_VALUE and group.name is None, -group.count
+
+    return sorted(groups.values(), key=get_sort_key)
 
 
 def get_computed_grouping(grouping: Grouping) -> Grouping:
@@ -109,8 +133,13 @@ def get_computed_grouping(grouping: Grouping) -> Grouping:
 
 
 def select_clusters_with_subdivision(clusters: Iterable[Cluster], grouping: Grouping) -> list[Cluster]:
-    """Select the clusters that have at least one of the properties that subdivide the grouping."""
-    return [cluster for cluster in clusters if any(cluster.names_by_grouping[each] for each in SUBDIVISIONS[grouping])]
+    """Select the clusters that have at least one of the properties that subdivide the grouping. Incidents have none."""
+    selected = []
+    for cluster in clusters:
+        has_property = any(cluster.names_by_grouping[each] for each in SUBDIVISIONS[grouping])
+        if has_property and cluster.incident is None:
+            selected.append(cluster)
+    return selected
 
 
 def describe_cluster(cluster: Cluster, grouping: Grouping, separator: str = "·") -> str:
@@ -190,7 +219,7 @@ def has_decisive_steps(clusters: Iterable[Cluster]) -> bool:
 def explain_group(group: ClusterGroup, grouping: Grouping = BY_ERROR_TYPE) -> str:
     """Explain the kind of decisive step or the most frequent error type of a group: `mostly value_error:string: string
     is not an accepted value`. Returns an empty text for an unknown error type."""
-    if grouping == BY_DECISIVE_STEP:
+    if grouping == BY_DECISIVE_STEP and not group.is_incident:
         return f"{group.name}: {describe_error_type(group.name)}" if group.name else ""
     by_error_type = group_clusters(group.clusters, BY_ERROR_TYPE)
     name = by_error_type[0].name or ""

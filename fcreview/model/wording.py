@@ -7,6 +7,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fcreview.model.incident import describe_incident
 from fcreview.model.json_value import to_json_text
 from fcreview.model.review import CORRECT
 from fcreview.model.sanitize import display_width, pad, sanitize
@@ -192,9 +193,15 @@ _MEANINGS = {
 _ERROR_TYPES = {error_type: meaning for meaning, types in _MEANINGS.items() for error_type in types.split(", ")}
 
 
+INCIDENT_PREFIX = "incident:"
+
+
 def describe_error_type(error_type: str) -> str:
     """Describe an error type: `string is not an accepted value` for `value_error:string`. The whole type is looked up,
-    then its last part, then its first part. ` + ` joins several types. Returns an empty text for an unknown type."""
+    then its last part, then its first part. ` + ` joins several types. Returns an empty text for an unknown type. The
+    filter term of a kind of incidents, such as `incident:rate_limit`, is described too."""
+    if error_type.startswith(INCIDENT_PREFIX):
+        return describe_incident(error_type.removeprefix(INCIDENT_PREFIX), None)
     types = error_type.split(" + ")
     if len(types) > 1:
         meanings = [describe_error_type(each) for each in types]

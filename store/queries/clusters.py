@@ -22,13 +22,18 @@ from fcreview.store.database import and_runs_of_items_sql
 from fcreview.store.filters.search_sql import ERROR_TYPE_SQL
 from fcreview.store.filters.tokens import FAILING_FILTER, ExactTermBuilder, add_terms, quote_or_hash
 from fcreview.store.queries.view_items import FROM_ITEMS, build_view_condition
-from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT
+from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT, HAS_INCIDENT, incident_kind_sql
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
     from fcreview.store.rows import View
 
+ANY_INCIDENT_TERM, NO_INCIDENT_TERM = "incident:any", "incident:none"
+UNCOUNTED_KINDS = ("limit", "empty_reply")
+"""Kinds of incidents that figures count only if a reviewer sets the mark."""
+MAX_TEXT_CHARS = 200  # maximum length of the text of a failure in `Cluster.difference`
+_FIRST_LINE = f"left(split_part(coalesce(i.incident_text, ''), chr(10), 1), {MAX_TEXT_CHARS})"
 N_EXAMPLES = 3  # maximum number of item ids in `Cluster.examples`
 MAX_VALUE_PAIRS = 300
 """Maximum number of value pairs (golden, predicted) that are counted, the most frequent first."""
@@ -81,17 +86,22 @@ def fetch_clusters_by_groupings(
 ) -> list[list[Cluster]]:
     """Return the clusters of items whose effective verdict is fail, for each grouping, the largest cluster first.
 
+    Items with an incident are not failures of the model. They have clusters of their own, one for each kind, which come
+    first.
+
     `groupings` are indexes into `GROUPINGS`. `BY_VALUE` cannot be combined with other groupings, and counts only the
     `MAX_VALUE_PAIRS` most frequent pairs of values. The filter `Cluster.where` selects exactly the items of the
     cluster.
     """
     computed = [get_computed_grouping(by) for by in groupings]
-    found = _fetch_cluster_rows(connection, view, computed)
+    incidents = _fetch_incident_clusters(connection, view)
+    scope_term = NO_INCIDENT_TERM if incidents else ""
+    found = _fetch_cluster_rows(connection, view, computed, without_incidents=bool(incidents))
     all_clusters = []
     for grouping, rows in zip(computed, found, strict=True):
         builders = {each: _make_term_builder(each, rows) for each in _SHARED_GROUPINGS[grouping]}
-        clusters = []
-        shown = rows if limit is None else rows[: max(limit, 0)]
+        clusters = incidents[:limit]
+        shown = rows if limit is None else rows[: max(limit - len(incidents), 0)]
         with_step = [row.first_item for row in shown if row.names.get("decisive_step")]
         reasons = _fetch_decisive_step_reasons(connection, with_step)
         for row in shown:
@@ -99,20 +109,57 @@ def fetch_clusters_by_groupings(
             terms = tuple(_build_filter_term(each, grouping, row, builders) for each in range(len(GROUPINGS)))
             names: dict[str, Any] = {"error_type": "", "function": None, "argument": None} | row.names
             names["error_type"] = names["error_type"] or ""
-            where = add_terms(view.where, FAILING_FILTER, *filter(None, terms))
+            where = add_terms(view.where, FAILING_FILTER, *filter(None, (*terms, scope_term)))
             fields = {name: getattr(row, name) for name in ("count", "examples", "first_item", "n_decisive")}
             fields |= {"difference": row.difference or "", "step_reason": reasons.get(row.first_item) or ""}
             fields["usual_reason"] = row.usual_reason or ""
-            clusters.append(Cluster(**names, **fields, where=where, terms=terms))
+            clusters.append(Cluster(**names, **fields, where=where, terms=terms, scope_term=scope_term))
         all_clusters.append(clusters)
     return all_clusters
 
 
-def _fetch_cluster_rows(connection: Connection, view: View, groupings: Sequence[int]) -> list[Sequence[_ClusterRow]]:
+def _fetch_incident_clusters(connection: Connection, view: View) -> list[Cluster]:
+    """Return a cluster for each kind of incident of the failing items, the largest first."""
+    where, params, _ = build_view_condition(view, blind=False)
+    rows = connection.execute(
+        f"SELECT {incident_kind_sql()} AS kind, count(*) AS n, min_by(i.id, i.item, {N_EXAMPLES}),"
+        f" arg_min({_FIRST_LINE}, i.item), min(i.item)"
+        f" {FROM_ITEMS} WHERE {where} AND {EFFECTIVE_VERDICT} = false AND {HAS_INCIDENT}"
+        " GROUP BY kind ORDER BY n DESC, kind",
+        params,
+    ).fetchall()
+    clusters = []
+    for kind, count, examples, text, first_item in rows:
+        term = f"incident:{kind}"
+        # Items of these kinds count as incidents only if a reviewer says so.
+        scope_term = ANY_INCIDENT_TERM if kind in UNCOUNTED_KINDS else ""
+        clusters.append(
+            Cluster(
+                error_type="",
+                function=None,
+                argument=None,
+                count=count,
+                examples=examples,
+                where=add_terms(view.where, FAILING_FILTER, term, *filter(None, [scope_term])),
+                terms=(term,) * len(GROUPINGS),
+                difference=text or "",
+                first_item=first_item,
+                scope_term=scope_term,
+                incident=kind,
+            )
+        )
+    return clusters
+
+
+def _fetch_cluster_rows(
+    connection: Connection, view: View, groupings: Sequence[int], *, without_incidents: bool
+) -> list[Sequence[_ClusterRow]]:
     """Return the rows of each grouping. All groupings share one query, because two queries would take 50 % longer."""
     where, params, _ = build_view_condition(view, blind=False)
     own = [dict(_COLUMNS[each] for each in _SHARED_GROUPINGS[grouping]) for grouping in groupings]
     failing = f"{FROM_ITEMS} WHERE {where} AND {EFFECTIVE_VERDICT} = false"
+    if without_incidents:
+        failing += f" AND NOT {HAS_INCIDENT}"
     if groupings == [BY_VALUE]:
         own = [_VALUE_COLUMNS | own[0]]
         frequent = (

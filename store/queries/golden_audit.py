@@ -22,7 +22,7 @@ from fcreview.stats.run_comparison import QuestionKey
 from fcreview.store.database import EmptyValueError, pause_garbage_collection
 from fcreview.store.queries.item_detail import fetch_function_docs, parse_call, parse_pair
 from fcreview.store.queries.view_items import FROM_ITEMS, build_view_condition
-from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT
+from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT, HAS_INCIDENT
 from fcreview.store.rows import ALL_CALLS, ALL_MESSAGES, FROM_WHOLE_ITEMS, Suspicion, View
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _PASS_COUNTS = f"""
 SELECT i.run, r.model, i.category, count(*) FILTER ({AUTOMATIC_VERDICT}), count({AUTOMATIC_VERDICT}),
        sum(CAST(coalesce(i.official <> i.rule, false) AS INTEGER))
-FROM item_rows i JOIN runs r USING (run) WHERE {{runs}} GROUP BY ALL ORDER BY ALL
+{FROM_ITEMS} JOIN runs r ON r.run = i.run WHERE {{runs}} AND NOT {HAS_INCIDENT} GROUP BY ALL ORDER BY ALL
 """
 _DIFFERENT_PAIRS = "list_filter(i.pairs, lambda p: p.state NOT IN ('=', '~'))"
 _ANSWERS = f"""
@@ -45,10 +45,12 @@ SELECT hash(r.benchmark, r.generation, r.language, i.category, i.id) AS question
        CASE WHEN NOT {AUTOMATIC_VERDICT} OR ({AUTOMATIC_VERDICT} AND len({_DIFFERENT_PAIRS}) > 0)
            THEN i.prediction_hash END AS prediction,
        any_value(i.run) FILTER (i.item IS NULL OR i.id IS NULL OR i.category IS NULL)
-FROM item_rows i JOIN runs r USING (run) WHERE {{runs}}
+{FROM_ITEMS} JOIN runs r ON r.run = i.run WHERE {{runs}} AND NOT {HAS_INCIDENT}
 GROUP BY 1, 2, passed, contradicted, prediction ORDER BY min(i.seq), min(i.item)
 """
-"""SQL that groups the answers to each question. Passing answers without a difference are one group. Answers without a
+"""SQL that groups the answers to each question. An incident is no answer, so it is no evidence.
+
+Passing answers without a difference are one group. Answers without a
 verdict are another group. All other answers are grouped by prediction."""
 _QUESTIONS = f"""
 SELECT item, category, id, array_to_string(

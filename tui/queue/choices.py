@@ -156,7 +156,10 @@ class ClusterRow:
     @property
     def filter_terms(self) -> tuple[str, ...]:
         """Filter terms that select the items of the group or cluster."""
-        return (self.group.term,) if self.cluster is None else tuple(filter(None, self.cluster.terms))
+        if self.cluster is None:
+            return self.group.filter_terms
+        terms = (*self.cluster.terms, self.cluster.scope_term)
+        return tuple(term for term in dict.fromkeys(terms) if term)
 
 
 def list_cluster_rows(groups: Sequence[ClusterGroup], unfolded_terms: set[str]) -> list[ClusterRow]:
@@ -182,7 +185,7 @@ class ClusterExplanation(NamedTuple):
 def explain_cluster_row(row: ClusterRow, grouping_index: int, width: int) -> ClusterExplanation:
     """Explain the cluster of a row. A long error type is cut so that the explanation fits into `width`."""
     example = row.group.example_cluster if row.cluster is None else row.cluster
-    if grouping_index == BY_VALUE:
+    if grouping_index == BY_VALUE and not row.group.is_incident:
         text = f"{GROUPING_HEADINGS[BY_VALUE]}: {sanitize(row.group.name)}" if row.group.name else ""
     else:
         by_step = grouping_index == BY_DECISIVE_STEP
@@ -309,7 +312,8 @@ def _make_cluster_cells(row: ClusterRow, grouping_index: int, unfolded_terms: se
         sign = symbols().unfolded if row.group.term in unfolded_terms else symbols().folded
         mark = f"{sign} " if is_unfoldable(row.group) else "  "
         name = sanitize(row.group.name) if row.group.name else UNNAMED_GROUPS[grouping_index]
-        if grouping_index in (BY_ERROR_TYPE, BY_DECISIVE_STEP) and row.group.name:
+        is_code = grouping_index in (BY_ERROR_TYPE, BY_DECISIVE_STEP) or row.group.is_incident
+        if is_code and row.group.name:
             name, code = format_error_type_title(row.group.name), name
             code = "" if code == name else code
         examples = [cluster.examples[0] for cluster in row.group.clusters[:3] if cluster.examples]

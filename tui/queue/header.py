@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from fcreview.model.incident import format_incident_kind
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import (
+    INCIDENT_PREFIX,
     NO_DATASET_MESSAGE,
     describe_error_type,
     format_count,
@@ -138,8 +140,11 @@ def list_queue_breadcrumbs(
 def _describe_filter(filter_text: str) -> str:
     """Return a filter, in words if it selects failing items: `failures: value has the wrong type`."""
     failing, _, rest = filter_text.partition(f"{FAILING_FILTER} ")
+    rest = rest.removesuffix(" incident:none")
     if failing or not rest:
         return filter_text
+    if rest.startswith(INCIDENT_PREFIX):
+        return f"incidents: {format_incident_kind(rest.removeprefix(INCIDENT_PREFIX))}"
     error = ERROR_TERM.fullmatch(rest)
     return f"failures: {(describe_error_type(error[1]) if error else '') or rest}"
 

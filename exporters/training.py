@@ -254,14 +254,22 @@ def _make_dataset_card(file_name: str, format_name: str, options: TrainingOption
 def _iter_reviewed_items(source: ExportSource) -> Iterator[_ReviewedItem]:
     options = source.selection.training
     goldens = CorrectedGoldens(source, options.agreed)
+    n_incidents = 0
     for chunk in source.iter_item_chunks():
         for detail in chunk:
             passes = _get_usable_verdict(detail, options)
             correction = goldens.find_corrected_golden(detail)
             # A correction from another run does not add an item without a verdict.
             is_own = detail.item.extra.erratum is not None or any(each.golden_fix for each in detail.opinions)
-            if passes is not None or (correction is not None and is_own):
-                yield _build_reviewed_item(detail, passes, correction)
+            if passes is None and (correction is None or not is_own):
+                continue
+            # The text of a failure is no reply of the model, whatever verdict it has.
+            if detail.row.is_incident and not options.include_incidents:
+                n_incidents += 1
+                continue
+            yield _build_reviewed_item(detail, passes, correction)
+    if n_incidents:
+        source.print_note(f"{format_count(n_incidents, 'incident')} left out. Use --include-incidents to keep them")
 
 
 def _get_usable_verdict(detail: ItemDetail, options: TrainingOptions) -> bool | None:

@@ -27,7 +27,13 @@ from fcreview.model.item import Side
 from fcreview.model.review import CORRECT, OPTIONAL_FIELDS, FieldKind, ItemKey, Opinion
 from fcreview.store.database import connect_in_memory, disable_external_access, quote_literal, retry_with_more_memory
 from fcreview.store.queries.item_detail import fetch_function_docs
-from fcreview.store.reviews.review_sql import DECISION_COLUMNS, decision_origin_sql, effective_verdict_sql
+from fcreview.store.reviews.review_sql import (
+    DECISION_COLUMNS,
+    decision_origin_sql,
+    effective_verdict_sql,
+    incident_certainty_sql,
+    incident_kind_sql,
+)
 from fcreview.store.rows import ALL_CALLS, ALL_MESSAGES, FROM_WHOLE_ITEMS
 
 if TYPE_CHECKING:
@@ -85,6 +91,9 @@ CALL_FIELDS: dict[str, DuckDBType] = {
 MESSAGE_FIELDS: dict[str, DuckDBType] = {"turn": NUMBER, "step": NUMBER, "role": TEXT, "content": TEXT, "name": TEXT}
 
 
+_ITEM_MARK = "o.item_mark"  # what the reviewers decided about the mark of an incident of the label's item
+
+
 def _calls_sql(side: Side) -> str:
     packed = ", ".join(f'"{name}" := c."{name}"' for name in CALL_FIELDS)
     return f"[struct_pack({packed}) FOR c IN coalesce({ALL_CALLS}, []) IF c.side = '{side}']"
@@ -119,6 +128,9 @@ LABEL_FIELDS: dict[str, LabelField] = {
     "run_name": LabelField(TEXT, "n.run_name"),
     "automatic": LabelField([AUTOMATIC_FIELDS], "o.automatic"),
     "opinions": LabelField([OPINION_FIELDS]),
+    "incident": LabelField(TEXT, incident_kind_sql(_ITEM_MARK, "o")),
+    "incident_text": LabelField(TEXT, "o.incident_text"),
+    "incident_certainty": LabelField(TEXT, incident_certainty_sql(_ITEM_MARK, "o")),
 }
 """Fields of a label in export order."""
 
@@ -189,8 +201,10 @@ targets AS (
         (SELECT item, target, criterion FROM decisions WHERE NOT ({IS_ITEM_VERDICT})) USING (item, target, criterion)
 ),
 joined AS (
-    SELECT s.*, t.target, t.criterion, {_DECISION_COLUMNS}, coalesce(t.listed, []) AS listed
+    SELECT s.*, t.target, t.criterion, {_DECISION_COLUMNS}, coalesce(t.listed, []) AS listed,
+           m.incident_mark AS item_mark
     FROM targets t JOIN selected s USING (item) LEFT JOIN decisions d USING (item, target, criterion)
+         LEFT JOIN (SELECT item, incident_mark FROM decisions WHERE {IS_ITEM_VERDICT}) m USING (item)
 ),
 o AS (
     SELECT * EXCLUDE ({", ".join(SCORING_ORDER)}), '{policy}' AS policy, {_VERDICT_BY_SOURCE},
@@ -223,6 +237,7 @@ class TrainingOptions:
     trust_rule: bool = False  # whether the automatic verdict counts for items without a review
     max_pairs: int = 4  # maximum number of preference pairs per question
     exclude_benchmark_goldens: bool = False  # whether to omit rows that contain golden calls of the benchmark
+    include_incidents: bool = False  # whether items without an answer, for a reason outside the question, count too
     flavour: Flavour = "trl"
     """Format of training rows. In `trl`, arguments are objects and tools are JSON text. In `openai`, arguments are JSON
     text and tools are a list."""
@@ -263,7 +278,7 @@ def read_label_lines(
     for item, line in rows:
         # DuckDB escapes control characters differently from orjson, so such a line is serialised again.
         text = _to_json_text(orjson.loads(line)) if "\\u" in line else line
-        # `opinions` is the last field and the only one without SQL, so it is appended as text.
+        # `opinions` is the only field without SQL, so it is appended as text.
         opinions = "[]"
         if item in reader.reviewed_items:
             opinions = _to_json_text(reader.get_opinions(item, orjson.loads(text)))

@@ -18,6 +18,7 @@ import orjson
 from fcreview.errors import FcreviewError
 from fcreview.model.effective_verdict import collect_verdicts
 from fcreview.model.review import ITEM_CORRECT, ItemKey
+from fcreview.model.wording import format_count
 from fcreview.stats.sampling import AnnotatorShare, Stratum
 from fcreview.store.rows import BUILTIN_QUEUES, to_item_number
 from fcreview.store.workspace import is_same_filename, to_safe_annotator
@@ -70,6 +71,21 @@ class SampleDesign:
     excludes: list[str] = field(default_factory=list)  # earlier queues whose items are not drawn again
     n_excluded: int = 0  # number of items that the filter selects, but that are in the queues `excludes`
     cluster: str = ""  # `task` or `conversation` if whole groups were drawn. `size` and `population` then count groups.
+    n_incidents: int = 0  # Number of items that the filter selects, but that are incidents and were left out
+    incident_hashes: list[str] = field(default_factory=list)
+    """Hashes of the content keys of these items (`hash_content_key`). The frame stays the same if reviewers later set
+    or clear marks."""
+
+    @property
+    def frame_text(self) -> str:
+        """The sampling frame, such as `3,900 of 4,000 items; 100 incidents left out`. Empty if it has all items."""
+        if not self.n_incidents:
+            return ""
+        incidents = f"{format_count(self.n_incidents, 'incident')} left out"
+        if self.cluster:  # `population` counts groups.
+            return incidents
+        total = self.population + self.n_excluded + self.n_incidents
+        return f"{total - self.n_incidents:,} of {format_count(total, 'item')}; {incidents}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from hashlib import blake2b
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,6 +14,7 @@ import orjson
 
 from fcreview.model.effective_verdict import SCORING_ORDER
 from fcreview.model.review import ItemKey
+from fcreview.model.wording import format_count
 from fcreview.stats.sampling import (
     UNSTRATIFIED,
     AnnotatorShare,
@@ -38,6 +40,7 @@ from fcreview.store.queue_file import (
     read_queues,
     write_queue,
 )
+from fcreview.store.reviews.review_sql import HAS_INCIDENT
 from fcreview.store.workspace import check_annotator, is_same_filename
 
 if TYPE_CHECKING:
@@ -80,6 +83,7 @@ class QueueRequest:
     sharing: ShareOptions
     avoids_earlier_queues: bool = False  # whether to leave out the items of the workspace's queues
     cluster: str = ""  # one of `CLUSTER_KINDS` to draw whole groups of items; empty to draw single items
+    include_incidents: bool = False  # whether items without an answer, for a reason outside the question, can be drawn
 
 
 def draw_queue(connection: Connection, request: QueueRequest, earlier: Sequence[QueueFile] = ()) -> QueueFile:
@@ -98,6 +102,13 @@ def draw_queue(connection: Connection, request: QueueRequest, earlier: Sequence[
     if not frame.strata:
         where = request.view.where
         raise QueueError(f"no items match the filter {where}" if where.strip() else "the workspace has no items")
+    incidents: set[ContentKey] = set()
+    if not request.include_incidents:
+        incidents = fetch_incident_keys(connection, request.view)
+        frame = frame.leave_out(map(hash_content_key, incidents))
+    if not frame.strata:
+        selected = format_count(len(incidents), "selected item")
+        raise QueueError(f"all of {selected} are incidents. Pass --include-incidents to draw from them")
     remaining = frame.remove_queues(earlier)
     _check_remaining_items(frame, remaining, earlier, request.size)
 
@@ -122,6 +133,8 @@ def draw_queue(connection: Connection, request: QueueRequest, earlier: Sequence[
         excludes=frame.list_overlapping_queues(earlier),
         n_excluded=len(frame.strata) - len(remaining.strata),
         cluster=request.cluster,
+        n_incidents=len(incidents),
+        incident_hashes=sorted(map(hash_content_key, incidents)),
     )
     shares = [_expand_share(share, [len(part) for part in contents]) for share in shares]
     return QueueFile(request.name, _current_time(), design, sample.strata, items, shares)
@@ -193,7 +206,11 @@ class SamplingFrame:
         """Return the stratum of each unit that the sample draws: of each cluster, or of each item."""
         if not self.clusters:
             return self.strata
-        return {cluster: self.strata[content_key] for content_key, cluster in self.clusters.items()}
+        units = {}
+        for content_key, cluster in self.clusters.items():
+            if content_key in self.strata:
+                units[cluster] = self.strata[content_key]
+        return units
 
     def group_items_by_unit(self) -> dict[str, list[ContentKey]]:
         units: dict[str, list[ContentKey]] = {}
@@ -204,6 +221,15 @@ class SamplingFrame:
     def list_overlapping_queues(self, queues: Iterable[QueueFile]) -> list[str]:
         """Return the names of the queues that contain an item of the frame."""
         return [queue.name for queue in queues if not self.strata.keys().isdisjoint(list_content_keys(queue))]
+
+    def leave_out(self, content_key_hashes: Iterable[str]) -> SamplingFrame:
+        """Return the frame without the items with these hashes. The other items of their clusters stay."""
+        left_out = set(content_key_hashes)
+        if not left_out:
+            return self
+        strata = {key: stratum for key, stratum in self.strata.items() if hash_content_key(key) not in left_out}
+        clusters = {key: cluster for key, cluster in self.clusters.items() if key in strata}
+        return SamplingFrame(strata, clusters)
 
     def remove_queues(self, queues: Iterable[QueueFile]) -> SamplingFrame:
         """Return the frame without the items of the queues, and without the other items of their clusters."""
@@ -220,6 +246,20 @@ class SamplingFrame:
 
 def make_content_key(*fields: str | None) -> ContentKey:
     return orjson.dumps([part or "" for part in fields]).decode()
+
+
+def hash_content_key(content_key: ContentKey) -> str:
+    return blake2b(content_key.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def fetch_incident_keys(connection: Connection, view: View) -> set[ContentKey]:
+    """Return the content keys of the view's items without an answer, for a reason outside the question."""
+    where, params, _ = build_view_condition(view, blind=False)
+    rows = connection.execute(
+        f"SELECT {_CONTENT_KEY_COLUMNS} {FROM_ITEMS} JOIN runs r ON r.run = i.run WHERE {where} AND {HAS_INCIDENT}",
+        params,
+    ).fetchall()
+    return {orjson.dumps(content).decode() for content in rows}
 
 
 def list_content_keys(queue: QueueFile) -> list[ContentKey]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.options import JsonOption, RunOption, SeedOption, WorkspaceOptions, option, workspace_command
@@ -11,7 +12,8 @@ from fcreview.cli.output import emit, emit_json, emit_lines, format_cell, format
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import UsageError
 from fcreview.model.metric import Metric, RunItems, ScoredItem
-from fcreview.model.wording import NO_VALUE, format_metric_value
+from fcreview.model.wording import NO_VALUE, format_count, format_metric_value
+from fcreview.stats.incidents import WITHOUT_INCIDENTS, omit_stated_accuracies
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
@@ -49,6 +51,9 @@ def estimate(
             sample_status = session.store.analysis.fetch_sample_status(row.run)
             problems += [each for each in sample_status.problems if each not in problems]
             estimates = list(estimate_run_metrics(session, row, sample_status, half_width, seed))
+            if row.incidents:
+                others = estimate_without_incidents(session, row, sample_status, half_width, seed)
+                estimates = list(_add_estimates_without_incidents(estimates, others))
             _print_estimates([row], estimates, sample_status.items, half_width, as_json=as_json)
         for model_runs in _group_combinable_runs(rows):
             estimates = list(estimate_combined_metrics(session, model_runs, half_width, seed))
@@ -70,6 +75,32 @@ def estimate_run_metrics(
     from fcreview.stats.estimation import estimate_metrics
 
     return estimate_metrics(build_estimation_input(session, row, sample_status), half_width, seed)
+
+
+def estimate_without_incidents(
+    session: WorkspaceSession, row: RunRow, sample_status: RunSampleStatus, half_width: float, seed: int = 0
+) -> Iterator[MetricEstimate]:
+    """Estimate the metrics of a run from its items without incidents."""
+    from fcreview.importers.registry import compute_metrics
+    from fcreview.stats.estimation import estimate_metrics, omit_incidents_from_input
+
+    run = build_estimation_input(session, row, sample_status)
+    info = omit_stated_accuracies(row.info, run.automatic_items)
+    answered = omit_incidents_from_input(run, lambda items: compute_metrics(items, info))
+    return estimate_metrics(answered, half_width, seed)
+
+
+def _add_estimates_without_incidents(
+    estimates: Sequence[MetricEstimate], without_incidents: Iterable[MetricEstimate]
+) -> Iterator[MetricEstimate]:
+    """Yield each estimate and after it, if they differ, the estimate of the same metric without incidents, which has a
+    name of its own."""
+    by_key = {each.key: each for each in without_incidents}
+    for each in estimates:
+        yield each
+        other = by_key.get(each.key)
+        if other is not None and other != each:
+            yield replace(other, name=f"{other.name}, {WITHOUT_INCIDENTS}")
 
 
 def _group_combinable_runs(rows: Sequence[RunRow]) -> list[list[RunRow]]:
@@ -154,6 +185,7 @@ def _build_estimate_json(
         "bounds_low": low, "bounds_high": high, "headline": headline,
         "n_random": estimate.n_random, "n_known": estimate.n_known, "method": estimate.method,
         "why": explain_missing_interval(estimate.method, estimate.criteria), "needed": estimate.needed,
+        "without_incidents": estimate.name.endswith(WITHOUT_INCIDENTS),
         "sample": {name.replace(" ", "_"): count for name, count in sample_counts.items()},
     }  # fmt: skip
 
@@ -165,6 +197,8 @@ def _print_estimate_tables(
     name = rows[0].run_name if len(rows) == 1 else info.model
     names = (info.benchmark, info.generation, languages, name)
     emit(format_run_heading(rows[0].run if len(rows) == 1 else None, names, sum(row.n_items for row in rows)))
+    if n_incidents := sum(row.incidents for row in rows):
+        emit(f"{format_count(n_incidents, 'incident')}: they keep the benchmark's verdict, and are in no sample")
     if sample_counts["drawn"]:
         emit("sample: " + " · ".join(f"{count:,} {name}" for name, count in sample_counts.items()))
     emit_lines(

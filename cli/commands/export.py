@@ -52,6 +52,10 @@ def export(
     exclude_benchmark_goldens: Annotated[
         bool, option("--exclude-benchmark-goldens", "For sft and preference: do not use golden calls.")
     ] = False,
+    include_incidents: Annotated[
+        bool,
+        option("--include-incidents", "For sft and preference: also use items without an answer of the model."),
+    ] = False,
     flavour: Annotated[str, option("--flavour NAME", "For sft and preference: row format, trl or openai.")] = "trl",
     check: Annotated[bool, option("--check", "For inspect: verify the exported logs with inspect_ai.")] = False,
 ) -> None:
@@ -71,7 +75,14 @@ def export(
         from fcreview.store.label_fields import FLAVOURS, TrainingOptions
 
         known = check_choice(FLAVOURS, flavour, "--flavour")
-        training = TrainingOptions(agreed, trust_rule, max_pairs, exclude_benchmark_goldens, known)
+        training = TrainingOptions(
+            agreed=agreed,
+            trust_rule=trust_rule,
+            max_pairs=max_pairs,
+            exclude_benchmark_goldens=exclude_benchmark_goldens,
+            include_incidents=include_incidents,
+            flavour=known,
+        )
         choice = replace(choice, training=training)
     if check and format != "inspect":
         raise UsageError("--check needs --format inspect")

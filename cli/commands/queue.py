@@ -72,6 +72,7 @@ def _build_queue_json(session: WorkspaceSession, queue: QueueFile) -> dict[str, 
     """Build the JSON object of a queue. `total` counts an item with a hidden duplicate twice."""
     names = (
         "seed", "where", "stratify", "size", "overlap", "repeats", "population", "excludes", "n_excluded", "cluster",
+        "n_incidents",
     )  # fmt: skip
     return {
         "queue": queue.name,
@@ -118,6 +119,8 @@ def _print_queue(session: WorkspaceSession, queue: QueueFile) -> None:
     by = f", stratified by {sanitize(design.stratify)}" if design.stratify else ""
     size = f"{design.size:,} of {format_count(design.population, design.cluster or 'item')}"
     emit(f"{sanitize(queue.name)}: {size}{by}, seed {design.seed}")
+    if design.frame_text:
+        emit(f"sampling frame: {design.frame_text}")
     if design.excludes:
         earlier = ", ".join(map(sanitize, design.excludes))
         emit(f"{format_count(design.n_excluded, 'item')} of earlier queues ({earlier}) cannot be drawn again")
@@ -166,6 +169,9 @@ def create_queue(
             " then count groups.",
         ),
     ] = "",
+    include_incidents: Annotated[
+        bool, option("--include-incidents", "Draw also from items without an answer of the model.")
+    ] = False,
     seed: RandomSeedOption = None,
     team: Annotated[
         bool, option("--team", "Send the queue to the server of your team, so that all members get their items.")
@@ -176,7 +182,8 @@ def create_queue(
 
     Annotators review their items with `fcreview open PATH --queue NAME --annotator WHO --blind`. The queue is saved in
     .fcreview/queues/NAME.json with the inclusion probability of each item. An existing queue is never overwritten, and
-    items of earlier queues are not drawn again. Without --seed, the seed is random; the queue records it.
+    items of earlier queues are not drawn again. Items without an answer of the model (incidents) are left out; the
+    queue records how many. Without --seed, the seed is random; the queue records it.
 
     Example: fcreview queue create runs/gpt4o --name pilot --size 200 --stratify category --overlap 50
     --annotators alice,bob,carol --repeats 10
@@ -193,7 +200,14 @@ def create_queue(
         sharing = ShareOptions(names, overlap, repeats, draw_seed() if seed is None else seed)
         view = session.build_view(where, run=run)
         request = QueueRequest(
-            name, view, size, stratify, sharing, avoids_earlier_queues=not allow_overlap, cluster=cluster
+            name,
+            view,
+            size,
+            stratify,
+            sharing,
+            avoids_earlier_queues=not allow_overlap,
+            cluster=cluster,
+            include_incidents=include_incidents,
         )
         queue = session.store.draw_queue(request)
         if team:

@@ -109,8 +109,6 @@ def _build_cluster_json(cluster: Cluster, n_failing: int, grouping: int) -> dict
     items, from 0 to 1. `where` is a filter that selects the items. Golden and predicted values are JSON texts. If the
     golden answer accepts several values, the text is, for example, `"km" or 2 more`."""
     names: dict[str, object] = {"error_type": cluster.error_type or None, "function": cluster.function}
-    if cluster.incident is not None:
-        names = {"incident": cluster.incident} | names
     if grouping == BY_CATEGORY:
         names = {"category": cluster.category} | names
     elif grouping == BY_DECISIVE_STEP:
@@ -119,6 +117,8 @@ def _build_cluster_json(cluster: Cluster, n_failing: int, grouping: int) -> dict
         names = {"golden_value": cluster.golden, "predicted_value": cluster.predicted, "function": cluster.function}
     if grouping not in (BY_CATEGORY, BY_DECISIVE_STEP):
         names["argument"] = cluster.argument
+    if cluster.incident is not None:
+        names = {"incident": cluster.incident} | names
     values = {"count": cluster.count, "share": cluster.count / n_failing, "examples": cluster.examples}
     return names | values | {"difference": cluster.difference or None, "where": cluster.where}
 
@@ -181,6 +181,9 @@ def _format_summary(session: WorkspaceSession, view: View, n_failing: int) -> st
         return " · ".join([*parts, missing])
     parts += known or ["no official verdicts"]
     parts += [f"{n_failing:,} failing"]
+    if n_incidents := count_items("incident:any"):
+        n_passing = count_items("incident:any effective:pass")
+        parts.append(f"{format_count(n_incidents, 'incident')}, of which {n_passing:,} pass")
     if any(rule is not None for _, rule in verdicts):
         differing = f"official and recomputed verdicts differ on {differ:,}"
         parts += [differing if differ else "official and recomputed verdicts agree"]

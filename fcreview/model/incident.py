@@ -110,6 +110,8 @@ _LABELS: dict[IncidentKind, str] = {
     "empty_reply": "empty reply",
     "unknown": "unknown cause",
 }
+NO_ANSWER = "the model gave no answer"
+"""Text instead of the reason why no call could be read from an incident, such as `prose, not calls`."""
 WEAK_NOTE = "empty reply"
 """Note on an item with a weak mark. It says nothing about the cause."""
 

@@ -13,7 +13,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, Literal, TypeVar, get_args
 
-from fcreview.model.incident import Incident, IncidentCertainty, IncidentKind
+from fcreview.model.incident import Incident, IncidentCertainty, IncidentKind, is_counted_incident
 
 
 @dataclass(slots=True)
@@ -396,6 +396,11 @@ class Item:
     shared_opening: SharedList[Message] | None = field(default=None, compare=False, repr=False)
     shared_content: SharedContent | None = field(default=None, compare=False, repr=False)
     """Cached JSON that this item shares with equal items of other runs; None if no other item shares it."""
+
+    @property
+    def has_incident(self) -> bool:
+        """Whether figures without incidents leave the item out."""
+        return is_counted_incident(self.incident, self.incident_certainty)
 
     def set_incident(self, incident: Incident | None) -> None:
         """Record why the answer is missing or cut. None records nothing."""

@@ -193,6 +193,12 @@ _MEANINGS = {
 _ERROR_TYPES = {error_type: meaning for meaning, types in _MEANINGS.items() for error_type in types.split(", ")}
 
 
+def describe_verdict_failure(source: str, failure: str) -> str:
+    """Explain a verdict that is missing because the judge or scorer failed. The text is sanitized."""
+    name = "judge" if source == "judge" else "scorer"
+    return f"unknown: the {name} failed ({sanitize(failure)})"
+
+
 INCIDENT_PREFIX = "incident:"
 
 

@@ -59,13 +59,15 @@ def build_groups(statuses: Sequence[ItemStatus]) -> list[Group]:
 
 def _build_group(name: str, positions: list[int], statuses: Sequence[ItemStatus]) -> Group:
     of_group = [statuses[position] for position in positions]
-    is_known = all(status.human is not None for status in of_group)
-    is_known_before = is_known and all(status.is_known_before_sample for status in of_group)
-    is_reached = all(status.is_random or status.is_known_before_sample for status in of_group)
+    # Incidents keep the benchmark's verdict, so they need no review.
+    is_known = all(status.human is not None or status.is_incident for status in of_group)
+    is_known_before = is_known and all(status.is_known_before_sample or status.is_incident for status in of_group)
+    is_reached = all(status.is_random or status.is_known_before_sample or status.is_incident for status in of_group)
+    strata = [status.stratum for status in of_group if status.stratum is not None]
     return Group(
         name,
         positions,
-        stratum=str(of_group[0].stratum),
+        stratum=str(strata[0] if strata else None),
         is_sampled=is_known and is_reached and not is_known_before,
         is_known_before_sample=is_known_before,
     )

@@ -36,6 +36,7 @@ from fcreview.stats.cluster_estimation import (
     find_group_metrics,
     make_pass_rate_values,
 )
+from fcreview.stats.incidents import omit_incidents_keeping_positions
 from fcreview.stats.posterior import (
     DEFAULT_DRAWS,
     SEED,
@@ -66,6 +67,36 @@ class EstimationInput:
     statuses: Sequence[ItemStatus]
     compute_metrics: MetricFunction
     criterion_answers: Sequence[CriterionAnswers] = ()
+
+
+def omit_incidents_from_input(run: EstimationInput, compute_metrics: MetricFunction) -> EstimationInput:
+    """Return the data of a run for estimates without incidents. If a category has no other item, its items stay, with
+    unknown verdicts (see `fcreview.stats.incidents.omit_incidents`). `compute_metrics` must not use figures that
+    include incidents."""
+    automatic = omit_incidents_keeping_positions(run.automatic_items)
+    reviewed = omit_incidents_keeping_positions(run.reviewed_items)
+    positions = list(automatic)
+    statuses = []
+    for position in positions:
+        status = run.statuses[position]
+        statuses.append(replace(status, automatic=None, human=None) if status.is_incident else status)
+    answers = []
+    for each in run.criterion_answers:
+        answers.append(
+            CriterionAnswers(
+                each.criterion,
+                human=[each.human[position] for position in positions],
+                is_reviewed=[each.is_reviewed[position] for position in positions],
+                is_random=[each.is_random[position] for position in positions],
+            )
+        )
+    return EstimationInput(
+        automatic_items=list(automatic.values()),
+        reviewed_items=list(reviewed.values()),
+        statuses=statuses,
+        compute_metrics=compute_metrics,
+        criterion_answers=answers,
+    )
 
 
 EstimationMethod = Literal[
@@ -712,10 +743,13 @@ def _estimate_pass_rate_without_bounds(
     population = build_population(statuses)
     if not population.n_random or population.unsampled:
         return None
-    reviewed = [each for each in statuses if each.human is not None]
+    known = [each.human for each in statuses if each.human is not None]
+    for each in statuses:  # Incidents keep the benchmark's verdict, without a sampling error.
+        if each.is_incident and each.human is None and isinstance(each.automatic, bool):
+            known.append(each.automatic)
     posterior = draw_posterior(population.cells, seed=seed)
-    n = len(reviewed) + int(population.cells.unreviewed.sum())
-    n_passed = sum(each.human is True for each in reviewed) + posterior.passes[: posterior.n_pooled].sum(axis=1)
+    n = len(known) + int(population.cells.unreviewed.sum())
+    n_passed = sum(known) + posterior.passes[: posterior.n_pooled].sum(axis=1)
     values = n_passed / n
     low, high = map(float, np.percentile(values, INTERVAL_PERCENTILES))
     estimated = float(values.mean()) - float(posterior.mean_excess.sum()) / n

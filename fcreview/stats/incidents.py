@@ -12,6 +12,9 @@ from dataclasses import replace
 from fcreview.model.item import Run
 from fcreview.model.metric import ScoredItem
 
+WITHOUT_INCIDENTS = "without incidents"
+"""Words after the name of a figure that leaves incidents out."""
+
 _Group = tuple[str, str | None]
 """(category, setting) of an item. Benchmarks publish at least one figure for each of them."""
 
@@ -26,13 +29,18 @@ def omit_incidents(items: Sequence[ScoredItem]) -> list[ScoredItem]:
     If all items of a category are incidents, they stay, with unknown verdicts. Without them, benchmarks would count the
     category as not run, and many count such a category as 0 in their means. The mean is unknown instead.
     """
+    return list(omit_incidents_keeping_positions(items).values())
+
+
+def omit_incidents_keeping_positions(items: Sequence[ScoredItem]) -> dict[int, ScoredItem]:
+    """Return the items of `omit_incidents` by their position in `items`."""
     answered = {_get_group(item) for item in items if not item.is_incident}
-    kept = []
-    for item in items:
+    kept = {}
+    for position, item in enumerate(items):
         if not item.is_incident:
-            kept.append(item)
+            kept[position] = item
         elif _get_group(item) not in answered:
-            kept.append(_without_verdicts(item))
+            kept[position] = _without_verdicts(item)
     return kept
 
 

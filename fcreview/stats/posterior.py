@@ -264,6 +264,9 @@ class ItemStatus:
     """Outcome of the item in a sample; None if it is in no sample."""
     cluster: str | None = None
     """Group (task or conversation) with which the samples draw the item; None if they draw single items."""
+    is_incident: bool = False
+    """Whether the item has no answer for a reason outside the question. Such items form a stratum that is known: they
+    keep the benchmark's verdict, unless an annotator gave another one, and represent no other items."""
 
     @property
     def is_undecided(self) -> bool:
@@ -274,7 +277,8 @@ class ItemStatus:
         """Whether the item was reviewed beside the sample. The sample represents such items as well, because an
         annotator who looks for errors reviews the items that are not in the sample. The posterior therefore treats the
         item as unreviewed, and uses its human verdict as a bound."""
-        return self.human is not None and not self.is_random and not self.is_known_before_sample
+        is_in_known_stratum = self.is_known_before_sample or self.is_incident
+        return self.human is not None and not self.is_random and not is_in_known_stratum
 
     @property
     def run_category(self) -> RunCategory:
@@ -310,7 +314,7 @@ def build_population(statuses: Sequence[ItemStatus]) -> Population:
     members: dict[CellKey, list[int]] = {}
     unsampled = []
     for at, each in enumerate(statuses):
-        is_stratum_of_known_items = each.is_known_before_sample and each.human is not None
+        is_stratum_of_known_items = each.is_incident or (each.is_known_before_sample and each.human is not None)
         if (each.automatic is not None) not in has_outcome or is_stratum_of_known_items:
             continue
         if each.stratum is not None:

@@ -42,7 +42,7 @@ from fcreview.store.queue_sampling import (
     list_content_keys,
     make_content_key,
 )
-from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT, is_resolved_sql
+from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT, HAS_INCIDENT, is_resolved_sql
 from fcreview.store.rows import View
 
 if TYPE_CHECKING:
@@ -163,9 +163,11 @@ def _fetch_frame_if_unchanged(
             frame = fetch_sampling_frame(connection, request)
         except (FilterError, QueueError):
             return None
-        remaining = frame.remove_queues(excluded)
+        # The sample represents the items that it could contain, so incidents that were left out have no stratum.
+        drawable = frame.leave_out(design.incident_hashes)
+        remaining = drawable.remove_queues(excluded)
         if Counter(remaining.get_unit_strata().values()) == sizes and sampled <= remaining.strata.keys():
-            return frame
+            return SamplingFrame(drawable.strata, frame.clusters)
     return None
 
 
@@ -182,9 +184,10 @@ _RESOLVED_LABELS = (
 _AUTOMATIC_VERDICTS = """
 SELECT i.item, r.benchmark, i.category, i.diff_function, {error}, i.official, i.rule, i.judge,
        list_transform(i.verdicts, lambda v: [v.source, v.target, v.criterion, CAST(v."value" AS VARCHAR), v."by"])
-{table} JOIN runs r ON r.run = i.run WHERE h.item IS NOT NULL AND ({where}) ORDER BY i.item
+{table} JOIN runs r ON r.run = i.run WHERE h.item IS NOT NULL AND NOT {incident} AND ({where}) ORDER BY i.item
 """
 _HAS_BULK_REVIEWS = "SELECT 1 FROM human_labels WHERE individual IS DISTINCT FROM human LIMIT 1"
+_HAS_REVIEWED_INCIDENTS = f"SELECT 1 {FROM_ITEMS} WHERE h.item IS NOT NULL AND {HAS_INCIDENT} LIMIT 1"
 _SCORE_FILE_SUFFIX = ".json"  # If `Verdict.by` does not end with it, `Verdict.by` is the tier of a checker.
 
 
@@ -210,7 +213,8 @@ def fetch_verdict_pairs(
         if human is not None:
             human_verdicts[item][target, criterion] = orjson.loads(human)
     where, params, _ = build_view_condition(view, blind=False)
-    sql = _AUTOMATIC_VERDICTS.format(error=ERROR_TYPE_SQL, table=FROM_ITEMS, where=where)
+    # An incident has no answer, so a verdict on it says nothing about how well a checker or judge reads answers.
+    sql = _AUTOMATIC_VERDICTS.format(error=ERROR_TYPE_SQL, table=FROM_ITEMS, where=where, incident=HAS_INCIDENT)
     cases = []
     for item, benchmark, category, function, error, *columns, listed in connection.execute(sql, params).fetchall():
         if item not in human_verdicts or item not in is_random:
@@ -276,6 +280,8 @@ def build_cell_filter(connection: Connection, base_filter: str, cell: Calibratio
             f"{cell.source}:{_FILTER_WORDS[cell.automatic_verdict]}",
             f"{human}:{_FILTER_WORDS[cell.human_verdict]}",
         ]
+        if connection.execute(_HAS_REVIEWED_INCIDENTS).fetchall():
+            terms.append("incident:none")
         if cell.name is not None:
             terms.append(f"{_SCOPE_KEYS[cell.scope]}:{quote_or_hash(cell.name)}")
         return add_terms(base_filter, *terms)
@@ -293,7 +299,8 @@ def build_cell_filter(connection: Connection, base_filter: str, cell: Calibratio
 _RUN_ITEMS = f"""
 SELECT r.benchmark, r.generation, r.language, r.model, i.category, i.id,
        coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, ''), {AUTOMATIC_VERDICT},
-       CASE WHEN {is_resolved_sql("h.individual_by")} THEN h.individual_verdict END, i.item, h.individual_by
+       CASE WHEN {is_resolved_sql("h.individual_by")} THEN h.individual_verdict END, i.item, h.individual_by,
+       {HAS_INCIDENT}
 FROM item_rows i JOIN runs r ON r.run = i.run LEFT JOIN human h ON h.item = i.item
 WHERE i.run = ? ORDER BY i.seq
 """
@@ -322,6 +329,7 @@ class _RunItem(NamedTuple):
     human: bool | None
     item: int
     decided_by: str | None
+    is_incident: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +344,11 @@ class RunSampleStatus:
         """Return the positions in `items` of the sampled items that have no resolved human verdict."""
         sampled = sample.content_keys
         pairs = zip(self.content_keys, self.items, strict=True)
-        return [at for at, (content_key, item) in enumerate(pairs) if content_key in sampled and item.human is None]
+        undecided = []
+        for at, (content_key, item) in enumerate(pairs):
+            if content_key in sampled and item.human is None and not item.is_incident:
+                undecided.append(at)
+        return undecided
 
 
 def fetch_sample_status(
@@ -364,7 +376,9 @@ def fetch_sample_status(
     }
     queues = [queue for sample in samples for queue in (sample.queue, *sample.extensions)]
     outcomes = find_outcomes_of_reached_items(queues, reviews.events, decisions)
-    drawn = set().union(*(sample.content_keys for sample in samples))
+    # An incident is no answer, so it says nothing about other items, even if it was drawn before it was marked.
+    incidents = {key for key, row in zip(content_keys, rows, strict=True) if row.is_incident}
+    drawn = set().union(*(sample.content_keys for sample in samples)) - incidents
     representative = (drawn & outcomes.keys()) - known_before
     items = []
     for key, row in zip(content_keys, rows, strict=True):
@@ -383,7 +397,8 @@ def fetch_sample_status(
                 is_known_before_sample=key in known_before,
                 is_sample_reviewed=key in drawn and is_reviewed,
                 sample_outcome=outcomes.get(key, "not reviewed") if key in drawn else None,
-                cluster=_find_cluster(key, containing),
+                cluster=_find_cluster(key, samples if row.is_incident else containing),
+                is_incident=row.is_incident,
             )
         )
     criterion_answers = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 from duckdb import DuckDBPyConnection as Connection
@@ -41,6 +41,7 @@ from fcreview.store.rows import (
 from fcreview.store.workspace import Workspace
 
 if TYPE_CHECKING:
+    from fcreview.model.incident import IncidentCertainty, IncidentKind
     from fcreview.store.reviews.review_tables import ReviewTables
 
 _QUESTION_COLUMNS = "id, category, benchmark, generation, language"
@@ -368,6 +369,11 @@ def build_detail(row: QueueRow, run: Run, item: Item, reviews: ReviewTables, *, 
     """Add the reviews to an item. In blind mode, hide the verdicts of an item that this annotator has not reviewed."""
     key = ItemKey(run.benchmark, run.generation, run.language, run.model, item.category, item.id)
     opinions = reviews.events.compute_opinions(key, item.prediction_hash, item.golden_hash)
+    # From here on, the item has the mark that counts: the reviewers' decision, else the automatic mark.
+    item.incident = cast("IncidentKind | None", row.incident)
+    item.incident_certainty = cast("IncidentCertainty | None", row.incident_certainty)
+    if row.is_incident:
+        item.first_difference = None
     detail = ItemDetail(row, key, run, item, opinions, reviews.events.get_history(key))
     if item.extra.recorded_reviews:  # an exported review that came back is already among the opinions
         known = {event.event for event in detail.history}

@@ -18,7 +18,7 @@ from fcreview.model.effective_verdict import (
     select_effective_verdict,
     select_overridden_verdict,
 )
-from fcreview.model.incident import INCIDENT
+from fcreview.model.incident import INCIDENT, describe_incident
 from fcreview.model.json_value import parse_json
 from fcreview.model.metric import METRIC_SOURCES, METRIC_SOURCES_WITH_ERRATA, MetricSource, ScoredItem
 from fcreview.model.review import CORRECT, ITEM_CORRECT, Annotation
@@ -26,7 +26,12 @@ from fcreview.model.verdict import TargetCriterion
 from fcreview.stats.run_comparison import ItemOutcome, QuestionKey, VerdictSource
 from fcreview.store.database import and_runs_of_items_sql
 from fcreview.store.queries.view_items import FROM_ITEMS, build_view_condition
-from fcreview.store.reviews.review_sql import AUTOMATIC_INCIDENT, EFFECTIVE_VERDICT, HAS_INCIDENT
+from fcreview.store.reviews.review_sql import (
+    AUTOMATIC_INCIDENT,
+    EFFECTIVE_VERDICT,
+    HAS_INCIDENT,
+    incident_kind_sql,
+)
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -53,16 +58,20 @@ def fetch_outcomes(
     outcomes: dict[int, list[ItemOutcome]] = {run: [] for run in runs}
     rows = connection.execute(
         f"SELECT i.run, i.item, i.category, i.id, i.\"group\", coalesce(i.question, ''), {verdict}, {error},"
-        " i.first_difference, coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, '')"
+        " i.first_difference, coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, ''),"
+        f" CASE WHEN {HAS_INCIDENT} THEN {incident_kind_sql()} END"
         f" {FROM_ITEMS} WHERE {where} ORDER BY i.item",
         params,
     )
     # The items of all runs share the key objects, which saves memory.
     keys: dict[tuple[tuple[str, str, str], str, str], QuestionKey] = {}
-    for run, item, category, item_id, *rest in rows.fetchall():
+    for run, item, category, item_id, *rest, incident in rows.fetchall():
         at = (dataset_of[run], category, item_id)
         key = keys.get(at) or keys.setdefault(at, QuestionKey(*dataset_of[run], category, item_id))
-        outcomes[run].append(ItemOutcome(item, key, *rest))
+        outcome = ItemOutcome(item, key, *rest)
+        if incident is not None:
+            outcome = outcome._replace(first_difference=describe_incident(incident, None))
+        outcomes[run].append(outcome)
     return outcomes
 
 

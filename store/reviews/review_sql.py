@@ -188,27 +188,33 @@ AUTOMATIC_VERDICT = automatic_verdict_sql("i")  # automatic verdict on an item, 
 
 OWN_MARK = "h.your_incident_mark"  # what this annotator decided about the mark of an incident, for blind mode
 DECIDED_MARK = "h.incident_mark"  # what all annotators decided about the mark of an incident
-AUTOMATIC_INCIDENT = (
-    "(i.incident IS NOT NULL AND i.incident <> 'limit' AND i.incident_certainty IS DISTINCT FROM 'weak')"
-)
-"""SQL condition over `item_rows i` that figures without incidents leave the item out if nobody reviews the mark. The
-rule is `is_counted_incident` in `fcreview/model/incident.py`."""
 
 
-def is_incident_sql(mark: str = DECIDED_MARK) -> str:
+def automatic_incident_sql(table: str = "i") -> str:
+    """Return the SQL condition that figures without incidents leave an item out, as long as nobody reviews the mark.
+
+    `table` has the columns of `item_rows`. The rule is `is_counted_incident` in `fcreview/model/incident.py`."""
+    is_known = f"{table}.incident IS NOT NULL AND {table}.incident <> 'limit'"
+    return f"({is_known} AND {table}.incident_certainty IS DISTINCT FROM 'weak')"
+
+
+def is_incident_sql(mark: str = DECIDED_MARK, table: str = "i") -> str:
     """Return the SQL condition that an item counts as an incident. `mark` is the column of the reviewers' decision."""
-    return f"coalesce({mark}, {AUTOMATIC_INCIDENT})"
+    return f"coalesce({mark}, {automatic_incident_sql(table)})"
 
 
-def incident_kind_sql(mark: str = DECIDED_MARK) -> str:
+def incident_kind_sql(mark: str = DECIDED_MARK, table: str = "i") -> str:
     """Return SQL for the kind of an item's incident (also `limit` and weak marks), or null. See `decide_incident`."""
-    return f"CASE WHEN {mark} IS NULL THEN i.incident WHEN {mark} THEN coalesce(i.incident, 'unknown') END"
+    kind = f"{table}.incident"
+    return f"CASE WHEN {mark} IS NULL THEN {kind} WHEN {mark} THEN coalesce({kind}, 'unknown') END"
 
 
-def incident_certainty_sql(mark: str = DECIDED_MARK) -> str:
+def incident_certainty_sql(mark: str = DECIDED_MARK, table: str = "i") -> str:
     """Return SQL for the certainty of an item's incident: `human` if it counts only because of a review."""
-    marked = f"CASE WHEN {AUTOMATIC_INCIDENT} THEN i.incident_certainty ELSE 'human' END"
-    return f"CASE WHEN {mark} IS NULL THEN i.incident_certainty WHEN {mark} THEN {marked} END"
+    certainty = f"{table}.incident_certainty"
+    marked = f"CASE WHEN {automatic_incident_sql(table)} THEN {certainty} ELSE 'human' END"
+    return f"CASE WHEN {mark} IS NULL THEN {certainty} WHEN {mark} THEN {marked} END"
 
 
+AUTOMATIC_INCIDENT = automatic_incident_sql()  # over `item_rows i`
 HAS_INCIDENT = is_incident_sql()  # over `item_rows i LEFT JOIN human h`

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 
 from fcreview.matching.conversation import RepeatedCalls, build_chat_messages
 from fcreview.model.effective_verdict import find_agreed_verdict
+from fcreview.model.incident import NO_ANSWER
 from fcreview.model.item import GOLDEN_CALL, Call, CallPair, Item, Message, assign_step_numbers
 from fcreview.model.review import Opinion
 from fcreview.model.sanitize import clip, display_width, sanitize
@@ -60,6 +61,8 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+INCIDENT_KEY = "incident"
+"""Key of the block that says why an item has no answer."""
 UNLIMITED_ROWS = 10_000
 MAX_INLINE_CHARS = 8000
 """Maximum length, in characters, of a text that unfolds in place. A longer text opens in the pager."""
@@ -214,7 +217,7 @@ class IndexedItem:
         on_arguments = [verdict for verdict in item.verdicts if "/arg:" in verdict.target]
         self.argument_verdicts = group_by(on_arguments, lambda verdict: verdict.target.partition("/arg:")[0])
         self.golden_calls = {(call.turn, call.index): call for call in item.golden}
-        self.predicted_calls = {(call.turn, call.index): call for call in item.predicted}
+        self.predicted_calls = {(call.turn, call.index): self._explain_missing_call(call) for call in item.predicted}
         self.uncounted_states = item.extra.uncounted_states or ""
         """States of call pairs, such as `+`, that the benchmark does not count as errors."""
         self.pairs = group_by(map(self._adjust_extra_call_state, item.pairs), lambda pair: pair.turn)
@@ -236,6 +239,12 @@ class IndexedItem:
         self.is_trajectory = self.n_turns > 1 or has_results or self._has_unpaired_steps()
         """Whether the item has several turns, several steps or tool results, rather than one question and one
         answer."""
+
+    def _explain_missing_call(self, call: Call) -> Call:
+        """Return the call. In an incident, the text of the failure is no reply, so it is not explained as one."""
+        if self.item.has_incident and call.decode_error is not None:
+            return replace(call, decode_error=NO_ANSWER)
+        return call
 
     def _adjust_extra_call_state(self, pair: CallPair) -> CallPair:
         """Return the pair, with another state if its extra call is not an error.

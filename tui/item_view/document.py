@@ -30,6 +30,7 @@ from fcreview.tui.item_view.verdicts import (
     erratum_blocks,
     final_answer_blocks,
     import_issue_blocks,
+    incident_blocks,
     judge_blocks,
     mark_reviewed_blocks,
     paragraph_lines,
@@ -304,6 +305,7 @@ def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) 
     judged = judge_blocks(indexed, max_rows=reason_rows)
     judged = [replace(each, is_heading=only_judged) for each in judged]  # The cursor starts at the first heading.
     blocks = [
+        *incident_blocks(item),
         *([] if on_screen else [Block("about", partial(item_facts_lines, detail))]),
         *suspicion_blocks(None if options.hide_verdicts else options.suspicion, has_heading=options.panels),
         *conversation_items_blocks(detail.siblings, detail.row.item, options.group_keys),

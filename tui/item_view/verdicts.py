@@ -13,13 +13,14 @@ from typing import Any
 
 from fcreview.model.address import ITEM, RESPONSE, WHOLE_TARGETS, describe_address
 from fcreview.model.effective_verdict import is_definite
+from fcreview.model.incident import describe_incident
 from fcreview.model.item import Erratum, ImportIssue, Item, RecordedReview, Verdict
 from fcreview.model.review import CORRECT, Opinion
 from fcreview.model.sanitize import clip, display_width, sanitize
 from fcreview.model.verdict import DECISIVE_STEP, PASS_FAIL_CRITERIA
-from fcreview.model.wording import describe_error_type, format_count, format_verdict
+from fcreview.model.wording import describe_error_type, describe_verdict_failure, format_count, format_verdict
 from fcreview.store.rows import Suspicion
-from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem, LineRenderer, text_block
+from fcreview.tui.item_view.blocks import INCIDENT_KEY, Block, DisplayOptions, IndexedItem, LineRenderer, text_block
 from fcreview.tui.text.lines import (
     Line,
     StyledText,
@@ -145,7 +146,11 @@ def _verdict_remark_lines(item: Item, cells: int, *, show_failing_turn: bool, ma
 
 
 def format_verdict_reason(verdict: Verdict | None, default_error_type: str | None) -> str:
-    """Format the error type and the rationale of a verdict. `default_error_type`: used if the verdict has none."""
+    """Format the error type and the rationale of a verdict. `default_error_type`: used if the verdict has none. If the
+    judge or scorer failed, say so."""
+    if verdict is not None and verdict.failure:
+        failure = describe_verdict_failure(verdict.source, verdict.failure)
+        return f"{failure}: {verdict.rationale}" if verdict.rationale else failure
     error = (verdict.error_type if verdict else None) or default_error_type
     rationale = verdict.rationale if verdict else None
     if error and rationale and rationale.startswith(f"{error}:"):
@@ -282,6 +287,8 @@ def judge_blocks(indexed: IndexedItem, target: str = ITEM, max_rows: int = RATIO
 
 
 def _has_rationale(verdict: Verdict) -> bool:
+    if verdict.failure:
+        return True
     rationale = (verdict.rationale or "").strip().strip(".").casefold()
     value = ", ".join(map(str, verdict.value)) if isinstance(verdict.value, list) else str(verdict.value)
     return bool(verdict.error_type or (rationale and rationale not in (*VERDICT_WORDS, value.casefold())))
@@ -420,6 +427,29 @@ def _target_review_lines(opinion: Opinion, annotator: str, cells: int) -> list[L
     return paragraph_lines(label, " · ".join(parts), cells, "strong", TARGET_REASON_ROWS)
 
 
+INCIDENT_TEXT_ROWS = 3
+
+
+def incident_blocks(item: Item) -> list[Block]:
+    """Return the block that says first why an item has no answer. A used-up limit and a weak mark are quiet notes."""
+    if item.incident is None:
+        return []
+    # The cursor starts at an incident, so that it is on the first screen.
+    return [Block(INCIDENT_KEY, partial(_incident_lines, item), is_heading=item.has_incident, title="incident")]
+
+
+def _incident_lines(item: Item, cells: int) -> list[Line]:
+    sentence = describe_incident(item.incident or "", item.incident_certainty)
+    if not item.has_incident:
+        return paragraph_lines("", sentence, cells, "dim")
+
+    lines = paragraph_lines("! ", sentence, cells, "warn")
+    if item.incident_certainty == "human":
+        return [*lines, *paragraph_lines("", "marked by a reviewer", cells, "dim")]
+    where = f"{sanitize(item.incident_where)}: " if item.incident_where else ""
+    return [*lines, *paragraph_lines(where, item.incident_text or "", cells, "dim", INCIDENT_TEXT_ROWS)]
+
+
 HIDDEN_REASONS = "  verdicts and reasons: hidden until you submit"
 SUSPICION_ROWS = 3
 SOURCE_LABEL_CELLS = 12
@@ -438,10 +468,14 @@ class Reason:
 
 def find_verdict_reason(item: Item, source: str) -> Reason:
     official = source == "official"
-    value, error_type = (item.official, item.error_type) if official else (item.rule, item.rule_error_type)
     verdict = find_main_verdict(item, source)
+    if verdict is not None and verdict.failure:
+        return Reason(source, None, describe_verdict_failure(source, verdict.failure), "")
+    value, error_type = (item.official, item.error_type) if official else (item.rule, item.rule_error_type)
     code = (verdict.error_type if verdict else None) or error_type or ""
     sentence = format_verdict_reason(verdict, error_type).removeprefix(code).removeprefix(":").strip()
+    if item.has_incident:  # The checker explains the text of the failure as if it were the model's reply.
+        sentence = describe_error_type(code)
     sentence = sentence or describe_error_type(code) or code
     return Reason(source, value, sentence, "" if sentence == code else code)
 
@@ -471,7 +505,7 @@ def _reason_lines(
         first, second = official, recomputed
     fails = False in (first.value, second.value)
     has_heading = options.panels or not options.frames
-    title = "Official and recomputed verdicts differ" if differ else "Why it fails" if fails else "Verdicts"
+    title = _choose_verdicts_title(item, fails=fails, differ=differ)
     lines = [rule_line(((title, "warn" if differ else "strong"),), cells)] if has_heading or differ else []
     if differ:
         for reason in (first, second):
@@ -484,6 +518,14 @@ def _reason_lines(
     show_turn = "turn" in f"{first.sentence} {second.sentence}"
     note_rows = 1 if options.frames else RATIONALE_ROWS
     return lines + _verdict_remark_lines(item, cells, show_failing_turn=show_turn, max_note_rows=note_rows)
+
+
+def _choose_verdicts_title(item: Item, *, fails: bool, differ: bool) -> str:
+    if differ:
+        return "Official and recomputed verdicts differ"
+    if fails and item.has_incident:
+        return "How the benchmark counts it"
+    return "Why it fails" if fails else "Verdicts"
 
 
 def _labelled_reason_lines(reason: Reason, cells: int, max_rows: int, *, with_verdict: bool = True) -> list[Line]:

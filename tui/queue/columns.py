@@ -7,8 +7,9 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from fcreview.model.incident import WEAK_NOTE, describe_incident
 from fcreview.model.sanitize import display_width, pad, sanitize
-from fcreview.model.wording import describe_error_type
+from fcreview.model.wording import INCIDENT_PREFIX, describe_error_type
 from fcreview.store.rows import SUSPECTS_QUEUE, ColumnWidths, QueueRow, Suspicion
 from fcreview.tui.text.lines import (
     Line,
@@ -56,7 +57,10 @@ def find_displayed_error_type(row: QueueRow) -> str:
 
 
 def difference_line(row: QueueRow) -> Line:
-    """Return the first difference (argument, golden value, predicted value), else explain the error type."""
+    """Return why the item has no answer, else the first difference (argument, golden value, predicted value), else
+    explain the error type."""
+    if row.is_incident:
+        return ((describe_incident(row.incident or "", row.incident_certainty), "warn"),)
     text, function, argument = row.first_difference or "", row.diff_function or "", row.diff_argument
     what, golden, predicted = "", "", ""
     if not text:
@@ -281,19 +285,30 @@ def _make_column_cell(row: QueueRow, column_name: str, width: int, short_names: 
 
 
 def _make_difference_cell(row: QueueRow, width: int, shows_question: bool) -> Line:
-    if shows_question:
+    # An incident comes first, whatever the column shows. It reveals no verdict, so blind review shows it too.
+    if shows_question and not row.is_incident:
         return (pad_text(truncate(sanitize(row.question), width), width, "dim"),)
     if isinstance(row, SuspectRow):
         line = fit_line(_suspicion_line(row), width)
         return (*line, (" " * max(width - line_width(line), 0), ""))
     line = difference_line(row)
-    code = sanitize(find_displayed_error_type(row))
+    code = _find_difference_code(row)
     room = width - line_width(line)
     if room < 0:
         line = shorten_difference_line(line, width)
     elif code and room >= display_width(code) + 3:
         line = (*line, ("   ", ""), (code, "dim"))
     return (*line, (" " * max(width - line_width(line), 0), ""))
+
+
+def _find_difference_code(row: QueueRow) -> str:
+    """Return the code after the first difference: the kind of an incident, the note on an empty reply, or the error
+    type."""
+    if row.is_incident:
+        return f"{INCIDENT_PREFIX}{row.incident}"
+    if row.incident_certainty == "weak":
+        return WEAK_NOTE
+    return sanitize(find_displayed_error_type(row))
 
 
 def _suspicion_line(row: SuspectRow) -> Line:

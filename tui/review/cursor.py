@@ -16,7 +16,7 @@ from fcreview.model.address import (
     turn_address,
 )
 from fcreview.store.rows import ItemDetail, Suspicion
-from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem
+from fcreview.tui.item_view.blocks import INCIDENT_KEY, Block, DisplayOptions, IndexedItem
 from fcreview.tui.item_view.document import build_document
 from fcreview.tui.item_view.function_docs import docs_choices, next_docs_choice
 from fcreview.tui.text.lines import plain_text
@@ -60,9 +60,12 @@ class SearchResult:
 
 
 def find_start_index(blocks: Sequence[Block], suspicion: Suspicion | None = None) -> int:
-    """Return the index of the block where the cursor starts: the first call that the reasons of `suspicion` mention,
-    else the decisive step, else the first difference, else the first judged block, else the first unfolded block."""
+    """Return the index of the block where the cursor starts: an incident, because the item then has no answer, else the
+    first call that the reasons of `suspicion` mention, else the decisive step, else the first difference, else the
+    first judged block, else the first unfolded block."""
     stops = cursor_stop_indices(blocks, include_arguments=False)
+    if stops and blocks[stops[0]].key == INCIDENT_KEY:
+        return stops[0]
     differing = (at for at in stops if blocks[at].differs)
     calls = sorted((at for at in stops if blocks[at].function), key=lambda at: not blocks[at].differs)
     reasons = suspicion.reasons if suspicion else ()

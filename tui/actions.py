@@ -299,6 +299,13 @@ ITEM_ACTIONS = [
         "mark the decisive step",
         help="decisive step: confirm it, or mark the message under the cursor",
     ),
+    hidden(
+        "item.incident",
+        "I",
+        "toggle_incident",
+        "set or clear the mark of an incident",
+        help="incident: mark that the item has no answer for a reason outside the question, or clear the mark",
+    ),
     hidden("item.labels", "l", "choose_labels", "choose the response labels"),
     hidden("item.target", "T", "switch_target", "review the item, or the part under the cursor"),
     Action("item.next", "right_square_bracket", "step_item(1)", "next"),

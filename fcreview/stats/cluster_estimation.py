@@ -192,7 +192,7 @@ def make_pass_rate_values(groups: Sequence[Group], statuses: Sequence[ItemStatus
     """Return the pass rate of each group, weighted by its number of items. An item without an automatic verdict counts
     as failing."""
     automatic = [np.mean([statuses[position].automatic is True for position in group.positions]) for group in groups]
-    human = [np.mean([statuses[position].human is True for position in group.positions]) for group in groups]
+    human = [np.mean([_passes_after_review(statuses[position]) for position in group.positions]) for group in groups]
     return GroupValues(
         automatic=np.array(automatic),
         human=np.array(human),
@@ -203,6 +203,13 @@ def make_pass_rate_values(groups: Sequence[Group], statuses: Sequence[ItemStatus
         lowest=0.0,
         highest=1.0,
     )
+
+
+def _passes_after_review(status: ItemStatus) -> bool:
+    """Whether an item passes by its human verdict or, for an incident without one, by the benchmark's verdict."""
+    if status.is_incident and status.human is None:
+        return status.automatic is True
+    return status.human is True
 
 
 @dataclass(frozen=True, slots=True)

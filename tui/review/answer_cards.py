@@ -8,6 +8,7 @@ from typing import Any
 from fcreview.model.address import ITEM, describe_address
 from fcreview.model.decision import format_answer_letter
 from fcreview.model.effective_verdict import is_definite, is_same_verdict
+from fcreview.model.incident import INCIDENT
 from fcreview.model.item import Item, Verdict
 from fcreview.model.review import CORRECT, Opinion
 from fcreview.model.sanitize import display_width, sanitize
@@ -51,6 +52,7 @@ _QUESTIONS = {
     CORRECT: "Is this {part} correct?",
     "equivalent": "Is this {part} equivalent to the golden answer?",
     "hallucinated": "Is this {part} hallucinated?",
+    INCIDENT: "Does this {part} have no answer, for a reason outside the question?",
 }
 
 

@@ -321,6 +321,10 @@ class ItemReviewer:
         else:
             self.record_review(subject, lambda latest: self.recorder.record_decisive_step(latest, message_number))
 
+    def toggle_incident(self, subject: ReviewSubject) -> None:
+        """Set or clear the mark that the item has no answer for a reason outside the question."""
+        self.record_review(subject, self.recorder.toggle_incident)
+
     def record_score_or_move_cursor(self, subject: ReviewSubject, value: int) -> None:
         """Record a score on the next criterion or, if the cursor is not at the block of this criterion, move it there.
         On an item without scores, record the override reason with the number `value`."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from fcreview.model.address import ITEM, RESPONSE, describe_address
 from fcreview.model.effective_verdict import is_definite
+from fcreview.model.incident import INCIDENT
 from fcreview.model.item import Item, Verdict
 from fcreview.model.review import CORRECT, UNSURE, Annotation, Event, Fault, Opinion
 from fcreview.model.sanitize import sanitize
@@ -247,6 +248,12 @@ class ReviewRecorder:
         """Record the message, counted from 1, after which success was no longer possible."""
         item, annotation = replace(subject, target=ITEM), Annotation(criterion=DECISIVE_STEP, verdict=message_number)
         return await self._save(item, annotation, lambda: format_verdict_with_criterion(message_number, DECISIVE_STEP))
+
+    async def toggle_incident(self, subject: ReviewSubject) -> ReviewOutcome:
+        """Record that an item is an incident, or that it is none if it has the mark. The item gets no verdict."""
+        is_incident = not subject.detail.row.is_incident
+        item, annotation = replace(subject, target=ITEM), Annotation(criterion=INCIDENT, verdict=is_incident)
+        return await self._save(item, annotation, lambda: "marked as incident" if is_incident else "no incident")
 
     async def record_labels(self, subject: ReviewSubject, criterion: str, labels: list[str]) -> ReviewOutcome:
         """Record the labels that the annotator chose, such as dialog acts, as a verdict on the response."""

@@ -354,6 +354,10 @@ class ItemPane(Vertical):
         else:
             self.item_reviewer.mark_decisive_step(subject, message)
 
+    def action_toggle_incident(self) -> None:
+        if (subject := self._subject_at_key_press()) is not None:
+            self.item_reviewer.toggle_incident(subject)
+
     def action_ask_fault(self) -> None:
         if (subject := self._subject_at_key_press()) is not None:
             review_dialogs.ask_fault(self, subject)

@@ -163,7 +163,7 @@ def import_and_report_changes(option_fields: dict[str, Any]) -> dict[str, Any]:
     workspace = Path(option_fields["workspace"]) if option_fields["workspace"] else None
     options = WorkspaceOptions(**option_fields | {"paths": paths, "data": data or None, "workspace": workspace})
     with ItemSnapshot(locate_workspace(options, create=False)) as before, redirect_stderr(io.StringIO()) as messages:
-        _, runs = update_workspace(options, load_config())
+        runs = update_workspace(options, load_config()).scope
         warnings = [line.removeprefix(PREFIX) for line in messages.getvalue().splitlines() if line.startswith(PREFIX)]
         return {"runs": runs, **asdict(before.count_changes(runs)), "warning": warnings[0] if warnings else ""}
 

@@ -150,6 +150,7 @@ class WorkspaceSession:
     scope: RunNumbers = ()  # numbers of the selected runs; empty for all runs of the workspace
     policy: Policy = UNANIMOUS  # policy that decides items on which annotators disagree
     options: WorkspaceOptions | None = None
+    failed_runs: tuple[str, ...] = ()  # names of the runs whose import by this command failed
     _store: Store | None = None
     _runs: list[RunRow] = field(default_factory=list)
 

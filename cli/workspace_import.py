@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import fcreview.importers
 import fcreview.store
 from fcreview.cli.config import Config, load_config
+from fcreview.cli.dataset_choice import DatasetSources, set_dataset_facts
 from fcreview.cli.options import NO_SCORES, WorkspaceOptions
 from fcreview.cli.output import Progress, check_choice, print_limited_messages, print_message
 from fcreview.cli.run_options import set_options_and_errata
@@ -66,22 +67,39 @@ def open_workspace(options: WorkspaceOptions) -> Iterator[WorkspaceSession]:
     """Import new and changed runs and yield a session of their workspace. Raises CommandError if every import fails."""
     policy = check_choice(POLICIES, options.policy, "policy")
     config = load_config()
-    workspace, scope = update_workspace(options, config)
-    session = WorkspaceSession(workspace, resolve_annotator(options, config), scope, policy, options)
+    updated = update_workspace(options, config)
+    session = WorkspaceSession(
+        updated.workspace,
+        resolve_annotator(options, config),
+        updated.scope,
+        policy,
+        options,
+        failed_runs=updated.failed_runs,
+    )
     try:
         yield session
     finally:
         session.close()
 
 
-def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspace, RunNumbers]:
-    """Import new and changed runs, and return the workspace and the numbers of the selected runs (empty for all). Skip
-    the import for a lake, and if no file changed since the last command."""
+@dataclass(frozen=True, slots=True)
+class UpdatedWorkspace:
+    """A workspace after the import of new and changed runs."""
+
+    workspace: Workspace
+    scope: RunNumbers = ()
+    """Numbers of the selected runs; empty for all runs."""
+    failed_runs: tuple[str, ...] = ()
+    """Names of the runs whose import failed."""
+
+
+def update_workspace(options: WorkspaceOptions, config: Config) -> UpdatedWorkspace:
+    """Import new and changed runs. Skip the import for a lake, and if no file changed since the last command."""
     from fcreview.store.workspace import WorkspaceError
 
     if find_lake_location(options.paths) is not None:
         pop_lake_problems()  # discards the problems that earlier commands in this process found
-        return locate_workspace(options), ()
+        return UpdatedWorkspace(locate_workspace(options))
     cache = ImportCache(
         resolve_run_paths(options),
         list_data_folders(options, config),
@@ -93,7 +111,7 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspa
         if options.errata is None:  # with --errata, only an import checks and applies the file
             runs = cache.find_unchanged_runs(workspace)
             if runs is not None:
-                return workspace, runs
+                return UpdatedWorkspace(workspace, runs)
     with Progress("looking for runs") as search:
         search.show_first_line()
         discovered = discover_runs(options, config)
@@ -108,7 +126,8 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspa
     scope = () if is_whole_workspace(workspace, options.paths) else tuple(sorted(row["run"] for row in usable))
     if all(map(_is_up_to_date, summary.runs)):
         cache.save_run_numbers(workspace, scope)  # the store has the current results of every run
-    return workspace, scope
+    failed = tuple(row["run_name"] for row in summary.runs if row["status"] == "failed")
+    return UpdatedWorkspace(workspace, scope, failed)
 
 
 def _is_up_to_date(row: Mapping[str, Any]) -> bool:
@@ -200,7 +219,13 @@ def discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
 
     remembered = None if options.forget_data else load_remembered_datasets(options)
     named = resolve_data_option(options)
-    return search_runs(named) if remembered is None else find_runs_and_datasets(search_runs, named, remembered)
+    if remembered is None:
+        discovered = search_runs(named)
+    else:
+        discovered = find_runs_and_datasets(search_runs, named, remembered)
+    sources = DatasetSources(named, remembered, list_environment_folders(), config.dataset_folders)
+    set_dataset_facts(discovered.plans, sources)
+    return discovered
 
 
 def load_remembered_datasets(options: WorkspaceOptions) -> DatasetFolders | None:
@@ -271,9 +296,12 @@ def remember_score_folders(plans: Sequence[RunPlan], options: WorkspaceOptions, 
 
 def list_data_folders(options: WorkspaceOptions, config: Config) -> list[Path]:
     """List the dataset folders of --data, FCREVIEW_DATA and the configuration, without duplicates."""
-    environment = [Path(each) for each in os.environ.get("FCREVIEW_DATA", "").split(os.pathsep) if each]
-    permanent = [each.absolute() for each in [*environment, *config.dataset_folders]]
+    permanent = [each.absolute() for each in [*list_environment_folders(), *config.dataset_folders]]
     return list(dict.fromkeys([*resolve_data_option(options), *permanent]))
+
+
+def list_environment_folders() -> list[Path]:
+    return [Path(each) for each in os.environ.get("FCREVIEW_DATA", "").split(os.pathsep) if each]
 
 
 def find_runs_and_datasets(search_runs: RunSearch, data_option: Folders, remembered: DatasetFolders) -> DiscoveredRuns:

@@ -15,12 +15,14 @@ from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster
 from fcreview.model.effective_verdict import UNANIMOUS, Policy
 from fcreview.model.item import ImportIssue
 from fcreview.model.review import Annotation
+from fcreview.model.run_check import DEFAULT_LIMITS, CheckLimits, RunCheck, check_run
 from fcreview.model.run_name import build_run_names
 from fcreview.store import database
 from fcreview.store.database import SQL_TIMEOUT, SqlResult, StoreError, retry_with_more_memory
 from fcreview.store.queries import item_detail, view_items
 from fcreview.store.queries import runs as run_queries
 from fcreview.store.queries.clusters import fetch_clusters_by_groupings
+from fcreview.store.queries.run_check import fetch_checked_runs
 from fcreview.store.queue_file import QueueFile, QueueItemTable, ShareProgress, measure_queue_progress
 from fcreview.store.reviews.decision_cache import attach_cache
 from fcreview.store.reviews.review_tables import ReviewTables
@@ -125,6 +127,12 @@ class Store:
     def fetch_not_run(self, runs: Sequence[int] = ()) -> list[run_queries.RunMissingItem]:
         """Return the items of the dataset without a result, of these runs or (empty) of all runs."""
         return self._run_query(lambda: run_queries.fetch_not_run(self.connection, runs))
+
+    def check_runs(self, rows: Sequence[RunRow], limits: CheckLimits = DEFAULT_LIMITS) -> list[RunCheck]:
+        """Check whether the scores of the runs are real. Raises StoreError in blind mode."""
+        self._raise_if_blind("the check of runs")
+        checked_runs = self._run_query(lambda: fetch_checked_runs(self.connection, rows))
+        return [check_run(run, limits) for run in checked_runs]
 
     def fetch_source_paths(self) -> list[Path]:
         return self._run_query(lambda: run_queries.fetch_source_paths(self.connection, self.workspace))

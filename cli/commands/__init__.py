@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 COMMAND_GROUPS = {
-    "Inspect": ("open", "serve", "runs", "items", "show", "triage", "compare", "sql"),
+    "Inspect": ("open", "check", "serve", "runs", "items", "show", "triage", "compare", "sql"),
     "Review": ("review", "label", "queue", "adjudicate", "agreement", "audit"),
     "Score": ("report", "estimate", "calibrate", "suspects", "errata", "rules"),
     "Exchange": ("import", "export", "import-labels", "merge", "team", "schema"),
@@ -26,6 +26,7 @@ COMMANDS = [name for names in COMMAND_GROUPS.values() for name in names]
 KEEP_LINE_BREAKS = "\b"  # first line of a help paragraph in which Typer keeps the line breaks
 START_HERE = {
     "fcreview open runs/": "Compare predicted calls with golden answers",
+    "fcreview check runs/": "Check whether the scores are real",
     "fcreview triage runs/": "Group failures by cause",
     "fcreview review runs/": "Review items one by one",
     "fcreview report runs/": "Print official, recomputed and corrected metrics",

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from fcreview.store.rows import ImportSummary
     from fcreview.store.workspace import Workspace
 
+MAX_LISTED_PROBLEMS = 20  # maximum number of runs with problems in text output
 MAX_KINDS = 30  # maximum number of kinds of issues in text output
 _NUMBER = re.compile(r"…?(?<![A-Za-z])\d(?:[\d,.-]*\d)?(?![A-Za-z])…?")
 SEVERITIES = ("error", "warning", "notice")
@@ -113,7 +116,7 @@ def import_(
     else:
         home, summary = import_discovered_runs(options, _discover_runs(options, config), config)
         location, scores = str(home.root), _fetch_score_counts(home) if home.store.exists() else {}
-    no_scores: dict[str, int | None] = dict.fromkeys(SCORE_NAMES, 0) | {"expected_items": None}
+    no_scores: dict[str, Any] = dict.fromkeys(SCORE_NAMES, 0) | {"expected_items": None, "problems": ""}
     rows = [{"kind": "run", **row, **scores.get(row["run"], no_scores)} for row in summary.runs]
     issues = [{"kind": "issue", **issue} for issue in summary.issues]
     issues.sort(key=lambda issue: SEVERITIES.index(issue["severity"]))
@@ -121,6 +124,8 @@ def import_(
         emit_json(*rows, *issues)
     elif rows or issues:
         _print_import_summary(rows, issues, location, time.perf_counter() - started)
+        command = f"fcreview check {location}" if lake is not None else format_check_command(options)
+        _print_problems(rows, sanitize(command))
     if not rows and (part is None or dask is not None):
         raise CommandError(explain_no_runs(options, summary))
     print_missing_datasets(summary)
@@ -172,6 +177,24 @@ def _print_import_summary(
         f"{format_count(n_items, 'item')} in {format_count(len(rows), 'run')}, {seconds:.1f} s,"
         f" saved in {format_cell(location)}"
     )
+
+
+def _print_problems(rows: Sequence[dict[str, Any]], command: str) -> None:
+    """Print a line for each run whose score may not be real."""
+    problems = [row for row in rows if row["problems"]]
+    for row in problems[:MAX_LISTED_PROBLEMS]:
+        emit(f"! {row['run_name']}: {row['problems']}: run {command}")
+    if len(problems) > MAX_LISTED_PROBLEMS:
+        more = format_count(len(problems) - MAX_LISTED_PROBLEMS, "more run")
+        emit(f"! {more} with problems: run {command}")
+
+
+def format_check_command(options: WorkspaceOptions) -> str:
+    """Format the command that checks the runs of this command."""
+    words = ["fcreview", "check", *map(str, options.paths[:1])]
+    if options.workspace is not None:
+        words += ["--workspace", str(options.workspace)]
+    return shlex.join(words)
 
 
 def _format_run_cells(row: dict[str, Any]) -> list[str]:
@@ -238,7 +261,7 @@ SCORE_NAMES = (
     "official_pass", "official_known", "rule_known", "judge_pass", "judge_known", "stated_pass", "stated_of",
     "incidents", "official_pass_without_incidents", "official_known_without_incidents", "not_run", "expected_items",
 )  # fmt: skip
-ScoresByRun = dict[int, dict[str, int | None]]  # counts by name (see `SCORE_NAMES`) for each run number
+ScoresByRun = dict[int, dict[str, Any]]  # counts by name (see `SCORE_NAMES`) and `problems` for each run number
 _import_lock = threading.Lock()  # A worker imports one part at a time, because an import uses the whole process.
 PARTS_PER_WORKER = 4  # Number of parts for each worker. With several small parts, all workers finish at a similar time.
 
@@ -247,7 +270,12 @@ def _fetch_score_counts(workspace: Workspace) -> ScoresByRun:
     from fcreview.store.store import Store
 
     with Store.open(workspace) as store:
-        return {row.run: {name: getattr(row, name) for name in SCORE_NAMES} for row in store.fetch_runs()}
+        rows = store.fetch_runs()
+        checks = store.check_runs(rows)
+    scores: ScoresByRun = {}
+    for row, check in zip(rows, checks, strict=True):
+        scores[row.run] = {name: getattr(row, name) for name in SCORE_NAMES} | {"problems": check.summary}
+    return scores
 
 
 def _parse_part(text: str | None) -> LakePart:

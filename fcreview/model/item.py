@@ -196,7 +196,7 @@ class SharedContent:
 ItemFlag = Literal["undecoded", "other_reply", "scored_twice", "judge_failed"]
 """Something that `fcreview check` counts and the filter key `flag` finds:
 
-* `undecoded`: the reply holds the text of a call that the decoder did not read
+* `undecoded`: the reply holds the text of a call that the decoder did not read, or a call with a `decode_error`
 * `other_reply`: the score entry of the item quotes another reply than the result file contains
 * `scored_twice`: the score file has several entries for the item
 * `judge_failed`: a judge or scorer gave no verdict because it failed (`Verdict.failure`)

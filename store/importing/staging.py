@@ -17,11 +17,13 @@ from weakref import ref
 
 import orjson
 
+from fcreview.model.incident import is_counted_incident
 from fcreview.model.item import (
     RUN_SPECIFIC_FIELDS,
     Call,
     ImportIssue,
     Item,
+    ItemFlag,
     Message,
     MissingItem,
     ReadRecord,
@@ -221,6 +223,7 @@ def stage_run(
             if file is None:
                 file = paths[item.file] = redact_api_keys_in_text(to_stored_path(item.file)) if item.file else ""
             item.file = file
+            item.flags = list_item_flags(item)
             line = serialize_item(run_number, seq, item, shared_rows)
             lines.write(line)
             if len(line) > staged.longest_item:
@@ -234,6 +237,20 @@ def stage_run(
         staged.longest_shared_row = shared_rows.longest_line
     staged.n_items = seq
     return staged
+
+
+def list_item_flags(item: Item) -> list[ItemFlag]:
+    """Return the flags of an item, with those that follow from its calls and verdicts in every format.
+
+    An incident is no reply that the decoder could not read.
+    """
+    flags: list[ItemFlag] = list(item.flags)
+    is_incident = is_counted_incident(item.incident, item.incident_certainty)
+    if not is_incident and any(call.decode_error for call in item.predicted):
+        flags.append("undecoded")
+    if any(verdict.failure for verdict in item.verdicts):
+        flags.append("judge_failed")
+    return list(dict.fromkeys(flags))
 
 
 def _stage_run_record(staged: StagedRun, record: ImportIssue | RunFact | MissingItem) -> None:

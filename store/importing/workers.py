@@ -177,7 +177,8 @@ def read_and_stage_run(
         cache.clear()
     outcome.info = job.plan.run
     if outcome.staged is not None:
-        outcome.info.facts = {fact.name: fact for fact in outcome.staged.facts}
+        # The search for runs already knows some facts, such as how the dataset was chosen.
+        outcome.info.facts = outcome.info.facts | {fact.name: fact for fact in outcome.staged.facts}
         outcome.info.not_run = outcome.staged.not_run
     outcome.seconds = time.perf_counter() - started
     return outcome

@@ -38,8 +38,8 @@ def test_command_summaries_fit_80_columns(cli: Cli, monkeypatch: pytest.MonkeyPa
 def test_help_lists_first_steps_and_command_groups(cli: Cli) -> None:
     lines = cli("--help").out.splitlines()
     start = lines.index("Start here:")
-    steps = [line.split()[1] for line in lines[start + 1 : start + 6]]
-    assert steps == ["open", "triage", "review", "report", "export"]
+    steps = [line.split()[1] for line in lines[start + 1 : start + 7]]
+    assert steps == ["open", "check", "triage", "review", "report", "export"]
     for group, commands in COMMAND_GROUPS.items():
         at = lines.index(f"{group}:")
         assert [line.split()[0] for line in lines[at + 1 : at + 1 + len(commands)]] == list(commands)

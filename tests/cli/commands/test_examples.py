@@ -79,6 +79,8 @@ def test_examples_work_as_printed(place: Path, cli: Cli) -> None:
             continue
         if example.startswith("fcreview team ") and any(error in done.err for error in TEAM_ERRORS):
             continue
+        if example.startswith("fcreview check ") and done.code == 1 and done.out:
+            continue  # the sample runs have problems
         if done.code or not (done.out + done.err).strip():
             faults.append(f"{name}: {example}\n   {done.code} {done.err}")
     assert not faults, "\n".join(faults)

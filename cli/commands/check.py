@@ -1,0 +1,102 @@
+"""`fcreview check`: check whether the scores of runs are real."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fcreview.cli.options import JsonOption, RunOption, WorkspaceOptions, option, workspace_command
+from fcreview.cli.output import emit, emit_json, emit_lines, format_cell, get_wrap_width
+from fcreview.cli.workspace_import import open_workspace
+from fcreview.errors import EXIT_FAILURE, UsageError
+from fcreview.model.run_check import LINE_TITLES, CheckLimits, LineState, RunCheck
+from fcreview.model.wording import NO_VALUE, format_count
+
+if TYPE_CHECKING:
+    from fcreview.model.run_check import CheckLine
+
+STATE_TEXTS: dict[LineState, str] = {"ok": "ok", "problem": "!", "unknown": NO_VALUE}
+DEFAULT_MAX_DIFFERENCE = "1%"
+TITLE_WIDTH = max(map(len, LINE_TITLES.values()))
+DETAIL_INDENT = TITLE_WIDTH + 6
+MIN_DETAIL_WIDTH = 40
+
+
+@workspace_command()
+def check(
+    options: WorkspaceOptions,
+    run: RunOption = None,
+    max_difference: Annotated[
+        str,
+        option(
+            "--max-difference SHARE",
+            "Share of items, such as 1% or 0.01, that may have another recomputed verdict, or an undecoded reply.",
+        ),
+    ] = DEFAULT_MAX_DIFFERENCE,
+    max_incidents: Annotated[
+        int, option("--max-incidents N", "Number of items that may have an incident, such as an API error.", min=0)
+    ] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Check whether the scores of runs are real.
+
+    Prints a table for each run: missing items, incidents, differences between recomputed and official verdicts, and the
+    dataset, rules and decoder with the reason for their choice. A line is ok, ! for a problem, or – if there is nothing
+    to check. The exit code is 1 if a line is !, or if the import of a run fails. docs/check.md explains each line.
+
+    Example: fcreview check result/ --max-incidents 5 --json
+    """
+    limits = CheckLimits(parse_share(max_difference), max_incidents)
+    with open_workspace(options) as session:
+        checks = session.store.check_runs(session.select_runs(run), limits)
+        failed_runs = session.failed_runs
+    if as_json:
+        emit_json(*(each.as_json() for each in checks))
+    else:
+        _print_checks(checks)
+    if failed_runs or not all(each.is_ok for each in checks):
+        raise typer.Exit(EXIT_FAILURE)
+
+
+def parse_share(text: str) -> float:
+    """Parse a share such as `1%` or `0.01`. Raises UsageError if it is not from 0 to 1."""
+    number, percent_sign, rest = text.strip().partition("%")
+    try:
+        share = float(number) / 100 if percent_sign else float(number)
+    except ValueError:
+        share = -1
+    if rest or not 0 <= share <= 1:
+        raise UsageError(f"--max-difference {text!a} is invalid. Pass a share from 0 to 1, such as 0.01 or 1%")
+    return share
+
+
+def _print_checks(checks: Sequence[RunCheck]) -> None:
+    for each in checks:
+        emit_lines(format_check_lines(each, get_wrap_width()))
+        emit()
+    failing = [each for each in checks if not each.is_ok]
+    count = format_count(len(checks), "run")
+    if failing:
+        emit(f"{len(failing):,} of {count} with a problem")
+    else:
+        emit(f"{count}, no problem")
+
+
+def format_check_lines(check: RunCheck, page_width: int) -> Iterator[str]:
+    """Format the check of a run as text, one line at a time. Long texts are wrapped to `page_width` columns."""
+    yield f"run {check.run}   {format_cell(check.title)}  {check.run_name}"
+    for line in check.lines:
+        yield from _format_line(line, max(page_width - DETAIL_INDENT, MIN_DETAIL_WIDTH))
+
+
+def _format_line(line: CheckLine, detail_width: int) -> Iterator[str]:
+    start = f" {STATE_TEXTS[line.state]:<3} {line.title:<{TITLE_WIDTH}} "
+    first, *rest = textwrap.wrap(format_cell(line.detail), detail_width, break_on_hyphens=False) or [""]
+    yield (start + first).rstrip()
+    for text in rest:
+        yield " " * DETAIL_INDENT + text
+    if line.where:
+        yield f"{' ' * DETAIL_INDENT}--where '{line.where}'"

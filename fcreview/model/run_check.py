@@ -1,0 +1,395 @@
+"""Check whether the score of a run is real: what is missing, what failed, and by which rules it was counted.
+
+`check_run` turns the counts and facts of a run into lines. Commands, screens and reports show the same lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from fcreview.model.item import RunFact
+from fcreview.model.wording import describe_error_type, format_count
+
+LineName = Literal[
+    "items",
+    "incidents",
+    "differences",
+    "undecoded",
+    "other_reply",
+    "scored_twice",
+    "dataset",
+    "rules",
+    "decoder",
+    "judge_failed",
+]
+LineState = Literal["ok", "problem", "unknown"]
+"""`unknown`: the run has nothing to check, such as a run without scores."""
+LINE_TITLES: dict[LineName, str] = {
+    "items": "items",
+    "incidents": "incidents",
+    "differences": "recomputed vs official",
+    "undecoded": "replies not decoded",
+    "other_reply": "scores of other replies",
+    "scored_twice": "items scored twice",
+    "dataset": "dataset",
+    "rules": "rules",
+    "decoder": "decoder",
+    "judge_failed": "judge failures",
+}
+"""Title of each line, in the order of the table."""
+INCIDENT_FILTER = "incident:any"
+DIFFERENCE_FILTER = "(official:pass rule:fail) OR (official:fail rule:pass)"
+UNDECODED_FILTER = "flag:undecoded"
+OTHER_REPLY_FILTER = "flag:other_reply"
+SCORED_TWICE_FILTER = "flag:scored_twice"
+JUDGE_FAILED_FILTER = "flag:judge_failed"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckLimits:
+    """From where on a count is a problem."""
+
+    max_difference: float = 0.01
+    """Share of items, from 0 to 1, that may have another recomputed verdict than the official one, and share of items
+    whose replies may be undecoded."""
+    max_incidents: int = 0
+
+
+DEFAULT_LIMITS = CheckLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceGroup:
+    """Items with the same official and recomputed verdict and the same error type."""
+
+    official: bool
+    rule: bool
+    error_type: str
+    """Error type of the verdict that fails; empty if it has none."""
+    count: int
+
+    @property
+    def description(self) -> str:
+        verdicts = f"official {_name_verdict(self.official)}, recomputed {_name_verdict(self.rule)}"
+        reason = describe_error_type(self.error_type) or self.error_type
+        return f"{verdicts}: {reason}" if reason else verdicts
+
+
+@dataclass(frozen=True, slots=True)
+class RunCounts:
+    """What a check counts in a run. Other values are in its facts."""
+
+    n_items: int = 0
+    n_not_run: int = 0
+    n_expected: int | None = None
+    """Number of items of the dataset; None if it is unknown."""
+    n_incidents: int = 0
+    incidents_by_kind: Mapping[str, int] = field(default_factory=dict)
+    """The incidents that count, without limits and weak marks."""
+    n_limits: int = 0
+    n_weak: int = 0
+    n_official: int = 0
+    """Number of items with an official verdict, also from the headers of score files."""
+    n_rule: int = 0
+    """Number of items with a recomputed verdict."""
+    n_judged: int = 0
+    """Number of items with a verdict of a judge on the item or a part of it."""
+    n_compared: int = 0
+    """Number of items with an official and a recomputed verdict."""
+    n_predicted: int = 0
+    """Number of items with at least one predicted call."""
+    differences: Sequence[DifferenceGroup] = ()
+    """Groups of the items whose verdicts differ, the largest first."""
+    n_undecoded: int = 0
+    n_undecoded_with_equal_verdicts: int = 0
+    """Number of undecoded replies whose official and recomputed verdicts are equal."""
+    n_other_reply: int = 0
+    n_scored_twice: int = 0
+    n_judge_failed: int = 0
+    reason_without_rule: str = ""
+    """The most frequent reason for which items have no recomputed verdict."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRun:
+    """A run with everything that a check needs."""
+
+    run: int
+    run_name: str
+    title: str
+    """Benchmark with version and language: `BFCL V4`."""
+    counts: RunCounts
+    facts: Mapping[str, RunFact]
+    dataset: str | None
+    """Folder of the dataset."""
+    needs_dataset: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CheckLine:
+    """One line of the check of a run."""
+
+    name: LineName
+    state: LineState
+    detail: str
+    """What was found, as a phrase. The text can contain names from the files, and is not sanitised."""
+    count: int | None = None
+    """Number of items that are a problem; None if the line does not count items."""
+    expected: int | None = None
+    """Number of items of which `count` is a part; None if the line does not count items."""
+    where: str = ""
+    """Filter that lists the items; empty if there are none to list."""
+
+    @property
+    def title(self) -> str:
+        return LINE_TITLES[self.name]
+
+
+@dataclass(frozen=True, slots=True)
+class RunCheck:
+    """The check of a run."""
+
+    run: int
+    run_name: str
+    title: str
+    lines: tuple[CheckLine, ...]
+
+    @property
+    def is_ok(self) -> bool:
+        return not self.problems
+
+    @property
+    def problems(self) -> list[CheckLine]:
+        return [line for line in self.lines if line.state == "problem"]
+
+    @property
+    def summary(self) -> str:
+        """The problems in one line: `29 incidents, 397 of 400 items not run`. Empty without problems."""
+        return ", ".join(_summarize_line(line) for line in self.problems)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "run": self.run,
+            "run_name": self.run_name,
+            "ok": self.is_ok,
+            "lines": [
+                {
+                    "name": line.name,
+                    "state": line.state,
+                    "count": line.count,
+                    "expected": line.expected,
+                    "where": line.where,
+                    "detail": line.detail,
+                }
+                for line in self.lines
+            ],
+        }
+
+
+def check_run(run: CheckedRun, limits: CheckLimits = DEFAULT_LIMITS) -> RunCheck:
+    """Check a run. Every check has the same lines in the same order."""
+    counts = run.counts
+    lines = (
+        _check_items(run),
+        _check_incidents(counts, limits),
+        _check_differences(counts, limits),
+        _check_undecoded(counts, limits),
+        _check_other_replies(run),
+        _check_scored_twice(counts),
+        _describe_dataset(run),
+        _describe_rules(run),
+        _describe_decoder(run),
+        _check_judge(counts),
+    )
+    return RunCheck(run.run, run.run_name, run.title, lines)
+
+
+def _check_items(run: CheckedRun) -> CheckLine:
+    counts = run.counts
+    if counts.n_expected is None:
+        return CheckLine("items", "unknown", f"{format_count(counts.n_items, 'item')}; the expected number is unknown")
+
+    fact = run.facts.get("expected_items")
+    scope = f" ({fact.reason})" if fact is not None and fact.reason else ""
+    if not counts.n_not_run:
+        detail = f"{counts.n_items:,} of {counts.n_expected:,}{scope}"
+        return CheckLine("items", "ok", detail, count=0, expected=counts.n_expected)
+
+    missing = f"{counts.n_not_run:,} of {counts.n_expected:,} items not run{scope}"
+    detail = f"{missing}. List them with fcreview items --not-run"
+    return CheckLine("items", "problem", detail, count=counts.n_not_run, expected=counts.n_expected)
+
+
+def _check_incidents(counts: RunCounts, limits: CheckLimits) -> CheckLine:
+    kinds = [f"{count:,} {kind}" for kind, count in counts.incidents_by_kind.items()]
+    detail = ", ".join(kinds) or "none"
+    uncounted = []
+    if counts.n_limits:
+        uncounted.append(format_count(counts.n_limits, "used-up limit"))
+    if counts.n_weak:
+        uncounted.append(format_count(counts.n_weak, "empty reply", "empty replies"))
+    if uncounted:
+        detail += f"; not counted: {', '.join(uncounted)}"
+
+    state: LineState = "problem" if counts.n_incidents > limits.max_incidents else "ok"
+    return CheckLine(
+        "incidents",
+        state,
+        detail,
+        count=counts.n_incidents,
+        expected=counts.n_items,
+        where=INCIDENT_FILTER if counts.n_incidents else "",
+    )
+
+
+def _check_differences(counts: RunCounts, limits: CheckLimits) -> CheckLine:
+    if not counts.n_compared:
+        return CheckLine("differences", "unknown", _explain_no_comparison(counts))
+
+    n_different = sum(group.count for group in counts.differences)
+    detail = f"{n_different:,} of {counts.n_compared:,} differ"
+    if counts.differences:
+        largest = counts.differences[0]
+        detail += f"; largest group: {largest.count:,} × {largest.description}"
+    return CheckLine(
+        "differences",
+        "problem" if n_different > limits.max_difference * counts.n_compared else "ok",
+        detail,
+        count=n_different,
+        expected=counts.n_compared,
+        where=DIFFERENCE_FILTER if n_different else "",
+    )
+
+
+def _explain_no_comparison(counts: RunCounts) -> str:
+    if not counts.n_official:
+        return "no official verdicts"
+    if not counts.n_rule:
+        return "no recomputed verdicts"
+    return "no item has both verdicts"
+
+
+def _check_undecoded(counts: RunCounts, limits: CheckLimits) -> CheckLine:
+    if not counts.n_undecoded and not counts.n_predicted:
+        return CheckLine("undecoded", "unknown", "no calls")
+    detail = f"{counts.n_undecoded:,} of {counts.n_items:,}" if counts.n_undecoded else "none"
+    if counts.n_undecoded and counts.n_compared:
+        detail += f"; official and recomputed verdict are equal for {counts.n_undecoded_with_equal_verdicts:,} of them"
+    return CheckLine(
+        "undecoded",
+        "problem" if counts.n_undecoded > limits.max_difference * counts.n_items else "ok",
+        detail,
+        count=counts.n_undecoded,
+        expected=counts.n_items,
+        where=UNDECODED_FILTER if counts.n_undecoded else "",
+    )
+
+
+def _check_other_replies(run: CheckedRun) -> CheckLine:
+    """Check score entries that quote another reply than the result file contains. If most of them do, the importer has
+    dropped the official verdicts, and only the fact tells their number."""
+    counts = run.counts
+    where = OTHER_REPLY_FILTER if counts.n_other_reply else ""
+    fact = run.facts.get("scores_of_other_replies")
+    if fact is not None and isinstance(fact.value, int) and fact.value > 0:
+        detail = f"{fact.reason}, so the official verdicts are unknown"
+        return CheckLine("other_reply", "problem", detail, count=fact.value, expected=counts.n_items, where=where)
+
+    if counts.n_other_reply:
+        detail = f"{format_count(counts.n_other_reply, 'score entry', 'score entries')} quote another reply"
+        return CheckLine(
+            "other_reply", "problem", detail, count=counts.n_other_reply, expected=counts.n_items, where=where
+        )
+    if not counts.n_official:
+        return CheckLine("other_reply", "unknown", "no official verdicts")
+    return CheckLine("other_reply", "ok", "none", count=0, expected=counts.n_items)
+
+
+def _check_scored_twice(counts: RunCounts) -> CheckLine:
+    if counts.n_scored_twice:
+        return CheckLine(
+            "scored_twice",
+            "problem",
+            f"{format_count(counts.n_scored_twice, 'item')} with several score entries",
+            count=counts.n_scored_twice,
+            expected=counts.n_items,
+            where=SCORED_TWICE_FILTER,
+        )
+    if not counts.n_official:
+        return CheckLine("scored_twice", "unknown", "no official verdicts")
+    return CheckLine("scored_twice", "ok", "none", count=0, expected=counts.n_items)
+
+
+def _describe_dataset(run: CheckedRun) -> CheckLine:
+    fact = run.facts.get("dataset_version")
+    if run.dataset is None:
+        detail = "no dataset. Pass --data DIR" if run.needs_dataset else "the results contain the questions"
+        return CheckLine("dataset", "unknown", detail)
+    if fact is None:
+        return CheckLine("dataset", "ok", run.dataset)
+    version = f"{fact.value}, " if fact.value else ""
+    reason = f" ({fact.reason})" if fact.reason else ""
+    return CheckLine("dataset", "ok", f"{version}{run.dataset}{reason}")
+
+
+def _describe_rules(run: CheckedRun) -> CheckLine:
+    fact = run.facts.get("evaluator")
+    if fact is not None:
+        return CheckLine("rules", "ok", _describe_choice(fact))
+    if run.counts.n_rule:
+        return CheckLine("rules", "ok", f"rules of {run.title}")
+    reason = f": {run.counts.reason_without_rule}" if run.counts.reason_without_rule else ""
+    return CheckLine("rules", "unknown", f"no recomputed verdicts{reason}")
+
+
+def _describe_decoder(run: CheckedRun) -> CheckLine:
+    fact = run.facts.get("decoder")
+    if fact is None:
+        return CheckLine("decoder", "unknown", "the files contain the calls in one form")
+    return CheckLine("decoder", "ok", _describe_choice(fact))
+
+
+def _describe_choice(fact: RunFact) -> str:
+    return f"{fact.value}: {fact.reason}" if fact.reason else str(fact.value)
+
+
+def _check_judge(counts: RunCounts) -> CheckLine:
+    if counts.n_judge_failed:
+        return CheckLine(
+            "judge_failed",
+            "problem",
+            f"a judge or scorer gave no verdict on {format_count(counts.n_judge_failed, 'item')}",
+            count=counts.n_judge_failed,
+            expected=counts.n_items,
+            where=JUDGE_FAILED_FILTER,
+        )
+    if not counts.n_judged:
+        return CheckLine("judge_failed", "unknown", "no judge verdicts")
+    return CheckLine("judge_failed", "ok", "none", count=0, expected=counts.n_items)
+
+
+def _summarize_line(line: CheckLine) -> str:
+    count = line.count or 0
+    match line.name:
+        case "items":
+            return f"{count:,} of {line.expected or 0:,} items not run"
+        case "incidents":
+            return format_count(count, "incident")
+        case "differences":
+            return f"{count:,} of {line.expected or 0:,} recomputed verdicts differ"
+        case "undecoded":
+            return f"{format_count(count, 'reply', 'replies')} not decoded"
+        case "other_reply":
+            return format_count(count, "score of another reply", "scores of other replies")
+        case "scored_twice":
+            return f"{format_count(count, 'item')} scored twice"
+        case "judge_failed":
+            return format_count(count, "judge failure")
+        case _:
+            return line.title
+
+
+def _name_verdict(verdict: bool) -> str:
+    return "pass" if verdict else "fail"

@@ -184,6 +184,8 @@ def _is_secret(name: Any, value: Any) -> bool:
 
 _KEY_FORMATS = [
     (b"sk-", rb"sk-(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{20,}"),
+    # An error message quotes the ends of a wrong key: `Incorrect API key provided: sk-proj-****3Q4A`.
+    (b"sk-", rb"sk-[A-Za-z0-9_-]{0,40}\*{2,400}[A-Za-z0-9_*-]{0,40}"),
     (b"hf_", rb"hf_[A-Za-z0-9]{30,}"),
     (b"AKIA", rb"AKIA[0-9A-Z]{16}(?![0-9A-Za-z])"),
     (b"AIza", rb"AIza[A-Za-z0-9_-]{35}"),

@@ -18,6 +18,7 @@ LETTERS = (string.ascii_letters + string.digits) * 2
 KEYS = {
     "OpenAI": "sk-proj-" + LETTERS[20:68],
     "Anthropic": "sk-ant-api03-" + LETTERS[30:70],
+    "quoted by an error message": "sk-proj-****************3Q4A",
     "Hugging Face": "hf_" + LETTERS[9:43],
     "AWS": "AKIA" + "IOSFODNN7EXAMPLE",
     "Google": "AIza" + LETTERS[3:38],
@@ -78,7 +79,7 @@ def test_find_keys_finds_all_keys() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "task-oriented-dialogue-benchmark-2", "sk-learn is a library", "hf_hub",
+        "task-oriented-dialogue-benchmark-2", "sk-learn is a library", "hf_hub", "a risk-**very high**",
         "risk-management-of-the-portfolio-2024",
         "Bearer of bad news and other stories", "token=abc123", "AKIAXYZ", "api_key", "bearer bonds",
     ],

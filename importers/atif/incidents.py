@@ -15,7 +15,7 @@ from fcreview.importers.common.incidents import (
     make_empty_reply_incident,
     make_incident,
 )
-from fcreview.importers.common.records import as_object
+from fcreview.importers.common.records import as_object, list_objects
 from fcreview.model.error_text import classify_error_text
 from fcreview.model.incident import Incident
 from fcreview.model.item import Item
@@ -32,7 +32,7 @@ VERIFIER = "Harbor verifier"
 
 def apply_trial_incident(item: Item, trial: JsonObject, agent_steps: Sequence[JsonObject]) -> None:
     """Record why a trial has no answer or no verdict. `agent_steps` are the agent's messages with their calls."""
-    exception = as_object(trial.get(EXCEPTION_INFO))
+    exception = _find_exception(trial)
     if not exception:
         apply_incident(item, _find_empty_reply(agent_steps))
         return
@@ -45,6 +45,15 @@ def apply_trial_incident(item: Item, trial: JsonObject, agent_steps: Sequence[Js
         return
     kind = "limit" if name == AGENT_TIME_LIMIT else classify_error_text(message, name)
     apply_incident(item, make_incident(kind, text, EXCEPTION_INFO))
+
+
+def _find_exception(trial: JsonObject) -> JsonObject:
+    """Return the exception of a trial or, for a task in several steps, of the first step that has one."""
+    for owner in (trial, *list_objects(trial.get("step_results"))):
+        exception = as_object(owner.get(EXCEPTION_INFO))
+        if exception:
+            return exception
+    return {}
 
 
 def _find_empty_reply(agent_steps: Sequence[JsonObject]) -> Incident | None:

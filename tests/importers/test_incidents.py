@@ -491,6 +491,16 @@ def test_exception_of_a_harbor_trial_gives_the_kind(
     ]
 
 
+def test_exception_in_a_step_of_a_harbor_trial_is_found(samples: Path, tmp_path: Path) -> None:
+    folder = copy_sample(samples, "atif", tmp_path)
+    (path,) = folder.rglob("tidy-logs__bbbbbb2/result.json")
+    exception = {"exception_type": "RuntimeError", "exception_message": "Error code: 503"}
+    steps = [{"step_name": "one", "exception_info": None}, {"step_name": "two", "exception_info": exception}]
+    path.write_text(json.dumps({**json.loads(path.read_text()), "exception_info": None, "step_results": steps}))
+
+    assert read_items_by_id(folder)["tidy-logs__bbbbbb2"].incident == "server"
+
+
 def test_empty_result_of_acebench_has_a_weak_mark(samples: Path, tmp_path: Path) -> None:
     folder = copy_sample(samples, "acebench", tmp_path)
     path = folder / "result_all/result_en/maple-8b/data_special_irrelevant_result.json"

@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 from typing import Any, Literal
 
-from fcreview.importers.common.python_syntax import parse_expression, read_call
+from fcreview.importers.common.python_syntax import parse_expression, read_call, read_dotted_name
 from fcreview.importers.common.records import Undecodable, explain_decoding_error
 
 RuleSet = Literal["2025-08", "2025-10"]
@@ -84,7 +84,32 @@ def decode_call_list(text: str) -> list[DecodedCall]:
         if not isinstance(element, ast.Call):
             kind = type(element).__name__.lower()
             raise Undecodable(f"the list contains a Python {kind} instead of a call")
-    return [read_call(element) for element in elements]
+    return [_read_call(element) for element in elements]
+
+
+def _read_call(node: ast.Call) -> DecodedCall:
+    for keyword in node.keywords:
+        keyword.value = _EmptyCallReplacer().visit(keyword.value)
+    return read_call(node)
+
+
+class _EmptyCallReplacer(ast.NodeTransformer):
+    """Replaces nested calls without named arguments, such as `today()`, by `{"today": {}}`, as the evaluator does.
+
+    Arithmetic and subscripts keep their calls, because the evaluator computes or quotes them.
+    """
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        if not node.keywords:
+            return ast.Dict([ast.Constant(read_dotted_name(node.func))], [ast.Dict([], [])])
+        for keyword in node.keywords:
+            keyword.value = self.visit(keyword.value)
+        return node
+
+    def _keep(self, node: ast.expr) -> ast.expr:
+        return node
+
+    visit_BinOp = visit_Subscript = visit_UnaryOp = visit_Attribute = _keep  # noqa: N815
 
 
 def decode_with_whitespace(text: str) -> list[DecodedCall]:

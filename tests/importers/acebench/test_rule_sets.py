@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.acebench.decoding import AUGUST_2025, OCTOBER_2025, decode_reply, find_first_brackets
+from fcreview.importers.acebench.decoding import (
+    AUGUST_2025,
+    OCTOBER_2025,
+    RULE_SETS,
+    RuleSet,
+    decode_reply,
+    find_first_brackets,
+)
 from fcreview.importers.common.records import Undecodable
 from fcreview.importers.registry import discover
 from tests.importers.acebench.conftest import (
@@ -50,6 +57,21 @@ def test_october_rules_keep_white_space_in_strings() -> None:
     reply = "[f(a='x y', b=[ 'c d' ])]"
     assert decode_reply(reply, SINGLE, OCTOBER_2025) == [("f", {"a": "x y", "b": ["c d"]})]
     assert decode_reply(reply, SINGLE, AUGUST_2025) == [("f", {"a": "xy", "b": ["cd"]})]
+
+
+@pytest.mark.parametrize("rule_set", RULE_SETS)
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("today()", {"today": {}}),
+        ("cal.today(1)", {"cal.today": {}}),
+        ("[today(), date(day=now())]", [{"today": {}}, {"date": {"day": {"now": {}}}}]),
+        ("len('ab')+1", 3),
+        ("x[f()]", "x[f()]"),
+    ],
+)
+def test_nested_calls_are_objects(argument: str, value: object, rule_set: RuleSet) -> None:
+    assert decode_reply(f"[g(a={argument})]", SINGLE, rule_set) == [("g", {"a": value})]
 
 
 def test_multi_turn_categories_keep_august_rules() -> None:

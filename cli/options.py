@@ -132,7 +132,10 @@ SCORE_HELP = (
     "Score folder of results that have another model name. fcreview remembers it; `none` forgets it. You can repeat the"
     " option."
 )
-LANGUAGE_HELP = "Language of the dataset, such as zh, if no folder name tells it."
+LANGUAGE_HELP = (
+    "Language of the dataset, such as zh, if no folder name tells it. fcreview remembers it for the run; `auto`"
+    " restores the default."
+)
 POLICY_HELP = f"Rule for items on which annotators disagree: {', '.join(POLICIES)}."
 DATA_HELP = "Dataset folder. fcreview remembers it for the run. You can repeat the option."
 WORKSPACE_HELP = "Store .fcreview/ in DIR instead of next to the run."

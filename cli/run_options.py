@@ -12,12 +12,14 @@ from contextlib import suppress
 from copy import deepcopy
 from fnmatch import fnmatchcase
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.options import DEFAULT_OPTION_VALUES, WorkspaceOptions
 from fcreview.cli.workspace import set_and_save_errata
 from fcreview.errors import UsageError
 from fcreview.model.sanitize import sanitize
+from fcreview.run_plan import AUTOMATIC_LANGUAGE
 
 if TYPE_CHECKING:
     from fcreview.cli.config import Config
@@ -159,3 +161,45 @@ class SavedRunOptions:
             return
         with suppress(OSError):
             self._workspace.files.write_json(self._file, self._options)
+
+
+def remember_languages(plans: Sequence[RunPlan], options: WorkspaceOptions, workspace: Workspace) -> None:
+    """Remember the language of --language for each run whose folder names tell no language."""
+    languages = SavedLanguages(workspace)
+    for plan in plans:
+        if options.language and plan.takes_named_language:
+            languages.set_language(Path(plan.run.path), options.language)
+    languages.save()
+
+
+class SavedLanguages:
+    """The languages of --language, in `.fcreview/languages.json`, in the form `{folder of results: "zh"}`.
+
+    The language is a part of the key of a run, so that `run_options.json` cannot contain it.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._file = workspace.root / "languages.json"
+        saved = workspace.files.read_json_object(self._file)
+        self._languages = {path: language for path, language in saved.items() if isinstance(language, str)}
+        self._before = dict(self._languages)
+
+    def get_languages(self) -> dict[Path, str]:
+        """Return the language of each folder of results."""
+        return {self._workspace.to_absolute_path(path): language for path, language in self._languages.items()}
+
+    def set_language(self, folder: Path, language: str) -> None:
+        """Remember the language of the results in a folder. `auto` forgets it."""
+        stored_path = self._workspace.to_stored_path(folder)
+        if language == AUTOMATIC_LANGUAGE:
+            self._languages.pop(stored_path, None)
+        else:
+            self._languages[stored_path] = language
+
+    def save(self) -> None:
+        """Write the file if a language changed. A place that cannot be written is ignored."""
+        if self._languages == self._before:
+            return
+        with suppress(OSError):
+            self._workspace.files.write_json(self._file, self._languages)

@@ -28,7 +28,7 @@ from fcreview.cli.config import Config, load_config
 from fcreview.cli.dataset_choice import DatasetSources, set_dataset_facts
 from fcreview.cli.options import NO_SCORES, WorkspaceOptions
 from fcreview.cli.output import Progress, check_choice, print_limited_messages, print_message
-from fcreview.cli.run_options import set_options_and_errata
+from fcreview.cli.run_options import SavedLanguages, remember_languages, set_options_and_errata
 from fcreview.cli.workspace import (
     MAX_MESSAGES,
     RunNumbers,
@@ -211,7 +211,10 @@ def discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
     paths, permanent = resolve_run_paths(options), list_data_folders(replace(options, data=None), config)
 
     search_options = SearchOptions(
-        resolve_score_option(options), options.language or "", load_remembered_scores(options)
+        resolve_score_option(options),
+        options.language or "",
+        remembered_scores=load_remembered_scores(options),
+        remembered_languages=load_remembered_languages(options),
     )
 
     def search_runs(folders: Folders) -> DiscoveredRuns:
@@ -226,6 +229,16 @@ def discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
     sources = DatasetSources(named, remembered, list_environment_folders(), config.dataset_folders)
     set_dataset_facts(discovered.plans, sources)
     return discovered
+
+
+def load_remembered_languages(options: WorkspaceOptions) -> dict[Path, str]:
+    """Load the language of earlier commands for each folder of results."""
+    from fcreview.store.workspace import WorkspaceError
+
+    try:
+        return SavedLanguages(locate_workspace(options, create=False)).get_languages()
+    except WorkspaceError:
+        return {}
 
 
 def load_remembered_datasets(options: WorkspaceOptions) -> DatasetFolders | None:
@@ -363,6 +376,7 @@ def import_discovered_runs(
             raise CommandError(explain_no_runs(options, summary)) from None
     workspace = locate_workspace(options)
     set_options_and_errata(discovered.plans, options, config, workspace)
+    remember_languages(discovered.plans, options, workspace)
     remember_score_folders(discovered.plans, options, workspace)
     datasets = DatasetOptions(resolve_data_option(options), options.forget_data)
     with Progress() as progress:

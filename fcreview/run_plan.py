@@ -17,6 +17,10 @@ ACEBench's rules, `verdict_from` for the scorer of an Inspect log, `scorers` for
 JSON, and only the configuration sets it."""
 
 
+AUTOMATIC_LANGUAGE = "auto"
+"""Value of --language with which fcreview forgets the language that the user named earlier."""
+
+
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
     """What the user said about the files, for the search for runs."""
@@ -25,9 +29,17 @@ class SearchOptions:
     """Score folders of --score. Their files are joined with results of the same file name, even if the names of the
     models differ."""
     language: str = ""
-    """Language of the dataset, such as `zh`; empty to find it by folder names."""
+    """Language of the dataset, such as `zh`; empty to find it by folder names. `auto` forgets the remembered one."""
     remembered_scores: Mapping[Path, tuple[Path, ...]] = field(default_factory=dict)
     """Folder of results -> score folders of --score in earlier commands. They may no longer exist."""
+    remembered_languages: Mapping[Path, str] = field(default_factory=dict)
+    """Folder of results -> language of --language in an earlier command."""
+
+    def get_language(self, folder: Path) -> str:
+        """Return the language that the user named for the results in a folder, now or earlier; empty if none."""
+        if self.language == AUTOMATIC_LANGUAGE:
+            return ""
+        return (self.language or self.remembered_languages.get(folder, "")).lower()
 
 
 @dataclass(slots=True)
@@ -55,6 +67,8 @@ class RunPlan:
     """Folder of --score that contains the run's score files."""
     lost_score_folder: Path | None = None
     """Folder of --score in an earlier command that contained the run's score files and is missing now."""
+    takes_named_language: bool = False
+    """Whether --language decides the language of the run, so that fcreview remembers it for the run's folder."""
     options: dict[ImportOption, str] = field(default_factory=dict)
     """Import options of the run, from the command line, the configuration or an earlier import. An option that is
     missing has its default, which depends on the files."""

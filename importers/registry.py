@@ -209,6 +209,7 @@ def discover(
         found.claimed |= claims.claimed
     found.plans = _resolve_file_conflicts(plans, found.issues)
     _report_ignored_copies(copies, found)
+    found.issues += _report_unused_score_folders(found.plans, search)
     _report_unclaimed_files(gathered.files, found)
     if not found.plans and not any(issue.severity == "error" for issue in found.issues):
         expected = "; ".join(f"{importer.title}: {importer.expected_files}" for importer in importers)
@@ -272,6 +273,17 @@ def _report_ignored_copies(copies: Mapping[Path, Path], found: DiscoveredRuns) -
     }
     found.claimed.update(ignored)
     found.issues += report_copies(ignored)
+
+
+def _report_unused_score_folders(plans: Sequence[RunPlan], search: SearchOptions) -> Iterator[ImportIssue]:
+    """Yield an error for each folder of --score whose files fit no run."""
+    for folder in search.scores:
+        if not any(path.is_relative_to(folder) for plan in plans for path in plan.scores):
+            what = (
+                "no score file in this folder of --score fits the results. fcreview joins files of the same benchmark,"
+            )
+            what += " version and category whose entries quote the replies in the results"
+            yield ImportIssue(str(folder), None, what, severity="error")
 
 
 def _report_unclaimed_files(files: Sequence[Path], found: DiscoveredRuns) -> None:

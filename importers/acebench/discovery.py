@@ -35,8 +35,8 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path], search: Se
     score_folders_of_runs: set[Path] = set()
     for folder, results in folders.items():
         location = _RunLocation.find(folder, n_runs_by_model)
-        choice = choose_language(folder, results, dataset_folders, search.language)
-        scores = _find_scores(location, choice.language, opened, search.scores)
+        choice = choose_language(folder, results, dataset_folders, search.get_language(folder))
+        scores = _find_scores(location, choice.language, opened, search)
         score_folders_of_runs.update(scores.folders)
         plan = _make_plan(location, results, choice, scores)
         found.plans.append(plan)
@@ -126,6 +126,10 @@ def _make_plan(location: _RunLocation, results: list[Path], choice: LanguageChoi
     categories = [parse_file_name(path).category for path in results]
     plan.data = _list_dataset_files(choice.dataset, categories)
     plan.scores = scores.files
+    plan.results_folder = folder
+    plan.named_score_folder = scores.named_folder
+    plan.lost_score_folder = scores.lost_folder
+    plan.takes_named_language = choice.takes_named_language
     plan.logs = find_dialogue_histories(folder, location.model_folder, choice.language, choice.dataset, categories)
     _report_language_and_dataset(plan, choice)
     _report_scores(plan, categories, scores)
@@ -162,28 +166,35 @@ class _ScoreChoice:
     files: list[Path]
     ignored_folders: list[Path] = field(default_factory=list)
     """Other folders with score files of the run."""
+    named_folder: Path | None = None
+    """Folder of --score, in this command or an earlier one, that contains the files."""
+    lost_folder: Path | None = None
+    """Folder of --score in an earlier command that no longer contains score files of the run."""
 
     @property
     def folders(self) -> set[Path]:
         return {*(file.parent for file in self.files), *self.ignored_folders}
 
 
-def _find_scores(
-    location: _RunLocation, language: str, opened: _OpenedFiles, named_folders: Sequence[Path]
-) -> _ScoreChoice:
+def _find_scores(location: _RunLocation, language: str, opened: _OpenedFiles, search: SearchOptions) -> _ScoreChoice:
     """Find the score files of a run: in the folders of --score, near the results, or among the opened files."""
     near = []
     for folder in _list_score_folders(location, language):
         if list_score_files(folder):
             near.append(folder)
 
-    named = _find_named_scores(location, named_folders)
-    if named:
-        used_folders = {file.parent for file in named}
-        return _ScoreChoice(named, [folder for folder in near if folder not in used_folders])
+    remembered = search.remembered_scores.get(location.folder, ())
+    for named_folder in (*search.scores, *remembered):
+        named = _find_named_scores(location, named_folder)
+        if named:
+            used_folders = {file.parent for file in named}
+            ignored = [folder for folder in near if folder not in used_folders]
+            return _ScoreChoice(named, ignored, named_folder)
+
+    lost_folder = remembered[0] if remembered else None
     if near:
-        return _ScoreChoice(list_score_files(near[0]), near[1:])
-    return _ScoreChoice(_find_opened_scores(location, language, opened))
+        return _ScoreChoice(list_score_files(near[0]), near[1:], lost_folder=lost_folder)
+    return _ScoreChoice(_find_opened_scores(location, language, opened), lost_folder=lost_folder)
 
 
 def _report_scores(plan: RunPlan, categories: Sequence[str], scores: _ScoreChoice) -> None:
@@ -220,10 +231,10 @@ def _is_score_folder_of(location: _RunLocation, score_folder: Path, language: st
     return find_folder_language(score_folder).language in ("", language)
 
 
-def _find_named_scores(location: _RunLocation, named_folders: Sequence[Path]) -> list[Path]:
-    """Return the score files in the folders of --score: those of the run's name, or those of the only folder."""
+def _find_named_scores(location: _RunLocation, named_folder: Path) -> list[Path]:
+    """Return the score files in a folder of --score: those in the folder of the run's name, or in the only folder."""
     folders: dict[Path, list[Path]] = defaultdict(list)
-    for path in gather_files(named_folders).files:
+    for path in gather_files([named_folder]).files:
         if parse_file_name(path).kind in ("score", "process"):
             folders[path.parent].append(path)
     for name in list_run_names(location.model_folder):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.acebench.filenames import parse_file_name
-from fcreview.importers.acebench.identity import MAX_LEVELS, LanguageHint, find_folder_language, read_language_folder
+from fcreview.importers.acebench.identity import MAX_LEVELS, find_folder_language, read_language_folder
 from fcreview.importers.common.jsonl import read_objects_with_id
 from fcreview.importers.common.records import function_names, read_function_docs
 from fcreview.model.item import ImportIssue
@@ -30,6 +30,8 @@ class LanguageChoice:
     language: str
     dataset: Path | None = None
     issue: ImportIssue | None = None
+    takes_named_language: bool = False
+    """Whether no folder name decides the language, so that the user can name it."""
 
 
 def choose_language(
@@ -44,14 +46,23 @@ def choose_language(
         folder: folder with the result files.
         results: the result files.
         dataset_folders: dataset folders that the user named.
-        named_language: language that the user named, or empty.
+        named_language: language that the user named in this command or earlier, or empty.
     """
     hint = find_folder_language(folder)
-    language = _choose_named_language(hint, named_language)
-    if language:
-        dataset = next(find_dataset_folders(folder, language, dataset_folders), None)
-        return LanguageChoice(language, dataset, _report_ignored_language(folder, language, named_language))
+    if hint.is_certain:
+        issue = _report_ignored_language(folder, hint.language, named_language)
+        return LanguageChoice(hint.language, _find_dataset(folder, hint.language, dataset_folders), issue)
 
+    language = named_language or hint.language
+    if language:
+        dataset = _find_dataset(folder, language, dataset_folders)
+        return LanguageChoice(language, dataset, takes_named_language=True)
+    return _choose_language_by_dataset(folder, results, dataset_folders)
+
+
+def _choose_language_by_dataset(
+    folder: Path, results: Sequence[Path], dataset_folders: Sequence[Path]
+) -> LanguageChoice:
     candidates = _list_candidates(folder, dataset_folders)
     named = [candidate for candidate in candidates if candidate.is_named_by_user]
     if len({candidate.language for candidate in named}) == 1 and not _contradicts_replies(named[0], results):
@@ -59,17 +70,15 @@ def choose_language(
     fitting = _find_fitting_dataset(named or candidates, results)
     if fitting is not None:
         return _explain_choice(folder, fitting, "the replies fit its questions")
-    return LanguageChoice("")
+    return LanguageChoice("", takes_named_language=True)
 
 
-def _choose_named_language(hint: LanguageHint, named_language: str) -> str:
-    if hint.is_certain:
-        return hint.language
-    return named_language.lower() or hint.language
+def _find_dataset(folder: Path, language: str, dataset_folders: Sequence[Path]) -> Path | None:
+    return next(find_dataset_folders(folder, language, dataset_folders), None)
 
 
 def _report_ignored_language(folder: Path, language: str, named_language: str) -> ImportIssue | None:
-    if not named_language or named_language.lower() == language:
+    if named_language in ("", language):
         return None
     what = (
         f"--language {named_language} has no effect on this run, because a folder name states the language {language}"
@@ -170,7 +179,7 @@ def _explain_choice(folder: Path, candidate: _DatasetCandidate, reason: str) -> 
     what = f"the language is {candidate.language}, that of the dataset {candidate.folder.name}: {reason}."
     what += " Use --language to choose another"
     issue = ImportIssue(str(folder), None, what, severity="notice")
-    return LanguageChoice(candidate.language, candidate.folder, issue)
+    return LanguageChoice(candidate.language, candidate.folder, issue, takes_named_language=True)
 
 
 def find_dataset_folders(folder: Path, language: str, dataset_folders: Sequence[Path]) -> Iterator[Path]:

@@ -118,7 +118,6 @@ def find_runs(
         found.claimed.update(plan.results, plan.scores)
         found.plans.append(plan)
     _report_lost_score_folders(found.plans, search)
-    found.issues += _report_unused_score_folders(found.plans, search)
     return found
 
 
@@ -132,15 +131,6 @@ def _list_named_score_folders(results: FilesByRun, search: SearchOptions) -> dic
         if folders:
             named[key] = folders
     return named
-
-
-def _report_unused_score_folders(plans: Sequence[RunPlan], search: SearchOptions) -> Iterator[ImportIssue]:
-    """Yield an error for each folder of --score whose files fit no run."""
-    for folder in search.scores:
-        if not any(path.is_relative_to(folder) for plan in plans for path in plan.scores):
-            what = "no score file in this folder of --score fits the results. fcreview joins files of the same BFCL"
-            what += " version and category whose entries quote the replies in the results"
-            yield ImportIssue(str(folder), None, what, severity="error")
 
 
 def _report_lost_score_folders(plans: Sequence[RunPlan], search: SearchOptions) -> None:

@@ -104,6 +104,7 @@ class ImportPlanner:
     def plan_import(self, plans: Sequence[RunPlan]) -> ImportPlan:
         """Decide which runs to read. If `plans` contains a run twice, the second plan becomes an import issue."""
         result, keys = ImportPlan(), set()
+        earlier_runs = self._find_runs_with_new_language(plans)
         new_numbers = itertools.count(max((each.run_number for each in self._index.runs.values()), default=0) + 1)
         for plan in plans:
             key = build_run_key(self._workspace, plan.run)
@@ -113,11 +114,36 @@ class ImportPlanner:
                 continue
             keys.add(key)
             stored = self._index.runs.get(key)
-            number = stored.run_number if stored else next(new_numbers)
+            number = stored.run_number if stored else earlier_runs.get(key) or next(new_numbers)
             result.summary_rows[number], result.plans[number] = _make_summary_row(number, plan.run), plan
             job = ReadJob(number, plan, stat_sources(plan, self._workspace.to_stored_path))
             self._add_run_to_plan(result, job, stored)
         return result
+
+    def _find_runs_with_new_language(self, plans: Sequence[RunPlan]) -> dict[str, int]:
+        """Return the number of the stored run of each run that was imported with another language, by key.
+
+        The language of a run can change if the user names it, or a dataset that tells it. The run then replaces the
+        earlier one. If the dataset is lost, the run keeps its language.
+        """
+        planned_keys = {build_run_key(self._workspace, plan.run) for plan in plans}
+        earlier_runs: dict[tuple[str, ...], StoredRun] = {}
+        for key, stored in self._index.runs.items():
+            if key not in planned_keys:
+                results = [source.path for source in stored.sources if source.kind == "result"]
+                earlier_runs[_make_language_free_key(stored.info, results)] = stored
+
+        numbers = {}
+        for plan in plans:
+            results = [self._workspace.to_stored_path(path) for path in plan.results]
+            earlier_run = earlier_runs.get(_make_language_free_key(plan.run, results))
+            if earlier_run is None or build_run_key(self._workspace, plan.run) in self._index.runs:
+                continue
+            if not plan.run.language:
+                plan.run.language = earlier_run.info.language
+            else:
+                numbers[build_run_key(self._workspace, plan.run)] = earlier_run.run_number
+        return numbers
 
     def save_dataset_folders(self, import_plan: ImportPlan) -> None:
         """Remember the dataset folders of each up-to-date run. A new run gets the folders that most runs have."""
@@ -169,6 +195,10 @@ class ImportPlanner:
         now = [source for source in job.sources if source.kind not in lost_kinds]
         before = [source for source in stored_run.sources if source.kind not in lost_kinds]
         return is_content_unchanged(self._workspace, now, before)
+
+
+def _make_language_free_key(run: Run, result_files: Sequence[str]) -> tuple[str, ...]:
+    return (run.benchmark, run.generation, run.model, str(run.path), *sorted(result_files))
 
 
 def _copy_hashes_if_mtimes_changed(job: ReadJob, stored: StoredRun) -> bool:

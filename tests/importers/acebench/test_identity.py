@@ -157,6 +157,20 @@ def test_named_score_folder_is_used(tmp_path: Path) -> None:
     run = read_run(plan)
     assert list(run.official_verdicts.values()) == [False]
     assert any("several folders contain score files" in issue.what for issue in run.issues)
+    assert (plan.results_folder, plan.named_score_folder) == (tmp_path / "result_en/m", tmp_path / "elsewhere")
+
+
+def test_score_folder_of_earlier_command_is_used_until_it_is_lost(tmp_path: Path) -> None:
+    write_results(tmp_path / "result_en/m", "[f()]")
+    entry = make_failure(SINGLE, 0, "type_error", "[f()]")
+    header = {"accuracy": 0, "correct_count": 0, "total_count": 1}
+    scores = write_jsonl(tmp_path / "elsewhere/other-name" / SCORE_FILE, [header, entry])
+    search = SearchOptions(remembered_scores={tmp_path / "result_en/m": (tmp_path / "elsewhere",)})
+    (plan,) = discover([tmp_path / "result_en"], search=search).plans
+    assert (plan.scores, plan.lost_score_folder) == ([scores], None)
+    scores.unlink()
+    (plan,) = discover([tmp_path / "result_en"], search=search).plans
+    assert (plan.scores, plan.lost_score_folder) == ([], tmp_path / "elsewhere")
 
 
 def test_copies_beside_scores_are_no_runs() -> None:

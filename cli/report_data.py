@@ -265,13 +265,14 @@ def estimate_part_metrics(session: WorkspaceSession, part: ReportPart, *, has_qu
     if not has_queues:
         return {}
     from fcreview.cli.commands.estimate import HALF_WIDTH, estimate_combined_metrics, estimate_run_metrics
+    from fcreview.stats.estimation import EstimationSettings
 
+    settings = EstimationSettings(HALF_WIDTH)
     if part.row is None:
-        estimates = estimate_combined_metrics(session, part.combined_runs, HALF_WIDTH)
+        estimates = estimate_combined_metrics(session, part.combined_runs, settings)
     else:
-        estimates = estimate_run_metrics(
-            session, part.row, session.store.analysis.fetch_sample_status(part.row.run), HALF_WIDTH
-        )
+        sample_status = session.store.analysis.fetch_sample_status(part.row.run)
+        estimates = estimate_run_metrics(session, part.row, sample_status, settings)
     return {one.key: one for one in estimates if None not in (one.estimated, one.low, one.high)}
 
 

@@ -8,7 +8,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.options import JsonOption, RunOption, SeedOption, WorkspaceOptions, option, workspace_command
-from fcreview.cli.output import emit, emit_json, emit_lines, format_cell, format_run_heading, print_message, print_table
+from fcreview.cli.output import (
+    check_choice,
+    emit,
+    emit_json,
+    emit_lines,
+    format_cell,
+    format_run_heading,
+    print_message,
+    print_table,
+)
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import UsageError
 from fcreview.model.metric import Metric, RunItems, ScoredItem
@@ -17,7 +26,7 @@ from fcreview.stats.incidents import WITHOUT_INCIDENTS, omit_stated_accuracies
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
-    from fcreview.stats.estimation import EstimationInput, MetricEstimate
+    from fcreview.stats.estimation import EstimationInput, EstimationSettings, MetricEstimate, PlannedLabels
     from fcreview.stats.posterior import ItemStatus
     from fcreview.store.queries.estimation import RunSampleStatus
     from fcreview.store.rows import RunRow
@@ -31,18 +40,31 @@ def estimate(
     options: WorkspaceOptions,
     run: RunOption = None,
     half_width: HalfWidth = HALF_WIDTH,
+    difference: Annotated[
+        float | None,
+        option("--difference POINTS", "Plan the labels of each of two runs that show this difference. Implies --plan."),
+    ] = None,
+    plan: Annotated[bool, option("--plan", "Print how many labels intervals of different widths need.")] = False,
+    method: Annotated[
+        str,
+        option(
+            "--method NAME",
+            "How to compute intervals: model (credible interval) or score (a reference in one formula).",
+        ),
+    ] = "model",
     seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Estimate accuracy from reviewed samples.
 
-    Prints the corrected score and the estimated accuracy of each metric, with a 95 % confidence interval and the number
-    of labels that the target interval needs. Draw a random sample with `fcreview queue create` first.
-    docs/estimates.md explains the method.
+    Prints the corrected score and the estimated accuracy of each metric, with a 95 % interval and the number of labels
+    that the target interval needs. Draw a random sample with `fcreview queue create` first. docs/estimates.md explains
+    the methods.
 
-    Example: fcreview estimate runs/gpt4o --json
+    Example: fcreview estimate runs/gpt4o --plan --half-width 3 --difference 2
     """
     check_half_width(half_width)
+    settings = _parse_settings(method, half_width, seed, difference, plan=plan)
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
         problems: list[str] = []
@@ -50,13 +72,13 @@ def estimate(
         for row in rows:
             sample_status = session.store.analysis.fetch_sample_status(row.run)
             problems += [each for each in sample_status.problems if each not in problems]
-            estimates = list(estimate_run_metrics(session, row, sample_status, half_width, seed))
+            estimates = list(estimate_run_metrics(session, row, sample_status, settings))
             if row.incidents:
-                others = estimate_without_incidents(session, row, sample_status, half_width, seed)
+                others = estimate_without_incidents(session, row, sample_status, settings)
                 estimates = list(_add_estimates_without_incidents(estimates, others))
             _print_estimates([row], estimates, sample_status.items, half_width, as_json=as_json)
         for model_runs in _group_combinable_runs(rows):
-            estimates = list(estimate_combined_metrics(session, model_runs, half_width, seed))
+            estimates = list(estimate_combined_metrics(session, model_runs, settings))
             found = (session.store.analysis.fetch_sample_status(each.run) for each in model_runs)
             statuses = [status for sample_status in found for status in sample_status.items]
             _print_estimates(model_runs, estimates, statuses, half_width, as_json=as_json)
@@ -64,21 +86,48 @@ def estimate(
             print_message(f"fcreview: there is no random sample: {problem}")
 
 
-def check_half_width(points: float) -> None:
+def check_half_width(points: float, option_name: str = "--half-width") -> None:
     if not 0 < points < 100:
-        raise UsageError(f"--half-width {points:g} is invalid. Choose a number of points between 0 and 100")
+        raise UsageError(f"{option_name} {points:g} is invalid. Choose a number of points between 0 and 100")
+
+
+PLANNED_HALF_WIDTHS = (5.0, 3.0, 2.0, 1.0)
+"""Half-widths, in percentage points, for which --plan counts labels, besides that of --half-width."""
+
+
+def _parse_settings(
+    method: str, half_width: float, seed: int, difference: float | None, *, plan: bool
+) -> EstimationSettings:
+    from fcreview.stats.estimation import (
+        INTERVAL_METHODS,
+        EstimationSettings,
+        PlannedLabels,
+        find_half_width_for_difference,
+    )
+
+    check_choice(INTERVAL_METHODS, method, "--method")
+    goals = []
+    if plan or difference is not None:
+        half_widths = sorted({*PLANNED_HALF_WIDTHS, half_width}, reverse=True)
+        goals = [PlannedLabels(each, labels=None) for each in half_widths]
+    if difference is not None:
+        check_half_width(difference, "--difference")
+        width = find_half_width_for_difference(difference)
+        goals.append(PlannedLabels(width, labels=None, difference=difference))
+    chosen = next(each for each in INTERVAL_METHODS if each == method)
+    return EstimationSettings(half_width, seed, chosen, goals)
 
 
 def estimate_run_metrics(
-    session: WorkspaceSession, row: RunRow, sample_status: RunSampleStatus, half_width: float, seed: int = 0
+    session: WorkspaceSession, row: RunRow, sample_status: RunSampleStatus, settings: EstimationSettings
 ) -> Iterator[MetricEstimate]:
     from fcreview.stats.estimation import estimate_metrics
 
-    return estimate_metrics(build_estimation_input(session, row, sample_status), half_width, seed)
+    return estimate_metrics(build_estimation_input(session, row, sample_status), settings)
 
 
 def estimate_without_incidents(
-    session: WorkspaceSession, row: RunRow, sample_status: RunSampleStatus, half_width: float, seed: int = 0
+    session: WorkspaceSession, row: RunRow, sample_status: RunSampleStatus, settings: EstimationSettings
 ) -> Iterator[MetricEstimate]:
     """Estimate the metrics of a run from its items without incidents."""
     from fcreview.importers.registry import compute_metrics
@@ -87,7 +136,7 @@ def estimate_without_incidents(
     run = build_estimation_input(session, row, sample_status)
     info = omit_stated_accuracies(row.info, run.automatic_items)
     answered = omit_incidents_from_input(run, lambda items: compute_metrics(items, info))
-    return estimate_metrics(answered, half_width, seed)
+    return estimate_metrics(answered, settings)
 
 
 def _add_estimates_without_incidents(
@@ -116,7 +165,7 @@ def _group_combinable_runs(rows: Sequence[RunRow]) -> list[list[RunRow]]:
 
 
 def estimate_combined_metrics(
-    session: WorkspaceSession, rows: Sequence[RunRow], half_width: float, seed: int = 0
+    session: WorkspaceSession, rows: Sequence[RunRow], settings: EstimationSettings
 ) -> Iterator[MetricEstimate]:
     """Estimate combined metrics from the samples of several runs. Yield nothing if a required run is missing."""
     from fcreview.importers.registry import compute_combined_metrics
@@ -129,7 +178,7 @@ def estimate_combined_metrics(
 
     inputs = [build_estimation_input(session, row, session.store.analysis.fetch_sample_status(row.run)) for row in rows]
     if compute_metrics([each.automatic_items for each in inputs]):
-        yield from estimate_metrics(combine_runs(inputs, compute_metrics), half_width, seed)
+        yield from estimate_metrics(combine_runs(inputs, compute_metrics), settings)
 
 
 def build_estimation_input(session: WorkspaceSession, row: RunRow, sample_status: RunSampleStatus) -> EstimationInput:
@@ -176,18 +225,41 @@ def _build_estimate_json(
     from fcreview.stats.estimation import explain_missing_interval
 
     low, high = estimate.bounds or (None, None)
-    headline = "bounds" if estimate.is_bounds_headline else None if estimate.low is None else "interval"
     return {
         "run": rows[0].run if len(rows) == 1 else None,
         "run_name": rows[0].run_name if len(rows) == 1 else rows[0].info.model, "benchmark": rows[0].info.benchmark,
         "table": estimate.table, "level": estimate.level, "name": estimate.name,
         **{name: getattr(estimate, name) for name in ("unit", "automatic", "corrected", "estimated", "low", "high")},
-        "bounds_low": low, "bounds_high": high, "headline": headline,
+        "bounds_low": low, "bounds_high": high, "headline": estimate.headline,
         "n_random": estimate.n_random, "n_known": estimate.n_known, "method": estimate.method,
         "why": explain_missing_interval(estimate.method, estimate.criteria), "needed": estimate.needed,
         "without_incidents": estimate.name.endswith(WITHOUT_INCIDENTS),
+        **({"plan": [_build_plan_json(goal) for goal in estimate.plan]} if estimate.plan else {}),
         "sample": {name.replace(" ", "_"): count for name, count in sample_counts.items()},
     }  # fmt: skip
+
+
+def _build_plan_json(goal: PlannedLabels) -> dict[str, Any]:
+    """Build the JSON object of a goal. `with_judges` is reserved for labels of judges that replace human labels."""
+    found = {"half_width": goal.half_width, "labels": goal.labels, "with_judges": None}
+    return found if goal.difference is None else {"difference": goal.difference, **found}
+
+
+def _print_plan(estimates: Sequence[MetricEstimate]) -> None:
+    """Print the plan of the first metric that has one."""
+    planned = next((one for one in estimates if any(goal.labels is not None for goal in one.plan)), None)
+    if planned is None:
+        emit("There is no plan, because no item of a random sample is reviewed.", "")
+        return
+    rows = []
+    for goal in planned.plan:
+        name = f"interval of ±{goal.half_width:g} points"
+        if goal.difference is not None:
+            name = f"difference of {goal.difference:g} points between two runs, labels of each run"
+        rows.append([name, NO_VALUE if goal.labels is None else f"{goal.labels:,}"])
+    emit()
+    print_table([f"plan for {format_cell(planned.name)}", "further labels"], rows, right_aligned=(1,))
+    emit("Each goal is reached with a probability of 80 %.", "")
 
 
 def _print_estimate_tables(
@@ -222,6 +294,8 @@ def _print_estimate_tables(
         heads += ["sampled", "labelled", f"needed for ±{half_width:g}"]
         right_aligned = [at for at in range(1, len(heads)) if heads[at] not in ("95 % CI", *bounds)]
         print_table(heads, cells, right_aligned=right_aligned, max_width=44)
+    if any(one.plan for one in estimates):
+        _print_plan(estimates)
     emit()
 
 

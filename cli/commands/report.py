@@ -41,6 +41,7 @@ from fcreview.stats.incidents import count_incidents
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
+    from fcreview.stats.estimation import MetricEstimate
     from fcreview.store.analysis import UnblindedAnalysis
     from fcreview.store.rows import RunRow
 
@@ -200,6 +201,21 @@ def _write_or_print_full_report(
     print_message(f"wrote the report to {html_file}")
 
 
+def build_estimate_fields(estimate: MetricEstimate | None) -> dict[str, Any]:
+    """Build the JSON fields of an estimate. If `headline` is `bounds`, the report shows the bounds and no interval."""
+    if estimate is None:
+        return dict.fromkeys(("estimated", "low", "high", "bounds_low", "bounds_high", "headline"))
+    bounds_low, bounds_high = estimate.bounds or (None, None)
+    return {
+        "estimated": estimate.estimated,
+        "low": estimate.low,
+        "high": estimate.high,
+        "bounds_low": bounds_low,
+        "bounds_high": bounds_high,
+        "headline": estimate.headline,
+    }
+
+
 def _print_metrics_json(run_fields: dict[str, Any], metrics: list[MetricRow], estimates: EstimateByMetric) -> None:
     sources = select_metric_sources(metrics)
     for line in metrics:
@@ -207,7 +223,7 @@ def _print_metrics_json(run_fields: dict[str, Any], metrics: list[MetricRow], es
         values, n = fields.pop("values"), fields.pop("n")
         counts = {"n": {source: n.get(source) for source in sources}}
         found = estimates.get(line.key)
-        estimated = {name: getattr(found, name, None) for name in ("estimated", "low", "high")}
+        estimated = build_estimate_fields(found)
         emit_json(
             _without_item_count(run_fields)
             | fields

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil
+from functools import partial
+from math import ceil, sqrt
+from statistics import NormalDist
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -37,6 +39,7 @@ from fcreview.stats.cluster_estimation import (
     make_pass_rate_values,
 )
 from fcreview.stats.incidents import omit_incidents_keeping_positions
+from fcreview.stats.intervals import NORMAL_QUANTILE
 from fcreview.stats.posterior import (
     DEFAULT_DRAWS,
     SEED,
@@ -55,6 +58,7 @@ from fcreview.stats.posterior import (
     draw_posterior,
 )
 from fcreview.stats.sampling import format_stratum_name
+from fcreview.stats.score_interval import ScoreStratum, compute_score_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +261,33 @@ intervals contain the true value too rarely at some rates (Brown, Cai and DasGup
 UNEVEN_INTERVAL_PERCENTILES = (1.5, 98.5)
 """Percentiles for a metric that weighs categories unevenly, and for samples of whole groups. docs/coverage.md has the
 measurements."""
+EVEN_QUANTILE = NormalDist().inv_cdf(INTERVAL_PERCENTILES[1] / 100)
+"""Half-width of an interval with `INTERVAL_PERCENTILES`, in standard deviations of a normal distribution."""
+UNEVEN_QUANTILE = NormalDist().inv_cdf(UNEVEN_INTERVAL_PERCENTILES[1] / 100)
+"""The same for `UNEVEN_INTERVAL_PERCENTILES`."""
 PERCENTAGE_POINT: dict[MetricUnit, float] = {"share": 0.01, "percent": 1.0}
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedLabels:
+    """Number of further labels for a goal, with the probability `fcreview.stats.posterior.ASSURANCE`."""
+
+    half_width: float
+    """Half-width of the interval, in percentage points."""
+    labels: int | None
+    """Number of further random items to review; None if the goal cannot be reached."""
+    difference: float | None = None
+    """Difference between two runs, in percentage points, that `labels` labels of each run show; None for a goal for one
+    run. The test has a power of 80 % at a level of 5 %."""
+
+
+POWER_QUANTILE = NormalDist().inv_cdf(0.8)
+
+
+def find_half_width_for_difference(difference: float) -> float:
+    """Return the half-width of a run's interval with which two runs of equal precision show a difference with a power
+    of 80 %. The unit is that of `difference`."""
+    return difference * NORMAL_QUANTILE / ((NORMAL_QUANTILE + POWER_QUANTILE) * sqrt(2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +317,14 @@ class MetricEstimate:
     """Lowest and highest end of the intervals if all undecided items fail and if all pass; None without such items."""
     is_bounds_headline: bool = False
     """Whether to show the bounds instead of the interval, because too many items of the sample are undecided."""
+    plan: Sequence[PlannedLabels] = ()
+
+    @property
+    def headline(self) -> Literal["interval", "bounds"] | None:
+        """What screens show: the interval or the bounds; None if there is neither."""
+        if self.is_bounds_headline:
+            return "bounds"
+        return None if self.low is None else "interval"
 
     @property
     def key(self) -> MetricKey:
@@ -310,12 +348,16 @@ class MetricDraws:
             for key, weight in weights.items():
                 if items and key in passing and key in failing:
                     weight[cell] = (passing[key] - failing[key]) / len(items)
-        return {
-            key: VarianceModel(
-                self.population.cells, self.posterior, weight, float(self.select_draws(key, weight).var())
+        models = {}
+        for key, weight in weights.items():
+            models[key] = VarianceModel(
+                self.population.cells,
+                self.posterior,
+                weight,
+                variance=float(self.select_draws(key, weight).var()),
+                quantile=EVEN_QUANTILE if self.is_evenly_weighted(weight) else UNEVEN_QUANTILE,
             )
-            for key, weight in weights.items()
-        }
+        return models
 
     def select_draws(self, key: MetricKey, cell_weights: FloatArray) -> FloatArray:
         """Return the values of a metric in the draws that its interval uses (see `PosteriorDraws.passes`)."""
@@ -346,6 +388,12 @@ class MetricDraws:
         return len(weighted) == len(set(groups.values()))
 
 
+IntervalMethod = Literal["model", "score"]
+"""How to compute an interval: `model` is the credible interval of the posterior, `score` is the reference interval of
+`fcreview.stats.score_interval`."""
+INTERVAL_METHODS: tuple[IntervalMethod, ...] = ("model", "score")
+
+
 def draw_metrics(run: EstimationInput, seed: int = SEED) -> MetricDraws | None:
     """Draw the metrics of a run from the posterior. Returns None if no item of a random sample was reviewed."""
     population = build_population(run.statuses)
@@ -361,15 +409,21 @@ def choose_n_draws(n_items: int) -> int:
     return max(400, min(1000, 2_000_000 // max(n_items, 1)))
 
 
-MAX_UNDECIDED_SHARE = 0.05
-"""Share, from 0 to 1, of undecided items among the reviewed items at which the bounds replace the interval."""
+MAX_UNDECIDED_PART = 0.25
+"""Share of undecided items among the reviewed items, as a part of the interval's half-width, above which the bounds
+replace the interval. Undecided items can then move the estimate by more than a quarter of the half-width."""
 
 
-def has_few_undecided_items(statuses: Sequence[ItemStatus]) -> bool:
-    """Whether the share of undecided items is less than `MAX_UNDECIDED_SHARE`, so that the interval is shown."""
+def compute_undecided_share(statuses: Sequence[ItemStatus]) -> float:
+    """Return the share, from 0 to 1, of undecided items among the reviewed items of the sample."""
     undecided = sum(each.is_undecided for each in statuses)
     decided = sum(each.sample_outcome == "decided" for each in statuses)
-    return undecided < MAX_UNDECIDED_SHARE * (undecided + decided) or not undecided
+    return undecided / (undecided + decided) if undecided else 0.0
+
+
+def are_bounds_headline(undecided_share: float, half_width: float) -> bool:
+    """Whether to show the bounds instead of an interval. `half_width` is from 0 to 1, as `undecided_share`."""
+    return undecided_share > MAX_UNDECIDED_PART * half_width
 
 
 def assume_verdict_on_undecided(run: EstimationInput, verdict: bool) -> EstimationInput:
@@ -392,36 +446,65 @@ def is_group_sample(statuses: Sequence[ItemStatus]) -> bool:
     return any(status.cluster is not None for status in statuses)
 
 
-def estimate_metrics(run: EstimationInput, half_width: float, seed: int = SEED) -> Iterator[MetricEstimate]:
-    """Estimate each metric that is a share, a percentage or a score. `half_width` is the requested half-width of the
-    intervals, in percentage points. Undecided items are estimated like unreviewed items. The bounds show how much they
-    can change the metric."""
+@dataclass(frozen=True, slots=True)
+class EstimationSettings:
+    half_width: float = 2.0
+    """Requested half-width of the intervals, in percentage points."""
+    seed: int = SEED
+    interval_method: IntervalMethod = "model"
+    plan: Sequence[PlannedLabels] = ()
+    """Goals for which the estimate plans labels. Their `labels` are not set yet."""
+
+
+def estimate_metrics(
+    run: EstimationInput,
+    settings: EstimationSettings = EstimationSettings(),
+) -> Iterator[MetricEstimate]:
+    """Estimate each metric that is a share, a percentage or a score. Undecided items are estimated like unreviewed
+    items. The bounds show how much they can change the metric."""
     n_undecided = sum(each.is_undecided for each in run.statuses)
     if not n_undecided:
-        yield from _estimate_metrics_without_bounds(run, half_width, seed)
+        yield from _estimate_metrics_without_bounds(run, settings)
         return
-    low, high = (
-        {
-            each.key: each
-            for each in _estimate_metrics_without_bounds(assume_verdict_on_undecided(run, verdict), half_width, seed)
-        }
-        for verdict in (False, True)
-    )
-    is_headline = not has_few_undecided_items(run.statuses)
-    for each in _estimate_metrics_without_bounds(run, half_width, seed):
-        ends = [
-            end
-            for other in (low.get(each.key), high.get(each.key), each)
-            if other is not None and not other.criteria and other.low is not None and other.high is not None
-            for end in (other.low, other.high)
-        ]
-        bounds = (min(ends), max(ends)) if ends else None
-        yield replace(
-            each, n_undecided=n_undecided, bounds=bounds, is_bounds_headline=bounds is not None and is_headline
-        )
+
+    extremes = []
+    for verdict in (False, True):
+        assumed = assume_verdict_on_undecided(run, verdict)
+        extremes.append({each.key: each for each in _estimate_metrics_without_bounds(assumed, settings)})
+    undecided_share = compute_undecided_share(run.statuses)
+    for estimate in _estimate_metrics_without_bounds(run, settings):
+        others = [extreme[estimate.key] for extreme in extremes if estimate.key in extreme]
+        yield _add_bounds(replace(estimate, n_undecided=n_undecided), others, undecided_share)
 
 
-def _estimate_metrics_without_bounds(run: EstimationInput, half_width: float, seed: int) -> Iterator[MetricEstimate]:
+def _add_undecided_labels(needed: int | None, undecided_share: float) -> int | None:
+    """Increase a number of labels, because a part of the further items will be undecided as well."""
+    if needed is None or undecided_share >= 1:
+        return None
+    return ceil(needed / (1 - undecided_share))
+
+
+def _add_bounds(estimate: MetricEstimate, extremes: Sequence[MetricEstimate], undecided_share: float) -> MetricEstimate:
+    """Add the lowest and the highest end of the intervals if all undecided items fail and if all pass."""
+    ends: list[float] = []
+    for other in (*extremes, estimate):
+        if not other.criteria and other.low is not None and other.high is not None:
+            ends += [other.low, other.high]
+    if not ends:
+        return estimate
+
+    needed = _add_undecided_labels(estimate.needed, undecided_share)
+    plan = [replace(goal, labels=_add_undecided_labels(goal.labels, undecided_share)) for goal in estimate.plan]
+    is_headline = True
+    if estimate.low is not None and estimate.high is not None:
+        one = PERCENTAGE_POINT.get(estimate.unit, 0.01) * 100  # the value of the metric if all items pass
+        half_width = (estimate.high - estimate.low) / 2 / one
+        can_change = (min(ends), max(ends)) != (estimate.low, estimate.high)
+        is_headline = can_change and are_bounds_headline(undecided_share, half_width)
+    return replace(estimate, bounds=(min(ends), max(ends)), is_bounds_headline=is_headline, needed=needed, plan=plan)
+
+
+def _estimate_metrics_without_bounds(run: EstimationInput, settings: EstimationSettings) -> Iterator[MetricEstimate]:
     run = replace(run, statuses=add_group_positions(run.automatic_items, run.statuses))
     models = [AnswerModel(run.automatic_items, run.statuses, answers) for answers in run.criterion_answers]
     is_sampled = any(status.is_random for status in run.statuses)
@@ -432,9 +515,9 @@ def _estimate_metrics_without_bounds(run: EstimationInput, half_width: float, se
     sampled_keys = [key for key in reviewed if methods[key] == "posterior"]
     estimator: _GroupEstimator | _ItemEstimator
     if is_group_sample(run.statuses):
-        estimator = _GroupEstimator(run, seed)
+        estimator = _GroupEstimator(run, settings.seed)
     else:
-        estimator = _ItemEstimator(run, dependencies, models, sampled_keys, seed)
+        estimator = _ItemEstimator(run, dependencies, models, sampled_keys, settings)
 
     for key, metric in (automatic | reviewed).items():
         if metric.unit not in ESTIMATED_UNITS:
@@ -444,11 +527,9 @@ def _estimate_metrics_without_bounds(run: EstimationInput, half_width: float, se
         method = methods[key]
         estimate = None
         if method == "all known" and corrected is not None:
-            estimate = ValueEstimate(corrected, corrected, corrected, needed=0)
+            estimate = ValueEstimate(corrected, corrected, corrected, count_needed=lambda _: 0)
         elif method == "posterior" and key in automatic and key in reviewed:
-            point = PERCENTAGE_POINT.get(metric.unit)
-            target = None if point is None else half_width * point
-            estimate = estimator.estimate(automatic[key], counts, target)
+            estimate = estimator.estimate(automatic[key], counts)
             if estimate is None and isinstance(estimator, _GroupEstimator):
                 method = "not a mean"
         yield MetricEstimate(
@@ -465,9 +546,19 @@ def _estimate_metrics_without_bounds(run: EstimationInput, half_width: float, se
             n_random=counts.n_random,
             n_known=counts.n_known,
             method=method,
-            needed=estimate.needed if estimate else None,
+            needed=_count_labels(estimate, metric.unit, settings.half_width),
             criteria=dependencies.find_criteria(key),
+            plan=[
+                replace(goal, labels=_count_labels(estimate, metric.unit, goal.half_width)) for goal in settings.plan
+            ],
         )
+
+
+def _count_labels(estimate: ValueEstimate | None, unit: MetricUnit, points: float) -> int | None:
+    """Return the number of labels for an interval of ±`points`; None if it is unknown or cannot be reached."""
+    if estimate is None or unit not in PERCENTAGE_POINT:
+        return None
+    return estimate.count_needed(points * PERCENTAGE_POINT[unit])
 
 
 def add_group_positions(items: Sequence[ScoredItem], statuses: Sequence[ItemStatus]) -> list[ItemStatus]:
@@ -513,12 +604,13 @@ def _list_item_groups(run: EstimationInput) -> list[Sequence[int]]:
 
 @dataclass(frozen=True, slots=True)
 class ValueEstimate:
-    """Estimated value of a metric, the ends of its interval, and the number of further reviews for the target width."""
+    """Estimated value of a metric, and the ends of its interval."""
 
     estimated: float
     low: float
     high: float
-    needed: int | None
+    count_needed: Callable[[float], int | None]
+    """Returns the number of further reviews for an interval with a half-width, given in the unit of the metric."""
 
 
 class _GroupEstimator:
@@ -530,7 +622,7 @@ class _GroupEstimator:
         self._mean_group_size = len(run.statuses) / len(groups)
         self._seed = seed
 
-    def estimate(self, metric: Metric, counts: ItemCounts, half_width: float | None) -> ValueEstimate | None:  # noqa: ARG002
+    def estimate(self, metric: Metric, counts: ItemCounts) -> ValueEstimate | None:  # noqa: ARG002
         """Estimate a metric, given with its automatic value. Return None if it is not a mean over groups, or if no
         group that it counts was sampled."""
         values = self._metrics.find_values(metric)
@@ -539,13 +631,14 @@ class _GroupEstimator:
         draws = draw_metric_values(values, DEFAULT_DRAWS, self._seed)
         low, high = map(float, np.percentile(draws, UNEVEN_INTERVAL_PERCENTILES))
         estimated = min(max(compute_metric_estimate(values), low), high)
-        n_groups = None
-        if half_width is not None:
+
+        def count_needed(half_width: float) -> int | None:
             n_groups = count_needed_uniform_reviews(
-                float(draws.var()), values.n_sampled, values.n_estimated, half_width
+                float(draws.var()), values.n_sampled, values.n_estimated, half_width, UNEVEN_QUANTILE
             )
-        needed = None if n_groups is None else ceil(n_groups * self._mean_group_size)
-        return ValueEstimate(estimated, low, high, needed)
+            return None if n_groups is None else ceil(n_groups * self._mean_group_size)
+
+        return ValueEstimate(estimated, low, high, count_needed)
 
 
 class _ItemEstimator:
@@ -557,10 +650,11 @@ class _ItemEstimator:
         dependencies: MetricDependencies,
         models: Sequence[AnswerModel],
         keys: Sequence[MetricKey],
-        seed: int,
+        settings: EstimationSettings,
     ) -> None:
         """`keys` are the metrics that will be estimated."""
-        self._draws = draw_metrics(run, seed) if keys else None
+        self._interval_method = settings.interval_method
+        self._draws = draw_metrics(run, settings.seed) if keys else None
         depends_on_answers = [key for key in keys if dependencies.find_criteria(key)]
         self._variance_models: Mapping[MetricKey, VarianceModel] = {}
         if self._draws is not None:
@@ -571,37 +665,63 @@ class _ItemEstimator:
             sampled_models = [model for model in models if model.is_sampled]
             n_draws = choose_n_draws(len(run.reviewed_items))
             self._answer_draws = draw_answer_metrics(
-                run.reviewed_items, run.compute_metrics, sampled_models, n_draws, seed
+                run.reviewed_items, run.compute_metrics, sampled_models, n_draws, settings.seed
             )
 
-    def estimate(self, metric: Metric, counts: ItemCounts, half_width: float | None) -> ValueEstimate | None:
+    def estimate(self, metric: Metric, counts: ItemCounts) -> ValueEstimate | None:
         """Estimate a metric, or return None if its value is unknown in some draws."""
         if self._draws is not None and metric.key in self._variance_models:
-            return _estimate_from_verdicts(self._draws, metric.key, self._variance_models[metric.key], half_width)
+            model = self._variance_models[metric.key]
+            if self._interval_method == "score":
+                return _estimate_score_interval(self._draws, metric.key, model)
+            return _estimate_from_verdicts(self._draws, metric.key, model)
         if metric.key in self._answer_draws:
-            n_unreviewed = counts.n_items - counts.n_known
-            return _estimate_from_answers(
-                self._answer_draws[metric.key], counts.n_random, n_unreviewed=n_unreviewed, half_width=half_width
-            )
+            return _estimate_from_answers(self._answer_draws[metric.key], counts)
         return None
 
 
-def _estimate_from_verdicts(
-    draws: MetricDraws, key: MetricKey, model: VarianceModel, half_width: float | None
-) -> ValueEstimate:
+def _estimate_from_verdicts(draws: MetricDraws, key: MetricKey, model: VarianceModel) -> ValueEstimate:
     low, high = draws.compute_interval(key, model.weights)
-    needed = None if half_width is None else count_needed_reviews(model, half_width)
-    return ValueEstimate(draws.compute_mean(key, model.weights), low, high, needed)
+    estimated = min(max(draws.compute_mean(key, model.weights), low), high)
+    return ValueEstimate(estimated, low, high, partial(count_needed_reviews, model))
 
 
-def _estimate_from_answers(
-    values: FloatArray, n_random: int, n_unreviewed: int, half_width: float | None
-) -> ValueEstimate:
-    low, high = np.percentile(values, UNEVEN_INTERVAL_PERCENTILES)
-    needed = None
-    if half_width is not None:
-        needed = count_needed_uniform_reviews(float(values.var()), n_random, n_unreviewed, half_width)
-    return ValueEstimate(float(values.mean()), float(low), float(high), needed)
+def _estimate_score_interval(draws: MetricDraws, key: MetricKey, model: VarianceModel) -> ValueEstimate:
+    """Estimate a metric with the poststratified score interval. Cells that differ only in their category, and have the
+    same weight, form one stratum."""
+    strata: dict[tuple[str, float], ScoreStratum] = {}
+    cells = draws.population.cells
+    for index, cell in enumerate(draws.population.cell_keys):
+        weight = float(model.weights[index])
+        name = (f"{cell.run_index} {cell.automatic} {cell.stratum}", round(weight, 12))
+        known = strata.get(name, ScoreStratum(n_items=0, n_reviewed=0, n_passed=0, weight=weight))
+        strata[name] = ScoreStratum(
+            n_items=known.n_items + int(cells.reviewed[index] + cells.without_sample_verdict[index]),
+            n_reviewed=known.n_reviewed + int(cells.reviewed[index]),
+            n_passed=known.n_passed + int(cells.passed[index]),
+            weight=weight,
+        )
+
+    passed = cells.passed if cells.passed_outside_sample is None else cells.passed + cells.passed_outside_sample
+    unreviewed = [position for positions in draws.population.unreviewed for position in positions]
+    lowest = draws.calculator.compute_with_same_verdict(unreviewed, verdict=False)[key]
+    interval = compute_score_interval(list(strata.values()), constant=lowest - float(model.weights @ passed))
+    return ValueEstimate(interval.estimated, interval.low, interval.high, partial(count_needed_reviews, model))
+
+
+def _estimate_from_answers(values: FloatArray, counts: ItemCounts) -> ValueEstimate:
+    low, high = map(float, np.percentile(values, UNEVEN_INTERVAL_PERCENTILES))
+
+    def count_needed(half_width: float) -> int | None:
+        return count_needed_uniform_reviews(
+            float(values.var()),
+            n_reviewed=counts.n_random,
+            n_unreviewed=counts.n_items - counts.n_known,
+            half_width=half_width,
+            quantile=UNEVEN_QUANTILE,
+        )
+
+    return ValueEstimate(float(values.mean()), low, high, count_needed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -666,7 +786,7 @@ def _merge_cells(model: VarianceModel, groups: list[list[int]]) -> VarianceModel
     )
     merged = Cells(pool, reviewed, passed, unreviewed, inclusion_probability=np.ones(len(groups)))
     weights = [float(np.average(model.weights[group], weights=cells.unreviewed[group] + 1e-9)) for group in groups]
-    return VarianceModel(merged, draw_posterior(merged), np.array(weights), model.variance)
+    return VarianceModel(merged, draw_posterior(merged), np.array(weights), model.variance, model.quantile)
 
 
 def _assume_pending_reviews(model: VarianceModel, n_pending: IntArray) -> VarianceModel:
@@ -676,7 +796,7 @@ def _assume_pending_reviews(model: VarianceModel, n_pending: IntArray) -> Varian
     later = replace(cells, reviewed=cells.reviewed + n_pending, passed=passed, unreviewed=cells.unreviewed - n_pending)
     before, after = (float(model.compute_cell_variances(each).sum()) for each in (cells, later))
     variance = model.variance * (after / before if before > 0 else 1.0)
-    return VarianceModel(later, model.posterior, model.weights, variance)
+    return VarianceModel(later, model.posterior, model.weights, variance, model.quantile)
 
 
 def combine_runs(
@@ -726,12 +846,15 @@ def estimate_pass_rate(statuses: Sequence[ItemStatus], half_width: float, seed: 
     )
     if low is None or high is None:
         return None
-    is_headline = estimate is None or not has_few_undecided_items(statuses)
+    undecided_share = compute_undecided_share(statuses)
+    is_headline = estimate is None or are_bounds_headline(undecided_share, (estimate.high - estimate.low) / 2)
+    needed = _add_undecided_labels(estimate.needed if estimate else None, undecided_share)
     return replace(
         estimate or PassRateEstimate((low.low + high.high) / 2, low.low, high.high, None),
         bounds=(low.low, high.high),
         n_undecided=n_undecided,
         is_bounds_headline=is_headline,
+        needed=needed,
     )
 
 
@@ -753,7 +876,8 @@ def _estimate_pass_rate_without_bounds(
     values = n_passed / n
     low, high = map(float, np.percentile(values, INTERVAL_PERCENTILES))
     estimated = float(values.mean()) - float(posterior.mean_excess.sum()) / n
-    model = VarianceModel(population.cells, posterior, np.full(len(population.cells), 1 / n), float(values.var()))
+    weights = np.full(len(population.cells), 1 / n)
+    model = VarianceModel(population.cells, posterior, weights, float(values.var()), EVEN_QUANTILE)
     return PassRateEstimate(
         estimated=min(max(estimated, low), high),
         low=low,
@@ -772,6 +896,8 @@ def _estimate_pass_rate_from_groups(
     draws = draw_metric_values(values, DEFAULT_DRAWS, seed)
     low, high = map(float, np.percentile(draws, UNEVEN_INTERVAL_PERCENTILES))
     estimated = min(max(compute_metric_estimate(values), low), high)
-    n_groups = count_needed_uniform_reviews(float(draws.var()), values.n_sampled, values.n_estimated, half_width)
+    n_groups = count_needed_uniform_reviews(
+        float(draws.var()), values.n_sampled, values.n_estimated, half_width, UNEVEN_QUANTILE
+    )
     needed = None if n_groups is None else ceil(n_groups * len(statuses) / len(groups))
     return PassRateEstimate(estimated, low, high, needed)

@@ -105,8 +105,8 @@ class PosteriorDraws:
     passes: IntArray
     """Number of passing items among the unreviewed items of each cell, of shape (draws, cells). Evenly weighted metrics
     use only the first `n_pooled` draws."""
-    mean_rate: FloatArray
-    """Pass rate of each cell, averaged over the draws."""
+    rates: FloatArray
+    """Pass rate of each cell, of shape (`n_pooled`, cells)."""
     n_pooled: int
     """Number of draws in which the cells of a pool have a common pass rate."""
     n_estimated: int
@@ -114,6 +114,12 @@ class PosteriorDraws:
     mean_excess: FloatArray
     """Mean number of passing items, for each cell, by which the known verdicts outside the sample raised the draws.
     An estimate subtracts it, because these verdicts limit what is possible, but are no sample."""
+
+    @property
+    def mean_rate(self) -> FloatArray:
+        """Pass rate of each cell, averaged over the draws."""
+        mean: FloatArray = self.rates.mean(axis=0)
+        return mean
 
 
 def draw_posterior(cells: Cells, n_draws: int = DEFAULT_DRAWS, seed: int = SEED) -> PosteriorDraws:
@@ -130,9 +136,7 @@ def draw_posterior(cells: Cells, n_draws: int = DEFAULT_DRAWS, seed: int = SEED)
         among_unreviewed = passes - cells.passed_outside_sample
         passes = np.clip(among_unreviewed, 0, cells.unreviewed)
         excess = (passes - among_unreviewed)[:n_estimated].mean(axis=0)
-    return PosteriorDraws(
-        passes, rates[:n_draws].mean(axis=0), n_pooled=n_draws, n_estimated=n_estimated, mean_excess=excess
-    )
+    return PosteriorDraws(passes, rates=rates[:n_draws], n_pooled=n_draws, n_estimated=n_estimated, mean_excess=excess)
 
 
 def _draw_pool_rates(
@@ -356,10 +360,21 @@ class VarianceModel:
     weights: FloatArray
     """For each cell, the change of the metric if one more item in the cell passes."""
     variance: float
+    quantile: float = NORMAL_QUANTILE
+    """Half-width of the metric's interval, in standard deviations."""
 
-    def compute_cell_variances(self, cells: Cells, max_reviews: int = 0) -> FloatArray:
-        """Compute the variance of each cell after 0 to `max_reviews` further reviews, of shape (cells, reviews)."""
-        rate = self.posterior.mean_rate[:, np.newaxis]
+    def find_cautious_rates(self) -> FloatArray:
+        """Return pass rates of the cells with a variance that is exceeded in few of the draws."""
+        rates = self.posterior.rates
+        variances = rates * (1 - rates) @ (self.weights**2 * self.cells.unreviewed)
+        place = int(_CAUTIOUS_SHARE * (len(variances) - 1))
+        chosen: FloatArray = rates[np.argsort(variances, kind="stable")[place]]
+        return chosen
+
+    def compute_cell_variances(self, cells: Cells, max_reviews: int = 0, rates: FloatArray | None = None) -> FloatArray:
+        """Compute the variance of each cell after 0 to `max_reviews` further reviews, of shape (cells, reviews).
+        `rates` are the pass rates of the cells, by default the mean rates of the posterior."""
+        rate = (self.posterior.mean_rate if rates is None else rates)[:, np.newaxis]
         further = np.arange(max_reviews + 1)
         unreviewed = np.maximum(cells.unreviewed[:, np.newaxis] - further, 0)
         reviewed = cells.reviewed[:, np.newaxis] + further + 2 * JEFFREYS
@@ -374,22 +389,36 @@ def allocate_reviews(model: VarianceModel, n_reviews: int) -> IntArray:
     return np.bincount(cell[:n_reviews][reductions[:n_reviews] > 0], minlength=len(model.cells))
 
 
+ASSURANCE = 0.8
+"""Probability with which a planned number of reviews reaches its goal."""
+_CAUTIOUS_SHARE = 0.92
+"""Share of the draws whose variance a plan allows for. It is larger than `ASSURANCE`, because the further reviews can
+find more errors by chance. Measured with `benchmarks/coverage/designs.py`."""
+
+
 def count_needed_reviews(model: VarianceModel, half_width: float) -> int | None:
-    """Return the number of further reviews for an interval with this half-width, or None if that is impossible."""
-    current = float(model.compute_cell_variances(model.cells).sum())
-    target = (half_width / NORMAL_QUANTILE) ** 2
+    """Return the number of further reviews after which the interval has at most this half-width, with the probability
+    `ASSURANCE`. Return None if that is impossible."""
+    target = (half_width / model.quantile) ** 2
     if model.variance <= target:
         return 0
     # The variance of the pool's mean is assumed to decrease in the same way as the variances of the cells.
+    current = float(model.compute_cell_variances(model.cells).sum())
     scale = model.variance / current if current > 0 else 1.0
-    reductions, _ = _compute_variance_reductions(model, int(model.cells.unreviewed.sum()))
-    reached = np.flatnonzero(scale * (current - np.cumsum(reductions)) <= target + 1e-15)
+    rates = model.find_cautious_rates()
+    cautious = float(model.compute_cell_variances(model.cells, rates=rates).sum())
+    reductions, _ = _compute_variance_reductions(model, int(model.cells.unreviewed.sum()), rates)
+    reached = np.flatnonzero(scale * (cautious - np.cumsum(reductions)) <= target + 1e-15)
     return int(reached[0]) + 1 if len(reached) else None
 
 
-def count_needed_uniform_reviews(variance: float, n_reviewed: int, n_unreviewed: int, half_width: float) -> int | None:
-    """Return the number of needed reviews if further items are drawn like the reviewed items, or None."""
-    target, total = (half_width / NORMAL_QUANTILE) ** 2, n_reviewed + n_unreviewed
+def count_needed_uniform_reviews(
+    variance: float, n_reviewed: int, n_unreviewed: int, half_width: float, quantile: float = NORMAL_QUANTILE
+) -> int | None:
+    """Return the number of needed reviews if further items are drawn like the reviewed items, or None. `quantile` is
+    the half-width of the interval in standard deviations."""
+    target = (half_width / quantile) ** 2
+    total = n_reviewed + n_unreviewed
     if variance <= target:
         return 0
     if not n_reviewed or not n_unreviewed:
@@ -405,9 +434,11 @@ class _VarianceReductions(NamedTuple):
     """Index of the cell of each further review."""
 
 
-def _compute_variance_reductions(model: VarianceModel, max_reviews: int) -> _VarianceReductions:
+def _compute_variance_reductions(
+    model: VarianceModel, max_reviews: int, rates: FloatArray | None = None
+) -> _VarianceReductions:
     steps = int(min(max_reviews, model.cells.unreviewed.max(initial=0)))
-    variances = model.compute_cell_variances(model.cells, steps)
+    variances = model.compute_cell_variances(model.cells, steps, rates)
     reductions = np.maximum(variances[:, :-1] - variances[:, 1:], 0.0)
     is_possible = model.cells.unreviewed[:, np.newaxis] > np.arange(steps)
     cell = np.broadcast_to(np.arange(len(reductions))[:, np.newaxis], reductions.shape)[is_possible]

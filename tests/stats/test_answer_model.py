@@ -71,7 +71,7 @@ def make_input(
 
 
 def estimate(run: EstimationInput) -> dict[str, MetricEstimate]:
-    return {one.name: one for one in estimate_metrics(run, half_width=2.0)}
+    return {one.name: one for one in estimate_metrics(run)}
 
 
 def draw_sample(many: int, seed: int = 0) -> list[int]:

@@ -10,7 +10,13 @@ import pytest
 
 from fcreview.model.metric import Metric, ScoredItem, build_pass_rate_metric
 from fcreview.model.review import ITEM_CORRECT
-from fcreview.stats.estimation import EstimationInput, MetricEstimate, estimate_metrics, estimate_pass_rate
+from fcreview.stats.estimation import (
+    EstimationInput,
+    EstimationSettings,
+    MetricEstimate,
+    estimate_metrics,
+    estimate_pass_rate,
+)
 from fcreview.stats.posterior import ItemStatus
 
 N_GROUPS = 150
@@ -79,7 +85,7 @@ def sample_conversations(generator: np.random.Generator, n_groups: int) -> set[i
 
 
 def estimate(run: EstimationInput, seed: int = 0) -> dict[str, MetricEstimate]:
-    return {each.name: each for each in estimate_metrics(run, half_width=2.0, seed=seed)}
+    return {each.name: each for each in estimate_metrics(run, EstimationSettings(seed=seed))}
 
 
 def compute_true_values(items: Sequence[ScoredItem], truth: Sequence[bool]) -> dict[str, float | None]:

@@ -10,7 +10,15 @@ import pytest
 
 from fcreview.model.metric import Metric, ScoredItem, build_category_metrics
 from fcreview.model.review import ITEM_CORRECT
-from fcreview.stats.estimation import EstimationInput, MetricEstimate, estimate_metrics
+from fcreview.stats.estimation import (
+    EstimationInput,
+    EstimationSettings,
+    MetricEstimate,
+    PlannedLabels,
+    are_bounds_headline,
+    estimate_metrics,
+    estimate_pass_rate,
+)
 from fcreview.stats.posterior import ItemStatus
 
 
@@ -59,7 +67,7 @@ def set_inclusion_probability(standings: Sequence[ItemStatus], part: float) -> l
 
 
 def estimate(standings: Sequence[ItemStatus]) -> dict[str, MetricEstimate]:
-    return {one.name: one for one in estimate_metrics(make_input(standings), half_width=2.0)}
+    return {one.name: one for one in estimate_metrics(make_input(standings))}
 
 
 def test_corrected_equals_automatic_without_reviews() -> None:
@@ -134,5 +142,61 @@ def test_disagreements_are_drawn_like_unreviewed_items() -> None:
     review_items(standings, truth, range(25), random=True)
     run = make_input(standings)
     after = [*run.reviewed_items[:-1], replace(run.reviewed_items[-1], valid=None, overrides={ITEM_CORRECT: None})]
-    one = next(estimate_metrics(replace(run, reviewed_items=after), 2.0))
+    one = next(estimate_metrics(replace(run, reviewed_items=after)))
     assert one.low is not None and one.estimated is not None
+
+
+@pytest.mark.parametrize(
+    ("undecided_share", "half_width", "is_range"),
+    [(0.0, 0.03, False), (0.007, 0.03, False), (0.008, 0.03, True), (0.05, 0.1, True)],
+)
+def test_range_replaces_interval_above_a_quarter_of_the_half_width(
+    undecided_share: float, half_width: float, is_range: bool
+) -> None:
+    assert are_bounds_headline(undecided_share, half_width) is is_range
+
+
+@pytest.mark.sweep
+def test_interval_of_a_planned_sample_has_the_planned_width_in_most_samples() -> None:
+    """After the planned number of further reviews, at least about 80 % of the intervals are narrow enough."""
+    standings, truth = make_items(2000)
+    generator = np.random.default_rng(3)
+    reached = 0
+    for seed in range(40):
+        order = generator.permutation(2000).tolist()
+        first = set_inclusion_probability(standings, 0.05)
+        review_items(first, truth, order[:100], random=True)
+        pilot = estimate_pass_rate(first, half_width=0.025, seed=seed)
+        assert pilot is not None and pilot.needed
+        size = 100 + pilot.needed
+        second = set_inclusion_probability(standings, size / 2000)
+        review_items(second, truth, order[:size], random=True)
+        final = estimate_pass_rate(second, half_width=0.025, seed=seed)
+        assert final is not None
+        reached += (final.high - final.low) / 2 <= 0.025 * 1.02
+    assert reached >= 28
+
+
+def test_score_method_agrees_with_the_model() -> None:
+    standings, truth = make_items(1000)
+    standings = set_inclusion_probability(standings, 0.2)
+    review_items(standings, truth, np.random.default_rng(4).choice(1000, 200, replace=False).tolist(), random=True)
+    run = make_input(standings)
+    by_model = {one.name: one for one in estimate_metrics(run)}
+    by_formula = {one.name: one for one in estimate_metrics(run, EstimationSettings(interval_method="score"))}
+    for name in ("all items", "simple", "mean of categories"):
+        model, formula = by_model[name], by_formula[name]
+        assert formula.estimated == pytest.approx(model.estimated, abs=0.03)
+        assert formula.low is not None and formula.high is not None and model.low is not None and model.high is not None
+        assert formula.high - formula.low == pytest.approx(model.high - model.low, rel=0.4)
+    assert by_formula["all items"].low != by_model["all items"].low
+
+
+def test_plan_counts_fewer_labels_for_wider_intervals() -> None:
+    standings, truth = make_items(1000)
+    standings = set_inclusion_probability(standings, 0.1)
+    review_items(standings, truth, range(100), random=True)
+    goals = [PlannedLabels(half_width, labels=None) for half_width in (5.0, 3.0, 1.0)]
+    one = next(estimate_metrics(make_input(standings), EstimationSettings(plan=goals)))
+    labels = [goal.labels for goal in one.plan]
+    assert None not in labels and labels == sorted(labels, key=lambda count: count or 0) and labels[0] != labels[-1]

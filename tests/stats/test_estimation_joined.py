@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from fcreview.model.metric import Metric, ScoredItem
-from fcreview.stats.estimation import EstimationInput, MetricEstimate, combine_runs, estimate_metrics
+from fcreview.stats.estimation import (
+    EstimationInput,
+    EstimationSettings,
+    MetricEstimate,
+    combine_runs,
+    estimate_metrics,
+)
 from fcreview.stats.posterior import ItemStatus
 from tests.examples import only_long
 from tests.stats.test_estimation import make_input, make_items, review_items, set_inclusion_probability
@@ -30,7 +36,7 @@ def make_sampled_items(n: int, seed: int, reviewed: int, *, random: bool = True)
 
 def estimate(*parts: Sequence[ItemStatus], seed: int = 0) -> dict[str, MetricEstimate]:
     run = combine_runs([make_input(each) for each in parts], compute_means)
-    return {one.name: one for one in estimate_metrics(run, half_width=2.0, seed=seed)}
+    return {one.name: one for one in estimate_metrics(run, EstimationSettings(seed=seed))}
 
 
 def interval_width(one: MetricEstimate) -> float:
@@ -41,7 +47,7 @@ def interval_width(one: MetricEstimate) -> float:
 def test_runs_have_independent_uncertainty() -> None:
     """The standard error of the mean of two independent rates is half the root of the sum of their variances."""
     first, second = make_sampled_items(600, 1, 80)[0], make_sampled_items(300, 2, 40)[0]
-    alone = [next(iter(estimate_metrics(make_input(each), 2.0))) for each in (first, second)]
+    alone = [next(iter(estimate_metrics(make_input(each)))) for each in (first, second)]
     together = estimate(first, second)
     assert interval_width(together["mean"]) == pytest.approx(
         sum(interval_width(each) ** 2 for each in alone) ** 0.5 / 2, rel=0.12

@@ -183,13 +183,15 @@ def test_headline_covers_truth_with_unsure_wrong_items(cli: Cli, run: Path, tmp_
     assert f"{low} to {high} %" in text
 
 
-def test_single_undecided_item_keeps_interval(cli: Cli, run: Path, tmp_path: Path) -> None:
+def test_single_undecided_item_of_a_small_sample_gives_a_range(cli: Cli, run: Path, tmp_path: Path) -> None:
     cli("queue", "create", run, "--name", "pilot", "--size", "40", "--annotators", "ann", "--seed", "3")
     names = queue_items(cli, run, "pilot")
     label_items(cli, run, tmp_path, {name: true_verdict(name) for name in names[1:]})
     mark_unsure(run, names[:1])
     one = estimate_simple_python(cli, run)
-    assert one["headline"] == "interval" and one["sample"]["unsure"] == 1
+    assert one["sample"]["unsure"] == 1
+    assert (one["high"] - one["low"]) / 2 / 4 < 1 / 40  # the undecided share exceeds a quarter of the half-width
+    assert one["headline"] == "bounds"
     assert one["bounds_low"] <= one["low"] < one["estimated"] < one["high"] <= one["bounds_high"]
     assert one["estimated"] != one["corrected"]
 

@@ -124,6 +124,8 @@ class RunContext:
     """Dataset of the task `bfcl`, or None for other tasks."""
     has_epochs: bool = False
     item_ids: ItemIds = field(default_factory=ItemIds)
+    log_metadata: dict[str, Any] = field(default_factory=dict)
+    """Tags and metadata of the log, with the edits of people, which every item shows."""
     scored: list[ScoredItem] = field(default_factory=list)
     """The items with their scores, for the comparison of recomputed and recorded metrics."""
 
@@ -292,6 +294,8 @@ def _store_header_data(context: RunContext, header: dict[str, Any], *, is_comple
     given = {"status": header.get("status"), "created": fields.get("created")}
     settings |= {name: value for name, value in given.items() if value}
     settings |= {"packages": packages} if isinstance(packages, dict) else {}
+    context.log_metadata = _read_log_metadata(header)
+    settings |= context.log_metadata
     context.run.settings = {name: to_plain_json(value) for name, value in settings.items()}
     epochs = as_object(fields.get("config")).get("epochs")
     n_epochs = epochs if is_integer(epochs) and epochs > 0 else 1
@@ -307,6 +311,27 @@ def _store_header_data(context: RunContext, header: dict[str, Any], *, is_comple
         "columns": read_score_columns(header),
         "scales": {name: scale.to_json() for name, scale in context.scales.items() if scale != DEFAULT_SCALE},
     }
+
+
+def _read_log_metadata(header: dict[str, Any]) -> dict[str, Any]:
+    """Return the tags and the metadata of a log after the edits of people, and the edits.
+
+    Logs before these edits existed have tags and metadata only in `eval`.
+    """
+    fields = as_object(header.get("eval"))
+    found: dict[str, Any] = {
+        "log tags": as_list(header.get("tags", fields.get("tags"))),
+        "log metadata": as_object(header.get("metadata", fields.get("metadata"))),
+        "log edits": list(map(_describe_log_update, list_objects(header.get("log_updates")))),
+    }
+    return {name: to_plain_json(value) for name, value in found.items() if value}
+
+
+def _describe_log_update(update: dict[str, Any]) -> dict[str, Any]:
+    """Return who edited the tags and metadata of a log, why, and how."""
+    provenance = as_object(update.get("provenance"))
+    described = {name: provenance.get(name) for name in ("author", "reason", "timestamp")}
+    return {name: value for name, value in described.items() if value} | {"edits": as_list(update.get("edits"))}
 
 
 def _read_item(sample: LogSample, context: RunContext) -> Item | None:
@@ -344,6 +369,7 @@ def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
     value = sample.value
     sample_metadata = as_object(value.get("metadata"))
     item.extra.metadata["metadata"] = to_plain_json(sample_metadata)
+    item.extra.metadata |= context.log_metadata
     names = (sample_metadata.get(name) for name in CATEGORY_FIELDS)
     item.category = next((name for name in names if isinstance(name, str) and name), "")
     messages = value.get("messages")

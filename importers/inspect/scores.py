@@ -26,6 +26,12 @@ _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 UNCHANGED = "UNCHANGED"
 UNSCORED = None
 """Value of a score if the scorer gave none. A log contains NaN for it."""
+SAMPLE_ERROR = "error"
+"""Error type of a sample that ended with an error."""
+GRADING = "grading"
+"""Key in the metadata of a score with the conversation with a grader."""
+SCORE_METADATA = "score metadata of "
+"""Beginning of the key of a score's metadata in the metadata of an item."""
 GRADED_SCORERS = ("model_graded_qa", "model_graded_fact")
 
 
@@ -228,7 +234,7 @@ def is_graded_by_model(scorer_name: str, score: SampleScore | None) -> bool:
     of a repeated scorer ends with a number.
     """
     metadata = (score.official or score.current_state).metadata if score is not None else None
-    has_grading = isinstance(as_object(metadata).get("grading"), list)
+    has_grading = isinstance(as_object(metadata).get(GRADING), list)
     return has_grading or scorer_name.rpartition("/")[2].rstrip("0123456789") in GRADED_SCORERS
 
 
@@ -287,6 +293,7 @@ def add_score_verdicts(
         metadata["answers"] = answers
     for name, state in official.items():
         _add_verdicts_of_score(item, name, state, log_scores)
+        _add_score_metadata(item, name, state, log_scores)
     _set_error_type_and_difference(item, sample, official.get(log_scores.primary or ""), log_scores, conversation)
     for name, score in scores.items():
         reviews = (_convert_edit_to_review(name, edit, log_scores, score.official) for edit in score.edits)
@@ -311,6 +318,20 @@ def _add_verdicts_of_score(item: Item, name: str, state: ScoreState, log_scores:
 
     for criterion, value in _list_criteria(name, state.value, log_scores, decides=decides).items():
         item.verdicts.append(Verdict(source, value, criterion=criterion, rationale=rationale, by=author))
+
+
+def _add_score_metadata(item: Item, name: str, state: ScoreState, log_scores: LogScores) -> None:
+    """Store the explanation of a further score, and the metadata of any score. The item screen shows both.
+
+    The explanation of the main score, and of the judge that decides, is the reason of a verdict.
+    """
+    metadata = item.extra.metadata
+    is_shown_as_reason = name == log_scores.primary or name in log_scores.judges
+    if state.explanation and not is_shown_as_reason:
+        metadata[f"explanation of {name}"] = state.explanation
+    score_metadata = {key: value for key, value in as_object(state.metadata).items() if key != GRADING}
+    if score_metadata:
+        metadata[f"{SCORE_METADATA}{name}"] = to_plain_json(score_metadata)
 
 
 def _list_criteria(name: str, value: Any, log_scores: LogScores, *, decides: bool) -> dict[str, Any]:
@@ -361,6 +382,8 @@ def _set_error_type_and_difference(
 ) -> None:
     passed = item.official if item.official is not None else item.judge
     if passed is not False:
+        # A sample that ended with an error may have no score, or one that passes.
+        item.error_type = SAMPLE_ERROR if isinstance(sample.get("error"), dict) else None
         return
     state = primary_state or ScoreState()
     value = log_scores.get_deciding_value(log_scores.primary or "", state.value)
@@ -382,7 +405,7 @@ def _set_error_type_and_difference(
 
 def _choose_error_type(sample: Mapping[str, Any], score_value: Any, conversation: Conversation) -> str:
     if isinstance(sample.get("error"), dict):
-        return "error"
+        return SAMPLE_ERROR
     if limit := as_object(sample.get("limit")).get("type"):
         return f"limit:{limit}"
     if score_value == "N":

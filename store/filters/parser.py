@@ -193,6 +193,9 @@ FILTER_KEYS: dict[str, FilterKey] = {
     "generation": FilterKey(sql.match_subquery(_IN_RUNS, sql.match_text("generation")), "version of the benchmark"),
     "language": FilterKey(sql.match_subquery(_IN_RUNS, sql.match_text("language")), "language of the dataset"),
     "text": FilterKey(sql.build_search_condition, "text that the question, messages, calls or task contain"),
+    "metadata": _make_verdict_key(
+        sql.build_metadata_condition, "NAME=VALUE in the item's metadata, or text that it contains"
+    ),
     "tag": _make_review_key(_TAGS, "tag", "error tag in a review"),
     "fault": _make_review_key("human_labels", "fault", "fault in a review, such as model or golden"),
     "annotator": _make_review_key(_ANNOTATORS, "annotator", "annotator who reviewed the item"),

@@ -265,6 +265,32 @@ def build_called_function_condition(term: FilterTerm) -> SqlCondition:
     return f"({has_call.format('i.calls')} OR {IN_QUESTIONS.format(has_call.format('calls'))})", params * 2
 
 
+_METADATA = "json_extract(i.extra, '$.more')"
+"""SQL for the metadata of an item: a JSON object of which some fields are objects, such as a sample's metadata."""
+_METADATA_VALUES = (
+    "list_append([json_extract_string(part, ?) FOR part IN coalesce(json_extract(i.extra, '$.more.*'), [])],"
+    f" json_extract_string({_METADATA}, ?))"
+)
+"""SQL for the values that a field has in the metadata and in its objects. The two parameters are JSON pointers."""
+
+
+def build_metadata_condition(term: FilterTerm) -> SqlCondition:
+    """Build a condition on the metadata of an item: `NAME=VALUE`, or a text that the metadata contains."""
+
+    def compare_metadata(value: FilterValue) -> SqlCondition:
+        if len(value.text) > MAX_SEARCH_LENGTH:
+            raise InvalidValueError(f"the text has more than {MAX_SEARCH_LENGTH:,} characters", value)
+        name, equals, wanted = value.text.partition("=")
+        if not equals or not name:
+            return f"regexp_matches(CAST({_METADATA} AS VARCHAR), ?, 'i')", [escape_regex(value.text)]
+        pointer = "/" + name.replace("~", "~0").replace("/", "~1")
+        matches = "lower(value) LIKE lower(?) ESCAPE '\\'"
+        condition = f"len(list_filter({_METADATA_VALUES}, lambda value: {matches})) > 0"
+        return condition, [pointer, pointer, _to_like_pattern(wanted)]
+
+    return combine_value_conditions(term, compare_metadata)
+
+
 _SEARCHES = (
     match_substring(["i.question"]),
     match_substring(["content"], "i.messages"),

@@ -33,7 +33,7 @@ from fcreview.importers.common.records import (
 from fcreview.importers.common.writeback import JsonObject
 from fcreview.matching.align import align_calls_by_turn
 from fcreview.model.item import ImportIssue, Item, Run, SourceName, Verdict
-from fcreview.model.json_value import answer_hash
+from fcreview.model.json_value import answer_hash, to_json_text
 from fcreview.run_plan import RunPlan
 from fcreview.safe_files import read_file
 
@@ -47,6 +47,11 @@ TOLERANCE = 1e-9
 """Maximum difference between a recorded and a recomputed metric that is treated as a rounding error."""
 FULL_REWARD_TOLERANCE = 1e-6
 """A trial passes if its reward differs from 1 by at most this value. tau-bench uses the same value."""
+MAX_REWARD = 1e300
+"""Absolute value from which a reward is not a number that can be averaged."""
+MAX_REWARD_TEXT_LENGTH = 40
+"""Length of the content of `reward.txt` from which it is not read as a number."""
+MAX_SHOWN_REWARD_LENGTH = 60
 COMPLETED = "completed"
 """`Item.ended` of a trial without an exception."""
 MAX_OUTPUT_LENGTH = 20_000
@@ -209,7 +214,10 @@ def _add_recorded_verdicts(item: Item, documents: list[JsonObject], record: Tria
     extra = as_object(documents[-1].get("extra")) if documents else {}
     if record.result or record.rewards is not None:
         return
-    rewards = read_rewards(extra.get(REWARDS_KEY) if extra.get(REWARDS_KEY) is not None else extra.get("reward"))
+    recorded = extra.get(REWARDS_KEY) if extra.get(REWARDS_KEY) is not None else extra.get("reward")
+    for problem in find_reward_problems(recorded):
+        add_issue(item, problem, severity="notice")
+    rewards = read_rewards(recorded)
     if rewards is not None:
         add_official_verdicts(item, rewards, "field extra of the trajectory")
         item.extra.metadata[REWARDS_KEY] = rewards
@@ -227,10 +235,12 @@ def read_trial_record(trial: TrialFiles) -> TrialRecord:
     record = TrialRecord()
     if trial.result is not None:
         record.result = read_json(trial.result, record.issues, dict) or {}
-    record.rewards = read_rewards(as_object(record.result.get("verifier_result")).get("rewards"))
+        recorded = as_object(record.result.get("verifier_result")).get("rewards")
+        record.rewards = _read_and_check_rewards(recorded, trial.result, record)
     files = {path.name: path for path in trial.verifier}
     if path := files.get("reward.json"):
-        _merge_rewards(record, path, read_rewards(read_json(path, record.issues, dict)))
+        recorded = read_json(path, record.issues, dict)
+        _merge_rewards(record, path, _read_and_check_rewards(recorded, path, record))
     if path := files.get("reward.txt"):
         _merge_rewards(record, path, _read_reward_file(path, record))
     if path := files.get("ctrf.json"):
@@ -254,14 +264,36 @@ def _merge_rewards(record: TrialRecord, path: Path, rewards: dict[str, float] | 
 
 def read_rewards(value: Any) -> dict[str, float] | None:
     """Return the finite rewards by name, or None without any. True is read as 1, and false as 0."""
-    if isinstance(value, (int, float)):
-        value = {REWARD: value}
-    rewards = {
-        name: float(number)
-        for name, number in as_object(value).items()
-        if isinstance(number, (int, float)) and abs(number) < 1e300 and not math.isnan(number)
-    }
+    rewards = {name: float(number) for name, number in _name_rewards(value).items() if _is_usable_reward(number)}
     return rewards or None
+
+
+def _name_rewards(value: Any) -> dict[str, Any]:
+    """Return rewards by name. A single reward has the name `reward`."""
+    if value is None or isinstance(value, (dict, list)):
+        return as_object(value)
+    return {REWARD: value}
+
+
+def _is_usable_reward(value: Any) -> bool:
+    return isinstance(value, (int, float)) and abs(value) < MAX_REWARD and not math.isnan(value)
+
+
+def find_reward_problems(value: Any) -> list[str]:
+    """Return a sentence for each reward that is neither null nor a finite number, and so gives no verdict."""
+    problems = []
+    for name, reward in _name_rewards(value).items():
+        if reward is not None and not _is_usable_reward(reward):
+            shown = to_json_text(reward)[:MAX_SHOWN_REWARD_LENGTH]
+            problems.append(f"the reward {name!r} is {shown}, which is not a finite number, so it gives no verdict")
+    return problems
+
+
+def _read_and_check_rewards(value: Any, path: Path, record: TrialRecord) -> dict[str, float] | None:
+    """Return the rewards in a file of a trial, and add a notice for each that gives no verdict."""
+    for problem in find_reward_problems(value):
+        record.issues.append(ImportIssue(str(path), None, problem, severity="notice"))
+    return read_rewards(value)
 
 
 def _read_text(path: Path, record: TrialRecord) -> str:
@@ -275,11 +307,12 @@ def _read_text(path: Path, record: TrialRecord) -> str:
 def _read_reward_file(path: Path, record: TrialRecord) -> dict[str, float] | None:
     text = _read_text(path, record).strip()
     try:
-        return read_rewards(float(text)) if len(text) < 40 else None
+        reward = float(text) if len(text) < MAX_REWARD_TEXT_LENGTH else None
     except ValueError:
         what = "the file does not contain a number, so the trial has no reward"
         record.issues.append(ImportIssue(str(path), 1, what, text[:100]))
         return None
+    return _read_and_check_rewards(reward, path, record)
 
 
 def find_deciding_reward_name(rewards: dict[str, float] | None) -> str | None:

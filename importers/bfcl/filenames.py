@@ -157,13 +157,19 @@ def _describe_ignored_file(path: Path) -> str | None:
         return "memory snapshots of the memory categories"
     if name.endswith("_prereq_result.json"):
         return "results of the unscored prerequisite phase that fills the memory"
-    if name == "result.json":
+    if name == "result.json" and _is_raw_output_dump(path):
         return "raw model outputs (result.json) without ids"
     if _LEADERBOARD_NAME.fullmatch(name):
         return "leaderboard tables (rates are recomputed from the score files)"
     if path.parent.name in ("multi_turn_func_doc", "memory_prereq_conversation"):
         return ""  # dataset files need no notice
     return None
+
+
+def _is_raw_output_dump(path: Path) -> bool:
+    """Whether a file `result.json` is a dump of V1's raw outputs. Other programs, such as Harbor, use this name too."""
+    first = read_first(path)
+    return isinstance(first, dict) and "answer_id" in first
 
 
 def find_model_folder(path: Path) -> Path:

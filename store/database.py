@@ -18,6 +18,7 @@ import duckdb
 from duckdb import DuckDBPyConnection as Connection
 
 from fcreview.errors import FcreviewError
+from fcreview.store.duckdb_paths import find_log_path, to_duckdb_path
 from fcreview.store.workspace import Workspace
 
 T = TypeVar("T")
@@ -65,6 +66,11 @@ def quote_literal(text: str | Path) -> str:
     return "'" + os.fspath(text).replace("'", "''") + "'"
 
 
+def quote_path(path: str | Path) -> str:
+    """Quote the path of a file as an SQL literal that DuckDB does not read as a pattern."""
+    return quote_literal(to_duckdb_path(path))
+
+
 def connect_in_memory() -> Connection:
     """Open an in-memory database that does not load extensions automatically."""
     return duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"})
@@ -100,16 +106,17 @@ def attach_store(
     Raises OSError if the store is missing, a link or not a regular file; duckdb.Error if it is damaged.
     """
     os.close(workspace.files.open(workspace.store))  # DuckDB follows links and would wait for a pipe
-    if os.path.lexists(workspace.store_log):
-        raise OSError(errno.EINVAL, f"{workspace.store_log.name} was written by another program")
+    for log in (workspace.store_log, find_log_path(workspace.store)):
+        if os.path.lexists(log):
+            raise OSError(errno.EINVAL, f"{os.fspath(log)} was written by another program")
     connection = connect_in_memory()
     connection.execute("SET enable_progress_bar = false")  # the bar would overwrite the screen
     try:
         connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
         connection.execute(f"SET threads = {min(4, os.cpu_count() or 1)}")
-        connection.execute(f"ATTACH {quote_literal(workspace.store)} AS store (READ_ONLY)")
+        connection.execute(f"ATTACH {quote_path(workspace.store)} AS store (READ_ONLY)")
         attach_other_files(connection)
-        disable_external_access(connection, [workspace.store, workspace.store_log])
+        disable_external_access(connection, [workspace.store, workspace.store_log, find_log_path(workspace.store)])
         connection.execute("USE store")
     except BaseException:
         connection.close()
@@ -160,13 +167,17 @@ def _has_valid_tables(connection: Connection) -> bool:
 
 
 def disable_external_access(
-    connection: Connection, allowed_files: Sequence[Path | str] = (), allowed_folder: Path | None = None
+    connection: Connection, allowed_files: Sequence[Path | str] = (), allowed_folders: Sequence[Path] = ()
 ) -> None:
-    """Block the access of all statements on this connection to files, except `allowed_files` and `allowed_folder`.
+    """Block the access of all statements on this connection to files, except `allowed_files` and `allowed_folders`.
     Attached databases stay accessible. The restriction cannot be undone."""
-    connection.execute(f"SET allowed_paths = [{', '.join(map(quote_literal, allowed_files))}]")
-    if allowed_folder is not None:
-        connection.execute(f"SET allowed_directories = [{quote_literal(f'{allowed_folder}/')}]")
+    paths = dict.fromkeys(name for file in allowed_files for name in (os.fspath(file), to_duckdb_path(file)))
+    connection.execute(f"SET allowed_paths = [{', '.join(map(quote_literal, paths))}]")
+    if allowed_folders:
+        # A folder itself may have a special name, so the path of a file in it is converted.
+        folders = [os.path.dirname(to_duckdb_path(folder / "file")) for folder in allowed_folders]  # noqa: PTH120
+        quoted = ", ".join(quote_literal(f"{folder}/") for folder in folders)
+        connection.execute(f"SET allowed_directories = [{quoted}]")
     connection.execute("SET enable_external_access = false")
 
 

@@ -25,7 +25,13 @@ from fcreview.model.address import ITEM
 from fcreview.model.effective_verdict import SCORING_ORDER, Policy
 from fcreview.model.item import Side
 from fcreview.model.review import CORRECT, OPTIONAL_FIELDS, FieldKind, ItemKey, Opinion
-from fcreview.store.database import connect_in_memory, disable_external_access, quote_literal, retry_with_more_memory
+from fcreview.store.database import (
+    connect_in_memory,
+    disable_external_access,
+    quote_literal,
+    quote_path,
+    retry_with_more_memory,
+)
 from fcreview.store.queries.item_detail import fetch_function_docs
 from fcreview.store.reviews.review_sql import (
     DECISION_COLUMNS,
@@ -376,11 +382,11 @@ def _convert_to_parquet(
     try:
         connection.execute(f"SET memory_limit = '{PARQUET_MEMORY_LIMIT}'")
         connection.execute("SET threads = 2")
-        disable_external_access(connection, allowed_folder=path.absolute().parent)
+        disable_external_access(connection, allowed_folders=[path.absolute().parent])
         statement = (
-            f"COPY (SELECT {selected} FROM read_json({quote_literal(lines_file)}, format = 'newline_delimited',"
+            f"COPY (SELECT {selected} FROM read_json({quote_path(lines_file)}, format = 'newline_delimited',"
             f" columns = {{{columns}}}, maximum_object_size = {max_line_bytes}))"
-            f" TO {quote_literal(path)} (FORMAT parquet, COMPRESSION zstd)"
+            f" TO {quote_path(path)} (FORMAT parquet, COMPRESSION zstd)"
         )
         retry_with_more_memory(connection, lambda: connection.execute(statement))
     except duckdb.IOException as error:

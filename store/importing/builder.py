@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import os
 import re
 import secrets
 import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -22,6 +22,7 @@ from duckdb import DuckDBPyConnection as Connection
 
 from fcreview.model.item import Run
 from fcreview.store import database
+from fcreview.store.duckdb_paths import can_hold_database, to_duckdb_path
 from fcreview.store.importing.source_files import SourceFile, StoredRun
 from fcreview.store.importing.staging import StagedRun, dump_json, redact_json, serialize_issues
 from fcreview.store.rows import ITEM_COLUMNS
@@ -87,7 +88,12 @@ class StoreBuilder:
         links.
         """
         self._workspace = workspace
-        self._path = folder / workspace.store.name
+        self._folder = folder
+        self._own_folder: tempfile.TemporaryDirectory[str] | None = None
+        if not can_hold_database(folder):
+            self._own_folder = tempfile.TemporaryDirectory(prefix="fcreview-")
+        database_folder = Path(self._own_folder.name) if self._own_folder else folder
+        self._path = database_folder / workspace.store.name
         if copy_existing:
             with workspace.files.open_file(workspace.store) as store, self._path.open("xb") as copy:
                 shutil.copyfileobj(store, copy, _COPY_BYTES)
@@ -96,11 +102,11 @@ class StoreBuilder:
         self._execute("SET enable_progress_bar = false")  # the bar would appear between lines of JSON
         self._execute(f"SET memory_limit = '{LOADING_MEMORY_LIMIT}'")
         self._execute("SET threads = 1")  # several threads are no faster, and worker processes need the cores
-        self._execute("SET temp_directory = ?", [os.fspath(folder)])
+        self._execute("SET temp_directory = ?", [to_duckdb_path(folder)])
         self._execute("PRAGMA force_compression = 'zstd'")  # for texts, eight times as fast to write as DuckDB's choice
-        self._execute(f"ATTACH {database.quote_literal(self._path)} AS store ({_ATTACH_OPTIONS})")
+        self._execute(f"ATTACH {database.quote_path(self._path)} AS store ({_ATTACH_OPTIONS})")
         # A view in another user's store could read any file. `_write_compact_copy` writes to the folder.
-        database.disable_external_access(self._connection, allowed_folder=folder)
+        database.disable_external_access(self._connection, allowed_folders=[folder, database_folder])
         self._execute("USE store")
         if copy_existing and database.is_store_of_other_user(workspace):
             self._execute(f"INSERT OR REPLACE INTO meta VALUES ('{database.NOT_VERIFIED}', 'true')")
@@ -119,6 +125,8 @@ class StoreBuilder:
     def __exit__(self, *_: object) -> None:
         self._thread.close()
         database.close_connection(self._connection)
+        if self._own_folder is not None:
+            self._own_folder.cleanup()
 
     def _get_column_types(self, table: str) -> dict[str, str]:
         if table not in self._types:  # `duckdb_columns()` would take 14 ms
@@ -162,7 +170,7 @@ class StoreBuilder:
                 " SELECT run::BIGINT * 4294967296 + seq, run, seq, len(predicted),"
                 f" list_concat(golden, predicted), {names}"
                 f" FROM {read_json_sql(columns, max_line_bytes, omit_invalid_values=omit_invalid_values)}",
-                [[os.fspath(staged.items) for staged in staged_runs]],
+                [[to_duckdb_path(staged.items) for staged in staged_runs]],
             )
             to_stored_path = self._workspace.to_stored_path
             issues = (serialize_issues(each.issues, each.run_number, to_stored_path) for each in staged_runs)
@@ -175,7 +183,7 @@ class StoreBuilder:
 
     def load_functions_and_questions(self, staged_runs: Sequence[StagedRun]) -> None:
         """Insert the function docs and questions that the store does not contain yet."""
-        paths = [os.fspath(staged.shared_rows) for staged in staged_runs if staged.longest_shared_row]
+        paths = [to_duckdb_path(staged.shared_rows) for staged in staged_runs if staged.longest_shared_row]
         if not paths:
             return
         max_line_bytes = max(1 << 21, max(staged.longest_shared_row for staged in staged_runs) + 1024)
@@ -192,7 +200,7 @@ class StoreBuilder:
             self._retry_with_more_memory(partial(self._execute, questions, [[path]]))
 
     def load_parquet(self, table: str, path: Path) -> None:
-        self._execute(f"INSERT INTO {table} BY NAME FROM read_parquet({database.quote_literal(path)})")
+        self._execute(f"INSERT INTO {table} BY NAME FROM read_parquet({database.quote_path(path)})")
 
     def set_run_row(
         self,
@@ -255,6 +263,8 @@ class StoreBuilder:
         path = self._write_compact_copy() or self._path
         self._execute("USE memory")
         self._execute("DETACH store")
+        if self._own_folder is not None:
+            path = shutil.copyfile(path, self._folder / path.name)
         self._workspace.files.remove(self._workspace.store_log)
         self._workspace.files.rename_file(path, self._workspace.store)
 
@@ -266,7 +276,7 @@ class StoreBuilder:
         if free <= max(used, 64):
             return None
         path = self._path.with_name(self._path.name + ".compact")
-        self._execute(f"ATTACH {database.quote_literal(path)} AS compact ({_ATTACH_OPTIONS})")
+        self._execute(f"ATTACH {database.quote_path(path)} AS compact ({_ATTACH_OPTIONS})")
         self._execute("COPY FROM DATABASE store TO compact")
         self._execute("DETACH compact")
         return path

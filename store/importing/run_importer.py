@@ -19,7 +19,7 @@ from fcreview.model.item import ImportIssue, Run
 from fcreview.model.run_name import build_run_names
 from fcreview.model.sanitize import sanitize
 from fcreview.run_plan import RunPlan
-from fcreview.store.database import attach_store, quote_literal
+from fcreview.store.database import attach_store, quote_path
 from fcreview.store.importing.builder import LoadError, StoreBuilder, StoreIndex, read_store_index
 from fcreview.store.importing.source_files import (
     DatasetFolders,
@@ -68,7 +68,7 @@ class ItemSnapshot:
 
     def count_changes(self, runs: Sequence[int]) -> ImportChanges:
         """Count the new, changed and removed items of the runs; without runs, of all runs."""
-        self._connection.execute(f"ATTACH {quote_literal(self._workspace.store)} AS store (READ_ONLY)")
+        self._connection.execute(f"ATTACH {quote_path(self._workspace.store)} AS store (READ_ONLY)")
         counts = self._connection.execute(
             "SELECT count(*) FILTER (b.run IS NULL), count(*) FILTER (b.content <> a.content),"
             f" count(*) FILTER (a.run IS NULL) FROM ({_ITEM_HASHES}) a FULL JOIN temp.before b USING (run, item)"

@@ -14,7 +14,7 @@ import orjson
 from fcreview.model.item import ImportIssue
 from fcreview.run_plan import RunPlan
 from fcreview.safe_files import WorkspaceFiles
-from fcreview.store.database import SCHEMA_VERSION, StoreError, connect_in_memory, quote_literal
+from fcreview.store.database import SCHEMA_VERSION, StoreError, connect_in_memory, quote_path
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.importing.source_files import DatasetOptions, build_run_key, hash_file, iter_source_kinds_and_paths
 from fcreview.store.importing.workers import ImportProgressCallback, RunReader
@@ -53,7 +53,7 @@ class LakeWriter:
         self._copies: dict[str, dict[int, Path]] = {}  # Parquet files in the scratch folder, by table and run number.
         self.connection = connect_in_memory()
         self.connection.execute("SET enable_progress_bar = false; SET threads = 1")
-        self.connection.execute(f"SET memory_limit = '1GB'; SET temp_directory = {quote_literal(scratch)}")
+        self.connection.execute(f"SET memory_limit = '1GB'; SET temp_directory = {quote_path(scratch)}")
         folders = (name.rpartition("/")[0] for name in files.list_file_sizes() if name.startswith("benchmark="))
         numbers = ((folder.rpartition("=")[2], folder) for folder in folders)
         self._taken = {int(number): folder for number, folder in numbers if number.isdecimal()}
@@ -72,7 +72,7 @@ class LakeWriter:
     def add_runs(self, workspace: Workspace) -> LakeNumbers:
         """Write all runs of a workspace's store to the lake, and return their numbers in the lake."""
         execute = self.connection.execute
-        execute(f"ATTACH {quote_literal(workspace.store)} AS store (READ_ONLY)")
+        execute(f"ATTACH {quote_path(workspace.store)} AS store (READ_ONLY)")
         try:
             found = execute("SELECT run, key, CAST(to_json(r) AS VARCHAR) FROM store.runs r ORDER BY key").fetchall()
             return {number: self._add_run_from_store(number, key, orjson.loads(row)) for number, key, row in found}
@@ -128,7 +128,7 @@ class LakeWriter:
             self.connection.execute(f"CREATE OR REPLACE TEMP TABLE copied AS {query}")
             query = "FROM copied ORDER BY item"
         options = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {row_group_size}"
-        count = self.connection.execute(f"COPY ({query}) TO {quote_literal(path)} ({options})").fetchall()[0][0]
+        count = self.connection.execute(f"COPY ({query}) TO {quote_path(path)} ({options})").fetchall()[0][0]
         name = f"{table}.parquet"
         if not count and table != "items":
             self._files.remove_file(f"{folder}/{name}")
@@ -154,7 +154,7 @@ class LakeWriter:
             return
         large = ", ".join(lake_files.LARGE_COLUMNS)
         for table, paths in self._copies.items():
-            files = ", ".join(quote_literal(path) for _, path in sorted(paths.items()))
+            files = ", ".join(quote_path(path) for _, path in sorted(paths.items()))
             source = f"read_parquet([{files}], hive_partitioning=false)"
             small = f"SELECT * EXCLUDE ({large}), {lake_files.COMPUTED_COLUMNS_SQL} FROM {source} i"
             query = small if table == "items" else f"FROM {source}"

@@ -25,7 +25,7 @@ from duckdb import DuckDBPyConnection as Connection
 
 from fcreview import __version__
 from fcreview.safe_files import WorkspaceFiles
-from fcreview.store.database import disable_external_access, quote_literal
+from fcreview.store.database import disable_external_access, quote_path
 from fcreview.store.reviews.journal_reader import JournalPrefix, read_unchanged_prefix
 from fcreview.store.reviews.review_sql import DECISION_COLUMNS, format_json_structure, insert_decisions_from_json
 
@@ -88,7 +88,7 @@ def attach_cache(connection: Connection, workspace: Workspace) -> None:
     """If this user wrote the cache, attach it as the database `cache`."""
     with contextlib.suppress(OSError, duckdb.Error):
         if _is_written_by_user(workspace, workspace.files.read(workspace.decision_cache)):
-            connection.execute(f"ATTACH {quote_literal(workspace.decision_cache)} AS cache (READ_ONLY)")
+            connection.execute(f"ATTACH {quote_path(workspace.decision_cache)} AS cache (READ_ONLY)")
 
 
 def describe_cache_state(workspace: Workspace) -> str:

@@ -327,3 +327,41 @@ def test_trajectory_refers_only_to_files_of_its_run(trial: Path) -> None:
         path.write_bytes(raw)
     assert "secret" not in str(item.messages)
     assert any("the trajectory of the subagent" in issue.what for issue in item.issues)
+
+
+@pytest.mark.parametrize(
+    ("reward", "shown"), [('"1.0"', '"1.0"'), ("NaN", "NaN"), ("[1]", "[1]"), ("1e999", "Infinity")]
+)
+def test_reward_that_is_no_number_gets_a_notice(tmp_path: Path, reward: str, shown: str) -> None:
+    trial = tmp_path / "job" / "task__abcdefg"
+    trial.mkdir(parents=True)
+    text = f'{{"trial_name": "task__abcdefg", "verifier_result": {{"rewards": {{"reward": {reward}}}}}}}'
+    (trial / "result.json").write_text(text)
+    found = discover([tmp_path])
+    assert not found.issues
+    (item,) = [record for record in read_items(found.plans[0]) if isinstance(record, Item)]
+    assert item.official is None
+    (notice,) = [issue for issue in item.issues if "gives no verdict" in issue.what]
+    assert notice.severity == "notice" and shown in notice.what
+
+
+def test_reward_file_with_nan_gets_a_notice(tmp_path: Path) -> None:
+    verifier = tmp_path / "job" / "task__abcdefg" / "verifier"
+    verifier.mkdir(parents=True)
+    (verifier.parent / "result.json").write_text('{"trial_name": "task__abcdefg", "verifier_result": null}')
+    (verifier / "reward.txt").write_text("nan\n")
+    (plan,) = discover([tmp_path]).plans
+    (item,) = [record for record in read_items(plan) if isinstance(record, Item)]
+    assert any(issue.severity == "notice" and "NaN" in issue.what for issue in item.issues)
+
+
+@pytest.mark.parametrize(
+    ("exception", "ending"), [("null", "completed"), ('{"exception_type": "AgentTimeoutError"}', "AgentTimeoutError")]
+)
+def test_ending_of_a_trial_is_its_exception(tmp_path: Path, exception: str, ending: str) -> None:
+    trial = tmp_path / "job" / "task__abcdefg"
+    trial.mkdir(parents=True)
+    (trial / "result.json").write_text(f'{{"trial_name": "task__abcdefg", "exception_info": {exception}}}')
+    (plan,) = discover([tmp_path]).plans
+    (item,) = [record for record in read_items(plan) if isinstance(record, Item)]
+    assert item.ended == ending

@@ -13,12 +13,10 @@ from typing import Any, TypeVar
 
 import orjson
 
+from fcreview.importers.common.file_form import BOM, CONVERT, PROBE_BYTES, UTF16_BOMS, find_refusal
 from fcreview.importers.common.jsonl import (
-    BOM,
     MAX_FILE_BYTES,
-    SEVERAL_LINES,
     JsonRecord,
-    describe_wrong_format,
     escape_and_cut_strings,
     make_excerpt,
     parse_integer,
@@ -87,12 +85,20 @@ def read_json_document(path: Path, list_name: str = "") -> JsonDocument:
         what = f"the file cannot be read: {error.strerror or error}"
         document.issues.append(ImportIssue(str(path), None, what, severity="error"))
         return document
-    reason = describe_wrong_format(raw[: 1 << 16])
-    if reason is not None and reason != SEVERAL_LINES:
-        what = f"{reason}. Expected JSON in UTF-8"
-        document.issues.append(ImportIssue(str(path), None, what, make_excerpt(raw[:1200]), severity="error"))
+    refusal = find_refusal(raw[:PROBE_BYTES])
+    if refusal is None and raw.startswith(UTF16_BOMS):
+        refusal = f"the file is UTF-16. {CONVERT}"
+    if refusal is not None:
+        document.issues.append(ImportIssue(str(path), None, refusal, make_excerpt(raw[:1200]), severity="error"))
         return document
     _DocumentReader(str(path), raw, document).fill_document(list_name)
+    return document
+
+
+def parse_json_values(raw: bytes, file_name: str) -> JsonDocument:
+    """Parse the elements of a JSON array, or JSON values that follow each other. Damage becomes an issue."""
+    document = JsonDocument()
+    _DocumentReader(file_name, raw, document).fill_records()
     return document
 
 
@@ -116,6 +122,7 @@ class _DocumentReader:
         self.counted_at, self.counted_line, self.counted_bytes = 0, 1, self.bom
 
     def fill_document(self, list_name: str) -> None:
+        """Read one array or object."""
         try:
             if self._skip_spaces_and_peek() == "[":
                 self._read_list()
@@ -127,9 +134,26 @@ class _DocumentReader:
             if self._skip_spaces_and_peek():
                 raise _Damage("there is more text after the end of the JSON value")
         except _Damage as error:
-            line, _ = self._line_and_byte_offset(min(self.at, len(self.text)))
-            excerpt = make_excerpt(self.text[self.at : self.at + 300].encode("utf-8", "replace"))
-            self.document.issues.append(ImportIssue(self.name, line, str(error), excerpt or None, severity="error"))
+            self._report_damage(error)
+        self._report_long_numbers()
+
+    def fill_records(self) -> None:
+        """Read the elements of an array, or values that follow each other without commas."""
+        try:
+            if self._skip_spaces_and_peek() == "[":
+                self._read_list()
+            while self._skip_spaces_and_peek():
+                self._read_record()
+        except _Damage as error:
+            self._report_damage(error)
+        self._report_long_numbers()
+
+    def _report_damage(self, error: _Damage) -> None:
+        line, _ = self._line_and_byte_offset(min(self.at, len(self.text)))
+        excerpt = make_excerpt(self.text[self.at : self.at + 300].encode("utf-8", "replace"))
+        self.document.issues.append(ImportIssue(self.name, line, str(error), excerpt or None, severity="error"))
+
+    def _report_long_numbers(self) -> None:
         for number in self.long_numbers:
             self._add_issue(f"a number is too long and was replaced by text: {number}", None)
 
@@ -183,11 +207,15 @@ class _DocumentReader:
 
     def _read_list(self) -> None:
         for _ in self._iterate_members("]"):
-            start = self.at
-            value = self._read_value()
-            line, offset = self._line_and_byte_offset(start)
-            length = self.at - start if self.is_ascii else len(self._encode_text(start, self.at))
-            self.document.records.append(JsonRecord(line, offset, length, value))
+            self._read_record()
+
+    def _read_record(self) -> None:
+        """Read a value, and add it to the records with its position."""
+        start = self.at
+        value = self._read_value()
+        line, offset = self._line_and_byte_offset(start)
+        length = self.at - start if self.is_ascii else len(self._encode_text(start, self.at))
+        self.document.records.append(JsonRecord(line, offset, length, value))
 
     def _read_value(self) -> Any:
         self._skip_spaces_and_peek()

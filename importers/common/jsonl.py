@@ -11,14 +11,22 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import orjson
 
+from fcreview.importers.common.file_form import (
+    BOM,
+    CONVERT,
+    PROBE_BYTES,
+    detect_form,
+    find_refusal,
+)
 from fcreview.model.item import ImportIssue
-from fcreview.safe_files import open_file
+from fcreview.safe_files import open_file, read_file
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 LARGE_LINE_BYTES = 8 * 1024 * 1024
@@ -36,15 +44,6 @@ MAX_DIGITS = 4_300
 MAX_DEPTH = 200
 """Maximum nesting depth of lists and objects. orjson can write 254 levels."""
 
-SEVERAL_LINES = "the JSON spans several lines"
-_PROBE_BYTES = 1 << 16
-_FILE_SIGNATURES = {
-    b"\x1f\x8b": "the file is compressed (gzip)", b"\x28\xb5\x2f\xfd": "the file is compressed (zstd)",
-    b"\xfd7zXZ\0": "the file is compressed (xz)", b"BZh": "the file is compressed (bzip2)",
-    b"PK\x03\x04": "the file is compressed (zip)", b"\xff\xfe": "the file is UTF-16 or UTF-32",
-    b"\xfe\xff": "the file is UTF-16", b"\0\0\xfe\xff": "the file is UTF-32",
-}  # fmt: skip
-BOM = b"\xef\xbb\xbf"
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER = re.compile(rb"(?:^|[:,\[\s])(?:-[0-9]{19}|[0-9]{20})")
 """Matches an integer that may need more than 64 bits (63 if negative). orjson would read it as a float."""
@@ -64,16 +63,13 @@ class JsonRecord:
 def read_records(path: Path) -> Iterator[JsonRecord | ImportIssue]:
     """Yield the records of a JSON Lines file, and an issue for each line that is not JSON. Blank lines are skipped.
 
-    A file in another format gives one issue. Only one line is in memory at a time.
+    Only one line is in memory at a time. A JSON array, records of several lines, and a file in UTF-16 are read as a
+    whole. Any other format, such as an archive, gives one issue.
     """
     try:
         with open_file(path, 1 << 18) as file:
-            start = os.pread(file.fileno(), _PROBE_BYTES, 0)
-            if (reason := describe_wrong_format(start)) is not None:
-                what = f"{reason}. Expected JSON Lines in UTF-8, with one record on each line"
-                yield ImportIssue(str(path), None, what, make_excerpt(start), severity="error")
-            else:
-                yield from _parse_lines(file, str(path))
+            start = os.pread(file.fileno(), PROBE_BYTES, 0)
+            yield from _parse_file_in_form(file, path, start)
     except OSError as error:
         yield ImportIssue(str(path), None, f"the file cannot be read: {error.strerror or error}", severity="error")
 
@@ -86,23 +82,81 @@ def read_objects_with_id(path: Path) -> Iterator[dict[str, Any]]:
             yield value
 
 
-def describe_wrong_format(file_start: bytes) -> str | None:
-    """Return why a file that begins with `file_start` is not JSON Lines in UTF-8; None if nothing is wrong."""
-    for signature, name in _FILE_SIGNATURES.items():
-        if file_start.startswith(signature):
-            return name
-    text = file_start.removeprefix(BOM).lstrip()
-    if 0 < text[:4].count(0) < 4:
-        return "the file is UTF-16 or UTF-32"
-    first, _, rest = text.partition(b"\n")
-    if b"\r" in first.rstrip(b"\r") and b"\n" not in text:
-        has_records = all(_parse_json_or_none(line) is not None for line in first.split(b"\r")[:2])
-        return "the lines end with CR instead of LF" if has_records else None
-    second = rest.lstrip().partition(b"\n")[0].strip()
-    is_open = first.strip() in (b"{", b"[") or (first[:1] == b"[" and first.rstrip().endswith(b","))
-    if is_open and not isinstance(_parse_json_or_none(second), dict):
-        return SEVERAL_LINES
-    return None
+def _parse_file_in_form(file: BinaryIO, path: Path, start: bytes) -> Iterator[JsonRecord | ImportIssue]:
+    """Yield the records of a file in any readable form. Another form than JSON Lines gives a notice."""
+    refusal = find_refusal(start)
+    if refusal is not None:
+        yield ImportIssue(str(path), None, refusal, make_excerpt(start), severity="error")
+        return
+
+    match detect_form(start):
+        case "lines":
+            yield from _parse_lines(file, str(path))
+        case "cr_lines":
+            yield from _parse_cr_lines(file, str(path))
+            yield _make_form_notice(path, "the lines end with CR instead of LF")
+        case "utf16":
+            yield from _parse_utf16(file, path)
+        case "array":
+            yield from _parse_document(read_file(path, MAX_FILE_BYTES), str(path))
+            yield _make_form_notice(
+                path, "the file is a JSON array instead of JSON Lines. Its elements are the records"
+            )
+        case "objects":
+            yield from _parse_document(read_file(path, MAX_FILE_BYTES), str(path))
+            yield _make_form_notice(
+                path, "the records span several lines, although JSON Lines has one record on a line"
+            )
+
+
+def _make_form_notice(path: Path, what: str) -> ImportIssue:
+    return ImportIssue(str(path), None, what, severity="notice")
+
+
+def _parse_document(raw: bytes, file_name: str) -> Iterator[JsonRecord | ImportIssue]:
+    """Yield the elements of an array, or the values that follow each other in a text."""
+    from fcreview.importers.common.json_file import parse_json_values
+
+    document = parse_json_values(raw, file_name)
+    yield from document.records
+    yield from document.issues
+
+
+def _parse_utf16(file: BinaryIO, path: Path) -> Iterator[JsonRecord | ImportIssue]:
+    """Yield the records of a file in UTF-16. They have no position, because positions are in bytes of UTF-8."""
+    raw = file.read(MAX_CACHED_FILE_BYTES + 1)
+    if len(raw) > MAX_CACHED_FILE_BYTES:
+        yield ImportIssue(str(path), None, f"the file is UTF-16. {CONVERT}", severity="error")
+        return
+
+    converted = raw.decode("utf-16", "replace").encode("utf-8", "replace")
+    with BytesIO(converted) as lines:
+        is_document = detect_form(converted[:PROBE_BYTES]) in ("array", "objects")
+        records = _parse_document(converted, str(path)) if is_document else _parse_lines(lines, str(path))
+        for record in records:
+            yield replace(record, offset=0, length=0) if isinstance(record, JsonRecord) else record
+    yield _make_form_notice(path, "the file is UTF-16 instead of UTF-8, so its raw records cannot be shown")
+
+
+def _parse_cr_lines(file: BinaryIO, file_name: str) -> Iterator[JsonRecord | ImportIssue]:
+    """Yield the records of lines that end with CR. One line is in memory at a time."""
+    rest = b""
+    offset = line = 0
+    while True:
+        chunk = file.read(1 << 20)
+        *lines, rest = (rest + chunk).split(b"\r")
+        if not chunk:
+            lines.append(rest)
+        for raw_record in lines:
+            line += 1
+            yield from parse_record(raw_record, file_name, line, offset, has_line_feed=bool(chunk))
+            offset += len(raw_record) + 1
+        if not chunk:
+            return
+        if len(rest) > MAX_LINE_BYTES:
+            what = f"a line is longer than {MAX_LINE_BYTES / 1e6:.0f} MB, so the rest of the file was skipped"
+            yield ImportIssue(file_name, line + 1, what, make_excerpt(rest[:EXCERPT_LENGTH]), severity="error")
+            return
 
 
 def _parse_lines(file: BinaryIO, file_name: str) -> Iterator[JsonRecord | ImportIssue]:
@@ -252,18 +306,58 @@ def reread_value(path: Path, record: JsonRecord) -> Any:
 
 
 def read_first_record(path: Path, max_line_bytes: int = 1 << 20) -> Any:
-    """Return the first JSON object in the first 20 lines. Without one, return the first JSON value or None."""
-    first = None
+    """Return the first JSON object in the first 20 lines, or the first element of a JSON array of objects.
+
+    Without one, return the first JSON value or None. Of records that span several lines, none is returned: such a file
+    is mostly one document.
+    """
     try:
         with open_file(path) as file:
-            for raw in itertools.islice(iter(lambda: file.readline(max_line_bytes), b""), 20):
-                value = _parse_json_or_none(raw.removeprefix(BOM).strip())
-                if isinstance(value, dict):
-                    return value
-                first = value if first is None else first
+            start = os.pread(file.fileno(), PROBE_BYTES, 0)
+            if find_refusal(start) is not None:
+                return None
+            match detect_form(start):
+                case "lines":
+                    return _read_first_object_of_lines(file, max_line_bytes)
+                case "array":
+                    return _read_first_element(file, max_line_bytes)
+                case "cr_lines":
+                    return _parse_json_or_none(start.removeprefix(BOM).partition(b"\r")[0])
+                case "utf16":
+                    return _read_first_object_of_lines(BytesIO(_decode_utf16_start(start)), max_line_bytes)
+                case "objects":
+                    return None
     except OSError:
         return None
+
+
+def _read_first_object_of_lines(file: BinaryIO, max_line_bytes: int) -> Any:
+    first = None
+    for raw in itertools.islice(iter(lambda: file.readline(max_line_bytes), b""), 20):
+        value = _parse_json_or_none(raw.removeprefix(BOM).strip())
+        if isinstance(value, dict):
+            return value
+        first = value if first is None else first
     return first
+
+
+def _read_first_element(file: BinaryIO, max_bytes: int) -> Any:
+    """Return the first element of a JSON array. Reads a few kilobytes if the element is short."""
+    n_bytes = PROBE_BYTES
+    while True:
+        raw = os.pread(file.fileno(), n_bytes, 0)
+        text = raw.removeprefix(BOM).lstrip().removeprefix(b"[").lstrip().decode("utf-8", "replace")
+        try:
+            return json.JSONDecoder().raw_decode(text)[0]
+        except (ValueError, RecursionError):
+            if len(raw) < n_bytes or n_bytes >= max_bytes:
+                return None
+        n_bytes = min(n_bytes * 8, max_bytes)
+
+
+def _decode_utf16_start(start: bytes) -> bytes:
+    """Return the start of a file in UTF-16 as UTF-8. The last character may be cut."""
+    return start[: len(start) // 2 * 2].decode("utf-16", "replace").encode("utf-8", "replace")
 
 
 def _parse_json_or_none(raw: bytes) -> Any:

@@ -355,9 +355,10 @@ def test_reward_file_with_nan_gets_a_notice(tmp_path: Path) -> None:
     assert any(issue.severity == "notice" and "NaN" in issue.what for issue in item.issues)
 
 
-@pytest.mark.parametrize(
-    ("exception", "ending"), [("null", "completed"), ('{"exception_type": "AgentTimeoutError"}', "AgentTimeoutError")]
-)
+ENDINGS = [("null", "completed"), ('{"exception_type": "AgentTimeoutError"}', "AgentTimeoutError")]
+
+
+@pytest.mark.parametrize(("exception", "ending"), ENDINGS)
 def test_ending_of_a_trial_is_its_exception(tmp_path: Path, exception: str, ending: str) -> None:
     trial = tmp_path / "job" / "task__abcdefg"
     trial.mkdir(parents=True)

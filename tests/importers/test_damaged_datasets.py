@@ -85,13 +85,20 @@ def split_lines(content: bytes) -> list[bytes]:
 
 
 UNREADABLE: dict[str, Callable[[bytes], bytes]] = {
-    "utf-16": lambda content: content.decode().encode("utf-16"),
+    "utf-16 without mark": lambda content: content.decode().encode("utf-16-le"),
     "gzip": gzip.compress,
+    "a Git LFS pointer": lambda _: b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n",
+}
+OTHER_FORMS: dict[str, Callable[[bytes], bytes]] = {
+    "utf-16": lambda content: content.decode().encode("utf-16"),
     "cr": lambda content: content.replace(b"\n", b"\r"),
+    "array": lambda content: b"[" + b",".join(split_lines(content)) + b"]",
+    "pretty array": lambda content: json.dumps([json.loads(line) for line in split_lines(content)], indent=1).encode(),
     "pretty": lambda content: b"\n".join(
         json.dumps(json.loads(line), indent=2).encode() for line in split_lines(content)
     ),
 }
+"""Forms of the same records that are read with a notice."""
 
 
 def read(root: Path) -> tuple[list[Item], list[ImportIssue]]:
@@ -137,9 +144,22 @@ def test_unreadable_file_is_not_missing_dataset(
     path.write_bytes(UNREADABLE[damage](path.read_bytes()))
     items, issues = read(tmp_path)
     assert [item.rule for item in items] == [None] * N_ITEMS
-    (issue,) = [issue for issue in issues if issue.what.startswith("the ") and "Expected JSON" in issue.what]
+    (issue,) = [issue for issue in issues if issue.what.startswith("the file is ")]
     assert (issue.file, issue.severity) == (str(path), "error")
     assert not any("no BFCL" in issue.what or "found" in issue.what for issue in issues)
+
+
+@each_benchmark
+@pytest.mark.parametrize("side", ["questions", "answers"])
+@pytest.mark.parametrize("form", OTHER_FORMS)
+def test_dataset_of_another_form_is_read_with_a_notice(
+    make_run: Callable[[Path], Run], side: str, form: str, tmp_path: Path
+) -> None:
+    path: Path = getattr(make_run(tmp_path), side)
+    path.write_bytes(OTHER_FORMS[form](path.read_bytes()))
+    items, issues = read(tmp_path)
+    assert [item.rule for item in items] == [True] * N_ITEMS
+    assert {issue.severity for issue in issues if issue.file == str(path)} == {"notice"}
 
 
 @each_benchmark

@@ -90,14 +90,9 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "header alone": lambda content: split_lines(content)[0],
     "no header": lambda content: b"\n".join(split_lines(content)[1:]),
     "cut": lambda content: content[: len(content) // 2],
-    "utf-16": lambda content: content.decode().encode("utf-16"),
     "utf-16 without mark": lambda content: content.decode().encode("utf-16-le"),
     "gzip": gzip.compress,
-    "cr": lambda content: content.replace(b"\n", b"\r"),
-    "pretty": lambda content: b"\n".join(
-        json.dumps(json.loads(line), indent=2).encode() for line in split_lines(content)
-    ),
-    "array": lambda content: b"[" + b",\n".join(split_lines(content)) + b"]",
+    "a Git LFS pointer": lambda _: b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n",
     "entry lost": lambda content: b"\n".join([*split_lines(content)[:2], *split_lines(content)[3:]]),
     "entry lost, another doubled": lambda content: b"\n".join(
         [*split_lines(content)[:2], *split_lines(content)[3:], split_lines(content)[3]]
@@ -108,6 +103,17 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "entry says valid": lambda content: content.replace(b'"valid": false', b'"valid": true', 1),
     "zeros": lambda content: bytes(len(content)),
 }
+
+
+OTHER_FORMS: dict[str, Callable[[bytes], bytes]] = {
+    "utf-16": lambda content: content.decode().encode("utf-16"),
+    "cr": lambda content: content.replace(b"\n", b"\r"),
+    "pretty": lambda content: b"\n".join(
+        json.dumps(json.loads(line), indent=2).encode() for line in split_lines(content)
+    ),
+    "array": lambda content: b"[" + b",\n".join(split_lines(content)) + b"]",
+}
+"""Forms of the same records that are read with a notice."""
 
 
 def read(root: Path) -> tuple[Verdicts, list[ImportIssue]]:
@@ -138,6 +144,19 @@ def test_damaged_score_file_gives_no_pass(make_run: Callable[[Path], Path], dama
     errors = [issue for issue in issues if issue.severity == "error" and issue.file == str(path)]
     assert any("unknown" in issue.what for issue in errors)
     assert len(errors) <= 2
+
+
+@each_benchmark
+@pytest.mark.parametrize("form", OTHER_FORMS)
+def test_score_file_of_another_form_gives_every_verdict(
+    make_run: Callable[[Path], Path], form: str, tmp_path: Path
+) -> None:
+    path = make_run(tmp_path)
+    verdicts, _ = read(tmp_path)
+    path.write_bytes(OTHER_FORMS[form](path.read_bytes()))
+    found, issues = read(tmp_path)
+    assert found == verdicts
+    assert [issue.severity for issue in issues if issue.file == str(path) and issue.item is None] == ["notice"]
 
 
 @each_benchmark

@@ -1,0 +1,97 @@
+"""Recognise the form of a file by its start: JSON Lines, another form of JSON that can be read, or no JSON at all."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+BOM = b"\xef\xbb\xbf"
+UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+UTF32_BOMS = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
+GIT_LFS_START = b"version https://git-lfs.github.com/spec/"
+PROBE_BYTES = 1 << 16
+"""Number of bytes at the start of a file that decide about its form."""
+
+FileForm = Literal["lines", "cr_lines", "array", "objects", "utf16"]
+"""`lines`: JSON Lines in UTF-8. `cr_lines`: the lines end with CR. `array`: a JSON array of records. `objects`: records
+that span several lines. `utf16`: one of these forms in UTF-16 with a byte order mark."""
+
+UNPACK = "Unpack it and import the unpacked file"
+CONVERT = "Convert it to UTF-8: iconv -f UTF-16 -t UTF-8 FILE"
+_COMPRESSIONS = {
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\xfd7zXZ\0": "xz",
+    b"BZh": "bzip2",
+    b"PK\x03\x04": "zip",
+    b"7z\xbc\xaf\x27\x1c": "7z",
+}
+"""First bytes of a compressed file -> name of the format."""
+_TAR_SIGNATURE_OFFSET = 257
+
+
+def find_refusal(file_start: bytes) -> str | None:
+    """Return why a file cannot be read, and what to do. None if its start has a form that can be read."""
+    if file_start.startswith(GIT_LFS_START):
+        return "the file is a Git LFS pointer, not the data. Run git lfs pull in the repository that contains it"
+
+    for signature, name in _COMPRESSIONS.items():
+        if file_start.startswith(signature):
+            return f"the file is compressed ({name}). {UNPACK}"
+    if file_start[_TAR_SIGNATURE_OFFSET:].startswith(b"ustar"):
+        return f"the file is a tar archive. {UNPACK}"
+
+    if file_start.startswith(UTF32_BOMS):
+        return f"the file is UTF-32. {CONVERT.replace('16', '32', 1)}"
+    if not file_start.startswith(UTF16_BOMS) and _has_null_bytes_of_wide_characters(file_start):
+        return f"the file is UTF-16 or UTF-32 without a byte order mark. {CONVERT}"
+    return None
+
+
+def _has_null_bytes_of_wide_characters(file_start: bytes) -> bool:
+    """Whether some, but not all of the first bytes are null, as in ASCII text with two or four bytes a character."""
+    text = file_start.removeprefix(BOM).lstrip()
+    return 0 < text[:4].count(0) < 4
+
+
+def detect_form(file_start: bytes) -> FileForm:
+    """Return the form of a file that `find_refusal` accepts."""
+    if file_start.startswith(UTF16_BOMS):
+        return "utf16"
+
+    text = file_start.removeprefix(BOM).lstrip()
+    first_line, _, rest = text.partition(b"\n")
+    if _has_lines_that_end_with_cr(text):
+        return "cr_lines"
+    if text.startswith(b"[") and text[1:].lstrip().startswith(b"{"):
+        has_second_line = rest.strip() != b""
+        is_line_of_list = has_second_line and parse_json_or_none(first_line) is not None
+        return "lines" if is_line_of_list else "array"
+    if _spans_several_lines(first_line, rest):
+        return "objects" if text.startswith(b"{") else "array"
+    return "lines"
+
+
+def _has_lines_that_end_with_cr(text: bytes) -> bool:
+    """Whether CR separates records. A CR can also be white space inside of a record."""
+    if b"\n" in text or b"\r" not in text.rstrip(b"\r"):
+        return False
+    return all(parse_json_or_none(line) is not None for line in text.split(b"\r")[:2])
+
+
+def _spans_several_lines(first_line: bytes, rest: bytes) -> bool:
+    """Whether the first record or array goes on after the first line."""
+    is_bracket_alone = first_line.strip() in (b"{", b"[")
+    is_open_array = first_line[:1] == b"[" and first_line.rstrip().endswith(b",")
+    if not is_bracket_alone and not is_open_array:
+        return False
+    second_line = rest.lstrip().partition(b"\n")[0].strip()
+    return not isinstance(parse_json_or_none(second_line), dict)
+
+
+def parse_json_or_none(raw: bytes) -> Any:
+    """Return the JSON value of a text, or None if it is not JSON."""
+    try:
+        return json.loads(raw.decode("utf-8", "replace")) if raw.strip() else None
+    except (ValueError, RecursionError):
+        return None

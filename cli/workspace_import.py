@@ -442,10 +442,15 @@ def _print_unapplied_errata(summary: ImportSummary, errata: Path) -> None:
 
 
 def explain_no_runs(options: WorkspaceOptions, summary: ImportSummary) -> str:
+    """Return the reason as one line or, for files of unknown formats, as a few lines."""
+    from fcreview.importers.registry import NO_RESULTS
+
     where = ", ".join(str(path) for path in options.paths)
     if summary.runs:
         return f"no run could be imported from {where}. Run fcreview import for details"
     errors = [issue for issue in summary.issues if issue["severity"] != "notice"]
+    if errors and errors[0]["what"].startswith(NO_RESULTS):
+        return "\n  ".join([f"no runs found in {where}", *errors[0]["what"].split(". ")])
     file = f"{errors[0]['file']}: " if errors and errors[0]["file"] != where else ""
     reason = f": {file}{errors[0]['what']}" if errors else ""
     return f"no runs found in {where}{reason}. Run fcreview doctor for details"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +17,14 @@ from typing import TYPE_CHECKING, Any, cast
 from fcreview.errors import MALFORMED_DATA, FcreviewError
 from fcreview.importers.common.copies import find_copies, report_copies
 from fcreview.importers.common.discovery import NOT_UTF8, escape_file_name, gather_files, is_utf8_name
+from fcreview.importers.common.file_form import UNPACK
+from fcreview.importers.common.json_file import explain_object_by_id
+from fcreview.importers.common.other_formats import (
+    describe_files,
+    describe_nearest_match,
+    find_archives,
+    find_git_lfs_pointers,
+)
 from fcreview.model.item import Call, ImportIssue, Item, ReadRecord, Run
 from fcreview.model.json_value import answer_hash, canonical_json
 from fcreview.model.metric import Metric, RunItems, ScoredItem, build_category_metrics, build_tag_metrics
@@ -39,6 +47,8 @@ SAME_GOLDEN = "the golden fix equals the golden answer of the dataset"
 GUESS = 0.5
 """Confidence below which a run plan is only a guess."""
 MAX_LISTED_FILES = 5
+NO_RESULTS = "no results"
+"""First words of the issue that explains why no run was found. Its sentences can be shown as lines."""
 
 
 class WriteError(FcreviewError):
@@ -53,7 +63,7 @@ class Importer:
     """Name of the package, value of `--format` and of `Run.benchmark`, such as `bfcl`."""
     title: str
     expected_files: str
-    """Description of the files that the importer recognizes. It is shown if no run was found."""
+    """Description of the files that the importer recognizes, for `fcreview doctor` and the documentation."""
     version: int = 1
     """Raise the version if a change makes the same files produce other items. fcreview then re-imports the runs."""
     combines_runs: bool = False
@@ -204,7 +214,7 @@ def discover(
             if plan.run.benchmark == importer.name:
                 plan.run.title = plan.run.title or importer.title
                 plan.run.tags = plan.run.tags or list(importer.tags)
-        plans += claims.plans
+        plans += [plan for plan in claims.plans if not _is_guess_about_claimed_files(plan, found.claimed)]
         found.issues += claims.issues
         found.claimed |= claims.claimed
     found.plans = _resolve_file_conflicts(plans, found.issues)
@@ -212,23 +222,39 @@ def discover(
     found.issues += _report_unused_score_folders(found.plans, search)
     _report_unclaimed_files(gathered.files, found)
     if not found.plans and not any(issue.severity == "error" for issue in found.issues):
-        expected = "; ".join(f"{importer.title}: {importer.expected_files}" for importer in importers)
-        what = f"no benchmark results found. Expected files: {expected}"
-        found.issues.append(ImportIssue(", ".join(map(str, paths)), None, what, severity="error"))
+        found.issues.append(_explain_no_runs(paths, gathered.files))
     return found
+
+
+def _explain_no_runs(paths: Sequence[Path], files: Sequence[Path]) -> ImportIssue:
+    """Return an issue with what was examined, what the files look like, and what to do."""
+    nearest = describe_nearest_match(files) or "Run fcreview doctor to list the files that fcreview imports"
+    titles = ", ".join(importer.title for importer in IMPORTERS.values())
+    what = f"{NO_RESULTS} of {titles} among {describe_files(files)}. {nearest}"
+    return ImportIssue(", ".join(map(str, paths)), None, what, severity="error")
 
 
 def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
     """Yield the items, issues, facts and missing items of a run, and an issue for each result file without records."""
     files_with_records: set[str] = set()
+    n_items = 0
     module: Any = IMPORTERS[plan.importer or plan.run.benchmark].load_module("read")
     for record in module.read_items(plan):
         if isinstance(record, Item | ImportIssue):
             files_with_records.add(record.file)
+        n_items += isinstance(record, Item)
         yield record
     for path in plan.results:
         if str(path) not in files_with_records:
             yield ImportIssue(str(path), None, "the file contains no records")
+        if not n_items:
+            yield from _explain_file_without_records(path)
+
+
+def _explain_file_without_records(path: Path) -> Iterator[ImportIssue]:
+    reason = explain_object_by_id(path)
+    if reason is not None:
+        yield ImportIssue(str(path), None, reason, severity="error")
 
 
 def _resolve_dataset_folders(folders: Sequence[Path], issues: list[ImportIssue]) -> list[Path]:
@@ -242,6 +268,11 @@ def _resolve_dataset_folders(folders: Sequence[Path], issues: list[ImportIssue])
         else:
             issues.append(ImportIssue(str(path), None, "the dataset folder does not exist", severity="error"))
     return list(dict.fromkeys(found))
+
+
+def _is_guess_about_claimed_files(plan: RunPlan, claimed: Set[Path]) -> bool:
+    """Whether a plan is only a guess, and another importer knows its files, for example as a dataset."""
+    return plan.confidence < GUESS and claimed >= set(plan.results)
 
 
 def _resolve_file_conflicts(plans: Sequence[RunPlan], issues: list[ImportIssue]) -> list[RunPlan]:
@@ -287,14 +318,32 @@ def _report_unused_score_folders(plans: Sequence[RunPlan], search: SearchOptions
 
 
 def _report_unclaimed_files(files: Sequence[Path], found: DiscoveredRuns) -> None:
-    unclaimed = [path for path in files if path.suffix in (".json", ".jsonl") and path not in found.claimed]
-    if not unclaimed:
-        return
-    names = ", ".join(path.name for path in unclaimed[:MAX_LISTED_FILES])
-    more = f" and {len(unclaimed) - MAX_LISTED_FILES} more" if len(unclaimed) > MAX_LISTED_FILES else ""
-    what = f"JSON files skipped because no importer recognizes them: {len(unclaimed)} ({names}{more})"
-    folder = os.path.commonpath([str(path.parent) for path in unclaimed])
-    found.issues.append(ImportIssue(folder, None, what, severity="notice"))
+    unclaimed = [path for path in files if path not in found.claimed]
+    archives = find_archives(unclaimed)
+    if archives:
+        what = f"archives skipped: {_list_names(archives)}. {UNPACK}"
+        found.issues.append(_make_notice_about_files(archives, what))
+    json_files = [path for path in unclaimed if path.suffix in (".json", ".jsonl")]
+    pointers = find_git_lfs_pointers(json_files)
+    if pointers:
+        what = f"Git LFS pointers skipped: {_list_names(pointers)}. Run git lfs pull to get their content"
+        found.issues.append(_make_notice_about_files(pointers, what))
+    unknown = [path for path in json_files if path not in pointers]
+    if unknown:
+        what = f"JSON files skipped because no importer recognizes them: {_list_names(unknown)}"
+        found.issues.append(_make_notice_about_files(unknown, what))
+
+
+def _list_names(files: Sequence[Path]) -> str:
+    """Return the number of files and the first names: `7 (a.json, b.json, c.json, d.json, e.json and 2 more)`."""
+    names = ", ".join(path.name for path in files[:MAX_LISTED_FILES])
+    more = f" and {len(files) - MAX_LISTED_FILES} more" if len(files) > MAX_LISTED_FILES else ""
+    return f"{len(files)} ({names}{more})"
+
+
+def _make_notice_about_files(files: Sequence[Path], what: str) -> ImportIssue:
+    folder = os.path.commonpath([str(path.parent) for path in files])
+    return ImportIssue(folder, None, what, severity="notice")
 
 
 def list_verdict_choices(plan: RunPlan) -> list[str]:

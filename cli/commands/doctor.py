@@ -90,6 +90,14 @@ def doctor(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
         raise typer.Exit(EXIT_FAILURE)
 
 
+def _collect_format_facts() -> Iterator[Fact]:
+    """Yield a fact for each importer with the files that it recognises, for a path without runs."""
+    from fcreview.importers.registry import IMPORTERS
+
+    for importer in IMPORTERS.values():
+        yield _build_fact("format", importer.expected_files, importer.title)
+
+
 def _build_fact(kind: str, value: str, name: str = "", *, is_problem: bool = False) -> Fact:
     return {"kind": kind, "name": name, "value": value, "problem": is_problem}
 
@@ -180,6 +188,8 @@ def _collect_discovered_run_facts(discovered: DiscoveredRuns, options: Workspace
     from fcreview.store.importing.source_files import find_folder_without_dataset, select_folders_with_dataset
 
     remembered = load_remembered_datasets(options)
+    if not discovered.plans:
+        yield from _collect_format_facts()
     names = build_run_names(dict(enumerate(plan.run for plan in discovered.plans)))
     for number, plan in enumerate(discovered.plans):
         run = plan.run

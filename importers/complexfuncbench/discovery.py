@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from fcreview.importers.common.discovery import list_telling_folders
+from fcreview.importers.common.file_form import PROBE_BYTES, detect_form
 from fcreview.importers.common.jsonl import read_first_record
 from fcreview.importers.common.records import as_object
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
+from fcreview.safe_files import open_file
 
 RESULT_KEYS = {"id", "gen_convs", "message", "count_dict"}
 DATASET_NAME = "ComplexFuncBench.jsonl"
@@ -32,7 +34,7 @@ def find_runs(
             folder = path.parent.parent
             if folder.with_suffix(".jsonl").is_file() or folder.with_name(folder.name + ".jsonl").is_file():
                 found.claimed.add(path)
-        elif path.suffix == ".jsonl":
+        elif path.suffix == ".jsonl" or _is_array_of_results(path):
             keys = _read_first_record_keys(path)
             if keys >= RESULT_KEYS:
                 result_files.append(path)
@@ -44,6 +46,18 @@ def find_runs(
         found.claimed.update(plan.files)
     found.claimed.update(dataset_files)
     return found
+
+
+def _is_array_of_results(path: Path) -> bool:
+    """Return whether a file begins with a JSON array of result records, which can be long. Only its start is read."""
+    if path.suffix != ".json":
+        return False
+    try:
+        with open_file(path) as file:
+            start = file.read(PROBE_BYTES)
+    except OSError:
+        return False
+    return b'"gen_convs"' in start and detect_form(start) == "array"
 
 
 def _read_first_record_keys(path: Path) -> set[str]:

@@ -366,6 +366,10 @@ class _Import:
             if outcome.staged is None:
                 self._record_failure(outcome, outcome.error or "the run could not be read")
                 continue
+            reason = _explain_unreadable_run(outcome)
+            if reason is not None:
+                self._record_failure(outcome, reason)
+                continue
             outcome.staged.issues[:0] = [asdict(issue) | {"seq": None} for issue in outcome.job.plan.issues]
             batch.append(outcome)
             staged_runs.append(outcome.staged)
@@ -449,6 +453,17 @@ class _Import:
         plans = [plan for plan in self.plans if id(plan) not in skipped]
         files = {os.fspath(path) for plan in plans for _, path in iter_source_kinds_and_paths(plan)}
         return files | {issue["file"] for issue in self._all_issues} | {plan.run.path for plan in plans}
+
+
+def _explain_unreadable_run(outcome: ReadOutcome) -> str | None:
+    """Return why no record of a run can be read. None if the run has items, or its files are empty but not damaged."""
+    staged = outcome.staged
+    if staged is None or staged.n_items:
+        return None
+    result_files = {os.fspath(path) for path in outcome.job.plan.results}
+    errors = [issue for issue in staged.issues if issue["severity"] == "error" and issue["file"] in result_files]
+    # The last error is about the file as a whole, if there is such an error.
+    return str(errors[-1]["what"]) if errors else None
 
 
 @contextlib.contextmanager

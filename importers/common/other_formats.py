@@ -1,0 +1,119 @@
+"""Recognise files that fcreview does not import, to say what they are and what to do.
+
+The signs are names of fields in the published formats: see docs/generic.md for how to convert records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fcreview.importers.common.file_form import GIT_LFS_START, PROBE_BYTES, UTF16_BOMS, find_refusal
+from fcreview.safe_files import open_file
+
+JSON_SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval")
+ARCHIVE_SUFFIXES = (".zip", ".gz", ".tgz", ".tar", ".bz2", ".xz", ".zst", ".7z")
+MAX_EXAMINED_FILES = 200
+"""Number of files whose start is read to find the nearest match."""
+CONVERT_ADVICE = "Convert the records to the generic format, which fcreview schema prints"
+OPEN_EACH_ADVICE = "Write each result to a file of its own, and open their folder"
+
+
+@dataclass(frozen=True, slots=True)
+class OtherFormat:
+    """A format that fcreview does not import."""
+
+    title: str
+    """Phrase after `looks like`: `a Gemini log`."""
+    signs: tuple[str, ...]
+    """Names of fields that must all occur in the start of the file."""
+    advice: str = CONVERT_ADVICE
+
+
+OTHER_FORMATS = (
+    OtherFormat("a Claude Code session", ("sessionId", "uuid", "message")),
+    OtherFormat("a Codex session", ("session_meta", "payload")),
+    OtherFormat("a Gemini CLI session", ("sessionId", "projectHash")),
+    OtherFormat("an AgentDojo run", ("suite_name", "user_task_id")),
+    OtherFormat("a mini-SWE-agent trajectory", ("info", "messages", "trajectory_format")),
+    OtherFormat("a mini-SWE-agent trajectory", ("info", "messages", "mini_version")),
+    OtherFormat("a SWE-agent trajectory", ("trajectory", "observation", "action")),
+    OtherFormat("an OpenHands output", ("instance_id", "history", "test_result")),
+    OtherFormat("a NeMo Gym rollout", ("responses_create_params", "response")),
+    OtherFormat("NeMo Skills output", ("generation", "num_generated_tokens")),
+    OtherFormat("NeMo Skills output", ("generation", "generation_time")),
+    OtherFormat("a verifiers rollout", ("traces", "task", "env")),
+    OtherFormat("a verifiers rollout", ("example_id", "completion", "reward")),
+    OtherFormat("a promptfoo result", ("evalId", "results")),
+    OtherFormat("a LangSmith export", ("run_type", "inputs")),
+    OtherFormat("a Langfuse export", ("observations", "scores")),
+    OtherFormat("a terminal-bench result", ("is_resolved", "failure_mode")),
+    OtherFormat("a list of tau2 results", ("simulations", "tasks", "info"), OPEN_EACH_ADVICE),
+    OtherFormat("a ShareGPT conversation", ("conversations", "from", "value")),
+    OtherFormat("an OpenAI Responses log", ("response", "output", "body")),
+    OtherFormat("an OpenAI Responses log", ("function_call", "call_id")),
+    OtherFormat("a Gemini log", ("contents", "parts")),
+    OtherFormat("an Anthropic log", ("tool_use", "content")),
+    OtherFormat("a chat log", ("messages", "role", "content")),
+)
+"""Formats in the order in which they are tried: first those with the most particular signs."""
+
+
+def describe_files(files: Sequence[Path]) -> str:
+    """Return how many files were examined: `3 files, 2 of them JSON`."""
+    n_json = sum(path.suffix in JSON_SUFFIXES for path in files)
+    noun = "file" if len(files) == 1 else "files"
+    return f"{len(files):,} {noun}, {n_json:,} of them JSON"
+
+
+def describe_nearest_match(files: Iterable[Path]) -> str | None:
+    """Return what the first recognised file is, and what to do. None if no file is recognised."""
+    examined = [path for path in files if path.suffix in (*JSON_SUFFIXES, *ARCHIVE_SUFFIXES)][:MAX_EXAMINED_FILES]
+    for path in examined:
+        start = _read_start(path)
+        refusal = _find_refusal_of_file(path, start)
+        if refusal is not None:
+            return f"{path.name}: {refusal}"
+        match = find_other_format(start)
+        if match is not None:
+            return f"{path.name} looks like {match.title}, which fcreview does not import. {match.advice}"
+    return None
+
+
+def find_other_format(file_start: bytes) -> OtherFormat | None:
+    """Return the format whose signs occur in the start of a file, or None."""
+    text = file_start.decode("utf-8", "replace")
+    for other in OTHER_FORMATS:
+        if all(f'"{sign}"' in text for sign in other.signs):
+            return other
+    return None
+
+
+def find_archives(files: Iterable[Path]) -> list[Path]:
+    return [path for path in files if path.suffix in ARCHIVE_SUFFIXES]
+
+
+def find_git_lfs_pointers(files: Iterable[Path]) -> list[Path]:
+    """Return the JSON files that are pointers of Git LFS. Pointers are small, so larger files are not read."""
+    pointers = []
+    for path in files:
+        if path.suffix in JSON_SUFFIXES and _read_start(path, len(GIT_LFS_START)) == GIT_LFS_START:
+            pointers.append(path)
+    return pointers
+
+
+def _find_refusal_of_file(path: Path, start: bytes) -> str | None:
+    if path.suffix == ".eval":
+        return None  # A log of Inspect is a zip archive.
+    if start.startswith(UTF16_BOMS):
+        return "the file is UTF-16. Convert it to UTF-8: iconv -f UTF-16 -t UTF-8 FILE"
+    return find_refusal(start)
+
+
+def _read_start(path: Path, n_bytes: int = PROBE_BYTES) -> bytes:
+    try:
+        with open_file(path) as file:
+            return file.read(n_bytes)
+    except OSError:
+        return b""

@@ -18,10 +18,10 @@ from fcreview.errors import MALFORMED_DATA, FcreviewError
 from fcreview.importers.common.copies import find_copies, report_copies
 from fcreview.importers.common.discovery import NOT_UTF8, escape_file_name, gather_files, is_utf8_name
 from fcreview.importers.common.file_form import UNPACK
-from fcreview.importers.common.json_file import explain_object_by_id
 from fcreview.importers.common.other_formats import (
     describe_files,
     describe_nearest_match,
+    explain_object_by_id,
     find_archives,
     find_git_lfs_pointers,
 )

@@ -14,11 +14,10 @@ from typing import Any, TypeVar
 import orjson
 
 from fcreview.importers.common.file_form import BOM, CONVERT, PROBE_BYTES, UTF16_BOMS, find_refusal
-from fcreview.importers.common.jsonl import (
+from fcreview.importers.common.json_text import (
     MAX_FILE_BYTES,
     JsonRecord,
     escape_and_cut_strings,
-    is_large_file,
     make_excerpt,
     parse_integer,
     parse_json_text,
@@ -55,19 +54,6 @@ def read_json(path: Path, issues: list[ImportIssue], expected_type: type[ListOrD
     return None
 
 
-def explain_object_by_id(path: Path) -> str | None:
-    """Return why a file has no records, if it is one JSON object with an entry for each id. None for other files."""
-    if is_large_file(path):
-        return None
-    entries = read_json(path, [], dict)
-    if not entries or "id" in entries or not all(isinstance(entry, (list, dict)) for entry in entries.values()):
-        return None
-    example = make_excerpt(str(next(iter(entries))), MAX_ID_LENGTH)
-    what = f"the file is one JSON object with an entry for each id, such as {example}"
-    return f"{what}. Write one record with its id on each line"
-
-
-MAX_ID_LENGTH = 60
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 

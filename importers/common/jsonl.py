@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -25,8 +25,31 @@ from fcreview.importers.common.file_form import (
     detect_form,
     find_refusal,
 )
+from fcreview.importers.common.json_file import parse_json_values
+from fcreview.importers.common.json_text import (
+    EXCERPT_LENGTH,
+    MAX_FILE_BYTES,
+    JsonRecord,
+    escape_and_cut_strings,
+    make_excerpt,
+    parse_json_text,
+)
 from fcreview.model.item import ImportIssue
 from fcreview.safe_files import open_file, read_file
+
+__all__ = [
+    "MAX_FILE_BYTES",
+    "JsonRecord",
+    "escape_and_cut_strings",
+    "is_large_file",
+    "make_excerpt",
+    "parse_json_text",
+    "parse_record",
+    "read_first_record",
+    "read_objects_with_id",
+    "read_records",
+    "reread_value",
+]
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 LARGE_LINE_BYTES = 8 * 1024 * 1024
@@ -36,28 +59,10 @@ MAX_VALUES = 1_000_000
 """Maximum number of values in a large line. A line with more would take gigabytes as Python objects."""
 MAX_CACHED_FILE_BYTES = 32 * 1024 * 1024
 """Maximum size, in bytes, of a file whose records stay in memory. Records of larger files are read again one by one."""
-MAX_FILE_BYTES = 512 * 1024 * 1024
-"""Maximum size of a file that is read as a whole."""
-EXCERPT_LENGTH = 300
-MAX_DIGITS = 4_300
-"""Maximum number of digits of an integer that Python converts with its default settings."""
-MAX_DEPTH = 200
-"""Maximum nesting depth of lists and objects. orjson can write 254 levels."""
-
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER = re.compile(rb"(?:^|[:,\[\s])(?:-[0-9]{19}|[0-9]{20})")
 """Matches an integer that may need more than 64 bits (63 if negative). orjson would read it as a float."""
 _TEXT_OR_VALUE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[,\[{]', re.DOTALL)
-
-
-@dataclass(slots=True)
-class JsonRecord:
-    """Value of a line or a list element, with its line number from 1, and its position and length in bytes."""
-
-    line: int
-    offset: int
-    length: int
-    value: Any
 
 
 def read_records(path: Path) -> Iterator[JsonRecord | ImportIssue]:
@@ -115,8 +120,6 @@ def _make_form_notice(path: Path, what: str) -> ImportIssue:
 
 def _parse_document(raw: bytes, file_name: str) -> Iterator[JsonRecord | ImportIssue]:
     """Yield the elements of an array, or the values that follow each other in a text."""
-    from fcreview.importers.common.json_file import parse_json_values
-
     document = parse_json_values(raw, file_name)
     yield from document.records
     yield from document.issues
@@ -234,19 +237,6 @@ def _parse_irregular_line(
     yield JsonRecord(line, offset, length, value)
 
 
-def parse_json_text(text: str, long_numbers: list[str]) -> Any:
-    """Parse JSON. An integer that is too long for Python becomes a text, which is also added to `long_numbers`."""
-    return json.loads(text, parse_int=lambda digits: parse_integer(digits, long_numbers))
-
-
-def parse_integer(digits: str, long_numbers: list[str]) -> int | str:
-    """Convert an integer. If it is too long for Python, return a text, and add this text to `long_numbers`."""
-    if len(digits) <= MAX_DIGITS:
-        return int(digits)
-    long_numbers.append(f"{digits[:20]}… (a number of {len(digits):,} digits)")
-    return long_numbers[-1]
-
-
 def _has_too_many_values(raw_record: bytes) -> bool:
     if raw_record.count(b",") + raw_record.count(b"[") + raw_record.count(b"{") <= MAX_VALUES:
         return False
@@ -260,28 +250,6 @@ def _describe_json_error(raw_record: bytes, error: ValueError, has_line_feed: bo
     if isinstance(error, json.JSONDecodeError):
         return f"the line is not JSON: {error.msg} at character {error.pos + 1}"
     return f"the line is not JSON: {error}"
-
-
-def escape_and_cut_strings(value: Any, max_string_length: int | None = None, depth: int = 0) -> Any:
-    """Escape lone surrogates as `\\udXXX` and cut long strings. Raises RecursionError beyond MAX_DEPTH levels."""
-    if depth > MAX_DEPTH:
-        raise RecursionError
-    if isinstance(value, str):
-        if max_string_length is not None and len(value) > max_string_length:
-            value = f"{value[:max_string_length]} … [{len(value) - max_string_length:,} more characters]"
-        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
-    if isinstance(value, list):
-        return [escape_and_cut_strings(part, max_string_length, depth + 1) for part in value]
-    if isinstance(value, dict):
-        keys = [escape_and_cut_strings(key, max_string_length, depth) for key in value]
-        values = [escape_and_cut_strings(each, max_string_length, depth + 1) for each in value.values()]
-        return dict(zip(keys, values, strict=True))
-    return value
-
-
-def make_excerpt(raw: bytes | str, limit: int = EXCERPT_LENGTH) -> str:
-    text = raw if isinstance(raw, str) else raw[: limit * 4].decode("utf-8", "replace")
-    return text if len(text) <= limit and len(raw) <= limit * 4 else text[:limit] + "…"
 
 
 def is_large_file(path: Path) -> bool:

@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fcreview.importers.common.file_form import GIT_LFS_START, PROBE_BYTES, UTF16_BOMS, find_refusal
+from fcreview.importers.common.json_file import read_json
+from fcreview.importers.common.jsonl import is_large_file, make_excerpt
 from fcreview.safe_files import open_file
 
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval")
 ARCHIVE_SUFFIXES = (".zip", ".gz", ".tgz", ".tar", ".bz2", ".xz", ".zst", ".7z")
 MAX_EXAMINED_FILES = 200
 """Number of files whose start is read to find the nearest match."""
+MAX_ID_LENGTH = 60
 CONVERT_ADVICE = "Convert the records to the generic format, which fcreview schema prints"
 OPEN_EACH_ADVICE = "Write each result to a file of its own, and open their folder"
 
@@ -58,6 +61,18 @@ OTHER_FORMATS = (
     OtherFormat("a chat log", ("messages", "role", "content")),
 )
 """Formats in the order in which they are tried: first those with the most particular signs."""
+
+
+def explain_object_by_id(path: Path) -> str | None:
+    """Return why a file has no records, if it is one JSON object with an entry for each id. None for other files."""
+    if is_large_file(path):
+        return None
+    entries = read_json(path, [], dict)
+    if not entries or "id" in entries or not all(isinstance(entry, (list, dict)) for entry in entries.values()):
+        return None
+    example = make_excerpt(str(next(iter(entries))), MAX_ID_LENGTH)
+    what = f"the file is one JSON object with an entry for each id, such as {example}"
+    return f"{what}. Write one record with its id on each line"
 
 
 def describe_files(files: Sequence[Path]) -> str:

@@ -1,0 +1,60 @@
+"""Parse JSON texts within limits, and define the record of a file with its position."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+MAX_FILE_BYTES = 512 * 1024 * 1024
+"""Maximum size of a file that is read as a whole."""
+EXCERPT_LENGTH = 300
+MAX_DIGITS = 4_300
+"""Maximum number of digits of an integer that Python converts with its default settings."""
+MAX_DEPTH = 200
+"""Maximum nesting depth of lists and objects. orjson can write 254 levels."""
+
+
+@dataclass(slots=True)
+class JsonRecord:
+    """Value of a line or a list element, with its line number from 1, and its position and length in bytes."""
+
+    line: int
+    offset: int
+    length: int
+    value: Any
+
+
+def parse_json_text(text: str, long_numbers: list[str]) -> Any:
+    """Parse JSON. An integer that is too long for Python becomes a text, which is also added to `long_numbers`."""
+    return json.loads(text, parse_int=lambda digits: parse_integer(digits, long_numbers))
+
+
+def parse_integer(digits: str, long_numbers: list[str]) -> int | str:
+    """Convert an integer. If it is too long for Python, return a text, and add this text to `long_numbers`."""
+    if len(digits) <= MAX_DIGITS:
+        return int(digits)
+    long_numbers.append(f"{digits[:20]}… (a number of {len(digits):,} digits)")
+    return long_numbers[-1]
+
+
+def escape_and_cut_strings(value: Any, max_string_length: int | None = None, depth: int = 0) -> Any:
+    """Escape lone surrogates as `\\udXXX` and cut long strings. Raises RecursionError beyond MAX_DEPTH levels."""
+    if depth > MAX_DEPTH:
+        raise RecursionError
+    if isinstance(value, str):
+        if max_string_length is not None and len(value) > max_string_length:
+            value = f"{value[:max_string_length]} … [{len(value) - max_string_length:,} more characters]"
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, list):
+        return [escape_and_cut_strings(part, max_string_length, depth + 1) for part in value]
+    if isinstance(value, dict):
+        keys = [escape_and_cut_strings(key, max_string_length, depth) for key in value]
+        values = [escape_and_cut_strings(each, max_string_length, depth + 1) for each in value.values()]
+        return dict(zip(keys, values, strict=True))
+    return value
+
+
+def make_excerpt(raw: bytes | str, limit: int = EXCERPT_LENGTH) -> str:
+    text = raw if isinstance(raw, str) else raw[: limit * 4].decode("utf-8", "replace")
+    return text if len(text) <= limit and len(raw) <= limit * 4 else text[:limit] + "…"

@@ -28,6 +28,7 @@ from fcreview.importers.common.records import function_names, list_objects, read
 from fcreview.model.item import AcceptedValues, Call, GoldenObject, ImportIssue, Message, SharedList
 from fcreview.model.json_value import answer_hash, to_plain_json
 from fcreview.model.sanitize import redact_third_party_keys
+from fcreview.model.wording import format_count
 
 Turns = list[list[dict[str, Any]]]
 """Messages `{"role", "content"}` of each turn."""
@@ -225,6 +226,8 @@ class DatasetFiles:
     questions: Path
     answers: Path | None = None
     function_docs: Path | None = None
+    others: tuple[DatasetFiles, ...] = ()
+    """Files of the category in other folders that the user named, with further records."""
 
     @property
     def expected_answers(self) -> Path:
@@ -233,8 +236,11 @@ class DatasetFiles:
 
     @property
     def record_paths(self) -> list[Path]:
-        """Paths of the question file and, if it exists, the answer file."""
-        return [path for path in (self.questions, self.answers) if path is not None]
+        """Paths of the question file and, if it exists, the answer file, then those of `others`."""
+        paths = [path for path in (self.questions, self.answers) if path is not None]
+        for files in self.others:
+            paths += files.record_paths
+        return paths
 
 
 @dataclass(slots=True)
@@ -261,11 +267,60 @@ _shared_function_docs: WeakValueDictionary[bytes, SharedList[dict[str, Any]]] = 
 def load_dataset(files: DatasetFiles, category: str) -> Dataset:
     """Load the dataset of a category, or return it from the cache if its files have not changed."""
     key = (files, category, *(file_stamp(path) for path in files.record_paths))
-    dataset = _cached_datasets.pop(key, None) or _DatasetLoader(files, category).load()
+    dataset = _cached_datasets.pop(key, None) or _load_files(files, category)
     _cached_datasets[key] = dataset
     while len(_cached_datasets) > MIN_CACHED_DATASETS and len(_shared_items) > MAX_CACHED_ITEMS:
         _cached_datasets.popitem(last=False)
     return dataset
+
+
+def _load_files(files: DatasetFiles, category: str) -> Dataset:
+    dataset = _DatasetLoader(files, category).load()
+    for other in files.others:
+        dataset = _combine_datasets(dataset, load_dataset(other, category), files, other)
+    return dataset
+
+
+def _combine_datasets(
+    first: Dataset, second: Dataset, first_files: DatasetFiles, second_files: DatasetFiles
+) -> Dataset:
+    """Return a dataset with the records of both. If they have different records of one id, the first is used, and an
+    issue names both folders."""
+    combined = Dataset(issues=[*first.issues, *second.issues], repeated_ids=second.repeated_ids | first.repeated_ids)
+    path, folders = str(second_files.questions), (first_files.questions.parent, second_files.questions.parent)
+    if len(first.items) + len(second.items) > MAX_LOADED_ITEMS:
+        what = f"the datasets in {folders[0]} and {folders[1]} are too large to combine. Using {folders[0]}"
+        return Dataset(first.items, [*first.issues, ImportIssue(path, None, what)], first.repeated_ids)
+
+    items = dict(first.items)
+    different_ids = []
+    for item_id, item in second.items.items():
+        known = items.get(item_id)
+        if known is None or _lacks_only_answer(known, item):
+            items[item_id] = item
+        elif not _has_same_content(known, item):
+            different_ids.append(item_id)
+    for item in items.values():
+        combined.items.add_item(item)
+    if different_ids:
+        records = format_count(len(different_ids), "id")
+        what = f"{records} with different records in {folders[0]} and {folders[1]}, such as {different_ids[0]}. Using"
+        combined.issues.append(ImportIssue(path, None, f"{what} those in {folders[0]}"))
+    return combined
+
+
+def _has_same_content(item: DatasetItem, other: DatasetItem) -> bool:
+    return _has_same_question(item, other) and bool(item.ground_truth == other.ground_truth)
+
+
+def _lacks_only_answer(item: DatasetItem, other: DatasetItem) -> bool:
+    """Whether `other` is the same question with a golden answer, which `item` does not have."""
+    has_new_answer = item.ground_truth is None and other.ground_truth is not None
+    return has_new_answer and _has_same_question(item, other)
+
+
+def _has_same_question(item: DatasetItem, other: DatasetItem) -> bool:
+    return item is other or (item.turns == other.turns and list(item.functions) == list(other.functions))
 
 
 def _hash_content(*values: Any) -> bytes:

@@ -16,12 +16,12 @@ import hashlib
 import importlib.util
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from fcreview.importers.bfcl import filenames
 from fcreview.importers.bfcl.dataset import (
@@ -33,7 +33,7 @@ from fcreview.importers.bfcl.dataset import (
     load_dataset,
     to_json_text,
 )
-from fcreview.importers.bfcl.filenames import read_first
+from fcreview.importers.bfcl.dataset_files import DatasetFinder, is_damaged_question_file, is_question_file
 from fcreview.importers.bfcl.joining import (
     find_items_with_question,
     has_function_name,
@@ -55,6 +55,7 @@ from fcreview.importers.bfcl.pairing import NamedFolder, Pairing, RunFiles
 from fcreview.importers.common.copies import report_copies
 from fcreview.importers.common.discovery import SKIPPED_FOLDERS, report_missing_scores
 from fcreview.importers.common.jsonl import JsonRecord, read_records
+from fcreview.importers.common.not_run import list_some
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 from fcreview.safe_files import open_file
@@ -111,7 +112,7 @@ def find_runs(
     pairing = Pairing(merged_results, merge_model_subfolders(scores))
     for files_of_run in pairing.pair_files(_list_named_score_folders(merged_results, search)):
         plan = _make_plan(files_of_run)
-        attach_dataset(plan, data_folders, list(question_folders))
+        attach_dataset(plan, data_folders, list(question_folders), dataset_folders)
         categories: FilesByCategory = plan.importer_data
         unscored = [name for name, each in categories.items() if not each.scores and name not in UNSCORED_CATEGORIES]
         report_missing_scores(plan, categories, unscored)
@@ -186,42 +187,44 @@ _FORMAT_SENSITIVITY_CATEGORIES = [
 ]  # fmt: skip
 
 
-def attach_dataset(plan: RunPlan, data_folders: Sequence[Path], opened_folders: Sequence[Path]) -> None:
+def attach_dataset(
+    plan: RunPlan, data_folders: Sequence[Path], opened_folders: Sequence[Path], named_folders: Sequence[Path] = ()
+) -> None:
     """Find the run's dataset. Set `plan.data`, `plan.run.dataset` and the dataset files of all categories.
 
-    `data_folders` are the folders that the user named and their subfolders. If one of them has a dataset of the run, no
-    other folder is searched. `opened_folders` are the folders in the opened paths that contain question files.
+    Args:
+        data_folders: the folders that the user named and their subfolders. If one of them has a dataset of the run, no
+            other folder is searched.
+        opened_folders: the folders in the opened paths that contain question files.
+        named_folders: the folders that the user named. Datasets in several of them are combined.
     """
     categories: FilesByCategory = plan.importer_data
-    version = plan.run.generation
     needed = {category: _list_question_categories(category) for category in categories}
-    names = list(dict.fromkeys(name for several in needed.values() for name in several))
-    folders = _find_question_folders(data_folders, version, names)
-    if not folders:
-        if data_folders:
-            what = f"the data folders contain no BFCL {version} dataset for this run. Searching near the run instead"
-            plan.issues.append(ImportIssue(str(data_folders[0]), None, what))
-        folder = filenames.find_model_folder((plan.results or plan.scores)[0])
-        near_run = [folder, *list(folder.parents)[:MAX_PARENT_FOLDERS]]
-        below = [above / name for above in near_run for name in DATASET_SUBFOLDERS]
-        candidates = [*opened_folders, *below, *_find_installed_data_folders()]
-        folders = _find_question_folders(candidates, version, names)
-    folders = _rank_datasets(_drop_duplicate_datasets(folders, version, names), plan)
-    found = {name: files for name in names if (files := _choose_dataset_files(folders, version, name, plan))}
-    for category, several in needed.items():
-        categories[category].dataset_files = [found[name] for name in several if name in found]
+    search = _DatasetSearch(
+        plan, list(dict.fromkeys(name for names in needed.values() for name in names)), named_folders
+    )
+    folders = search.find_folders(data_folders, opened_folders)
+    found = {name: files for name in search.categories if (files := search.choose_files(folders, name))}
+    search.report_unusual_names(found)
+
+    for category, names in needed.items():
+        categories[category].dataset_files = [found[name] for name in names if name in found]
     plan.data = list(dict.fromkeys(path for files in found.values() for path in files.record_paths))
     if any(category.startswith(("multi_turn", "memory", "web_search")) for category in needed):
         doc_folders = dict.fromkeys(files.function_docs for files in found.values() if files.function_docs)
         plan.data += [path for folder in doc_folders if folder for path in sorted(folder.glob("*.json"))]
     plan.run.dataset = str(folders[0]) if folders else None
-    missing = [category for category, several in needed.items() if found.keys().isdisjoint(several)]
-    if missing:
-        listed = ", ".join(missing[:4]) + (f" and {len(missing) - 4} more" if len(missing) > 4 else "")
-        of_categories = "" if len(missing) == len(needed) else f" for {listed}"
-        what = f"no BFCL {version} dataset found{of_categories}. Items without a failing score entry have no question "
-        what += "and no golden answer. Pass --data DIR to show them and to recompute verdicts"
-        plan.issues.append(ImportIssue(plan.run.path, None, what))
+    _report_categories_without_dataset(plan, {name for name, names in needed.items() if found.keys().isdisjoint(names)})
+
+
+def _report_categories_without_dataset(plan: RunPlan, missing: set[str]) -> None:
+    if not missing:
+        return
+    names = [category for category in plan.importer_data if category in missing]
+    of_categories = "" if len(names) == len(plan.importer_data) else f" for {list_some(names)}"
+    what = f"no BFCL {plan.run.generation} dataset found{of_categories}. Items without a failing score entry have no"
+    what += " question and no golden answer. Pass --data DIR to show them and to recompute verdicts"
+    plan.issues.append(ImportIssue(plan.run.path, None, what))
 
 
 def _list_question_categories(category: str) -> list[str]:
@@ -230,51 +233,145 @@ def _list_question_categories(category: str) -> list[str]:
     return [filenames.find_question_category(category)]
 
 
-def find_dataset_files(folder: Path, version: str, category: str) -> DatasetFiles | None:
-    """Return the dataset files of a category in a folder; None if it has no question file."""
-    name = filenames.question_file_name(version, category)
-    questions = folder / name
-    if not questions.is_file():
-        return None
-    answers, docs = folder / "possible_answer" / name, folder / "multi_turn_func_doc"
-    return DatasetFiles(questions, answers if answers.is_file() else None, docs if docs.is_dir() else None)
+class _DatasetSearch:
+    """Searches the dataset of one run. `categories` are the categories of question files."""
 
+    def __init__(self, plan: RunPlan, categories: list[str], named_folders: Sequence[Path]) -> None:
+        self.categories = categories
+        self._plan = plan
+        self._named_folders = named_folders
+        self._finder = DatasetFinder(plan.run.generation, named_folders)
 
-def _choose_dataset_files(folders: Sequence[Path], version: str, category: str, plan: RunPlan) -> DatasetFiles | None:
-    """Return the dataset files in the first folder with readable questions or, without one, the first damaged ones."""
-    found = [files for folder in folders if (files := find_dataset_files(folder, version, category))]
-    usable = [files for files in found if is_question_file(files.questions)]
-    damaged = [files for files in found if is_damaged_question_file(files.questions)]
-    if usable and damaged and found.index(damaged[0]) < found.index(usable[0]):
-        what = f"this question file is empty or unreadable. Using {usable[0].questions}"
-        plan.issues.append(ImportIssue(str(damaged[0].questions), None, what, severity="error"))
-    return next(iter([*usable, *damaged]), None)
+    def find_folders(self, data_folders: Sequence[Path], opened_folders: Sequence[Path]) -> list[Path]:
+        """Return the folders with a dataset of the run, the best first. Reports the choice."""
+        folders = self._find_question_folders(data_folders)
+        if not folders:
+            if data_folders:
+                what = f"the data folders contain no BFCL {self._plan.run.generation} dataset for this run. Searching"
+                what += " near the run instead"
+                self._plan.issues.append(ImportIssue(str(data_folders[0]), None, what))
+            folders = self._find_question_folders([*opened_folders, *self._list_usual_folders()])
+        return self._rank_folders(self._drop_duplicates(folders))
 
+    def _list_usual_folders(self) -> list[Path]:
+        folder = filenames.find_model_folder((self._plan.results or self._plan.scores)[0])
+        near_run = [folder, *list(folder.parents)[:MAX_PARENT_FOLDERS]]
+        below = [above / name for above in near_run for name in DATASET_SUBFOLDERS]
+        return [*below, *_find_installed_data_folders()]
 
-def is_question_file(path: Path) -> bool:
-    """Whether a file contains questions. Its name is not enough, because V1 results may have the same name."""
-    first = read_first(path)
-    return isinstance(first, dict) and "question" in first and "result" not in first
+    def choose_files(self, folders: Sequence[Path], category: str) -> DatasetFiles | None:
+        """Return the dataset files in the first folder with readable questions or, without one, the first damaged ones.
 
+        Files with the name of the official dataset come first. The files of other folders of the user are added.
+        """
+        found = [files for folder in folders if (files := self._finder.find_files(folder, category))]
+        found.sort(key=lambda files: not self._finder.is_exact_name(files.questions, category))
+        usable = [files for files in found if is_question_file(files.questions)]
+        damaged = [files for files in found if is_damaged_question_file(files.questions)]
+        if usable and damaged and found.index(damaged[0]) < found.index(usable[0]):
+            what = f"this question file is empty or unreadable. Using {usable[0].questions}"
+            self._plan.issues.append(ImportIssue(str(damaged[0].questions), None, what, severity="error"))
+        if usable:
+            return self._add_files_of_other_named_folders(usable)
+        return damaged[0] if damaged else None
 
-def is_damaged_question_file(path: Path) -> bool:
-    """Whether a file with the name of a question file has no record.
+    def _add_files_of_other_named_folders(self, found: Sequence[DatasetFiles]) -> DatasetFiles:
+        """Return the first files with the first files in each other folder that the user named."""
+        first = found[0]
+        first_folder = self._find_named_folder(first.questions)
+        if first_folder is None:
+            return first
+        by_named_folder: dict[Path, DatasetFiles] = {}
+        for files in found[1:]:
+            named_folder = self._find_named_folder(files.questions)
+            if named_folder is not None and named_folder != first_folder:
+                by_named_folder.setdefault(named_folder, files)
+        return replace(first, others=tuple(by_named_folder.values()))
 
-    A file with a V1 name is a question file only if there is a folder `possible_answer` beside it.
-    """
-    is_v1_name = not path.name.startswith("BFCL_")
-    return not isinstance(read_first(path), dict) and (not is_v1_name or (path.parent / "possible_answer").is_dir())
+    def _find_named_folder(self, path: Path) -> Path | None:
+        """Return the innermost folder of the user that contains a path."""
+        containing = [folder for folder in self._named_folders if path.is_relative_to(folder)]
+        return max(containing, key=lambda folder: len(folder.parts), default=None)
 
+    def report_unusual_names(self, found: Mapping[str, DatasetFiles]) -> None:
+        """Add a notice for question files with a suffix, and for golden answers from another folder."""
+        similar = [
+            files.questions for name, files in found.items() if not self._finder.is_exact_name(files.questions, name)
+        ]
+        if similar:
+            what = f"no question file has the exact name. Using {list_some([path.name for path in similar])}"
+            self._plan.issues.append(ImportIssue(str(similar[0]), None, what, severity="notice"))
+        shared = [
+            files
+            for files in found.values()
+            if files.answers is not None and files.answers.parent.parent != files.questions.parent
+        ]
+        if shared:
+            answer_folders = dict.fromkeys(str(files.answers.parent) for files in shared if files.answers is not None)
+            what = f"no golden answers beside these questions. Using those in {list_some(list(answer_folders))}"
+            self._plan.issues.append(ImportIssue(str(shared[0].questions), None, what, severity="notice"))
 
-def _find_question_folders(folders: Sequence[Path], version: str, categories: list[str]) -> list[Path]:
-    found: dict[Path, bool] = {}
-    for folder in folders:
-        candidates = (find_dataset_files(folder, version, category) for category in categories)
-        paths = [files.questions for files in candidates if files is not None]
-        is_usable = any(is_question_file(path) for path in paths)
-        if is_usable or any(is_damaged_question_file(path) for path in paths):
-            found[folder] = is_usable
-    return [folder for folder, is_usable in found.items() if is_usable or True not in found.values()]
+    def _find_question_folders(self, folders: Sequence[Path]) -> list[Path]:
+        found: dict[Path, bool] = {}
+        for folder in folders:
+            candidates = [self._finder.find_files(folder, category) for category in self.categories]
+            paths = [files.questions for files in candidates if files is not None]
+            is_usable = any(is_question_file(path) for path in paths)
+            if is_usable or any(is_damaged_question_file(path) for path in paths):
+                found[folder] = is_usable
+        return [folder for folder, is_usable in found.items() if is_usable or True not in found.values()]
+
+    def _drop_duplicates(self, folders: list[Path]) -> list[Path]:
+        """Keep the first of several folders with equal dataset files."""
+        if len(folders) < 2:
+            return folders
+        first: dict[tuple[Any, ...], Path] = {}
+        for folder in folders:
+            candidates = [self._finder.find_files(folder, category) for category in self.categories]
+            paths = [files.record_paths if files else [] for files in candidates]
+            key = tuple(tuple(_hash_file(path, file_stamp(path)) for path in several) for several in paths)
+            first.setdefault(key, folder)
+        return list(first.values())
+
+    def _rank_folders(self, folders: list[Path]) -> list[Path]:
+        """Sort dataset folders by matching score entries, then by fitting results, by the order of the user's folders,
+        and by date. Reports the choice."""
+        if len(folders) < 2:
+            return folders
+        plan = self._plan
+        matches = _count_matching_entries(folders, plan, self._finder)
+        ranked = sorted(folders, key=lambda folder: -matches[folder].n_equal)
+        best = [folder for folder in ranked if matches[folder].n_equal == matches[ranked[0]].n_equal]
+        if len(best) > 1:
+            fits = _count_fitting_results(best, plan, self._finder)
+            dates = {folder: _make_date_sort_key(folder, plan, self._finder) for folder in best}
+            best.sort(key=lambda folder: (fits[folder], self._rank_named_folder(folder), dates[folder]), reverse=True)
+            ranked[: len(best)] = best
+            counts = "; ".join(f"{folder} ({fits[folder].n_known})" for folder in best)
+            what = (
+                "The score files match these datasets equally well, so the newest one that fits the results is used. "
+            )
+            what += f"Number of results whose id is in the dataset: {counts}"
+        else:
+            counts = "; ".join(
+                f"{folder} ({matches[folder].n_equal} of {matches[folder].n_compared})" for folder in ranked
+            )
+            what = f"Questions and golden answers that match the score files: {counts}"
+        what = f"{len(ranked)} different datasets match. Using {ranked[0]}. {what}. Use --data DIR to choose another"
+        severity: Literal["warning", "notice"] = "warning" if len(best) > 1 else "notice"
+        if len({self._find_named_folder(folder) for folder in ranked}) > 1:  # the user named several datasets
+            what = (
+                f"{len(ranked)} different datasets match. Using {ranked[0]}, and the records that only the others have"
+            )
+            what += f": {list_some([str(folder) for folder in ranked[1:]])}"
+            severity = "notice"
+        plan.issues.append(ImportIssue(plan.run.path, None, what, severity=severity))
+        return ranked
+
+    def _rank_named_folder(self, folder: Path) -> int:
+        """Return a higher number for a folder that the user named earlier."""
+        named_folder = self._find_named_folder(folder)
+        return -self._named_folders.index(named_folder) if named_folder is not None else 0
 
 
 def walk_folders(root: Path, max_depth: int = 4) -> Iterator[Path]:
@@ -293,19 +390,6 @@ def _find_installed_data_folders() -> list[Path]:
     except (ImportError, ValueError):
         return []
     return [Path(folder) / "data" for folder in spec.submodule_search_locations or []] if spec else []
-
-
-def _drop_duplicate_datasets(folders: list[Path], version: str, categories: list[str]) -> list[Path]:
-    """Keep the first of several folders with equal dataset files."""
-    if len(folders) < 2:
-        return folders
-    first: dict[tuple[Any, ...], Path] = {}
-    for folder in folders:
-        candidates = [find_dataset_files(folder, version, category) for category in categories]
-        paths = [files.record_paths if files else () for files in candidates]
-        key = tuple(tuple(_hash_file(path, file_stamp(path)) for path in several) for several in paths)
-        first.setdefault(key, folder)
-    return list(first.values())
 
 
 @lru_cache(maxsize=1024)
@@ -329,28 +413,6 @@ def _has_api_key_hint(text: bytes) -> bool:
     return any(hint in lowered for hint in _API_KEY_HINTS)
 
 
-def _rank_datasets(folders: list[Path], plan: RunPlan) -> list[Path]:
-    """Sort dataset folders by matching score entries, then by fitting results, then by date. Reports the choice."""
-    if len(folders) < 2:
-        return folders
-    matches = _count_matching_entries(folders, plan)
-    ranked = sorted(folders, key=lambda folder: -matches[folder].n_equal)
-    best = [folder for folder in ranked if matches[folder].n_equal == matches[ranked[0]].n_equal]
-    if len(best) > 1:
-        fits = _count_fitting_results(best, plan)
-        best.sort(key=lambda folder: (fits[folder], _make_date_sort_key(folder, plan)), reverse=True)
-        ranked[: len(best)] = best
-        counts = "; ".join(f"{folder} ({fits[folder].n_known})" for folder in best)
-        what = "The score files match these datasets equally well, so the newest one that fits the results is used. "
-        what += f"Number of results whose id is in the dataset: {counts}"
-    else:
-        counts = "; ".join(f"{folder} ({matches[folder].n_equal} of {matches[folder].n_compared})" for folder in ranked)
-        what = f"Questions and golden answers that match the score files: {counts}"
-    what = f"{len(ranked)} different datasets match. Using {ranked[0]}. {what}. Use --data DIR to choose another"
-    plan.issues.append(ImportIssue(plan.run.path, None, what, severity="warning" if len(best) > 1 else "notice"))
-    return ranked
-
-
 class FittingResults(NamedTuple):
     n_known: int
     """Number of results whose id is in the dataset."""
@@ -359,7 +421,7 @@ class FittingResults(NamedTuple):
     counted."""
 
 
-def _count_fitting_results(folders: list[Path], plan: RunPlan) -> dict[Path, FittingResults]:
+def _count_fitting_results(folders: list[Path], plan: RunPlan, finder: DatasetFinder) -> dict[Path, FittingResults]:
     """Count for each dataset folder the results that fit its datasets."""
     n_known, n_named = Counter[Path](), Counter[Path]()
     categories: FilesByCategory = plan.importer_data
@@ -369,7 +431,7 @@ def _count_fitting_results(folders: list[Path], plan: RunPlan) -> dict[Path, Fit
             folder: [
                 load_dataset(files, name)
                 for name in _list_question_categories(category)
-                if (files := find_dataset_files(folder, plan.run.generation, name))
+                if (files := finder.find_files(folder, name))
             ]
             for folder in folders
         }
@@ -387,10 +449,10 @@ def _count_fitting_results(folders: list[Path], plan: RunPlan) -> dict[Path, Fit
     return {folder: FittingResults(n_known[folder], n_named[folder]) for folder in folders}
 
 
-def _make_date_sort_key(folder: Path, plan: RunPlan) -> tuple[str, int]:
+def _make_date_sort_key(folder: Path, plan: RunPlan, finder: DatasetFinder) -> tuple[str, int]:
     """Return (ISO date in the path or else of the newest file, time of the newest file in nanoseconds)."""
     names = [name for category in plan.importer_data for name in _list_question_categories(category)]
-    found = (find_dataset_files(folder, plan.run.generation, name) for name in names)
+    found = (finder.find_files(folder, name) for name in names)
     changed = max((file_stamp(path)[1] for files in found if files for path in files.record_paths), default=0)
     return filenames.find_date_in_path(folder) or date.fromtimestamp(changed / 1e9).isoformat(), changed
 
@@ -401,13 +463,15 @@ class MatchingEntries(NamedTuple):
     n_compared: int
 
 
-def _count_matching_entries(folders: Sequence[Path], plan: RunPlan) -> dict[Path, MatchingEntries]:
+def _count_matching_entries(
+    folders: Sequence[Path], plan: RunPlan, finder: DatasetFinder
+) -> dict[Path, MatchingEntries]:
     """Count for each dataset folder the score entries whose question and golden answer it contains."""
     n_equal, n_compared = Counter[Path](), 0
     categories: FilesByCategory = plan.importer_data
     for category, category_files in categories.items():
         name = filenames.find_question_category(category)
-        found = {folder: find_dataset_files(folder, plan.run.generation, name) for folder in folders}
+        found = {folder: finder.find_files(folder, name) for folder in folders}
         datasets = {folder: load_dataset(files, category) for folder, files in found.items() if files is not None}
         for path in category_files.scores:
             entries = (record.value for record in read_records(path) if isinstance(record, JsonRecord))

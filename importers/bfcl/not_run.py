@@ -9,7 +9,8 @@ from pathlib import Path
 from fcreview.importers.bfcl import filenames
 from fcreview.importers.bfcl.discovery import UNSCORED_CATEGORIES
 from fcreview.importers.common.not_run import MAX_MISSING_ITEMS, list_some
-from fcreview.model.item import MissingItem, Run, RunFact
+from fcreview.model.item import MissingItem, RunFact
+from fcreview.run_plan import RunPlan
 
 MAX_UNKNOWN_SHARE = 0.01
 """Largest share of results whose ids are not in the dataset. With more, the dataset is of another version, so it does
@@ -81,35 +82,52 @@ class RunCoverage:
                 self._n_missing += 1
                 yield MissingItem(item_id, contents.name)
 
-    def make_fact(self, run: Run) -> RunFact | None:
+    def make_fact(self, plan: RunPlan) -> RunFact | None:
         """Return the number of expected items. None if the dataset tells the items of no category."""
         if not self.counted_categories:
             return None
-        phrases = [self._describe_categories(run)]
+        phrases = [self._describe_categories(plan)]
         if self.uncounted_categories:
             reasons = [f"{name} ({reason})" for name, reason in self.uncounted_categories.items()]
             phrases.append(f"not compared with the dataset: {list_some(reasons)}")
         return RunFact("expected_items", self.n_expected, "; ".join(phrases))
 
-    def _describe_categories(self, run: Run) -> str:
+    def _describe_categories(self, plan: RunPlan) -> str:
+        run = plan.run
         categories = list_dataset_categories(Path(run.dataset), run.generation) if run.dataset else []
         covered = {*self.counted_categories, *self.uncounted_categories}
-        others = [name for name in categories if name not in covered]
+        others = [
+            category.name
+            for category in categories
+            if category.name not in covered and (category.shares_file or category.questions not in plan.data)
+        ]
         n_covered = len(categories) - len(others)
         if not others:
             return f"all {n_covered} categories of the dataset" if n_covered > 1 else "the category of the dataset"
         return f"{n_covered} of {len(categories)} categories of the dataset; no results for {list_some(others)}"
 
 
-def list_dataset_categories(folder: Path, version: str) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class DatasetCategory:
+    """A scored category of a dataset."""
+
+    name: str
+    questions: Path
+    shares_file: bool
+    """Whether other categories have the same question file, as those of memory do."""
+
+
+def list_dataset_categories(folder: Path, version: str) -> list[DatasetCategory]:
     """Return the scored categories with a question file in a dataset folder, in leaderboard order."""
-    found: dict[str, None] = {}
+    found: dict[str, DatasetCategory] = {}
     for path in sorted(folder.glob(filenames.question_file_name(version, "*"))):
         file = filenames.classify_file(path)
         if file is None or file.kind != "question":
             continue
-        for category in _CATEGORIES_OF_SHARED_FILE.get(file.category, (file.category,)):
-            found[category] = None
-    scored = [name for name in found if name not in (*UNSCORED_CATEGORIES, "format_sensitivity")]
+        names = _CATEGORIES_OF_SHARED_FILE.get(file.category, (file.category,))
+        for name in names:
+            found[name] = DatasetCategory(name, path, shares_file=len(names) > 1)
+    unscored = (*UNSCORED_CATEGORIES, "format_sensitivity")
     order = filenames.CATEGORY_ORDER
-    return sorted(scored, key=lambda name: order.get(name, len(order)))
+    scored = [category for name, category in found.items() if name not in unscored]
+    return sorted(scored, key=lambda category: order.get(category.name, len(order)))

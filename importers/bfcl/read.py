@@ -124,7 +124,7 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
     yield from reader.compare_quoted_replies()
     for name, files in categories.items():
         yield from reader.read_category(name, files)
-    fact = reader.coverage.make_fact(plan.run)
+    fact = reader.coverage.make_fact(plan)
     if fact is not None:
         yield fact
 

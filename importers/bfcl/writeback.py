@@ -19,7 +19,13 @@ from typing import Any
 
 from fcreview.importers.bfcl import filenames
 from fcreview.importers.bfcl.checker.evaluate import EvaluationSettings, evaluate_result
-from fcreview.importers.bfcl.dataset import DatasetItem, make_repeated_id, parse_golden_calls, strip_repeat_suffix
+from fcreview.importers.bfcl.dataset import (
+    DatasetFiles,
+    DatasetItem,
+    make_repeated_id,
+    parse_golden_calls,
+    strip_repeat_suffix,
+)
 from fcreview.importers.bfcl.decoders.base import Decoder
 from fcreview.importers.bfcl.decoders.detect import DECODER_FACT, select_run_decoder
 from fcreview.importers.bfcl.decoders.models import find_model_decoder
@@ -30,7 +36,7 @@ from fcreview.importers.bfcl.read import JoinedCategory, join_category
 from fcreview.importers.common import writeback
 from fcreview.importers.common.jsonl import JsonRecord, read_records
 from fcreview.importers.common.records import function_names, list_objects
-from fcreview.importers.common.writeback import GoldenFixes, JsonObject, LineEdits
+from fcreview.importers.common.writeback import FixesByRecord, GoldenFixes, JsonObject, LineEdits
 from fcreview.model.item import Call, Item, Run
 from fcreview.model.json_value import is_string_list
 from fcreview.model.metric import ScoredItem
@@ -151,7 +157,7 @@ def _choose_score_entry_id(category: JoinedCategory, item_id: str) -> str | int:
 
 
 def _find_question_record(files: CategoryFiles, dataset_id: str) -> dict[str, Any] | None:
-    for dataset_files in files.dataset_files:
+    for dataset_files in _list_all_files(files.dataset_files):
         question = _read_question_records(dataset_files.questions, filenames.get_id_category(dataset_id)).get(
             dataset_id
         )
@@ -256,11 +262,35 @@ def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile 
                     for dataset_id, fix in wanted.items()
                     if name == filenames.question_file_name(version, filenames.get_id_category(dataset_id))
                 }
-            if own:
-                path = dataset_files.answers or dataset_files.questions
-                yield from writeback.rewrite_golden_file(path, own, partial(_make_record_id, category))
+            for path, fixes_of_file in _assign_fixes_to_files(dataset_files, category, own).items():
+                yield from writeback.rewrite_golden_file(path, fixes_of_file, partial(_make_record_id, category))
         if wanted and not files.dataset_files:
             yield Unrepresentable(f"golden answers of {category}, whose dataset was not found", len(wanted))
+
+
+def _list_all_files(dataset_files: Sequence[DatasetFiles]) -> list[DatasetFiles]:
+    """Return dataset files and those that the user added with --data, in order of use."""
+    found = []
+    for files in dataset_files:
+        found += [files, *files.others]
+    return found
+
+
+def _assign_fixes_to_files(files: DatasetFiles, category: str, fixes: FixesByRecord) -> dict[Path, FixesByRecord]:
+    """Return the fixes for each file with golden answers. The first file that has the question of a fix gets it."""
+    first, *others = _list_all_files([files])
+    left = dict(fixes)
+    found: dict[Path, FixesByRecord] = {}
+    known_ids = set(_read_question_records(first.questions, category)) if others else set()
+    for other in others:
+        new_ids = _read_question_records(other.questions, category).keys() - known_ids
+        own = {record_id: left.pop(record_id) for record_id in new_ids & left.keys()}
+        if own:
+            found[other.answers or other.questions] = own
+        known_ids |= new_ids
+    if left:
+        found[first.answers or first.questions] = left
+    return found
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:

@@ -53,7 +53,7 @@ class RuleSetChoice:
         return ImportIssue(run.path, None, what)
 
     def make_fact(self) -> RunFact:
-        return RunFact("evaluator", self.rule_set, self.reason)
+        return RunFact("evaluator", self.rule_set, self.reason, is_notable=True)
 
 
 @dataclass(slots=True)

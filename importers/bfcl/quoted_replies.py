@@ -6,28 +6,21 @@ nothing about the results.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.importers.bfcl.dataset import to_json_text
 from fcreview.importers.bfcl.joining import Results, is_same_reply
 from fcreview.importers.bfcl.scores import ScoreEntry, ScoreFile
+from fcreview.importers.common import quoted_replies
 from fcreview.importers.common.jsonl import make_excerpt
-from fcreview.model.item import ImportIssue, Run, RunFact
-from fcreview.model.wording import format_count
+from fcreview.model.item import ImportIssue
 
 MAX_QUOTED_REPLY = 160
 """Maximum length of a reply in an issue."""
 
 
-@dataclass(slots=True)
-class QuotedReplies:
-    """The comparison of all failing score entries of a run with its results. Filled category by category."""
-
-    n_compared: int = 0
-    """Number of items whose score entry quotes a reply and that have a reply in the result file."""
-    others: dict[str, set[str]] = field(default_factory=dict)
-    """Category -> ids of the items whose score entry quotes another reply."""
+class QuotedReplies(quoted_replies.QuotedReplies):
+    """The comparison of the failing score entries of a BFCL run with its results. Filled category by category."""
 
     def add_category(self, name: str, results: Results, scores: ScoreFile) -> None:
         for item_id, entry in scores.failing.items():
@@ -36,33 +29,8 @@ class QuotedReplies:
             record = results.read_record(item_id)
             if not isinstance(record, dict) or "result" not in record:
                 continue
-            self.n_compared += 1
-            if not is_same_reply(find_quoted_reply(entry), record["result"]):
-                self.others.setdefault(name, set()).add(item_id)
-
-    @property
-    def n_others(self) -> int:
-        return sum(len(item_ids) for item_ids in self.others.values())
-
-    @property
-    def are_scores_of_other_replies(self) -> bool:
-        """Whether more than half of the comparable entries quote another reply."""
-        return self.n_others * 2 > self.n_compared
-
-    def is_other_reply(self, category: str, item_id: str) -> bool:
-        return item_id in self.others.get(category, ())
-
-    def make_fact(self) -> RunFact:
-        """Return why the official verdicts of the run are unknown."""
-        entries = format_count(self.n_compared, "failing score entry", "failing score entries")
-        reason = f"{self.n_others:,} of {entries} with a result quote another reply"
-        return RunFact("scores_of_other_replies", self.n_others, reason)
-
-    def make_issue(self, run: Run) -> ImportIssue:
-        """Return the issue for a run whose scores belong to other replies."""
-        what = f"the scores belong to other replies: {self.make_fact().reason}. The official verdicts of this run are"
-        what += " unknown. Score the results again, or restore the results that were scored"
-        return ImportIssue(run.path, None, what, severity="error")
+            is_same = is_same_reply(find_quoted_reply(entry), record["result"])
+            self.add(name, item_id, is_same=is_same)
 
 
 def find_quoted_reply(entry: ScoreEntry) -> Any:

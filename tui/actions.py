@@ -141,6 +141,7 @@ QUEUE_ACTIONS = [
         "conventions",
         help="conventions: compare how official programs count errors and trials",
     ),
+    hidden("queue.check", "t", "show_list('check')", "check", help="check whether the scores are real"),
     Action("queue.adjudicate", "x", "adjudicate", "adjudicate", help="adjudicate: resolve annotator disagreements"),
     Action("queue.item", "tab", "focus_item", "go to item"),
     hidden("queue.back", "escape", "back(False)", "back"),
@@ -158,6 +159,7 @@ OVERVIEW_ACTIONS = [
     Action(
         "overview.queue", "r", "show_list('queue')", "review", help="open your first unreviewed item of a queue file"
     ),
+    hidden("overview.check", "t", "show_list('check')", "check", help="check whether the scores are real"),
     Action("overview.compare", "c", "show_list('runs')", "compare", help="list the runs; mark two to compare them"),
     Action("overview.estimates", "n", "show_estimates", "estimate", help="draw a sample and estimate the accuracy"),
     Action("overview.export", "e", "open_form('export')", "export", help="export labels, corrected runs or patches"),

@@ -25,6 +25,7 @@ from fcreview.tui.queue.header import (
     queue_progress_line,
     sum_run_counts,
 )
+from fcreview.tui.queue.run_checks import describe_problems
 from fcreview.tui.queue.state import QueueProgress
 from fcreview.tui.text.graphics import heat_cell, progress_bar_line, share_bar
 from fcreview.tui.text.lines import (
@@ -40,6 +41,7 @@ from fcreview.tui.text.run_names import format_run_names
 from fcreview.tui.text.styles import symbols
 
 if TYPE_CHECKING:
+    from fcreview.model.run_check import RunCheck
     from fcreview.stats.estimation import PassRateEstimate
     from fcreview.store.store import Store
 
@@ -71,6 +73,7 @@ class Overview:
     blind: bool = False
     reasons: Sequence[ClusterGroup] | None = None
     queues: Sequence[QueueProgress] | None = None
+    checks: Sequence[RunCheck] | None = None
     n_disagreements: int | None = None
     """Number of targets with an unresolved disagreement."""
     n_suspects: int | None = None
@@ -110,6 +113,10 @@ OverviewReader = Callable[[Overview, View, "Store"], Overview]
 
 def add_failure_reasons(overview: Overview, view: View, store: Store) -> Overview:
     return replace(overview, reasons=group_clusters(store.fetch_clusters(view), BY_ERROR_TYPE))
+
+
+def add_checks(overview: Overview, view: View, store: Store) -> Overview:  # noqa: ARG001 - the runs are those of the view
+    return replace(overview, checks=store.check_runs(overview.runs))
 
 
 def add_queue_progress(overview: Overview, view: View, store: Store) -> Overview:
@@ -414,6 +421,8 @@ def _format_rate_if_complete(n_passing: int, n_with_verdict: int, n_items: int) 
 def list_next_actions(overview: Overview) -> list[NextAction]:
     """Return the next actions, the most useful first."""
     actions: list[NextAction] = []
+    if problems := describe_problems(overview.checks or ()):
+        actions.append(NextAction("overview.check", "Check the scores", problems, "warn"))
     if overview.n_disagreements:
         text = f"Resolve {format_count(overview.n_disagreements, 'disagreement')}"
         actions.append(NextAction("overview.adjudicate", text))

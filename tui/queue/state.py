@@ -17,6 +17,7 @@ from fcreview.store.filters.tokens import FAILING_FILTER, add_terms
 from fcreview.store.queue_file import ShareProgress
 from fcreview.store.rows import BUILTIN_QUEUES, SUSPECTS_QUEUE, VERDICT_QUEUES, View
 from fcreview.store.workspace import AnnotatorState, Workspace
+from fcreview.tui.queue.run_checks import CheckedItems
 
 ORDER_DESCRIPTIONS = {
     "failures": "failing items first",
@@ -133,6 +134,13 @@ class QueueState:
         """Show the item of an import issue. An empty `issue_filter` (an issue about a file) changes nothing."""
         if issue_filter:
             self.reset_to_filter(issue_filter)
+
+    def show_checked_items(self, checked: CheckedItems) -> None:
+        """Show the items that a line of the check of a run lists, also those that pass."""
+        self.reset_to_filter(checked.where)
+        self.run = checked.run
+        if checked.where:
+            self.queue = "dataset"
 
     def select_items(self, item_numbers: Sequence[int]) -> None:
         """Select items, and clear filter and search."""

@@ -33,6 +33,7 @@ from fcreview.tui.queue.overview import (
     Overview,
     OverviewReader,
     RunArrangement,
+    add_checks,
     add_failure_reasons,
     add_queue_progress,
     add_suspect_counts,
@@ -46,6 +47,7 @@ from fcreview.tui.queue.overview import (
     review_progress_lines,
     score_lines,
 )
+from fcreview.tui.queue.run_checks import CheckedItems
 from fcreview.tui.screens.annotators import ask_to_continue_as, find_other_with_items_left
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, make_line
@@ -198,6 +200,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         if blind:
             return
         await self._read_part(add_failure_reasons)
+        await self._read_part(add_checks)
         self._estimate_visible_runs()
         await self._read_suspects()
 
@@ -468,6 +471,8 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
                 self._show_message(message)
         elif self._overview.blind and list_name != "failures":
             self._show_message(f"{list_name}: not available in blind mode")
+        elif list_name == "check":
+            self._show_checks()
         elif list_name == "adjudicate":
             from fcreview.tui.screens.adjudication import AdjudicationScreen
 
@@ -482,6 +487,15 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             }
             self.dismiss(choices[list_name])
 
+    def _show_checks(self) -> None:
+        from fcreview.tui.screens.checks import CheckScreen
+
+        def apply_choice(items: CheckedItems | None) -> None:
+            if items is not None:
+                self.dismiss(("check", items))
+
+        self.app.push_screen(CheckScreen(self._session, self._view.runs), apply_choice)
+
     def _reload(self, _: None) -> None:
         self._load_overview()
 
@@ -492,7 +506,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     @property
     def hidden_actions(self) -> frozenset[str]:
         """Ids of actions that are not available in blind mode. The key line, help and palette omit them."""
-        names = ("adjudicate", "suspects", "compare", "estimates", "export", "report")
+        names = ("adjudicate", "check", "suspects", "compare", "estimates", "export", "report")
         hidden = tuple(f"overview.{name}" for name in names)
         typing = self.is_mounted and isinstance(self.focused, RunSearchInput)
         return frozenset((hidden if self._overview.blind else ()) + (("app.help",) if typing else ()))

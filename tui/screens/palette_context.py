@@ -108,7 +108,17 @@ class PaletteContext:
         if self._queue is None or self._is_queue_on_top:
             return []
         present = {action.action for action in self.actions} | self._queue.hidden_actions
-        screens = ("overview", "clusters", "runs", "issues", "agreement", "calibration", "conventions", "adjudicate")
+        screens = (
+            "overview",
+            "check",
+            "clusters",
+            "runs",
+            "issues",
+            "agreement",
+            "calibration",
+            "conventions",
+            "adjudicate",
+        )
         names = [name for screen in screens if (name := f"queue.{screen}") not in present]
         return [ACTIONS[name] for name in names if ACTIONS[name].action not in present]
 

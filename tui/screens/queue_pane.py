@@ -73,6 +73,9 @@ class QueueMenus:
                 state.show_issue_item,
                 self._make_blind_mode_reason("import issues"),
             ),
+            "check": QueueMenu(
+                self._make_check_screen, state.show_checked_items, self._make_blind_mode_reason("check")
+            ),
             "where": QueueMenu(None, state.reset_to_filter),
             "file": QueueMenu(None, state.open_queue_file),
             "reasons": QueueMenu(lambda: PickerScreen(load=self._load_suspect_reasons), state.show_suspects),
@@ -127,6 +130,11 @@ class QueueMenus:
         runs = self.selected_runs or ()
         run_name = format_run_name(runs[0]) if len(runs) == 1 else ""
         return ClustersScreen(session, self._count_clusters, lists.clusters, self._state.make_cluster_view, run_name)
+
+    def _make_check_screen(self) -> ModalScreen[Any]:
+        from fcreview.tui.screens.checks import CheckScreen
+
+        return CheckScreen(self._session, self._state.view.runs)
 
     async def _count_clusters(self, grouping: int) -> ClusterCounts:
         return await self._session.query(partial(count_clusters, self._state.view, grouping), interruptible=True)

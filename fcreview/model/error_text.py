@@ -147,6 +147,8 @@ _ERROR_WORDS = (
             r"\b(?:call|argument|function|tool|model|llm|output|response|reply|completion)",
             r"\b(?:call|argument|tool|output|response|reply|completion)s? (?:could not|cannot) be (?:parsed|decoded)",
             r"malformed (?:function|tool|model)|(?:function|tool) call (?:is |was )?malformed",
+            r"invalid (?:function|tool) call",
+            r"\b(?:json|yaml|xml) pars(?:e|ing) error",
             r"\b(?:tool|output|reply|response) pars(?:er|ing) (?:error|exception|failed|failure)",
         ),
     ),
@@ -178,7 +180,11 @@ _ERROR_WORDS = (
             r" tokens(?! per|.{0,10}/ ?min)",
             r"\b(?:number of|input|prompt|requested|total) tokens?\b.{0,60}"
             r"(?:exceed|greater than|larger than|longer than)",
-            r"\btoken count.{0,40}exceed",
+            r"\btoken count.{0,60}(?:exceed|above|over)\b",
+            r"\bfit (?:in|into|within) .{0,20}context",
+            r"\btokens of context\b|\bcontext (?:is )?too (?:long|large)",
+            r"\bmaximum (?:is|of) [\d,]{1,12} tokens\b",
+            r"\b(?:less|fewer) than [\d,]{1,12} (?:input |prompt )?tokens\b",
             r"\b(?:prompt|input|sequence) (?:length|tokens?|is|was)?.{0,40}(?:exceed|longer than|larger than)",
             r"maximum (?:prompt|input|sequence|token|model) length",
             r"\btoken limit\b.{0,20}\b(?:prompt|input|context)\b",
@@ -229,7 +235,7 @@ _ERROR_WORDS = (
             r"\b(?:block|filter|reject|flag|refus)\w*\b.{0,60}\b(?:safety|polic(?:y|ies)|unsafe|harmful)",
             r"\b(?:response|output|prompt|request|input|completion|candidate)s? (?:was|were|is|has been|have been|got) "
             r"(?:filtered|flagged|blocked)",
-            r"violat\w+.{0,40}(?:polic|terms|guideline)",
+            r"violat\w+.{0,40}(?:polic|terms|guideline)|\bpolicy violation",
         ),
     ),
     _ErrorWords(
@@ -240,6 +246,9 @@ _ERROR_WORDS = (
             "toomanyrequests",
             "too many requests",
             "too many concurrent",
+            "concurrent requests",
+            "rate too high",
+            "allowance",
             "quota",
             "resource exhausted",
             "resourceexhausted",
@@ -292,6 +301,8 @@ _ERROR_WORDS = (
             "verify organization",
             "verify your organization",
             "unable to locate credentials",
+            "credentialserror",
+            "lacks access",
             "default credentials",
             "expiredtoken",
             "unrecognizedclient",
@@ -309,6 +320,7 @@ _ERROR_WORDS = (
             # OpenAI's "does not exist or you do not have access to it" is about the name of a model.
             r"(?<!or you )(?:do not|does not|don't|doesn't) have (?:access|permission)",
             r"\btoken\b.{0,40} (?:invalid|expired)\b",
+            r"\b(?:key|token|credentials?) (?:is|are|was|were) missing\b",
             r"\baccount\b.{0,40}(?:deactivated|suspended|disabled)",
         ),
     ),
@@ -393,6 +405,7 @@ _ERROR_WORDS = (
             r"\bconnection (?:was |has been |is |got )?(?:unexpectedly |forcibly )?"
             r"(?:reset|refused|abort|closed|broken|interrupted|terminated|lost|dropped)",
             r"\b(?:peer|remote|remote end|remote host|server|host) (?:unexpectedly )?(?:closed|hung up)",
+            r"\b(?:refused|closed|reset|dropped|lost|aborted) (?:the |a )?connection",
             r"\bconnection\b.{0,40}\b(?:lost|dropped|refused|reset)\b",
             r"\b(?:ssl|tls|dns|enotfound)\b|\bsslerror",
             r"\b(?:httpx|httpcore)\.(?:read|write|connect|network|transport|protocol)error",
@@ -432,6 +445,7 @@ _ERROR_WORDS = (
             "outofmemory",
             "enginedead",
             "engine is dead",
+            "engine core died",
             "enginecore encountered",
             "model is loading",
             "model is still loading",
@@ -441,6 +455,10 @@ _ERROR_WORDS = (
         patterns=_compile(
             _status(500, 501, 502, 503, 505, 507, 520, 521, 523, 525, 526, 527, 529, 530),
             r"\b(?:cuda|gpu)\b.{0,20} error",
+            r"\b(?:high|heavy) (?:load|demand|traffic)\b",
+            r"\b(?:inference|model|api|backend|generation) (?:server|service|engine|endpoint)\b.{0,20}"
+            r"\b(?:crash|died|down|restart|stopped|failed)",
+            r"\bservice\b.{0,20} down\b|\bmaintenance\b",
         ),
     ),
     _ErrorWords(
@@ -454,8 +472,10 @@ _ERROR_WORDS = (
             r"(?:turn|step|iteration|round|message|action|call|attempt)s?\b",
             r"\b(?:turn|step|iteration|message|round|time|cost|working|action|token)s? (?:limit|budget)\b",
             r"\bmax ?(?:turns|steps|iterations|rounds)",
+            r"\bbudget of \d",
             r"\b(?:turns|steps|iterations|rounds|budget|cost)\b.{0,30}\b(?:exceed|exhaust|used up|reached)",
-            r"\b(?:exceeded|reached|hit|used up)\b.{0,20}\b(?:limit|budget)",
+            r"\b(?:exceeded|reached|hit|used up)\b.{0,20}\b(?:turn|step|iteration|round|time|cost|message)s?\b.{0,10}"
+            r"(?:limit|budget)",
         ),
     ),
     _ErrorWords(
@@ -498,6 +518,7 @@ _ERROR_WORDS = (
             "modulenotfound",
             "assertionerror",
             "recursionerror",
+            "zerodivisionerror",
             "unboundlocal",
             "notimplementederror",
             "unicodeencodeerror",
@@ -600,6 +621,7 @@ _ERROR_WORDS = (
             "payload too large",
             "entity too large",
             "must alternate",
+            "must match",
             "failed precondition",
         ),
         patterns=_compile(
@@ -609,6 +631,15 @@ _ERROR_WORDS = (
             r"(?:field|parameter|argument|name|model|input|value|property|key|role|content|message)",
             r"\b(?:should|must|cannot|can't|may not|expected)\b.{0,30} (?:be|have|contain|start|end|follow|include)\b",
             r"\bis (?:too large|too small|required|invalid|null|empty)\b",
+        ),
+    ),
+    # A limit of which the text does not say what it limits is one of the service.
+    _ErrorWords(
+        kind="rate_limit",
+        phrases=(),
+        patterns=_compile(
+            r"\blimit\b.{0,20}\b(?:reached|exceeded|hit)\b",
+            r"\b(?:exceeded|reached|hit)\b.{0,30}\blimit\b",
         ),
     ),
     # The name of a general exception says only where the failure was, so it counts only without any other words.

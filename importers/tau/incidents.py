@@ -14,7 +14,7 @@ from fcreview.importers.common.incidents import (
     make_error_incident,
     make_incident,
 )
-from fcreview.importers.common.records import as_list, as_object
+from fcreview.importers.common.records import as_object, list_objects
 from fcreview.importers.tau.checker import INFRASTRUCTURE_ERROR
 from fcreview.importers.tau.conversation import get_content_text
 from fcreview.model.error_text import classify_error_text
@@ -36,7 +36,7 @@ def find_version1_incident(entry: dict[str, Any]) -> Incident | None:
         return make_error_incident(get_content_text(info["error"]), "info.error")
     if info.get("reward_info") is None and entry.get("reward") == 0 and entry.get("traj"):
         return make_incident("limit", "the conversation reached the step limit", "info.reward_info", is_marked=False)
-    return None
+    return make_empty_reply_incident("traj") if _is_last_reply_empty(entry.get("traj")) else None
 
 
 def find_simulation_incident(simulation: dict[str, Any]) -> Incident | None:
@@ -48,7 +48,7 @@ def find_simulation_incident(simulation: dict[str, Any]) -> Incident | None:
         return make_incident("context_length", _find_error_text(simulation) or reason, TERMINATION_REASON)
     if reason in (INFRASTRUCTURE_ERROR, "unexpected_error"):
         return _make_simulation_error(simulation, reason)
-    if reason == "agent_error" and _is_last_reply_empty(simulation):
+    if reason == "agent_error" and _is_last_reply_empty(simulation.get("messages")):
         return make_empty_reply_incident("messages")
     return None
 
@@ -70,10 +70,7 @@ def _find_error_text(simulation: dict[str, Any]) -> str:
     return get_content_text(as_object(reward_info.get("info")).get("note"))
 
 
-def _is_last_reply_empty(simulation: dict[str, Any]) -> bool:
-    replies = [
-        message
-        for message in as_list(simulation.get("messages"))
-        if isinstance(message, dict) and message.get("role") == "assistant"
-    ]
+def _is_last_reply_empty(messages: Any) -> bool:
+    """Return whether the agent's last message has neither text nor calls."""
+    replies = [message for message in list_objects(messages) if message.get("role") == "assistant"]
     return bool(replies) and not get_content_text(replies[-1].get("content")) and not replies[-1].get("tool_calls")

@@ -335,6 +335,8 @@ NEAR_MISS_FORMS = (
     "{} exceeded the maximum context length of 8192 tokens.",
     "Content filter: {} was blocked by our safety system.",
     "Unable to reach {}: connection refused. Please try again later.",
+    "None",
+    "Error",
 )
 
 

@@ -185,6 +185,9 @@ def test_conversation_of_tau_v1_without_checks_is_a_limit_only_if_it_failed() ->
     at_limit = find_version1_incident({"reward": 0.0, "traj": [{}], "info": {"reward_info": None}})
     assert at_limit is not None and at_limit.kind == "limit"
     assert find_version1_incident({"reward": 1.0, "traj": [{}], "info": {}}) is None
+    silent = [{"role": "assistant", "content": None}]
+    empty = find_version1_incident({"reward": 0.0, "traj": silent, "info": {"reward_info": {"reward": 0.0}}})
+    assert empty is not None and (empty.kind, empty.certainty) == ("empty_reply", "weak")
     assert find_version1_incident({"reward": 0.0, "traj": [{}], "info": {"reward_info": {"reward": 0.0}}}) is None
 
 
@@ -243,6 +246,33 @@ def test_item_of_a_failed_request_does_not_blame_the_model(bench: Path) -> None:
         for verdict in item.verdicts:
             if verdict.source == "rule":
                 assert verdict.rationale == item.first_difference
+
+
+CASES = Path(__file__).parents[1] / "cases"
+
+
+def test_case_of_a_model_that_was_never_reached(bench: Path) -> None:
+    found = discover([CASES / "bfcl/03-inference-errors"], data=[bench / "bfcl_v4/data"])
+    assert len(found.plans) == 2
+    for plan in found.plans:
+        items = {item.id: item for item in read_items(plan) if isinstance(item, Item)}
+        assert list_counted_kinds(list(items.values())) == {
+            "simple_python_0": "connection", "simple_python_2": "rate_limit",
+            "irrelevance_0": "connection", "irrelevance_1": "connection",
+        }  # fmt: skip
+        assert {name: item.official for name, item in items.items() if is_counted(item)} == {
+            "simple_python_0": False, "simple_python_2": False, "irrelevance_0": True, "irrelevance_1": True,
+        }  # fmt: skip
+        texts = [items[name].first_difference or "" for name in ("simple_python_0", "irrelevance_0")]
+        assert all("connection" in text and "list of calls" not in text for text in texts)
+
+
+def test_case_of_inspect_errors_and_limits() -> None:
+    items = read_items_by_id(CASES / "inspect/17-errors-limits")
+    found = {name: (item.incident, item.official) for name, item in items.items() if item.incident}
+    assert found == {
+        "err-scored": ("unknown", True), "err-unscored": ("harness", None), "limit": ("limit", False),
+    }  # fmt: skip
 
 
 def test_equal_replies_of_several_runs_are_failures_only_without_tokens(tmp_path: Path) -> None:

@@ -60,6 +60,8 @@ MAX_LISTED_PROBLEMS = 20  # maximum number of runs with problems in text output
 MAX_KINDS = 30  # maximum number of kinds of issues in text output
 _NUMBER = re.compile(r"…?(?<![A-Za-z])\d(?:[\d,.-]*\d)?(?![A-Za-z])…?")
 SEVERITIES = ("error", "warning", "notice")
+MAX_LISTED_CHOICES = 20
+"""Maximum number of choices of importers, such as decoders, in the import summary."""
 
 
 @workspace_command(*IMPORT_OPTIONS, path_argument=PATHS_ARGUMENT)
@@ -163,6 +165,7 @@ def _print_import_summary(
             if row["incidents"]:
                 table.append(_format_cells_without_incidents(row))
         print_table(["benchmark", "name", "items", "official", "issues", "status"], table, right_aligned=(2, 3, 4))
+    _print_choices(rows)
     for severity in SEVERITIES:
         _print_issues([issue for issue in issues if issue["severity"] == severity], severity)
     unchanged = {row["run"]: row["issues"] for row in rows if row["status"] not in ("imported", "failed")}
@@ -219,6 +222,21 @@ def _format_cells_without_incidents(row: dict[str, Any]) -> list[str]:
     known = row["official_known_without_incidents"]
     rate = format_rate_with_count(passed, known, n_answered) if n_answered else NO_ANSWERS
     return ["", title, f"{n_answered:,}", rate, "", ""]
+
+
+def _print_choices(rows: list[dict[str, Any]]) -> None:
+    """Print the choices of the importers that were not the ordinary ones: `decoder FC: agrees with 40 of 40 ...`."""
+    lines = []
+    for row in rows:
+        for choice in row.get("choices", ()):
+            text = f"{choice['name']} {choice['value']}: {choice['reason']}"
+            lines.append(f"  {row['run_name']}: {format_cell(text)}")
+    if not lines:
+        return
+
+    emit("", format_count(len(lines), "choice"), *lines[:MAX_LISTED_CHOICES])
+    if len(lines) > MAX_LISTED_CHOICES:
+        emit(f"  … {len(lines) - MAX_LISTED_CHOICES:,} more. Use fcreview runs --json to list all of them")
 
 
 def _print_issues(issues: list[dict[str, Any]], severity: str) -> None:

@@ -21,6 +21,7 @@ from fcreview.importers.bfcl.checker.evaluate import (
 from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES
 from fcreview.importers.bfcl.dataset import DatasetItem, parse_golden_calls
 from fcreview.importers.bfcl.decoders.base import Decoder
+from fcreview.importers.bfcl.decoders.raw_calls import holds_call_text
 from fcreview.importers.bfcl.joining import is_same_golden_answer
 from fcreview.importers.common.incidents import apply_incident
 from fcreview.importers.common.jsonl import JsonRecord
@@ -145,7 +146,9 @@ def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, A
         item = _make_partial_item(context, inputs, record)
         item.prediction_hash = answer_hash(record.get("result"))
         _fill_multi_turn(item, context, record, inputs)
-        apply_record_incident(item, incidents.find_incident(record), record)
+        incident = incidents.find_incident(record)
+        apply_record_incident(item, incident, record)
+        _flag_undecoded_call(item, incident, is_undecoded=_has_undecoded_step(item))
         return item
     category, config = filenames.resolve_category_and_config(inputs.id, context.category)
     settings = EvaluationSettings(context.rules_version, category, context.decoder, config)
@@ -165,6 +168,7 @@ def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, A
             first.shared_content = SharedContent()
         item = Item(*_item_values(first))
         item.issues = []
+        item.flags = list(first.flags)
         _set_run_specific_fields(item, inputs, record)
         item.set_incident(incident)
         return item
@@ -173,6 +177,7 @@ def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, A
     if _names_decoder(reply.evaluation):
         _add_decoder_to_verdict(item, context)
     apply_record_incident(item, incident, record)
+    _flag_undecoded_call(item, incident, is_undecoded=reply.is_undecoded)
     if is_shareable:
         reply.items[key] = item
     return item
@@ -331,6 +336,26 @@ def _fill_multi_turn(item: Item, context: CategoryContext, record: dict[str, Any
             add_guessed_step(item, find_call_loop(item))
     elif item.official is None:
         set_first_difference(item, pairs, None)
+
+
+def _flag_undecoded_call(item: Item, incident: Incident | None, *, is_undecoded: bool) -> None:
+    """Flag a reply with the text of a call that the decoder did not read. An error of a failed request may quote one."""
+    is_failed_request = incident is not None and incident.counts
+    if is_undecoded and not is_failed_request:
+        item.flags.append("undecoded")
+
+
+def _has_undecoded_step(item: Item) -> bool:
+    """Whether a step without calls contains the text of a call."""
+    steps_with_calls = {(call.turn, call.step) for call in item.predicted}
+    names = function_names(item.functions)
+    for message in item.messages:
+        is_reply = message.role == "assistant" and message.name is None and message.step >= 0
+        if not is_reply or (message.turn, message.step) in steps_with_calls:
+            continue
+        if holds_call_text(message.content, names):
+            return True
+    return False
 
 
 def make_degraded_item(context: CategoryContext, inputs: ItemInputs, reason: str) -> Item:

@@ -17,6 +17,7 @@ from fcreview.importers.bfcl.dataset import convert_content_to_text, normalise_r
 from fcreview.importers.bfcl.decoders.base import DisplayCalls
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
 from fcreview.importers.common.records import list_objects
+from fcreview.matching.conversation import REASONING
 from fcreview.model.item import Call, Message
 
 DecodeStep = Callable[[Any], DisplayCalls | None]
@@ -123,7 +124,7 @@ def _read_logged_step(
             messages += _make_assistant_messages(raw, turn, step)
             if entry.get("reasoning_content"):
                 messages.append(
-                    Message(turn, step, "assistant", convert_content_to_text(entry["reasoning_content"]), "reasoning")
+                    Message(turn, step, "assistant", convert_content_to_text(entry["reasoning_content"]), REASONING)
                 )
         elif role == "tool":
             name = calls[n_outputs].name if n_outputs < len(calls) else None
@@ -211,24 +212,31 @@ def _build_from_result(result: Any, opening_messages: Sequence[Message], decode:
 def _insert_reasoning(content: Any, trajectory: Trajectory) -> None:
     """Insert `content[turn][step]` before the messages of each step, unless the trajectory already has reasoning."""
     messages = trajectory.messages
-    if not isinstance(content, list) or any(message.name == "reasoning" for message in messages):
+    if not isinstance(content, list) or any(message.name == REASONING for message in messages):
         return
     for turn, steps in enumerate(content):
         for step, text in enumerate(steps if isinstance(steps, list) else [steps]):
             if text:
                 later = (n for n, other in enumerate(messages) if (other.turn, other.step) >= (turn, step))
-                message = Message(turn, step, "assistant", convert_content_to_text(text), "reasoning")
+                message = Message(turn, step, "assistant", convert_content_to_text(text), REASONING)
                 messages.insert(next(later, len(messages)), message)
 
 
 def make_single_turn_messages(record: dict[str, Any], opening_messages: list[Message]) -> list[Message]:
-    """Return the messages of a single-turn record. If the reply adds no message, this is `opening_messages` itself."""
+    """Return the messages of a single-turn record. If the reply adds no message, this is `opening_messages` itself.
+
+    An empty reply is a message without text. A reply of native calls only is no message.
+    """
     result = record["result"]
     added: list[Message] = []
     if record.get("reasoning_content"):
-        added.append(Message(0, 0, "assistant", convert_content_to_text(record["reasoning_content"]), "reasoning"))
-    if type(result) in (str, list):
+        reasoning = convert_content_to_text(record["reasoning_content"])
+        added.append(Message(0, 0, "assistant", reasoning, REASONING))
+
+    if result in (None, "", []):
+        added.append(Message(0, 0, "assistant", ""))
+    elif type(result) in (str, list):
         added += _make_assistant_messages(result, 0, 0)
-    elif result is not None:
+    else:
         added.append(Message(0, 0, "assistant", to_json_text(result)))
     return [*opening_messages, *added] if added else opening_messages

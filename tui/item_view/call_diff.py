@@ -360,15 +360,29 @@ def folded_pair_lines(
     return [fit_line((*summary, *suffix), cells)]
 
 
+def _describe_undecoded_call(call: Call, *, is_error: bool, is_undecoded: bool) -> str:
+    if is_undecoded and call.side == "predicted":
+        return "undecoded call"
+    if not is_error:
+        return "no call"
+    return "golden answer cannot be parsed" if call.side == "golden" else "predicted call cannot be decoded"
+
+
 def labelled_side_lines(side: Side, rows: Sequence[str]) -> list[Line]:
     return [((_side_label(side, at), "dim"), (row, side)) for at, row in enumerate(rows)]
 
 
-def undecoded_call_lines(call: Call, cells: int, options: DisplayOptions, *, is_error: bool = True) -> list[Line]:
-    """Render an answer that could not be decoded as a call: the reason, then the raw text. `is_error`: whether the
-    answer should be a call."""
-    problem = "golden answer cannot be parsed" if call.side == "golden" else "predicted call cannot be decoded"
-    error = f"{problem if is_error else 'no call'}: {sanitize(call.decode_error or 'not a call')}"
+def undecoded_call_lines(
+    call: Call, cells: int, options: DisplayOptions, *, is_error: bool = True, is_undecoded: bool = False
+) -> list[Line]:
+    """Render an answer that could not be decoded as a call: the reason, then the raw text.
+
+    Args:
+        is_error: Whether the answer should be a call.
+        is_undecoded: Whether the answer contains the text of a call.
+    """
+    problem = _describe_undecoded_call(call, is_error=is_error, is_undecoded=is_undecoded)
+    error = f"{problem}: {sanitize(call.decode_error or 'not a call')}"
     rows, has_more = wrap_first_rows(call.raw or "", cells - SIDE_LABEL_CELLS, options.get_row_limit(UNDECODED_ROWS))
     pieces = wrap_sanitized(error, cells - 2, 3)
     sign, style = ("! ", "bad") if is_error else ("  ", "dim")

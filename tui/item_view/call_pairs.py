@@ -170,10 +170,11 @@ def _pair_table(indexed: IndexedItem, pair: CallPair, address: str, options: Dis
     if golden is not None and golden.arguments is None:
         return _undecoded_golden_table(golden, predicted, options)
     if predicted is not None and predicted.arguments is None:
+        draw = partial(undecoded_call_lines, predicted, options=options, is_undecoded="undecoded" in indexed.item.flags)
         if pair.state == " " and not indexed.golden_calls:
-            return PairTable([], partial(undecoded_call_lines, predicted, options=options, is_error=False), predicted)
+            return PairTable([], partial(draw, is_error=False), predicted)
         rows = [replace(row, predicted=NOT_DECODED) for row in _pair_argument_rows(pair, golden, None)]
-        return PairTable(rows, lambda cells: undecoded_call_lines(predicted, cells, options), predicted)
+        return PairTable(rows, draw, predicted)
     compared = find_golden_compared_with_extra(indexed, pair, address)
     if compared is not None and predicted is not None:
         return PairTable(build_argument_rows(compared, predicted, diff_call(compared, predicted)), lambda _: [])

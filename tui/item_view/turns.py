@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache, partial
 
-from fcreview.matching.conversation import is_only_call_text
+from fcreview.matching.conversation import REASONING, is_only_call_text
 from fcreview.matching.first_difference import ArgumentRow
 from fcreview.model.address import turn_address
 from fcreview.model.item import ABSENT, DiffState, Item, Message, StateDifference
@@ -111,6 +111,7 @@ UNKNOWN_QUESTION = "question unknown: not found in any dataset"
 NAMED_MESSAGE_ROWS = 1
 UNNAMED_MESSAGE_ROWS = 4
 FULL_DIALOGUE_ROWS = 40
+REASONING_ROWS = 4
 
 
 def opening_message_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> list[Block]:
@@ -253,6 +254,7 @@ def dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block
         return [
             *opening_message_blocks(indexed, 0, options),
             *single_turn_pair_blocks(indexed, options),
+            *_single_turn_reasoning_blocks(indexed, options),
             *_single_turn_reply_blocks(indexed, options),
         ]
     if indexed.only_last_turn_judged:
@@ -335,12 +337,33 @@ def turn_heading_lines(indexed: IndexedItem, turn: int, folded: bool, cells: int
     return lines
 
 
+def _single_turn_reasoning_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
+    """Return the model's reasoning under a heading of its own, because it is not a part of the reply."""
+    messages = indexed.messages.get(0, [])
+    texts = [message.content for message in messages if message.role == "assistant" and message.name == REASONING]
+    if not texts:
+        return []
+    heading = Block(REASONING, lambda cells: [rule_line(((REASONING, "strong"),), cells)], title=REASONING)
+    text = text_block(
+        f"{REASONING}/text",
+        "",
+        "\n".join(texts),
+        options,
+        folded_rows=REASONING_ROWS,
+        style="dim",
+        title=REASONING,
+    )
+    return [heading, text]
+
+
 def _single_turn_reply_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
     messages = indexed.messages.get(0, [])
     replies = [
         message.content
         for at, message in enumerate(messages)
-        if message.role == "assistant" and (message.step >= 0 or not is_before_user_message(indexed, 0, at))
+        if message.role == "assistant"
+        and message.name != REASONING
+        and (message.step >= 0 or not is_before_user_message(indexed, 0, at))
     ]
     golden_reply = indexed.item.extra.golden_reply
     if not replies:

@@ -16,6 +16,7 @@ import orjson
 from fcreview.importers.bfcl.checker.call_check import CallFailure, check_single_call, check_unordered_calls, pair_calls
 from fcreview.importers.bfcl.checker.schema import UncheckableItem, compile_expected_calls, language_of_category
 from fcreview.importers.bfcl.dataset import DatasetItem, convert_content_to_text
+from fcreview.importers.bfcl.decoders import raw_calls
 from fcreview.importers.bfcl.decoders.base import (
     Calls,
     Decoder,
@@ -27,7 +28,7 @@ from fcreview.importers.bfcl.decoders.base import (
 from fcreview.importers.bfcl.decoders.registry import decode_result
 from fcreview.importers.bfcl.joining import has_function_name
 from fcreview.importers.bfcl.trajectory import make_single_turn_messages
-from fcreview.importers.common.records import Undecodable, explain_decoding_error
+from fcreview.importers.common.records import Undecodable, explain_decoding_error, function_names
 from fcreview.model.item import Call, CallPair, Item, Message, SharedList
 from fcreview.model.json_value import answer_hash, to_plain_json
 
@@ -253,6 +254,8 @@ class EvaluatedReply:
     messages: list[Message]
     predicted: list[Call]
     pairs: list[CallPair]
+    is_undecoded: bool = False
+    """Whether the reply contains the text of a call that the decoder did not read."""
     is_cached: bool = False
     """Whether the object is in the cache, so that records with an equal reply use it too."""
     items: dict[tuple[str, str, bool | None], Item] = field(default_factory=dict)
@@ -287,17 +290,42 @@ def _make_reply_cache_key(record: dict[str, Any], settings: EvaluationSettings) 
 
 
 def _evaluate_new_record(item: DatasetItem, record: dict[str, Any], settings: EvaluationSettings) -> EvaluatedReply:
-    result, category = record["result"], settings.category
+    result = record["result"]
     evaluation = evaluate_result(result, item, settings)
     if evaluation.predicted is None:
         evaluation.predicted = SharedList(_make_predicted_calls(evaluation, result, item))
-        if item.golden_calls or evaluation.predicted:
-            category = item.category if category == "format_sensitivity" else category
-            is_v1, is_failing = settings.rules_version == "V1", evaluation.valid is False
-            pairs = pair_calls(item, evaluation.predicted, category, is_v1, with_schema_violations=is_failing)
-            evaluation.pairs = SharedList(pairs)
+        evaluation.pairs = SharedList(_pair_predicted_calls(evaluation, evaluation.predicted, item, settings))
+
     messages = make_single_turn_messages(record, item.opening_messages)
-    return EvaluatedReply(answer_hash(result), evaluation, messages, evaluation.predicted, evaluation.pairs)
+    reply = EvaluatedReply(answer_hash(result), evaluation, messages, evaluation.predicted, evaluation.pairs)
+    if not evaluation.calls and raw_calls.holds_call_text(result, function_names(item.functions)):
+        reply.is_undecoded = True
+        _add_undecoded_call(reply, result, item, settings)
+    return reply
+
+
+def _pair_predicted_calls(
+    evaluation: Evaluation, predicted: list[Call], item: DatasetItem, settings: EvaluationSettings
+) -> list[CallPair]:
+    if not item.golden_calls and not predicted:
+        return []
+    category = item.category if settings.category == "format_sensitivity" else settings.category
+    is_v1 = settings.rules_version == "V1"
+    is_failing = evaluation.valid is False
+    return pair_calls(item, predicted, category, is_v1, with_schema_violations=is_failing)
+
+
+def _add_undecoded_call(reply: EvaluatedReply, result: Any, item: DatasetItem, settings: EvaluationSettings) -> None:
+    """Replace the predicted calls by a call that contains the reply as raw text, if there is none yet.
+
+    Replies with equal calls share an evaluation. Replies without calls have different texts, so each gets its own call.
+    """
+    if reply.predicted:
+        return
+    reason = reply.evaluation.decode_error or f"the decoder {settings.decoder.name} reads no call in this reply"
+    text = convert_content_to_text(result)
+    reply.predicted = [Call("predicted", "", None, turn=0, step=0, index=0, raw=text, decode_error=reason)]
+    reply.pairs = _pair_predicted_calls(reply.evaluation, reply.predicted, item, settings)
 
 
 def _make_predicted_calls(evaluation: Evaluation, result: Any, item: DatasetItem) -> list[Call]:

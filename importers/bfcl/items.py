@@ -339,7 +339,10 @@ def _fill_multi_turn(item: Item, context: CategoryContext, record: dict[str, Any
 
 
 def _flag_undecoded_call(item: Item, incident: Incident | None, *, is_undecoded: bool) -> None:
-    """Flag a reply with the text of a call that the decoder did not read. An error of a failed request may quote one."""
+    """Flag a reply with the text of a call that the decoder did not read.
+
+    The error of a failed request may quote a call, but it is no reply.
+    """
     is_failed_request = incident is not None and incident.counts
     if is_undecoded and not is_failed_request:
         item.flags.append("undecoded")

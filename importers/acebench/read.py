@@ -106,45 +106,61 @@ def _read_category_items(inputs: CategoryInputs) -> Iterator[Item | ImportIssue]
         if isinstance(record, ImportIssue):
             yield record
             continue
-        result, line = record.value, record.line
-        stated = result.get("id") if isinstance(result, dict) else None
-        if not isinstance(stated, str):
-            yield ImportIssue(path, line, "the result record has no id and was skipped")
+        stated_id = record.value.get("id") if isinstance(record.value, dict) else None
+        if not isinstance(stated_id, str):
+            yield ImportIssue(path, record.line, "the result record has no id and was skipped")
             continue
-        item_id = f"{stated}#{line}" if stated in first_lines else stated
-        if item_id != stated:
-            what = f"{stated} also occurs in line {first_lines[stated]}. This record is imported as {item_id}"
-            yield ImportIssue(path, line, what, item=item_id)
-        first_lines.setdefault(stated, line)
-        item = Item(item_id, inputs.category, file=path, line=line, offset=record.offset, length=record.length)
-        yield fill_safely(item, partial(_fill_item, item, result, inputs))
-    for item_id in sorted(inputs.scored.entries.keys() - first_lines.keys()):
-        what = f"the score file lists {item_id}, which has no result record"
-        yield ImportIssue(str(inputs.scored.path), None, what, item=item_id)
+
+        item_id = stated_id
+        if stated_id in first_lines:
+            item_id = f"{stated_id}#{record.line}"
+            what = f"{stated_id} also occurs in line {first_lines[stated_id]}. This record is imported as {item_id}"
+            yield ImportIssue(path, record.line, what, item=item_id)
+        first_lines.setdefault(stated_id, record.line)
+
+        item = Item(item_id, inputs.category, file=path, line=record.line, offset=record.offset, length=record.length)
+        yield fill_safely(item, partial(_fill_item, item, record.value, inputs))
+    yield from _report_entries_without_result(inputs, first_lines)
+
+
+def _report_entries_without_result(inputs: CategoryInputs, result_ids: Container[str]) -> Iterator[ImportIssue]:
+    for item_id in sorted(inputs.scored.entries):
+        if item_id not in result_ids:
+            what = f"the score file lists {item_id}, which has no result record"
+            yield ImportIssue(str(inputs.scored.path), None, what, item=item_id)
 
 
 def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> None:
-    item_id = result["id"]
-    question, answer = inputs.questions.get(item_id), inputs.answers.get(item_id)
+    question = inputs.questions.get(result["id"])
+    answer = inputs.answers.get(result["id"])
     item.prediction_hash = answer_hash([result.get("result"), result.get("process")])
     item.golden_hash = answer_hash(answer) if answer is not None else ""
     item.functions = read_function_docs(question.get("function")) if question else []
     _add_official_verdict(item, inputs)
     _add_score_flags(item, inputs)
+
     if inputs.category.startswith("agent_"):
-        position = inputs.get_dataset_position(item_id)
-        fill_agent_item(item, result, question, answer, inputs.histories.get(position))
-        _add_process_verdict(item, inputs, position)
-        if inputs.corrections is not None and (entry := inputs.corrections.entries.get(item_id)) is not None:
-            # An erratum for an agent item does not state whether it corrects the end state or the milestones.
-            item.extra.erratum = inputs.corrections.report_stale_entry(entry, NO_AGENT_ERRATA).erratum
-        add_decisive_call(item, only_effect_counts=True)
+        _fill_agent_item(item, result, question, answer, inputs)
     else:
         _fill_non_agent_item(item, result, question, answer, inputs)
     if question is None:
         item.rule_note = "the dataset has no question for this item"
     # ACEBench writes no record for a failed request: its program stops instead.
     apply_incident(item, find_empty_reply(result.get("result"), "result"))
+
+
+def _fill_agent_item(
+    item: Item, result: JsonObject, question: JsonObject | None, answer: JsonObject | None, inputs: CategoryInputs
+) -> None:
+    position = inputs.get_dataset_position(result["id"])
+    fill_agent_item(item, result, question, answer, inputs.histories.get(position))
+    _add_process_verdict(item, inputs, position)
+    if inputs.corrections is not None:
+        entry = inputs.corrections.entries.get(result["id"])
+        if entry is not None:
+            # An erratum for an agent item does not state whether it corrects the end state or the milestones.
+            item.extra.erratum = inputs.corrections.report_stale_entry(entry, NO_AGENT_ERRATA).erratum
+    add_decisive_call(item, only_effect_counts=True)
 
 
 def _fill_non_agent_item(

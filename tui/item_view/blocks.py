@@ -84,6 +84,8 @@ class Block:
     target: str | None = None
     """Address of the part that a verdict at this block applies to. If None, the verdict applies to the enclosing turn
     or the item."""
+    criterion: str = ""
+    """Criterion of the verdict keys at this block, if it shows a scorer's verdict on the item; else empty."""
     is_heading: bool = False
     """Whether the cursor stops at this block although it cannot be folded."""
     is_argument: bool = False

@@ -17,7 +17,7 @@ from fcreview.model.incident import describe_incident
 from fcreview.model.item import Erratum, ImportIssue, Item, RecordedReview, Verdict
 from fcreview.model.review import CORRECT, Opinion
 from fcreview.model.sanitize import clip, display_width, sanitize
-from fcreview.model.verdict import DECISIVE_STEP, PASS_FAIL_CRITERIA
+from fcreview.model.verdict import DECISIVE_STEP, PASS_FAIL_CRITERIA, SCALES
 from fcreview.model.wording import describe_error_type, describe_verdict_failure, format_count, format_verdict
 from fcreview.store.rows import Suspicion
 from fcreview.tui.item_view.blocks import INCIDENT_KEY, Block, DisplayOptions, IndexedItem, LineRenderer, text_block
@@ -110,7 +110,10 @@ def format_other_criteria(item: Item, source: str) -> str:
     verdicts = [
         v
         for v in item.verdicts
-        if v.source == source and v.target in WHOLE_TARGETS and v.criterion not in (CORRECT, DECISIVE_STEP)
+        if v.source == source
+        and v.target in WHOLE_TARGETS
+        and v.criterion not in (CORRECT, DECISIVE_STEP)
+        and not _is_verdict_of_further_scorer(v)
     ]
     return " · ".join(f"{sanitize(v.criterion)} {format_verdict_value(v.value, v.criterion)}" for v in verdicts)
 
@@ -492,7 +495,34 @@ def verdict_reason_blocks(indexed: IndexedItem, max_rows: int, options: DisplayO
     if item.rule is not None and not fails and not (official.sentence or recomputed.sentence or criteria):
         return []
     lines = partial(_reason_lines, item, official, recomputed, max_rows, options)
-    return [Block("verdicts", lines, title="verdicts")]
+    return [Block("verdicts", lines, title="verdicts"), *_scorer_verdict_blocks(item)]
+
+
+def _scorer_verdict_blocks(item: Item) -> list[Block]:
+    """Return a block for each further scorer's pass or fail on the item, to which the verdict keys apply there."""
+    blocks: list[Block] = []
+    for verdict in item.verdicts:
+        if _is_verdict_of_further_scorer(verdict):
+            key = f"verdicts:{verdict.criterion}"
+            lines = partial(_scorer_verdict_lines, verdict)
+            title = sanitize(verdict.criterion)
+            blocks.append(Block(key, lines, criterion=verdict.criterion, is_heading=True, title=title))
+    return blocks
+
+
+def _is_verdict_of_further_scorer(verdict: Verdict) -> bool:
+    """Whether a verdict is on the item, by a scorer whose criterion only its benchmark knows."""
+    is_known = verdict.criterion in SCALES or verdict.criterion == DECISIVE_STEP
+    return verdict.target == ITEM and isinstance(verdict.value, bool) and not is_known
+
+
+def _scorer_verdict_lines(verdict: Verdict, cells: int) -> list[Line]:
+    symbol = symbols().verdict_symbol(verdict.value)
+    label = f"{SOURCE_LABELS.get(verdict.source, verdict.source)}: {sanitize(verdict.criterion)} {symbol}  "
+    return paragraph_lines(label, verdict.rationale or " ", cells, "", SCORER_RATIONALE_ROWS)
+
+
+SCORER_RATIONALE_ROWS = 3
 
 
 def _reason_lines(

@@ -165,6 +165,16 @@ class Cursor:
         """Address of the part that a verdict at the cursor applies to."""
         return verdict_target_at(self.blocks, self.index)
 
+    @property
+    def criterion(self) -> str:
+        """Criterion of the verdict keys at the cursor, if the cursor is at a further scorer's verdict; else empty."""
+        return self.block.criterion
+
+    @property
+    def has_own_verdict(self) -> bool:
+        """Whether the block at the cursor can have a verdict of its own, other than the verdict on the item."""
+        return self.target != ITEM or bool(self.criterion)
+
     def show_item(self, detail: ItemDetail, suspicion: Suspicion | None = None) -> None:
         """Show another item. `suspicion`: why its golden answer looks wrong."""
         self.detail, self.in_arguments, self._last_hit = detail, False, None

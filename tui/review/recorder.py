@@ -16,7 +16,7 @@ from fcreview.model.address import ITEM, RESPONSE, describe_address
 from fcreview.model.effective_verdict import is_definite
 from fcreview.model.incident import INCIDENT
 from fcreview.model.item import Item, Verdict
-from fcreview.model.review import CORRECT, UNSURE, Annotation, Event, Fault, Opinion
+from fcreview.model.review import CORRECT, ITEM_CORRECT, UNSURE, Annotation, Event, Fault, Opinion
 from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import (
     DECISIVE_STEP,
@@ -61,8 +61,14 @@ class PendingQuestion:
         return not verdict if self.criterion in TRUE_MEANS_FAILURE else verdict
 
 
-def find_pending_question(item: Item, target: str) -> PendingQuestion:
-    """Return the target and criterion of the verdict that a verdict key records on the target."""
+def find_pending_question(item: Item, target: str, criterion: str = "") -> PendingQuestion:
+    """Return the target and criterion of the verdict that a verdict key records on the target.
+
+    `criterion`: criterion of a further scorer's verdict on the item, at which the cursor is; else empty.
+    """
+    for verdict in item.verdicts:
+        if criterion and (verdict.target, verdict.criterion) == (target, criterion):
+            return PendingQuestion(target, criterion, verdict.value)
     if target != ITEM:
         here = [v for v in item.verdicts if v.target == target and is_answered_by_pass_fail(v)]
         for source in SOURCE_PRIORITY:
@@ -119,11 +125,13 @@ class ReviewSubject:
     item: int
     detail: ItemDetail
     target: str = ITEM
+    criterion: str = ""
+    """Criterion of a further scorer's verdict on the item, at which the cursor is; else empty."""
 
     @property
     def question(self) -> PendingQuestion:
         """Target and criterion of the verdict that a verdict key records."""
-        return find_pending_question(self.detail.item, self.target)
+        return find_pending_question(self.detail.item, self.target, self.criterion)
 
     def make_annotation(
         self, fault: Fault | None = None, tags: list[str] | None = None, note: str | None = None
@@ -203,9 +211,8 @@ class ReviewRecorder:
         outcome = await self._save(subject, annotation, describe)
         if not outcome.succeeded:
             return outcome
-        return replace(
-            outcome, completes_item=self._is_item_complete(subject, question.criterion, subject.target == ITEM)
-        )
+        is_verdict_on_item = (subject.target, question.criterion) == ITEM_CORRECT
+        return replace(outcome, completes_item=self._is_item_complete(subject, question.criterion, is_verdict_on_item))
 
     async def record_score(self, subject: ReviewSubject, value: int) -> ReviewOutcome:
         """Record a score from 0 to 2 on the criterion that `find_next_score` returns."""

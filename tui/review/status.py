@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fcreview.model.address import ITEM, describe_address
 from fcreview.model.effective_verdict import is_definite
-from fcreview.model.review import CORRECT, Annotation, Event
+from fcreview.model.review import CORRECT, ITEM_CORRECT, Annotation, Event
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.verdict import DECISIVE_STEP, PASS_FAIL, PASS_FAIL_CRITERIA
 from fcreview.model.wording import format_count
@@ -130,7 +130,8 @@ def status_line(
     target, target_name = question.target, describe_address(question.target)
     target_key = f" {key_names['item.target']} " if "item.target" in key_names else " "
     subject = target_name if question.criterion == CORRECT else f"{target_name} {question.criterion}"
-    verdict: Line = ((target_key, "key"), (f"verdict on: {sanitize(subject)}", "dim" if target == ITEM else "warn"))
+    is_on_item = (target, question.criterion) == ITEM_CORRECT
+    verdict: Line = ((target_key, "key"), (f"verdict on: {sanitize(subject)}", "dim" if is_on_item else "warn"))
     score_keys = " ".join(key_names[action] for action in SCORE_ACTIONS if action in key_names)
     score: Line = ()
     if question.score_question:

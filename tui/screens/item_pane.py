@@ -181,6 +181,11 @@ class ItemPane(Vertical):
         """Target of verdict keys."""
         return self.cursor.target if self._is_target_at_cursor else ITEM
 
+    @property
+    def criterion(self) -> str:
+        """Criterion of verdict keys, if the cursor is at a further scorer's verdict; else empty."""
+        return self.cursor.criterion if self._is_target_at_cursor else ""
+
     def _subject_at_key_press(self) -> ReviewSubject | None:
         """Return the item and target on screen at the last key press. If list and header named different items then,
         ring the bell and return None."""
@@ -192,7 +197,7 @@ class ItemPane(Vertical):
 
     def _current_subject(self) -> ReviewSubject:
         displayed = self.item_reviewer.displayed
-        return ReviewSubject(displayed.navigator.item, displayed.detail, self.target)
+        return ReviewSubject(displayed.navigator.item, displayed.detail, self.target, self.criterion)
 
     def _key_name(self, action_id: str) -> str:
         return find_action_key_names(self.app).get(action_id, "")
@@ -327,7 +332,7 @@ class ItemPane(Vertical):
     def _on_cursor_moved(self) -> None:
         if self.text.message is not None:
             self._message = self.text.message
-        if self._is_target_at_cursor and self.cursor.target == ITEM:  # this block cannot have a verdict
+        if self._is_target_at_cursor and not self.cursor.has_own_verdict:
             self._is_target_at_cursor, self._message = False, TARGET_RESET
         self.draw_bars()
 
@@ -387,7 +392,7 @@ class ItemPane(Vertical):
         self.item_reviewer.undo()
 
     def action_switch_target(self) -> None:
-        if not self._is_target_at_cursor and self.cursor.target == ITEM:
+        if not self._is_target_at_cursor and not self.cursor.has_own_verdict:
             self.show_message(NO_PART)
         else:
             self._is_target_at_cursor = not self._is_target_at_cursor

@@ -28,6 +28,8 @@ FIRST_BYTES = 1 << 12
 RESULT_FILES = ("result.json", "results.json")
 VERIFIER_FILES = ("ctrf.json", "reward.json", "reward.txt", "test-stdout.txt")
 CONFIG_FILE = "config.json"
+TERMINAL_BENCH_VERDICT = '"is_resolved"'
+"""Field of a result of terminal-bench v1, which has a `trial_name` too, but no trajectory and no reward."""
 MAIN_TRAJECTORY = "trajectory.json"
 _SCHEMA = re.compile(r'"schema_version"\s*:\s*"(?:ATIF|v?1\.\d)')
 _STEP = re.compile(r'"step_id"\s*:')
@@ -122,7 +124,8 @@ def _find_trial_folders(files: Iterable[Path]) -> dict[Path, None]:
 def _is_trial_record(path: Path) -> bool:
     """Return whether a file is the result or configuration of a trial, and not of a whole job."""
     ends = read_file_ends(path)
-    return '"n_total_trials"' not in ends.head and isinstance(ends.read_field("trial_name"), str)
+    is_other_record = '"n_total_trials"' in ends.head or TERMINAL_BENCH_VERDICT in ends.head
+    return not is_other_record and isinstance(ends.read_field("trial_name"), str)
 
 
 def _plan_jobs(files_by_trial: dict[Path, list[Path]], files: set[Path], found: DiscoveredRuns) -> None:

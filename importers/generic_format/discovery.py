@@ -24,7 +24,9 @@ RECORD_FIELDS = frozenset({
 """Names of the fields of `read.Record`. They are listed here because importing `read` is slow."""
 DISTINCTIVE_FIELDS = RECORD_FIELDS - {"id", "messages", "tools", "error", "finish_reason"}
 """Fields that chat logs do not have. A line with one of them is a record of the generic format."""
-CHAT_LOG_FIELDS = frozenset({"id", "custom_id", "messages", "tools", "request", "body", "response", "choices"})
+CHAT_LOG_FIELDS = frozenset(
+    {"id", "custom_id", "messages", "system", "tools", "request", "body", "response", "choices"}
+)
 """Fields of a chat log that are not stored as metadata, because they have their own place in an item."""
 
 
@@ -80,7 +82,8 @@ def _describe_settings(settings: dict[str, Any]) -> list[str]:
 def convert_chat_log_line(value: Any, line_number: int) -> Any:
     """Convert a line of a chat log to a record of the generic format. Any other value is returned unchanged.
 
-    A chat log is `{"messages": [...]}` or `{"request": {"messages": [...]}, "response": {"choices": [...]}}`.
+    A chat log is `{"messages": [...]}` or `{"request": {"messages": [...]}, "response": {"choices": [...]}}`. In a log
+    of Anthropic's API, the response is the reply itself, and `system` is outside of the messages.
     """
     if not isinstance(value, dict) or value.keys() & DISTINCTIVE_FIELDS:
         return value
@@ -91,13 +94,17 @@ def convert_chat_log_line(value: Any, line_number: int) -> Any:
     response = as_object(response.get("body", response))
     choices = as_list(response.get("choices") or value.get("choices"))
     replies = [choice["message"] for choice in list_objects(choices[:1]) if isinstance(choice.get("message"), dict)]
+    if response.get("role") == "assistant":
+        replies.append({"role": "assistant", "content": response.get("content")})
+    system = request.get("system")
+    instructions = [{"role": "system", "content": system}] if isinstance(system, (str, list)) and system else []
     usage = as_object(response.get("usage"))
     return {
         "id": str(value.get("id") or value.get("custom_id") or f"chat_{line_number}"),
         "category": "chat",
-        "messages": [*request["messages"], *replies],
+        "messages": [*instructions, *request["messages"], *replies],
         "tools": list_objects(request.get("tools") or value.get("tools")),
-        "tokens_in": usage.get("prompt_tokens"),
-        "tokens_out": usage.get("completion_tokens"),
+        "tokens_in": usage.get("prompt_tokens", usage.get("input_tokens")),
+        "tokens_out": usage.get("completion_tokens", usage.get("output_tokens")),
         "extra": {name: field for name, field in value.items() if name not in CHAT_LOG_FIELDS},
     }

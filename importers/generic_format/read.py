@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, Valid
 from fcreview.importers.common.incidents import apply_incident, flag_judge_failure
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, read_records
 from fcreview.importers.common.records import fill_safely, first_question, read_tools
+from fcreview.importers.generic_format.anthropic_blocks import convert_anthropic_record
 from fcreview.importers.generic_format.discovery import convert_chat_log_line
 from fcreview.importers.generic_format.incidents import find_line_incident
 from fcreview.matching.align import align_calls_by_turn
@@ -219,7 +220,7 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             if is_header:
                 Header.model_validate(line.value)
                 continue
-            record = Record.model_validate(convert_chat_log_line(line.value, line.line))
+            record = Record.model_validate(convert_anthropic_record(convert_chat_log_line(line.value, line.line)))
         except ValidationError as error:
             yield from _report_validation_errors(error, path, line)
             continue

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from fcreview.importers.generic_format.discovery import RECORD_FIELDS
 from fcreview.importers.generic_format.read import Record, build_json_schema
@@ -90,3 +93,52 @@ def test_schema_names_fields() -> None:
 
 def test_record_fields_equal_schema() -> None:
     assert Record.model_fields.keys() == RECORD_FIELDS
+
+
+ANTHROPIC_CALL = {"type": "tool_use", "id": "t1", "name": "get_weather", "input": {"city": "Oslo"}}
+ANTHROPIC_RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "12"}
+ANTHROPIC_MESSAGES: list[dict[str, Any]] = [
+    {"role": "user", "content": "weather"},
+    {"role": "assistant", "content": [{"type": "text", "text": "let me see"}, ANTHROPIC_CALL]},
+    {"role": "user", "content": [ANTHROPIC_RESULT, {"type": "text", "text": "and now?"}]},
+]
+GOLDEN = [{"name": "get_weather", "arguments": {"city": "Oslo"}}]
+ANTHROPIC_LINES: dict[str, dict[str, Any]] = {
+    "messages": {"messages": ANTHROPIC_MESSAGES},
+    "request and response": {
+        "request": {"system": "Be brief.", "messages": ANTHROPIC_MESSAGES[:1]},
+        "response": {"role": "assistant", "content": [ANTHROPIC_CALL], "usage": {"input_tokens": 3}},
+    },
+    "record": {"id": "a", "messages": ANTHROPIC_MESSAGES, "golden": GOLDEN},
+}
+
+
+@pytest.mark.parametrize("kind", ANTHROPIC_LINES)
+def test_tool_use_blocks_are_calls(tmp_path: Path, kind: str) -> None:
+    line = ANTHROPIC_LINES[kind] | {"tools": [{"name": "get_weather", "input_schema": {"type": "object"}}]}
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps(line) + "\n")
+    (plan,) = discover([path]).plans
+    (item,) = [record for record in read_items(plan) if isinstance(record, Item)]
+    assert [(call.name, call.arguments) for call in item.predicted] == [("get_weather", {"city": "Oslo"})]
+    assert item.functions == [{"name": "get_weather", "parameters": {"type": "object"}}]
+    assert not item.issues
+    if kind == "request and response":
+        assert (item.messages[0].role, item.messages[0].content, item.tokens_in) == ("system", "Be brief.", 3)
+    else:
+        assert [(each.role, each.content) for each in item.messages] == [
+            ("user", "weather"), ("assistant", "let me see"), ("tool", "12"), ("user", "and now?"),
+        ]  # fmt: skip
+        assert item.messages[2].name == "get_weather"
+    assert item.rule is (True if kind == "record" else None)
+
+
+def test_terminal_bench_results_are_named(tmp_path: Path) -> None:
+    trial = {"trial_name": "t.1-of-1.run", "task_id": "t", "is_resolved": True, "failure_mode": "unset"}
+    for name, content in (("t/t.1-of-1.run/results.json", trial), ("results.json", {"id": "u", "results": [trial]})):
+        path = tmp_path / "run" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(content, indent=1))
+    found = discover([tmp_path])
+    assert found.plans == []
+    assert "results.json looks like a terminal-bench result" in found.issues[-1].what

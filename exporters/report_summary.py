@@ -389,7 +389,7 @@ def format_value_without_incidents(row: MetricRow, source: MetricSource) -> str:
     Empty if the metric covers no incident. `no item has an answer` if it covers nothing else."""
     value, n = row.without_incidents.get(source), row.n_without_incidents.get(source)
     n_all = row.n.get(source)
-    if n is not None and n == n_all and value == row.values.get(source):
+    if n == n_all and value == row.values.get(source):
         return ""
     if n == 0 and n_all:
         return NO_ANSWERS

@@ -55,8 +55,8 @@ All queues except `PARTIAL_QUEUES` contain every item, in this order (ties keep 
 * `failures`: failing items first
 * `disagreement`: items whose official verdict differs from the recomputed or judge verdict first
 * `unreviewed`: items that this annotator has not reviewed first
-* `random`: shuffled by the seed
-* `stratified`: shuffled by the seed, one item of each category in turn
+* `random`: shuffled by the seed, incidents last
+* `stratified`: shuffled by the seed, one item of each category in turn, incidents last
 
 The partial queues contain:
 

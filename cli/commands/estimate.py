@@ -79,6 +79,9 @@ def estimate(
             _print_estimates([row], estimates, sample_status.items, half_width, as_json=as_json)
         for model_runs in _group_combinable_runs(rows):
             estimates = list(estimate_combined_metrics(session, model_runs, settings))
+            if any(each.incidents for each in model_runs):
+                others = estimate_combined_metrics(session, model_runs, settings, without_incidents=True)
+                estimates = list(_add_estimates_without_incidents(estimates, others))
             found = (session.store.analysis.fetch_sample_status(each.run) for each in model_runs)
             statuses = [status for sample_status in found for status in sample_status.items]
             _print_estimates(model_runs, estimates, statuses, half_width, as_json=as_json)
@@ -165,11 +168,15 @@ def _group_combinable_runs(rows: Sequence[RunRow]) -> list[list[RunRow]]:
 
 
 def estimate_combined_metrics(
-    session: WorkspaceSession, rows: Sequence[RunRow], settings: EstimationSettings
+    session: WorkspaceSession,
+    rows: Sequence[RunRow],
+    settings: EstimationSettings,
+    *,
+    without_incidents: bool = False,
 ) -> Iterator[MetricEstimate]:
     """Estimate combined metrics from the samples of several runs. Yield nothing if a required run is missing."""
     from fcreview.importers.registry import compute_combined_metrics
-    from fcreview.stats.estimation import combine_runs, estimate_metrics
+    from fcreview.stats.estimation import combine_runs, estimate_metrics, omit_incidents_from_input
 
     def compute_metrics(items_by_run: Sequence[Sequence[ScoredItem]]) -> list[Metric]:
         return compute_combined_metrics(
@@ -177,6 +184,8 @@ def estimate_combined_metrics(
         )
 
     inputs = [build_estimation_input(session, row, session.store.analysis.fetch_sample_status(row.run)) for row in rows]
+    if without_incidents:
+        inputs = [omit_incidents_from_input(each, each.compute_metrics) for each in inputs]
     if compute_metrics([each.automatic_items for each in inputs]):
         yield from estimate_metrics(combine_runs(inputs, compute_metrics), settings)
 

@@ -29,7 +29,7 @@ from fcreview.cli.report_data import (
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import UsageError
 from fcreview.exporters.report_summary import EstimateByMetric, MetricRow, select_metric_sources
-from fcreview.model.wording import NO_ANSWERS, NO_DATASET_MESSAGE, format_count, format_metric_value
+from fcreview.model.wording import NO_ANSWERS, NO_DATASET_MESSAGE, NO_VALUE, format_count, format_metric_value
 from fcreview.stats.conventions import (
     ConventionRow,
     RunConventions,
@@ -172,8 +172,10 @@ def _format_convention_without_incidents(row: ConventionRow) -> str:
     """Format the value without incidents and the number of its trials: `41.67 % (36)`."""
     if row.n_without_incidents == 0:
         return NO_ANSWERS
+    if row.value_without_incidents is None:
+        return NO_VALUE
     value = format_metric_value(row.value_without_incidents, "share", 2)
-    return value if row.n_without_incidents is None else f"{value} ({row.n_without_incidents:,})"
+    return f"{value} ({row.n_without_incidents:,})"
 
 
 def _describe_convention_differences(row: ConventionRow) -> str:

@@ -63,6 +63,8 @@ class ScoredItem:
     `group` and the numbers of calls, functions and turns are then meaningless."""
     is_incident: bool = False
     """Whether the item has no answer for a reason outside the question, so that figures without incidents omit it."""
+    is_group_incomplete: bool = False
+    """Whether figures without incidents left out an item of the same group, such as a trial of the same task."""
     tags: Sequence[str] = ()
     """Distinct error tags that annotators gave to the item and its parts. Empty for other sources than `corrected`."""
     cache: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)

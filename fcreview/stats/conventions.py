@@ -151,7 +151,8 @@ def add_values_without_incidents(
 
     values: dict[tuple[str, str], ConventionRow] = {}
     for name in {_get_first_convention(row) for row in rows}:
-        for row in _compute_rows(answered, CONVENTIONS[name]):
+        # A trial that was left out is no failure, so each task counts only its own trials.
+        for row in _compute_rows(answered, replace(CONVENTIONS[name], trials="run")):
             values[row.figure, name] = row
 
     found = []

@@ -72,7 +72,12 @@ def _compute_version1_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     known = [item for item in items if get_success(item) is not None]
     trials = len({str(item.metadata.get("trial")) for item in known})
     metrics = _compute_average_reward(known, len(items))
-    metrics += compute_pass_hat_metrics(list(count_successes_by_task(known).values()), trials, trials)
+    successes = list(count_successes_by_task(known).values())
+    if any(item.is_group_incomplete for item in known):
+        # The official program assumes that every task has all trials. A trial that was left out is no failure.
+        metrics += compute_pass_hat_metrics(successes, find_largest_k(known))
+    else:
+        metrics += compute_pass_hat_metrics(successes, trials, trials)
     return [*metrics, *_compute_mean_cost(items, "user cost"), *_count_outcomes(items)]
 
 

@@ -23,7 +23,7 @@ from fcreview.store.filters.search_sql import (
     JUDGE_CONDITIONS,
     NEAR_MISS,
 )
-from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT, EFFECTIVE_VERDICT
+from fcreview.store.reviews.review_sql import AUTOMATIC_INCIDENT, AUTOMATIC_VERDICT, EFFECTIVE_VERDICT
 from fcreview.store.rows import PARTIAL_QUEUES, SUSPECTS_QUEUE, VERDICT_QUEUES, ColumnWidths, QueueRow, View
 
 if TYPE_CHECKING:
@@ -43,8 +43,12 @@ _ORDERS = {
     "dataset": "i.item",
     "disagreement": f"CASE WHEN {AUTOMATIC_DISAGREEMENT_SQL} THEN 0 ELSE 1 END, i.item",
     "unreviewed": "CASE WHEN h.you IS NULL THEN 0 ELSE 1 END, i.item",
-    "random": f"{_RANDOM_RANK}, i.item",
-    "stratified": f"row_number() OVER (PARTITION BY i.category ORDER BY {_RANDOM_RANK}), {_RANDOM_RANK}, i.item",
+    # An incident has no answer to review, so incidents come last in both random orders.
+    "random": f"{AUTOMATIC_INCIDENT}, {_RANDOM_RANK}, i.item",
+    "stratified": (
+        f"{AUTOMATIC_INCIDENT}, row_number() OVER (PARTITION BY i.category, {AUTOMATIC_INCIDENT}"
+        f" ORDER BY {_RANDOM_RANK}), {_RANDOM_RANK}, i.item"
+    ),
     "judged": "i.item",
     "uncertain": "i.item",
     SUSPECTS_QUEUE: "q.rank",

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.stats.conventions import ConventionRow, Trial, TrialTable, compare_conventions, find_spreads
+from fcreview.stats.conventions import (
+    ConventionRow,
+    Trial,
+    TrialTable,
+    add_values_without_incidents,
+    compare_conventions,
+    find_spreads,
+)
 
 
 def find_row(rows: list[ConventionRow], figure: str, convention: str) -> ConventionRow:
@@ -81,3 +88,20 @@ def test_equal_conventions_share_a_row() -> None:
         ("accuracy", "Inspect and all other conventions", 0.5)
     ]
     assert compare_conventions(TrialTable([], "Inspect"))[0].value is None
+
+
+def test_trial_that_was_left_out_as_incident_is_no_failure_of_its_task() -> None:
+    trials = [
+        Trial("a_1", "a", passed=True),
+        Trial("a_2", "a", passed=False),
+        Trial("b_1", "b", passed=True),
+        Trial("b_2", "b", passed=True),
+    ]
+    rows = compare_conventions(TrialTable(trials, "tau-bench v1"))
+    answered = TrialTable([trial for trial in trials if trial.item != "a_2"], "tau-bench v1")
+    found = {row.figure: row for row in add_values_without_incidents(rows, answered, n_incidents=1) if row.is_own}
+    assert (found["pass^1"].value, found["pass^1"].value_without_incidents) == (0.75, 1.0)
+    assert found["accuracy"].n_without_incidents == 3
+    assert found["pass^2"].value_without_incidents is None, "task a has only one trial"
+    nothing = add_values_without_incidents(rows, None, n_incidents=4)
+    assert {row.n_without_incidents for row in nothing} == {0}

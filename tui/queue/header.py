@@ -237,6 +237,7 @@ def rates_line(
             *(("corrected", "interval") if estimate else ()),
             "disagreements",
             "repeated",
+            "only count",
         )
         rates = [
             _format_rates(total, estimate, steps[:at], lacks_dataset=lacks_dataset) for at in range(len(steps) + 1)
@@ -263,6 +264,7 @@ def _format_rates(
             `incidents`: shorten the rate without incidents. `details`: omit the number of recomputed verdicts behind a
             dash. `corrected`: omit the corrected rate. `interval`: shorten the estimate. `repeated`:
             omit the recomputed rate, or the corrected rate if only the recomputed rate differs from the official rate.
+            `only count`: state only the number of incidents.
     """
     covers_all = totals.rule.n_with_verdict == totals.items
     only_recomputed_differs = covers_all and totals.effective == totals.official != totals.rule
@@ -273,9 +275,7 @@ def _format_rates(
     title, counts = (" judge ", totals.judge) if is_judged else (" official ", totals.official)
     parts: list[StyledText] = [(title, "dim"), (format_pass_rate(*counts, totals.items), "strong")]
     if totals.incidents:
-        parts += _format_rate_without_incidents(
-            totals, is_judged=bool(is_judged), is_short="incidents" in shortening_steps
-        )
+        parts += _format_rate_without_incidents(totals, shortening_steps, is_judged=bool(is_judged))
     if totals.rule.n_with_verdict and "recomputed" not in omitted:
         is_short = "details" in shortening_steps and not covers_all
         rate = format_recomputed_pass_rate(*totals.rule, totals.items, lacks_dataset=lacks_dataset)
@@ -292,8 +292,12 @@ def _format_rates(
     return tuple(parts)
 
 
-def _format_rate_without_incidents(totals: RunTotals, *, is_judged: bool, is_short: bool) -> Line:
-    """Return ` · without 29 incidents 46.9 % (211)` for the rate before it, or ` · w/o 29 incidents 46.9 %`."""
+def _format_rate_without_incidents(totals: RunTotals, shortening_steps: Sequence[str], *, is_judged: bool) -> Line:
+    """Return ` · without 29 incidents 46.9 % (211)` for the rate before it, else ` · w/o 29 incidents 46.9 %`, else the
+    number of incidents."""
+    if "only count" in shortening_steps:
+        return ((f" {symbols().separator} {format_count(totals.incidents, 'incident')}", "warn"),)
+    is_short = "incidents" in shortening_steps
     counts = totals.official_without_incidents
     if is_judged:
         counts = totals.judge_without_incidents

@@ -81,3 +81,12 @@ def test_every_kind_has_a_sentence_of_its_own() -> None:
     sentences = {describe_incident(kind, "rule") for kind in INCIDENT_KINDS}
     assert len(sentences) == len(INCIDENT_KINDS)
     assert describe_incident("rate_limit", "weak") == "empty reply"
+
+
+@pytest.mark.parametrize("queue", ["random", "stratified"])
+def test_incidents_come_last_in_random_orders(workspace: Workspace, queue: str) -> None:
+    for seed in range(5):
+        with Store.open(workspace, "ada") as store:
+            rows = store.fetch_page(View(queue=queue, seed=seed), 0, 10)
+        assert len(rows) == 4
+        assert [row.is_incident for row in rows] == [False, False, False, True]

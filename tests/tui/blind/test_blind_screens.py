@@ -82,7 +82,7 @@ HISTORY_WALK: list[Step] = [
 ]  # fmt: skip
 ITEM_WALK: list[Step] = [
     *[(key,) for key in ("full_stop", "a", "j", "k", "J", "K", "t", "d", "enter", "end", "home", "R", "m", "T", "T")],
-    ("D",), ("full_stop",), ("D",), ("z",), ("z",),
+    ("D",), ("full_stop",), ("D",), ("z",), ("z",), ("I",), ("I",), ("z",), ("z",),
     ("y",), ("y",), *[("y", what) for what in "cdmj"], ("y", "escape"), ("G",), ("tab", "escape"), ("l", "escape"),
     ("slash", "=zaphod", "enter"), ("slash", "=quokka", "enter"), ("s",), ("S",), ("slash", "=vellum", "enter"),
     ("e",), ("j", "escape"), ("w",), ("escape",), ("n", "=odd", "enter"), ("z",), ("question_mark",), ("escape",),

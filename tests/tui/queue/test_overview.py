@@ -243,7 +243,9 @@ def test_unfinished_runs_do_not_rank_first(order: str) -> None:
     assert [run.info.model for run in arrangement.filter_and_sort_runs([strong, weak])] == ["weak", "strong"]
 
 
-@pytest.mark.parametrize(("width", "text"), [(140, "without 1 incident 33.3 % (3)"), (60, "w/o 1 incident 33.3 %")])
+@pytest.mark.parametrize(
+    ("width", "text"), [(140, "without 1 incident 33.3 % (3)"), (75, "w/o 1 incident 33.3 %"), (65, "· 1 incident")]
+)
 def test_line_above_the_queue_has_the_rate_without_incidents(width: int, text: str) -> None:
     weak, _ = make_two_runs()
     weak = replace(weak, incidents=1, official_pass_without_incidents=1, official_known_without_incidents=3)

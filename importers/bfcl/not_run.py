@@ -8,13 +8,10 @@ from pathlib import Path
 
 from fcreview.importers.bfcl import filenames
 from fcreview.importers.bfcl.discovery import UNSCORED_CATEGORIES
-from fcreview.importers.common.not_run import MAX_MISSING_ITEMS, list_some
+from fcreview.importers.common.not_run import MAX_MISSING_ITEMS, MAX_UNKNOWN_SHARE, list_some
 from fcreview.model.item import MissingItem, RunFact
 from fcreview.run_plan import RunPlan
 
-MAX_UNKNOWN_SHARE = 0.01
-"""Largest share of results whose ids are not in the dataset. With more, the dataset is of another version, so it does
-not tell which items are missing."""
 _CATEGORIES_OF_SHARED_FILE = {
     "memory": ("memory_kv", "memory_vector", "memory_rec_sum"),
     "web_search": ("web_search_base", "web_search_no_snippet"),

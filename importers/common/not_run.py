@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 from fcreview.importers.common.discovery import MAX_LISTED
@@ -10,6 +11,66 @@ from fcreview.model.item import MissingItem, RunFact
 
 MAX_MISSING_ITEMS = 100_000
 """Maximum number of missing items that are listed for a run. `expected_items` counts the others as well."""
+
+MAX_UNKNOWN_SHARE = 0.01
+"""Largest share of results whose ids are not in the dataset. With more, the dataset is of another version, so it does
+not tell which items are missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryIds:
+    """Ids of the items of a category in the results and in the dataset."""
+
+    name: str
+    result_ids: Collection[str]
+    dataset_ids: Collection[str]
+
+    @property
+    def matches_dataset(self) -> bool:
+        """Whether the dataset is of the version of the results."""
+        n_unknown = sum(item_id not in self.dataset_ids for item_id in self.result_ids)
+        return bool(self.dataset_ids) and n_unknown <= MAX_UNKNOWN_SHARE * len(self.result_ids)
+
+
+def group_ids_by_category(item_ids: Iterable[str], find_category: Callable[[str], str]) -> dict[str, dict[str, None]]:
+    """Return the ids of each category, in order and without duplicates."""
+    found: dict[str, dict[str, None]] = {}
+    for item_id in item_ids:
+        found.setdefault(find_category(item_id), {})[item_id] = None
+    return found
+
+
+def compare_with_dataset(
+    result_ids: Iterable[str], dataset_ids: Iterable[str], find_category: Callable[[str], str]
+) -> Iterator[MissingItem | RunFact]:
+    """Yield the number of items that a complete run has in the run's categories, and each item without a result.
+
+    Yields nothing without a dataset. `find_category` returns the category of an id.
+    """
+    expected = group_ids_by_category(dataset_ids, find_category)
+    results = group_ids_by_category(result_ids, find_category)
+    names = [name for name in expected if name in results]
+    names += sorted(results.keys() - expected.keys())
+    categories = [CategoryIds(name, results[name], expected.get(name, {})) for name in names]
+    uncompared = [category.name for category in categories if not category.matches_dataset]
+    if len(uncompared) == len(categories):
+        return
+
+    present: set[str] = set()
+    present.update(*results.values())
+    complete = {each.name: each.dataset_ids if each.matches_dataset else each.result_ids for each in categories}
+    without_results = [name for name in expected if name not in results]
+    yield from report_missing_items(complete, present, _describe_categories(expected, without_results, uncompared))
+
+
+def _describe_categories(expected: Collection[str], without_results: Sequence[str], uncompared: Sequence[str]) -> str:
+    n_covered = len(expected) - len(without_results)
+    reason = f"{n_covered} of {len(expected)} categories of the dataset"
+    if without_results:
+        reason += f"; no results for {list_some(without_results)}"
+    if uncompared:
+        reason += f"; not compared with the dataset: {list_some(uncompared)}"
+    return reason
 
 
 def report_missing_items(

@@ -8,6 +8,7 @@ from typing import Any
 
 from fcreview.importers.common.incidents import add_failed_verdict, apply_incident
 from fcreview.importers.common.jsonl import MAX_FILE_BYTES, JsonRecord, read_records
+from fcreview.importers.common.not_run import compare_with_dataset
 from fcreview.importers.common.records import (
     add_issue,
     as_list,
@@ -31,7 +32,7 @@ from fcreview.matching.decisive_call import add_decisive_call
 from fcreview.matching.diff import diff_call
 from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.address import RESPONSE, call_address
-from fcreview.model.item import CallPair, ImportIssue, Item, SourceName, Verdict
+from fcreview.model.item import CallPair, ImportIssue, Item, ReadRecord, SourceName, Verdict
 from fcreview.model.json_value import answer_hash
 from fcreview.model.verdict import EQUIVALENT
 from fcreview.run_plan import RunPlan
@@ -43,7 +44,7 @@ JUDGE_NAME = "gpt-4o (as published)"
 """Name of the judge in the released code. The files of a run do not name the judge."""
 
 
-def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
     """Yield the items of a run: one for each result record, and one for each log without a record."""
     path = plan.results[0]
     issues: list[ImportIssue] = []
@@ -76,6 +77,12 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             yield item
     if plan.data and (n_missing := len(seen_ids - samples.keys())):
         yield make_missing_records_issue(plan.data[0], "sample", n_missing, len(seen_ids))
+    yield from compare_with_dataset(seen_ids, samples, get_domain)
+
+
+def get_domain(sample_id: str) -> str:
+    """Return the domain of a sample: `Car-Rental` for `Car-Rental-12`."""
+    return sample_id.rpartition("-")[0]
 
 
 def read_dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
@@ -97,7 +104,7 @@ def _read_item(
     row: JsonRecord, item_id: str, sample: dict[str, Any] | None, log_file: Path | None, result_file: Path
 ) -> Item:
     record = row.value
-    category = record["id"].rpartition("-")[0]  # The id `Car-Rental-12` has the category `Car-Rental`.
+    category = get_domain(record["id"])
     item = Item(item_id, category, file=str(result_file), line=row.line, offset=row.offset, length=row.length)
     item.prediction_hash = answer_hash(record["gen_convs"])
     item.golden_hash = answer_hash((sample or {}).get("conversations")) if sample else ""

@@ -16,6 +16,7 @@ from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES
 from fcreview.importers.bfcl.incidents import find_incident, remove_reply_of_failed_request
 from fcreview.importers.common.incidents import add_failed_verdict, apply_incident
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, read_objects_with_id, read_records
+from fcreview.importers.common.not_run import compare_with_dataset
 from fcreview.importers.common.records import (
     FailureList,
     add_issue,
@@ -46,7 +47,7 @@ from fcreview.importers.confetti.discovery import (
 from fcreview.matching.align import align_calls
 from fcreview.matching.first_difference import find_first_difference, set_difference_location
 from fcreview.model.address import RESPONSE, argument_address, call_address
-from fcreview.model.item import GOLDEN_CALL, ArgumentDiff, Call, ImportIssue, Item, Message, Role, Verdict
+from fcreview.model.item import GOLDEN_CALL, ArgumentDiff, Call, ImportIssue, Item, Message, ReadRecord, Role, Verdict
 from fcreview.model.json_value import answer_hash, append_to_path, to_json_text
 from fcreview.model.verdict import GOLDEN_ACTS_KEY
 from fcreview.run_plan import RunPlan
@@ -120,10 +121,11 @@ def get_failing_item_id(score_entry: dict[str, Any], category: str) -> str:
     return str(prompt_id or (f"{category}_{position - 1}" if isinstance(position, int) else position))
 
 
-def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
     issues: list[ImportIssue] = []
     records = load_run_records(plan, issues)
     yield from issues
+    result_ids: list[str] = []
     for path in plan.results:
         seen_ids: set[str] = set()
         for row in read_records(path):
@@ -146,6 +148,13 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
         if plan.run.dataset is not None:
             questions_file = Path(plan.run.dataset) / path.name.replace("_result", "")
             yield from report_missing_records(questions_file, records.questions, records.answers, seen_ids)
+        result_ids += seen_ids
+    yield from compare_with_dataset(result_ids, records.questions, get_id_category)
+
+
+def get_id_category(item_id: str) -> str:
+    """Return the category of an item: `dialogacts` for `dialogacts_12`."""
+    return item_id.rpartition("_")[0]
 
 
 def _read_item(item_id: str, row: JsonRecord, result_file: Path, records: RunRecords) -> Item:

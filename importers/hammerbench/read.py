@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,12 +18,14 @@ import orjson
 
 from fcreview.importers.common.incidents import apply_incident, find_empty_reply
 from fcreview.importers.common.json_file import read_json
+from fcreview.importers.common.not_run import compare_with_dataset
 from fcreview.importers.common.records import (
     add_issue,
     as_list,
     as_object,
     fill_safely,
     last_question,
+    list_objects,
     read_function_docs,
 )
 from fcreview.importers.hammerbench.checker import (
@@ -40,13 +42,15 @@ from fcreview.matching.align import align_calls
 from fcreview.matching.diff import ComparisonRules
 from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.function_schema import read_declared_parameters
-from fcreview.model.item import GOLDEN_CALL, AcceptedValues, Call, ImportIssue, Item, Message, Verdict
+from fcreview.model.item import GOLDEN_CALL, AcceptedValues, Call, ImportIssue, Item, Message, ReadRecord, Verdict
 from fcreview.model.json_value import answer_hash, to_plain_json
 from fcreview.model.verdict import DECLINE_KEY
 from fcreview.run_plan import RunPlan
 
 _ROLE_PREFIX = re.compile(r"^(user|assistant):", re.MULTILINE)
 _QUOTE_MARK = re.compile(r"<EK>:?|(?:^|\n)EK:|^EK:")
+MAX_SNAPSHOTS = 100
+"""Largest snapshot number of an id. Published conversations have at most 11 snapshots."""
 QUOTED_MESSAGE_NAME = "quoted"
 """`Message.name` of text that a user attached, which HammerBench calls a quoted message."""
 
@@ -245,12 +249,15 @@ def _describe_slot_state(arguments: dict[str, Any], name: str) -> str:
     return "absent" if name not in arguments else "empty" if arguments[name] in ("", None) else "filled"
 
 
-def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
+    folders = [path for path in plan.results if path.name == "MT_res.json"]
     for path in plan.results:
-        yield from _read_conversation_folder(path, plan) if path.name == "MT_res.json" else _read_flat_log(path, plan)
+        if path not in folders:
+            yield from _read_flat_log(path, plan)
+    yield from _read_conversation_folders(folders, plan)
 
 
-def _read_flat_log(log_file: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
+def _read_flat_log(log_file: Path, plan: RunPlan) -> Iterator[ReadRecord]:
     issues: list[ImportIssue] = []
     log = read_json(log_file, issues, list) or []
     dataset = _load_dataset(plan.data, issues)
@@ -273,6 +280,23 @@ def _read_flat_log(log_file: Path, plan: RunPlan) -> Iterator[Item | ImportIssue
         source = _make_snapshot_data(item, record, log_file, position, plan, earlier_golden)
         yield fill_safely(item, partial(_fill_flat_item, item, source, record, dataset.get(recorded_id), number))
         earlier_golden.update(as_object(as_object(source.label).get("arguments")))
+    yield from compare_with_dataset(seen_ids, _list_snapshot_ids(dataset), _get_id_type)
+
+
+def _list_snapshot_ids(record_ids: Iterable[str]) -> Iterator[str]:
+    """Yield the ids of all snapshots. A dataset has a record for each conversation, with the id of its last snapshot:
+    `mQmA_0_3` stands for `mQmA_0_1`, `mQmA_0_2` and `mQmA_0_3`."""
+    for record_id in record_ids:
+        key = split_item_id(record_id)
+        if not key.type_name or key.snapshot > MAX_SNAPSHOTS:
+            yield record_id
+            continue
+        for number in range(1, key.snapshot + 1):
+            yield f"{key.type_name}_{key.conversation}_{number}"
+
+
+def _get_id_type(item_id: str) -> str:
+    return split_item_id(item_id).type_name or "unknown"
 
 
 def _make_snapshot_data(
@@ -312,10 +336,42 @@ class ConversationInputs:
     """Golden arguments of the snapshots that are already read, by name."""
 
 
-def _read_conversation_folder(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
+def _read_conversation_folders(paths: Sequence[Path], plan: RunPlan) -> Iterator[ReadRecord]:
+    """Read the folders of all types, and then report the snapshots of the dataset without a result."""
+    item_ids: list[str] = []
+    expected_ids: list[str] = []
+    for path in paths:
+        issues: list[ImportIssue] = []
+        dataset_records = load_adjacent_dataset(path.parent, issues)
+        yield from issues
+        for record in _read_conversation_folder(path, dataset_records, plan):
+            if isinstance(record, Item):
+                item_ids.append(record.id)
+            yield record
+        expected_ids += _list_expected_snapshots(get_dataset_type(path.parent), dataset_records)
+    yield from compare_with_dataset(item_ids, expected_ids, _get_id_type)
+
+
+def _list_expected_snapshots(type_name: str, dataset_records: dict[int, dict[str, Any]]) -> Iterator[str]:
+    """Yield the id of each snapshot in `MT_0.json`. A conversation has a snapshot for each message of the user."""
+    for index, record in dataset_records.items():
+        group = make_conversation_id(type_name, record, index)
+        messages = list_objects(record.get("messages"))
+        n_snapshots = sum(message.get("role") == "user" for message in messages)
+        for number in range(1, n_snapshots + 1):
+            yield f"{group}_{number}"
+
+
+def make_conversation_id(type_name: str, dataset_record: dict[str, Any], index: int) -> str:
+    """Return the id of a conversation. In older files, records have no id, so the index counts."""
+    return f"{type_name}_{dataset_record.get('id', index)}"
+
+
+def _read_conversation_folder(
+    path: Path, dataset_records: dict[int, dict[str, Any]], plan: RunPlan
+) -> Iterator[Item | ImportIssue]:
     issues: list[ImportIssue] = []
     results = read_json(path, issues, list) or []
-    dataset_records = load_adjacent_dataset(path.parent, issues)
     companions = load_companion_verdicts(path.parent, results, issues)
     yield from issues
     type_name = get_dataset_type(path.parent)
@@ -326,7 +382,7 @@ def _read_conversation_folder(path: Path, plan: RunPlan) -> Iterator[Item | Impo
             yield ImportIssue(str(path), None, text, repr(entry)[:300])
             continue
         dataset_record = dataset_records.get(index, {})
-        group = f"{type_name}_{dataset_record.get('id', index)}"
+        group = make_conversation_id(type_name, dataset_record, index)
         conversation = ConversationInputs(index, dataset_record, companions)
         for snapshot, record in enumerate(snapshots):
             if not isinstance(record, dict):

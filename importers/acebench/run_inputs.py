@@ -46,6 +46,7 @@ def load_run_inputs(plan: RunPlan) -> RunInputs:
         settle_official_verdicts(inputs, choice.rule_set, issues)
     if are_other_replies:
         issues.append(quoted_replies.make_issue(plan.run))
+        plan.run.official_metrics.clear()
         for inputs in categories:
             discard_official_verdicts(inputs)
     return RunInputs(categories, choice, quoted_replies, issues)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from fcreview.importers.registry import discover
 from fcreview.model.item import MissingItem
-from tests.importers.acebench.conftest import MULTI_TURN, SINGLE, RunWriter, make_failure, write_jsonl
+from tests.importers.acebench.conftest import MULTI_TURN, SINGLE, RunWriter, make_failure, read_run, write_jsonl
 
 
 def write_run(run_writer: RunWriter, n_items: int = 4) -> None:
@@ -30,8 +31,10 @@ def test_few_entries_of_other_replies_are_marked(run_writer: RunWriter) -> None:
 def test_scores_of_other_replies_are_not_used(run_writer: RunWriter) -> None:
     write_run(run_writer)
     run_writer.write_scores(SINGLE, [make_entry(0, 0), make_entry(1, 8), make_entry(2, 9)], total=4)
-    run = run_writer.read()
+    (plan,) = discover([run_writer.root]).plans
+    run = read_run(plan)
     assert set(run.official_verdicts.values()) == {None}
+    assert plan.run.official_metrics == {}
     assert run.facts["scores_of_other_replies"].value == 2
     assert run.facts["evaluator"].reason == "the newest version, because the scores belong to other replies"
     (issue,) = [each for each in run.issues if "other replies" in each.what]

@@ -51,6 +51,7 @@ from fcreview.model.wording import (
 )
 
 if TYPE_CHECKING:
+    from fcreview.model.item import Run
     from fcreview.run_plan import DiscoveredRuns
     from fcreview.store.lake.writer import LakePart
     from fcreview.store.rows import ImportSummary
@@ -118,7 +119,8 @@ def import_(
     else:
         home, summary = import_discovered_runs(options, _discover_runs(options, config), config)
         location, scores = str(home.root), _fetch_score_counts(home) if home.store.exists() else {}
-    no_scores: dict[str, Any] = dict.fromkeys(SCORE_NAMES, 0) | {"expected_items": None, "problems": ""}
+    no_scores: dict[str, Any] = dict.fromkeys(SCORE_NAMES, 0)
+    no_scores |= {"expected_items": None, "problems": "", "choices": []}
     rows = [{"kind": "run", **row, **scores.get(row["run"], no_scores)} for row in summary.runs]
     issues = [{"kind": "issue", **issue} for issue in summary.issues]
     issues.sort(key=lambda issue: SEVERITIES.index(issue["severity"]))
@@ -228,7 +230,7 @@ def _print_choices(rows: list[dict[str, Any]]) -> None:
     """Print the choices of the importers that were not the ordinary ones: `decoder FC: agrees with 40 of 40 ...`."""
     lines = []
     for row in rows:
-        for choice in row.get("choices", ()):
+        for choice in row["choices"]:
             text = f"{choice['name']} {choice['value']}: {choice['reason']}"
             lines.append(f"  {row['run_name']}: {format_cell(text)}")
     if not lines:
@@ -279,7 +281,7 @@ SCORE_NAMES = (
     "official_pass", "official_known", "rule_known", "judge_pass", "judge_known", "stated_pass", "stated_of",
     "incidents", "official_pass_without_incidents", "official_known_without_incidents", "not_run", "expected_items",
 )  # fmt: skip
-ScoresByRun = dict[int, dict[str, Any]]  # counts by name (see `SCORE_NAMES`) and `problems` for each run number
+ScoresByRun = dict[int, dict[str, Any]]  # counts by name (see `SCORE_NAMES`), `problems` and `choices` by run
 _import_lock = threading.Lock()  # A worker imports one part at a time, because an import uses the whole process.
 PARTS_PER_WORKER = 4  # Number of parts for each worker. With several small parts, all workers finish at a similar time.
 
@@ -292,8 +294,15 @@ def _fetch_score_counts(workspace: Workspace) -> ScoresByRun:
         checks = store.check_runs(rows)
     scores: ScoresByRun = {}
     for row, check in zip(rows, checks, strict=True):
-        scores[row.run] = {name: getattr(row, name) for name in SCORE_NAMES} | {"problems": check.summary}
+        counts = {name: getattr(row, name) for name in SCORE_NAMES}
+        scores[row.run] = {**counts, "problems": check.summary, "choices": _list_choices(row.info)}
     return scores
+
+
+def _list_choices(run: Run) -> list[dict[str, Any]]:
+    """Return the choices of the importer that were not the ordinary ones."""
+    facts = [fact for fact in run.facts.values() if fact.is_notable]
+    return [{"name": fact.name, "value": fact.value, "reason": fact.reason} for fact in facts]
 
 
 def _parse_part(text: str | None) -> LakePart:

@@ -187,7 +187,6 @@ class ImportPlanner:
                 import_plan.upgraded.add(job.run_number)
             return
         row |= {"items": stored_run.n_items, "issues": stored_run.n_issues, "dataset": stored_run.info.dataset}
-        row["choices"] = _list_choices(stored_run.info)
         if _has_new_name(plan.run, stored_run.info):
             import_plan.renamed[job.run_number] = plan.run
 
@@ -218,15 +217,9 @@ def _has_new_name(run: Run, stored: Run) -> bool:
     return (run.name, run.name_parts) != (stored.name, stored.name_parts)
 
 
-def _list_choices(run: Run) -> list[dict[str, Any]]:
-    """Return the choices of the importer that were not the ordinary ones."""
-    facts = [fact for fact in run.facts.values() if fact.is_notable]
-    return [{"name": fact.name, "value": fact.value, "reason": fact.reason} for fact in facts]
-
-
 def _make_summary_row(run_number: int, run: Run) -> dict[str, Any]:
     identity = {name: getattr(run, name) for name in ("benchmark", "generation", "language", "model", "path")}
-    counts = {"items": 0, "status": "unchanged", "seconds": 0.0, "choices": []}
+    counts = {"items": 0, "status": "unchanged", "seconds": 0.0}
     missing = {"missing_dataset": None, "missing_scores": None}
     names = {"run": run_number, "run_name": run.model}  # `_name_runs` replaces the name
     return {**names, **identity, **counts, "dataset": run.dataset, **missing, "issues": 0}
@@ -438,7 +431,6 @@ class _Import:
             "dataset": info.dataset,
             "status": "imported",
             "seconds": outcome.seconds,
-            "choices": _list_choices(info),
         }
 
     def _record_failure(self, outcome: ReadOutcome, reason: str) -> None:

@@ -40,6 +40,7 @@ def rule_verdicts(cli: Cli, run: Path, command: str = "items", *more: str) -> li
 
 @pytest.mark.sweep
 def test_decoder_is_remembered_for_later_commands(cli: Cli, run: Path) -> None:
+    assert cli("import", run, "--decoder", "prompt").code == 0
     assert rule_verdicts(cli, run) == [False, False]
     assert cli("import", run, "--decoder", "json").code == 0
     assert rule_verdicts(cli, run) == [True, True]
@@ -47,7 +48,8 @@ def test_decoder_is_remembered_for_later_commands(cli: Cli, run: Path) -> None:
     assert '"decoder": "JSON"' in json.dumps(shown)
     assert cli("import", run, "--json").objects[0]["status"] == "unchanged"
     cli("import", run, "--decoder", "model")
-    assert rule_verdicts(cli, run) == [False, False]
+    (shown,) = cli("runs", run, "--json").objects
+    assert shown["decoder_reason"].startswith("a guess: no scores; finds calls in 2 of 2 replies")
 
 
 @pytest.mark.sweep

@@ -10,7 +10,7 @@ import pytest
 
 from fcreview.importers.bfcl.decoders.base import DecoderContext, WrongFormat
 from fcreview.importers.bfcl.decoders.models import find_model_decoder
-from fcreview.importers.bfcl.decoders.registry import decode_result, to_early_v1_decoder
+from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME, decode_result, to_early_v1_decoder
 from fcreview.importers.common.records import Undecodable
 
 NAMED = '{"name": "f", "arguments": {"a": 1}}'
@@ -146,6 +146,51 @@ JSON = json.dumps([{"function": "f", "parameters": {"a": 1}}, {"function": "g", 
 )
 def test_format_sensitivity(text: str, config: str) -> None:
     assert decode(text, config=config, model="gpt-4o") == TWO
+
+
+CLASSIC = "tool_call_tag=False&func_doc_fmt=python&prompt_fmt=plaintext&style=classic"
+LISTED_CALL = '[{"function": "f", "parameters": {"a": 1}}]'
+
+
+@pytest.mark.parametrize("model", ["microsoft_phi-4", "microsoft_Phi-4-mini-instruct"])
+@pytest.mark.parametrize(
+    ("format_name", "reply"),
+    [
+        ("python", "```python\n[f(a=1)]\n```"),
+        ("python", "```json\n[f(a=1)]\n```"),
+        ("json", f"```json\n{LISTED_CALL}\n```"),
+    ],
+)
+def test_phi_removes_fence_with_language_in_every_format(model: str, format_name: str, reply: str) -> None:
+    assert decode(reply, config=f"ret_fmt={format_name}&{CLASSIC}", model=model) == ONE
+
+
+def test_other_models_keep_fence_with_language() -> None:
+    with pytest.raises(Undecodable):
+        decode("```python\n[f(a=1)]\n```", config=f"ret_fmt=python&{CLASSIC}", model="gpt-4o-2024-11-20")
+
+
+def test_gemini_removes_tool_code_fence_in_python_format() -> None:
+    config = f"ret_fmt=python&{CLASSIC}"
+    assert decode("```tool_code\n[f(a=1)]\n```", config=config, model="gemini-2.5-flash") == ONE
+
+
+@pytest.mark.parametrize("format_name", ["json", "verbose_xml", "concise_xml", "python"])
+def test_handlers_of_other_forms_ignore_the_format(format_name: str) -> None:
+    """Their handlers pass over the configuration, so text of its format is no call to them."""
+    config = f"ret_fmt={format_name}&{CLASSIC}"
+    xml = '<functions><function name="f"><param name="a" type="integer">1</param></function></functions>'
+    for model in ("DM-Cito-8B-v2", "mistralai_Ministral-8B-Instruct-2410"):
+        for reply in (LISTED_CALL, xml, "[f(a=1)]"):
+            with pytest.raises(Undecodable):
+                decode(reply, config=config, model=model)
+    assert decode([{"f": {"a": 1}}], config=config, model="mistralai_Ministral-8B-Instruct-2410") == ONE
+
+
+@pytest.mark.parametrize("reply", ["", "prose", "<TOOLCALL>", "[f(a=1)]"])
+@pytest.mark.parametrize("rules", ["V3", "V4"])
+def test_nemotron_reply_without_block_has_no_call(rules: str, reply: str) -> None:
+    assert DECODERS_BY_NAME["NEMOTRON"].decode(reply, DecoderContext(rules)) == []
 
 
 def test_json_format_without_json_has_no_call() -> None:

@@ -1,0 +1,31 @@
+"""Published runs under other model names have the verdicts that they have under their own names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.bfcl_renamed import MIN_EQUAL, Totals, compare_runs
+
+pytestmark = [pytest.mark.sweep, pytest.mark.bench]
+
+RUNS = (
+    "bfcl_families/v3 NousResearch",  # tags
+    "bfcl_families/v3 gemini-2.0",  # native objects
+    "bfcl_families/v3 THUDM",
+    "bfcl_families/v1 command-r-plus",
+    "bfcl_families/v1 deepseek-ai",  # finds few calls
+    "bfcl_v1_panel firefunction",  # names with dots
+    "bfcl_v1_panel gpt-4-0613-FC",
+)
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_renamed_run_keeps_its_verdicts(bench: Path, tmp_path: Path, run: str) -> None:
+    totals = Totals()
+    for comparison in compare_runs(bench, tmp_path, run):
+        totals.add(comparison)
+    assert totals.n_names >= 7
+    assert (totals.n_missed, totals.n_silent) == (0, 0)
+    assert totals.share >= MIN_EQUAL

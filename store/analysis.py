@@ -89,7 +89,9 @@ class UnblindedAnalysis:
         """Pair each automatic verdict with the resolved human verdict on the same target and criterion."""
         from fcreview.store.queries.estimation import fetch_verdict_pairs  # imports NumPy, which is slow to load
 
-        return self._run_query(lambda: fetch_verdict_pairs(self._connection, self._workspace, self._reviews, view))
+        return self._run_query(
+            lambda: fetch_verdict_pairs(self._connection, self._workspace, self._reviews, view, self._frames)
+        )
 
     def build_cell_filter(self, base_filter: str, cell: CalibrationCell) -> str | None:
         """Return `base_filter`, the filter of the calibration, with terms that select the items of a calibration cell;

@@ -217,8 +217,27 @@ def create_queue(
             emit_json(_build_queue_json(session, queue))
         else:
             _print_queue(session, queue)
+    if _selects_by_verdict(queue.design.where):
+        print_message(VERDICT_FILTER_NOTE)
     counts = f"{format_count(len(queue.items), 'item')} for {format_count(len(names), 'annotator')}"
     print_message(f"queue {sanitize(name)} with {counts} saved in {file}")
+
+
+VERDICT_FILTER_NOTE = (
+    "fcreview: the filter selects items by a verdict, so the sample represents only items with this verdict. estimate has"
+    " no interval for scores of the whole run, and calibrate measures precision or wrong fails, but no TPR or TNR"
+)
+
+
+def _selects_by_verdict(where: str) -> bool:
+    from fcreview.store.filters.parser import parse_filter
+    from fcreview.store.filters.tokens import FilterError
+
+    try:
+        parse_filter(where, blind=True)
+    except FilterError:  # the filter was valid when the queue was drawn, so it reveals verdicts
+        return True
+    return False
 
 
 def _publish_queue(workspace: Workspace, queue: QueueFile) -> None:

@@ -22,6 +22,8 @@ from fcreview.stats.intervals import compute_wilson_interval
 if TYPE_CHECKING:
     from fcreview.stats.agreement import FloatArray, IntArray, Statistic
 
+WEIGHT_DIGITS = 9
+"""Decimals to which the weights of pairs are equal."""
 CalibrationScope = Literal["overall", "benchmark", "category", "tier", "error", "function"]
 CALIBRATION_SCOPES: tuple[CalibrationScope, ...] = ("overall", "benchmark", "category", "tier", "error", "function")
 SelectionMethod = Literal["random", "by hand", "both"]
@@ -44,6 +46,8 @@ class VerdictPair:
     tier: str | None = None
     error: str | None = None
     function: str | None = None
+    weight: float = 1.0
+    """Number of items for which an item of a random sample stands: 1 / its inclusion probability."""
 
     @property
     def is_correct(self) -> bool:
@@ -71,9 +75,20 @@ class VerdictPairGroup:
         n_random = sum(pair.is_random for pair in self.pairs)
         return "random" if n_random == len(self.pairs) else "both" if n_random else "by hand"
 
+    @property
+    def measured_pairs(self) -> Sequence[VerdictPair]:
+        """The pairs from which measures are computed: those of random samples, if there are any, because pairs that
+        were chosen by hand say nothing about other items."""
+        return [pair for pair in self.pairs if pair.is_random] or self.pairs
 
-MeasureName = Literal["agreement", "tpr", "tnr", "precision", "f1", "kappa"]
-IntervalMethod = Literal["wilson", "bootstrap"]
+    @property
+    def has_equal_weights(self) -> bool:
+        return len({round(pair.weight, WEIGHT_DIGITS) for pair in self.measured_pairs}) == 1
+
+
+MeasureName = Literal["agreement", "tpr", "tnr", "precision", "wrong_fails", "f1", "kappa"]
+IntervalMethod = Literal["wilson", "bootstrap", "stratified"]
+"""`stratified` is the weighted bootstrap of `fcreview.stats.weighted_calibration`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +171,8 @@ def group_verdict_pairs(pairs: Iterable[VerdictPair], scopes: Iterable[Calibrati
 
 
 MEASURE_LABELS: dict[MeasureName, str] = {
-    "tpr": "TPR", "tnr": "TNR", "precision": "precision", "f1": "F1", "kappa": "kappa", "agreement": "agreement"
+    "tpr": "TPR", "tnr": "TNR", "precision": "precision", "wrong_fails": "wrong fails", "f1": "F1", "kappa": "kappa",
+    "agreement": "agreement",
 }  # fmt: skip
 MAX_ERROR_GROUPS = 12
 """Maximum number of error groups of a source that commands and screens with limited space show."""
@@ -166,7 +182,8 @@ BY_HAND = (
 )
 NOTES = (
     "Positive means pass or yes. Unsure and stale reviews, and open disagreements, are excluded.",
-    "[ ]: 95 % interval (Wilson for shares, bootstrap for F1 and kappa). –: not available.",
+    "[ ]: 95 % interval (Wilson for shares, bootstrap for F1 and kappa, stratified bootstrap for samples with unequal"
+    " chances). –: not available.",
 )
 NO_PAIRS_MESSAGE = "No item has both an automatic and a human verdict to compare."
 
@@ -225,6 +242,7 @@ def compute_binary_measures(confusion_counts: Sequence[int]) -> list[Calibration
         _compute_share_measure("tpr", tp, tp + fn),
         _compute_share_measure("tnr", tn, tn + fp),
         _compute_share_measure("precision", tp, tp + fp),
+        _compute_share_measure("wrong_fails", fn, fn + tn),
         *_compute_bootstrap_measures(
             np.array(confusion_counts, dtype=np.int64), {"f1": _compute_f1, "kappa": build_cohen_kappa(labels)}
         ),
@@ -241,6 +259,41 @@ def compute_multiclass_measures(label_pairs: Sequence[tuple[int, int]]) -> list[
     n_equal = int(counts[patterns[:, 0] == patterns[:, 1]].sum())
     agreement = _compute_share_measure("agreement", n_equal, int(counts.sum()))
     return [agreement, *_compute_bootstrap_measures(counts, {"kappa": build_cohen_kappa(patterns)})]
+
+
+def _compute_weighted_measures(pairs: Sequence[VerdictPair]) -> list[CalibrationMeasure]:
+    """Compute the measures of pairs that stand for different numbers of items, or that have only one automatic
+    verdict."""
+    from fcreview.stats.weighted_calibration import WeightedPair, compute_weighted_measures
+
+    denominators: dict[MeasureName, int] = {
+        "tpr": sum(pair.human for pair in pairs),
+        "tnr": sum(not pair.human for pair in pairs),
+        "precision": sum(pair.automatic for pair in pairs),
+        "wrong_fails": sum(not pair.automatic for pair in pairs),
+    }
+    weighted = [WeightedPair(automatic=pair.automatic, human=pair.human, weight=pair.weight) for pair in pairs]
+    values = {measure.name: measure for measure in compute_weighted_measures(weighted)}
+    return [
+        CalibrationMeasure(
+            name,
+            value=values[name].value,
+            low=values[name].low,
+            high=values[name].high,
+            interval="stratified",
+            n=denominators.get(name, len(pairs)),
+        )
+        for name in MEASURE_LABELS
+    ]
+
+
+def _compute_weighted_agreement(pairs: Sequence[VerdictPair]) -> CalibrationMeasure:
+    """Compute the share of equal scores or labels, with Wilson's interval for the effective number of pairs (Kish)."""
+    total = sum(pair.weight for pair in pairs)
+    share = sum(pair.weight for pair in pairs if pair.is_correct) / total
+    effective_n = total**2 / sum(pair.weight**2 for pair in pairs)
+    low, high = compute_wilson_interval(round(share * effective_n), round(effective_n)) or (None, None)
+    return CalibrationMeasure("agreement", share, low, high, interval="wilson", n=len(pairs))
 
 
 def _compute_share_measure(name: MeasureName, count: int, n: int) -> CalibrationMeasure:
@@ -276,7 +329,7 @@ def calibrate_group(group: VerdictPairGroup) -> Calibration:
     cells, n_random = _count_confusion_cells(group.pairs), sum(pair.is_random for pair in group.pairs)
     return Calibration(
         group.scope, group.name, group.source, group.judge, group.criterion, group.is_binary, group.selection,
-        len(group.pairs), n_random, cells, tuple(_compute_measures(group, cells)),
+        len(group.pairs), n_random, cells, tuple(_compute_measures(group)),
     )  # fmt: skip
 
 
@@ -324,11 +377,17 @@ def _list_item_numbers(pairs: Iterable[VerdictPair]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(pair.item for pair in pairs))
 
 
-def _compute_measures(group: VerdictPairGroup, cells: tuple[ConfusionCell, ...]) -> list[CalibrationMeasure]:
+def _compute_measures(group: VerdictPairGroup) -> list[CalibrationMeasure]:
+    pairs = group.measured_pairs
     if group.is_binary:
-        counts = {(cell.automatic, cell.human): cell.n for cell in cells}
+        has_both_verdicts = len({pair.automatic for pair in pairs}) == 2
+        if not (has_both_verdicts and group.has_equal_weights):
+            return _compute_weighted_measures(pairs)
+        counts = Counter((pair.automatic, pair.human) for pair in pairs)
         order = ((True, True), (True, False), (False, True), (False, False))
-        return compute_binary_measures([counts.get(verdicts, 0) for verdicts in order])
-    keys = [(to_label_key(pair.automatic), to_label_key(pair.human)) for pair in group.pairs]
+        return compute_binary_measures([counts[verdicts] for verdicts in order])
+    if not group.has_equal_weights:
+        return [_compute_weighted_agreement(pairs)]
+    keys = [(to_label_key(pair.automatic), to_label_key(pair.human)) for pair in pairs]
     numbers = {key: number for number, key in enumerate(dict.fromkeys(chain.from_iterable(keys)))}
     return compute_multiclass_measures([(numbers[automatic], numbers[human]) for automatic, human in keys])

@@ -20,7 +20,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from fcreview.model.address import WHOLE_TARGETS
-from fcreview.model.effective_verdict import DISPUTED, SCORING_ORDER, is_definite, is_same_verdict
+from fcreview.model.effective_verdict import (
+    DISPUTED,
+    SCORING_ORDER,
+    is_definite,
+    is_same_verdict,
+    select_automatic_verdict,
+)
 from fcreview.model.incident import INCIDENT
 from fcreview.model.json_value import parse_json
 from fcreview.model.review import CORRECT, ITEM_CORRECT, ItemKey
@@ -201,13 +207,14 @@ class _VerdictKey(NamedTuple):
 
 
 def fetch_verdict_pairs(
-    connection: Connection, workspace: Workspace, reviews: ReviewTables, view: View
+    connection: Connection, workspace: Workspace, reviews: ReviewTables, view: View, cache: FrameCache
 ) -> list[VerdictPair]:
     """Pair automatic verdicts with the resolved human verdicts on the same targets and criteria, in item order."""
-    queues = [queue for queue in read_queues(workspace) if not isinstance(queue, QueueError)]
+    samples = load_random_samples(connection, workspace, cache).samples
+    queues = [queue for sample in samples for queue in (sample.queue, *sample.extensions)]
     reached = find_outcomes_of_reached_items(queues, reviews.events, {}).keys()
     reviewed = reviews.iter_reviewed_items(set(fetch_sorted_item_numbers(connection, view, only_reviewed=True)))
-    is_random = {each.item: make_content_key(*each.key, *each.hashes) in reached for each in reviewed}
+    content_keys = {each.item: make_content_key(*each.key, *each.hashes) for each in reviewed}
     human_verdicts: defaultdict[int, dict[tuple[str, str], Any]] = defaultdict(dict)
     for item, target, criterion, human in connection.execute(_RESOLVED_LABELS).fetchall():
         if human is not None:
@@ -217,17 +224,44 @@ def fetch_verdict_pairs(
     sql = _AUTOMATIC_VERDICTS.format(error=ERROR_TYPE_SQL, table=FROM_ITEMS, where=where, incident=HAS_INCIDENT)
     cases = []
     for item, benchmark, category, function, error, *columns, listed in connection.execute(sql, params).fetchall():
-        if item not in human_verdicts or item not in is_random:
+        if item not in human_verdicts or item not in content_keys:
             continue
+        is_random = content_keys[item] in reached
+        automatic = select_automatic_verdict(dict(zip(SCORING_ORDER, columns, strict=True)))
+        weight = _compute_weight(content_keys[item], automatic, samples) if is_random else 1.0
         for (source, judge, target, criterion, tier), value in _combine_automatic_verdicts(
             columns, listed or []
         ).items():
             human = human_verdicts[item].get((target, criterion))
             if human is None or value is None:
                 continue
-            groups = (benchmark, category, tier, error, function)
-            cases.append(VerdictPair(item, source, judge, criterion, value, human, is_random[item], *groups))
+            cases.append(
+                VerdictPair(
+                    item,
+                    source,
+                    judge,
+                    criterion,
+                    automatic=value,
+                    human=human,
+                    is_random=is_random,
+                    benchmark=benchmark,
+                    category=category,
+                    tier=tier,
+                    error=error,
+                    function=function,
+                    weight=weight,
+                )
+            )
     return cases
+
+
+def _compute_weight(content_key: ContentKey, automatic: bool | None, samples: Sequence[QueueSample]) -> float:
+    """Return the number of items for which a sampled item stands."""
+    not_drawn = 1.0
+    for sample in samples:
+        if content_key in sample.frame.strata:
+            not_drawn *= 1.0 - sample.compute_inclusion_probability(content_key, automatic)
+    return 1.0 / (1.0 - not_drawn) if not_drawn < 1.0 else 1.0
 
 
 def _combine_automatic_verdicts(item_verdicts: list[Any], listed_verdicts: list[list[str]]) -> dict[_VerdictKey, Any]:

@@ -207,7 +207,15 @@ def test_source_has_a_matrix_and_measures() -> None:
         [["verdict pass", "6", "1"], ["verdict fail", "0", "1"]],
     )
     assert list_cells(measures)[:2] == [["TPR", "100.0 %", "[61.0, 100.0]", "6"], ["TNR", "50.0 %", "[9.5, 90.5]", "2"]]
-    assert [row[0] for row in list_cells(measures)] == ["TPR", "TNR", "precision", "F1", "kappa", "agreement"]
+    assert [row[0] for row in list_cells(measures)] == [
+        "TPR",
+        "TNR",
+        "precision",
+        "wrong fails",
+        "F1",
+        "kappa",
+        "agreement",
+    ]
     assert list_cells(next(list_tables(wrong))) == [
         ["category simple", "judge oak · correct", "pass, human fail", "1 of 7"]
     ]

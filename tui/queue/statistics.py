@@ -269,6 +269,11 @@ def _explain_measure(calibration: Calibration, measure: MeasureName, source_name
     if measure == "precision":
         total = count_pairs(True, None)
         return f"human verdict is {word} on {equal:,} of the {total:,} pairs with {source_name} verdict {word}"
+    if measure == "wrong_fails":
+        wrong = count_pairs(False, True)
+        total = count_pairs(False, None)
+        fail, passed = (format_verdict(each, calibration.criterion) for each in (False, True))
+        return f"human verdict is {passed} on {wrong:,} of the {total:,} pairs with {source_name} verdict {fail}"
     if measure == "agreement":
         equal = sum(cell.n for cell in calibration.cells if cell.automatic == cell.human)
         return f"{source_name} and human verdict are equal in {equal:,} of {calibration.n:,} pairs"
@@ -284,6 +289,8 @@ def _make_calibration_row(
 def _is_in_denominator(pair: VerdictPair, measure: MeasureName) -> bool:
     if measure in ("tpr", "tnr"):
         return pair.human is (measure == "tpr")
+    if measure == "wrong_fails":
+        return pair.automatic is False
     return measure != "precision" or pair.automatic is True
 
 

@@ -126,3 +126,11 @@ def test_merge_reports_queues(cli: Cli, imported_run: Path, tmp_path: Path) -> N
     assert "queue more: imported as more" in out and "the imported queue is saved as pilot-2" in out
     assert "queue pilot-2" not in cli("merge", imported_run, other).out
     assert cli("queue", "show", imported_run, "pilot-2").code == 0
+
+
+def test_filter_by_verdict_says_what_it_cannot_estimate(cli: Cli, imported_run: Path) -> None:
+    draw = ("queue", "create", imported_run, "--annotators", "ann", "--size", "1", "--allow-overlap")
+    by_verdict = cli(*draw, "--name", "failures-only", "--where", "official:fail")
+    assert by_verdict.code == 0 and "represents only items with this verdict" in by_verdict.err
+    by_category = cli(*draw, "--name", "all-verdicts", "--where", "turns:1")
+    assert by_category.code == 0 and "represents only" not in by_category.err

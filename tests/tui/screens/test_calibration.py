@@ -83,7 +83,7 @@ async def test_figures_are_those_of_the_command(workspace: Workspace) -> None:
             at = next(
                 at for at, line in enumerate(lines) if f"{get_source_name(each.source)} · correct · by hand" in line
             )
-            own = lines[at : at + 11]
+            own = lines[at : at + 12]
             for rate in each.rates:
                 (line,) = (line for line in own if line.strip("│▌▸ ").startswith(MEASURE_LABELS[rate.metric] + " "))
                 assert all(part in line for part in format_measure(rate))

@@ -224,8 +224,8 @@ def create_queue(
 
 
 VERDICT_FILTER_NOTE = (
-    "fcreview: the filter selects items by a verdict, so the sample represents only items with this verdict. estimate has"
-    " no interval for scores of the whole run, and calibrate measures precision or wrong fails, but no TPR or TNR"
+    "fcreview: the filter selects items by a verdict, so the sample represents only items with this verdict. estimate"
+    " has no interval for scores of the whole run, and calibrate measures precision or wrong fails, but no TPR or TNR"
 )
 
 

@@ -272,7 +272,10 @@ def _compute_weighted_measures(pairs: Sequence[VerdictPair]) -> list[Calibration
         "precision": sum(pair.automatic for pair in pairs),
         "wrong_fails": sum(not pair.automatic for pair in pairs),
     }
-    weighted = [WeightedPair(automatic=pair.automatic, human=pair.human, weight=pair.weight) for pair in pairs]
+    weighted = [
+        WeightedPair(automatic=pair.automatic, human=pair.human, weight=round(pair.weight, WEIGHT_DIGITS))
+        for pair in pairs
+    ]
     values = {measure.name: measure for measure in compute_weighted_measures(weighted)}
     return [
         CalibrationMeasure(

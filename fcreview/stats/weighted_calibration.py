@@ -19,8 +19,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fcreview.stats.calibration import WEIGHT_DIGITS
-
 FloatArray = NDArray[np.float64]
 N_DRAWS = 2000
 SEED = 0
@@ -84,7 +82,7 @@ def compute_weighted_measures(pairs: Sequence[WeightedPair]) -> list[WeightedMea
 def _build_strata(pairs: Sequence[WeightedPair]) -> list[_Stratum]:
     groups: dict[tuple[float, bool], list[WeightedPair]] = {}
     for pair in pairs:
-        groups.setdefault((round(pair.weight, WEIGHT_DIGITS), pair.automatic), []).append(pair)
+        groups.setdefault((pair.weight, pair.automatic), []).append(pair)
     return [
         _Stratum(automatic, weight, n=len(members), n_passed=sum(pair.human for pair in members))
         for (weight, automatic), members in groups.items()

@@ -17,6 +17,7 @@ from fcreview.importers.common.incidents import (
     make_error_incident,
 )
 from fcreview.importers.common.records import as_list, as_object, is_integer, list_objects
+from fcreview.importers.generic_format.discovery import DISTINCTIVE_FIELDS
 from fcreview.model.incident import Incident
 
 JsonObject = dict[str, Any]
@@ -31,11 +32,13 @@ EVALSCOPE_TAU_ERROR = "tau2 run_task error:"
 
 def find_line_incident(line: JsonObject) -> Incident | None:
     """Return why a line contains no answer, or the weak mark of an empty reply, or None."""
-    if line.get("error"):
-        return make_error_incident(line["error"], "error")
-
     response = as_object(line.get("response"))
     body = as_object(response.get("body", response))
+    choices = list_objects(body.get("choices") or line.get("choices"))
+    message = as_object(choices[0].get("message")) if choices else _get_last_message(line)
+
+    if line.get("error") and _is_request_error(line, message):
+        return make_error_incident(line["error"], "error")
     failure = _find_response_error(response, body)
     if failure is not None:
         return failure
@@ -43,13 +46,22 @@ def find_line_incident(line: JsonObject) -> Incident | None:
     if isinstance(line.get(EVALSCOPE_OUTPUT), dict) or isinstance(line.get(EVALSCOPE_SCORE), dict):
         return _find_evalscope_incident(line)
 
-    choices = list_objects(body.get("choices") or line.get("choices"))
-    message = as_object(choices[0].get("message")) if choices else _get_last_message(line)
     reason = choices[0].get("finish_reason") if choices else line.get("finish_reason")
     incident = find_finish_reason_incident(reason, message.get("content"), "finish_reason")
     if incident is not None:
         return incident
     return _find_empty_message(line, message)
+
+
+def _is_request_error(line: JsonObject, reply: JsonObject) -> bool:
+    """Return whether the field `error` of a line is the error of the request.
+
+    It is so in a record of the generic format, and if it is an object as in the responses of OpenAI. In a chat log with
+    a reply, a text can also be somebody's remark on the reply.
+    """
+    is_record = bool(line.keys() & DISTINCTIVE_FIELDS)
+    has_reply = bool(reply.get("content") or reply.get("tool_calls"))
+    return is_record or isinstance(line["error"], dict) or not has_reply
 
 
 def _find_response_error(response: JsonObject, body: JsonObject) -> Incident | None:

@@ -301,6 +301,8 @@ def test_equal_replies_of_several_runs_are_failures_only_without_tokens(tmp_path
     [
         ({"error": "Request timed out."}, "timeout", "error"),
         ({"error": {"message": "Provider returned error", "code": 429}}, "rate_limit", "error"),
+        ({"messages": [{"role": "assistant", "content": "Tur"}], "error": {"code": 503}}, "server", "error"),
+        ({"messages": [{"role": "assistant", "content": "Tur"}], "error": "HTTP 503", "extra": {}}, "server", "error"),
         ({"response": {"error": {"message": "Overloaded"}}}, "server", "response.error"),
         ({"response": {"status_code": 400, "body": {"error": {"code": "x"}}}}, "unknown", "response.body.error"),
         ({"response": {"status_code": 503}}, "server", "response.status_code"),
@@ -330,6 +332,7 @@ WRITTEN_ERROR = json.dumps({"error": "Error code: 503", "error_message": "Traceb
     [
         {"messages": [{"role": "assistant", "content": "Error: Connection error."}], "error": None},
         {"messages": [{"role": "assistant", "content": WRITTEN_ERROR}]},
+        {"messages": [{"role": "assistant", "content": "Turku"}], "error": "the town is wrong"},
         {"choices": [{"message": {"content": WRITTEN_ERROR}, "finish_reason": "stop"}]},
         {"choices": [{"message": {"content": "The answer is"}, "finish_reason": "length"}]},
         {"choices": [{"message": {"content": None, "refusal": "I cannot do that."}, "finish_reason": "stop"}]},

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.errata import Errata
     from fcreview.model.item import Run
+    from fcreview.model.run_check import RunCheck
     from fcreview.stats.estimation import MetricEstimate
     from fcreview.store.analysis import UnblindedAnalysis
     from fcreview.store.rows import RunRow, View
@@ -57,6 +58,7 @@ class ReportPart:
     metrics: list[summary.MetricRow]
     row: RunRow | None = None  # the run; None for combined metrics
     combined_runs: Sequence[RunRow] = ()
+    check: RunCheck | None = None  # whether the score of the run is real; None for combined metrics
 
 
 def compute_report_parts(session: WorkspaceSession, run: str | None, *, quiet: bool = False) -> Iterator[ReportPart]:
@@ -65,9 +67,12 @@ def compute_report_parts(session: WorkspaceSession, run: str | None, *, quiet: b
 
     runs_by_model: dict[tuple[str, str, str], list[ScoredRun]] = {}
     errata = load_workspace_errata(session.workspace)
-    for part in load_scored_runs(session.store.analysis, session.select_runs(run), errata, quiet=quiet):
+    selected = session.select_runs(run)
+    checks = {check.run: check for check in session.store.check_runs(selected)}
+    for part in load_scored_runs(session.store.analysis, selected, errata, quiet=quiet):
         row = part.row
-        yield ReportPart(build_run_fields(row), compute_run_metrics(part.items, row.info), row)
+        fields = build_run_fields(row) | {"problems": checks[row.run].summary}
+        yield ReportPart(fields, compute_run_metrics(part.items, row.info), row, check=checks[row.run])
         importer = IMPORTERS.get(row.info.benchmark)
         if importer is not None and importer.combines_runs:
             runs_by_model.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(part)
@@ -231,6 +236,7 @@ def build_report_page(session: WorkspaceSession, run: str | None) -> sections.Re
             summary.build_score_section(counts),
         ],
         [
+            sections.build_check_section([part.check for part in parts if part.check is not None]),
             sections.Section(
                 "Metrics of each run",
                 [sections.Paragraph(SOURCES_NOTE)],
@@ -398,6 +404,8 @@ def format_metric_lines(
 ) -> Iterator[str]:
     """Format metrics as text tables, one line at a time. For `page_width`, see `format_table`."""
     yield format_part_heading(run_fields)
+    if run_fields.get("problems"):
+        yield f"! {run_fields['problems']}: run fcreview check for details"
     if any(line.open_disagreements for line in metrics):
         yield summary.DISAGREEMENTS_NOTE
     sources = summary.select_metric_sources(metrics)

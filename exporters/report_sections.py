@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster, format_share, group_clusters, summarize_group
 from fcreview.model.incident import describe_incident
+from fcreview.model.run_check import STATE_MARKS, RunCheck, sort_by_problems, summarize_problems
 from fcreview.model.wording import format_count, format_verdict
 from fcreview.stats.agreement_ratings import BLIND_STATUS_LABELS, BlindStatus, format_coefficient_name
 from fcreview.stats.agreement_ratings import format_value_and_interval as agreement_value_of
@@ -302,6 +303,28 @@ def build_progress_section(runs: Sequence[RunReviewProgress], queues: Sequence[Q
     if shares:
         blocks.append(make_table(["queue", "annotator", "done"], shares))
     return Section("Review progress", blocks)
+
+
+CHECK_TITLE = "Is this score real?"
+CHECK_NOTE = (
+    "A line is ok, or ! for a problem. Nothing can be checked in a line with –. The filter lists the items of a line:"
+    " fcreview items PATH --where FILTER."
+)
+
+
+def build_check_section(checks: Sequence[RunCheck]) -> Section:
+    """Build the section with a table for each run, those with problems first. It is folded if there is no problem."""
+    summary = summarize_problems(checks) or "no problem"
+    runs = [_build_run_check_section(check) for check in sort_by_problems(checks)]
+    return Section(
+        CHECK_TITLE, [Paragraph(f"{summary}. {CHECK_NOTE}")], runs, is_folded=all(check.is_ok for check in checks)
+    )
+
+
+def _build_run_check_section(check: RunCheck) -> Section:
+    rows = [[STATE_MARKS[line.state], line.title, line.detail, line.where] for line in check.lines]
+    table = make_table(["state", "check", "found", "filter"], rows)
+    return Section(f"run {check.run}: {check.run_name}", [table], is_folded=check.is_ok)
 
 
 def build_item_selection_section(queues: Sequence[QueueSample]) -> Section:

@@ -12,13 +12,12 @@ from fcreview.cli.options import JsonOption, RunOption, WorkspaceOptions, option
 from fcreview.cli.output import emit, emit_json, emit_lines, format_cell, get_wrap_width
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import EXIT_FAILURE, UsageError
-from fcreview.model.run_check import LINE_TITLES, CheckLimits, LineState, RunCheck
-from fcreview.model.wording import NO_VALUE, format_count
+from fcreview.model.run_check import LINE_TITLES, STATE_MARKS, CheckLimits, RunCheck
+from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
     from fcreview.model.run_check import CheckLine
 
-STATE_TEXTS: dict[LineState, str] = {"ok": "ok", "problem": "!", "unknown": NO_VALUE}
 DEFAULT_MAX_DIFFERENCE = "1%"
 TITLE_WIDTH = max(map(len, LINE_TITLES.values()))
 DETAIL_INDENT = TITLE_WIDTH + 6
@@ -77,12 +76,9 @@ def _print_checks(checks: Sequence[RunCheck]) -> None:
     for each in checks:
         emit_lines(format_check_lines(each, get_wrap_width()))
         emit()
-    failing = [each for each in checks if not each.is_ok]
     count = format_count(len(checks), "run")
-    if failing:
-        emit(f"{len(failing):,} of {count} with a problem")
-    else:
-        emit(f"{count}, no problem")
+    problems = sum(not each.is_ok for each in checks)
+    emit(f"{problems:,} of {count} with a problem" if problems else f"{count}, no problem")
 
 
 def format_check_lines(check: RunCheck, page_width: int) -> Iterator[str]:
@@ -93,7 +89,7 @@ def format_check_lines(check: RunCheck, page_width: int) -> Iterator[str]:
 
 
 def _format_line(line: CheckLine, detail_width: int) -> Iterator[str]:
-    start = f" {STATE_TEXTS[line.state]:<3} {line.title:<{TITLE_WIDTH}} "
+    start = f" {STATE_MARKS[line.state]:<3} {line.title:<{TITLE_WIDTH}} "
     first, *rest = textwrap.wrap(format_cell(line.detail), detail_width, break_on_hyphens=False) or [""]
     yield (start + first).rstrip()
     for text in rest:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fcreview.model.item import RunFact
-from fcreview.model.wording import describe_error_type, format_count
+from fcreview.model.wording import NO_VALUE, describe_error_type, format_count
 
 LineName = Literal[
     "items",
@@ -26,6 +26,7 @@ LineName = Literal[
 ]
 LineState = Literal["ok", "problem", "unknown"]
 """`unknown`: the run has nothing to check, such as a run without scores."""
+STATE_MARKS: dict[LineState, str] = {"ok": "ok", "problem": "!", "unknown": NO_VALUE}
 LINE_TITLES: dict[LineName, str] = {
     "items": "items",
     "incidents": "incidents",
@@ -186,6 +187,22 @@ class RunCheck:
                 for line in self.lines
             ],
         }
+
+
+def summarize_problems(checks: Sequence[RunCheck]) -> str:
+    """Return the problems of a single run, or the number of runs with a problem: `3 of 12 runs with a problem`. Empty
+    without problems."""
+    failing = [check for check in checks if not check.is_ok]
+    if not failing:
+        return ""
+    if len(checks) == 1:
+        return failing[0].summary
+    return f"{len(failing):,} of {format_count(len(checks), 'run')} with a problem"
+
+
+def sort_by_problems(checks: Sequence[RunCheck]) -> list[RunCheck]:
+    """Return the checks, those of runs with problems first."""
+    return sorted(checks, key=lambda check: check.is_ok)
 
 
 def check_run(run: CheckedRun, limits: CheckLimits = DEFAULT_LIMITS) -> RunCheck:

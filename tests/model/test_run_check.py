@@ -17,6 +17,8 @@ from fcreview.model.run_check import (
     LineName,
     RunCounts,
     check_run,
+    sort_by_problems,
+    summarize_problems,
 )
 
 CLEAN: dict[str, Any] = {
@@ -199,3 +201,12 @@ def test_json_has_a_line_for_each_check() -> None:
         "where": "incident:any",
         "detail": "2 server",
     }
+
+
+def test_problems_of_several_runs_are_summarised() -> None:
+    clean = check_run(make_run())
+    failing = check_run(make_run(n_incidents=2, incidents_by_kind={"server": 2}))
+    assert summarize_problems([clean]) == summarize_problems([clean, clean]) == ""
+    assert summarize_problems([failing]) == "2 incidents"
+    assert summarize_problems([clean, failing]) == "1 of 2 runs with a problem"
+    assert sort_by_problems([clean, failing]) == [failing, clean]

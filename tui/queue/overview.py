@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from fcreview.matching.clusters import BY_ERROR_TYPE, ClusterGroup, group_clusters
+from fcreview.model.run_check import RunCheck, summarize_problems
 from fcreview.model.sanitize import display_width, pad, sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.queries.runs import RATE_ORDERS, SORT_KEYS, search_runs, sort_runs
@@ -25,7 +26,6 @@ from fcreview.tui.queue.header import (
     queue_progress_line,
     sum_run_counts,
 )
-from fcreview.tui.queue.run_checks import describe_problems
 from fcreview.tui.queue.state import QueueProgress
 from fcreview.tui.text.graphics import heat_cell, progress_bar_line, share_bar
 from fcreview.tui.text.lines import (
@@ -41,7 +41,6 @@ from fcreview.tui.text.run_names import format_run_names
 from fcreview.tui.text.styles import symbols
 
 if TYPE_CHECKING:
-    from fcreview.model.run_check import RunCheck
     from fcreview.stats.estimation import PassRateEstimate
     from fcreview.store.store import Store
 
@@ -421,7 +420,7 @@ def _format_rate_if_complete(n_passing: int, n_with_verdict: int, n_items: int) 
 def list_next_actions(overview: Overview) -> list[NextAction]:
     """Return the next actions, the most useful first."""
     actions: list[NextAction] = []
-    if problems := describe_problems(overview.checks or ()):
+    if problems := summarize_problems(overview.checks or ()):
         actions.append(NextAction("overview.check", "Check the scores", problems, "warn"))
     if overview.n_disagreements:
         text = f"Resolve {format_count(overview.n_disagreements, 'disagreement')}"

@@ -1,13 +1,19 @@
-"""Lay out the checks of the runs as a table, and say in one line whether something is not right."""
+"""Lay out the checks of the runs as a table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fcreview.model.run_check import CheckLine, LineState, RunCheck
+from fcreview.model.run_check import (
+    STATE_MARKS,
+    CheckLine,
+    LineState,
+    RunCheck,
+    sort_by_problems,
+    summarize_problems,
+)
 from fcreview.model.sanitize import sanitize
-from fcreview.model.wording import format_count
 from fcreview.tui.text.lines import ChoiceTable, Line, StyledText, TextColumn, make_line, sanitize_and_wrap
 from fcreview.tui.text.run_names import use_own_separator
 from fcreview.tui.text.styles import symbols
@@ -43,7 +49,7 @@ class CheckRow:
 def list_check_rows(checks: Sequence[RunCheck]) -> list[CheckRow]:
     """Return the rows of the table. Runs with problems come first."""
     rows: list[CheckRow] = []
-    for check in sorted(checks, key=lambda each: each.is_ok):
+    for check in sort_by_problems(checks):
         rows.append(CheckRow(check))
         rows += [CheckRow(check, line) for line in check.lines]
     return rows
@@ -58,7 +64,7 @@ def build_check_table(rows: Sequence[CheckRow]) -> ChoiceTable[CheckedItems]:
         columns=[TextColumn("", min_width=2), TextColumn("check", min_width=20), TextColumn("found", min_width=20)],
         rows=[_format_row(row) for row in rows],
         values=[row.items for row in rows],
-        note=describe_problems(list(checks.values())) or "no problem",
+        note=summarize_problems(list(checks.values())) or "no problem",
         total=len(checks),
     )
 
@@ -75,9 +81,9 @@ def _format_row(row: CheckRow) -> list[StyledText]:
 
 def _format_state(state: LineState) -> StyledText:
     if state == "problem":
-        return "!", "bad"
+        return STATE_MARKS[state], "bad"
     if state == "ok":
-        return "ok", "good"
+        return STATE_MARKS[state], "good"
     return symbols().none, "dim"
 
 
@@ -91,14 +97,3 @@ def explain_check_row(row: CheckRow, cells: int) -> list[Line]:
     if row.items.where:
         lines.append(((" filter ", "dim"), (row.items.where, "")))
     return lines
-
-
-def describe_problems(checks: Sequence[RunCheck]) -> str:
-    """Return the problems of a run, or the number of runs with a problem: `3 of 12 runs with a problem`. Empty without
-    problems."""
-    failing = [check for check in checks if not check.is_ok]
-    if not failing:
-        return ""
-    if len(checks) == 1:
-        return failing[0].summary
-    return f"{len(failing):,} of {format_count(len(checks), 'run')} with a problem"

@@ -169,3 +169,35 @@ def test_details_are_sanitised(cli: Cli, tmp_path: Path, hostile: str, raw: tupl
     write_model(root, "oak", [RIGHT, RIGHT], {0: f"error {hostile}"})
     out = cli("check", root).out
     assert "evil" in out and not any(char in out for char in raw)
+
+
+def test_the_report_has_the_problems_of_each_run(cli: Cli, clean: Path) -> None:
+    assert "! " not in cli("report", clean).out
+    make_incident(clean)
+    assert "! 1 incident: run fcreview check for details" in cli("report", clean).out
+    assert {row["problems"] for row in cli("report", clean, "--json").objects} == {"1 incident"}
+
+
+def test_the_full_report_has_a_table_for_each_run(cli: Cli, clean: Path, tmp_path: Path) -> None:
+    make_incident(clean)
+    write_model(clean, "other", [RIGHT] * 4, {})
+    out = cli("report", clean, "--markdown").out
+    section = out[out.index("## Is this score real?") :]
+    assert "1 of 2 runs with a problem" in section
+    assert section.index("run 1: gpt-4o-2024-11-20") < section.index("run 2: other"), "problems come first"
+    assert "| `!` | incidents | 1 timeout | incident:any |" in section
+
+    page = tmp_path / "report.html"
+    assert cli("report", clean, "--html", page).code == 0
+    text = page.read_text()
+    assert "Is this score real?" in text and "incident:any" in text and "1 timeout" in text
+
+
+def test_the_section_of_the_report_is_folded_without_problems(cli: Cli, clean: Path, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    title = "<summary>Is this score real?</summary>"
+    cli("report", clean, "--html", page)
+    assert title in page.read_text()
+    make_incident(clean)
+    cli("report", clean, "--html", page, "--force")
+    assert title not in page.read_text() and "Is this score real?" in page.read_text()

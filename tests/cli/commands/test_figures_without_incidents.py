@@ -146,9 +146,12 @@ def test_overriding_the_mark_changes_exactly_the_figures_without_incidents(
 
 
 def _drop_figures_without_incidents(value: Any) -> Any:
+    """Drop the figures that depend on incidents, and the field `problems`, which names their number."""
     if isinstance(value, dict):
         return {
-            name: _drop_figures_without_incidents(inner) for name, inner in value.items() if "incidents" not in name
+            name: _drop_figures_without_incidents(inner)
+            for name, inner in value.items()
+            if "incidents" not in name and name != "problems"
         }
     if isinstance(value, list):
         return [_drop_figures_without_incidents(inner) for inner in value]

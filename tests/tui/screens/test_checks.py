@@ -10,7 +10,6 @@ from fcreview.model.run_check import CheckedRun, RunCheck, RunCounts, check_run
 from fcreview.tui.queue.run_checks import (
     CheckedItems,
     build_check_table,
-    describe_problems,
     explain_check_row,
     list_check_rows,
 )
@@ -52,12 +51,6 @@ def test_the_explanation_has_the_complete_text_and_the_filter() -> None:
     explanations = [[plain_text(line) for line in explain_check_row(row, 80)] for row in rows]
     assert explanations[0] == [" BFCL V4: 2 incidents"]
     assert explanations[2] == [" incidents: 2 server", " filter incident:any"]
-
-
-def test_problems_are_described_in_one_line() -> None:
-    assert describe_problems([make_check("birch")]) == ""
-    assert describe_problems([FAILING]) == "2 incidents"
-    assert describe_problems([make_check("birch"), FAILING]) == "1 of 2 runs with a problem"
 
 
 def test_hostile_texts_are_sanitised() -> None:

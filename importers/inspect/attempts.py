@@ -134,9 +134,10 @@ class _Candidate:
         return not self.log.is_in_parts, self.is_finished, self.n_samples, self.log.created
 
     @property
-    def copy_rank(self) -> tuple[int, tuple[int, ...], str]:
-        """Sort key of copies of an attempt: the newest one is last."""
-        return self.n_score_columns, self.written, str(self.log.path)
+    def copy_rank(self) -> tuple[int, bool, tuple[int, ...], str]:
+        """Sort key of copies of an attempt: the newest one is last. A file beats an unpacked log, because reviews can
+        be written to a copy of a file."""
+        return self.n_score_columns, not self.log.path.is_dir(), self.written, str(self.log.path)
 
 
 def _is_finished(log: InspectLog) -> bool:

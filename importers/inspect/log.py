@@ -461,6 +461,9 @@ def _fill_sample_from_stream(sample: LogSample, stream: JsonStream) -> LogSample
     sample.value = {key: _parse_json(text, path, sample.issues, sample.line) for key, text in texts.items()}
     if attachments:
         _resolve_all_attachments(sample, attachments)
+    if not any(message.get("role") == "assistant" for message in list_objects(sample.value.get("messages"))):
+        what = f"the sample has more than {MAX_WHOLE_BYTES >> 20} MB, so replies in its events may be missing"
+        sample.issues.append(ImportIssue(sample.file, sample.line, what, severity="notice"))
     return sample
 
 

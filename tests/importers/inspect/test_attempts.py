@@ -129,7 +129,7 @@ def test_unpacked_log_opens_and_does_not_hide_the_archive(tmp_path: Path) -> Non
     write(tmp_path / "log.eval", make_log())
     unpack(tmp_path / "log.eval", tmp_path / "unpacked")
     (plan,) = discover([tmp_path]).plans
-    assert read_ids(plan) == ["s0", "s1", "s2"]
+    assert plan.run.path == str(tmp_path / "log.eval") and read_ids(plan) == ["s0", "s1", "s2"]
     (tmp_path / "log.eval").unlink()
     found = discover([tmp_path])
     (plan,) = found.plans

@@ -173,3 +173,14 @@ def test_server_tool_of_a_reply_with_other_calls_keeps_its_result(tmp_path: Path
     item = read_messages(tmp_path / "log.json", reply, make_result("1", "f", "one"))
     assert show(item)[1:6] == ["step 1  search()", "result  page", 'step 1  f(call="1")', "result  one", "step 1  so"]
     assert item.extra.metadata["server tools"] == ["search (mcp_call, wiki)"]
+
+
+def test_large_sample_without_a_reply_says_that_its_events_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fcreview.importers.inspect.log.MAX_WHOLE_BYTES", 10)
+    item = read_messages(tmp_path / "log.json")
+    assert [(issue.severity, "replies in its events may be missing" in issue.what) for issue in item.issues] == [
+        ("notice", True)
+    ]
+    assert not read_messages(tmp_path / "log.json", make_reply("so")).issues

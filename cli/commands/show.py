@@ -24,7 +24,7 @@ from fcreview.cli.workspace import WorkspaceSession, format_run_choices
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError, UsageError
 from fcreview.model.sanitize import sanitize, sanitize_lines
-from fcreview.model.wording import format_verdict
+from fcreview.model.wording import INCIDENT_PREFIX, format_verdict
 from fcreview.tui.item_view.blocks import Block, DisplayOptions
 from fcreview.tui.item_view.document import build_document
 from fcreview.tui.text.lines import plain_text, sanitize_and_wrap
@@ -135,6 +135,8 @@ def format_item_heading(detail: ItemDetail) -> str:
     sources = (("official", row.official), ("recomp.", row.rule), ("judge", row.judge), ("human", row.human))
     verdicts = [f"{name} {format_verdict(verdict)}" for name, verdict in sources]
     error = sanitize(row.error_type or row.rule_error_type or "")
+    if row.is_incident:
+        error = f"{INCIDENT_PREFIX}{row.incident}"
     return "   ".join([sanitize(row.id), *verdicts, error, "STALE REVIEW" if row.stale else ""]).rstrip()
 
 

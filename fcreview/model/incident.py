@@ -126,6 +126,11 @@ def describe_incident(kind: str, certainty: str | None) -> str:
     return _SENTENCES["unknown"]
 
 
+def format_incident_title(kind: str) -> str:
+    """Return a short title where a sentence does not fit: `No answer: rate limit`."""
+    return f"No answer: {format_incident_kind(kind)}"
+
+
 def format_incident_kind(kind: str) -> str:
     """Return the name of a kind for tables and headings: `rate limit`."""
     for known_kind, label in _LABELS.items():

@@ -534,7 +534,7 @@ def _reason_lines(
     if recomputed.value is None and official.sentence:
         first, second = official, recomputed
     fails = False in (first.value, second.value)
-    has_heading = options.panels or not options.frames
+    has_heading = options.panels or not options.frames or item.has_incident
     title = _choose_verdicts_title(item, fails=fails, differ=differ)
     lines = [rule_line(((title, "warn" if differ else "strong"),), cells)] if has_heading or differ else []
     if differ:

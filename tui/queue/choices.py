@@ -26,9 +26,10 @@ from fcreview.matching.clusters import (
     format_share,
     summarize_group,
 )
+from fcreview.model.incident import format_incident_title
 from fcreview.model.item import ImportIssue
 from fcreview.model.sanitize import display_width, sanitize
-from fcreview.model.wording import describe_error_type, format_count
+from fcreview.model.wording import INCIDENT_PREFIX, describe_error_type, format_count
 from fcreview.store.filters.tokens import quote_or_hash
 from fcreview.store.rows import Suspicion
 from fcreview.tui.queue.columns import parse_difference_line, shorten_difference_line
@@ -201,7 +202,12 @@ def explain_cluster_row(row: ClusterRow, grouping_index: int, width: int) -> Clu
 
 
 def format_error_type_title(error_type: str) -> str:
-    """Return the meaning of an error type, or the error type itself if its meaning is unknown."""
+    """Return the meaning of an error type, or the error type itself if its meaning is unknown.
+
+    For an incident, return a short title such as `No answer: rate limit`, because the sentences of several kinds begin
+    alike."""
+    if error_type.startswith(INCIDENT_PREFIX):
+        return format_incident_title(error_type.removeprefix(INCIDENT_PREFIX))
     meaning = describe_error_type(error_type)
     return meaning[:1].upper() + meaning[1:] if meaning else sanitize(error_type)
 
@@ -342,6 +348,13 @@ def _distinguish_equal_explanations(
     return row_cells
 
 
+def _describe_group(group: ClusterGroup) -> str:
+    """Return the meaning of a group's error type, or the short title of an incident. Empty if it is unknown."""
+    if group.is_incident:
+        return format_error_type_title(group.name or "")
+    return describe_error_type(group.name or "")
+
+
 MAX_REASONS = 60
 REASON_BAR_CELLS = (8, 14)
 """Minimum and maximum width, in cells, of a bar in the list of failure reasons. It is narrow beside a long sentence."""
@@ -354,7 +367,7 @@ def failure_reason_lines(groups: Sequence[ClusterGroup], width: int) -> list[Lin
     count_cells = max(display_width(f"{largest:,}"), 3)
     room = width - count_cells - 2
     shown = groups[:MAX_REASONS]
-    meanings = [describe_error_type(group.name or "") for group in shown]
+    meanings = [_describe_group(group) for group in shown]
     least, most = REASON_BAR_CELLS
     bar_cells = max(least, min(most, room - 2 - max(map(display_width, meanings), default=0)))
     lines: list[Line] = []

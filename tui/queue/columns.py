@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from fcreview.model.incident import WEAK_NOTE, describe_incident
+from fcreview.model.incident import WEAK_NOTE, describe_incident, format_incident_title
 from fcreview.model.sanitize import display_width, pad, sanitize
 from fcreview.model.wording import INCIDENT_PREFIX, describe_error_type
 from fcreview.store.rows import SUSPECTS_QUEUE, ColumnWidths, QueueRow, Suspicion
@@ -293,6 +293,8 @@ def _make_difference_cell(row: QueueRow, width: int, shows_question: bool) -> Li
         return (*line, (" " * max(width - line_width(line), 0), ""))
     line = difference_line(row)
     code = _find_difference_code(row)
+    if row.is_incident and line_width(line) > width:
+        line = ((format_incident_title(row.incident or ""), "warn"),)
     room = width - line_width(line)
     if room < 0:
         line = shorten_difference_line(line, width)

@@ -195,3 +195,25 @@ def test_items_that_were_not_run_are_counted_in_every_table_with_rates(cli: Cli,
     assert page.read_text().replace("\xa0", " ").count("3 of 400") >= 3, "in the card, by category and in the scores"
     counts = cli("sql", place, "SELECT count(*) AS n, min(id) AS first FROM not_run", "--json").objects
     assert json.dumps(counts) == '[{"n": 397, "first": "b0"}]'
+
+
+def test_published_run_has_the_figures_of_its_requests_that_did_not_fail(cli: Cli, bench: Path, tmp_path: Path) -> None:
+    """The figures are from the README of the folder: irrelevance 53.3 % (240), 46.9 % without 29 failed requests."""
+    results = bench / "bfcl_api_errors" / "v3_ministral"
+    lines = cli("report", results, "--workspace", tmp_path, "--json").objects
+    figures = {line["name"]: line for line in lines if line["table"] == "accuracy"}
+    shares = {
+        name: [
+            round(100 * value, 1)
+            for value in (figures[name]["official"], figures[name]["without_incidents"]["official"])
+        ]
+        for name in ("irrelevance", "java")
+    }
+    assert shares == {"irrelevance": [53.3, 46.9], "java": [8.0, 22.2]}
+    assert figures["java"]["n_without_incidents"]["official"] == 36
+    assert figures["overall"]["without_incidents"]["official"] is None
+    (run,) = cli("runs", results, "--workspace", tmp_path, "--json").objects
+    counts = {each["category"]: each["incidents"] for each in run["categories"] if each["incidents"]}
+    assert counts["irrelevance"] == 29 and counts["java"] == 64
+    passing = cli("items", results, "--workspace", tmp_path, "--where", "incident:any official:pass", "--ids").out
+    assert len(passing.split()) == 29

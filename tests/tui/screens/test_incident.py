@@ -34,6 +34,7 @@ async def test_item_opens_at_the_sentence_about_the_incident(workspace: Workspac
         assert SENTENCE in document_rows(app)[0]
         assert RATE_LIMIT.text in document_rows(app)[1]
         assert item_screen(app).cursor.block.key == "incident"
+        assert any("How the benchmark counts it" in row for row in document_rows(app))
 
 
 async def test_key_clears_and_sets_the_mark_without_a_verdict(workspace: Workspace) -> None:
@@ -117,3 +118,11 @@ def test_list_has_a_quiet_note_on_a_weak_mark() -> None:
     columns = QueueColumns.fit_to_width(160, ColumnWidths(error=20, has_difference=True))
     text = plain_text(queue_row_line(row, columns))
     assert "not called" in text and "empty reply" in text
+
+
+def test_narrow_list_has_a_short_title_that_tells_kinds_apart() -> None:
+    row = QueueRow(
+        item=1, run=1, seq=0, id="a", category="weather", incident="server", incident_certainty="rule", is_incident=True
+    )
+    columns = QueueColumns.fit_to_width(60, ColumnWidths(error=20, has_difference=True))
+    assert "No answer: server error" in plain_text(queue_row_line(row, columns))

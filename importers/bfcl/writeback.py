@@ -32,7 +32,7 @@ from fcreview.importers.bfcl.decoders.models import find_model_decoder
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
 from fcreview.importers.bfcl.decoders.registry import find_decoder
 from fcreview.importers.bfcl.discovery import CategoryFiles, FilesByCategory
-from fcreview.importers.bfcl.read import JoinedCategory, join_category
+from fcreview.importers.bfcl.read import CategoryLoader, JoinedCategory, compare_quoted_replies, join_category
 from fcreview.importers.common import writeback
 from fcreview.importers.common.jsonl import JsonRecord, read_records
 from fcreview.importers.common.records import function_names, list_objects
@@ -51,6 +51,13 @@ LEADERBOARD_FILE = re.compile(r"data(_[a-z_]+)?\.csv")
 def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
     categories: FilesByCategory = plan.importer_data
     yield from writeback.find_unrepresentable_reviews(items, writeback.is_item_verdict)
+    all_overridden = writeback.list_overridden_items(items)
+    if not all_overridden:
+        return
+    if compare_quoted_replies(plan, CategoryLoader(plan)).are_scores_of_other_replies:
+        yield Unrepresentable("items whose score files belong to other replies", len(all_overridden))
+        return
+
     decoder = select_run_decoder(plan)
     for name, files in categories.items():
         overridden = writeback.list_overridden_items(item for item in items if item.category == name)

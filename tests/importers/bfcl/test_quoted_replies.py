@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.registry import discover, read_items
+from fcreview.importers.registry import discover, read_items, rewrite_scores
 from fcreview.model.item import ImportIssue, Item, RunFact
-from fcreview.run_plan import RunPlan
+from fcreview.model.metric import ScoredItem
+from fcreview.model.review import ITEM_CORRECT
+from fcreview.run_plan import RunPlan, Unrepresentable
 from tests.importers.bfcl.conftest import CATEGORY, OFFICIAL, RESULT, SCORE, official_verdicts
 from tests.importers.bfcl.test_not_run import CASES
 
@@ -37,6 +39,13 @@ def test_scores_of_other_run_give_no_official_verdict() -> None:
         "scores_of_other_replies", 4, "4 of 4 failing score entries with a result quote another reply"
     )
     assert plan.run.official_metrics == {}
+
+
+def test_scores_of_other_run_are_not_rewritten() -> None:
+    (plan,) = discover([CASES / "27-scores-of-another-run"]).plans
+    row = ScoredItem(f"{CATEGORY}_0", CATEGORY, None, False, overrides={ITEM_CORRECT: False})
+    (problem,) = rewrite_scores(plan, [row])
+    assert problem == Unrepresentable("items whose score files belong to other replies", 1)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.options import JsonOption, RunOption, SeedOption, WorkspaceOptions, option, workspace_command
@@ -19,7 +19,7 @@ from fcreview.cli.output import (
     print_table,
 )
 from fcreview.cli.workspace_import import open_workspace
-from fcreview.errors import UsageError
+from fcreview.errors import CommandError, UsageError
 from fcreview.model.metric import Metric, RunItems, ScoredItem
 from fcreview.model.wording import NO_VALUE, format_count, format_metric_value
 from fcreview.stats.incidents import WITHOUT_INCIDENTS, omit_stated_accuracies
@@ -27,6 +27,7 @@ from fcreview.stats.incidents import WITHOUT_INCIDENTS, omit_stated_accuracies
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.stats.estimation import EstimationInput, EstimationSettings, MetricEstimate, PlannedLabels
+    from fcreview.stats.label_errors import LabelAgreement
     from fcreview.stats.posterior import ItemStatus
     from fcreview.store.queries.estimation import RunSampleStatus
     from fcreview.store.rows import RunRow
@@ -52,6 +53,13 @@ def estimate(
             "How to compute intervals: model (credible interval) or score (a reference in one formula).",
         ),
     ] = "model",
+    correct_annotators: Annotated[
+        bool,
+        option(
+            "--correct-annotators",
+            "Correct the estimates for the errors of annotators, from items that two annotators reviewed.",
+        ),
+    ] = False,
     seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
@@ -72,11 +80,14 @@ def estimate(
         for row in rows:
             sample_status = session.store.analysis.fetch_sample_status(row.run)
             problems += [each for each in sample_status.problems if each not in problems]
+            agreement = _count_label_agreement(session, row)
+            if correct_annotators:
+                settings = _correct_label_errors(settings, agreement)
             estimates = list(estimate_run_metrics(session, row, sample_status, settings))
             if row.incidents:
                 others = estimate_without_incidents(session, row, sample_status, settings)
                 estimates = list(_add_estimates_without_incidents(estimates, others))
-            _print_estimates([row], estimates, sample_status.items, half_width, as_json=as_json)
+            _print_estimates([row], estimates, sample_status.items, half_width, agreement, as_json=as_json)
         for model_runs in _group_combinable_runs(rows):
             estimates = list(estimate_combined_metrics(session, model_runs, settings))
             if any(each.incidents for each in model_runs):
@@ -84,9 +95,27 @@ def estimate(
                 estimates = list(_add_estimates_without_incidents(estimates, others))
             found = (session.store.analysis.fetch_sample_status(each.run) for each in model_runs)
             statuses = [status for sample_status in found for status in sample_status.items]
-            _print_estimates(model_runs, estimates, statuses, half_width, as_json=as_json)
+            _print_estimates(model_runs, estimates, statuses, half_width, None, as_json=as_json)
         for problem in problems:
             print_message(f"fcreview: there is no random sample: {problem}")
+
+
+def _count_label_agreement(session: WorkspaceSession, row: RunRow) -> LabelAgreement:
+    from fcreview.stats.label_errors import count_label_agreement
+    from fcreview.store.rows import View
+
+    view = View(queue="dataset", runs=(row.run,))
+    analysis = session.store.analysis
+    return count_label_agreement(analysis.fetch_ratings(view), analysis.fetch_duplicate_reviews(view))
+
+
+def _correct_label_errors(settings: EstimationSettings, agreement: LabelAgreement) -> EstimationSettings:
+    if not agreement.n_double:
+        raise CommandError(
+            "--correct-annotators needs items that two annotators reviewed. Draw a sample with"
+            " fcreview queue create --overlap N"
+        )
+    return replace(settings, label_errors=agreement)
 
 
 def check_half_width(points: float, option_name: str = "--half-width") -> None:
@@ -209,14 +238,16 @@ def _print_estimates(
     estimates: Sequence[MetricEstimate],
     statuses: Sequence[ItemStatus],
     half_width: float,
+    agreement: LabelAgreement | None,
     *,
     as_json: bool,
 ) -> None:
     sample_counts = _count_sample_outcomes(statuses)
     if as_json:
-        emit_json(*(_build_estimate_json(rows, each, sample_counts) for each in estimates))
+        label_fields = {"label_agreement": None if agreement is None else asdict(agreement)}
+        emit_json(*(_build_estimate_json(rows, each, sample_counts) | label_fields for each in estimates))
     elif len(rows) == 1 or estimates:
-        _print_estimate_tables(rows, estimates, sample_counts, half_width)
+        _print_estimate_tables(rows, estimates, sample_counts, half_width, agreement)
 
 
 def _count_sample_outcomes(statuses: Sequence[ItemStatus]) -> dict[str, int]:
@@ -241,6 +272,7 @@ def _build_estimate_json(
         **{name: getattr(estimate, name) for name in ("unit", "automatic", "corrected", "estimated", "low", "high")},
         "bounds_low": low, "bounds_high": high, "headline": estimate.headline,
         "n_random": estimate.n_random, "n_known": estimate.n_known, "method": estimate.method,
+        "sensitivity": estimate.sensitivity,
         "why": explain_missing_interval(estimate.method, estimate.criteria), "needed": estimate.needed,
         "without_incidents": estimate.name.endswith(WITHOUT_INCIDENTS),
         **({"plan": [_build_plan_json(goal) for goal in estimate.plan]} if estimate.plan else {}),
@@ -272,7 +304,11 @@ def _print_plan(estimates: Sequence[MetricEstimate]) -> None:
 
 
 def _print_estimate_tables(
-    rows: Sequence[RunRow], estimates: Sequence[MetricEstimate], sample_counts: dict[str, int], half_width: float
+    rows: Sequence[RunRow],
+    estimates: Sequence[MetricEstimate],
+    sample_counts: dict[str, int],
+    half_width: float,
+    agreement: LabelAgreement | None,
 ) -> None:
     info, languages = rows[0].info, "+".join(dict.fromkeys(row.info.language for row in rows))
     name = rows[0].run_name if len(rows) == 1 else info.model
@@ -282,6 +318,7 @@ def _print_estimate_tables(
         emit(f"{format_count(n_incidents, 'incident')}: they keep the benchmark's verdict, and are in no sample")
     if sample_counts["drawn"]:
         emit("sample: " + " · ".join(f"{count:,} {name}" for name, count in sample_counts.items()))
+        emit_lines(_describe_label_errors(estimates, agreement))
     emit_lines(
         (*_explain_undecided_items(estimates, sample_counts), *_explain_missing_intervals(estimates, sample_counts))
     )
@@ -306,6 +343,25 @@ def _print_estimate_tables(
     if any(one.plan for one in estimates):
         _print_plan(estimates)
     emit()
+
+
+def _describe_label_errors(estimates: Sequence[MetricEstimate], agreement: LabelAgreement | None) -> Iterator[str]:
+    """Describe how often annotators differ, and how much errors of annotators change the first estimate."""
+    if agreement is None:
+        return
+    if agreement.n_double:
+        share = f"{100 * agreement.n_different / agreement.n_double:.0f} %"
+        yield f"labels: annotators differ on {agreement.n_different:,} of {agreement.n_double:,} items ({share})"
+    else:
+        yield "labels: no item has the verdicts of two annotators, so the error of the labels is unknown"
+    if agreement.n_repeated:
+        share = f"{100 * agreement.n_changed / agreement.n_repeated:.0f} %"
+        counts = f"{agreement.n_changed:,} of {agreement.n_repeated:,}"
+        yield f"labels: annotators changed their verdict on {counts} hidden duplicates ({share})"
+    first = next((one for one in estimates if one.sensitivity), None)
+    if first is not None and first.sensitivity is not None:
+        low, high = (format_metric_value(end, first.unit, first.digits) for end in first.sensitivity)
+        yield f"If 95 % of the labels are right, {format_cell(first.name)} is {low.removesuffix(' %')} to {high}."
 
 
 def _explain_undecided_items(estimates: Sequence[MetricEstimate], sample_counts: dict[str, int]) -> Iterator[str]:

@@ -271,6 +271,10 @@ class MetricCalculator:
         self._automatic = [item.valid for item in automatic_items]
         self._cache: dict[tuple[int, bool], ScoredItem] = {}
 
+    def __len__(self) -> int:
+        """Number of items."""
+        return len(self._items)
+
     def compute_with_verdicts(self, verdicts: Iterable[AssumedVerdict]) -> MetricValues:
         """Compute the metrics with these verdicts. All other items keep their verdict."""
         return collect_metric_values(self._compute_metrics(self.build_items_with_verdicts(verdicts)))

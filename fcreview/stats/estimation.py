@@ -40,6 +40,7 @@ from fcreview.stats.cluster_estimation import (
 )
 from fcreview.stats.incidents import omit_incidents_keeping_positions
 from fcreview.stats.intervals import NORMAL_QUANTILE
+from fcreview.stats.label_errors import LabelAgreement, correct_share, find_sensitivity
 from fcreview.stats.posterior import (
     DEFAULT_DRAWS,
     SEED,
@@ -114,6 +115,7 @@ EstimationMethod = Literal[
     "whole groups",
     "not a mean",
     "no target",
+    "label errors",
 ]
 METHOD_REASONS: dict[EstimationMethod, str] = {
     "posterior": "",
@@ -128,6 +130,7 @@ METHOD_REASONS: dict[EstimationMethod, str] = {
         " queue create --cluster"
     ),
     "not a mean": "the metric is not a mean over tasks or conversations",
+    "label errors": "the correction for errors of annotators needs a metric that is a mean of item verdicts",
     "no target": "the metric measures the spread of the results, so there is no true value to estimate",
 }
 """Estimation method -> reason why a metric has no interval from the posterior, or an empty text."""
@@ -318,6 +321,8 @@ class MetricEstimate:
     is_bounds_headline: bool = False
     """Whether to show the bounds instead of the interval, because too many items of the sample are undecided."""
     plan: Sequence[PlannedLabels] = ()
+    sensitivity: tuple[float, float] | None = None
+    """Ends of the interval if 95 % of the labels are right; None for a metric that is not a mean of item verdicts."""
 
     @property
     def headline(self) -> Literal["interval", "bounds"] | None:
@@ -454,6 +459,8 @@ class EstimationSettings:
     interval_method: IntervalMethod = "model"
     plan: Sequence[PlannedLabels] = ()
     """Goals for which the estimate plans labels. Their `labels` are not set yet."""
+    label_errors: LabelAgreement | None = None
+    """Agreement of the annotators, to correct the estimates for their errors; None for no correction."""
 
 
 def estimate_metrics(
@@ -532,6 +539,8 @@ def _estimate_metrics_without_bounds(run: EstimationInput, settings: EstimationS
             estimate = estimator.estimate(automatic[key], counts)
             if estimate is None and isinstance(estimator, _GroupEstimator):
                 method = "not a mean"
+            elif estimate is None and settings.label_errors is not None:
+                method = "label errors"
         yield MetricEstimate(
             metric.table,
             metric.level,
@@ -548,6 +557,7 @@ def _estimate_metrics_without_bounds(run: EstimationInput, settings: EstimationS
             method=method,
             needed=_count_labels(estimate, metric.unit, settings.half_width),
             criteria=dependencies.find_criteria(key),
+            sensitivity=estimate.sensitivity if estimate else None,
             plan=[
                 replace(goal, labels=_count_labels(estimate, metric.unit, goal.half_width)) for goal in settings.plan
             ],
@@ -611,6 +621,7 @@ class ValueEstimate:
     high: float
     count_needed: Callable[[float], int | None]
     """Returns the number of further reviews for an interval with a half-width, given in the unit of the metric."""
+    sensitivity: tuple[float, float] | None = None
 
 
 class _GroupEstimator:
@@ -654,6 +665,8 @@ class _ItemEstimator:
     ) -> None:
         """`keys` are the metrics that will be estimated."""
         self._interval_method = settings.interval_method
+        self._label_errors = settings.label_errors
+        self._seed = settings.seed
         self._draws = draw_metrics(run, settings.seed) if keys else None
         depends_on_answers = [key for key in keys if dependencies.find_criteria(key)]
         self._variance_models: Mapping[MetricKey, VarianceModel] = {}
@@ -672,12 +685,50 @@ class _ItemEstimator:
         """Estimate a metric, or return None if its value is unknown in some draws."""
         if self._draws is not None and metric.key in self._variance_models:
             model = self._variance_models[metric.key]
+            if self._label_errors is not None:
+                return self._correct_label_errors(self._draws, metric, model)
             if self._interval_method == "score":
-                return _estimate_score_interval(self._draws, metric.key, model)
-            return _estimate_from_verdicts(self._draws, metric.key, model)
+                found = _estimate_score_interval(self._draws, metric.key, model)
+            else:
+                found = _estimate_from_verdicts(self._draws, metric.key, model)
+            return replace(found, sensitivity=self._find_sensitivity(self._draws, metric, found))
         if metric.key in self._answer_draws:
             return _estimate_from_answers(self._answer_draws[metric.key], counts)
         return None
+
+    def _find_sensitivity(
+        self, draws: MetricDraws, metric: Metric, estimate: ValueEstimate
+    ) -> tuple[float, float] | None:
+        top = _find_value_of_passing_run(draws, metric)
+        if top is None:
+            return None
+        low, high = find_sensitivity(estimate.low / top, estimate.high / top)
+        return low * top, high * top
+
+    def _correct_label_errors(self, draws: MetricDraws, metric: Metric, model: VarianceModel) -> ValueEstimate | None:
+        """Estimate a metric from labels of which some are wrong. Return None if it is not a mean of item verdicts."""
+        top = _find_value_of_passing_run(draws, metric)
+        if top is None or self._label_errors is None:
+            return None
+        observed = draws.select_draws(metric.key, model.weights) / top
+        corrected = top * correct_share(observed, self._label_errors.draw_error_shares(len(observed), self._seed))
+        is_even = draws.is_evenly_weighted(model.weights)
+        percentiles = INTERVAL_PERCENTILES if is_even else UNEVEN_INTERVAL_PERCENTILES
+        low, high = map(float, np.percentile(corrected, percentiles))
+        return ValueEstimate(float(corrected.mean()), low, high, count_needed=lambda _: None)
+
+
+def _find_value_of_passing_run(draws: MetricDraws, metric: Metric) -> float | None:
+    """Return the value of a metric if all items pass: 1 or 100. Return None if it is not a mean of item verdicts, which
+    is 0 if all items fail, and in which an item's effect does not depend on the other items."""
+    if metric.unit not in PERCENTAGE_POINT:
+        return None
+    top = PERCENTAGE_POINT[metric.unit] * 100
+    everything = range(len(draws.calculator))
+    passing = draws.calculator.compute_with_same_verdict(everything, verdict=True).get(metric.key)
+    failing = draws.calculator.compute_with_same_verdict(everything, verdict=False).get(metric.key)
+    is_mean = passing is not None and failing is not None and abs(passing - top) + abs(failing) < CHANGE_TOLERANCE
+    return top if is_mean else None
 
 
 def _estimate_from_verdicts(draws: MetricDraws, key: MetricKey, model: VarianceModel) -> ValueEstimate:

@@ -1,0 +1,87 @@
+"""Measure how often annotators are wrong, and correct estimates for their errors.
+
+Two annotators who are right with the probability q differ on a share d = 2 q (1 - q) of the items that both label, if
+their errors are independent and passes and failures are confused equally often. So q follows from d. A share of
+passing items p is observed as p (1 - e) + (1 - p) e, where e is the share of wrong labels (Rogan and Gladen 1978). A
+label on which two annotators agree is wrong with the probability (1 - q)^2 / (q^2 + (1 - q)^2), as in the model of
+Dawid and Skene (1979) for two annotators of equal accuracy. Adjudicated labels count like labels on which two
+annotators agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fcreview.model.review import ITEM_CORRECT
+from fcreview.stats.agreement_ratings import Rating, RepeatedRating
+from fcreview.stats.posterior import JEFFREYS, FloatArray
+
+ASSUMED_ACCURACY = 0.95
+"""Share of right labels that the sensitivity line assumes."""
+_MAX_DISAGREEMENT = 0.495
+"""Largest disagreement rate for which the accuracy of labels is still known."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelAgreement:
+    """Agreement of the verdicts on whole items."""
+
+    n_single: int = 0
+    """Number of items with the verdict of one annotator."""
+    n_double: int = 0
+    """Number of items with the verdicts of two annotators or more."""
+    n_different: int = 0
+    """Number of items in `n_double` on which the annotators differ, whether or not an adjudicator has decided."""
+    n_repeated: int = 0
+    """Number of hidden duplicates with both verdicts of an annotator."""
+    n_changed: int = 0
+    """Number of items in `n_repeated` with different verdicts."""
+
+    def draw_error_shares(self, n_draws: int, seed: int) -> FloatArray:
+        """Draw the share of wrong labels among all labelled items."""
+        generator = np.random.default_rng(seed)
+        n_equal = self.n_double - self.n_different
+        disagreement = generator.beta(self.n_different + JEFFREYS, n_equal + JEFFREYS, n_draws)
+        disagreement = np.minimum(disagreement, _MAX_DISAGREEMENT)
+        accuracy = (1 + np.sqrt(1 - 2 * disagreement)) / 2
+        both_wrong = (1 - accuracy) ** 2
+        error_if_agreed = both_wrong / (accuracy**2 + both_wrong)
+        single_share = self.n_single / (self.n_single + self.n_double)
+        error: FloatArray = single_share * (1 - accuracy) + (1 - single_share) * error_if_agreed
+        return error
+
+
+def count_label_agreement(ratings: Iterable[Rating], repeated: Iterable[RepeatedRating]) -> LabelAgreement:
+    """Count the items on which annotators agree and differ. Only verdicts pass and fail on whole items count."""
+    verdicts: dict[int, dict[str, bool]] = {}
+    for rating in ratings:
+        if (rating.target, rating.criterion) == ITEM_CORRECT and isinstance(rating.value, bool):
+            verdicts.setdefault(rating.item, {})[rating.annotator] = rating.value
+    double = [set(by_annotator.values()) for by_annotator in verdicts.values() if len(by_annotator) > 1]
+    pairs = [
+        (each.first, each.second)
+        for each in repeated
+        if (each.target, each.criterion) == ITEM_CORRECT and isinstance(each.second, bool)
+    ]
+    return LabelAgreement(
+        n_single=len(verdicts) - len(double),
+        n_double=len(double),
+        n_different=sum(len(values) > 1 for values in double),
+        n_repeated=len(pairs),
+        n_changed=sum(first != second for first, second in pairs),
+    )
+
+
+def correct_share(observed: FloatArray, error_shares: FloatArray) -> FloatArray:
+    """Return the true share of passing items for each observed share, both from 0 to 1."""
+    corrected: FloatArray = np.clip((observed - error_shares) / (1 - 2 * error_shares), 0.0, 1.0)
+    return corrected
+
+
+def find_sensitivity(low: float, high: float) -> tuple[float, float]:
+    """Return the ends of an interval, from 0 to 1, if only `ASSUMED_ACCURACY` of the labels are right."""
+    ends = correct_share(np.array([low, high]), np.array([1 - ASSUMED_ACCURACY]))
+    return float(ends[0]), float(ends[1])

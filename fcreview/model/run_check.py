@@ -23,6 +23,7 @@ LineName = Literal[
     "rules",
     "decoder",
     "judge_failed",
+    "import_errors",
 ]
 LineState = Literal["ok", "problem", "unknown"]
 """`unknown`: the run has nothing to check, such as a run without scores."""
@@ -38,6 +39,7 @@ LINE_TITLES: dict[LineName, str] = {
     "rules": "rules",
     "decoder": "decoder",
     "judge_failed": "judge failures",
+    "import_errors": "errors on import",
 }
 """Title of each line, in the order of the table."""
 INCIDENT_FILTER = "incident:any"
@@ -109,6 +111,9 @@ class RunCounts:
     n_other_reply: int = 0
     n_scored_twice: int = 0
     n_judge_failed: int = 0
+    n_import_errors: int = 0
+    """Number of import issues with the severity `error`, which say that something was left out."""
+    first_import_error: str = ""
     reason_without_rule: str = ""
     """The most frequent reason for which items have no recomputed verdict."""
 
@@ -219,6 +224,7 @@ def check_run(run: CheckedRun, limits: CheckLimits = DEFAULT_LIMITS) -> RunCheck
         _describe_rules(run),
         _describe_decoder(run),
         _check_judge(counts),
+        _check_import_errors(counts),
     )
     return RunCheck(run.run, run.run_name, run.title, lines)
 
@@ -387,6 +393,13 @@ def _check_judge(counts: RunCounts) -> CheckLine:
     return CheckLine("judge_failed", "ok", "none", count=0, expected=counts.n_items)
 
 
+def _check_import_errors(counts: RunCounts) -> CheckLine:
+    if not counts.n_import_errors:
+        return CheckLine("import_errors", "ok", "none", count=0)
+    detail = f"{counts.n_import_errors:,}, such as: {counts.first_import_error}. List them with fcreview import --json"
+    return CheckLine("import_errors", "problem", detail, count=counts.n_import_errors)
+
+
 def _summarize_line(line: CheckLine) -> str:
     count = line.count or 0
     match line.name:
@@ -404,6 +417,8 @@ def _summarize_line(line: CheckLine) -> str:
             return f"{format_count(count, 'item')} scored twice"
         case "judge_failed":
             return format_count(count, "judge failure")
+        case "import_errors":
+            return format_count(count, "error on import", "errors on import")
         case _:
             return line.title
 

@@ -41,6 +41,8 @@ _ERROR_TYPE = "coalesce(CASE WHEN i.official THEN i.rule_error_type ELSE i.error
 class _CountsOfRun:
     numbers: dict[str, int] = field(default_factory=dict)
     reason_without_rule: str = ""
+    n_import_errors: int = 0
+    first_import_error: str = ""
     incidents_by_kind: dict[str, int] = field(default_factory=dict)
     differences: list[DifferenceGroup] = field(default_factory=list)
 
@@ -52,6 +54,7 @@ def fetch_checked_runs(connection: Connection, rows: Sequence[RunRow]) -> list[C
     _add_numbers(connection, numbers, counts)
     _add_incidents(connection, numbers, counts)
     _add_differences(connection, numbers, counts)
+    _add_import_errors(connection, numbers, counts)
     return [_make_checked_run(row, counts[row.run]) for row in rows]
 
 
@@ -78,6 +81,14 @@ def _add_differences(connection: Connection, runs: list[int], counts: dict[int, 
         counts[run].differences.append(group)
 
 
+def _add_import_errors(connection: Connection, runs: list[int], counts: dict[int, _CountsOfRun]) -> None:
+    query = "SELECT run, count(*), first(what ORDER BY line NULLS FIRST, what) FROM import_issues"
+    query += " WHERE severity = 'error' AND run IN (SELECT unnest(?::INTEGER[])) GROUP BY run"
+    for run, count, first in connection.execute(query, [runs]).fetchall():
+        counts[run].n_import_errors = count
+        counts[run].first_import_error = first
+
+
 def _make_checked_run(row: RunRow, counts: _CountsOfRun) -> CheckedRun:
     info = row.info
     return CheckedRun(
@@ -94,6 +105,8 @@ def _make_checked_run(row: RunRow, counts: _CountsOfRun) -> CheckedRun:
             n_rule=row.rule_known,
             n_judged=row.judge_known,
             differences=counts.differences,
+            n_import_errors=counts.n_import_errors,
+            first_import_error=counts.first_import_error,
             reason_without_rule=counts.reason_without_rule,
             **counts.numbers,
         ),

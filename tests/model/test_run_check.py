@@ -96,6 +96,14 @@ def test_a_count_above_its_limit_is_a_problem(
     assert check.summary == summary
 
 
+def test_an_error_on_import_is_a_problem() -> None:
+    run = make_run(n_import_errors=2, first_import_error="line 3 is not JSON")
+    line = find_line("import_errors", run)
+    assert (line.state, line.count, line.where) == ("problem", 2, "")
+    assert line.detail.startswith("2, such as: line 3 is not JSON")
+    assert check_run(run).summary == "2 errors on import"
+
+
 def test_all_problems_are_in_the_summary() -> None:
     check = check_run(make_run(n_items=3, n_not_run=397, n_incidents=2, incidents_by_kind={"server": 2}))
     assert check.summary == "397 of 400 items not run, 2 incidents"

@@ -201,3 +201,11 @@ def test_the_section_of_the_report_is_folded_without_problems(cli: Cli, clean: P
     make_incident(clean)
     cli("report", clean, "--html", page, "--force")
     assert title not in page.read_text() and "Is this score real?" in page.read_text()
+
+
+def test_a_run_that_cannot_be_imported_is_a_problem(cli: Cli, clean: Path) -> None:
+    """The other runs are checked, and the exit code says that not all are."""
+    (clean / "notes.jsonl").write_text('{"fcreview": 1, "model": "broken"}\nno JSON\n')
+    done = cli("check", clean, "--json")
+    assert [(each["run_name"], each["ok"]) for each in done.objects] == [("gpt-4o-2024-11-20", True)]
+    assert done.code == 1 and "broken" in done.err

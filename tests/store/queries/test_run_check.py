@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fcreview.model.incident import Incident
-from fcreview.model.item import Call, Item, MissingItem, ReadRecord, RunFact, Verdict
+from fcreview.model.item import Call, ImportIssue, Item, MissingItem, ReadRecord, RunFact, Verdict
 from fcreview.model.run_check import CheckLine, LineName, RunCheck
 from fcreview.run_plan import RunPlan
 from fcreview.store.importing.run_importer import import_runs
@@ -46,6 +46,8 @@ def read_troubled_items(plan: RunPlan) -> Iterator[ReadRecord]:
     items[50].verdicts.append(Verdict("judge", None, failure="the judge's reply is not JSON"))
     items[51].flags = ["judge_failed"]
     yield from items
+    yield ImportIssue("scores.json", 7, "the entry is damaged", severity="error")
+    yield ImportIssue("scores.json", 9, "no matter", severity="warning")
     yield RunFact("expected_items", 102, "the category of the dataset")
     yield MissingItem("simple_100", "simple")
     yield MissingItem("simple_101", "simple")
@@ -98,6 +100,12 @@ def test_the_filter_of_a_line_finds_the_counted_items(
 def test_missing_items_are_counted(checks: dict[str, RunCheck]) -> None:
     line = find_line(checks["troubled"], "items")
     assert (line.state, line.count, line.expected) == ("problem", 2, 102)
+
+
+def test_only_errors_on_import_are_counted(checks: dict[str, RunCheck]) -> None:
+    line = find_line(checks["troubled"], "import_errors")
+    assert (line.state, line.count) == ("problem", 1)
+    assert "the entry is damaged" in line.detail
 
 
 def test_kinds_are_counted_without_limits_and_weak_marks(checks: dict[str, RunCheck]) -> None:

@@ -106,13 +106,6 @@ def _incident_metadata(build_sql: Callable[[str], str]) -> dict[str, Any]:
     return column_metadata(build_sql(DECIDED_MARK), blind_sql=build_sql(OWN_MARK))
 
 
-def _first_difference_metadata() -> dict[str, Any]:
-    def build_sql(mark: str) -> str:
-        return f"CASE WHEN NOT {is_incident_sql(mark)} THEN i.first_difference END"
-
-    return column_metadata(build_sql(DECIDED_MARK), shows_verdict=True, blind_sql=build_sql(OWN_MARK))
-
-
 @dataclass(slots=True, kw_only=True)
 class QueueRow:
     """One row of a queue, without long texts. The store reads every field, and `items --json` prints it."""
@@ -148,8 +141,10 @@ class QueueRow:
     """Number of import issues. 0 for a blind annotator before the review, because an issue can reveal a failure."""
     stale: bool = field(default=False, metadata=column_metadata("coalesce(h.your_stale, false)"))
     """Whether the prediction or the golden answer changed after this annotator's review."""
-    first_difference: str | None = field(default=None, metadata=_first_difference_metadata())
-    """None for an incident, because the text of a failure is no answer that could be explained."""
+    first_difference: str | None = field(
+        default=None, metadata=column_metadata("i.first_difference", shows_verdict=True)
+    )
+    """For an incident, the sentence that says so, because the text of a failure is no answer."""
     diff_function: str | None = field(default=None, metadata=column_metadata("i.diff_function", shows_verdict=True))
     diff_argument: str | None = field(default=None, metadata=column_metadata("i.diff_argument", shows_verdict=True))
     """Argument path of the first difference; None if the call as a whole differs."""

@@ -20,7 +20,6 @@ from fcreview.cli.output import clip_to_terminal, emit, emit_json, format_cell, 
 from fcreview.cli.workspace import WorkspaceSession
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import UsageError
-from fcreview.model.incident import describe_incident
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import INCIDENT_PREFIX, format_count, format_verdict
 
@@ -149,12 +148,10 @@ def print_item_rows(session: WorkspaceSession, view: View, limit: int | None) ->
 
 def _format_row_cells(row: QueueRow) -> list[str]:
     error = row.error_type or row.rule_error_type
-    difference = row.first_difference
     if row.is_incident:
         error = f"{INCIDENT_PREFIX}{row.incident}"
-        difference = describe_incident(row.incident or "", row.incident_certainty)
     return [
         sanitize(row.id), format_cell(row.category),
         *map(format_verdict, (row.official, row.rule, row.judge, row.human)),
-        format_cell(error), format_cell(difference),
+        format_cell(error), format_cell(row.first_difference),
     ]  # fmt: skip

@@ -29,13 +29,14 @@ from fcreview.cli.report_data import (
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import UsageError
 from fcreview.exporters.report_summary import EstimateByMetric, MetricRow, select_metric_sources
-from fcreview.model.wording import NO_ANSWERS, NO_DATASET_MESSAGE, NO_VALUE, format_count, format_metric_value
+from fcreview.model.wording import NO_DATASET_MESSAGE, format_count, format_metric_value
 from fcreview.stats.conventions import (
     ConventionRow,
     RunConventions,
     add_values_without_incidents,
     compare_conventions,
     find_spreads,
+    format_convention_without_incidents,
 )
 from fcreview.stats.incidents import count_incidents
 
@@ -164,18 +165,8 @@ def _format_convention_cells(row: ConventionRow, *, shows_figure: bool, has_inci
         format_metric_value(row.value, "share", 2),
     ]
     if has_incidents:
-        cells.append(_format_convention_without_incidents(row))
+        cells.append(format_convention_without_incidents(row))
     return [*cells, f"{row.n:,}", f"{row.n_tasks:,}", format_cell(_describe_convention_differences(row))]
-
-
-def _format_convention_without_incidents(row: ConventionRow) -> str:
-    """Format the value without incidents and the number of its trials: `41.67 % (36)`."""
-    if row.n_without_incidents == 0:
-        return NO_ANSWERS
-    if row.value_without_incidents is None:
-        return NO_VALUE
-    value = format_metric_value(row.value_without_incidents, "share", 2)
-    return f"{value} ({row.n_without_incidents:,})"
 
 
 def _describe_convention_differences(row: ConventionRow) -> str:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from math import comb
 from typing import Literal, NamedTuple
 
+from fcreview.model.wording import NO_ANSWERS, NO_VALUE, format_metric_value
+
 Ending = Literal["graded", "error", "not run"]
 Treatment = Literal["failure", "left out"]
 Denominator = Literal["run", "file", "planned"]
@@ -163,6 +165,16 @@ def add_values_without_incidents(
             continue
         found.append(replace(row, incidents=n_incidents, value_without_incidents=own.value, n_without_incidents=own.n))
     return found
+
+
+def format_convention_without_incidents(row: ConventionRow) -> str:
+    """Format the value without incidents and the number of its trials: `41.67 % (36)`."""
+    if row.n_without_incidents == 0:
+        return NO_ANSWERS
+    if row.value_without_incidents is None:
+        return NO_VALUE
+    value = format_metric_value(row.value_without_incidents, "share", 2)
+    return f"{value} ({row.n_without_incidents:,})"
 
 
 def _get_first_convention(row: ConventionRow) -> str:

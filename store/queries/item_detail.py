@@ -373,7 +373,7 @@ def build_detail(row: QueueRow, run: Run, item: Item, reviews: ReviewTables, *, 
     item.incident = cast("IncidentKind | None", row.incident)
     item.incident_certainty = cast("IncidentCertainty | None", row.incident_certainty)
     if row.is_incident:
-        item.first_difference = None
+        item.first_difference = row.first_difference
     detail = ItemDetail(row, key, run, item, opinions, reviews.events.get_history(key))
     if item.extra.recorded_reviews:  # an exported review that came back is already among the opinions
         known = {event.event for event in detail.history}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
+from fcreview.model.incident import describe_incident
 from fcreview.model.sanitize import display_width
 from fcreview.store.filters.parser import parse_filter
 from fcreview.store.filters.search_sql import (
@@ -228,6 +229,8 @@ def hide_verdicts_unless_reviewed(row: QueueRow) -> None:
 
 def _parse_row(values: tuple[Any, ...], runs: Mapping[int, Run], run_names: Mapping[int, str]) -> QueueRow:
     row = QueueRow(**dict(zip(_COLUMNS, values, strict=True)))
+    if row.is_incident:
+        row.first_difference = describe_incident(row.incident or "", row.incident_certainty)
     if row.run in runs:
         row.model, row.run_name = runs[row.run].model, run_names[row.run]
     for name in _JSON_COLUMNS:

@@ -11,6 +11,7 @@ from fcreview.stats.conventions import (
     add_values_without_incidents,
     compare_conventions,
     find_spreads,
+    format_convention_without_incidents,
 )
 
 
@@ -105,3 +106,6 @@ def test_trial_that_was_left_out_as_incident_is_no_failure_of_its_task() -> None
     assert found["pass^2"].value_without_incidents is None, "task a has only one trial"
     nothing = add_values_without_incidents(rows, None, n_incidents=4)
     assert {row.n_without_incidents for row in nothing} == {0}
+    assert format_convention_without_incidents(found["pass^1"]) == "100.00 % (3)"
+    assert format_convention_without_incidents(found["pass^2"]) == "–"
+    assert format_convention_without_incidents(nothing[0]) == "no item has an answer"

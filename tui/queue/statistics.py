@@ -30,7 +30,7 @@ from fcreview.stats.calibration import (
     format_source_and_criterion,
     group_verdict_pairs,
 )
-from fcreview.stats.conventions import RunConventions, find_spreads
+from fcreview.stats.conventions import RunConventions, find_spreads, format_convention_without_incidents
 from fcreview.stats.intervals import compute_wilson_interval
 from fcreview.tui.text.graphics import heat_cell, interval_bar, join_boxes
 from fcreview.tui.text.lines import (
@@ -429,19 +429,29 @@ def _draw_heat_map(
 NOTE_MIN_CELLS = 100
 
 
-def choose_convention_columns(width: int) -> list[TextColumn]:
+def choose_convention_columns(width: int, runs: Sequence[RunConventions] = ()) -> list[TextColumn]:
+    """Return the columns. The values without incidents have a column if one of the runs has an incident."""
     columns = [
         TextColumn("run, metric and convention", truncate=truncate_middle, min_width=20),
         TextColumn("value", align_right=True, min_width=8),
+    ]
+    if _has_incidents(runs):
+        columns.append(TextColumn("w/o incidents", align_right=True))
+    columns += [
         TextColumn("trials", align_right=True),
         TextColumn("items", align_right=True),
     ]
     return [*columns, TextColumn("note")] if width >= NOTE_MIN_CELLS else columns
 
 
+def _has_incidents(runs: Sequence[RunConventions]) -> bool:
+    return any(row.incidents for run in runs for row in run.rows)
+
+
 def build_convention_rows(runs: Sequence[RunConventions], width: int) -> list[StatisticsRow]:
     """Return a heading for each figure, then a row for each convention that opens the items it counts differently."""
-    n_columns, separator = len(choose_convention_columns(width)), f" {symbols().separator} "
+    n_columns, separator = len(choose_convention_columns(width, runs)), f" {symbols().separator} "
+    has_incidents = _has_incidents(runs)
     rows: list[StatisticsRow] = []
     for run in runs:
         ranges = {spread.figure: spread.high - spread.low for spread in find_spreads(run.rows)}
@@ -458,6 +468,10 @@ def build_convention_rows(runs: Sequence[RunConventions], width: int) -> list[St
             cells: list[StyledText] = [
                 (f"  {'*' if each.is_own else ' '} {each.convention}", ""),
                 (value, "strong"),
+            ]
+            if has_incidents:
+                cells.append((format_convention_without_incidents(each), ""))
+            cells += [
                 (f"{each.n:,}", ""),
                 (f"{len(items):,}" if items else "", ""),
                 (sanitize(each.note or each.rule), "dim"),

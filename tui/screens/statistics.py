@@ -328,7 +328,7 @@ class ConventionsScreen(StatisticsScreen, inherit_bindings=False):
             title="conventions",
             noun="figure",
             total=sum(len(run.rows) for run in self._runs),
-            columns=choose_convention_columns(self.table_width),
+            columns=choose_convention_columns(self.table_width, self._runs),
             empty_message=self._progress or NO_CONVENTIONS,
             note=self._progress or OWN_TOOL_NOTE,
         )

@@ -79,7 +79,7 @@ def test_item_says_first_why_it_has_no_answer(cli: Cli, folder: Path) -> None:
     listed = cli("items", folder, "--where", "id:weather_1").out
     assert SENTENCE in listed and "incident:rate_limit" in listed and "not called" not in listed
     detail = cli("show", folder, "weather_1", "--json").objects[0]
-    assert detail["row"]["first_difference"] is None
+    assert detail["row"]["first_difference"] == detail["item"]["first_difference"] == SENTENCE
     assert detail["item"]["incident"] == "rate_limit"
 
 
@@ -104,7 +104,7 @@ def test_undecoded_failure_text_is_not_explained_as_prose(cli: Cli, one_run: Pat
     text = cli("show", one_run, "simple_python_4").out
     assert SENTENCE in text and "prose" not in text
     listed = cli("items", one_run, "--json").objects[4]
-    assert listed["first_difference"] is None
+    assert listed["first_difference"] == SENTENCE
 
 
 def test_failed_judge_leaves_the_verdict_unknown_and_says_why(cli: Cli, tmp_path: Path) -> None:

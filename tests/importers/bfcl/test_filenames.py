@@ -58,17 +58,17 @@ def test_unrelated_files_are_ignored(name: str, first: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("name", "first"),
     [
-        "m/agentic/memory/kv/memory_snapshot/prereq/customer.json",
-        "m/agentic/memory/kv/BFCL_v4_memory_kv_prereq_result.json",
-        "m/result.json",
-        "score/data_overall.csv",
-        "score/data.csv",
+        ("m/agentic/memory/kv/memory_snapshot/prereq/customer.json", None),
+        ("m/agentic/memory/kv/BFCL_v4_memory_kv_prereq_result.json", None),
+        ("m/result.json", {"answer_id": 1, "text": "[f()]"}),
+        ("score/data_overall.csv", None),
+        ("score/data.csv", None),
     ],
 )
-def test_ignored_files_have_reason(name: str) -> None:
-    named = classify(name)
+def test_ignored_files_have_reason(name: str, first: Any) -> None:
+    named = classify(name, first)
     assert named is not None
     assert named.kind == "ignored"
     assert named.ignored_description

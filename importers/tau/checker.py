@@ -184,9 +184,7 @@ def add_reward_verdicts(item: Item, reward: float | None, parts: CheckedParts, *
     if item.official is False:
         item.error_type = official.error_type or recomputed.error_type
 
-    item.extra.metadata[REWARD_PARTS] = {
-        part: value if value is not None else official.values.get(part) for part, value in recomputed.values.items()
-    }
+    item.extra.metadata[REWARD_PARTS] = _choose_part_values(parts)
     has_actions = bool(item.golden)
     explanation = official.explain_reward(has_actions) if official.values else None
     _add_verdicts_of_source(item, "official", reward, official, explanation)
@@ -195,6 +193,18 @@ def add_reward_verdicts(item: Item, reward: float | None, parts: CheckedParts, *
     if item.rule is False or (item.rule is None and item.official is False):
         _set_first_difference(item, recomputed if recomputed.failing_parts else official)
     add_decisive_step(item, recomputed.missing_texts or official.missing_texts)
+
+
+def _choose_part_values(parts: CheckedParts) -> dict[str, float | None]:
+    """Return the value of each part of the reward from which a corrected reward is computed.
+
+    A recomputed value counts only where the file records none, because a review of one part must not change the others.
+    """
+    values = dict(parts.recomputed.values)
+    for part, recorded in parts.official.values.items():
+        if recorded is not None:
+            values[part] = recorded
+    return values
 
 
 def _set_official_verdict(item: Item, reward: float | None) -> None:
@@ -481,14 +491,19 @@ def _add_action_checks(
     checks = list_objects(recorded.get("action_checks"))
     has_checks = _list_checked_actions(recorded) == [action.name for action in actions]
     listed = []
-    for at, (address, matched) in enumerate(zip(addresses, are_matched, strict=True)):
-        check = checks[at] if has_checks else {}
-        if isinstance(check.get("action_match"), bool):
-            item.verdicts.append(Verdict("official", check["action_match"], address, "action", by="action_checks"))
-        rationale = None if matched else "no call has this function name and these arguments"
-        item.verdicts.append(Verdict("rule", matched, address, "action", rationale=rationale, by="tau2-bench rules"))
+    for index, (address, is_matched) in enumerate(zip(addresses, are_matched, strict=True)):
+        check = checks[index] if has_checks else {}
+        recorded_match = check.get("action_match")
         kind = check.get("tool_type")
-        listed.append([address, "action", matched, kind if isinstance(kind, str) else None])
+
+        if isinstance(recorded_match, bool):
+            item.verdicts.append(Verdict("official", recorded_match, address, "action", by="action_checks"))
+        rationale = None if is_matched else "no call has this function name and these arguments"
+        item.verdicts.append(Verdict("rule", is_matched, address, "action", rationale=rationale, by="tau2-bench rules"))
+
+        # As for the parts of the reward, the recomputed check counts only where the file records none.
+        counted_match = recorded_match if isinstance(recorded_match, bool) else is_matched
+        listed.append([address, "action", counted_match, kind if isinstance(kind, str) else None])
     if listed:
         item.extra.metadata.setdefault(REWARD_CHECKS, {})["ACTION"] = listed
 

@@ -2,7 +2,8 @@
 
 Sources: `run.py` of sierra-research/tau-bench (v1), and `agent_metrics.py` of sierra-research/tau2-bench 1.0.1 (v2).
 v1 computes pass^k with the number of trials in the whole file and counts exceptions as failures. v2 omits
-infrastructure errors and computes pass^k with the number of trials of each task.
+infrastructure errors and computes pass^k with the number of trials of each task. In both, fcreview shows pass^k only up
+to the number of trials that every task has.
 """
 
 from __future__ import annotations
@@ -68,23 +69,40 @@ def compute_pass_hat_metrics(
     return metrics
 
 
+UNEQUAL_TRIALS_NOTE = (
+    "the official program assumes {n_trials} trials of every task, the number of different trials in the file; "
+    "some tasks have only {min_trials}"
+)
+
+
 def _compute_version1_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     known = [item for item in items if get_success(item) is not None]
-    trials = len({str(item.metadata.get("trial")) for item in known})
     metrics = _compute_average_reward(known, len(items))
-    successes = list(count_successes_by_task(known).values())
-    if any(item.is_group_incomplete for item in known):
-        # The official program assumes that every task has all trials. A trial that was left out is no failure.
-        metrics += compute_pass_hat_metrics(successes, find_largest_k(known))
-    else:
-        metrics += compute_pass_hat_metrics(successes, trials, trials)
+    metrics += _compute_version1_pass_hat(known)
     return [*metrics, *_compute_mean_cost(items, "user cost"), *_count_outcomes(items)]
+
+
+def _compute_version1_pass_hat(known_items: Sequence[ScoredItem]) -> list[Metric]:
+    """Compute pass^k as the official program does: every task counts as if it had all trials of the file."""
+    successes = list(count_successes_by_task(known_items).values())
+    max_k = find_largest_k(known_items)
+    if any(item.is_group_incomplete for item in known_items):
+        # The official program assumes that every task has all trials. A trial that was left out is no failure.
+        return compute_pass_hat_metrics(successes, max_k)
+
+    n_trials = len({str(item.metadata.get("trial")) for item in known_items})
+    metrics = compute_pass_hat_metrics(successes, max_k, n_trials)
+    if max_k < n_trials:
+        for metric in metrics:
+            metric.note = UNEQUAL_TRIALS_NOTE.format(n_trials=n_trials, min_trials=max_k)
+    return metrics
 
 
 def _compute_version2_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     run = [item for item in items if is_counted_in_metrics(item)]
     successes = list(count_successes_by_task(run).values())
-    metrics = _compute_average_reward(run, len(items)) + compute_pass_hat_metrics(successes, find_largest_k(run))
+    # The average is of the simulations that were run. Those that were not have no verdict from any source.
+    metrics = _compute_average_reward(run, len(run)) + compute_pass_hat_metrics(successes, find_largest_k(run))
     metrics += _compute_mean_cost(run, "agent cost") + _compute_mean_cost(run, "user cost")
     metrics += [
         Metric("simulations", "simulations", len(run), "count"),

@@ -14,6 +14,7 @@ import orjson
 
 from fcreview.cli.report_data import ScoredRun as RunPart
 from fcreview.cli.report_data import compute_combined_metrics, compute_run_metrics, load_scored_runs
+from fcreview.exporters.report_summary import MetricRow
 from fcreview.model.effective_verdict import SCORING_ORDER
 from fcreview.model.metric import MetricKey, MetricSource
 from fcreview.model.review import ITEM_CORRECT, Event, ItemKey
@@ -104,6 +105,11 @@ class ReviewedRuns:
                 for source, value in line.values.items():
                     values[None, source, (line.table, line.level, line.name)] = value
         return values
+
+    def compute_rows(self) -> list[MetricRow]:
+        """Compute the rows of the report on the only run, with the present reviews."""
+        (part,) = load_scored_runs(self.store.analysis, self.store.fetch_runs())
+        return compute_run_metrics(part.items, part.row.info)
 
     def find_item(self, name: str, run: int | None = None) -> int:
         (found,) = self.store.find_items(name, run)

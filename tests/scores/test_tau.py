@@ -47,9 +47,12 @@ class Oracle:
         for key, reward in rewards.items():
             tasks[self.tasks[key]].append(abs(reward - 1) <= 1e-6)
         found: Metrics = {("reward", 0, "average reward"): sum(rewards.values()) / len(rewards)}
-        most = min(self.planned, *map(len, tasks.values())) if self.is_new else len(self.trials)
+        most = min(map(len, tasks.values()))
+        if self.is_new:
+            most = min(most, self.planned)
         for k in range(1, most + 1):
-            totals = [comb(sum(each), k) / comb(len(each) if self.is_new else most, k) for each in tasks.values()]
+            n_trials = {task: len(each) if self.is_new else len(self.trials) for task, each in tasks.items()}
+            totals = [comb(sum(each), k) / comb(n_trials[task], k) for task, each in tasks.items()]
             found["pass^k", 0, f"pass^{k}"] = sum(totals) / len(totals)
         return found
 

@@ -176,15 +176,16 @@ def _format_summary(session: WorkspaceSession, view: View, n_failing: int) -> st
         judged = count_items(f"{only_judge} judge:pass"), count_items(f"{only_judge} judge:fail -judge:pass")
     rates = (("official", passed, failed), ("judge", *judged))
     known = [f"{source} {format_rate_with_count(p, p + f, total)}" for source, p, f in rates if p + f]
-    missing = _explain_missing_verdicts(session, view)
-    if not known and missing:
+    has_recomputed = any(rule is not None for _, rule in verdicts)
+    missing = "" if known or has_recomputed or n_failing else _explain_missing_verdicts(session, view)
+    if missing:
         return " · ".join([*parts, missing])
     parts += known or ["no official verdicts"]
     parts += [f"{n_failing:,} failing"]
     if n_incidents := count_items("incident:any"):
         n_passing = count_items("incident:any effective:pass")
         parts.append(f"{format_count(n_incidents, 'incident')}, of which {n_passing:,} pass")
-    if any(rule is not None for _, rule in verdicts):
+    if has_recomputed:
         differing = f"official and recomputed verdicts differ on {differ:,}"
         parts += [differing if differ else "official and recomputed verdicts agree"]
     return " · ".join(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -70,3 +71,14 @@ def test_wrong_scorer_setting_is_refused(cli: Cli, objects: Path, tmp_path: Path
     config.write_text(f"[scorers.check]\n{line}\n")
     done = cli("import", objects, FCREVIEW_CONFIG=str(config))
     assert done.code != 0 and "[scorers.NAME]" in done.err
+
+
+@pytest.mark.bench
+def test_triage_counts_failures_of_recomputed_verdicts(cli: Cli, bench: Path, tmp_path: Path) -> None:
+    """A log of the task `bfcl` without scores has verdicts, which fcreview recomputes."""
+    log = json.loads((bench / "inspect_bfcl" / "bfcl_A_json.json").read_text())
+    log["samples"] = [sample | {"scores": {}} for sample in log["samples"][:60]]
+    log["results"] = None
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    out = cli("triage", tmp_path).out
+    assert "failing" in out and "no verdicts" not in out

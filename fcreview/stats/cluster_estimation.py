@@ -9,8 +9,8 @@ the group. The corrections of the groups that were not sampled are drawn from th
   (Lohr, Sampling, section 4.4, poststratification).
 * The correction of a group that was not sampled is drawn with the Bayesian bootstrap (Rubin 1981) for finite
   populations (Lo 1988): Dirichlet weights for the corrections of the sampled groups, and two prior corrections with the
-  weight 1/2 each, to the lowest and to the highest value. For values of 0 and 1, this is the Jeffreys posterior
-  Beta(k + 1/2, n - k + 1/2).
+  weight 1/2 each, which are as large as the largest correction of any sampled group. For values of 0 and 1, this is the
+  Jeffreys posterior Beta(k + 1/2, n - k + 1/2).
 
 A metric must be a weighted mean of its values in the groups. Other metrics, such as F1 scores, have no interval.
 """
@@ -269,7 +269,13 @@ def _draw_mean_corrections(
     sampled = stratum.sampled
     estimated = stratum.estimated
     mean_automatic = float(np.average(values.automatic[estimated], weights=values.weight[estimated] + _TOLERANCE))
-    prior = np.array([values.lowest - mean_automatic, values.highest - mean_automatic])
+    largest = _find_largest_correction(values)
+    prior = np.array(
+        [
+            max(values.lowest - mean_automatic, -largest),
+            min(values.highest - mean_automatic, largest),
+        ]
+    )
     corrections = np.concatenate([values.human[sampled] - values.automatic[sampled], prior])
     sampled_weights = values.weight[sampled]
     mean_weight = float(sampled_weights.mean()) if len(sampled_weights) else 1.0
@@ -283,6 +289,14 @@ def _draw_mean_corrections(
     totals = np.maximum(counted_weights.sum(axis=1), _TOLERANCE)
     mean: FloatArray = (counted_weights @ corrections) / totals
     return mean
+
+
+def _find_largest_correction(values: GroupValues) -> float:
+    """Return the largest difference between the human and the automatic value of a sampled group. Without any
+    difference, it is the whole scale."""
+    corrections = np.abs(values.human[values.is_sampled] - values.automatic[values.is_sampled])
+    largest = float(corrections.max(initial=0.0))
+    return largest if largest > _TOLERANCE else values.highest - values.lowest
 
 
 def find_group_metrics(groups: Sequence[Sequence[int]], calculator: MetricCalculator) -> set[MetricKey]:

@@ -79,7 +79,10 @@ def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
                 yield ImportIssue(str(path), number + 1, row["issue"], raw=line.decode())
             else:
                 place = {"file": str(path), "line": number + 1, "offset": offset, "length": len(line)}
-                yield make_item(number, **{**place, **row, "extra": Extra.from_json(row.get("extra"))})
+                fields = {**place, **row, "extra": Extra.from_json(row.get("extra"))}
+                if "predicted" in row:
+                    fields["predicted"] = [Call(**call) for call in row["predicted"]]
+                yield make_item(number, **fields)
             offset += len(line)
 
 

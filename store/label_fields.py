@@ -132,11 +132,11 @@ LABEL_FIELDS: dict[str, LabelField] = {
     "prediction_hash": LabelField(TEXT, "o.prediction_hash"),
     "golden_hash": LabelField(TEXT, "o.golden_hash"),
     "run_name": LabelField(TEXT, "n.run_name"),
-    "automatic": LabelField([AUTOMATIC_FIELDS], "o.automatic"),
-    "opinions": LabelField([OPINION_FIELDS]),
     "incident": LabelField(TEXT, incident_kind_sql(_ITEM_MARK, "o")),
     "incident_text": LabelField(TEXT, "o.incident_text"),
     "incident_certainty": LabelField(TEXT, incident_certainty_sql(_ITEM_MARK, "o")),
+    "automatic": LabelField([AUTOMATIC_FIELDS], "o.automatic"),
+    "opinions": LabelField([OPINION_FIELDS]),
 }
 """Fields of a label in export order."""
 

@@ -136,7 +136,7 @@ def test_too_large_rows_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_names_and_order_of_fields_are_kept_for_readers_of_older_exports() -> None:
     names = "run model benchmark generation language category id target criterion official rule judge human effective"
     names += " decided_by policy fault golden_fix tags notes annotators n_annotators stale error_type rule_error_type"
-    names += " prediction_hash golden_hash run_name automatic opinions incident incident_text incident_certainty"
+    names += " prediction_hash golden_hash run_name incident incident_text incident_certainty automatic opinions"
     content = "question messages functions golden_calls predicted_calls"
     assert list(label_field_types(with_content=False)) == names.split()
     assert list(label_field_types(with_content=True)) == [*names.split(), *content.split()]

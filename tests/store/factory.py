@@ -56,7 +56,9 @@ def make_item(number: int = 0, **fields: Any) -> Item:
         "prediction_hash": f"p{number}",
         "golden_hash": f"g{number}",
     }
-    return Item(**{**defaults, **fields})
+    item = Item(**{**defaults, **fields})
+    item.predicted = [Call(**call) if isinstance(call, dict) else call for call in item.predicted]
+    return item
 
 
 def write_run(folder: Path, rows: list[dict[str, Any]], model: str = "maple-8b") -> RunPlan:

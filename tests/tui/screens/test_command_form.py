@@ -20,6 +20,7 @@ from fcreview.tui.screens.pager import PagerScreen
 OMITTED = {"completion", "schema", "sql", "demo", "serve", "team"}
 """Commands for scripts and for the first start."""
 SCREENS = {
+    "check": "queue check",
     "open": "item next", "runs": "queue runs", "items": "queue filter", "show": "queue open",
     "triage": "queue clusters", "compare": "queue runs", "review": "item pass", "label": "item fail",
     "adjudicate": "queue adjudicate", "agreement": "queue agreement", "calibrate": "queue calibration",

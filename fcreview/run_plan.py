@@ -74,6 +74,9 @@ class RunPlan:
     missing has its default, which depends on the files."""
     errata: Errata | None = None
     version: int = 1
+    failure: str = ""
+    """Why no item of the run can be read, if the search for runs already found this out; else empty. The import then
+    fails with this reason."""
 
     @property
     def import_fingerprint(self) -> int:

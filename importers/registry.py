@@ -15,8 +15,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from fcreview.errors import MALFORMED_DATA, FcreviewError
+from fcreview.importers.common.clean_texts import clean_issue, clean_plan, clean_record
 from fcreview.importers.common.copies import find_copies, report_copies
 from fcreview.importers.common.discovery import NOT_UTF8, escape_file_name, gather_files, is_utf8_name
+from fcreview.importers.common.faulty_files import (
+    make_failed_plan,
+    make_failed_search_issue,
+    search_around_faults,
+)
 from fcreview.importers.common.file_form import UNPACK
 from fcreview.importers.common.other_formats import (
     describe_files,
@@ -208,8 +214,9 @@ def discover(
     plans: list[RunPlan] = []
     for importer in importers:
         files = originals if importer.ignores_copies else gathered.files
-        claims: DiscoveredRuns = importer.load_module("discovery").find_runs(files, dataset_folders, search)
+        claims = _search_runs(importer, files, dataset_folders, search)
         for plan in claims.plans:
+            clean_plan(plan)
             plan.importer, plan.version = importer.name, importer.version
             if plan.run.benchmark == importer.name:
                 plan.run.title = plan.run.title or importer.title
@@ -226,6 +233,27 @@ def discover(
     return found
 
 
+def _search_runs(
+    importer: Importer, files: Sequence[Path], dataset_folders: Sequence[Path], search: SearchOptions
+) -> DiscoveredRuns:
+    """Find the runs of one benchmark. A file at which the importer raises an exception becomes a run that fails."""
+
+    def find_runs(searched_files: Sequence[Path]) -> DiscoveredRuns:
+        module: Any = importer.load_module("discovery")
+        return cast("DiscoveredRuns", module.find_runs(searched_files, dataset_folders, search))
+
+    result = search_around_faults(find_runs, files)
+    claims = result.found
+    for path, reason in result.faulty_files.items():
+        claims.plans.append(make_failed_plan(importer.name, path, f"{importer.title}: {reason}"))
+    if result.failure:
+        folder = Path(os.path.commonpath([path.parent for path in files])) if files else Path()
+        claims.issues.append(make_failed_search_issue(importer.title, result.failure, folder))
+    for issue in claims.issues:
+        clean_issue(issue)
+    return claims
+
+
 def _explain_no_runs(paths: Sequence[Path], files: Sequence[Path]) -> ImportIssue:
     """Return an issue with what was examined, what the files look like, and what to do."""
     nearest = describe_nearest_match(files) or "Run fcreview doctor to list the files that fcreview imports"
@@ -235,7 +263,13 @@ def _explain_no_runs(paths: Sequence[Path], files: Sequence[Path]) -> ImportIssu
 
 
 def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
-    """Yield the items, issues, facts and missing items of a run, and an issue for each result file without records."""
+    """Yield the items, issues, facts and missing items of a run, and an issue for each result file without records.
+
+    If the search for runs already found out that the run cannot be read, there is only an error with the reason.
+    """
+    if plan.failure:
+        yield ImportIssue(str(plan.results[0]), None, plan.failure, severity="error")
+        return
     files_with_records: set[str] = set()
     n_items = 0
     module: Any = IMPORTERS[plan.importer or plan.run.benchmark].load_module("read")
@@ -243,7 +277,7 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
         if isinstance(record, Item | ImportIssue):
             files_with_records.add(record.file)
         n_items += isinstance(record, Item)
-        yield record
+        yield clean_record(record)
     for path in plan.results:
         if str(path) not in files_with_records:
             yield ImportIssue(str(path), None, "the file contains no records")
@@ -349,7 +383,7 @@ def _make_notice_about_files(files: Sequence[Path], what: str) -> ImportIssue:
 def list_verdict_choices(plan: RunPlan) -> list[str]:
     """Return the names that the option `verdict_from` accepts for a run. Empty if its importer has no such option."""
     importer = IMPORTERS[plan.importer]
-    if "verdict_from" not in importer.options:
+    if plan.failure or "verdict_from" not in importer.options:
         return []
     return cast("list[str]", importer.load_module("read").list_choices(plan))
 

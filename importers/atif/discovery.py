@@ -6,7 +6,6 @@ agent, model and dataset form one run. Other trajectories in a folder form one r
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections import defaultdict
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fcreview.importers.common.json_text import parse_json_prefix
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 from fcreview.safe_files import open_file
@@ -79,7 +79,7 @@ class _FileEnds(NamedTuple):
         if match is None:
             return None
         try:
-            return json.JSONDecoder().raw_decode(self.head, match.end())[0]
+            return parse_json_prefix(self.head, match.end())
         except (ValueError, RecursionError):
             return None
 

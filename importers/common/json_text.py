@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,9 +26,28 @@ class JsonRecord:
     value: Any
 
 
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+"""Matches an escaped surrogate, which may be half of a pair, or a lone surrogate."""
+
+
 def parse_json_text(text: str, long_numbers: list[str]) -> Any:
-    """Parse JSON. An integer that is too long for Python becomes a text, which is also added to `long_numbers`."""
-    return json.loads(text, parse_int=lambda digits: parse_integer(digits, long_numbers))
+    """Parse JSON. An integer that is too long for Python becomes a text, which is also added to `long_numbers`.
+
+    Lone surrogates become the text `\\udXXX`, because no file, terminal or database can hold them.
+    """
+    value = json.loads(text, parse_int=lambda digits: parse_integer(digits, long_numbers))
+    if _SURROGATE.search(text) is None:
+        return value
+    return escape_and_cut_strings(value)
+
+
+def parse_json_prefix(text: str, start: int = 0) -> Any:
+    """Parse the JSON value that begins at a position of a text, and ignore what follows. Lone surrogates are escaped.
+
+    Raises ValueError if there is no complete value, and RecursionError beyond MAX_DEPTH levels.
+    """
+    value, _ = json.JSONDecoder().raw_decode(text, start)
+    return escape_and_cut_strings(value)
 
 
 def parse_integer(digits: str, long_numbers: list[str]) -> int | str:

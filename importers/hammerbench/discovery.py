@@ -5,7 +5,6 @@ A run is one flat log, or it consists of all folders of conversations of one mod
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fcreview.importers.common.discovery import gather_files
+from fcreview.importers.common.json_text import parse_json_prefix
 from fcreview.importers.common.records import as_object
 from fcreview.model.item import Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
@@ -53,7 +53,7 @@ def read_first_array_object(path: Path) -> dict[str, Any]:
     except OSError:
         return {}
     try:
-        value = json.JSONDecoder().raw_decode(text[1:].lstrip())[0] if text.startswith("[") else None
+        value = parse_json_prefix(text[1:].lstrip()) if text.startswith("[") else None
     except (ValueError, RecursionError):
         return {}
     return as_object(value)

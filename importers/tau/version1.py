@@ -20,6 +20,7 @@ from typing import Any
 from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.common.incidents import apply_incident
 from fcreview.importers.common.json_file import read_json_document
+from fcreview.importers.common.json_text import parse_json_prefix
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt
 from fcreview.importers.common.records import (
     add_issue,
@@ -78,7 +79,7 @@ def has_actions_in_text(messages: Sequence[ConversationMessage]) -> bool:
 
 def read_tools_in_text(messages: Sequence[ConversationMessage]) -> list[dict[str, Any]]:
     try:
-        return read_tools(json.JSONDecoder().raw_decode(messages[0].content.partition(TOOLS_HEADING)[2])[0])
+        return read_tools(parse_json_prefix(messages[0].content.partition(TOOLS_HEADING)[2]))
     except (ValueError, RecursionError):
         return []
 

@@ -15,6 +15,7 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import NO_VALUE, format_count, format_rate
 from fcreview.stats import run_comparison as stats
 from fcreview.stats.intervals import CONFIDENCE_LEVEL
+from fcreview.stats.paired_difference import INTERVAL_DESCRIPTION, INTERVAL_METHOD, RateDifference
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
@@ -57,12 +58,30 @@ def _print_matrix_json(sides: Sequence[ComparisonSide], matrix: stats.RunMatrix,
             {"kind": "run", "rank": each.rank}
             | sides[each.run].as_json()
             | {"passed": each.passed, "known": each.known, "rate": each.rate, "shared": matrix.n_shared > 0}
+            | _build_rate_json(each)
         )
     order = [sides[each.run].row.run for each in matrix.ranking]
     for item in matrix.items[:limit]:
         counts = {"passing": item.passing, "failing": item.failing, "upset": item.upset_score}
         verdicts = {str(run): verdict for run, verdict in zip(order, item.verdicts, strict=True)}
         emit_json({"kind": "item"} | item.aligned_item.question_key._asdict() | counts | {"verdicts": verdicts})
+
+
+def _build_rate_json(ranked: stats.RankedRun) -> dict[str, Any]:
+    """Build the JSON fields of the interval of a run's pass rate and of its difference from the best run."""
+    rate = ranked.clustered_rate
+    difference = ranked.to_best or RateDifference()
+    return {
+        "standard_error": rate and rate.standard_error,
+        "low": rate and rate.low,
+        "high": rate and rate.high,
+        "reviewed": ranked.n_reviewed,
+        "to_best": difference.value,
+        "to_best_low": difference.low,
+        "to_best_high": difference.high,
+        "to_best_p": difference.p,
+        "tied_with_best": ranked.is_tied,
+    }
 
 
 def _print_matrix_text(sides: Sequence[ComparisonSide], matrix: stats.RunMatrix, limit: int) -> None:
@@ -80,17 +99,55 @@ def _print_matrix_text(sides: Sequence[ComparisonSide], matrix: stats.RunMatrix,
     if len(matrix.generations) > 1:
         versions = format_cell(", ".join(matrix.generations))
         emit(f"the runs have the versions {versions}; items are matched across versions")
+    if matrix.n_wrong_golden:
+        count = format_count(matrix.n_wrong_golden, "item")
+        emit(f"{count} left out, because reviews found the golden answer wrong, but not in every run")
     emit()
-    ranking = [
-        [
-            str(each.rank), str(sides[each.run].row.run), sides[each.run].row.run_name,
-            format_rate(each.passed, each.known), f"{each.passed:,}", f"{each.known:,}",
-        ]
-        for each in matrix.ranking
-    ]  # fmt: skip
-    print_table(["rank", "run", "name", "rate", "passed", "of"], ranking, right_aligned=(0, 1, 3, 4, 5))
+    _print_ranking(sides, matrix.ranking)
     print_matrix_items("items, hardest first (verdicts of the runs from best to weakest)", matrix.items, limit)
     print_matrix_items("upsets: items that the best runs fail and weaker runs pass", matrix.upsets, limit)
+
+
+TIE_MARK = "="
+
+
+def _print_ranking(sides: Sequence[ComparisonSide], ranking: Sequence[stats.RankedRun]) -> None:
+    """Print the runs, best first, with intervals and the differences from the best run."""
+    shows_reviews = any(side.source == "effective" for side in sides)
+    headers = ["rank", "", "run", "name", "rate", "[95 %]", "passed", "of", "to best, points"]
+    right_aligned = [0, 2, 4, 6, 7]
+    if shows_reviews:
+        headers.append("reviewed")
+        right_aligned.append(9)
+    rows = []
+    for ranked in ranking:
+        row = _build_ranking_row(sides[ranked.run], ranked)
+        if shows_reviews:
+            row.append(f"{ranked.n_reviewed:,}")
+        rows.append(row)
+    print_table(headers, rows, right_aligned=right_aligned)
+    emit(
+        "",
+        f"[ ]: 95 % intervals, by cluster. to best: difference from the first run. {TIE_MARK}: its interval contains 0,"
+        " not corrected for the number of runs.",
+    )
+
+
+def _build_ranking_row(side: ComparisonSide, ranked: stats.RankedRun) -> list[str]:
+    rate = ranked.clustered_rate
+    interval = NO_VALUE if rate is None else f"[{100 * rate.low:.1f}, {100 * rate.high:.1f}]"
+    to_best = NO_VALUE if ranked.to_best is None else stats.format_difference(ranked.to_best)
+    return [
+        str(ranked.rank),
+        TIE_MARK if ranked.is_tied else "",
+        str(side.row.run),
+        side.row.run_name,
+        format_rate(ranked.passed, ranked.known),
+        interval,
+        f"{ranked.passed:,}",
+        f"{ranked.known:,}",
+        to_best,
+    ]
 
 
 def _describe_verdict_sources(sides: Sequence[ComparisonSide]) -> str:
@@ -141,10 +198,11 @@ def _print_comparison_json(
         {"kind": "overall", "a": sides[0].as_json(), "b": sides[1].as_json()}
         | _build_group_json(comparison.overall, *sources)
         | {"complete_categories": complete and _build_group_json(complete, *sources)}
-        | {"level": CONFIDENCE_LEVEL, "method": stats.INTERVAL_METHOD, "test": stats.TEST_METHOD}
+        | {"level": CONFIDENCE_LEVEL, "method": INTERVAL_METHOD}
         | {"judged_a": judged[0], "judged_b": judged[1]}
         | {"without_partner_a": unmatched[0], "without_partner_b": unmatched[1]}
         | {"other_question": comparison.n_other_question, "independent": not comparison.has_grouped_items}
+        | {"wrong_golden": comparison.n_wrong_golden}
     )
     for part in comparison.categories:
         emit_json({"kind": "category", "category": part.category} | _build_group_json(part, *sources))
@@ -155,12 +213,31 @@ def _build_group_json(
     group: stats.ComparisonGroup, source_a: stats.VerdictSource, source_b: stats.VerdictSource
 ) -> dict[str, Any]:
     """Build the JSON fields of all items or of a category. Rates and differences are shares from 0 to 1."""
-    counts, found = group.counts, group.difference
+    counts = group.counts
+    difference = group.difference
+    errors = [None if rate is None else rate.standard_error for rate in group.clustered_rates]
+    reason = stats.describe_one_sided_reviews(group.reviews) if group.reviews.depends_on_run else None
     return {
-        "of": group.n_pairs, "n": counts.n, **asdict(counts), "rate_a": counts.rate_a, "rate_b": counts.rate_b,
-        "difference": found.value, "low": found.low, "high": found.high, "p": found.p,
+        "of": group.n_pairs,
+        "n": counts.n,
+        **asdict(counts),
+        "rate_a": group.rate_a,
+        "rate_b": group.rate_b,
+        "standard_error_a": errors[0],
+        "standard_error_b": errors[1],
+        "difference": difference.value,
+        "low": difference.low,
+        "high": difference.high,
+        "p": difference.p,
+        "p_holm": group.p_holm,
+        "test": difference.test,
+        "p_reason": reason,
+        "clusters": difference.n_clusters,
+        "design_effect": difference.design_effect,
+        "reviewed_a": group.reviews.n_reviewed[0],
+        "reviewed_b": group.reviews.n_reviewed[1],
         "comparable": group.is_comparable(source_a, source_b),
-    }  # fmt: skip
+    }
 
 
 def _build_flip_json(flip: stats.Flip) -> dict[str, Any]:
@@ -183,23 +260,46 @@ def _print_comparison_text(
         emit(sanitize(remark))
     emit()
     parts = stats.list_table_groups(comparison, a.source, b.source)
-    rows = [_build_group_row(part, show_rates=part.is_comparable(a.source, b.source)) for part in parts]
+    has_categories = len(parts) > 1
+    rows = [
+        _build_group_row(part, show_rates=part.is_comparable(a.source, b.source), show_holm=has_categories)
+        for part in parts
+    ]
     headers = ["", "items", "A", "B", "both pass", "both fail", "only A", "only B", "A - B, points", "p"]
+    if has_categories:
+        headers.append("p (Holm)")
     print_table(headers, rows, right_aligned=range(1, 8), max_width=36)
-    emit(
-        "",
-        f"[ ]: {stats.INTERVAL_DESCRIPTION}. p: {stats.TEST_DESCRIPTION}."
-        + (" p values are not corrected for the number of categories." if parts[1:] else ""),
-    )
+    emit("", _explain_figures(parts))
     _print_flips(comparison.flips, limit)
 
 
-def _build_group_row(group: stats.ComparisonGroup, *, show_rates: bool) -> list[str]:
+def _explain_figures(groups: Sequence[stats.ComparisonGroup]) -> str:
+    """Name the interval and the tests of the table."""
+    sentences = [f"[ ]: {INTERVAL_DESCRIPTION}."]
+    tests = stats.describe_test(groups)
+    if tests:
+        sentences.append(f"p: {tests}, two-sided.")
+    if any(map(stats.is_clustered, groups)):
+        sentences.append(f"{CLUSTER_MARK}: test and interval by cluster.")
+    if len(groups) > 1:
+        sentences.append("p (Holm): corrected for the number of categories (Holm 1979).")
+    return " ".join(sentences)
+
+
+CLUSTER_MARK = "c"
+
+
+def _build_group_row(group: stats.ComparisonGroup, *, show_rates: bool, show_holm: bool) -> list[str]:
     counts = group.counts
     rates, test = [NO_VALUE] * 2, [NO_VALUE] * 2
+    holm = NO_VALUE
     if show_rates:
-        rates = [format_rate(counts.both_pass + only, counts.n) for only in (counts.only_a, counts.only_b)]
-        test = [stats.format_difference(group), stats.format_p_value(group.difference.p)]
+        rates = [NO_VALUE if rate is None else f"{100 * rate:.1f} %" for rate in (group.rate_a, group.rate_b)]
+        mark = f" {CLUSTER_MARK}" if stats.is_clustered(group) and group.difference.p is not None else ""
+        test = [stats.format_difference(group.difference), stats.format_p_value(group.difference.p) + mark]
+        holm = stats.format_p_value(group.p_holm)
+    if show_holm:
+        test.append(holm)
     numbers = [f"{number:,}" for number in (counts.both_pass, counts.both_fail, counts.only_a, counts.only_b)]
     name = "all items" if group.category is None else sanitize(group.category)
     return [name, f"{counts.n:,}", *rates, *numbers, *test]
@@ -244,10 +344,10 @@ def compare(
 ) -> None:
     """Compare runs item by item.
 
-    For two runs, prints the difference of their pass rates with McNemar's test, and the items that only one run
-    passes (flips) with their cause. For more runs, prints a ranking, the hardest items and upsets. To compare two
-    verdict sources on one run, pass the run twice: `compare PATH 1 1 --source official --against rule`.
-    docs/compare.md explains the output.
+    For two runs, prints the difference of their pass rates with McNemar's test, by task or conversation where items
+    belong to one, and the items that only one run passes (flips) with their cause. For more runs, prints a ranking
+    with intervals, the hardest items and upsets. To compare two verdict sources on one run, pass the run twice:
+    `compare PATH 1 1 --source official --against rule`. docs/compare.md explains the output.
 
     Example: fcreview compare result/ 1 2 --source rule
     """

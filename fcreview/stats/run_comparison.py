@@ -3,20 +3,33 @@
 For two runs, the module tests the difference of the pass rates and finds the flips. A flip is an item that one run
 passes and the other run fails. For many runs, the module ranks the runs, and finds the hardest items and the upsets. An
 upset is an item that stronger runs fail and weaker runs pass.
+
+The unit of the tests is the cluster of items: all trials of a task, all items of a conversation, or all questions of
+BFCL Live about one function (see `paired_difference`).
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import sqrt
 from typing import Literal, NamedTuple
 
 from fcreview.model.wording import NO_VALUE, format_count
-from fcreview.stats.intervals import CONFIDENCE_LEVEL, NORMAL_QUANTILE
+from fcreview.stats.paired_difference import (
+    TEST_DESCRIPTIONS,
+    ClusteredPairs,
+    ClusteredRate,
+    Number,
+    RateDifference,
+    adjust_by_holm,
+    compute_clustered_rate,
+    compute_difference,
+)
 
 VerdictSource = Literal["official", "rule", "effective"]
 VERDICT_SOURCES: tuple[VerdictSource, ...] = ("official", "rule", "effective")
@@ -52,6 +65,16 @@ class ItemOutcome(NamedTuple):
     """First difference from the golden answer. Passing items can have a first difference too."""
     prediction_hash: str
     golden_hash: str
+    is_reviewed: bool = False
+    """Whether the verdict is from annotators. Always false for other sources than `effective`."""
+    is_override: bool = False
+    """Whether reviews changed the verdict."""
+    has_golden_fault: bool = False
+    """Whether annotators found that the golden answer is wrong."""
+
+
+Cluster = tuple[str, ...]
+"""Identity of a cluster of items whose verdicts are not independent, the same in all runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +83,10 @@ class AlignedItem:
 
     question_key: QuestionKey
     outcomes: tuple[ItemOutcome | None, ...]
+    cluster: Cluster
+    task: Cluster | None = None
+    """Task of which the outcomes are trials; None if the item is no trial. Which trials of a task stand in one row has
+    no meaning, so a comparison uses all trials of the task in each run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,37 +108,141 @@ class AlignedRuns:
 
 
 def align_runs(runs: Sequence[Sequence[ItemOutcome]]) -> AlignedRuns:
-    """Match the items of different runs by key and question. If a run contains an item several times, its occurrences
-    are matched in order. The benchmark and its version are ignored if they differ between the runs."""
-    question_keys = {outcome.question_key for run in runs for outcome in run}
+    """Match the items of different runs by key and question. Trials of a task are matched by their task, because the
+    number of a trial has no meaning. If a run contains an item several times, its occurrences are matched in order. The
+    benchmark and its version are ignored if they differ between the runs."""
     generations = tuple(dict.fromkeys(outcome.question_key.generation for run in runs for outcome in run))
-    ignored = {"generation": ""} if len(generations) > 1 else {}
+    match_keys = _build_match_keys(runs, ignores_generation=len(generations) > 1)
+    questions = _collect_questions(runs, match_keys)
+    tasks = _find_tasks(runs, match_keys)
+
+    matched: dict[Cluster, list[list[ItemOutcome]]] = {}
+    task_names: set[Cluster] = set()
+    for number, run in enumerate(runs):
+        for outcome in run:
+            match_key = match_keys[outcome.question_key]
+            identity = _name_task(outcome, match_key)
+            if identity in tasks:
+                task_names.add(identity)
+            else:
+                identity = (*match_key, _find_question(outcome, questions[match_key]))
+            rows = matched.get(identity)
+            if rows is None:
+                rows = matched[identity] = [[] for _ in runs]
+            rows[number].append(outcome)
+
+    items = []
+    for identity, outcomes_by_run in matched.items():
+        is_task = identity in task_names
+        items += _align_outcomes(identity, outcomes_by_run, is_task=is_task)
+    return AlignedRuns(items, generations, sum(len(each) > 1 for each in questions.values()))
+
+
+def _build_match_keys(
+    runs: Sequence[Sequence[ItemOutcome]], *, ignores_generation: bool
+) -> dict[QuestionKey, QuestionKey]:
+    """Return each item key without the parts that differ between the runs."""
+    question_keys = {outcome.question_key for run in runs for outcome in run}
+    ignored = {"generation": ""} if ignores_generation else {}
     if len({key.benchmark for key in question_keys}) > 1:
         ignored["benchmark"] = ""
-    match_keys = {key: key._replace(**ignored) for key in question_keys}
+    return {key: key._replace(**ignored) for key in question_keys}
+
+
+def _collect_questions(
+    runs: Sequence[Sequence[ItemOutcome]], match_keys: Mapping[QuestionKey, QuestionKey]
+) -> defaultdict[QuestionKey, dict[str, None]]:
+    """Return the different questions of each item key."""
     questions: defaultdict[QuestionKey, dict[str, None]] = defaultdict(dict)
     for run in runs:
         for outcome in run:
             if outcome.question:
                 questions[match_keys[outcome.question_key]][outcome.question] = None
-    aligned: dict[tuple[QuestionKey, str, int], list[ItemOutcome | None]] = {}
-    for number, run in enumerate(runs):
-        n_seen: Counter[tuple[QuestionKey, str]] = Counter()
+    return questions
+
+
+def _find_question(outcome: ItemOutcome, questions: Mapping[str, None]) -> str:
+    """Return the question of an item. Without a dataset, an item has no question text. It matches the only question of
+    its key."""
+    if outcome.question or len(questions) != 1:
+        return outcome.question
+    return next(iter(questions))
+
+
+def _name_task(outcome: ItemOutcome, match_key: QuestionKey) -> Cluster:
+    """Return the identity of the task of which an item may be a trial. A run with one trial per task may have no
+    groups, and its item ids are then the names of the tasks."""
+    *names, item_id = match_key
+    return (*names, outcome.group or item_id, "task", outcome.question)
+
+
+def _find_tasks(runs: Sequence[Sequence[ItemOutcome]], match_keys: Mapping[QuestionKey, QuestionKey]) -> set[Cluster]:
+    """Find the tasks: groups whose items have the same question and the same golden answer. The items of a
+    conversation have different questions, or different golden answers if users repeat themselves."""
+    candidates: set[Cluster] = set()
+    conversations: set[Cluster] = set()
+    for run in runs:
+        golden_hashes: dict[Cluster, str] = {}
         for outcome in run:
-            key = match_keys[outcome.question_key]
-            # Without a dataset, an item has no question text. It matches the only question of its key.
-            question = outcome.question or (next(iter(questions[key])) if len(questions[key]) == 1 else "")
-            nth = n_seen[key, question]
-            n_seen[key, question] += 1
-            row = aligned.get((key, question, nth))
-            if row is None:
-                row = aligned[key, question, nth] = [None] * len(runs)
-            row[number] = outcome
-    items = [
-        AlignedItem(next(each.question_key for each in outcomes if each is not None), tuple(outcomes))
-        for outcomes in aligned.values()
-    ]
-    return AlignedRuns(items, generations, sum(len(each) > 1 for each in questions.values()))
+            if outcome.group is None or not outcome.question:
+                continue
+            task = _name_task(outcome, match_keys[outcome.question_key])
+            candidates.add(task)
+            if golden_hashes.setdefault(task, outcome.golden_hash) != outcome.golden_hash:
+                conversations.add(task)
+    return candidates - conversations
+
+
+def _align_outcomes(
+    identity: Cluster, outcomes_by_run: Sequence[Sequence[ItemOutcome]], *, is_task: bool
+) -> list[AlignedItem]:
+    """Return the rows of one item, or of all trials of one task."""
+    if is_task:
+        outcomes_by_run = _order_trials(outcomes_by_run)
+    n_rows = max(map(len, outcomes_by_run))
+    items = []
+    for number in range(n_rows):
+        row = tuple(outcomes[number] if number < len(outcomes) else None for outcomes in outcomes_by_run)
+        first = next(outcome for outcome in row if outcome is not None)
+        cluster = _find_cluster(first, identity, is_trial=is_task and n_rows > 1)
+        items.append(AlignedItem(first.question_key, row, cluster, task=identity if is_task else None))
+    return items
+
+
+def _order_trials(outcomes_by_run: Sequence[Sequence[ItemOutcome]]) -> list[list[ItemOutcome]]:
+    """Sort the trials of a task in each run, passing trials first, so that their order does not depend on their
+    numbers. If a run has more trials than another, trials that represent all of them come first."""
+    with_verdict = [[each for each in outcomes if each.verdict is not None] for outcomes in outcomes_by_run]
+    n_pairs = min((len(outcomes) for outcomes in with_verdict if outcomes), default=0)
+    ordered = []
+    for outcomes, decided in zip(outcomes_by_run, with_verdict, strict=True):
+        sorted_trials = sorted(decided, key=lambda trial: not trial.verdict)
+        chosen = {(2 * pair + 1) * len(decided) // (2 * n_pairs) for pair in range(n_pairs) if decided}
+        paired = [trial for position, trial in enumerate(sorted_trials) if position in chosen]
+        others = [trial for position, trial in enumerate(sorted_trials) if position not in chosen]
+        undecided = [trial for trial in outcomes if trial.verdict is None]
+        ordered.append([*paired, *others, *undecided])
+    return ordered
+
+
+TASK_BENCHMARKS = frozenset({"tau", "inspect", "atif"})
+"""Benchmarks whose groups are tasks. In other benchmarks, groups are conversations."""
+_LIVE_ID = re.compile(r"live_[a-z_]+?_\d+-(\d+)-\d+", re.ASCII)
+"""Id of an item of BFCL Live, such as `live_simple_3-2-0`. The second number is that of the function."""
+
+
+def _find_cluster(outcome: ItemOutcome, identity: Cluster, *, is_trial: bool) -> Cluster:
+    """Return the cluster of an item: the function of a question of BFCL Live, else the task of a trial, else the
+    conversation, else the item itself."""
+    key = outcome.question_key
+    live_id = _LIVE_ID.match(key.id)
+    if live_id is not None:
+        return key.language, key.category, "function", live_id[1]
+    if is_trial or outcome.group is None:
+        return identity
+    # A conversation of CONFETTI has items of several categories. Domains of tau-bench number their tasks alike.
+    domain = key.category if key.benchmark in TASK_BENCHMARKS else ""
+    return key.language, domain, "group", outcome.group
 
 
 UNKNOWN_FAILURE = "fails for an unknown reason"
@@ -167,12 +298,6 @@ def explain_outcome(outcome: ItemOutcome) -> str:
     return outcome.first_difference or outcome.error_type or UNKNOWN_FAILURE
 
 
-INTERVAL_METHOD = "tango"
-"""Name of the score interval for the difference of paired proportions (Tango 1998, Statistics in Medicine 17:891)."""
-TEST_METHOD = "mcnemar exact"
-_BISECTION_STEPS = 60
-
-
 @dataclass(frozen=True, slots=True)
 class PairedCounts:
     """Numbers of items by the verdicts of A and B. Items without a verdict of A or of B are excluded."""
@@ -195,71 +320,27 @@ class PairedCounts:
         return (self.both_pass + self.only_b) / self.n if self.n else None
 
 
-@dataclass(frozen=True, slots=True)
-class RateDifference:
-    """Difference of two pass rates (A minus B), from -1 to 1, with 95 % interval and p-value; None without items."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    p: float | None
-
-
 def count_verdict_pairs(verdicts: Iterable[tuple[bool, bool]]) -> PairedCounts:
     """Count the pairs of verdicts. Each pair contains the verdict of A and the verdict of B on an item."""
     counts = Counter(verdicts)
     return PairedCounts(counts[True, True], counts[False, False], counts[True, False], counts[False, True])
 
 
-def compute_difference(counts: PairedCounts) -> RateDifference:
-    if not counts.n:
-        return RateDifference(None, None, None, None)
-    low, high = compute_tango_interval(counts.only_a, counts.only_b, counts.n)
-    value = (counts.only_a - counts.only_b) / counts.n
-    return RateDifference(value, low, high, compute_mcnemar_p_value(counts.only_a, counts.only_b))
+@dataclass(frozen=True, slots=True)
+class ReviewBalance:
+    """Reviews of the items of a comparison. A and B can have different reviews, so that their effective verdicts are
+    not comparable."""
 
+    n_reviewed: tuple[int, int] = (0, 0)
+    """Number of reviewed items in A and in B."""
+    n_one_sided_overrides: tuple[int, int] = (0, 0)
+    """Number of overrides of A on items that are not reviewed in B, and the reverse."""
 
-def compute_mcnemar_p_value(only_a: int, only_b: int) -> float:
-    """Compute the exact two-sided p-value of McNemar's test from the numbers of items that only A and only B passes."""
-    flips, fewer = only_a + only_b, min(only_a, only_b)
-    term = tail = 1
-    for at in range(fewer):
-        term = term * (flips - at) // (at + 1)
-        tail += term
-    return min(1.0, float(Fraction(2 * tail, 2**flips)))
-
-
-def compute_tango_interval(only_a: int, only_b: int, n: int) -> tuple[float, float]:
-    """Compute the ends of the 95 % interval of the difference (A minus B) by the score test. `n` must not be 0."""
-    value = (only_a - only_b) / n
-    return _find_interval_end(only_a, only_b, n, value, -1.0), _find_interval_end(only_a, only_b, n, value, 1.0)
-
-
-def compute_tango_score(only_a: int, only_b: int, n: int, delta: float) -> float:
-    """Compute Tango's score statistic, which is standard normal if `delta` (from -1 to 1) is the true difference."""
-    variance = n * (2 * _estimate_only_b_share(only_a, only_b, n, delta) + delta * (1 - delta))
-    deviation = only_a - only_b - n * delta
-    if variance <= 0:
-        return 0.0 if deviation == 0 else (float("inf") if deviation > 0 else float("-inf"))
-    return deviation / sqrt(variance)
-
-
-def _estimate_only_b_share(only_a: int, only_b: int, n: int, delta: float) -> float:
-    """Estimate by maximum likelihood the share that only B passes, given the difference `delta` (Tango 1998, eq. 7)."""
-    a, b = 2 * n, (2 * n - only_a + only_b) * delta - only_a - only_b
-    c = -only_b * delta * (1 - delta)
-    return (sqrt(max(b * b - 4 * a * c, 0.0)) - b) / (2 * a)
-
-
-def _find_interval_end(only_a: int, only_b: int, n: int, inside: float, outside: float) -> float:
-    """Find the interval's end between a difference inside the interval and a difference outside."""
-    for _ in range(_BISECTION_STEPS):
-        middle = (inside + outside) / 2
-        if abs(compute_tango_score(only_a, only_b, n, middle)) <= NORMAL_QUANTILE:
-            inside = middle
-        else:
-            outside = middle
-    return inside
+    @property
+    def depends_on_run(self) -> bool:
+        """Whether annotators corrected verdicts of one run only. The difference of the runs is then partly a
+        difference of the reviews, so that it has no p value and no interval."""
+        return any(self.n_one_sided_overrides)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +354,22 @@ class ComparisonGroup:
     """Number of matched pairs of items. It is larger than `counts.n` if some items have no verdict."""
     n_verdicts: tuple[int, int]
     """Number of pairs with a verdict of A, and number of pairs with a verdict of B."""
+    clustered_rates: tuple[ClusteredRate | None, ClusteredRate | None] = (None, None)
+    """Pass rates of A and B with clustered standard errors; None without items."""
+    reviews: ReviewBalance = ReviewBalance()
+    p_holm: float | None = None
+    """p value of a category, adjusted for the number of categories; None for all items."""
+
+    @property
+    def rate_a(self) -> float | None:
+        """Pass rate of A; for tasks with more trials in A than in B, of all trials."""
+        rate = self.clustered_rates[0]
+        return None if rate is None else rate.value
+
+    @property
+    def rate_b(self) -> float | None:
+        rate = self.clustered_rates[1]
+        return None if rate is None else rate.value
 
     def is_comparable(self, source_a: VerdictSource, source_b: VerdictSource) -> bool:
         """Whether the pass rates can be compared. They cannot if only some items have a recomputed verdict, because
@@ -293,38 +390,171 @@ class RunComparison:
     """Number of item keys with different questions in A and B. Items with these keys can be unmatched."""
     generations: tuple[str, ...]
     has_grouped_items: bool
-    """Whether several items belong to one conversation. The test then underestimates the uncertainty."""
+    """Whether several items belong to one cluster, such as a task or a conversation."""
+    n_wrong_golden: int = 0
+    """Number of items that are left out, because annotators found in one run that their golden answer is wrong."""
+    items_by_category: Mapping[str, Sequence[AlignedItem]] = field(default_factory=dict, repr=False)
 
 
 def compare_runs(a: Sequence[ItemOutcome], b: Sequence[ItemOutcome]) -> RunComparison:
     aligned = align_runs([a, b])
-    pairs = aligned.complete_items
-    categories: dict[str, list[AlignedItem]] = {}
-    for pair in pairs:
-        categories.setdefault(pair.question_key.category, []).append(pair)
+    items, n_wrong_golden = leave_out_wrong_golden_answers(aligned.items)
+    by_category: dict[str, list[AlignedItem]] = {}
+    for item in items:
+        by_category.setdefault(item.question_key.category, []).append(item)
+
+    groups = [_compare_items(name, members) for name, members in by_category.items()]
     return RunComparison(
-        _compare_pairs(None, pairs), [_compare_pairs(name, group) for name, group in categories.items()],
-        find_flips(pairs), (aligned.count_unmatched(0), aligned.count_unmatched(1)), aligned.n_other_question,
-        aligned.generations, has_grouped_items(aligned),
-    )  # fmt: skip
+        overall=_compare_items(None, items),
+        categories=_adjust_p_values([group for group in groups if group.n_pairs]),
+        flips=find_flips(items),
+        n_unmatched=(aligned.count_unmatched(0), aligned.count_unmatched(1)),
+        n_other_question=aligned.n_other_question,
+        generations=aligned.generations,
+        has_grouped_items=has_grouped_items(aligned),
+        n_wrong_golden=n_wrong_golden,
+        items_by_category=by_category,
+    )
 
 
-def _compare_pairs(category: str | None, pairs: Sequence[AlignedItem]) -> ComparisonGroup:
-    verdicts = [[outcome.verdict if outcome else None for outcome in pair.outcomes] for pair in pairs]
-    counts = count_verdict_pairs((a, b) for a, b in verdicts if a is not None and b is not None)
-    n_verdicts = sum(a is not None for a, _ in verdicts), sum(b is not None for _, b in verdicts)
-    return ComparisonGroup(category, counts, compute_difference(counts), len(pairs), n_verdicts)
+def _adjust_p_values(categories: Sequence[ComparisonGroup]) -> list[ComparisonGroup]:
+    """Adjust the p values of the categories for their number (Holm 1979)."""
+    p_values = [group.difference.p for group in categories if group.difference.p is not None]
+    adjusted = iter(adjust_by_holm(p_values))
+    return [group if group.difference.p is None else replace(group, p_holm=next(adjusted)) for group in categories]
+
+
+def _group_by_question(items: Iterable[AlignedItem]) -> list[list[AlignedItem]]:
+    """Group the rows of each task. Any other item is a group of its own."""
+    groups: list[list[AlignedItem]] = []
+    tasks: dict[Cluster, list[AlignedItem]] = {}
+    for item in items:
+        if item.task is None:
+            groups.append([item])
+        elif item.task in tasks:
+            tasks[item.task].append(item)
+        else:
+            tasks[item.task] = [item]
+            groups.append(tasks[item.task])
+    return groups
+
+
+def leave_out_wrong_golden_answers(items: Sequence[AlignedItem]) -> tuple[list[AlignedItem], int]:
+    """Leave out the items whose golden answer annotators found wrong, unless the item was reviewed in all runs. A wrong
+    golden answer affects all runs, so correcting the verdicts of one run would favour it. Returns the other items and
+    the number of items that were left out."""
+    kept: list[AlignedItem] = []
+    n_left_out = 0
+    for question in _group_by_question(items):
+        if _has_unequally_reviewed_golden(question):
+            n_left_out += len(question)
+        else:
+            kept += question
+    return kept, n_left_out
+
+
+def _has_unequally_reviewed_golden(question: Sequence[AlignedItem]) -> bool:
+    outcomes = [outcome for item in question for outcome in item.outcomes if outcome is not None]
+    wrong = {outcome.golden_hash for outcome in outcomes if outcome.has_golden_fault}
+    return any(outcome.golden_hash in wrong and not outcome.is_reviewed for outcome in outcomes)
+
+
+def _compare_items(category: str | None, items: Sequence[AlignedItem]) -> ComparisonGroup:
+    pairs = [item.outcomes for item in items if None not in item.outcomes]
+    verdicts = [[outcome.verdict if outcome else None for outcome in pair] for pair in pairs]
+    questions = _group_by_question(items)
+    clusters = _sum_clusters(questions)
+    reviews = _count_reviews(questions)
+    difference = compute_difference(clusters.pairs)
+    if reviews.depends_on_run:
+        difference = replace(difference, low=None, high=None, p=None, test=None)
+    return ComparisonGroup(
+        category=category,
+        counts=count_verdict_pairs((a, b) for a, b in verdicts if a is not None and b is not None),
+        difference=difference,
+        n_pairs=len(pairs),
+        n_verdicts=(sum(a is not None for a, _ in verdicts), sum(b is not None for _, b in verdicts)),
+        clustered_rates=clusters.rates,
+        reviews=reviews,
+    )
+
+
+@dataclass(slots=True)
+class _ClusterSum:
+    """Sums over the items of a cluster."""
+
+    size: int = 0
+    passed_a: Number = 0
+    passed_b: Number = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _ClusterSums:
+    pairs: ClusteredPairs
+    rates: tuple[ClusteredRate | None, ClusteredRate | None]
+
+
+def _sum_clusters(questions: Iterable[Sequence[AlignedItem]]) -> _ClusterSums:
+    """Add up the verdicts of A and B in each cluster."""
+    sums: dict[Cluster, _ClusterSum] = {}
+    only_a: Number = 0
+    only_b: Number = 0
+    for question in questions:
+        verdicts_a = _list_verdicts(question, side=0)
+        verdicts_b = _list_verdicts(question, side=1)
+        size = min(len(verdicts_a), len(verdicts_b))
+        if not size:
+            continue
+        # With equally many trials in both runs, these are the numbers of passing trials.
+        passed_a = _scale_passes(verdicts_a, size)
+        passed_b = _scale_passes(verdicts_b, size)
+        only_a += max(passed_a - passed_b, 0)
+        only_b += max(passed_b - passed_a, 0)
+        cluster = sums.setdefault(question[0].cluster, _ClusterSum())
+        cluster.size += size
+        cluster.passed_a += passed_a
+        cluster.passed_b += passed_b
+
+    sizes = [each.size for each in sums.values()]
+    differences = [each.passed_a - each.passed_b for each in sums.values()]
+    return _ClusterSums(
+        pairs=ClusteredPairs(sizes, differences, only_a=float(only_a), only_b=float(only_b)),
+        rates=(
+            compute_clustered_rate(sizes, [each.passed_a for each in sums.values()]),
+            compute_clustered_rate(sizes, [each.passed_b for each in sums.values()]),
+        ),
+    )
+
+
+def _list_verdicts(question: Sequence[AlignedItem], *, side: int) -> list[bool]:
+    outcomes = [item.outcomes[side] for item in question]
+    return [outcome.verdict for outcome in outcomes if outcome is not None and outcome.verdict is not None]
+
+
+def _scale_passes(verdicts: Sequence[bool], size: int) -> Number:
+    """Return the number of passes that `size` verdicts with the same pass rate have."""
+    passed = sum(verdicts)
+    return passed if len(verdicts) == size else Fraction(passed * size, len(verdicts))
+
+
+def _count_reviews(questions: Iterable[Sequence[AlignedItem]]) -> ReviewBalance:
+    reviewed = [0, 0]
+    one_sided = [0, 0]
+    for question in questions:
+        sides = [[item.outcomes[side] for item in question if item.outcomes[side] is not None] for side in (0, 1)]
+        if not all(sides):
+            continue
+        for side, outcomes in enumerate(sides):
+            others = sides[1 - side]
+            reviewed[side] += sum(outcome is not None and outcome.is_reviewed for outcome in outcomes)
+            if not all(outcome is not None and outcome.is_reviewed for outcome in others):
+                one_sided[side] += sum(outcome is not None and outcome.is_override for outcome in outcomes)
+    return ReviewBalance((reviewed[0], reviewed[1]), (one_sided[0], one_sided[1]))
 
 
 def has_grouped_items(aligned: AlignedRuns) -> bool:
-    """Whether at least two items belong to one group, such as a conversation."""
-    first = ((item, next((outcome for outcome in item.outcomes if outcome), None)) for item in aligned.items)
-    groups = [(item.question_key.category, one.group) for item, one in first if one and one.group is not None]
-    return len(set(groups)) < len(groups)
-
-
-INTERVAL_DESCRIPTION = f"{100 * CONFIDENCE_LEVEL:.0f} % score interval for paired proportions (Tango 1998)"
-TEST_DESCRIPTION = "McNemar's exact test, two-sided"
+    """Whether at least two items belong to one cluster, such as a task or a conversation."""
+    return len({item.cluster for item in aligned.items}) < len(aligned.items)
 
 
 def format_points(value: float | None) -> str:
@@ -339,11 +569,11 @@ def format_p_value(p: float | None) -> str:
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def format_difference(group: ComparisonGroup) -> str:
+def format_difference(difference: RateDifference) -> str:
     """Format the difference of the pass rates in percentage points: `+2.5 [-0.4, +5.4]`."""
-    difference = group.difference
-    interval = f" [{format_points(difference.low)}, {format_points(difference.high)}]"
-    return format_points(difference.value) + (interval if difference.value is not None else "")
+    if difference.low is None or difference.high is None:
+        return format_points(difference.value)
+    return f"{format_points(difference.value)} [{format_points(difference.low)}, {format_points(difference.high)}]"
 
 
 COMPLETE_CATEGORIES = "complete categories"
@@ -353,13 +583,13 @@ def combine_complete_categories(
     comparison: RunComparison, source_a: VerdictSource, source_b: VerdictSource
 ) -> ComparisonGroup | None:
     """Combine the comparable categories. Returns None if all categories are comparable, or if no category is."""
-    groups = [group for group in comparison.categories if group.is_comparable(source_a, source_b)]
-    if not groups or len(groups) == len(comparison.categories):
+    names = [group.category for group in comparison.categories if group.is_comparable(source_a, source_b)]
+    if not names or len(names) == len(comparison.categories):
         return None
-    counts = PairedCounts(*(sum(getattr(group.counts, each.name) for group in groups) for each in fields(PairedCounts)))
-    n_a, n_b = (sum(group.n_verdicts[side] for group in groups) for side in (0, 1))
-    n_pairs = sum(group.n_pairs for group in groups)
-    return ComparisonGroup(COMPLETE_CATEGORIES, counts, compute_difference(counts), n_pairs, (n_a, n_b))
+    items: list[AlignedItem] = []
+    for name in names:
+        items += comparison.items_by_category[name or ""]
+    return _compare_items(COMPLETE_CATEGORIES, items)
 
 
 def list_table_groups(
@@ -399,9 +629,57 @@ def list_caveats(comparison: RunComparison, source_a: VerdictSource, source_b: V
             f"no pass rates for all items and for {count} ({', '.join(names)}),"
             " because the items with a recomputed verdict are not a random sample"
         )
-    if comparison.has_grouped_items:
-        lines.append("items of a conversation are not independent, so p and the interval understate the uncertainty")
+    lines += _describe_clusters(comparison)
+    lines += describe_reviews(comparison, source_a, source_b)
     return lines
+
+
+def _describe_clusters(comparison: RunComparison) -> list[str]:
+    difference = comparison.overall.difference
+    if not comparison.has_grouped_items or difference.design_effect is None:
+        return []
+    clusters = format_count(difference.n_clusters, "cluster")
+    return [
+        f"items of a task, conversation or function are not independent. The test and the interval use {clusters}"
+        f" (design effect {difference.design_effect:.1f})"
+    ]
+
+
+def describe_reviews(comparison: RunComparison, source_a: VerdictSource, source_b: VerdictSource) -> list[str]:
+    """Describe the reviews of a comparison of effective verdicts."""
+    if "effective" not in (source_a, source_b):
+        return []
+    reviews = comparison.overall.reviews
+    reviewed_a, reviewed_b = reviews.n_reviewed
+    lines = [f"reviewed: {format_count(reviewed_a, 'item')} of A, {reviewed_b:,} of B"]
+    if comparison.n_wrong_golden:
+        count = format_count(comparison.n_wrong_golden, "item")
+        lines.append(f"{count} left out, because reviews found the golden answer wrong, but not in every run")
+    if reviews.depends_on_run:
+        lines.append(f"no p and no interval: {describe_one_sided_reviews(reviews)}")
+    return lines
+
+
+def describe_one_sided_reviews(reviews: ReviewBalance) -> str:
+    """Say why there is no p value: `3 overrides of A are on items that are not reviewed in B`."""
+    only_a, only_b = reviews.n_one_sided_overrides
+    parts = []
+    if only_a:
+        parts.append(f"{format_count(only_a, 'override')} of A on items that are not reviewed in B")
+    if only_b:
+        parts.append(f"{format_count(only_b, 'override')} of B on items that are not reviewed in A")
+    return f"{', '.join(parts)}. Review these items in both runs, or compare official verdicts"
+
+
+def describe_test(groups: Iterable[ComparisonGroup]) -> str:
+    """Return the names of the tests from which the p values are, such as `McNemar's mid-p test`."""
+    tests = dict.fromkeys(group.difference.test for group in groups if group.difference.test is not None)
+    return "; ".join(TEST_DESCRIPTIONS[test] for test in tests)
+
+
+def is_clustered(group: ComparisonGroup) -> bool:
+    """Whether a cluster has several items of the group."""
+    return group.difference.n_clusters < group.counts.n
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,6 +690,21 @@ class RankedRun:
     passed: int
     known: int
     """Number of items with verdicts of all runs, or, if there are none, with a verdict of this run."""
+    n_reviewed: int = 0
+    """Number of these items with a verdict from annotators."""
+    clustered_rate: ClusteredRate | None = None
+    """Pass rate with standard error and interval; None without items."""
+    to_best: RateDifference | None = None
+    """Difference of this run minus the best run, on the items that both have; None for the best run, without such
+    items, or if reviews depend on the run."""
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether the run may be as good as the best run, because the 95 % interval of the difference contains 0. No
+        correction for the number of runs."""
+        if self.to_best is None or self.to_best.low is None or self.to_best.high is None:
+            return False
+        return self.to_best.low <= 0 <= self.to_best.high
 
     @property
     def rate(self) -> float | None:
@@ -441,6 +734,8 @@ class RunMatrix:
     """Number of items with verdicts of all runs. If there are any, only these items determine the ranking."""
     n_other_question: int
     generations: tuple[str, ...]
+    n_wrong_golden: int = 0
+    """Number of items that are left out, because annotators found in one run that their golden answer is wrong."""
 
     @property
     def upsets(self) -> list[MatrixItem]:
@@ -451,25 +746,87 @@ class RunMatrix:
 def build_run_matrix(runs: Sequence[Sequence[ItemOutcome]]) -> RunMatrix:
     """Match the items of all runs, and rank the runs and the items."""
     aligned = align_runs(runs)
-    verdicts = [tuple(each.verdict if each else None for each in item.outcomes) for item in aligned.items]
-    shared = [row for row in verdicts if None not in row]
-    ranking = rank_runs(shared or verdicts, len(runs))
+    kept, n_wrong_golden = leave_out_wrong_golden_answers(aligned.items)
+    verdicts = [tuple(each.verdict if each else None for each in item.outcomes) for item in kept]
+    shared = [item for item, row in zip(kept, verdicts, strict=True) if None not in row]
+    ranking = rank_runs(shared or kept, len(runs))
+
     strength = {each.run: each.rate or 0.0 for each in ranking}  # `_build_matrix_item` needs the order of the ranking.
-    items = [_build_matrix_item(item, row, strength) for item, row in zip(aligned.items, verdicts, strict=True)]
+    items = [_build_matrix_item(item, row, strength) for item, row in zip(kept, verdicts, strict=True)]
     known = [item for item in items if item.known]
     hardest = sorted(known, key=lambda item: (item.passing / item.known, -item.known))
-    return RunMatrix(ranking, hardest, len(shared), aligned.n_other_question, aligned.generations)
+    return RunMatrix(
+        ranking=ranking,
+        items=hardest,
+        n_shared=len(shared),
+        n_other_question=aligned.n_other_question,
+        generations=aligned.generations,
+        n_wrong_golden=n_wrong_golden,
+    )
 
 
-def rank_runs(verdicts: Sequence[Sequence[bool | None]], n_runs: int) -> list[RankedRun]:
-    """Rank runs by pass rate. `verdicts` contains a row for each item, with the verdict of each run."""
-    columns = [[row[run] for row in verdicts if row[run] is not None] for run in range(n_runs)]
-    rates = [sum(map(bool, column)) / len(column) if column else -1.0 for column in columns]
+def rank_runs(items: Sequence[AlignedItem], n_runs: int) -> list[RankedRun]:
+    """Rank runs by pass rate, and compare each run with the best run."""
+    counted = [_count_run(run, items) for run in range(n_runs)]
+    rates = [-1.0 if each.rate is None else each.rate for each in counted]
     order = sorted(range(n_runs), key=lambda run: -rates[run])
-    return [
-        RankedRun(run, 1 + sum(other > rates[run] for other in rates), sum(map(bool, columns[run])), len(columns[run]))
-        for run in order
-    ]
+    best = order[0] if order else 0
+    ranking = []
+    for run in order:
+        rank = 1 + sum(rate > rates[run] for rate in rates)
+        to_best = None if run == best else _compare_with_best(items, run, best)
+        ranking.append(replace(counted[run], rank=rank, to_best=to_best))
+    return ranking
+
+
+def _count_run(run: int, items: Sequence[AlignedItem]) -> RankedRun:
+    """Count the items of one run. Its rank is not known yet."""
+    sizes: Counter[Cluster] = Counter()
+    passed: Counter[Cluster] = Counter()
+    n_reviewed = 0
+    for item in items:
+        outcome = item.outcomes[run]
+        if outcome is None or outcome.verdict is None:
+            continue
+        sizes[item.cluster] += 1
+        n_reviewed += outcome.is_reviewed
+        if outcome.verdict:
+            passed[item.cluster] += 1
+    rate = compute_clustered_rate(list(sizes.values()), [passed[cluster] for cluster in sizes])
+    return RankedRun(
+        run, rank=0, passed=passed.total(), known=sizes.total(), n_reviewed=n_reviewed, clustered_rate=rate
+    )
+
+
+def _compare_with_best(items: Sequence[AlignedItem], run: int, best: int) -> RateDifference | None:
+    """Compute the difference of a run minus the best run. None without common items or if reviews depend on the run."""
+    sizes: Counter[Cluster] = Counter()
+    differences: Counter[Cluster] = Counter()
+    only_run = 0
+    only_best = 0
+    for item in items:
+        own = item.outcomes[run]
+        other = item.outcomes[best]
+        if own is None or own.verdict is None or other is None or other.verdict is None:
+            continue
+        if _has_one_sided_override(own, other):
+            return None
+        sizes[item.cluster] += 1
+        if own.verdict and not other.verdict:
+            only_run += 1
+            differences[item.cluster] += 1
+        elif other.verdict and not own.verdict:
+            only_best += 1
+            differences[item.cluster] -= 1
+    if not sizes:
+        return None
+    counts = [differences[cluster] for cluster in sizes]
+    return compute_difference(ClusteredPairs(list(sizes.values()), counts, only_a=only_run, only_b=only_best))
+
+
+def _has_one_sided_override(a: ItemOutcome, b: ItemOutcome) -> bool:
+    """Whether annotators changed the verdict of one run and did not review the other run."""
+    return (a.is_override and not b.is_reviewed) or (b.is_override and not a.is_reviewed)
 
 
 def _build_matrix_item(item: AlignedItem, verdicts: Sequence[bool | None], strength: dict[int, float]) -> MatrixItem:

@@ -28,9 +28,11 @@ from fcreview.store.database import and_runs_of_items_sql
 from fcreview.store.queries.view_items import FROM_ITEMS, build_view_condition
 from fcreview.store.reviews.review_sql import (
     AUTOMATIC_INCIDENT,
+    AUTOMATIC_VERDICT,
     EFFECTIVE_VERDICT,
     HAS_INCIDENT,
     incident_kind_sql,
+    is_resolved_sql,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +47,18 @@ _OUTCOME_COLUMNS: dict[VerdictSource, tuple[str, str]] = {
     "effective": (EFFECTIVE_VERDICT, "coalesce(i.error_type, i.rule_error_type)"),
 }
 """SQL expressions of the verdict and of the error type, for each verdict source."""
+_NO_REVIEW_SQL = ("false", "false", "false")
+_REVIEW_SQL = (
+    f"(coalesce({is_resolved_sql('h.decided_by')}, false) OR {EFFECTIVE_VERDICT} IS DISTINCT FROM {AUTOMATIC_VERDICT})",
+    f"{EFFECTIVE_VERDICT} IS DISTINCT FROM {AUTOMATIC_VERDICT}",
+    "i.item IN (SELECT item FROM human_labels WHERE fault = 'golden')",
+)
+"""SQL conditions: annotators decided the effective verdict, they changed the verdict, the golden answer is wrong."""
+
+
+def _build_review_columns_sql(source: VerdictSource) -> str:
+    """Return the columns `is_reviewed`, `is_override` and `has_golden_fault` of an `ItemOutcome`."""
+    return ", ".join(_REVIEW_SQL if source == "effective" else _NO_REVIEW_SQL)
 
 
 def fetch_outcomes(
@@ -59,7 +73,7 @@ def fetch_outcomes(
     rows = connection.execute(
         f"SELECT i.run, i.item, i.category, i.id, i.\"group\", coalesce(i.question, ''), {verdict}, {error},"
         " i.first_difference, coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, ''),"
-        f" CASE WHEN {HAS_INCIDENT} THEN {incident_kind_sql()} END"
+        f" {_build_review_columns_sql(source)}, CASE WHEN {HAS_INCIDENT} THEN {incident_kind_sql()} END"
         f" {FROM_ITEMS} WHERE {where} ORDER BY i.item",
         params,
     )
@@ -81,22 +95,25 @@ def fetch_outcomes_without_details(
     """Like `fetch_outcomes`, but only with questions and verdicts, which is fast enough for hundreds of runs."""
     where, params, _ = build_view_condition(replace(view, runs=tuple(runs)), blind=False)
     verdict, _ = _OUTCOME_COLUMNS[source]
-    content = "hash(r.benchmark, r.generation, r.language, i.category, i.id, i.question)"
+    content = 'hash(r.benchmark, r.generation, r.language, i.category, i.id, i."group", i.question)'
     tables = f"{FROM_ITEMS} JOIN runs r ON r.run = i.run WHERE {where}"
     contents = {
-        number: (QuestionKey(*key), question)
-        for number, question, *key in connection.execute(
-            f"SELECT {content}, any_value(coalesce(i.question, '')), any_value(r.benchmark), any_value(r.generation),"
-            f" any_value(r.language), any_value(i.category), any_value(i.id) {tables} GROUP BY 1",
+        number: (QuestionKey(*key), group, question)
+        for number, group, question, *key in connection.execute(
+            f"SELECT {content}, any_value(i.\"group\"), any_value(coalesce(i.question, '')),"
+            " any_value(r.benchmark), any_value(r.generation), any_value(r.language), any_value(i.category),"
+            f" any_value(i.id) {tables} GROUP BY 1",
             params,
         ).fetchall()
     }
     outcomes: dict[int, list[ItemOutcome]] = {run: [] for run in runs}
-    rows = connection.execute(f"SELECT i.item, {content}, {verdict} {tables} ORDER BY i.item", params)
+    review = _build_review_columns_sql(source)
+    rows = connection.execute(f"SELECT i.item, {content}, {verdict}, {review} {tables} ORDER BY i.item", params)
     while batch := rows.fetchmany(ROWS_PER_FETCH):
-        for item, number, passed in batch:
-            key, question = contents[number]
-            outcomes[item >> 32].append(ItemOutcome(item, key, None, question, passed, None, None, "", ""))
+        for item, number, passed, *reviews in batch:
+            key, group, question = contents[number]
+            outcome = ItemOutcome(item, key, group, question, passed, None, None, "", "", *reviews)
+            outcomes[item >> 32].append(outcome)
     return outcomes
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from fcreview.stats.run_comparison import ItemOutcome, QuestionKey
@@ -25,3 +26,15 @@ def make_outcomes(letters: str, **fields: Any) -> list[ItemOutcome]:
     """Return outcomes of items 0, 1, ...: `make_outcomes("PF.")` has a pass, a fail and an item without a verdict."""
     verdicts_by_letter = {"P": True, "F": False, ".": None}
     return [make_outcome(str(at), verdicts_by_letter[letter], **fields) for at, letter in enumerate(letters)]
+
+
+def make_trials(tasks: Sequence[str], **fields: Any) -> list[ItemOutcome]:
+    """Return outcomes of trials: `make_trials(["PF", "PP"])` has two tasks with two trials each."""
+    trials = []
+    for task, letters in enumerate(tasks):
+        for number, letter in enumerate(letters):
+            name = f"{task}_trial_{number}"
+            verdicts_by_letter = {"P": True, "F": False, ".": None}
+            shared = {"group": str(task), "question": f"What is {task}?", "golden_hash": f"g {task}"}
+            trials.append(make_outcome(name, verdicts_by_letter[letter], **shared | fields))
+    return trials

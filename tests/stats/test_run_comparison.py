@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
+import random
 from itertools import product
-from math import comb, log, sqrt
+from math import sqrt
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fcreview.stats.run_comparison import (
+    ItemOutcome,
     PairedCounts,
     align_runs,
     build_run_matrix,
     choose_verdict_source,
     compare_runs,
-    compute_difference,
-    compute_mcnemar_p_value,
-    compute_tango_interval,
-    compute_tango_score,
     compute_upset_score,
     count_verdict_pairs,
     list_caveats,
     list_table_groups,
 )
-from tests.oracles import binomtest, mcnemars
-from tests.stats.comparison_cases import make_outcome, make_outcomes
+from tests.stats.comparison_cases import make_outcome, make_outcomes, make_trials
 
 
 def test_pairs_of_verdicts_are_counted() -> None:
@@ -47,6 +43,12 @@ def test_categories_are_counted_separately() -> None:
         ("multiple", 2, 1),
     ]
     assert found.overall.counts.only_a == 2
+
+
+def test_verdict_pairs_are_counted() -> None:
+    counts = count_verdict_pairs([(True, True)] * 3 + [(False, False)] * 2 + [(True, False)] * 4 + [(False, True)])
+    assert counts == PairedCounts(both_pass=3, both_fail=2, only_a=4, only_b=1)
+    assert (counts.n, counts.rate_a, counts.rate_b) == (10, 0.7, 0.4)
 
 
 def test_order_of_items_does_not_matter() -> None:
@@ -153,9 +155,149 @@ def test_source_with_verdicts_is_chosen() -> None:
     ]
 
 
-def test_items_of_one_conversation_are_reported_as_grouped() -> None:
-    assert compare_runs(make_outcomes("PF", group="g"), make_outcomes("PP", group="g")).has_grouped_items
-    assert not compare_runs(make_outcomes("PF"), make_outcomes("PP")).has_grouped_items
+def test_items_of_one_conversation_are_one_cluster() -> None:
+    found = compare_runs(make_outcomes("PF", group="g"), make_outcomes("PP", group="g"))
+    assert found.has_grouped_items
+    assert found.overall.difference.n_clusters == 1
+    found = compare_runs(make_outcomes("PF"), make_outcomes("PP"))
+    assert not found.has_grouped_items
+    assert (found.overall.difference.n_clusters, found.overall.difference.test) == (2, "mcnemar mid-p")
+
+
+def test_questions_of_bfcl_live_about_one_function_are_one_cluster() -> None:
+    names = ["live_simple_0-0-0", "live_simple_1-1-0", "live_simple_2-1-1", "live_parallel_2-1-0"]
+    run = [make_outcome(name, True, category=name.rsplit("_", 1)[0]) for name in names]
+    found = compare_runs(run, run)
+    assert found.overall.difference.n_clusters == 3
+    assert [(part.category, part.difference.n_clusters) for part in found.categories] == [
+        ("live_simple", 2),
+        ("live_parallel", 1),
+    ]
+
+
+TRIALS_A = ["PPFF", "PFFF", "PPPP", "FFFF", "PPPF", "PPPF"]
+TRIALS_B = ["PFFF", "FFFF", "PPPF", "FFFP", "PPFF", "PFFF"]
+
+
+def renumber_trials(run: list[ItemOutcome], seed: int) -> list[ItemOutcome]:
+    """Give the trials of each task other numbers."""
+    draw = random.Random(seed)
+    renumbered = []
+    for group in dict.fromkeys(outcome.group for outcome in run):
+        trials = [outcome for outcome in run if outcome.group == group]
+        keys = [trial.question_key for trial in trials]
+        draw.shuffle(trials)
+        renumbered += [trial._replace(question_key=key) for trial, key in zip(trials, keys, strict=True)]
+    return renumbered
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_numbers_of_trials_do_not_matter(seed: int) -> None:
+    usual = compare_runs(make_trials(TRIALS_A), make_trials(TRIALS_B))
+    found = compare_runs(renumber_trials(make_trials(TRIALS_A), seed), renumber_trials(make_trials(TRIALS_B), seed + 9))
+    assert found.overall == usual.overall
+    assert len(found.flips) == len(usual.flips) == usual.overall.counts.only_a + usual.overall.counts.only_b
+    assert usual.overall.difference.test == "clustered mid-p"
+    assert usual.overall.difference.n_clusters == len(TRIALS_A)
+    matrix = build_run_matrix([make_trials(TRIALS_A), renumber_trials(make_trials(TRIALS_B), seed)])
+    assert matrix.ranking == build_run_matrix([make_trials(TRIALS_A), make_trials(TRIALS_B)]).ranking
+
+
+def test_differences_of_tasks_are_added_up() -> None:
+    """The signs of the six differences 1, 1, 1, -1, 1, 2 are random: 12 of 64 sums are at least 5, and 8 of them are
+    5."""
+    found = compare_runs(make_trials(TRIALS_A), make_trials(TRIALS_B)).overall
+    sums = [sum(signs) for signs in product(*([-size, size] for size in (1, 1, 1, 1, 1, 2)))]
+    expected = (sum(abs(each) > 5 for each in sums) + 0.5 * sum(abs(each) == 5 for each in sums)) / len(sums)
+    assert found.difference.value == pytest.approx(5 / 24)
+    assert found.difference.p == pytest.approx(expected)
+
+
+def test_all_trials_count_if_the_runs_have_unequal_numbers() -> None:
+    found = compare_runs(make_trials(["PPPF", "PFFF"]), make_trials(["P", "F"])).overall
+    assert (found.rate_a, found.rate_b) == (0.5, 0.5)
+    assert (found.counts.n, found.difference.n_clusters) == (2, 2)
+    assert found.difference.value == 0
+    # One of two representative trials passes in A.
+    found = compare_runs(make_trials(["FFFP"]), make_trials(["F"])).overall
+    assert (found.rate_a, found.counts.only_a) == (0.25, 0)
+
+
+def test_run_without_groups_has_one_trial_of_each_task() -> None:
+    found = compare_runs(make_trials(["PP", "PF"]), [make_outcome("0", True), make_outcome("1", False)])
+    assert (found.overall.counts.n, found.overall.difference.value) == (2, 0.25)
+
+
+def test_repeated_questions_of_a_conversation_are_no_trials() -> None:
+    run = [
+        make_outcome("g_1", True, group="g", question="Yes", golden_hash="1"),
+        make_outcome("g_2", False, group="g", question="Yes", golden_hash="2"),
+    ]
+    found = compare_runs(run, run)
+    assert (found.overall.counts.both_pass, found.overall.counts.both_fail, found.flips) == (1, 1, [])
+    assert compare_runs(run, run[1:]).overall.counts == PairedCounts(both_fail=1)
+
+
+def test_p_values_of_categories_are_corrected_for_their_number() -> None:
+    a = make_outcomes("PPPPPPPP") + make_outcomes("PPPPPFFF", category="multiple")
+    b = make_outcomes("FFFFFFFF") + make_outcomes("FFFFFFFF", category="multiple")
+    found = compare_runs(a, b)
+    p_values = [part.difference.p for part in found.categories]
+    assert p_values == [2**-8, 2**-5]
+    assert [part.p_holm for part in found.categories] == [2 * 2**-8, 2**-5]
+    assert found.overall.p_holm is None
+
+
+def test_overrides_of_one_run_leave_no_p_value() -> None:
+    """60 overrides in one run would make the difference significant."""
+    a = [make_outcome(str(at), True, is_reviewed=True, is_override=True) for at in range(60)]
+    b = [make_outcome(str(at), False) for at in range(60)]
+    found = compare_runs(a, b)
+    difference = found.overall.difference
+    assert (difference.value, difference.p, difference.low, difference.high) == (1.0, None, None, None)
+    assert found.overall.reviews.n_reviewed == (60, 0)
+    caveats = list_caveats(found, "effective", "effective")
+    assert "reviewed: 60 items of A, 0 of B" in caveats
+    assert any("60 overrides of A on items that are not reviewed in B" in line for line in caveats)
+    (first, second) = build_run_matrix([a, b]).ranking
+    assert (first.n_reviewed, second.n_reviewed, second.to_best, second.is_tied) == (60, 0, None, False)
+
+
+def test_confirmations_and_reviews_of_both_runs_keep_the_p_value() -> None:
+    confirmed = [make_outcome("0", True, is_reviewed=True), make_outcome("1", True)]
+    other = [make_outcome("0", False), make_outcome("1", True)]
+    assert compare_runs(confirmed, other).overall.difference.p == 0.5
+    overridden = [make_outcome("0", True, is_reviewed=True, is_override=True), make_outcome("1", True)]
+    reviewed = [make_outcome("0", False, is_reviewed=True), make_outcome("1", True)]
+    assert compare_runs(overridden, reviewed).overall.difference.p == 0.5
+
+
+def test_wrong_golden_answer_found_in_one_run_is_left_out_of_all() -> None:
+    wrong = make_outcome("0", True, is_reviewed=True, is_override=True, has_golden_fault=True)
+    a = [wrong, make_outcome("1", True)]
+    b = [make_outcome("0", False), make_outcome("1", False)]
+    found = compare_runs(a, b)
+    assert (found.n_wrong_golden, found.overall.counts) == (1, PairedCounts(only_a=1))
+    assert found.overall.difference.p == 0.5
+    assert any("1 item left out" in line for line in list_caveats(found, "effective", "effective"))
+    matrix = build_run_matrix([a, b, b])
+    assert (matrix.n_wrong_golden, matrix.n_shared) == (1, 1)
+    # If annotators reviewed the item in both runs, their verdicts count.
+    reviewed = [make_outcome("0", False, is_reviewed=True), b[1]]
+    assert compare_runs(a, reviewed).n_wrong_golden == 0
+    # Another golden answer, as in another version of the dataset, is not affected.
+    assert compare_runs(a, [make_outcome("0", False, golden_hash="other"), b[1]]).n_wrong_golden == 0
+
+
+def test_ranking_has_intervals_and_marks_ties() -> None:
+    best, close, weak = make_outcomes("P" * 19 + "F"), make_outcomes("P" * 18 + "FF"), make_outcomes("F" * 20)
+    ranking = build_run_matrix([weak, close, best]).ranking
+    assert [(each.run, each.is_tied) for each in ranking] == [(2, False), (1, True), (0, False)]
+    first = ranking[0].clustered_rate
+    assert first is not None and first.low < 0.95 < first.high
+    difference = ranking[1].to_best
+    assert difference is not None and difference.value == pytest.approx(-0.05)
+    assert difference.low is not None and difference.low < -0.05
 
 
 def test_aligned_rows_have_one_outcome_per_run() -> None:
@@ -166,109 +308,6 @@ def test_aligned_rows_have_one_outcome_per_run() -> None:
         ["-", "-", True],
     ]
     assert [found.count_unmatched(at) for at in range(3)] == [0, 1, 2]
-
-
-Z = 1.959963984540054
-COUNT = st.integers(0, 40)
-
-
-@pytest.mark.parametrize(
-    ("only_a", "only_b", "p"),
-    [
-        (0, 0, Fraction(1)),
-        (1, 0, Fraction(1)),
-        (5, 0, Fraction(2, 32)),
-        (1, 7, Fraction(2 * (1 + 8), 2**8)),  # Fagerland, Lydersen, Laake 2013: 0.0703
-        (6, 16, Fraction(2 * sum(comb(22, k) for k in range(7)), 2**22)),  # same source: 0.0525
-        (10, 10, Fraction(1)),
-    ],
-)
-def test_mcnemar_exact_p(only_a: int, only_b: int, p: Fraction) -> None:
-    assert compute_mcnemar_p_value(only_a, only_b) == float(p)
-    assert compute_mcnemar_p_value(only_b, only_a) == float(p)
-
-
-def test_p_of_many_flips_is_exact() -> None:
-    """2**n exceeds the largest float."""
-    assert compute_mcnemar_p_value(1500, 1500) == 1.0
-    exact = Fraction(2 * sum(comb(3000, k) for k in range(1401)), 2**3000)
-    assert compute_mcnemar_p_value(1400, 1600) == pytest.approx(float(exact), rel=1e-12)
-    assert 0 <= compute_mcnemar_p_value(0, 5000) < 1e-300
-
-
-@pytest.mark.parametrize(
-    ("only_a", "only_b", "n", "low", "high"),
-    [
-        (1, 7, 21, -0.517, -0.026),  # Bentur et al. 2009, in Fagerland, Lydersen, Laake 2014, table IX
-        (0, 0, 10, -(Z**2) / (10 + Z**2), Z**2 / (10 + Z**2)),  # closed form without flips
-    ],
-)
-def test_intervals_equal_published_values(only_a: int, only_b: int, n: int, low: float, high: float) -> None:
-    assert compute_tango_interval(only_a, only_b, n) == pytest.approx((low, high), abs=5e-4)
-
-
-def log_likelihood(only_a: int, only_b: int, n: int, delta: float, share: float) -> float:
-    """Return the log-likelihood if only B passes a `share` of items and only A passes `share + delta`."""
-    cells = ((only_a, share + delta), (only_b, share), (n - only_a - only_b, 1 - 2 * share - delta))
-    return sum(count * log(max(p, 1e-300)) for count, p in cells if count)
-
-
-def search_score(only_a: int, only_b: int, n: int, delta: float) -> float:
-    """Compute the statistic with the most likely share, found by a search instead of the formula."""
-    low, high = max(0.0, -delta), (1 - delta) / 2
-    for _ in range(200):
-        left, right = low + (high - low) / 3, high - (high - low) / 3
-        if log_likelihood(only_a, only_b, n, delta, left) < log_likelihood(only_a, only_b, n, delta, right):
-            low = left
-        else:
-            high = right
-    share = (low + high) / 2
-    return (only_a - only_b - n * delta) / sqrt(n * (2 * share + delta * (1 - delta)))
-
-
-@given(st.integers(1, 30), st.integers(1, 30), st.integers(1, 60), st.floats(-0.8, 0.8))
-def test_score_uses_the_most_likely_share(only_a: int, only_b: int, same: int, delta: float) -> None:
-    n = only_a + only_b + same
-    assert compute_tango_score(only_a, only_b, n, delta) == pytest.approx(
-        search_score(only_a, only_b, n, delta), abs=1e-4
-    )
-
-
-@given(COUNT, COUNT, COUNT)
-def test_interval_ends_where_the_test_rejects(only_a: int, only_b: int, same: int) -> None:
-    n = only_a + only_b + same + 1
-    low, high = compute_tango_interval(only_a, only_b, n)
-    value = (only_a - only_b) / n
-    assert -1 <= low <= value <= high <= 1
-    for edge, sign in ((low, 1), (high, -1)):
-        if abs(edge) < 1 - 1e-9:
-            assert compute_tango_score(only_a, only_b, n, edge) == pytest.approx(sign * Z, abs=1e-6)
-    mirrored = compute_tango_interval(only_b, only_a, n)
-    assert (-mirrored[1], -mirrored[0]) == pytest.approx((low, high), abs=1e-9)
-
-
-def test_verdict_pairs_are_counted() -> None:
-    counts = count_verdict_pairs([(True, True)] * 3 + [(False, False)] * 2 + [(True, False)] * 4 + [(False, True)])
-    assert counts == PairedCounts(both_pass=3, both_fail=2, only_a=4, only_b=1)
-    assert (counts.n, counts.rate_a, counts.rate_b) == (10, 0.7, 0.4)
-    assert compute_difference(counts).value == pytest.approx(0.3)
-    assert compute_difference(counts).p == 2 * 6 / 32
-
-
-def test_runs_without_common_items_have_no_difference() -> None:
-    found = compute_difference(count_verdict_pairs([]))
-    assert (found.value, found.low, found.high, found.p) == (None, None, None, None)
-
-
-FLIPS = st.integers(0, 400)
-
-
-@given(only_a=FLIPS, only_b=FLIPS, same=st.integers(0, 50))
-def test_mcnemar_p_equals_scipy_and_statsmodels(only_a: int, only_b: int, same: int) -> None:
-    assume(only_a + only_b)
-    found = compute_mcnemar_p_value(only_a, only_b)
-    assert found == pytest.approx(binomtest(only_a, only_a + only_b).pvalue, abs=1e-9)
-    assert found == pytest.approx(mcnemars([[same, only_a], [only_b, 9]], exact=True).pvalue, abs=1e-9)
 
 
 STRENGTHS = st.lists(st.sampled_from([0.1, 0.2, 0.5, 0.5, 0.9]), max_size=8)

@@ -23,6 +23,7 @@ from fcreview.stats.run_comparison import (
     compare_runs,
     format_difference,
     format_p_value,
+    is_clustered,
     list_caveats,
     list_table_groups,
 )
@@ -84,13 +85,17 @@ def summarize_comparison(comparison: RunComparison, width: int) -> str:
     counts = overall.counts
     parts = [
         f"{_format_item_count(overall)} {'item' if counts.n == 1 else 'items'}",
-        f"McNemar p {replace_missing_value_sign(format_p_value(overall.difference.p))}",
+        f"{_name_test(overall)} p {replace_missing_value_sign(format_p_value(overall.difference.p))}",
         f"only A {counts.only_a:,}, only B {counts.only_b:,}",
         f"both pass {counts.both_pass:,}, both fail {counts.both_fail:,}",
     ]
     separator = f" {symbols().separator} "
     text = separator.join(parts)
     return text if display_width(text) <= width else separator.join(parts[:-1])
+
+
+def _name_test(group: ComparisonGroup) -> str:
+    return "McNemar by cluster," if is_clustered(group) else "McNemar"
 
 
 def build_pass_rate_table(
@@ -129,13 +134,13 @@ def _join_with_gaps(*parts: Line) -> Line:
 
 
 def _rate_cells(group: ComparisonGroup, *, is_comparable: bool) -> list[StyledText]:
-    none, counts = (symbols().none, "dim"), group.counts
+    none = (symbols().none, "dim")
     name = ("all items", "strong") if group.category is None else (sanitize(group.category), "")
     cells = [name, (_format_item_count(group), "")]
     if not is_comparable:
         return [*cells, none, none, none]
-    rates = [(f"{100 * rate:.1f}", "") if rate is not None else none for rate in (counts.rate_a, counts.rate_b)]
-    return [*cells, *rates, (replace_missing_value_sign(format_difference(group)), "strong")]
+    rates = [(f"{100 * rate:.1f}", "") if rate is not None else none for rate in (group.rate_a, group.rate_b)]
+    return [*cells, *rates, (replace_missing_value_sign(format_difference(group.difference)), "strong")]
 
 
 def _format_item_count(group: ComparisonGroup) -> str:

@@ -24,10 +24,11 @@ def test_two_runs_as_json(cli: Cli, two_imported_runs: Path) -> None:
         "kind": "overall", "of": 6, "n": 6, "both_pass": 1, "both_fail": 0, "only_a": 0, "only_b": 5,
     }  # fmt: skip
     assert (overall["a"]["model"], overall["b"]["model"], overall["a"]["source"]) == ("maple", "birch", "official")
-    assert overall["p"] == 2 / 32
+    assert (overall["p"], overall["test"], overall["clusters"]) == (1 / 32, "mcnemar mid-p", 6)
     assert overall["difference"] == pytest.approx(-5 / 6)
     assert -1 <= overall["low"] < -5 / 6 < overall["high"] < 0
-    assert (overall["method"], overall["test"]) == ("tango", "mcnemar exact")
+    assert (overall["method"], overall["design_effect"]) == ("tango", 1.0)
+    assert overall["standard_error_a"] == pytest.approx((1 / 6 * 5 / 6 / 5) ** 0.5)
     assert [each["category"] for each in rest if each["kind"] == "category"] == ["simple_python"]
     flips = {each["id"]: each for each in rest if each["kind"] == "flip"}
     assert flips.keys() == {f"simple_python_{at}" for at in ERRORS}
@@ -67,6 +68,35 @@ def test_official_against_rule_of_one_run(cli: Cli, tmp_path: Path) -> None:
     assert flip["cause"] == "same prediction; A: value_error:string, no"
 
 
+def test_reviews_of_one_run_leave_no_p_value(cli: Cli, two_imported_runs: Path) -> None:
+    def compare(*options: str) -> str:
+        return cli("compare", two_imported_runs, "maple", "birch", "--source", "effective", *options).out
+
+    assert cli("label", two_imported_runs, "simple_python_1", "--run", "maple", "--verdict", "pass").code == 0
+    text = compare()
+    assert "reviewed: 1 item of A, 0 of B" in text
+    assert "no p and no interval: 1 override of A on items that are not reviewed in B" in text
+    assert "McNemar" not in text
+    overall = json.loads(compare("--json").splitlines()[0])
+    assert (overall["p"], overall["low"], overall["reviewed_a"], overall["reviewed_b"]) == (None, None, 1, 0)
+    assert "not reviewed in B" in overall["p_reason"]
+
+    assert cli("label", two_imported_runs, "simple_python_1", "--run", "birch", "--verdict", "pass").code == 0
+    overall = json.loads(compare("--json").splitlines()[0])
+    assert (overall["p"], overall["p_reason"], overall["reviewed_b"]) == (1 / 16, None, 1)
+
+
+def test_wrong_golden_answer_is_left_out_of_both_runs(cli: Cli, two_imported_runs: Path) -> None:
+    label = ("label", two_imported_runs, "simple_python_1", "--run", "maple", "--verdict", "pass", "--fault", "golden")
+    assert cli(*label).code == 0
+    done = cli("compare", two_imported_runs, "maple", "birch", "--source", "effective", "--json")
+    overall = done.objects[0]
+    assert (overall["wrong_golden"], overall["n"], overall["only_b"], overall["p"]) == (1, 5, 4, 1 / 16)
+    matrix = cli("compare", two_imported_runs, "1", "2", "1", "--source", "effective")
+    assert "1 item left out, because reviews found the golden answer wrong" in matrix.out
+    assert cli("compare", two_imported_runs, "maple", "birch", "--json").objects[0]["n"] == 6
+
+
 @pytest.mark.sweep
 def test_review_changes_only_effective_verdicts(cli: Cli, two_imported_runs: Path) -> None:
     done = cli("label", two_imported_runs, "simple_python_1", "--run", "maple", "--verdict", "pass")
@@ -88,6 +118,9 @@ def test_runs_as_matrix(cli: Cli, two_imported_runs: Path, tmp_path: Path) -> No
     runs = [each for each in done.objects if each["kind"] == "run"]
     items = [each for each in done.objects if each["kind"] == "item"]
     assert [(each["rank"], each["model"], each["rate"]) for each in runs] == [(1, "birch", 1.0), (2, "maple", 1 / 6)]
+    assert [each["to_best"] for each in runs] == [None, pytest.approx(-5 / 6)]
+    assert (runs[1]["to_best_p"], runs[1]["tied_with_best"]) == (1 / 32, False)
+    assert runs[1]["low"] < 1 / 6 < runs[1]["high"]
     assert [each["passing"] for each in items] == [1, 1, 1, 1, 1, 2]
     assert items[0]["verdicts"] == {"1": True, "2": False}
 

@@ -63,10 +63,10 @@ async def test_two_marked_runs_are_compared(workspace: Workspace) -> None:
         heading, whole = lines[find_line(lines, "95 % CI")], lines[find_line(lines, "all items")]
         titles = ["category", "items", "A", "B", "A - B, 95 % CI", "0", "both pass", "both fail", "only A", "only B"]
         assert [each for each in re.split(r"  +", heading.strip("│ ")) if each] == [*titles, "p"]
-        assert re.search(r"all items +4  25\.0  50\.0  -25\.0 \[-.* 0 +1 +1 +2  1\.000", whole)
+        assert re.search(r"all items +4  25\.0  50\.0  -25\.0 \[-.* 0 +1 +1 +2  0\.625", whole)
         assert "●" in whole and "┃" in whole
         assert (
-            "4 items · McNemar p 1.000 · only A 1, only B 2 · both pass 0, both fail 1"
+            "4 items · McNemar p 0.625 · only A 1, only B 2 · both pass 0, both fail 1"
             in lines[find_line(lines, "McNemar")]
         )
         assert re.search(r"simple_2 .*PASS .*FAIL", lines[find_line(lines, "simple_2")])
@@ -84,7 +84,7 @@ async def test_narrow_comparison_keeps_rates_and_counts_of_flips(workspace: Work
         lines = await mark_both_runs(person)
         whole = lines[find_line(lines, "all items")]
         assert re.search(r"all items +4 +25\.0 +50\.0 +-25\.0 \[-.*\]", whole), whole
-        assert "p 1.000" in lines[1], whole
+        assert "p 0.625" in lines[1], whole
         assert "only A 1, only B 2" in lines[1]
 
 

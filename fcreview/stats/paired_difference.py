@@ -1,0 +1,288 @@
+"""Compare two pass rates on the same items, which may belong to clusters.
+
+Verdicts on items of a cluster (trials of a task, turns of a conversation, questions about one function) are not
+independent. The unit of the test is therefore the cluster:
+
+* Test: the statistic of Durkalski et al. (2003, Statistics in Medicine 22:2417) is the sum of the clusters' differences
+  A - B. If both runs are equally good, the difference of each cluster is as likely to be negative as positive. The p
+  value is computed from all possible signs, with half the probability of the observed sum (mid-p; Lancaster 1961). If
+  each cluster has one item, this is McNemar's mid-p test (Fagerland et al. 2013, BMC Medical Research Methodology
+  13:91).
+* Interval: the score interval for paired proportions (Tango 1998, Statistics in Medicine 17:891) with the effective
+  number of items, which is the number of items divided by the design effect (Yang et al. 2010; Miller 2024,
+  arXiv 2411.00640).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import comb, erfc, lcm, sqrt
+from typing import Literal
+
+from fcreview.stats.intervals import CONFIDENCE_LEVEL, NORMAL_QUANTILE
+
+INTERVAL_METHOD = "tango"
+"""Name of the score interval for the difference of paired proportions."""
+TestMethod = Literal["mcnemar mid-p", "clustered mid-p", "clustered normal"]
+INTERVAL_DESCRIPTION = f"{100 * CONFIDENCE_LEVEL:.0f} % score interval for paired proportions (Tango 1998)"
+TEST_DESCRIPTIONS: dict[TestMethod, str] = {
+    "mcnemar mid-p": "McNemar's mid-p test",
+    "clustered mid-p": "McNemar's test for clusters, mid-p (Durkalski 2003)",
+    "clustered normal": "McNemar's test for clusters, normal approximation (Durkalski 2003)",
+}
+_BISECTION_STEPS = 60
+_MAX_SIGN_STEPS = 4_000_000
+"""Number of steps, about a second, above which the normal approximation replaces the distribution of all signs."""
+_PRIOR_FLIPS = 1.0
+"""Weight, in flips, of the assumption that all items of a cluster flip together. It keeps the design effect from being
+too small if there are few flips or none."""
+
+Number = int | Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class ClusteredPairs:
+    """Pairs of verdicts of A and B, summed by cluster."""
+
+    sizes: Sequence[int]
+    """Number of pairs in each cluster."""
+    differences: Sequence[Number]
+    """Number of passes of A minus number of passes of B, in each cluster. A fraction if a task has more trials in one
+    run than in the other."""
+    only_a: float
+    """Number of pairs that only A passes."""
+    only_b: float
+
+    @property
+    def n(self) -> int:
+        return sum(self.sizes)
+
+    @property
+    def value(self) -> float:
+        """Difference of the pass rates, A - B. `n` must not be 0."""
+        return float(sum(self.differences)) / self.n
+
+    @property
+    def is_clustered(self) -> bool:
+        return any(size > 1 for size in self.sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class RateDifference:
+    """Difference of two pass rates (A minus B), from -1 to 1, with 95 % interval and p-value; None without items."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    test: TestMethod | None = None
+    n_clusters: int = 0
+    design_effect: float | None = None
+    """Factor by which clusters increase the variance of the difference, as used for the interval; 1 without
+    clusters."""
+
+
+def compute_difference(pairs: ClusteredPairs) -> RateDifference:
+    n = pairs.n
+    if not n:
+        return RateDifference()
+
+    design_effect = estimate_design_effect(pairs)
+    low, high = compute_tango_interval(pairs.only_a / design_effect, pairs.only_b / design_effect, n=n / design_effect)
+    p, test = compute_clustered_p_value(pairs)
+    return RateDifference(
+        value=pairs.value,
+        low=low,
+        high=high,
+        p=p,
+        test=test,
+        n_clusters=len(pairs.sizes),
+        design_effect=design_effect,
+    )
+
+
+def estimate_design_effect(pairs: ClusteredPairs) -> float:
+    """Estimate the variance of the difference with clusters, divided by its variance if all pairs were independent.
+
+    The factor includes the quantile of Student's t distribution, because the variance is estimated from few clusters.
+    """
+    n_clusters = len(pairs.sizes)
+    if not pairs.is_clustered:
+        return 1.0
+    if n_clusters < 2:
+        return float(pairs.n)  # One cluster counts as one pair.
+
+    value = pairs.value
+    clusters = zip(pairs.differences, pairs.sizes, strict=True)
+    squares = sum((float(difference) - value * size) ** 2 for difference, size in clusters)
+    clustered_variance = squares * n_clusters / (n_clusters - 1)
+    independent_variance = pairs.only_a + pairs.only_b - pairs.n * value**2
+    # If all items of each cluster flip together, the design effect is the mean cluster size of an item.
+    largest = sum(size**2 for size in pairs.sizes) / pairs.n
+    ratio = (clustered_variance + _PRIOR_FLIPS * largest) / (independent_variance + _PRIOR_FLIPS)
+    quantile = compute_t_quantile(n_clusters - 1) / NORMAL_QUANTILE
+    return max(ratio, 1.0) * quantile**2
+
+
+def compute_t_quantile(degrees_of_freedom: int) -> float:
+    """Compute the 97.5 % quantile of Student's t distribution by the expansion of Fisher and Cornish (Abramowitz and
+    Stegun 26.7.5). The error is below 0.01 from 4 degrees of freedom on; fewer count as 3."""
+    n = max(degrees_of_freedom, 3)
+    z = NORMAL_QUANTILE
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + first / n + second / n**2 + third / n**3
+
+
+def compute_mcnemar_p_value(only_a: int, only_b: int) -> float:
+    """Compute the two-sided mid-p value of McNemar's test from the numbers of items that only A and only B passes."""
+    p, _ = compute_clustered_p_value(
+        ClusteredPairs([1] * (only_a + only_b), [1] * only_a + [-1] * only_b, only_a=only_a, only_b=only_b)
+    )
+    return p
+
+
+def compute_clustered_p_value(pairs: ClusteredPairs) -> tuple[float, TestMethod]:
+    """Compute the two-sided p value of the hypothesis that the difference of each cluster has a random sign."""
+    differences = _scale_to_integers([each for each in pairs.differences if each])
+    observed = abs(sum(differences))
+    sizes = Counter(abs(each) for each in differences)
+    if _count_sign_steps(sizes) > _MAX_SIGN_STEPS:
+        deviation = observed / sqrt(sum(each**2 for each in differences))
+        return erfc(deviation / sqrt(2)), "clustered normal"
+
+    # The sum of all differences is twice the sum of the positive ones, minus the sum of all absolute values.
+    total = sum(abs(each) for each in differences)
+    chances = _distribute_positive_sum(sizes)
+    at_least = (total + observed) // 2
+    p = 2 * sum(chances[at_least + 1 :]) + chances[at_least]
+    return min(1.0, p), "clustered mid-p" if pairs.is_clustered else "mcnemar mid-p"
+
+
+def _scale_to_integers(differences: Sequence[Number]) -> list[int]:
+    """Multiply the differences by a common factor, which does not change the test."""
+    factor = lcm(*(Fraction(each).denominator for each in differences))
+    return [int(each * factor) for each in differences]
+
+
+def _count_sign_steps(sizes: Counter[int]) -> int:
+    """Count the steps of `_distribute_positive_sum`."""
+    steps = 0
+    length = 1
+    for size, count in sizes.items():
+        steps += length * (count + 1)
+        length += size * count
+    return steps
+
+
+def _distribute_positive_sum(sizes: Counter[int]) -> list[float]:
+    """Return the probability of each sum of the positive differences, from 0, if all signs are random. `sizes` contains
+    how often each absolute difference occurs."""
+    chances = [1.0]
+    for size, count in sizes.items():
+        extended = [0.0] * (len(chances) + size * count)
+        for n_positive in range(count + 1):
+            chance = comb(count, n_positive) / 2**count
+            for position, earlier in enumerate(chances, size * n_positive):
+                extended[position] += earlier * chance
+        chances = extended
+    return chances
+
+
+def compute_tango_interval(only_a: float, only_b: float, n: float) -> tuple[float, float]:
+    """Compute the ends of the 95 % interval of the difference (A minus B) by the score test. `n` must not be 0."""
+    value = (only_a - only_b) / n
+    low = _find_interval_end(only_a, only_b, n, inside=value, outside=-1.0)
+    high = _find_interval_end(only_a, only_b, n, inside=value, outside=1.0)
+    return low, high
+
+
+def compute_tango_score(only_a: float, only_b: float, n: float, delta: float) -> float:
+    """Compute Tango's score statistic, which is standard normal if `delta` (from -1 to 1) is the true difference."""
+    variance = n * (2 * _estimate_only_b_share(only_a, only_b, n, delta) + delta * (1 - delta))
+    deviation = only_a - only_b - n * delta
+    if variance > 0:
+        return deviation / sqrt(variance)
+    if deviation == 0:
+        return 0.0
+    return float("inf") if deviation > 0 else float("-inf")
+
+
+def _estimate_only_b_share(only_a: float, only_b: float, n: float, delta: float) -> float:
+    """Estimate by maximum likelihood the share that only B passes, given the difference `delta` (Tango 1998, eq. 7)."""
+    a = 2 * n
+    b = (2 * n - only_a + only_b) * delta - only_a - only_b
+    c = -only_b * delta * (1 - delta)
+    return (sqrt(max(b * b - 4 * a * c, 0.0)) - b) / (2 * a)
+
+
+def _find_interval_end(only_a: float, only_b: float, n: float, *, inside: float, outside: float) -> float:
+    """Find the interval's end between a difference inside the interval and a difference outside."""
+    for _ in range(_BISECTION_STEPS):
+        middle = (inside + outside) / 2
+        if abs(compute_tango_score(only_a, only_b, n, middle)) <= NORMAL_QUANTILE:
+            inside = middle
+        else:
+            outside = middle
+    return inside
+
+
+def adjust_by_holm(p_values: Sequence[float]) -> list[float]:
+    """Adjust p values for the number of tests (Holm 1979, Scandinavian Journal of Statistics 6:65)."""
+    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
+    adjusted = [0.0] * len(p_values)
+    highest = 0.0
+    for rank, index in enumerate(order):
+        highest = max(highest, (len(p_values) - rank) * p_values[index])
+        adjusted[index] = min(1.0, highest)
+    return adjusted
+
+
+@dataclass(frozen=True, slots=True)
+class ClusteredRate:
+    """Pass rate of one run over clusters of items."""
+
+    value: float
+    standard_error: float | None
+    """Clustered standard error (Miller 2024); None with fewer than two clusters."""
+    low: float
+    high: float
+    """Ends of the 95 % interval: Wilson's interval with the effective number of items."""
+
+
+def compute_clustered_rate(sizes: Sequence[int], passed: Sequence[Number]) -> ClusteredRate | None:
+    """Compute a pass rate from the number of items and the number of passing items of each cluster. Returns None
+    without items."""
+    n = sum(sizes)
+    if not n:
+        return None
+    value = float(sum(passed)) / n
+    n_clusters = len(sizes)
+    low, high = _compute_clustered_wilson_interval(sizes, passed)
+    if n_clusters < 2:
+        return ClusteredRate(value, standard_error=None, low=low, high=high)
+    squares = sum((float(count) - value * size) ** 2 for count, size in zip(passed, sizes, strict=True))
+    variance = squares * n_clusters / (n_clusters - 1) / n**2
+    return ClusteredRate(value, standard_error=sqrt(variance), low=low, high=high)
+
+
+def _compute_clustered_wilson_interval(sizes: Sequence[int], passed: Sequence[Number]) -> tuple[float, float]:
+    """Compute Wilson's interval. A pass rate is its difference from a run that passes no item."""
+    pairs = ClusteredPairs(sizes, passed, only_a=float(sum(passed)), only_b=0.0)
+    effective_n = pairs.n / estimate_design_effect(pairs)
+    return compute_wilson_interval_of_share(pairs.value, effective_n)
+
+
+def compute_wilson_interval_of_share(share: float, effective_n: float) -> tuple[float, float]:
+    """Compute the 95 % interval of a share (Wilson 1927) from an effective number of items, which may be a fraction."""
+    square = NORMAL_QUANTILE**2 / effective_n
+    center = (share + square / 2) / (1 + square)
+    deviation = sqrt(share * (1 - share) / effective_n + square / (4 * effective_n))
+    half_width = NORMAL_QUANTILE / (1 + square) * deviation
+    low = max(0.0, center - half_width) if share > 0 else 0.0
+    high = min(1.0, center + half_width) if share < 1 else 1.0
+    return low, high

@@ -134,6 +134,10 @@ class Store:
         checked_runs = self._run_query(lambda: fetch_checked_runs(self.connection, rows))
         return [check_run(run, limits) for run in checked_runs]
 
+    def fetch_source_hashes(self, run: int) -> list[tuple[str, str]]:
+        """Return (kind, hash) of each file from which a run was imported, by kind and path."""
+        return self._run_query(lambda: run_queries.fetch_source_hashes(self.connection, run))
+
     def fetch_source_paths(self) -> list[Path]:
         return self._run_query(lambda: run_queries.fetch_source_paths(self.connection, self.workspace))
 

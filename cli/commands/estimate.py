@@ -80,7 +80,7 @@ def estimate(
         for row in rows:
             sample_status = session.store.analysis.fetch_sample_status(row.run)
             problems += [each for each in sample_status.problems if each not in problems]
-            agreement = _count_label_agreement(session, row)
+            agreement = count_run_label_agreement(session, row)
             if correct_annotators:
                 settings = _correct_label_errors(settings, agreement)
             estimates = list(estimate_run_metrics(session, row, sample_status, settings))
@@ -100,7 +100,7 @@ def estimate(
             print_message(f"fcreview: there is no random sample: {problem}")
 
 
-def _count_label_agreement(session: WorkspaceSession, row: RunRow) -> LabelAgreement:
+def count_run_label_agreement(session: WorkspaceSession, row: RunRow) -> LabelAgreement:
     from fcreview.stats.label_errors import count_label_agreement
     from fcreview.store.rows import View
 
@@ -242,7 +242,7 @@ def _print_estimates(
     *,
     as_json: bool,
 ) -> None:
-    sample_counts = _count_sample_outcomes(statuses)
+    sample_counts = count_sample_outcomes(statuses)
     if as_json:
         label_fields = {"label_agreement": None if agreement is None else asdict(agreement)}
         emit_json(*(_build_estimate_json(rows, each, sample_counts) | label_fields for each in estimates))
@@ -250,7 +250,7 @@ def _print_estimates(
         _print_estimate_tables(rows, estimates, sample_counts, half_width, agreement)
 
 
-def _count_sample_outcomes(statuses: Sequence[ItemStatus]) -> dict[str, int]:
+def count_sample_outcomes(statuses: Sequence[ItemStatus]) -> dict[str, int]:
     """Count the drawn items of a random sample by outcome: decided, undecided for each reason, not reviewed."""
     from fcreview.stats.posterior import UNDECIDED
 
@@ -318,7 +318,7 @@ def _print_estimate_tables(
         emit(f"{format_count(n_incidents, 'incident')}: they keep the benchmark's verdict, and are in no sample")
     if sample_counts["drawn"]:
         emit("sample: " + " · ".join(f"{count:,} {name}" for name, count in sample_counts.items()))
-        emit_lines(_describe_label_errors(estimates, agreement))
+        emit_lines(f"labels: {line}" for line in describe_label_agreement(estimates, agreement))
     emit_lines(
         (*_explain_undecided_items(estimates, sample_counts), *_explain_missing_intervals(estimates, sample_counts))
     )
@@ -345,19 +345,19 @@ def _print_estimate_tables(
     emit()
 
 
-def _describe_label_errors(estimates: Sequence[MetricEstimate], agreement: LabelAgreement | None) -> Iterator[str]:
+def describe_label_agreement(estimates: Sequence[MetricEstimate], agreement: LabelAgreement | None) -> Iterator[str]:
     """Describe how often annotators differ, and how much errors of annotators change the first estimate."""
     if agreement is None:
         return
     if agreement.n_double:
         share = f"{100 * agreement.n_different / agreement.n_double:.0f} %"
-        yield f"labels: annotators differ on {agreement.n_different:,} of {agreement.n_double:,} items ({share})"
+        yield f"annotators differ on {agreement.n_different:,} of {agreement.n_double:,} items ({share})"
     else:
-        yield "labels: no item has the verdicts of two annotators, so the error of the labels is unknown"
+        yield "no item has the verdicts of two annotators, so the error of the labels is unknown"
     if agreement.n_repeated:
         share = f"{100 * agreement.n_changed / agreement.n_repeated:.0f} %"
         counts = f"{agreement.n_changed:,} of {agreement.n_repeated:,}"
-        yield f"labels: annotators changed their verdict on {counts} hidden duplicates ({share})"
+        yield f"annotators changed their verdict on {counts} hidden duplicates ({share})"
     first = next((one for one in estimates if one.sensitivity), None)
     if first is not None and first.sensitivity is not None:
         low, high = (format_metric_value(end, first.unit, first.digits) for end in first.sensitivity)

@@ -58,6 +58,9 @@ def report(
     html: Annotated[Path | None, option("--html FILE", "Write the full report as one HTML file.")] = None,
     force: ForceOption = False,
     markdown: Annotated[bool, option("--markdown", "Print the full report as Markdown.")] = False,
+    sign: Annotated[
+        bool, option("--sign", "Print a signing sheet of each run: figure, design, labels, method, seed and hashes.")
+    ] = False,
     conventions: Annotated[
         bool, option("--conventions", "Compare how the official programs count errors and repeated trials.")
     ] = False,
@@ -71,6 +74,8 @@ def report(
 
     Example: fcreview report runs/gpt4o --html report.html
     """
+    if sign and (as_json or html is not None or markdown or conventions):
+        raise UsageError("--sign prints text. Omit --json, --html, --markdown and --conventions")
     if conventions and (html is not None or markdown):
         raise UsageError("--conventions has no effect with --html or --markdown. Omit one of them")
     if html is not None or markdown:
@@ -83,6 +88,9 @@ def report(
         return
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
+        if sign:
+            _print_signing_sheets(session, run)
+            return
         if conventions:
             _print_conventions(session, run, as_json=as_json)
             return
@@ -95,6 +103,15 @@ def report(
                 emit_lines(format_metric_lines(part.fields, part.metrics, estimates))
             if part.row is not None and part.row.info.lacks_dataset:
                 print_warning(f"run {part.row.run}: {NO_DATASET_MESSAGE}")
+
+
+def _print_signing_sheets(session: WorkspaceSession, run: str | None) -> None:
+    from fcreview.cli.signing import build_signing_sheet
+    from fcreview.exporters.signing_sheet import format_signing_sheet
+
+    for row in session.select_runs(run):
+        emit_lines(format_signing_sheet(build_signing_sheet(session, row)))
+        emit_lines(["", ""])
 
 
 def _print_conventions(session: WorkspaceSession, run: str | None, *, as_json: bool) -> None:

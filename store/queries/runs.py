@@ -87,6 +87,11 @@ def create_run_names_table(connection: Connection, run_names: Mapping[int, str])
     )
 
 
+def fetch_source_hashes(connection: Connection, run: int) -> list[tuple[str, str]]:
+    query = "SELECT kind, hash FROM sources WHERE run = ? ORDER BY kind, path"
+    return [(kind, content_hash) for kind, content_hash in connection.execute(query, [run]).fetchall()]
+
+
 def fetch_source_paths(connection: Connection, workspace: Workspace) -> list[Path]:
     rows = connection.execute("SELECT DISTINCT path FROM sources ORDER BY path").fetchall()
     return [workspace.to_absolute_path(path) for (path,) in rows]

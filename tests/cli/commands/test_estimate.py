@@ -331,3 +331,22 @@ def test_acebench_languages_have_combined_interval(cli: Cli, samples: Path, tmp_
             assert 0 < each["n_random"] <= 11
     assert "combined   acebench  v1  en+zh  maple-8b   20 items" in cli("estimate", runs).out
     assert all(each["run"] == 1 for each in cli("estimate", runs, "--run", "1", "--json").objects)
+
+
+def test_signing_sheet_names_figure_design_and_hashes(cli: Cli, run: Path, tmp_path: Path) -> None:
+    cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann", "--seed", "3")
+    label_items(cli, run, tmp_path, {name: true_verdict(name) for name in queue_items(cli, run, "pilot")})
+    sheet = cli("report", run, "--sign")
+    assert sheet.code == 0, sheet.err
+    first = cli("estimate", run, "--json").objects[0]
+    assert f"estimated {100 * first['estimated']:.2f} %" in sheet.out
+    assert "queue pilot: 20 of 60 items" in sheet.out.replace("\n                ", " ") and "seed 3" in sheet.out
+    assert "20 drawn, 20 decided" in sheet.out and "no item has the verdicts of two annotators" in sheet.out
+    assert "result: 1 file, hash" in sheet.out and "1 journal, hash" in sheet.out and "fcreview 0." in sheet.out
+    assert max(map(len, sheet.out.splitlines())) <= 100
+
+    before = sheet.out.split("1 journal, hash ")[1].split()[0]
+    cli("label", run, PATH.format(0), "--verdict", "fail", "--annotator", "ann")
+    after = cli("report", run, "--sign").out.split("1 journal, hash ")[1].split()[0]
+    assert before != after
+    assert cli("report", run, "--sign", "--json").code == 2

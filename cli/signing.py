@@ -1,0 +1,145 @@
+"""Build the signing sheet of a run from its sample, its estimate and the files from which it was read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from fcreview.cli.commands.estimate import (
+    build_estimation_input,
+    count_run_label_agreement,
+    count_sample_outcomes,
+    describe_label_agreement,
+    format_estimate_and_interval,
+)
+from fcreview.exporters.signing_sheet import SheetEntry, SigningSheet
+from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import format_count, format_metric_value
+
+if TYPE_CHECKING:
+    from fcreview.cli.workspace import WorkspaceSession
+    from fcreview.stats.estimation import MetricEstimate
+    from fcreview.store.queries.estimation import RunSampleStatus
+    from fcreview.store.queue_file import QueueFile
+    from fcreview.store.rows import RunRow
+    from fcreview.store.workspace import Workspace
+
+
+def build_signing_sheet(session: WorkspaceSession, row: RunRow) -> SigningSheet:
+    """Build the sheet of a run, about the first metric of `fcreview estimate`."""
+    from fcreview.stats.estimation import EstimationSettings, estimate_metrics
+
+    settings = EstimationSettings()
+    status = session.store.analysis.fetch_sample_status(row.run)
+    first = next(estimate_metrics(build_estimation_input(session, row, status), settings))
+    agreement = count_run_label_agreement(session, row)
+    return SigningSheet(
+        f"{sanitize(row.run_name)}: {sanitize(first.name)}",
+        [
+            SheetEntry("figure", list(_describe_figure(first))),
+            SheetEntry("estimand", [_describe_estimand(row, first)]),
+            SheetEntry("design", list(_describe_design(status))),
+            SheetEntry("response", [_describe_response(status)]),
+            SheetEntry("labels", list(describe_label_agreement([first], agreement))),
+            SheetEntry("method", [_describe_method(first, settings.seed)]),
+            SheetEntry("run", list(_describe_run(session, row))),
+            SheetEntry("data", list(_describe_sources(session, row))),
+            SheetEntry("reviews", list(_describe_journals(session.workspace))),
+            SheetEntry("program", [f"fcreview {version('fcreview')}"]),
+        ],
+    )
+
+
+def _describe_figure(estimate: MetricEstimate) -> Iterator[str]:
+    value, interval = format_estimate_and_interval(estimate)
+    if estimate.is_bounds_headline:
+        yield f"estimated {value} (range, because of undecided items)"
+    elif estimate.low is None:
+        yield "no estimate"
+    else:
+        yield f"estimated {value}, 95 % interval {interval}"
+    for name, number in (("automatic", estimate.automatic), ("corrected", estimate.corrected)):
+        yield f"{name} {format_metric_value(number, estimate.unit, estimate.digits)}"
+
+
+def _describe_estimand(row: RunRow, estimate: MetricEstimate) -> str:
+    items = format_count(row.n_items, "item")
+    return f"{sanitize(estimate.name)} of {items} of {sanitize(row.info.full_title)}, if people had reviewed every item"
+
+
+def _describe_design(status: RunSampleStatus) -> Iterator[str]:
+    queues = [queue for sample in status.samples for queue in (sample.queue, *sample.extensions)]
+    if not queues:
+        yield "no random sample"
+    for queue in queues:
+        yield _describe_queue(queue)
+
+
+def _describe_queue(queue: QueueFile) -> str:
+    design = queue.design
+    noun = design.cluster or "item"
+    parts = [
+        f"queue {sanitize(queue.name)}: {design.size:,} of {format_count(design.population, noun)}",
+        f"simple random sample without replacement, seed {design.seed}",
+        f"drawn {sanitize(queue.created)}",
+    ]
+    if design.stratify:
+        parts.append(
+            f"stratified by {sanitize(design.stratify)}, {format_count(len(queue.strata), 'stratum', 'strata')}"
+        )
+    if design.where:
+        parts.append(f"filter {sanitize(design.where)}")
+    if design.extends:
+        parts.append(f"extends {sanitize(design.extends)} for {sanitize(design.target)}")
+    if design.excludes:
+        parts.append(f"without the {design.n_excluded:,} items of {', '.join(map(sanitize, design.excludes))}")
+    return "; ".join(parts)
+
+
+def _describe_response(status: RunSampleStatus) -> str:
+    counts = count_sample_outcomes(status.items)
+    if not counts["drawn"]:
+        return "–"
+    return ", ".join(f"{count:,} {name}" for name, count in counts.items())
+
+
+def _describe_method(estimate: MetricEstimate, seed: int) -> str:
+    from fcreview.stats.estimation import explain_missing_interval
+
+    if estimate.method != "posterior":
+        return explain_missing_interval(estimate.method, estimate.criteria)
+    return f"credible interval from the posterior (docs/estimates.md), seed {seed}, {estimate.n_random:,} labels"
+
+
+def _describe_run(session: WorkspaceSession, row: RunRow) -> Iterator[str]:
+    info = row.info
+    yield f"{sanitize(info.full_title)}, {sanitize(info.model)}, {format_count(row.n_items, 'item')}"
+    for fact in info.facts.values():
+        reason = f" ({sanitize(fact.reason)})" if fact.reason else ""
+        yield f"{fact.name.replace('_', ' ')}: {sanitize(str(fact.value))}{reason}"
+    for check in session.store.check_runs([row]):
+        yield f"check: {sanitize(check.summary) or 'no problem'}"
+
+
+def _describe_sources(session: WorkspaceSession, row: RunRow) -> Iterator[str]:
+    """Describe the files of the run by kind, with one hash of the hashes of all files of a kind."""
+    hashes: dict[str, list[str]] = {}
+    for kind, digest in session.store.fetch_source_hashes(row.run):
+        hashes.setdefault(kind, []).append(digest)
+    for kind, digests in hashes.items():
+        yield f"{kind}: {format_count(len(digests), 'file')}, hash {_combine_hashes(digests)}"
+
+
+def _describe_journals(workspace: Workspace) -> Iterator[str]:
+    from fcreview.store.importing.source_files import hash_file
+
+    paths = sorted(path for path in (workspace.root / "reviews").rglob("*.jsonl") if path.is_file())
+    if paths:
+        digest = _combine_hashes([hash_file(path) for path in paths])
+        yield f"{format_count(len(paths), 'journal')}, hash {digest}"
+
+
+def _combine_hashes(digests: Sequence[str]) -> str:
+    return blake2b("\n".join(sorted(digests)).encode(), digest_size=16).hexdigest()

@@ -1,0 +1,37 @@
+"""Format a signing sheet: one page for the appendix of a paper, with what a reader needs to judge a number."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+WIDTH = 100
+LABEL_WIDTH = 16
+
+
+@dataclass(frozen=True, slots=True)
+class SheetEntry:
+    label: str
+    lines: Sequence[str]
+    """Paragraphs of plain text. They must be safe to print."""
+
+
+@dataclass(frozen=True, slots=True)
+class SigningSheet:
+    title: str
+    entries: Sequence[SheetEntry]
+
+
+def format_signing_sheet(sheet: SigningSheet) -> Iterator[str]:
+    """Yield the lines of a sheet: labels on the left, and wrapped text beside them."""
+    yield sheet.title
+    yield "=" * min(len(sheet.title), WIDTH)
+    for entry in sheet.entries:
+        label = entry.label
+        for paragraph in entry.lines or ("–",):
+            for line in textwrap.wrap(paragraph, WIDTH - LABEL_WIDTH) or [""]:
+                yield f"{label:<{LABEL_WIDTH}}{line}"
+                label = ""
+    yield ""
+    yield f"{'signed':<{LABEL_WIDTH}}{'_' * 30}  {'date':<6}{'_' * 14}"

@@ -202,7 +202,7 @@ def import_reviews(
         result = _select_new_events(store, events)
     result.written = journal.extend(result.written)
     with store.lock:
-        store.reviews.add_events(result.written)
+        store.reviews.add_new_journal_events()
     return result
 
 
@@ -352,7 +352,7 @@ def _can_determine_override(review: ImportedReview, item: _StoredItem) -> bool:
 
 
 _ANNOTATION_FIELDS = [each.name for each in fields(Annotation)]
-_IDENTIFYING_FIELDS = [each.name for each in fields(Event) if each.name not in ("event", "previous", "hash")]
+_IDENTIFYING_FIELDS = [each.name for each in fields(Event) if each.name not in ("event", "place", "previous", "hash")]
 """Fields of an imported event whose values determine its id."""
 
 

@@ -8,10 +8,11 @@ from another machine are added to the user's journal.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -26,6 +27,8 @@ from fcreview.safe_files import MAX_JOURNAL_BYTES, check_file_size
 from fcreview.store.queue_file import QueueError, QueueFile, parse_queue, serialize_queue
 from fcreview.store.queue_sampling import MergedQueue, merge_queue
 from fcreview.store.reviews.journal import Journal, LineError, lock_journal, parse_line
+from fcreview.store.reviews.line_order import Place, order_events, parse_place
+from fcreview.store.reviews.server_places import append_server_places, measure_places_files
 from fcreview.store.team_server import Membership, PulledLine, RunDigest, ServerAddress, TeamError, TeamServer
 from fcreview.store.workspace import AnnotatorError, AnnotatorState, check_annotator, is_same_filename
 
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
 STATE = "team"  # kind of `AnnotatorState` with the cursor and the number of sent bytes
+STATE_VERSION = 2  # with version 2, the cursor also covers the places of the lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,8 @@ class Exchange:
         state = self._state_file.read(STATE)
         is_current = state.get("server") == str(link.address) and state.get("project") == link.project
         cursor, sent = (state.get("cursor"), state.get("sent")) if is_current else ("", 0)
+        if state.get("version") != STATE_VERSION:
+            cursor = ""  # fetch all lines again, because an older version did not store their places
         self.outbox = Outbox(workspace, link.annotator, sent if isinstance(sent, int) and sent > 0 else 0)
         self._cursor = cursor if isinstance(cursor, str) and self._has_all_received_lines(state.get("sizes")) else ""
 
@@ -129,10 +135,15 @@ class Exchange:
         )
 
     def _save_state(self) -> None:
-        state = {"server": str(self.link.address), "project": self.link.project, "cursor": self._cursor}
-        self._state_file.try_write(
-            STATE, state | {"sent": self.outbox.sent_bytes, "sizes": self.inbox.measure_file_sizes()}
-        )
+        state = {
+            "version": STATE_VERSION,
+            "server": str(self.link.address),
+            "project": self.link.project,
+            "cursor": self._cursor,
+            "sent": self.outbox.sent_bytes,
+            "sizes": self.inbox.measure_file_sizes(),
+        }
+        self._state_file.try_write(STATE, state)
 
 
 class Inbox:
@@ -147,23 +158,43 @@ class Inbox:
 
     def store_lines(self, lines: Sequence[PulledLine]) -> int:
         """Store lines on disk, and return the number of new lines. Raises OSError or JournalError."""
-        n_new = 0
-        groups: dict[tuple[str, bool], list[bytes]] = {}
+        lines_by_annotator: dict[str, list[PulledLine]] = {}
         for line in lines:
-            groups.setdefault((line.annotator, line.is_informed), []).append(line.body)
-        for (name, is_informed), bodies in groups.items():
-            if name == self.annotator:
-                n_new += self._store_own_lines(bodies)
-            elif not self._is_usable_annotator(name):
-                warning = (
-                    f"team: {len(bodies)} lines were ignored, because their annotator {sanitize(name)!a} is not valid"
-                )
-                self.warnings[warning] = None
-                continue
-            if name != self.annotator or is_informed:
-                folder = self._workspace.informed_team_reviews if is_informed else self._workspace.team_reviews
-                n_new += self._get_line_file(folder / f"{name}.jsonl").append_new_lines(bodies)
+            lines_by_annotator.setdefault(line.annotator, []).append(line)
+        return sum(self._store_lines_of_annotator(name, group) for name, group in lines_by_annotator.items())
+
+    def _store_lines_of_annotator(self, name: str, lines: Sequence[PulledLine]) -> int:
+        is_own = name == self.annotator
+        if not is_own and not self._is_usable_annotator(name):
+            warning = f"team: {len(lines)} lines were ignored, because their annotator {sanitize(name)!a} is not valid"
+            self.warnings[warning] = None
+            return 0
+
+        self._store_places(name, lines)  # before the lines, so that no reader sees a line without its place
+        informed = [line.body for line in lines if line.is_informed]
+        uninformed = [line.body for line in lines if not line.is_informed]
+        n_new = 0
+        if is_own:
+            n_new += self._store_own_lines([line.body for line in lines])
+        elif uninformed:
+            n_new += self._get_line_file(self._workspace.team_reviews / f"{name}.jsonl").append_new_lines(uninformed)
+        if informed:
+            path = self._workspace.informed_team_reviews / f"{name}.jsonl"
+            n_new += self._get_line_file(path).append_new_lines(informed)
         return n_new
+
+    def _store_places(self, annotator: str, lines: Sequence[PulledLine]) -> None:
+        """Save the server's places of the lines that have no place of their own."""
+        places: dict[str, Place] = {}
+        for line in lines:
+            try:
+                event = parse_line(line.body)
+            except LineError:
+                continue
+            if line.place is not None and parse_place(event.place) is None:
+                places[event.hash] = line.place
+        if places:
+            append_server_places(self._workspace, annotator, places)
 
     def count_lost_lines_by_annotator(self, lines: Sequence[PulledLine]) -> dict[str, int]:
         """Return the number of stored lines of each annotator that the server no longer has."""
@@ -177,7 +208,8 @@ class Inbox:
     def measure_file_sizes(self) -> dict[str, int]:
         """Return the size in bytes of each file of received lines, by its path in `reviews/`."""
         reviews = self._workspace.reviews
-        return {path.relative_to(reviews).as_posix(): path.lstat().st_size for path in self._list_files()}
+        sizes = {path.relative_to(reviews).as_posix(): path.lstat().st_size for path in self._list_files()}
+        return sizes | measure_places_files(self._workspace)
 
     def _list_files(self) -> list[Path]:
         return sorted(self._workspace.team_reviews.rglob("*.jsonl"))
@@ -311,7 +343,7 @@ class Outbox:
         for start in range(0, len(hashes), HASHES_PER_REQUEST):
             missing |= server.find_missing_hashes(hashes[start : start + HASHES_PER_REQUEST])
         self._known = set(hashes) - missing
-        self._pending = {name: line for name, line in self._pending.items() if name in missing and _is_valid_line(line)}
+        self._pending = _sort_valid_lines([line for name, line in self._pending.items() if name in missing])
         self._update_sent_bytes()
 
     def send_next_batch(self, server: TeamServer) -> int:
@@ -357,6 +389,19 @@ class Outbox:
             self._offset += len(rest)
             lines.append(rest)
         return [line for line in lines if line.strip()]
+
+
+def _sort_valid_lines(lines: Iterable[bytes]) -> dict[str, bytes]:
+    """Return the valid lines of a journal by hash, in order, because the server finds the place of an old line by the
+    place of the previous line."""
+    events = []
+    line_by_hash = {}
+    for line in lines:
+        with contextlib.suppress(LineError):
+            event = parse_line(line)
+            events.append(event)
+            line_by_hash[event.hash] = line
+    return {event.hash: line_by_hash[event.hash] for event in order_events(events)}
 
 
 def _is_valid_line(line: bytes) -> bool:

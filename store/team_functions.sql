@@ -142,6 +142,86 @@ BEGIN
     UPDATE fcreview.member m SET joined = now() WHERE m.login = me.login;
 END $$;
 
+-- Whether the content of a line is about the item itself and its own criterion, as it was first presented. A review of a
+-- part, of another criterion or of a hidden duplicate says nothing about the item's verdict.
+CREATE OR REPLACE FUNCTION fcreview.is_about_item(content jsonb) RETURNS boolean
+LANGUAGE sql IMMUTABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT coalesce(content->>'target', 'item') = 'item' AND coalesce(content->>'criterion', 'correct') = 'correct'
+        AND coalesce(content->>'presentation', '1') = '1'
+$$;
+
+-- Whether a line is a review with a real verdict on the item: pass or fail. "unsure", an empty text, a list and any
+-- other value are none.
+CREATE OR REPLACE FUNCTION fcreview.is_item_verdict(content jsonb) RETURNS boolean
+LANGUAGE sql IMMUTABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT content->>'act' = 'review' AND fcreview.is_about_item(content)
+        AND coalesce(jsonb_typeof(content->'verdict'), 'null') = 'boolean'
+$$;
+
+-- Whether a line is an adjudication that settles the item: pass, fail, or a fault without a verdict.
+CREATE OR REPLACE FUNCTION fcreview.settles_item(content jsonb) RETURNS boolean
+LANGUAGE sql IMMUTABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT content->>'act' = 'adjudicate' AND fcreview.is_about_item(content)
+        AND CASE coalesce(jsonb_typeof(content->'verdict'), 'null')
+            WHEN 'boolean' THEN true
+            WHEN 'null' THEN coalesce(content->>'fault', '') <> ''
+            ELSE false
+        END
+$$;
+
+-- The place of a line: the one that the line states, else the one that follows the place of the previous line. The rule
+-- is in store/reviews/line_order.py. NULL if the server has the previous line, but does not know its place yet.
+CREATE OR REPLACE FUNCTION fcreview.find_place(project int, annotator text, content jsonb, OUT clock text,
+    OUT step bigint)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    stated text[] := regexp_match(content->>'place', '^(.+) ([0-9]{1,15})$');
+    written text := coalesce(content->>'time', '');
+    former fcreview.line;
+BEGIN
+    IF stated IS NOT NULL THEN
+        clock := stated[1];
+        step := stated[2]::bigint;
+        RETURN;
+    END IF;
+    SELECT * INTO former FROM fcreview.line l WHERE l.project = find_place.project
+        AND l.annotator = find_place.annotator AND l.hash = content->>'previous';
+    IF FOUND AND former.place_clock IS NULL THEN
+        RETURN;
+    ELSIF FOUND AND former.place_clock >= written COLLATE "C" THEN
+        clock := former.place_clock;
+        step := former.place_step + 1;
+    ELSE
+        clock := written;
+        step := 0;
+    END IF;
+END $$;
+
+-- Fill the columns of version 2 in lines that version 1 received. A line follows its previous line, so lines whose
+-- previous line arrived later wait for the next pass. For `team create` only.
+CREATE OR REPLACE FUNCTION fcreview.complete_lines() RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    former fcreview.line;
+    content jsonb;
+    place record;
+    filled int;
+BEGIN
+    LOOP
+        filled := 0;
+        FOR former IN SELECT * FROM fcreview.line l WHERE l.place_clock IS NULL ORDER BY l.seq LOOP
+            content := fcreview.to_json(convert_from(former.body, 'UTF8'));
+            place := fcreview.find_place(former.project, former.annotator, content);
+            CONTINUE WHEN place.clock IS NULL;
+            UPDATE fcreview.line l SET place_clock = place.clock, place_step = place.step,
+                    is_verdict = fcreview.is_item_verdict(content), settles = fcreview.settles_item(content)
+                WHERE l.project = former.project AND l.annotator = former.annotator AND l.hash = former.hash;
+            filled := filled + 1;
+        END LOOP;
+        EXIT WHEN filled = 0;
+    END LOOP;
+END $$;
+
 CREATE OR REPLACE FUNCTION fcreview.has_verdict(project int, item bytea, annotator text) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT EXISTS (
@@ -153,7 +233,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 $$;
 
 -- Reveal the items to everyone (`closed`: adjudicated, or a verdict by everyone to whom a queue assigns the item) or
--- to the annotator (`own`: the annotator's own verdict stands).
+-- to the annotator (`own`: the annotator's own verdict stands). Only verdicts on the item's own criterion count.
 CREATE OR REPLACE FUNCTION fcreview.reveal_items(project int, items bytea[], annotator text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -167,7 +247,9 @@ BEGIN
             reader := annotator;
         ELSIF rule = 'closed' AND (
             EXISTS (SELECT FROM fcreview.line l
-                WHERE l.project = reveal_items.project AND l.item = each AND l.act = 'adjudicate')
+                WHERE l.project = reveal_items.project AND l.item = each AND l.settles AND NOT EXISTS (
+                    SELECT FROM fcreview.line r WHERE r.project = l.project AND r.item = l.item
+                        AND r.annotator = l.annotator AND r.retracts = l.event))
             OR (SELECT bool_and(fcreview.has_verdict(a.project, a.item, a.annotator)) FROM fcreview.assignment a
                 WHERE a.project = reveal_items.project AND a.item = each)
         ) THEN
@@ -212,7 +294,7 @@ BEGIN
         upto := bound;
     END IF;
     FOR verdicts IN SELECT l.annotator, array_agg(DISTINCT l.item) AS items FROM fcreview.line l
-        WHERE l.project = me.project AND (l.is_verdict OR l.act = 'adjudicate') AND (
+        WHERE l.project = me.project AND (l.is_verdict OR l.settles) AND (
             l.incarnation = home AND l.xid >= start AND l.xid < upto
             OR l.incarnation <> home AND former IS NULL
             OR l.incarnation <> home AND l.incarnation = former AND l.xid >= former_upto)
@@ -235,6 +317,7 @@ DECLARE
     sees_all boolean := me.role IN ('adjudicator', 'lead');
     content jsonb;
     subject bytea;
+    position_of_line record;
     n int;
 BEGIN
     IF cardinality(lines) > 1000 THEN
@@ -262,27 +345,31 @@ BEGIN
             RETURN NEXT;
             CONTINUE;
         END IF;
+        position_of_line := fcreview.find_place(me.project, me.annotator, content);
         INSERT INTO fcreview.line AS l
-            (project, annotator, hash, event, item, act, is_verdict, retracts, informed, body, incarnation)
+            (project, annotator, hash, event, item, act, is_verdict, settles, retracts, informed, body, incarnation,
+            place_clock, place_step)
         VALUES (
             me.project, me.annotator, content->>'hash', content->>'event', subject, content->>'act',
-            content->>'act' = 'review' AND coalesce(content->'verdict', 'null') NOT IN ('null', '"unsure"'),
+            fcreview.is_item_verdict(content), fcreview.settles_item(content),
             content->>'retracts',
             (sees_all OR EXISTS (SELECT FROM fcreview.reveal r WHERE r.project = me.project AND r.item = subject
                 AND r.reader IN ('', me.annotator)))
             AND EXISTS (SELECT FROM fcreview.line o WHERE o.project = me.project AND o.item = subject
                 AND o.annotator <> me.annotator),
-            lines[n], home)
+            lines[n], home, position_of_line.clock, position_of_line.step)
         ON CONFLICT DO NOTHING;
     END LOOP;
 END $$;
 
+-- Each line comes with its place in the order of its annotator's lines, because the caller cannot compute the place from
+-- some of the lines.
 -- Lines that the caller may see and that are new since `since`, a cursor of an earlier call (empty for all). The first
 -- row holds only the next cursor: incarnation, generation of the member, the oldest transaction that was running (every
 -- older one has ended, so no line can appear below it later), and a witness: the transaction and the hash of the newest
 -- line below it. If the server does not have the witness, it was restored from an older backup, and sends all lines.
 CREATE OR REPLACE FUNCTION fcreview.pull(since text)
-RETURNS TABLE (next text, annotator text, informed boolean, body bytea)
+RETURNS TABLE (next text, annotator text, informed boolean, body bytea, clock text, step bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     me fcreview.member := fcreview.require_member();
@@ -301,9 +388,10 @@ BEGIN
     RETURN QUERY SELECT prefix || upto || coalesce((
             SELECT '.' || l.xid || '-' || left(l.hash, 8) FROM fcreview.line l
             WHERE l.project = me.project AND l.incarnation = home AND l.xid < upto ORDER BY l.xid DESC LIMIT 1), ''),
-        NULL::text, NULL::boolean, NULL::bytea;
+        NULL::text, NULL::boolean, NULL::bytea, NULL::text, NULL::bigint;
     IF start = '0' THEN
-        RETURN QUERY SELECT NULL::text, l.annotator, l.informed, l.body FROM fcreview.line l
+        RETURN QUERY SELECT NULL::text, l.annotator, l.informed, l.body, l.place_clock, l.place_step
+            FROM fcreview.line l
             WHERE l.project = me.project AND (l.incarnation <> home OR l.xid < upto)
                 AND (l.annotator = me.annotator OR me.role IN ('adjudicator', 'lead') OR l.item IN (
                     SELECT r.item FROM fcreview.reveal r WHERE r.project = me.project
@@ -311,14 +399,15 @@ BEGIN
             ORDER BY l.annotator, l.seq;
         RETURN;
     END IF;
-    RETURN QUERY SELECT NULL::text, l.annotator, l.informed, l.body FROM fcreview.line l
+    RETURN QUERY SELECT NULL::text, l.annotator, l.informed, l.body, l.place_clock, l.place_step
+            FROM fcreview.line l
         WHERE l.project = me.project AND l.incarnation = home AND l.xid >= start AND l.xid < upto
             AND (l.annotator = me.annotator OR me.role IN ('adjudicator', 'lead') OR EXISTS (
                 SELECT FROM fcreview.reveal r WHERE r.project = me.project AND r.item = l.item
                     AND r.reader IN ('', me.annotator) AND (r.incarnation <> home OR r.xid < upto)))
         ORDER BY l.annotator, l.seq;
     IF me.role = 'annotator' THEN  -- earlier lines of the items that were revealed since
-        RETURN QUERY SELECT NULL::text, l.annotator, l.informed, l.body
+        RETURN QUERY SELECT NULL::text, l.annotator, l.informed, l.body, l.place_clock, l.place_step
             FROM fcreview.reveal r JOIN fcreview.line l ON l.project = r.project AND l.item = r.item
             WHERE r.project = me.project AND r.incarnation = home AND r.xid >= start AND r.xid < upto
                 AND r.reader IN ('', me.annotator) AND l.annotator <> me.annotator

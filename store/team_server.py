@@ -17,6 +17,7 @@ from urllib.parse import quote, unquote
 
 from fcreview.errors import EXIT_USAGE_ERROR, FcreviewError
 from fcreview.model.sanitize import clip, sanitize
+from fcreview.store.reviews.line_order import Place
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -25,7 +26,7 @@ LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 DEFAULT_PORT = 5432
 CONNECT_SECONDS = 10
 URL_FORM = "postgresql://USER@HOST:PORT/DATABASE"
-SCHEMA_VERSION = 1  # version of team_schema.sql and team_functions.sql in this version of fcreview
+SCHEMA_VERSION = 2  # version of the last file in MIGRATIONS and of team_functions.sql in this version of fcreview
 ROLES = ("annotator", "adjudicator", "lead", "none")
 REVEAL_RULES = ("closed", "own", "never")  # when annotators see the reviews of others, see docs/team.md
 STATEMENT_SECONDS = 60
@@ -145,6 +146,7 @@ class PulledLine:
     annotator: str
     is_informed: bool  # whether the annotator could see other reviews of the item when the server received the line
     body: bytes
+    place: Place | None = None  # place of the line in the order of the annotator's lines
 
 
 class RunDigest(NamedTuple):
@@ -230,8 +232,8 @@ class TeamServer:
         """Return the next cursor and the lines that are new since `cursor`. An empty cursor fetches all lines."""
         while self._fetch("SELECT fcreview.settle()")[0][0]:
             pass
-        first, *rows = self._fetch("SELECT next, annotator, informed, body FROM fcreview.pull(%s)", cursor)
-        return str(first[0]), [PulledLine(str(name), bool(informed), bytes(body)) for _, name, informed, body in rows]
+        first, *rows = self._fetch("SELECT next, annotator, informed, body, clock, step FROM fcreview.pull(%s)", cursor)
+        return str(first[0]), [_make_pulled_line(*row[1:]) for row in rows]
 
     def find_missing_hashes(self, hashes: Sequence[str]) -> set[str]:
         """Return those of the hashes whose lines the server does not have."""
@@ -262,6 +264,11 @@ class TeamServer:
     def _fetch(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         with translate_errors():
             return self._connection.execute(sql.encode(), values, binary=True).fetchall()
+
+
+def _make_pulled_line(annotator: Any, is_informed: Any, body: Any, clock: Any, step: Any) -> PulledLine:
+    place = Place(str(clock), int(step)) if clock is not None and step is not None else None
+    return PulledLine(str(annotator), bool(is_informed), bytes(body), place)
 
 
 def _make_version_error(version: int) -> TeamError:
@@ -320,7 +327,10 @@ def _make_verifier(connection: Connection[Any], password: str) -> str:
     return connection.pgconn.encrypt_password(password.encode(), b"unused", b"scram-sha-256").decode()
 
 
-MIGRATIONS = ("team_schema.sql",)  # SQL files that upgrade the tables by one version each, up to `SCHEMA_VERSION`
+MIGRATIONS = (
+    "team_schema.sql",
+    "team_schema_2.sql",
+)  # SQL files that upgrade the tables by one version each, up to `SCHEMA_VERSION`
 _PROJECT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,29}")
 _LOCK = 0x66637265  # advisory lock, so that two administrators cannot create the tables at the same time
 _ROLES = """
@@ -393,7 +403,21 @@ def upgrade_schema(connection: Connection[Any]) -> None:
         connection.execute(_read_sql(name))
         connection.execute("INSERT INTO fcreview.migration (version) VALUES (%s)", [number])
     connection.execute(_read_sql("team_functions.sql"))
+    _complete_old_lines(connection)
     connection.execute(_OWNERS)
+
+
+def _complete_old_lines(connection: Connection[Any]) -> None:
+    """Fill the columns that older versions of the tables lack. This may take minutes on a large server."""
+    is_complete = connection.execute(
+        "SELECT NOT EXISTS (SELECT FROM fcreview.line WHERE place_clock IS NULL)"
+    ).fetchall()[0][0]
+    if is_complete:
+        return
+    connection.execute("SET LOCAL statement_timeout = 0")
+    connection.execute("ALTER TABLE fcreview.line DISABLE TRIGGER append_only")
+    connection.execute("SELECT fcreview.complete_lines()")
+    connection.execute("ALTER TABLE fcreview.line ENABLE TRIGGER append_only")
 
 
 def _read_sql(name: str) -> bytes:

@@ -170,7 +170,7 @@ def has_seen_other_verdicts(
 ) -> bool:
     """Whether an annotator has seen other verdicts on an item. Other verdicts become visible when the annotator submits
     a verdict that decides the item, or records an event outside blind review. They stay visible after an undo. `events`
-    contains all events of the item, sorted by time."""
+    contains the annotator's events on the item, in order."""
     decided = {1: False, 2: False}
     for number, event in enumerate(events, 1):
         if event.annotator != annotator or is_stale(event, prediction_hash, golden_hash):

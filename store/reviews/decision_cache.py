@@ -68,7 +68,7 @@ def _create_key_file(path: Path) -> bytes:
     return key
 
 
-FORMAT = 2  # Version of the cache. Increase it if the same events lead to different decisions than before.
+FORMAT = 3  # Version of the cache. Increase it if the same events lead to different decisions than before.
 OLD_NAME = "standing.duckdb"  # Former file name of the cache. The file is removed when a new cache is written.
 CODE_BYTES = 1_000  # maximum size, in bytes, of the file that contains the authentication code of the cache
 MIN_EVENTS = 5_000  # minimum number of events for which the cache is faster than reading the journals

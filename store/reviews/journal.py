@@ -19,7 +19,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from itertools import accumulate
@@ -42,6 +42,7 @@ from fcreview.model.review import (
     describe_field_error,
 )
 from fcreview.safe_files import MAX_JOURNAL_BYTES, WorkspaceFiles, check_file_size
+from fcreview.store.reviews.line_order import LatestPlace, Place, parse_place
 from fcreview.store.workspace import check_annotator, is_same_filename
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class Journal:
         self.workspace, self._files = workspace, workspace.files
         self.annotator = check_annotator(annotator)
         self.path = Path(workspace.reviews) / f"{self.annotator}.jsonl"
+        self._place_scanner = _PlaceScanner(self.annotator)
         for other in sorted(self.path.parent.glob("*.jsonl")):
             if other.stem != self.annotator and is_same_filename(other.stem, self.annotator):
                 raise JournalError(
@@ -103,10 +105,14 @@ class Journal:
         the first events reached the file, these events count, and the error message states their number."""
         sealed: list[tuple[Event, bytes]] = []
 
-        def serialize_events(previous: str) -> list[bytes]:
+        def serialize_events(end: _JournalEnd) -> list[bytes]:
+            previous = end.last_hash
+            place = end.find_latest_place()
             for event in events:
-                sealed.append(hash_and_serialize_event(event, previous))
-                previous = sealed[-1][0].hash
+                place = place.next_at(event.time)
+                written, line = hash_and_serialize_event(replace(event, place=str(place)), previous)
+                sealed.append((written, line))
+                previous = written.hash
             return [line for _, line in sealed]
 
         if events:
@@ -118,7 +124,7 @@ class Journal:
         lines of another copy of this journal. Raises JournalError like `extend`."""
         missing = dict(lines_by_hash)
 
-        def select_missing_lines(_: str) -> list[bytes]:
+        def select_missing_lines(_: _JournalEnd) -> list[bytes]:
             for each in read_valid_lines(self._files, self.path, []):
                 missing.pop(each.event.hash, None)
             return [line.rstrip(b"\n") + b"\n" for line in missing.values()]
@@ -157,7 +163,7 @@ class Journal:
             **event_fields,
         )
 
-    def _write(self, make_lines: Callable[[str], list[bytes]]) -> None:
+    def _write(self, make_lines: Callable[[_JournalEnd], list[bytes]]) -> None:
         try:
             self._lock_and_write_lines(make_lines)
         except LineError as error:
@@ -170,7 +176,7 @@ class Journal:
                 message += f" (the first {error.saved:,} of {error.total:,} reviews were saved)"
             raise JournalError(message) from error
 
-    def _lock_and_write_lines(self, make_lines: Callable[[str], list[bytes]]) -> None:
+    def _lock_and_write_lines(self, make_lines: Callable[[_JournalEnd], list[bytes]]) -> None:
         folder, files = self.path.parent, self._files
         if not folder.is_dir():
             files.make_folder(folder)
@@ -182,8 +188,9 @@ class Journal:
             size = os.fstat(descriptor).st_size
             if size == 0:
                 files.sync_folder(folder)
-            previous, fragment = _read_last_hash_and_fragment(descriptor, size)
-            if lines := make_lines(previous):
+            last_hash, fragment = _read_last_hash_and_fragment(descriptor, size)
+            end = _JournalEnd(last_hash, lambda: self._place_scanner.find_latest_place(descriptor))
+            if lines := make_lines(end):
                 if fragment:
                     self._save_torn_line(fragment)
                 _append_and_sync(descriptor, lines, prefix=b"\n" * bool(fragment))
@@ -202,6 +209,62 @@ class Journal:
                 return
         files.write(file, fragment, sync=True)
         files.sync_folder(file.parent.parent)
+
+
+@dataclass(frozen=True, slots=True)
+class _JournalEnd:
+    """The end of a journal, while its writer holds the lock."""
+
+    last_hash: str  # hash of the last valid event
+    find_latest_place: Callable[[], Place]  # returns a place that is not before any line of the journal
+
+
+class _PlaceScanner:
+    """Finds the latest place in a journal: the first call reads all lines, later calls only appended lines."""
+
+    def __init__(self, annotator: str) -> None:
+        self._annotator = annotator
+        self._latest = LatestPlace()
+        self._inode = 0
+        self._offset = 0
+
+    def find_latest_place(self, descriptor: int) -> Place:
+        state = os.fstat(descriptor)
+        if state.st_ino != self._inode or state.st_size < self._offset:
+            self._latest = LatestPlace()
+            self._inode = state.st_ino
+            self._offset = 0
+
+        data = _read_range(descriptor, self._offset, state.st_size)
+        *lines, rest = data.split(b"\n")
+        self._offset += len(data) - len(rest)
+        for line in lines:
+            self._add_line(line)
+        # A complete last line counts even without its newline. It is read again with the next lines.
+        self._add_line(rest)
+        return self._latest.get()
+
+    def _add_line(self, line: bytes) -> None:
+        """Add the place of a line, without verifying the line. A place of an invalid line only moves later places."""
+        try:
+            content = orjson.loads(line)
+            annotator, time, place = content["annotator"], content["time"], content.get("place")
+        except (ValueError, LookupError, TypeError, AttributeError):
+            return
+        is_valid = isinstance(time, str) and (place is None or isinstance(place, str))
+        if annotator == self._annotator and is_valid:
+            self._latest.add_line(time, parse_place(place))
+
+
+def _read_range(descriptor: int, start: int, end: int) -> bytes:
+    parts = []
+    while start < end:
+        part = os.pread(descriptor, end - start, start)
+        if not part:
+            break
+        parts.append(part)
+        start += len(part)
+    return b"".join(parts)
 
 
 def _read_last_hash_and_fragment(descriptor: int, size: int) -> tuple[str, bytes]:

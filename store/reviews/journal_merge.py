@@ -3,7 +3,7 @@
 The merge appends lines of the other workspace's journal to the journal of the same annotator. It copies a line if the
 line is complete, its hash matches its content, the annotator in the line is the owner of the file, and this workspace
 does not have the event yet. A second merge changes nothing. After merges in both directions, both workspaces have the
-same events in the same order (see `journal_reader.sort_events_by_chain`).
+same events in the same order (see `line_order`).
 
 If both workspaces imported the same labels, they have the same events with different hashes, because the previous
 events differ. The merge copies a line with such an event only if a new event follows it in the chain, so that the chain
@@ -12,7 +12,8 @@ of the new event has no gap.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +27,8 @@ from fcreview.store.reviews.journal_reader import (
     list_journals,
     list_team_journals,
 )
+from fcreview.store.reviews.line_order import Place, order_events
+from fcreview.store.reviews.server_places import ServerPlaces
 from fcreview.store.workspace import is_same_filename
 
 if TYPE_CHECKING:
@@ -99,25 +102,44 @@ def plan_team_merge(workspace: Workspace, user: str) -> JournalMerge:
     sources: dict[str, list[Path]] = {}
     for path in list_team_journals(workspace):
         sources.setdefault(path.stem, []).append(path)
-    return JournalMerge(
-        [_plan_journal_copy(workspace, workspace, each, user, False) for each in sources.values()], user
-    )
+    places = ServerPlaces(workspace)
+    places.refresh()
+    copies = []
+    for annotator, paths in sources.items():
+        # The journal cannot store the server's places, so the lines are copied in order.
+        places_of_annotator = places.get_places(unicodedata.normalize("NFC", annotator))
+        copies.append(_plan_journal_copy(workspace, workspace, paths, user, False, places_of_annotator))
+    return JournalMerge(copies, user)
 
 
 def _plan_journal_copy(
-    workspace: Workspace, other: Workspace, paths: Sequence[Path], user: str | None, include_own: bool
+    workspace: Workspace,
+    other: Workspace,
+    paths: Sequence[Path],
+    user: str | None,
+    include_own: bool,
+    server_places: Mapping[str, Place] | None = None,
 ) -> _JournalCopy:
-    """Plan to copy the lines of one annotator. If there are several paths, they contain parts of the same journal."""
+    """Plan to copy the lines of one annotator. With `server_places`, the paths contain parts of the same journal, which
+    the team's server sent."""
     target = Journal(workspace, paths[0].stem)
     copy = _JournalCopy(MergedJournal(target.annotator), target)
     here = read_valid_lines(workspace.files, target.path, []) if target.path.exists() else []
     lines = [line for path in paths for line in read_valid_lines(other.files, path, copy.result.warnings)]
+    if server_places is not None:
+        lines = _sort_team_lines(lines, server_places)
     _add_lines_to_copy(paths[0], lines, here, copy)
     if _is_journal_of_user(target, user) and not include_own:
         copy.result.withheld = len(copy.new)
         copy.lines, copy.new = {}, {}
     _count_new_events(copy.result, list(copy.new.values()))
     return copy
+
+
+def _sort_team_lines(lines: Sequence[JournalLine], server_places: Mapping[str, Place]) -> list[JournalLine]:
+    line_by_hash = {line.event.hash: line for line in lines}
+    events = order_events((line.event for line in lines), server_places, is_partial=True)
+    return [line_by_hash[event.hash] for event in events]
 
 
 def _is_journal_of_user(journal: Journal, user: str | None) -> bool:

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import heapq
 import os
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import orjson
 
 from fcreview.model.json_value import canonical_json
-from fcreview.model.review import Event, ItemKey, find_retracted_events
+from fcreview.model.review import Event, find_retracted_events
 from fcreview.model.wording import format_count
 from fcreview.safe_files import MAX_JOURNAL_BYTES, WorkspaceFiles, check_file_size
 from fcreview.store.reviews.journal import LineError, parse_line, parse_trusted_line, torn_line_path
+from fcreview.store.reviews.line_order import FileLine, LineOrder
+from fcreview.store.reviews.server_places import ServerPlaces, measure_places_files
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
@@ -85,16 +85,27 @@ def check_journals(workspace: Workspace) -> list[JournalReport]:
 
 
 class JournalReader:
-    """Reads all journals of a workspace, and later the lines that this and other processes have appended."""
+    """Reads all journals of a workspace, and later the lines that this and other processes have appended.
+
+    All files of an annotator form one set of lines with one order (see `line_order`)."""
 
     def __init__(self, workspace: Workspace, only: Path | None = None) -> None:
         """Create a reader of all journals of a workspace or, with `only`, of a single journal."""
         self.replaced = False
-        """Whether the last `read_new_events` returned all events, because git, rsync or a merge changed a journal."""
+        """Whether the last `read_new_events` returned all events: git, rsync or a merge changed a journal, a new line
+        belongs before lines that were read earlier, or an earlier review was not blind after all."""
         self._workspace = workspace
         self._only = only
+        self._server_places = ServerPlaces(workspace)
         self._files: dict[Path, _JournalFile] = {}
+        self._forget_lines()
+
+    def _forget_lines(self) -> None:
+        self._files.clear()
+        self._orders: dict[str, LineOrder] = {}  # by annotator
         self._read_events: dict[tuple[str, str], Event] = {}  # events by (annotator, event id)
+        self._informed: set[tuple[str, str]] = set()
+        """(annotator, event id) of events that were written after other reviews of the item were revealed"""
 
     @property
     def warnings(self) -> list[str]:
@@ -107,52 +118,123 @@ class JournalReader:
         return [text for file in self._files.values() for text in file.torn]
 
     def read_new_events(self) -> list[Event]:
-        """Return the events since the last call. The first call and a call that sets `replaced` return all events."""
-        self.replaced = any(file.is_replaced() for file in self._files.values())
-        events = [] if self.replaced else self._read_appended_events()
-        if any(file.forked for file in self._files.values()):
-            self.replaced = True
-        if self.replaced:
-            self._files.clear()
-            self._read_events.clear()
+        """Return the events since the last call, one annotator after the other. The first call and a call that sets
+        `replaced` return all events."""
+        self.replaced = False
+        self._server_places.refresh()
+        if not any(file.is_replaced() for file in self._files.values()):
             events = self._read_appended_events()
-        return events
+            if events is not None:
+                return events
 
-    def _read_appended_events(self) -> list[Event]:
-        events: list[Event] = []
+        self.replaced = True
+        self._forget_lines()
+        return self._read_appended_events() or []
+
+    def _read_appended_events(self) -> list[Event] | None:
+        """Return the events since the last call. Return None if an event that was returned earlier has changed its
+        place or its flag `blind`."""
+        lines: _LinesByAnnotator = {}
         for path in self._list_journal_paths():
             file = self._files.setdefault(path, self._make_journal_file(path))
-            events += self._drop_known_events(
-                file, sort_events_by_chain(file.read_new_events(), is_partial=file.is_partial)
-            )
-        return events
+            self._add_lines_of_file(lines, file, file.read_new_events())
+        return self._order_lines(lines)
+
+    def _add_lines_of_file(self, lines: _LinesByAnnotator, file: _JournalFile, events: Iterable[Event]) -> None:
+        lines_of_owner = lines.setdefault(journal_owner(file.path), [])
+        for event in events:
+            line_before = "" if file.is_partial else file.last_hash
+            lines_of_owner.append((file, FileLine(event, line_before)))
+            file.last_hash = event.hash
+
+    def _order_lines(self, lines: _LinesByAnnotator) -> list[Event] | None:
+        ordered: list[Event] = []
+        for annotator in sorted(lines, key=lambda name: f"{name}.jsonl"):
+            lines_of_annotator = lines[annotator]
+            if not self._mark_informed_events(lines_of_annotator):
+                return None
+            order = self._orders.setdefault(annotator, LineOrder())
+            keeps_order = order.set_server_places(self._server_places.get_places(annotator))
+            events = order.add_lines(line for _, line in lines_of_annotator) if keeps_order else None
+            if events is None:
+                return None
+            file_by_hash = {line.event.hash: file for file, line in reversed(lines_of_annotator)}
+            ordered += self._drop_known_events(events, file_by_hash)
+        return ordered
+
+    def _mark_informed_events(self, lines: _LinesOfAnnotator) -> bool:
+        """Remember which events were informed. Return False if that changes an event that was returned earlier."""
+        for file, line in lines:
+            if not file.is_informed:
+                continue
+            identity = line.event.annotator, line.event.event
+            self._informed.add(identity)
+            known = self._read_events.get(identity)
+            if known is not None and known.blind is not False:
+                return False
+        return True
+
+    def _drop_known_events(self, events: Iterable[Event], file_by_hash: Mapping[str, _JournalFile]) -> list[Event]:
+        new = []
+        for event in events:
+            identity = event.annotator, event.event
+            known = self._read_events.setdefault(identity, event)
+            if known is event:
+                if identity in self._informed:
+                    event.blind = False  # the server's record takes precedence over the line
+                new.append(event)
+            elif not is_same_event(known, event):
+                file = file_by_hash[event.hash]
+                file.add_warning(
+                    f"{file.name}: another event has the id {event.event[:32]!a}, so this event was skipped"
+                )
+        return new
 
     def read_verified_events(self, prefixes: Mapping[str, JournalPrefix]) -> list[Event] | None:
         """Return the events in the prefixes of journals, by journal name, without verifying the lines again. Return
-        None if a journal no longer begins with its prefix."""
-        found: dict[_JournalFile, list[Event]] = {}
+        None if a journal no longer begins with its prefix, or if the server's places have changed."""
+        self._forget_lines()
+        self._server_places.refresh()
+        known_places = {name: prefix for name, prefix in prefixes.items() if _is_places_file(name)}
+        if known_places != self._get_prefixes_of_places():
+            return None
+
+        lines: _LinesByAnnotator = {}
+        files: dict[Path, _JournalFile] = {}
         for path in self._list_journal_paths():
             file = self._make_journal_file(path)
-            if file.name in prefixes:
-                events = file.read_verified_events(prefixes[file.name])
-                if events is None:
-                    return None
-                found[file] = sort_events_by_chain(events, is_partial=file.is_partial)
-        if len(found) < len(prefixes):
+            if file.name not in prefixes:
+                continue
+            events = file.read_verified_events(prefixes[file.name])
+            if events is None:
+                return None
+            files[path] = file
+            self._add_lines_of_file(lines, file, events)
+        if len(files) + len(known_places) < len(prefixes):
             return None
-        self._files = {file.path: file for file in found}
-        return [event for file, events in found.items() for event in self._drop_known_events(file, events)]
+        self._files = files
+        return self._order_lines(lines)
 
     def get_verified_prefixes(self) -> dict[str, JournalPrefix] | None:
-        """Return the prefix of each journal that has been read, by journal name; None if there is a warning."""
+        """Return the prefix of each journal that has been read, by journal name; None if there is a warning. Files of
+        the server's places are included, because they decide the order too."""
         if self.warnings or self.torn_lines:
             return None
-        return {file.name: file.to_prefix() for file in self._files.values() if file.offset}
+        prefixes = {file.name: file.to_prefix() for file in self._files.values() if file.offset}
+        return prefixes | self._get_prefixes_of_places()
+
+    def _get_prefixes_of_places(self) -> dict[str, JournalPrefix]:
+        contents = self._server_places.list_contents()
+        return {
+            name: JournalPrefix(len(content), create_prefix_digest(content).hexdigest())
+            for name, content in contents.items()
+        }
 
     def has_size_changed_since(self, prefixes: Mapping[str, JournalPrefix]) -> bool:
         """Return whether the sizes of the journals differ from the sizes of the prefixes."""
         try:
             sizes = {self._make_journal_file(path).name: path.stat().st_size for path in self._list_journal_paths()}
+            sizes |= measure_places_files(self._workspace)
         except OSError:
             return True
         known = {name: prefix.size for name, prefix in prefixes.items()}
@@ -173,20 +255,6 @@ class JournalReader:
             is_informed=path.parent == workspace.informed_team_reviews,
         )
 
-    def _drop_known_events(self, file: _JournalFile, events: list[Event]) -> list[Event]:
-        new = []
-        for event in events:
-            known = self._read_events.setdefault((event.annotator, event.event), event)
-            if file.is_informed:
-                known.blind = False  # the server's record takes precedence over the line
-            if known is event:
-                new.append(event)
-            elif not is_same_event(known, event):
-                file.add_warning(
-                    f"{file.name}: another event has the id {event.event[:32]!a}, so this event was skipped"
-                )
-        return new
-
 
 @dataclass(slots=True, eq=False)
 class _JournalFile:
@@ -201,11 +269,7 @@ class _JournalFile:
     inode: int = 0
     last_bytes: bytes = b""  # The last bytes before `offset`. If they change, the file was rewritten in place.
     digest: blake2b = field(default_factory=create_prefix_digest)  # hash of all bytes before `offset`
-    last_hash: str = ""
-    forked: bool = False
-    """Whether an appended event does not follow `last_hash`, so that the order of all events has changed. In a partial
-    journal: whether an appended event is older than an event on the same item that was read before."""
-    latest: dict[ItemKey, str] = field(default_factory=dict)  # time of the latest event, in a partial journal
+    last_hash: str = ""  # hash of the owner's last event that was read
     n_lines: int = 0
     fragment: bytes = b""  # bytes of an unfinished last line
     hashes: set[str] = field(default_factory=set)  # `hash` of every line, including skipped lines
@@ -243,20 +307,10 @@ class _JournalFile:
                 self.hashes.add(events[-1][1].hash)
                 self.offset += len(rest)
                 self.fragment = b""
-        self._update_fork_state([event for _, event in events])
         consumed = data[: len(data) - len(self.fragment)]
         self.last_bytes = (self.last_bytes + consumed)[-_LAST_BYTES:]
         self.digest.update(consumed)
         return self._select_events_of_owner(events)
-
-    def _update_fork_state(self, events: Sequence[Event]) -> None:
-        for event in events:
-            if self.is_partial:
-                self.forked = self.forked or (bool(self.last_bytes) and event.time < self.latest.get(event.key, ""))
-                self.latest[event.key] = max(event.time, self.latest.get(event.key, ""))
-            else:
-                self.forked = self.forked or (bool(self.last_bytes) and event.previous != self.last_hash)
-            self.last_hash = event.hash
 
     def read_verified_events(self, prefix: JournalPrefix) -> list[Event] | None:
         try:
@@ -268,7 +322,6 @@ class _JournalFile:
             return None
         events = [parse_trusted_line(line) for line in data.split(b"\n") if line.strip()]
         self.hashes = {event.hash for event in events}
-        self._update_fork_state(events)
         self.offset, self.n_lines, self.last_bytes = len(data), data.count(b"\n"), data[-_LAST_BYTES:]
         self.digest = create_prefix_digest(data)
         return events
@@ -362,6 +415,14 @@ def _read_stated_hash(line: bytes) -> str | None:
     return stated if isinstance(stated, str) else None
 
 
+_LinesOfAnnotator = list[tuple[_JournalFile, FileLine]]
+_LinesByAnnotator = dict[str, _LinesOfAnnotator]
+
+
+def _is_places_file(name: str) -> bool:
+    return not name.endswith(".jsonl")
+
+
 def journal_owner(path: Path) -> str:
     """Return the annotator whose events count in a journal: the file name in Unicode form NFC."""
     return unicodedata.normalize("NFC", path.stem)
@@ -381,50 +442,7 @@ def is_same_event(one: Event, other: Event) -> bool:
 
 
 def _content_without_chain(event: Event) -> bytes:
-    return canonical_json(replace(event, previous="", hash=""), tuple)
-
-
-def sort_events_by_chain(events: Sequence[Event], *, is_partial: bool = False) -> list[Event]:
-    """Sort the events of one journal, given in file order, so that each event comes after its `previous` event.
-
-    In a merged journal, several events can have the same `previous` event. They are sorted by time, so that the order
-    is the same in every copy. If the previous event of an event is missing, the event stays after the event before it
-    in the file; in a partial journal, it is sorted by time.
-    """
-    if all(after.previous == before.hash for before, after in pairwise(events)):
-        return list(events)
-    position = {event.hash: number for number, event in enumerate(events)}
-    chained = [position.get(event.previous, _NONE) for event in events]
-    parents, before_gap = list(chained), dict[str, int]()
-    for number, event in enumerate(events):
-        if chained[number] == _NONE and event.previous and not is_partial:
-            # Branches after the same missing event get the same parent.
-            parents[number] = before_gap.setdefault(event.previous, number - 1)
-    ordered = _sort_by_parents_and_time(events, parents)
-    # In a reordered file, the event before a gap can depend on an event after it. These events form a circle.
-    return ordered if len(ordered) == len(events) else _sort_by_parents_and_time(events, chained)
-
-
-_NONE = -1  # parent number of an event without a preceding event
-
-
-def _sort_by_parents_and_time(events: Sequence[Event], parents: Sequence[int]) -> list[Event]:
-    """Sort the events by time, but each event after its parent. `parents`: position in `events` of each event's parent.
-    Events whose parents form a circle are omitted."""
-    followers: dict[int, list[int]] = {}
-    for number, parent in enumerate(parents):
-        followers.setdefault(parent, []).append(number)
-    ordered: list[Event] = []
-    ready: list[tuple[str, str, str, int]] = []
-    latest = _NONE
-    while True:
-        for number in followers.get(latest, ()):
-            event = events[number]
-            heapq.heappush(ready, (event.time, event.event, event.hash, number))
-        if not ready:
-            return ordered
-        latest = heapq.heappop(ready)[-1]
-        ordered.append(events[latest])
+    return canonical_json(replace(event, place=None, previous="", hash=""), tuple)
 
 
 def list_journals(workspace: Workspace) -> list[Path]:

@@ -34,7 +34,7 @@ _TYPE_OF_KIND = {
     "flag": "BOOLEAN",
     "count": "INTEGER",
 }
-_JOURNAL_ONLY_FIELDS = ("previous", "hash", "version", "extra")  # fields that `review_events` lacks
+_JOURNAL_ONLY_FIELDS = ("place", "previous", "hash", "version", "extra")  # fields that `review_events` lacks
 
 
 EVENT_COLUMNS: dict[str, str] = {

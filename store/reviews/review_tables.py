@@ -140,9 +140,8 @@ class ReviewTables:
             self.items.load_items(list(self._events.by_key))
             self._load_roll_up_contexts(self._events.by_key)
 
-    def add_events(self, events: Iterable[Event]) -> int:
+    def _add_events(self, events: Iterable[Event]) -> int:
         """Add new events, rewrite the rows of their items, and return the number of new events."""
-        self._read_unread_events()
         new = self._add_to_index(events)
         if new:
             self._is_cache_outdated = True
@@ -154,7 +153,9 @@ class ReviewTables:
         return len(new)
 
     def add_new_journal_events(self) -> int:
-        """Add the events that this and other processes have appended since the last call, and return their number."""
+        """Add the events that this and other processes have appended since the last call, and return their number.
+
+        This is the only way to new events, so that they have the same order as in a reader that starts later."""
         if self._unread and not self._reader.has_size_changed_since(self._unread):
             return 0
         self._read_unread_events()
@@ -162,7 +163,7 @@ class ReviewTables:
         if self._reader.replaced:
             self.rebuild(events)
             return len(events)
-        return self.add_events(events)
+        return self._add_events(events)
 
     @property
     def events(self) -> EventIndex:
@@ -188,7 +189,9 @@ class ReviewTables:
         """Return whether the annotator has seen other verdicts on the item. Raises KeyError for an unknown item."""
         item = strip_duplicate_mark(item_number)
         key, prediction_hash, golden_hash = self.fetch_key_and_hashes(item)
-        history, context = self.events.get_history(key), self.get_roll_up_context(item)
+        # Clocks can go back, so the order of the journal decides what the annotator did first.
+        history = [event for event in self.events.by_key.get(key, ()) if event.annotator == annotator]
+        context = self.get_roll_up_context(item)
         presentation = 2 if is_hidden_duplicate(item_number) else 1
         return has_seen_other_verdicts(history, context, annotator, prediction_hash, golden_hash, presentation)
 

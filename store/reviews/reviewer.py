@@ -58,7 +58,7 @@ class Reviewer:
                 annotation = replace(annotation, overrules=find_overridden_verdict(detail.item, annotation))
         event = self._journal.append(annotation=annotation, queue=self.queue, **circumstances)
         with self._store.lock:
-            self._store.reviews.add_events([event])
+            self._store.reviews.add_new_journal_events()
         return event
 
     def _fetch_fields_and_override(self, item: int, annotation: Annotation) -> tuple[dict[str, Any], Annotation]:
@@ -87,7 +87,7 @@ class Reviewer:
         annotations = [replace(annotation, overrules=verdict) for verdict in overridden]
         events = self._journal.append_bulk_review(zip(unreviewed, annotations, strict=True), queue=self.queue)
         with self._store.lock:
-            self._store.reviews.add_events(events)
+            self._store.reviews.add_new_journal_events()
         return events
 
     def undo(self) -> list[Event]:
@@ -95,7 +95,7 @@ class Reviewer:
         with self._store.lock:
             self._store.reviews.add_new_journal_events()
             events = self._store.reviews.events.find_latest_reviews(self.annotator)
-        retractions = self._journal.retract(*events)
+        self._journal.retract(*events)
         with self._store.lock:
-            self._store.reviews.add_events(retractions)
+            self._store.reviews.add_new_journal_events()
         return events

@@ -1,0 +1,123 @@
+"""Places of journal lines that the team's server sent, for lines that have no place of their own.
+
+`reviews/team/NAME.places` has a line `HASH CLOCK STEP` for each journal line by the annotator NAME that an older
+version of fcreview wrote. See `line_order` for the meaning of a place. fcreview only appends to the files, and fetches
+them again from the server if they are deleted. Invalid lines are ignored.
+"""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fcreview.safe_files import MAX_JOURNAL_BYTES, check_file_size
+from fcreview.store.reviews.line_order import Place, parse_place
+
+if TYPE_CHECKING:
+    from fcreview.store.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class _PlacesFile:
+    state: tuple[int, int]  # inode and size
+    content: bytes
+    places: Mapping[str, Place]  # by hash of the journal line
+
+
+class ServerPlaces:
+    """Reads the files of places of all annotators. A call of `refresh` reads only files that have changed."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._files: dict[Path, _PlacesFile] = {}
+
+    def refresh(self) -> None:
+        files = {}
+        for path in list_places_files(self._workspace):
+            state = _read_state(path)
+            known = self._files.get(path)
+            if known is None or known.state != state:
+                known = self._read(path, state)
+            files[path] = known
+        self._files = files
+
+    def get_places(self, annotator: str) -> Mapping[str, Place]:
+        """Return the places of an annotator's lines, by hash of the line."""
+        for path, file in self._files.items():
+            if unicodedata.normalize("NFC", path.stem) == annotator:
+                return file.places
+        return {}
+
+    def list_contents(self) -> dict[str, bytes]:
+        """Return the content of each file that is not empty, by its path in `reviews/`."""
+        reviews = self._workspace.reviews
+        return {
+            path.relative_to(reviews).as_posix(): file.content for path, file in self._files.items() if file.content
+        }
+
+    def _read(self, path: Path, state: tuple[int, int]) -> _PlacesFile:
+        try:
+            content = self._workspace.files.read(path, MAX_JOURNAL_BYTES)
+        except OSError:
+            content = b""
+        return _PlacesFile(state, content, _parse_places(content))
+
+
+def append_server_places(workspace: Workspace, annotator: str, places: Mapping[str, Place]) -> None:
+    """Save the places of an annotator's lines that the file lacks, and sync the file to disk. Raises OSError."""
+    path = workspace.team_reviews / f"{annotator}.places"
+    files = workspace.files
+    files.make_folder(path.parent)
+    descriptor = files.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+    try:
+        check_file_size(descriptor, str(path), MAX_JOURNAL_BYTES)
+        size = os.fstat(descriptor).st_size
+        content = os.pread(descriptor, size, 0)
+        known = _parse_places(content)
+        new = [f"{name} {place}\n" for name, place in places.items() if known.get(name) != place]
+        if not new:
+            return
+        data = "".join(new).encode()
+        if content and not content.endswith(b"\n"):  # a crash left an incomplete line
+            data = b"\n" + data
+        while data:
+            data = data[os.write(descriptor, data) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def list_places_files(workspace: Workspace) -> list[Path]:
+    return sorted(workspace.team_reviews.glob("*.places"))
+
+
+def measure_places_files(workspace: Workspace) -> dict[str, int]:
+    """Return the size in bytes of each file that is not empty, by its path in `reviews/`. Raises OSError."""
+    sizes = {}
+    for path in list_places_files(workspace):
+        size = path.stat().st_size
+        if size:
+            sizes[path.relative_to(workspace.reviews).as_posix()] = size
+    return sizes
+
+
+def _read_state(path: Path) -> tuple[int, int]:
+    try:
+        status = path.stat()
+    except OSError:
+        return 0, 0
+    return status.st_ino, status.st_size
+
+
+def _parse_places(content: bytes) -> dict[str, Place]:
+    places = {}
+    for line in content.decode("utf-8", "replace").split("\n"):
+        name, _, text = line.partition(" ")
+        place = parse_place(text)
+        if name and place is not None:
+            places[name] = place
+    return places

@@ -169,32 +169,53 @@ LANGUAGE sql IMMUTABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS
         END
 $$;
 
--- The place of a line: the one that the line states, else the one that follows the place of the previous line. The rule
--- is in store/reviews/line_order.py. NULL if the server has the previous line, but does not know its place yet.
-CREATE OR REPLACE FUNCTION fcreview.find_place(project int, annotator text, content jsonb, OUT clock text,
-    OUT step bigint)
+-- The place of a line that is written at a time and follows a line at the place `former` (NULL for none). The rule is in
+-- store/reviews/line_order.py: stamps with a later time stay, and the time of the line becomes the last stamp.
+CREATE OR REPLACE FUNCTION fcreview.next_place(former text[], written text) RETURNS text[]
+LANGUAGE plpgsql IMMUTABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    later text[] := '{}';
+    stamp text;
+    clock text;
+    step bigint := 0;
+BEGIN
+    FOREACH stamp IN ARRAY coalesce(former, '{}') LOOP
+        clock := regexp_replace(stamp, ' [0-9]+$', '');
+        IF clock > written COLLATE "C" THEN
+            later := later || stamp;
+        ELSIF clock = written THEN
+            step := greatest(step, substring(stamp FROM '[0-9]+$')::bigint + 1);
+        END IF;
+    END LOOP;
+    IF cardinality(later) = 8 THEN
+        stamp := later[8];
+        RETURN later[1:7] || (regexp_replace(stamp, ' [0-9]+$', '') || ' '
+            || substring(stamp FROM '[0-9]+$')::bigint + 1);
+    END IF;
+    RETURN later || (written || ' ' || step);
+END $$;
+
+-- The place of a line: the one that the line states, else the one that follows the place of the previous line. NULL if
+-- the server has the previous line, but does not know its place yet.
+CREATE OR REPLACE FUNCTION fcreview.find_place(project int, annotator text, content jsonb) RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    stated text[] := regexp_match(content->>'place', '^(.+) ([0-9]{1,15})$');
-    written text := coalesce(content->>'time', '');
+    stated jsonb := content->'place';
     former fcreview.line;
 BEGIN
-    IF stated IS NOT NULL THEN
-        clock := stated[1];
-        step := stated[2]::bigint;
-        RETURN;
+    IF jsonb_typeof(stated) = 'array' THEN
+        IF jsonb_array_length(stated) BETWEEN 1 AND 8 AND NOT EXISTS (SELECT FROM jsonb_array_elements(stated) s
+            WHERE jsonb_typeof(s) <> 'string' OR s#>>'{}' !~ '^.* [0-9]{1,15}$')
+        THEN
+            RETURN ARRAY(SELECT jsonb_array_elements_text(stated));
+        END IF;
     END IF;
     SELECT * INTO former FROM fcreview.line l WHERE l.project = find_place.project
         AND l.annotator = find_place.annotator AND l.hash = content->>'previous';
-    IF FOUND AND former.place_clock IS NULL THEN
-        RETURN;
-    ELSIF FOUND AND former.place_clock >= written COLLATE "C" THEN
-        clock := former.place_clock;
-        step := former.place_step + 1;
-    ELSE
-        clock := written;
-        step := 0;
+    IF FOUND AND former.place IS NULL THEN
+        RETURN NULL;
     END IF;
+    RETURN fcreview.next_place(former.place, coalesce(content->>'time', ''));
 END $$;
 
 -- Fill the columns of version 2 in lines that version 1 received. A line follows its previous line, so lines whose
@@ -204,17 +225,16 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     former fcreview.line;
     content jsonb;
-    place record;
+    found_place text[];
     filled int;
 BEGIN
     LOOP
         filled := 0;
-        FOR former IN SELECT * FROM fcreview.line l WHERE l.place_clock IS NULL ORDER BY l.seq LOOP
+        FOR former IN SELECT * FROM fcreview.line l WHERE l.place IS NULL ORDER BY l.seq LOOP
             content := fcreview.to_json(convert_from(former.body, 'UTF8'));
-            place := fcreview.find_place(former.project, former.annotator, content);
-            CONTINUE WHEN place.clock IS NULL;
-            UPDATE fcreview.line l SET place_clock = place.clock, place_step = place.step,
-                    is_verdict = fcreview.is_item_verdict(content), settles = fcreview.settles_item(content)
+            found_place := fcreview.find_place(former.project, former.annotator, content);
+            CONTINUE WHEN found_place IS NULL;
+            UPDATE fcreview.line l SET place = found_place, is_verdict = fcreview.is_item_verdict(content), settles = fcreview.settles_item(content)
                 WHERE l.project = former.project AND l.annotator = former.annotator AND l.hash = former.hash;
             filled := filled + 1;
         END LOOP;
@@ -317,7 +337,6 @@ DECLARE
     sees_all boolean := me.role IN ('adjudicator', 'lead');
     content jsonb;
     subject bytea;
-    position_of_line record;
     n int;
 BEGIN
     IF cardinality(lines) > 1000 THEN
@@ -345,10 +364,8 @@ BEGIN
             RETURN NEXT;
             CONTINUE;
         END IF;
-        position_of_line := fcreview.find_place(me.project, me.annotator, content);
         INSERT INTO fcreview.line AS l
-            (project, annotator, hash, event, item, act, is_verdict, settles, retracts, informed, body, incarnation,
-            place_clock, place_step)
+            (project, annotator, hash, event, item, act, is_verdict, settles, retracts, informed, body, incarnation, place)
         VALUES (
             me.project, me.annotator, content->>'hash', content->>'event', subject, content->>'act',
             fcreview.is_item_verdict(content), fcreview.settles_item(content),
@@ -357,7 +374,7 @@ BEGIN
                 AND r.reader IN ('', me.annotator)))
             AND EXISTS (SELECT FROM fcreview.line o WHERE o.project = me.project AND o.item = subject
                 AND o.annotator <> me.annotator),
-            lines[n], home, position_of_line.clock, position_of_line.step)
+            lines[n], home, fcreview.find_place(me.project, me.annotator, content))
         ON CONFLICT DO NOTHING;
     END LOOP;
 END $$;
@@ -369,7 +386,7 @@ END $$;
 -- older one has ended, so no line can appear below it later), and a witness: the transaction and the hash of the newest
 -- line below it. If the server does not have the witness, it was restored from an older backup, and sends all lines.
 CREATE OR REPLACE FUNCTION fcreview.pull(since text)
-RETURNS TABLE (next text, annotator text, informed boolean, body bytea, clock text, step bigint)
+RETURNS TABLE (next text, annotator text, informed boolean, body bytea, place text[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     me fcreview.member := fcreview.require_member();
@@ -388,9 +405,9 @@ BEGIN
     RETURN QUERY SELECT prefix || upto || coalesce((
             SELECT '.' || l.xid || '-' || left(l.hash, 8) FROM fcreview.line l
             WHERE l.project = me.project AND l.incarnation = home AND l.xid < upto ORDER BY l.xid DESC LIMIT 1), ''),
-        NULL::text, NULL::boolean, NULL::bytea, NULL::text, NULL::bigint;
+        NULL::text, NULL::boolean, NULL::bytea, NULL::text[];
     IF start = '0' THEN
-        RETURN QUERY SELECT NULL::text, l.annotator, l.informed, l.body, l.place_clock, l.place_step
+        RETURN QUERY SELECT NULL::text, l.annotator, l.informed, l.body, l.place
             FROM fcreview.line l
             WHERE l.project = me.project AND (l.incarnation <> home OR l.xid < upto)
                 AND (l.annotator = me.annotator OR me.role IN ('adjudicator', 'lead') OR l.item IN (
@@ -399,7 +416,7 @@ BEGIN
             ORDER BY l.annotator, l.seq;
         RETURN;
     END IF;
-    RETURN QUERY SELECT NULL::text, l.annotator, l.informed, l.body, l.place_clock, l.place_step
+    RETURN QUERY SELECT NULL::text, l.annotator, l.informed, l.body, l.place
             FROM fcreview.line l
         WHERE l.project = me.project AND l.incarnation = home AND l.xid >= start AND l.xid < upto
             AND (l.annotator = me.annotator OR me.role IN ('adjudicator', 'lead') OR EXISTS (
@@ -407,7 +424,7 @@ BEGIN
                     AND r.reader IN ('', me.annotator) AND (r.incarnation <> home OR r.xid < upto)))
         ORDER BY l.annotator, l.seq;
     IF me.role = 'annotator' THEN  -- earlier lines of the items that were revealed since
-        RETURN QUERY SELECT NULL::text, l.annotator, l.informed, l.body, l.place_clock, l.place_step
+        RETURN QUERY SELECT NULL::text, l.annotator, l.informed, l.body, l.place
             FROM fcreview.reveal r JOIN fcreview.line l ON l.project = r.project AND l.item = r.item
             WHERE r.project = me.project AND r.incarnation = home AND r.xid >= start AND r.xid < upto
                 AND r.reader IN ('', me.annotator) AND l.annotator <> me.annotator

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from fcreview.errors import EXIT_USAGE_ERROR, FcreviewError
+from fcreview.model.json_value import is_string_list
 from fcreview.model.sanitize import clip, sanitize
-from fcreview.store.reviews.line_order import Place
+from fcreview.store.reviews.line_order import Place, parse_place
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -232,7 +233,7 @@ class TeamServer:
         """Return the next cursor and the lines that are new since `cursor`. An empty cursor fetches all lines."""
         while self._fetch("SELECT fcreview.settle()")[0][0]:
             pass
-        first, *rows = self._fetch("SELECT next, annotator, informed, body, clock, step FROM fcreview.pull(%s)", cursor)
+        first, *rows = self._fetch("SELECT next, annotator, informed, body, place FROM fcreview.pull(%s)", cursor)
         return str(first[0]), [_make_pulled_line(*row[1:]) for row in rows]
 
     def find_missing_hashes(self, hashes: Sequence[str]) -> set[str]:
@@ -266,9 +267,9 @@ class TeamServer:
             return self._connection.execute(sql.encode(), values, binary=True).fetchall()
 
 
-def _make_pulled_line(annotator: Any, is_informed: Any, body: Any, clock: Any, step: Any) -> PulledLine:
-    place = Place(str(clock), int(step)) if clock is not None and step is not None else None
-    return PulledLine(str(annotator), bool(is_informed), bytes(body), place)
+def _make_pulled_line(annotator: Any, is_informed: Any, body: Any, place: Any) -> PulledLine:
+    texts = place if is_string_list(place) else None
+    return PulledLine(str(annotator), bool(is_informed), bytes(body), parse_place(texts))
 
 
 def _make_version_error(version: int) -> TeamError:
@@ -409,9 +410,9 @@ def upgrade_schema(connection: Connection[Any]) -> None:
 
 def _complete_old_lines(connection: Connection[Any]) -> None:
     """Fill the columns that older versions of the tables lack. This may take minutes on a large server."""
-    is_complete = connection.execute(
-        "SELECT NOT EXISTS (SELECT FROM fcreview.line WHERE place_clock IS NULL)"
-    ).fetchall()[0][0]
+    is_complete = connection.execute("SELECT NOT EXISTS (SELECT FROM fcreview.line WHERE place IS NULL)").fetchall()[0][
+        0
+    ]
     if is_complete:
         return
     connection.execute("SET LOCAL statement_timeout = 0")

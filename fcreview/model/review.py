@@ -105,7 +105,7 @@ class Event(Annotation):
     bulk: str | None = field(default=None, metadata=_make_field_metadata("text"))
     """Id of the bulk review to which the event belongs. A bulk review gives one verdict to all items of a cluster.
     Agreement, calibration, estimates and self-agreement ignore bulk reviews."""
-    place: str | None = field(default=None, metadata=_make_field_metadata("text"))
+    place: list[str] | None = field(default=None, metadata=_make_field_metadata("texts"))
     """Place of the event in the order of the annotator's events (see `store.reviews.line_order`); None in journals of
     older versions."""
     previous: str = ""

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from fcreview.errors import FcreviewError
-from fcreview.model.json_value import json_hash
+from fcreview.model.json_value import is_string_list, json_hash
 from fcreview.model.review import (
     ACTS,
     ANNOTATION_FIELDS,
@@ -110,7 +110,7 @@ class Journal:
             place = end.find_latest_place()
             for event in events:
                 place = place.next_at(event.time)
-                written, line = hash_and_serialize_event(replace(event, place=str(place)), previous)
+                written, line = hash_and_serialize_event(replace(event, place=place.to_texts()), previous)
                 sealed.append((written, line))
                 previous = written.hash
             return [line for _, line in sealed]
@@ -251,7 +251,7 @@ class _PlaceScanner:
             annotator, time, place = content["annotator"], content["time"], content.get("place")
         except (ValueError, LookupError, TypeError, AttributeError):
             return
-        is_valid = isinstance(time, str) and (place is None or isinstance(place, str))
+        is_valid = isinstance(time, str) and (place is None or is_string_list(place))
         if annotator == self._annotator and is_valid:
             self._latest.add_line(time, parse_place(place))
 

@@ -1,20 +1,27 @@
 """Order the journal lines of one annotator.
 
-The rule: lines are sorted by their *place*, and lines with equal places by event id. A place is a clock and a step:
+The rule: a line comes after each line that its writer knew. Time decides only between lines that were written side by
+side, by machines that had not exchanged their lines yet, and the event id decides between equal times.
 
-* `clock` is the latest time that the annotator's journal had seen when the line was written, including the time of the
-  line itself. So a line never comes before a line that its writer knew, even if the writer's clock was set back.
-* `step` counts the lines that were written since the clock last moved.
+A *place* expresses this rule, so that lines can be sorted without the lines between them. It is a list of stamps. The
+first stamp has the latest time of all lines that the writer knew, including the line itself. The second stamp has the
+latest time of the lines after that one, and so on, up to the time of the line itself. As long as clocks are right, a
+place is one stamp with the time of the line. After a clock that was an hour fast, places have two stamps for an hour:
+
+    12:00  [12:00]
+    13:01  [13:01]           the clock was fast
+    12:02  [13:01, 12:02]    after it, and before another machine's line at 12:03, which is [13:01, 12:03]
 
 Every reader must know the same place of a line, even if it has received only some of the annotator's lines. So the
 place comes from the first of these sources that has one:
 
 1. the line itself. Its writer stores the place in the field `place`
 2. the team's server, which sends the places of lines without the field. Older versions of fcreview wrote such lines
-3. the previous line in the hash chain: the clock moves forward to the time of the line, or the step grows by one
-4. if the previous line is missing: in a complete journal, the line before it in the file; otherwise, the line's time
+3. the place of the previous line in the hash chain, and the line's time
+4. if the previous line is missing: in a complete journal, the place of the line before it in the file, and the line's
+   time; otherwise, the line's time alone
 
-So time decides only between lines that were written side by side, by machines that had not exchanged their lines yet.
+The function `fcreview.find_place` of the team's server follows the same rule.
 """
 
 from __future__ import annotations
@@ -25,52 +32,77 @@ from typing import NamedTuple
 
 from fcreview.model.review import Event
 
+MAX_STAMPS = 8  # so that clocks that go back again and again cannot make places long
 MAX_STEP_DIGITS = 15
 
 
-class Place(NamedTuple):
-    clock: str
-    step: int
+class Stamp(NamedTuple):
+    clock: str  # a time, in the form of the field `time` of a line
+    step: int  # number of lines with the same time before this one
 
     def __str__(self) -> str:
         return f"{self.clock} {self.step}"
 
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place of a line in the order of an annotator's lines. Compare the tuples `stamps` to compare places."""
+
+    stamps: tuple[Stamp, ...] = ()  # empty before all lines
+
+    def to_texts(self) -> list[str]:
+        """Return the place as in the field `place` of a line."""
+        return [str(stamp) for stamp in self.stamps]
+
     def next_at(self, time: str) -> Place:
         """Return the place of a line that is written at a time and follows the line at this place."""
-        if time > self.clock:
-            return Place(time, 0)
-        return Place(self.clock, self.step + 1)
+        later = [stamp for stamp in self.stamps if stamp.clock > time]
+        if len(later) == MAX_STAMPS:
+            last = later[-1]
+            return Place((*later[:-1], Stamp(last.clock, last.step + 1)))
+
+        steps = [stamp.step for stamp in self.stamps if stamp.clock == time]
+        step = max(steps) + 1 if steps else 0
+        return Place((*later, Stamp(time, step)))
 
 
-START = Place("", 0)  # before all lines
+START = Place()  # before all lines
 
 
-def parse_place(text: str | None) -> Place | None:
+def parse_place(texts: list[str] | None) -> Place | None:
     """Return the place in the field `place` of a line; None if the line has none, or one of an unknown form."""
-    if text is None:
+    if not texts or len(texts) > MAX_STAMPS:
         return None
-    clock, _, step = text.rpartition(" ")
-    if not clock or not step.isascii() or not step.isdigit() or len(step) > MAX_STEP_DIGITS:
-        return None
-    return Place(clock, int(step))
+    stamps = []
+    for text in texts:
+        clock, space, step = text.rpartition(" ")
+        if not space or not step.isascii() or not step.isdigit() or len(step) > MAX_STEP_DIGITS:
+            return None
+        stamps.append(Stamp(clock, int(step)))
+    return Place(tuple(stamps))
 
 
 class LatestPlace:
     """Finds a place that is not before any line of a journal, without computing the place of each line."""
 
     def __init__(self) -> None:
-        self._latest = START
+        self._latest: tuple[Stamp, ...] = ()
+        self._latest_time_without_place = ""
         self._n_without_place = 0
 
     def add_line(self, time: str, place: Place | None) -> None:
-        if place is None:
-            # Its step is unknown, but it cannot be larger than the number of lines without a place.
-            self._n_without_place += 1
-            place = Place(time, 0)
-        self._latest = max(self._latest, place)
+        if place is not None:
+            self._latest = max(self._latest, place.stamps)
+            return
+        self._n_without_place += 1
+        self._latest_time_without_place = max(self._latest_time_without_place, time)
 
     def get(self) -> Place:
-        return Place(self._latest.clock, max(self._latest.step, self._n_without_place))
+        if not self._n_without_place:
+            return Place(self._latest)
+        # The places of these lines are unknown, but no step can be larger than the number of lines.
+        bound = Stamp(self._latest_time_without_place, self._n_without_place)
+        return Place(max(self._latest, (bound,)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +113,9 @@ class FileLine:
     line_before: str  # hash of the annotator's line before it in the file; empty in a partial journal
 
 
+_SortKey = tuple[tuple[Stamp, ...], str, str]
+
+
 class LineOrder:
     """The ordered lines of one annotator, from all files. Later lines can be added at the end."""
 
@@ -89,7 +124,7 @@ class LineOrder:
         self._server_places: Mapping[str, Place] = {}
         self._missing_lines: set[str] = set()  # hashes of missing lines on which a place depends
         self._before_gap: dict[str, str] = {}  # hash of a missing line -> line before the first gap that it leaves
-        self._last = (START, "", "")  # sort key of the last line
+        self._last: _SortKey = ((), "", "")  # sort key of the last line
 
     def set_server_places(self, places: Mapping[str, Place]) -> bool:
         """Use these places from the server, and return whether the lines keep their order."""
@@ -122,8 +157,8 @@ class LineOrder:
         self._last = ordered[-1][0]
         return [new[name].event for _, name in ordered]
 
-    def _make_sort_key(self, event: Event) -> tuple[Place, str, str]:
-        return self._places[event.hash], event.event, event.hash
+    def _make_sort_key(self, event: Event) -> _SortKey:
+        return self._places[event.hash].stamps, event.event, event.hash
 
 
 class _PlaceFinder:

@@ -1,7 +1,7 @@
 """Places of journal lines that the team's server sent, for lines that have no place of their own.
 
-`reviews/team/NAME.places` has a line `HASH CLOCK STEP` for each journal line by the annotator NAME that an older
-version of fcreview wrote. See `line_order` for the meaning of a place. fcreview only appends to the files, and fetches
+`reviews/team/NAME.places` has a line `HASH PLACE` for each journal line by the annotator NAME that an older version of
+fcreview wrote. `line_order` explains places; here they are JSON lists. fcreview only appends to the files, and fetches
 them again from the server if they are deleted. Invalid lines are ignored.
 """
 
@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import orjson
+
+from fcreview.model.json_value import is_string_list
 from fcreview.safe_files import MAX_JOURNAL_BYTES, check_file_size
 from fcreview.store.reviews.line_order import Place, parse_place
 
@@ -78,10 +81,10 @@ def append_server_places(workspace: Workspace, annotator: str, places: Mapping[s
         size = os.fstat(descriptor).st_size
         content = os.pread(descriptor, size, 0)
         known = _parse_places(content)
-        new = [f"{name} {place}\n" for name, place in places.items() if known.get(name) != place]
+        new = [_format_line(name, place) for name, place in places.items() if known.get(name) != place]
         if not new:
             return
-        data = "".join(new).encode()
+        data = b"".join(new)
         if content and not content.endswith(b"\n"):  # a crash left an incomplete line
             data = b"\n" + data
         while data:
@@ -113,11 +116,19 @@ def _read_state(path: Path) -> tuple[int, int]:
     return status.st_ino, status.st_size
 
 
+def _format_line(name: str, place: Place) -> bytes:
+    return name.encode() + b" " + orjson.dumps(place.to_texts()) + b"\n"
+
+
 def _parse_places(content: bytes) -> dict[str, Place]:
     places = {}
-    for line in content.decode("utf-8", "replace").split("\n"):
-        name, _, text = line.partition(" ")
-        place = parse_place(text)
-        if name and place is not None:
-            places[name] = place
+    for line in content.split(b"\n"):
+        name, _, text = line.partition(b" ")
+        try:
+            texts = orjson.loads(text)
+        except ValueError:
+            continue
+        place = parse_place(texts) if is_string_list(texts) else None
+        if place is not None:
+            places[name.decode("utf-8", "replace")] = place
     return places

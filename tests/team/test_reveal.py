@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import orjson
 import pytest
 
-from fcreview.model.review import Annotation
+from fcreview.model.review import Annotation, Event
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.journal_reader import read_events_and_warnings
 from fcreview.store.workspace import Workspace
@@ -159,3 +160,79 @@ def test_queue_can_only_name_members(make_team: MakeTeam, stranger: str) -> None
     team = make_team("closed")
     with pytest.raises(psycopg.Error, match="not a member"):
         assign_queue(team, "pilot", {stranger: ["i1"]})
+
+
+OTHER_REVIEWS = {
+    "part": {"target": "turn:0/call:0", "verdict": False},
+    "response": {"target": "response", "verdict": True},
+    "criterion": {"criterion": "completeness", "verdict": 2},
+    "incident": {"criterion": "incident", "verdict": True},
+    "empty_text": {"verdict": ""},
+    "empty_list": {"verdict": []},
+    "number": {"verdict": 1},
+    "word": {"verdict": "skip"},
+    "fault": {"fault": "golden"},
+    "note": {"note": "look at this"},
+}
+
+
+@pytest.mark.parametrize("fields", OTHER_REVIEWS.values(), ids=OTHER_REVIEWS)
+@pytest.mark.parametrize("rule", ["own", "closed"])
+def test_only_a_verdict_on_the_item_reveals(
+    make_team: MakeTeam, make_workspace: MakeWorkspace, rule: str, fields: dict[str, Any]
+) -> None:
+    team = make_team(rule, alice="annotator", bob="annotator")
+    assign_queue(team, "pilot", {"alice": ["i1"], "bob": ["i1"]})
+    alice, bob, lena = make_people(team, make_workspace, "alice", "bob", "lena")
+    alice.review("i1")
+    bob.journal.append(make_key("i1"), Annotation(**fields), blind=True)
+    assert bob.read_others() == set()
+    bob.review("i1", False, blind=True)
+    assert bob.read_others() == {("alice", "i1")}
+    flags = [event.blind for event in read_lines_of(lena, "bob")]
+    assert flags == [True, True], "the verdict is blind, because nothing was revealed before"
+
+
+def read_lines_of(person: Person, annotator: str) -> list[Event]:
+    person.sync()
+    return [event for event in read_events_and_warnings(person.workspace)[0] if event.annotator == annotator]
+
+
+def test_hidden_duplicate_does_not_reveal(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
+    team = make_team("own", alice="annotator", bob="annotator")
+    alice, bob = make_people(team, make_workspace, "alice", "bob")
+    alice.review("i1")
+    bob.journal.append(make_key("i1"), Annotation(verdict=True), presentation=2)
+    assert bob.read_others() == set()
+
+
+@pytest.mark.parametrize(
+    ("fields", "reveals"),
+    [
+        ({"verdict": True}, True),
+        ({"fault": "golden"}, True),
+        ({"target": "turn:0/call:0", "verdict": True}, False),
+        ({"criterion": "completeness", "verdict": 2}, False),
+        ({"verdict": "unsure"}, False),
+        ({"verdict": "", "fault": "golden"}, False),
+        ({"note": "look"}, False),
+    ],
+)
+def test_closed_needs_an_adjudication_of_the_item(
+    make_team: MakeTeam, make_workspace: MakeWorkspace, fields: dict[str, Any], reveals: bool
+) -> None:
+    team = make_team("closed", alice="annotator", ada="adjudicator")
+    alice, ada = make_people(team, make_workspace, "alice", "ada")
+    alice.review("i1")
+    ada.journal.append(make_key("i1"), Annotation(act="adjudicate", **fields))
+    ada.sync()
+    assert bool(alice.read_others()) == reveals
+
+
+def test_retracted_adjudication_does_not_reveal(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
+    team = make_team("closed", alice="annotator", ada="adjudicator")
+    alice, ada = make_people(team, make_workspace, "alice", "ada")
+    event = ada.journal.append(make_key("i1"), Annotation(act="adjudicate", verdict=True))
+    ada.journal.retract(event)
+    ada.sync()
+    assert alice.read_others() == set()

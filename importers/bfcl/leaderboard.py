@@ -203,7 +203,7 @@ V3_LIVE_SIZES = dict(zip(LIVE_CATEGORIES, (258, 1053, 16, 24, 882, 18), strict=T
 OFFICIAL_PROGRAM = "(official program)"
 """Mark of a figure of an incomplete run that the official program prints."""
 V4_WEIGHTS = {"non_live": 0.1, "live": 0.1, "irrelevance": 0.1, "multi_turn": 0.3, "agentic": 0.4}
-SIMPLE_MEAN = "simple (Python, Java, JavaScript)"
+SIMPLE_MEAN = "simple (average)"
 """Name of the leaderboard's column `Simple AST`. Its name tells it from the categories `simple` and `simple_python`."""
 _SIMPLE = ("simple_python", "simple_java", "simple_javascript")
 _MULTI_TURN = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", "multi_turn_long_context")

@@ -31,7 +31,8 @@ NEVER_SENT = {"ctrl+w", "ctrl+t", "ctrl+n", "ctrl+q", "ctrl+c", "ctrl+v"}
 
 
 NO_PATHS = {
-    *("agreed", "check", "conventions", "exclude-benchmark-goldens", "flavour", "force", "format", "half-width"),
+    *("agreed", "check", "conventions", "correct-annotators", "difference", "exclude-benchmark-goldens", "flavour"),
+    *("force", "format", "half-width", "include-incidents", "method", "plan", "sign"),
     *("item", "limit", "markdown", "max-pairs", "name", "only", "policy", "queue", "run", "seed", "trust-rule"),
     *("where", "with"),
 }

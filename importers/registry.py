@@ -31,6 +31,7 @@ from fcreview.importers.common.other_formats import (
     find_archives,
     find_git_lfs_pointers,
 )
+from fcreview.importers.common.text_limit import limit_item_text
 from fcreview.model.item import Call, ImportIssue, Item, ReadRecord, Run
 from fcreview.model.json_value import answer_hash, canonical_json
 from fcreview.model.metric import Metric, RunItems, ScoredItem, build_category_metrics, build_tag_metrics
@@ -276,7 +277,9 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
     for record in module.read_items(plan):
         if isinstance(record, Item | ImportIssue):
             files_with_records.add(record.file)
-        n_items += isinstance(record, Item)
+        if isinstance(record, Item):
+            n_items += 1
+            limit_item_text(record)
         yield clean_record(record)
     for path in plan.results:
         if str(path) not in files_with_records:

@@ -17,11 +17,14 @@ from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from fcreview.importers.common.budgets import MAX_ITEM_TEXT, MAX_ITEM_TEXT_SHOWN, TextBudget
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, parse_record
 from fcreview.importers.common.records import as_list, as_object, list_objects
-from fcreview.importers.inspect.events import EventData, EventReply, collect_event_data
+from fcreview.importers.inspect.attachments import AttachmentResolver, find_references
+from fcreview.importers.inspect.events import EventData, collect_event_data
 from fcreview.importers.inspect.json_stream import JsonStream, JsonStreamError
 from fcreview.model.item import ImportIssue
+from fcreview.model.wording import format_count
 from fcreview.safe_files import (
     SIGNATURE,
     ArchiveError,
@@ -41,20 +44,20 @@ SAMPLE_FOLDER = "samples/"
 LOG_FIELDS = frozenset({"version", "status", "eval", "plan", "results", "stats", "error", "samples", "reductions"})
 MAX_WHOLE_BYTES = 4 << 20
 """Maximum size, in bytes, of a sample that is parsed as a whole."""
-MAX_FIELD_BYTES = 32 << 20
-"""Maximum size, in bytes, of a field of a large sample. A larger field is omitted."""
+MAX_FIELD_BYTES = MAX_ITEM_TEXT
+"""Maximum size, in bytes, of the fields of a large sample together. A field that does not fit is omitted."""
 MAX_HEADER_BYTES = 64 << 20
 MAX_EVENT_BYTES = 8 << 20
 """Maximum number of bytes of a large sample's events in which fcreview searches for the available functions."""
 MAX_START_BYTES = 1 << 20
 MAX_ID_BYTES = 1 << 16
-_ATTACHMENT = "attachment://"
+MAX_LISTED_FIELDS = 3
+MAX_NAME_LENGTH = 60
 _ATTACHMENT_REFERENCE = re.compile(rb'"attachment://([^"\\]{1,200})"')
 _SAMPLE_NAME = re.compile(rf"{SAMPLE_FOLDER}(?P<id>.*)_epoch_(?P<epoch>\d{{1,9}})\.json", re.DOTALL)
 _OMITTED_FIELDS = frozenset({"events_data", "timelines", "sandbox", "files", "setup"})
 AGENT_STATE_PREFIX = "StoredAgentState:"
 """Prefix of the keys of a sample's store that contain the conversations of agents."""
-MAX_RESOLVED_DEPTH = 60
 
 
 @dataclass(slots=True)
@@ -437,66 +440,107 @@ def _fill_sample_from_text(sample: LogSample, text: bytes) -> LogSample:
         value.pop(name, None)
     attachments = value.pop("attachments", None)
     sample.value = value
-    if isinstance(attachments, dict) and attachments and _ATTACHMENT.encode() in text:
-        _resolve_all_attachments(sample, attachments)
+    if isinstance(attachments, dict):
+        _resolve_attachments(sample, AttachmentResolver(attachments, TextBudget(MAX_ITEM_TEXT - len(text))))
     return sample
 
 
 def _fill_sample_from_stream(sample: LogSample, stream: JsonStream) -> LogSample:
-    texts, attachments, path = dict[str, bytes](), dict[str, Any](), Path(sample.file)
+    """Read the fields of a large sample that items need, one after the other, up to the text budget of an item."""
+    budget = TextBudget()
+    path = Path(sample.file)
+    texts: dict[str, bytes] = {}
+    attachments: dict[str, Any] = {}
+    omitted: list[str] = []
     for key in stream.iterate_keys():
         if key == "events" and stream.peek_after_space() == b"[":
             sample.event_data = _read_first_events(stream, path)
         elif key == "attachments" and stream.peek_after_space() == b"{":
-            attachments = _read_needed_attachments(stream, sample, texts)
+            attachments = _read_needed_attachments(stream, sample, texts, budget)
         elif key == "store" and stream.peek_after_space() == b"{":
-            texts[key] = _read_agent_states(stream)
+            texts[key] = _read_agent_states(stream, budget, omitted)
         elif key in _OMITTED_FIELDS or key in ("events", "attachments"):
             stream.skip_value()
-        elif (text := stream.read_value(MAX_FIELD_BYTES)) is not None:
-            texts[key] = text
         else:
-            what = f"the field {key} was omitted because it has more than {MAX_FIELD_BYTES >> 20} MB"
-            sample.issues.append(ImportIssue(sample.file, sample.line, what))
+            text = _read_within_budget(stream, budget)
+            if text is None:
+                omitted.append(key)
+            else:
+                texts[key] = text
+
+    _report_omitted_fields(sample, omitted)
     sample.value = {key: _parse_json(text, path, sample.issues, sample.line) for key, text in texts.items()}
-    if attachments:
-        _resolve_all_attachments(sample, attachments)
+    _resolve_attachments(sample, AttachmentResolver(attachments, budget))
     if not any(message.get("role") == "assistant" for message in list_objects(sample.value.get("messages"))):
         what = f"the sample has more than {MAX_WHOLE_BYTES >> 20} MB, so replies in its events may be missing"
         sample.issues.append(ImportIssue(sample.file, sample.line, what, severity="notice"))
     return sample
 
 
-def _read_needed_attachments(stream: JsonStream, sample: LogSample, texts: dict[str, bytes]) -> dict[str, Any]:
-    """Return the attachments to which the fields that were read so far refer."""
+def _report_omitted_fields(sample: LogSample, names: Sequence[str]) -> None:
+    if not names:
+        return
+    listed = ", ".join(name[:MAX_NAME_LENGTH] for name in names[:MAX_LISTED_FIELDS])
+    more = f" and {len(names) - MAX_LISTED_FIELDS:,} more" if len(names) > MAX_LISTED_FIELDS else ""
+    what = f"fields omitted because an item may have at most {MAX_ITEM_TEXT_SHOWN} of text: {listed}{more}"
+    sample.issues.append(ImportIssue(sample.file, sample.line, what))
+
+
+def _read_within_budget(stream: JsonStream, budget: TextBudget) -> bytes | None:
+    """Read the next value and spend its length. If it does not fit, skip it and return None."""
+    text = stream.read_value(min(MAX_FIELD_BYTES, budget.remaining))
+    if text is None:
+        return None
+    budget.spend(len(text))
+    return text
+
+
+def _read_needed_attachments(
+    stream: JsonStream, sample: LogSample, texts: dict[str, bytes], budget: TextBudget
+) -> dict[str, Any]:
+    """Return the attachments to which the fields that were read so far refer, as far as they fit the budget.
+
+    The budget is spent where an attachment is used.
+    """
     references = [match[1] for text in texts.values() for match in _ATTACHMENT_REFERENCE.finditer(text)]
     wanted = {name.decode("utf-8", "replace") for name in references}
-    wanted |= _find_attachment_references(sample.event_data.functions)
+    wanted |= find_references(sample.event_data.functions)
     found: dict[str, Any] = {}
+    n_read = 0
+    n_omitted = 0
     for name in stream.iterate_keys():
         if name not in wanted:
             stream.skip_value()
-        elif (text := stream.read_value(MAX_FIELD_BYTES)) is not None:
-            found[name] = _parse_json(text, Path(sample.file), sample.issues, sample.line)
+            continue
+        text = stream.read_value(max(budget.remaining - n_read, 0))
+        if text is None:
+            n_omitted += 1
+            continue
+        n_read += len(text)
+        found[name] = _parse_json(text, Path(sample.file), sample.issues, sample.line)
+    if n_omitted:
+        attachments = format_count(n_omitted, "attachment was", "attachments were")
+        what = f"{attachments} omitted because an item may have at most {MAX_ITEM_TEXT_SHOWN} of text"
+        sample.issues.append(ImportIssue(sample.file, sample.line, what))
     return found
 
 
-def _read_agent_states(stream: JsonStream) -> bytes:
-    """Return the conversations of agents in a store as a JSON object. The store may also contain whole databases."""
+def _read_agent_states(stream: JsonStream, budget: TextBudget, omitted: list[str]) -> bytes:
+    """Return the conversations of agents in a store as a JSON object. The store may also contain whole databases.
+
+    The names of conversations that do not fit the budget are added to `omitted`.
+    """
     parts = []
     for name in stream.iterate_keys():
         if not name.startswith(AGENT_STATE_PREFIX):
             stream.skip_value()
-        elif (text := stream.read_value(MAX_FIELD_BYTES)) is not None:
+            continue
+        text = _read_within_budget(stream, budget)
+        if text is None:
+            omitted.append(name)
+        else:
             parts.append(json.dumps(name).encode() + b":" + text)
     return b"{" + b",".join(parts) + b"}"
-
-
-def _find_attachment_references(value: Any) -> set[str]:
-    if isinstance(value, str):
-        return {value.removeprefix(_ATTACHMENT)} if value.startswith(_ATTACHMENT) else set()
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return {name for part in parts for name in _find_attachment_references(part)}
 
 
 def _read_first_events(stream: JsonStream, path: Path) -> EventData:
@@ -512,27 +556,15 @@ def _read_first_events(stream: JsonStream, path: Path) -> EventData:
     return collect_event_data(events)
 
 
-def _resolve_all_attachments(sample: LogSample, attachments: dict[str, Any]) -> None:
-    data = sample.event_data
-    sample.value = resolve_attachments(sample.value, attachments)
-    data.functions = resolve_attachments(data.functions, attachments)
-    data.replies = [EventReply(resolve_attachments(each.message, attachments), each.agent) for each in data.replies]
-
-
-def resolve_attachments(value: Any, attachments: dict[str, Any], depth: int = 0) -> Any:
-    """Replace each text `attachment://HASH` by the attachment, unless the hash is unknown."""
-    if isinstance(value, str):
-        if not value.startswith(_ATTACHMENT):
-            return value
-        found = attachments.get(value.removeprefix(_ATTACHMENT))
-        return found if isinstance(found, str) else value
-    if depth > MAX_RESOLVED_DEPTH:
-        return value
-    if isinstance(value, list):
-        return [resolve_attachments(part, attachments, depth + 1) for part in value]
-    if isinstance(value, dict):
-        return {key: resolve_attachments(part, attachments, depth + 1) for key, part in value.items()}
-    return value
+def _resolve_attachments(sample: LogSample, resolver: AttachmentResolver) -> None:
+    """Replace the references in a sample by the texts of its attachments. Report references that stay."""
+    if not resolver.attachments:
+        return
+    sample.value = resolver.resolve(sample.value)
+    resolver.resolve_event_data(sample.event_data)
+    refusals = resolver.describe_refusals()
+    if refusals:
+        sample.issues.append(ImportIssue(sample.file, sample.line, refusals))
 
 
 def _parse_json(text: bytes, path: Path, issues: list[ImportIssue], line: int = 1) -> Any:

@@ -7,6 +7,7 @@ call. Replies that exist only in model events are inserted where they happened.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -168,6 +169,47 @@ class _OpenCall:
     result: Message | None = None
 
 
+class _OpenCalls:
+    """The calls of the current step. A result finds its call in constant time, because a step can have thousands."""
+
+    def __init__(self) -> None:
+        self.calls: list[_OpenCall] = []
+        self._unanswered: dict[tuple[str, Any, str | None], deque[_OpenCall]] = {}
+        """(what identifies a call, id, name) -> calls in order. Answered calls are removed when they are found."""
+
+    def add(self, call: _OpenCall) -> None:
+        self.calls.append(call)
+        call_id = _make_hashable(call.id)
+        for key in (
+            ("id and name", call_id, call.name),
+            ("id", call_id, None),
+            ("name", None, call.name),
+            ("order", None, None),
+        ):
+            self._unanswered.setdefault(key, deque()).append(call)
+
+    def find_unanswered(self, call_id: Any, name: str | None) -> _OpenCall | None:
+        """Return the first call without a result: by its id and name, by its id, or, without an id, by its name or
+        order."""
+        if call_id is None:
+            keys = [("name", None, name), ("order", None, None)]
+        else:
+            hashable_id = _make_hashable(call_id)
+            keys = [("id and name", hashable_id, name), ("id", hashable_id, None)]
+        for key in keys:
+            calls = self._unanswered.get(key, deque())
+            while calls and calls[0].result is not None:
+                calls.popleft()
+            if calls:
+                return calls[0]
+        return None
+
+
+def _make_hashable(call_id: Any) -> Any:
+    """Return an id as a key of a dictionary. In a damaged log, it can be an object or a list."""
+    return to_json_text(call_id) if isinstance(call_id, (dict, list)) else call_id
+
+
 class _ConversationBuilder:
     """Adds messages to a conversation in order. `finish` returns it."""
 
@@ -177,7 +219,7 @@ class _ConversationBuilder:
         self._is_turn_per_user_message = is_turn_per_user_message
         self._turn, self._step, self._index = 0, -1, 0
         self._n_replies, self._n_user_messages = 0, 0
-        self._open_calls: list[_OpenCall] = []
+        self._open_calls = _OpenCalls()
         self._other_results: list[Message] = []
         self._known_call_ids: set[str] = set()
         self._handed_over_to: set[str] = set()
@@ -261,7 +303,7 @@ class _ConversationBuilder:
         for server_call in content.server_calls:
             self._add_call(server_call.call, None)
             result = Message(self._turn, self._step, "tool", server_call.result or NO_RESULT, server_call.call.name)
-            self._open_calls[-1].result = result
+            self._open_calls.calls[-1].result = result
             facts = [server_call.tool_type] if server_call.tool_type != server_call.call.name else []
             if server_call.server is not None:
                 facts.append(server_call.server)
@@ -270,8 +312,8 @@ class _ConversationBuilder:
             if server_call.is_error:
                 self._conversation.tool_errors.append("server_tool")
         # The provider returned these results within the reply, before the text that follows them.
-        self._conversation.messages += [call.result for call in self._open_calls if call.result is not None]
-        self._open_calls.clear()
+        self._conversation.messages += [call.result for call in self._open_calls.calls if call.result is not None]
+        self._open_calls = _OpenCalls()
 
     def _add_call(self, call: ParsedToolCall, call_id: Any) -> None:
         step = max(self._step, 0)
@@ -279,7 +321,7 @@ class _ConversationBuilder:
             Call("predicted", call.name, call.arguments, self._turn, step, self._index, call.raw, call.error)
         )
         self._index += 1
-        self._open_calls.append(_OpenCall(call_id, call.name))
+        self._open_calls.add(_OpenCall(call_id, call.name))
         if call_id is not None:
             self._known_call_ids.add(str(call_id))
         if call.name.startswith(_HANDOFF_PREFIX):
@@ -292,7 +334,7 @@ class _ConversationBuilder:
         result = Message(self._turn, step, "tool", text, str(name) if name else None)
         self._note_tool_error(message)
 
-        call = self._find_call(message.get("tool_call_id"), result.name)
+        call = self._open_calls.find_unanswered(message.get("tool_call_id"), result.name)
         if call is not None:
             call.result = result
             return
@@ -301,29 +343,21 @@ class _ConversationBuilder:
         if call_id is not None and str(call_id) not in self._known_call_ids:
             self._unknown_call_ids.append(str(call_id)[:60])
 
-    def _find_call(self, call_id: Any, name: str | None) -> _OpenCall | None:
-        """Return the call to which a result belongs: by its id and name, by its id, or else by its name or order."""
-        unanswered = [call for call in self._open_calls if call.result is None]
-        if call_id is not None:
-            unanswered = [call for call in unanswered if call.id == call_id]
-        same_name = [call for call in unanswered if call.name == name]
-        candidates = same_name or unanswered
-        return candidates[0] if candidates else None
-
     def _close_step(self) -> None:
         """Add the results of the step in the order of its calls.
 
         The item view assigns results by position, so a call without a result gets a placeholder if a result follows.
         """
-        answered = [number for number, call in enumerate(self._open_calls) if call.result is not None]
+        answered = [number for number, call in enumerate(self._open_calls.calls) if call.result is not None]
         n_shown = answered[-1] + 1 if answered else 0
         if self._other_results:
-            n_shown = len(self._open_calls)
-        for call in self._open_calls[:n_shown]:
+            n_shown = len(self._open_calls.calls)
+        for call in self._open_calls.calls[:n_shown]:
             missing = Message(self._turn, max(self._step, 0), "tool", NO_RESULT, call.name)
             self._conversation.messages.append(call.result or missing)
         self._conversation.messages += self._other_results
-        self._open_calls, self._other_results = [], []
+        self._open_calls = _OpenCalls()
+        self._other_results = []
 
     def _note_tool_error(self, message: dict[str, Any]) -> None:
         error = message.get("error")

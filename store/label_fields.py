@@ -117,7 +117,7 @@ LABEL_FIELDS: dict[str, LabelField] = {
     "criterion": LabelField(TEXT, "o.criterion"),
     **{source: LabelField(JSON, f"o.{source}") for source in SCORING_ORDER},
     "human": LabelField(JSON, "o.human"),
-    "effective": LabelField(JSON, effective_verdict_sql("o.human", "o.decided_by", "o")),
+    "effective": LabelField(JSON, effective_verdict_sql("o.human", "o.decided_by", "o.derived", "o")),
     "decided_by": LabelField(TEXT, decision_origin_sql("o.decided_by", "o")),
     "policy": LabelField(TEXT, "o.policy"),
     "fault": LabelField(TEXT, "o.fault"),
@@ -231,7 +231,7 @@ LABEL_SUBSETS: dict[LabelSubset, str] = {
     "reviewed": "n_annotators > 0",
     "adjudicated": "decided_by = 'adjudication'",
 }
-"""SQL condition of each subset. `reviewed`: labels with a current review."""
+"""SQL condition of each subset. `reviewed`: labels with a current review, and verdicts that follow from reviews."""
 
 Flavour = Literal["trl", "openai"]
 FLAVOURS: tuple[Flavour, ...] = ("trl", "openai")

@@ -43,6 +43,7 @@ from fcreview.store.workspace import Workspace
 if TYPE_CHECKING:  # modules of features that only some commands use are imported on use, to start faster
     from fcreview.store.analysis import UnblindedAnalysis
     from fcreview.store.label_fields import LabelSelection
+    from fcreview.store.queries.contradictions import ItemContradiction
     from fcreview.store.queries.golden_audit import SuspectTable
     from fcreview.store.queue_sampling import QueueRequest
 
@@ -123,6 +124,12 @@ class Store:
 
     def fetch_runs(self) -> list[RunRow]:
         return self._run_query(lambda: run_queries.fetch_run_rows(self.connection, self.workspace, blind=self.blind))
+
+    def fetch_contradictions(self, runs: Sequence[int]) -> list[ItemContradiction]:
+        """Return the items of the runs on which an annotator's own verdicts contradict each other."""
+        from fcreview.store.queries.contradictions import fetch_contradictions
+
+        return self._run_query(lambda: fetch_contradictions(self.connection, runs))
 
     def fetch_not_run(self, runs: Sequence[int] = ()) -> list[run_queries.RunMissingItem]:
         """Return the items of the dataset without a result, of these runs or (empty) of all runs."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fcreview.cli.commands.import_labels import AdjudicateOption, read_limited_file, record_labels
 from fcreview.cli.commands.show import find_item_number
 from fcreview.cli.options import JsonOption, RunOption, WorkspaceOptions, argument, option, workspace_command
-from fcreview.cli.output import check_choice, emit, emit_json, print_message
+from fcreview.cli.output import check_choice, emit, emit_json, print_message, print_warning
 from fcreview.cli.workspace import WorkspaceSession
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError, UsageError
@@ -111,6 +111,17 @@ def label(
         if adjudicate:
             review = replace(review, act="adjudicate")
         _print_event(session.create_reviewer().review(chosen, review), as_json)
+        _warn_about_contradiction(session, chosen)
+
+
+def _warn_about_contradiction(session: WorkspaceSession, item: int) -> None:
+    """Warn if this annotator's verdict on the item contradicts the annotator's own verdicts on its parts."""
+    for contradiction in session.store.fetch_contradictions([item >> 32]):
+        if contradiction.item == item and session.annotator in contradiction.annotators:
+            print_warning(
+                "your verdict on the item contradicts your verdicts on its parts or criteria. It counts for the item,"
+                " the others for all other figures. Change one of them, or run fcreview label --undo"
+            )
 
 
 def _parse_golden_fix(json_or_file: str, detail: ItemDetail, target: str, criterion: str) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from fcreview.cli.report_data import (
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import UsageError
 from fcreview.exporters.report_summary import EstimateByMetric, MetricRow, select_metric_sources
+from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import NO_DATASET_MESSAGE, format_count, format_metric_value
 from fcreview.stats.conventions import (
     ConventionRow,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from fcreview.store.analysis import UnblindedAnalysis
     from fcreview.store.rows import RunRow
 
+MAX_LISTED_CONTRADICTIONS = 3
 MAX_CONVENTION_ITEMS = 3  # maximum number of item ids in the column with the differences of a convention
 NO_CONVENTIONS = "fcreview knows no other counting conventions for this benchmark"
 
@@ -95,6 +97,7 @@ def report(
             _print_conventions(session, run, as_json=as_json)
             return
         queues = describe_queue_samples(session)
+        _warn_about_contradictions(session, run)
         for part in compute_report_parts(session, run):
             estimates = estimate_part_metrics(session, part, has_queues=bool(queues))
             if as_json:
@@ -112,6 +115,21 @@ def _print_signing_sheets(session: WorkspaceSession, run: str | None) -> None:
     for row in session.select_runs(run):
         emit_lines(format_signing_sheet(build_signing_sheet(session, row)))
         emit_lines(["", ""])
+
+
+def _warn_about_contradictions(session: WorkspaceSession, run: str | None) -> None:
+    """Warn about items on which the verdicts of one annotator contradict each other."""
+    contradictions = session.store.fetch_contradictions([row.run for row in session.select_runs(run)])
+    if not contradictions:
+        return
+    listed = [f"{sanitize(each.id)} ({sanitize(', '.join(each.annotators))})" for each in contradictions]
+    shown = ", ".join(listed[:MAX_LISTED_CONTRADICTIONS])
+    if len(listed) > MAX_LISTED_CONTRADICTIONS:
+        shown += ", …"
+    print_warning(
+        f"{format_count(len(listed), 'item')} with contradictory verdicts of one annotator, such as a part that fails"
+        f" and an item that passes: {shown}. The verdict on the item counts for the item, the others for other figures"
+    )
 
 
 def _print_conventions(session: WorkspaceSession, run: str | None, *, as_json: bool) -> None:

@@ -6,7 +6,7 @@ answer changes. The disagreement is then open again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
@@ -42,7 +42,15 @@ from fcreview.model.review import (
     fold_events,
     is_stale,
 )
-from fcreview.model.verdict import PASS_FAIL_CRITERIA, TargetCriterion
+from fcreview.model.verdict import (
+    PASS_FAIL_CRITERIA,
+    TargetCriterion,
+    derive_item_verdict_from_reviews_alone,
+    derive_verdict,
+    derives_verdicts,
+    find_derivation_sources,
+    list_derivable_targets,
+)
 
 RESOLUTION_REQUIREMENT = "give a verdict other than unsure, or a fault"
 
@@ -158,6 +166,12 @@ class Decision:
     so that one row of the table `human_labels` has all that lists and counts need."""
     my_incident_mark: bool | None = field(default=None, metadata={"column": "your_incident_mark"})
     """The same decision by the annotator who uses fcreview alone, for blind review."""
+    derived: Any = None
+    """Verdict that follows from decided verdicts on other targets and criteria by the rules of the benchmark. It counts
+    if the annotators decided nothing about this target and criterion. If it contradicts nothing, `human` has it too."""
+    contradicting: list[str] = field(default_factory=list)
+    """Annotators whose verdict on the item contradicts their own verdicts on parts or other criteria. Set only on
+    `item`/`correct`."""
 
 
 def has_seen_other_verdicts(
@@ -193,7 +207,7 @@ def decide(
     decision for each other reviewed target and criterion follows. `Decision.mine` is the verdict of `annotator`."""
     by_target = group_by_target(opinions)
     if len(opinions) == 1 and ITEM_CORRECT in by_target and is_current_review(opinions[0]):
-        return [_decide_by_single_opinion(opinions[0], annotator)]
+        return _apply_derived_verdicts([_decide_by_single_opinion(opinions[0], annotator)], {}, context)
     collected = collect_verdicts(opinions, context)
     decisions = [_decide_item(by_target.pop(ITEM_CORRECT, []), opinions, collected[ITEM_CORRECT], annotator, policy)]
     for target_criterion, each in collected.items():
@@ -202,7 +216,96 @@ def decide(
                 _decide_target(target_criterion, by_target.get(target_criterion, []), each, annotator, policy)
             )
     _copy_incident_mark(decisions)
-    return decisions
+    decisions[0].contradicting = find_contradicting_annotators(opinions, context)
+    return _apply_derived_verdicts(decisions, collected, context)
+
+
+def find_contradicting_annotators(opinions: Iterable[Opinion], context: RollUpContext) -> list[str]:
+    """Return the annotators who gave another verdict on the item than the one that their own verdicts on parts and
+    criteria imply by the rules of the benchmark. For example, `db` fails and `correct` passes in tau-bench."""
+    if not derives_verdicts(context.benchmark):
+        return []
+    verdicts: dict[str, dict[TargetCriterion, Any]] = {}
+    for opinion in opinions:
+        if is_current_review(opinion) and is_definite(opinion.verdict):
+            verdicts.setdefault(opinion.annotator, {})[opinion.target, opinion.criterion] = opinion.verdict
+
+    found = []
+    for annotator, own in verdicts.items():
+        on_item = own.pop(ITEM_CORRECT, None)
+        implied = derive_item_verdict_from_reviews_alone(context.benchmark, own, context.metadata)
+        if isinstance(on_item, bool) and implied is not None and on_item is not implied:
+            found.append(annotator)
+    return sorted(found)
+
+
+def _apply_derived_verdicts(
+    decisions: list[Decision], collected: Mapping[TargetCriterion, VerdictsByAnnotator], context: RollUpContext
+) -> list[Decision]:
+    """Set the verdicts that follow from decided verdicts by the rules of the benchmark, and return all decisions.
+
+    The result has a decision for each target and criterion whose verdict changes, even if nobody reviewed it. Metrics
+    derive the same verdicts (`ScoredItem.derive_verdict`).
+    """
+    if not derives_verdicts(context.benchmark):
+        return decisions
+    overriding = _find_overriding_decisions(decisions, context)
+    if not overriding:
+        return decisions
+
+    overrides = {target_criterion: decision.human for target_criterion, decision in overriding.items()}
+    by_target = {(decision.target, decision.criterion): decision for decision in decisions}
+    for target_criterion in list_derivable_targets(context.benchmark, overrides, context.automatic):
+        decision = by_target.get(target_criterion)
+        if decision is not None and not _can_derive(decision, collected):
+            continue
+        verdict = derive_verdict(context.benchmark, target_criterion, overrides, context.metadata, context.automatic)
+        if verdict is None or is_same_verdict(verdict, context.automatic.get(target_criterion)):
+            continue
+        sources = find_derivation_sources(context.benchmark, target_criterion, overrides)
+        deciding = [overriding[source] for source in sources if source in overriding]
+        if decision is None:
+            decision = by_target[target_criterion] = Decision(*target_criterion)
+        _set_derived_verdict(decision, verdict, deciding)
+    return list(by_target.values())
+
+
+def _find_overriding_decisions(
+    decisions: Iterable[Decision], context: RollUpContext
+) -> dict[TargetCriterion, Decision]:
+    """Return the decisions that contradict automatic verdicts."""
+    found = {}
+    for decision in decisions:
+        target_criterion = decision.target, decision.criterion
+        is_decided = decision.decided_by in RESOLUTIONS and decision.criterion != INCIDENT
+        if is_decided and not is_same_verdict(decision.human, context.automatic.get(target_criterion)):
+            found[target_criterion] = decision
+    return found
+
+
+def _can_derive(decision: Decision, collected: Mapping[TargetCriterion, VerdictsByAnnotator]) -> bool:
+    """Whether the verdict on a target can be derived: if nobody decided it, or if the reviews of the target disagree.
+
+    An open disagreement keeps what would hold without the disputed reviews. If a derived verdict is one side of the
+    disagreement, it is disputed too.
+    """
+    if decision.decided_by is None:
+        return True
+    return decision.decided_by == DISPUTED and not collected[decision.target, decision.criterion].has_derived
+
+
+def _set_derived_verdict(decision: Decision, verdict: Any, deciding: Sequence[Decision]) -> None:
+    """Set the derived verdict of a decision, which is decided as the verdicts in `deciding` are."""
+    decision.derived = verdict
+    if decision.decided_by == DISPUTED:
+        return
+    ways = {each.decided_by for each in deciding}
+    # The weakest way counts, because the verdict needs all of them.
+    decided_by = next((way for way in reversed(RESOLUTIONS) if way in ways), None)
+    decision.human = decision.individual = verdict
+    decision.decided_by = decision.individual_by = decided_by
+    annotators = {name for each in deciding for name in each.annotators}
+    decision.annotators = sorted(annotators.union(decision.annotators))
 
 
 def _copy_incident_mark(decisions: Sequence[Decision]) -> None:

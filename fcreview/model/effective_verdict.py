@@ -73,9 +73,14 @@ def select_automatic_verdict(verdict_by_source: Mapping[SourceName, Any]) -> Any
     return next((verdict for verdict in found if verdict is not None), None)
 
 
-def select_effective_verdict(automatic: Any, human: Any = None, decided_by: DecidedBy | None = None) -> Any:
-    """Return the human verdict if the annotators decided on one, else the automatic verdict."""
-    return human if decided_by in RESOLUTIONS else automatic
+def select_effective_verdict(
+    automatic: Any, human: Any = None, decided_by: DecidedBy | None = None, derived: Any = None
+) -> Any:
+    """Return the human verdict if the annotators decided on one, else the verdict that follows from their verdicts on
+    other targets and criteria, else the automatic verdict."""
+    if decided_by in RESOLUTIONS:
+        return human
+    return automatic if derived is None else derived
 
 
 OverriddenVerdict = dict[str, Any]
@@ -241,12 +246,17 @@ class VerdictsByAnnotator:
     adjudication: Any = None
     independent: dict[str, Any] = field(default_factory=dict)
     """Annotator -> verdict that follows only from this annotator's own reviews."""
+    has_derived: bool = False
+    """Whether a verdict in `verdicts` follows from an annotator's other verdicts."""
 
 
 def collect_verdicts(opinions: Sequence[Opinion], context: RollUpContext) -> dict[TargetCriterion, VerdictsByAnnotator]:
-    """Collect the current verdicts on an item and its parts. The first key is `item`/`correct`. If an annotator gave no
-    verdict or is unsure, derive the verdict from the annotator's other verdicts: the item verdict from verdicts on
-    parts, and a verdict on a reviewed criterion from verdicts on other criteria."""
+    """Collect the current verdicts on an item and its parts. The first key is `item`/`correct`.
+
+    If an annotator gave no item verdict or is unsure, it is derived from the annotator's verdicts on parts. If an
+    annotator did not review a criterion that another annotator reviewed, the verdict on it is derived from the
+    annotator's verdicts on other criteria.
+    """
     by_target = group_by_target(opinions)
     by_target = {ITEM_CORRECT: by_target.pop(ITEM_CORRECT, []), **by_target}
     collected = {}
@@ -294,8 +304,12 @@ def _add_verdicts_from_parts(
         verdict = rolled_up[name]
         if verdict is None and any(has_contradiction(combined[name], other) for other in overriding):
             verdict = roll_up_benchmark_verdicts(context)
-        _set_unless_definite(item_verdicts.verdicts, name, verdict)
-        _set_unless_definite(item_verdicts.independent, name, roll_up_parts(own[name], context))
+        if verdict is not None and not is_definite(item_verdicts.verdicts.get(name)):
+            item_verdicts.verdicts[name] = verdict
+            item_verdicts.has_derived = True
+        own_verdict = roll_up_parts(own[name], context)
+        if own_verdict is not None and not is_definite(item_verdicts.independent.get(name)):
+            item_verdicts.independent[name] = own_verdict
 
 
 def _add_verdicts_from_criteria(
@@ -318,8 +332,12 @@ def _add_verdicts_from_criteria(
     }
     combined = {name: {**own, **adjudicated} for name, own in given.items()}
     for target_criterion in {target_criterion: None for own in given.values() for target_criterion in own}:
+        about = collected[target_criterion]
         for name, derived in _derive_verdict_by_annotator(target_criterion, combined, context).items():
-            _set_unless_definite(collected[target_criterion].verdicts, name, derived)
+            # An annotator who is unsure about a criterion leaves the verdict on it to the others.
+            if name not in about.verdicts:
+                about.verdicts[name] = derived
+                about.has_derived = True
     for target_criterion in find_derived_targets(context.benchmark, collected):
         resolved = {
             name: {source: verdict for source, verdict in verdicts.items() if source not in disputed}
@@ -327,7 +345,7 @@ def _add_verdicts_from_criteria(
         }
         by_annotator = _derive_verdict_by_annotator(target_criterion, resolved, context)
         if find_agreed_verdict(by_annotator.values()) == DISPUTED:
-            collected[target_criterion] = VerdictsByAnnotator(by_annotator)
+            collected[target_criterion] = VerdictsByAnnotator(by_annotator, has_derived=True)
 
 
 def _derive_verdict_by_annotator(
@@ -347,18 +365,13 @@ def _derive_verdict_by_annotator(
     }
     overridden = {source for own in overriding.values() for source in own}
     derived = {
-        name: derive_verdict(context.benchmark, target_criterion, own, context.metadata)
+        name: derive_verdict(context.benchmark, target_criterion, own, context.metadata, context.automatic)
         for name, own in overriding.items()
     }
     for name, own in verdicts.items():
         if derived[name] is None and not overriding[name] and not overridden.isdisjoint(own):
             derived[name] = context.automatic.get(target_criterion)
     return {name: verdict for name, verdict in derived.items() if verdict is not None}
-
-
-def _set_unless_definite(verdicts: dict[str, Any], annotator: str, verdict: Any) -> None:
-    if verdict is not None and not is_definite(verdicts.get(annotator)):
-        verdicts[annotator] = verdict
 
 
 def select_part_opinions(opinions: Iterable[Opinion]) -> list[Opinion]:

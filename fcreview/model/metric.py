@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Literal, TypeVar
 
+from fcreview.model.address import ITEM
 from fcreview.model.item import Run
-from fcreview.model.verdict import TargetCriterion, derive_verdict
+from fcreview.model.verdict import NO_VERDICTS, SNAPSHOT_BENCHMARK, TargetCriterion, derive_verdict
 
 MetricUnit = Literal["share", "percent", "score", "count", "seconds", "dollars"]
 """Unit: `share` is from 0 to 1, `percent` from 0 to 100, and `score` is a mean on the scale of a criterion."""
@@ -44,9 +45,11 @@ class ScoredItem:
     """(target, criterion) -> human verdict that overrides the automatic verdict. `valid`, `values` and `part_verdicts`
     contain it. Importers derive other verdicts from it (see `derive_verdict`)."""
     reviewed: Collection[TargetCriterion] = ()
-    """Targets and criteria with a human verdict or an open disagreement. Their verdicts are never derived."""
+    """Targets and criteria whose verdicts are never derived: those with a human verdict, and those with an open
+    disagreement in which derived verdicts take part."""
     disputed: Collection[TargetCriterion] = ()
-    """Targets and criteria in `reviewed` on which annotators disagree. They keep the automatic verdict."""
+    """Targets and criteria on which annotators disagree. They keep the verdict that follows from other verdicts, else
+    the automatic verdict."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     n_golden: int = 0
     n_predicted: int = 0
@@ -78,7 +81,15 @@ class ScoredItem:
         the target has a human verdict or an open disagreement on the criterion."""
         if self.is_target_reviewed(target, criterion):
             return None
-        return derive_verdict(benchmark, (target, criterion), self.overrides, self.metadata)
+        return derive_verdict(
+            benchmark, (target, criterion), self.overrides, self.metadata, self._get_automatic_verdicts(benchmark)
+        )
+
+    def _get_automatic_verdicts(self, benchmark: str) -> Mapping[TargetCriterion, Any]:
+        """Return the verdicts on the item's criteria, where overrides of some of them leave others as they are."""
+        if benchmark != SNAPSHOT_BENCHMARK:
+            return NO_VERDICTS
+        return {(ITEM, criterion): value for criterion, value in self.values.items()}
 
 
 def cached_on_item(compute: Callable[[ScoredItem], T]) -> Callable[[ScoredItem], T]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from fcreview.model.address import ITEM, RESPONSE, WHOLE_TARGETS
+from fcreview.model.address import ITEM, RESPONSE, WHOLE_TARGETS, parse_address
 from fcreview.model.incident import INCIDENT
 from fcreview.model.review import CORRECT, UNSURE
 
@@ -119,6 +120,7 @@ def _parse_number(text: str) -> int | float | None:
 
 
 Metadata = Mapping[str, Any]
+NO_VERDICTS: Mapping[TargetCriterion, Any] = MappingProxyType({})
 DerivationRule = tuple[TargetCriterion, Callable[[Any, Metadata], Any]]
 """Target and criterion of a verdict, and a function that derives another verdict from it and the item's metadata."""
 
@@ -131,6 +133,13 @@ SAME_NAMES_KEY = "same function and argument names"
 If they differ, the benchmark fails the item even if the judge accepts the arguments."""
 DECLINE_KEY = "expected"
 """Metadata key of HammerBench items for which no function is suitable, so that the model should not call any."""
+
+FIRST_FUNCTION_KEY = "first snapshot calls the golden function"
+"""Metadata key of HammerBench snapshots after the first one of a conversation, in runs that the script for
+conversations evaluates: whether the first snapshot has the golden function. If not, all snapshots of it fail."""
+FIXED_SOFT_SCORE_KEY = "soft score stays"
+"""Metadata key of CONFETTI items whose soft score does not follow from the scores of the arguments."""
+SOFT_SCORE_DECIMALS = 4
 
 REWARD_PARTS = "reward parts"
 """Metadata key of tau-bench items: part of the reward -> value from 0 to 1, or None if it is unknown."""
@@ -192,6 +201,14 @@ _RULES: dict[str, dict[TargetCriterion, tuple[DerivationRule, ...]]] = {
 }
 """Benchmark -> derived target and criterion -> rules that derive the verdict, in order of precedence."""
 
+SNAPSHOT_BENCHMARK = "hammerbench"
+"""Benchmark whose item verdict follows from two criteria together: the function and the arguments must be right."""
+_SNAPSHOT_CRITERIA = ((ITEM, "func_ok"), (ITEM, "args_ok"))
+_SOFT_SCORE_BENCHMARK = "confetti"
+_ITEM_SOFT_SCORE = (ITEM, "soft_score")
+_HALLUCINATED_ARGUMENTS = (ITEM, "hallucinated")
+"""CONFETTI: the names of the hallucinated arguments of all calls of an item."""
+
 _PRODUCT_BENCHMARK = "tau"
 """Benchmark whose item verdict follows from a product of parts, so that overrides of several parts count together."""
 _REWARD = (ITEM, "reward")
@@ -202,13 +219,35 @@ def find_derivation_sources(
     benchmark: str, target_criterion: TargetCriterion, reviewed: Iterable[TargetCriterion] = ()
 ) -> list[TargetCriterion]:
     """Return the targets and criteria from which a verdict can be derived, in order of precedence. `reviewed` contains
-    the reviewed targets and criteria. It matters only for tau-bench, because its items have different checks."""
+    the reviewed targets and criteria. It matters only for benchmarks whose items have different parts."""
     if benchmark != _PRODUCT_BENCHMARK:
-        return [source for source, _ in _find_derivation_rules(benchmark, target_criterion)]
+        sources = [source for source, _ in _find_derivation_rules(benchmark, target_criterion)]
+        return sources + _find_combined_sources(benchmark, target_criterion, reviewed)
     if target_criterion not in (_REWARD, _ITEM_VERDICT):
         return []
     other = _ITEM_VERDICT if target_criterion == _REWARD else _REWARD
     return [other, *(each for each in reviewed if each[1].startswith(_REWARD_CRITERIA))]
+
+
+def _find_combined_sources(
+    benchmark: str, target_criterion: TargetCriterion, reviewed: Iterable[TargetCriterion]
+) -> list[TargetCriterion]:
+    """Return the targets and criteria that determine a verdict together."""
+    if benchmark == SNAPSHOT_BENCHMARK and target_criterion == _ITEM_VERDICT:
+        return list(_SNAPSHOT_CRITERIA)
+    if benchmark != _SOFT_SCORE_BENCHMARK:
+        return []
+    target, criterion = target_criterion
+    if target_criterion == _ITEM_SOFT_SCORE:
+        return [each for each in reviewed if _is_on_part(each, "soft_score")]
+    if criterion == "hallucinated" and target not in WHOLE_TARGETS:
+        return [_HALLUCINATED_ARGUMENTS]
+    return []
+
+
+def _is_on_part(target_criterion: TargetCriterion, criterion: str) -> bool:
+    target, own_criterion = target_criterion
+    return target not in WHOLE_TARGETS and own_criterion == criterion
 
 
 def _derive_reward_or_item_verdict(
@@ -259,14 +298,129 @@ def _is_number(value: Any) -> bool:
 
 
 def derive_verdict(
-    benchmark: str, target_criterion: TargetCriterion, verdicts: Mapping[TargetCriterion, Any], metadata: Metadata
+    benchmark: str,
+    target_criterion: TargetCriterion,
+    verdicts: Mapping[TargetCriterion, Any],
+    metadata: Metadata,
+    automatic: Mapping[TargetCriterion, Any] = NO_VERDICTS,
 ) -> Any:
     """Derive the verdict on a target and criterion from verdicts on other criteria. Returns None if no verdict follows.
-    `verdicts` must contain only verdicts that contradict automatic verdicts."""
+
+    `verdicts` must contain only verdicts that contradict automatic verdicts. `automatic` has the automatic verdicts. It
+    is needed where several criteria or parts determine a verdict together, of which only some are in `verdicts`.
+    """
     if benchmark == _PRODUCT_BENCHMARK:
         return _derive_reward_or_item_verdict(target_criterion, verdicts, metadata)
+    if benchmark == SNAPSHOT_BENCHMARK and target_criterion == _ITEM_VERDICT and DECLINE_KEY not in metadata:
+        return _derive_snapshot_verdict(verdicts, metadata, automatic)
+    if benchmark == _SOFT_SCORE_BENCHMARK and target_criterion == _ITEM_SOFT_SCORE:
+        return _derive_soft_score(verdicts, metadata, automatic)
+    if benchmark == _SOFT_SCORE_BENCHMARK and _is_on_part(target_criterion, "hallucinated"):
+        return _is_listed_as_hallucinated(target_criterion, verdicts)
     rules = _find_derivation_rules(benchmark, target_criterion)
     return next((derive(verdicts[source], metadata) for source, derive in rules if source in verdicts), None)
+
+
+def _derive_snapshot_verdict(
+    verdicts: Mapping[TargetCriterion, Any], metadata: Metadata, automatic: Mapping[TargetCriterion, Any]
+) -> bool | None:
+    """A snapshot of HammerBench passes if the function and the arguments are right (`evaluate.py`).
+
+    In the script for conversations, the function of the first snapshot counts for all snapshots.
+    """
+    function_key, arguments_key = _SNAPSHOT_CRITERIA
+    is_function_ok = metadata.get(FIRST_FUNCTION_KEY)
+    is_own_function_counted = not isinstance(is_function_ok, bool)
+    if is_own_function_counted:
+        is_function_ok = verdicts.get(function_key, automatic.get(function_key))
+    are_arguments_ok = verdicts.get(arguments_key, automatic.get(arguments_key))
+
+    is_overridden = arguments_key in verdicts or (is_own_function_counted and function_key in verdicts)
+    if not is_overridden:
+        return None
+    if is_function_ok is False or are_arguments_ok is False:
+        return False
+    return True if is_function_ok is True and are_arguments_ok is True else None
+
+
+def _derive_soft_score(
+    verdicts: Mapping[TargetCriterion, Any], metadata: Metadata, automatic: Mapping[TargetCriterion, Any]
+) -> float | None:
+    """The soft score of a call follows from the scores of its arguments if an annotator overrides one of these."""
+    scores = {key: value for key, value in automatic.items() if _is_on_part(key, "soft_score")}
+    overrides = {key: value for key, value in verdicts.items() if _is_on_part(key, "soft_score")}
+    if not overrides or FIXED_SOFT_SCORE_KEY in metadata or not _is_number(automatic.get(_ITEM_SOFT_SCORE)):
+        return None
+    scores |= overrides
+    return combine_soft_scores(scores.values()) if all(map(_is_number, scores.values())) else None
+
+
+def combine_soft_scores(argument_scores: Iterable[float]) -> float:
+    """Return the soft score of a CONFETTI call with the golden name: the mean of the scores of its arguments, 0 if one
+    of them is 0, and 1 if there are no arguments."""
+    scores = list(argument_scores)
+    if any(score == 0 for score in scores):
+        return 0.0
+    return round(sum(scores) / len(scores), SOFT_SCORE_DECIMALS) if scores else 1.0
+
+
+def _is_listed_as_hallucinated(
+    target_criterion: TargetCriterion, verdicts: Mapping[TargetCriterion, Any]
+) -> bool | None:
+    """A list of names for a CONFETTI item covers the arguments of all its calls."""
+    names = verdicts.get(_HALLUCINATED_ARGUMENTS)
+    address = parse_address(target_criterion[0])
+    return address.argument in names if isinstance(names, list) and address is not None else None
+
+
+def derive_item_verdict_from_reviews_alone(
+    benchmark: str, verdicts: Mapping[TargetCriterion, Any], metadata: Metadata
+) -> bool | None:
+    """Return the item verdict that an annotator's verdicts on parts and criteria imply, whatever the other parts are.
+
+    Parts without a verdict of the annotator are unknown, because the annotator's verdict on the item can include an
+    opinion about them.
+    """
+    known: dict[str, Any] = dict(metadata)
+    known.pop(FIRST_FUNCTION_KEY, None)
+    if isinstance(known.get(REWARD_PARTS), dict):
+        known[REWARD_PARTS] = dict.fromkeys(known[REWARD_PARTS])
+        known[REWARD_CHECKS] = _select_failed_checks(metadata.get(REWARD_CHECKS), verdicts)
+    found = derive_verdict(benchmark, _ITEM_VERDICT, verdicts, known)
+    return found if isinstance(found, bool) else None
+
+
+def _select_failed_checks(checks: Any, verdicts: Mapping[TargetCriterion, Any]) -> dict[str, list[Any]]:
+    """Return the checks of each part of a reward that fail by the given verdicts. One of them makes the part fail."""
+    failed: dict[str, list[Any]] = {}
+    for part, listed in (checks or {}).items():
+        failed[part] = [check for check in listed if verdicts.get((check[0], check[1])) is False]
+    return failed
+
+
+def derives_verdicts(benchmark: str) -> bool:
+    """Whether verdicts of the benchmark follow from verdicts on other criteria."""
+    return benchmark == _PRODUCT_BENCHMARK or benchmark in _RULES
+
+
+def list_derivable_targets(
+    benchmark: str, overrides: Iterable[TargetCriterion], automatic: Iterable[TargetCriterion]
+) -> list[TargetCriterion]:
+    """Return the targets and criteria whose verdicts can follow from overrides, without duplicates."""
+    if benchmark == _PRODUCT_BENCHMARK:
+        return [_REWARD, _ITEM_VERDICT]
+    found: dict[TargetCriterion, None] = {}
+    for target, criterion in _RULES.get(benchmark, {}):
+        if target != _PART:
+            found[target, criterion] = None
+            continue
+        for part, _ in overrides:
+            if part not in WHOLE_TARGETS:
+                found[part, criterion] = None
+    if benchmark == _SOFT_SCORE_BENCHMARK:
+        found[_ITEM_SOFT_SCORE] = None
+        found |= {each: None for each in automatic if _is_on_part(each, "hallucinated")}
+    return list(found)
 
 
 def _find_derivation_rules(benchmark: str, target_criterion: TargetCriterion) -> list[DerivationRule]:

@@ -25,6 +25,7 @@ from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME
 from fcreview.importers.common.records import as_list, as_object
 from fcreview.model.function_schema import get_parameters_schema
 from fcreview.model.item import AcceptedValues, Call, GoldenObject
+from fcreview.model.verdict import FIXED_SOFT_SCORE_KEY, SOFT_SCORE_DECIMALS, combine_soft_scores
 
 ACT_CRITERION = "dialog_act"
 
@@ -173,9 +174,9 @@ def _get_golden_function_name(record: dict[str, Any]) -> str | None:
     return next(iter(as_object(golden[0])), None) if golden else None
 
 
-SCORE_DECIMALS = 4
+SCORE_DECIMALS = SOFT_SCORE_DECIMALS
 """Number of decimals in the soft score file. Chains multiply the rounded scores."""
-FIXED_SCORE_REASON = "soft score stays"
+FIXED_SCORE_REASON = FIXED_SOFT_SCORE_KEY
 """Metadata key of the reason why reviews of arguments do not change the soft score of their item."""
 
 Similarity = Callable[[str, str], float]
@@ -221,6 +222,4 @@ def compute_soft_score(is_name_correct: bool, parameter_scores: Mapping[str, flo
 
     Return 0 if a score is 0 or the function name is wrong, and 1 if there are no parameters.
     """
-    if not is_name_correct or any(score == 0 for score in parameter_scores.values()):
-        return 0.0
-    return round(sum(parameter_scores.values()) / len(parameter_scores), SCORE_DECIMALS) if parameter_scores else 1.0
+    return combine_soft_scores(parameter_scores.values()) if is_name_correct else 0.0

@@ -44,7 +44,7 @@ from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.function_schema import read_declared_parameters
 from fcreview.model.item import GOLDEN_CALL, AcceptedValues, Call, ImportIssue, Item, Message, ReadRecord, Verdict
 from fcreview.model.json_value import answer_hash, to_plain_json
-from fcreview.model.verdict import DECLINE_KEY
+from fcreview.model.verdict import DECLINE_KEY, FIRST_FUNCTION_KEY
 from fcreview.run_plan import RunPlan
 
 _ROLE_PREFIX = re.compile(r"^(user|assistant):", re.MULTILINE)
@@ -174,6 +174,8 @@ def fill_snapshot_item(item: Item, data: SnapshotData, *, first_func_ok: bool | 
     find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
     outcome = check_snapshot(call, data.prediction, data.label, data.language)
     _add_verdicts(item, outcome, declines, first_func_ok)
+    if first_func_ok is not None:
+        item.extra.metadata[FIRST_FUNCTION_KEY] = first_func_ok
     _add_slot_metadata(item, data, call)
     # HammerBench has no mark for a failed request: whatever cannot be parsed stays as text.
     apply_incident(item, find_empty_reply(data.prediction, "predict"))

@@ -186,6 +186,7 @@ def _find_sampled_runs(connection: Connection, queue: QueueFile) -> tuple[int, .
 
 _RESOLVED_LABELS = (
     f"SELECT item, target, criterion, individual FROM human_labels WHERE {is_resolved_sql('individual_by')}"
+    " AND derived IS NULL"
 )
 _AUTOMATIC_VERDICTS = """
 SELECT i.item, r.benchmark, i.category, i.diff_function, {error}, i.official, i.rule, i.judge,

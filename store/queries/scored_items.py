@@ -200,7 +200,7 @@ GROUP BY i.run, i.category, i.setting, i.official, i.rule, i.judge, i.error_type
          {AUTOMATIC_INCIDENT}
 """
 _HUMAN_VERDICTS = f"""
-SELECT h.item, h.target, h.criterion, h.human, h.decided_by FROM human_labels h JOIN item_rows i USING (item)
+SELECT h.item, h.target, h.criterion, h.human, h.decided_by, h.derived FROM human_labels h JOIN item_rows i USING (item)
 WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND h.decided_by IS NOT NULL AND h.criterion <> '{INCIDENT}'
 """
 _TAGS = """
@@ -247,13 +247,20 @@ class _HumanVerdict:
     criterion: str
     value: Any
     decided_by: DecidedBy
+    derived: Any
+    """Verdict that follows from other human verdicts; None if the annotators decided, or if nothing follows."""
 
 
 class _HumanReviews:
     def __init__(self, connection: Connection, runs: list[int]) -> None:
         self.verdicts: defaultdict[int, list[_HumanVerdict]] = defaultdict(list)
-        for item, target, criterion, value, decided_by in connection.execute(_HUMAN_VERDICTS, [runs]).fetchall():
-            self.verdicts[item].append(_HumanVerdict(target, criterion, parse_json(value), decided_by))
+        for item, target, criterion, human, decided_by, derived in connection.execute(
+            _HUMAN_VERDICTS, [runs]
+        ).fetchall():
+            verdict = _HumanVerdict(
+                target, criterion, value=parse_json(human), decided_by=decided_by, derived=parse_json(derived)
+            )
+            self.verdicts[item].append(verdict)
         self.tags: dict[int, list[str]] = dict(connection.execute(_TAGS, [runs]).fetchall())
 
 
@@ -304,14 +311,17 @@ def _to_scored_item(row: _ItemRow, source: MetricSource, human_verdicts: list[_H
                 verdicts[target, criterion] = parse_json(value)
     automatic = select_automatic_verdict({"official": row.official, "rule": row.rule, "judge": row.judge})
     counted = human_verdicts if source == "corrected" else []
-    overrides = _find_effective_overrides(verdicts | {ITEM_CORRECT: automatic}, counted)
+    # Metrics derive verdicts themselves, so that only decided verdicts are overrides.
+    decided = [human for human in counted if human.derived is None]
+    derived = {(human.target, human.criterion): human.derived for human in counted if human.derived is not None}
+    overrides = _find_effective_overrides(verdicts | {ITEM_CORRECT: automatic}, decided)
     verdicts |= {question: value for question, value in overrides.items() if question != ITEM_CORRECT}
     without_errata = parse_json(row.without_errata) or {"valid": row.rule, "error_type": row.rule_error_type}
     valid = {
         "official": row.official,
         "rule": without_errata["valid"],
         "errata": row.rule,
-        "corrected": overrides.get(ITEM_CORRECT, automatic),
+        "corrected": overrides.get(ITEM_CORRECT, derived.get(ITEM_CORRECT, automatic)),
     }[source]
     error_types = {
         "official": row.error_type,
@@ -330,7 +340,7 @@ def _to_scored_item(row: _ItemRow, source: MetricSource, human_verdicts: list[_H
             (target, criterion, value) for (target, criterion), value in verdicts.items() if target not in WHOLE_TARGETS
         ],
         overrides=overrides,
-        reviewed=[(human.target, human.criterion) for human in counted],
+        reviewed=[(human.target, human.criterion) for human in decided],
         disputed=[(human.target, human.criterion) for human in counted if human.decided_by == DISPUTED],
         metadata=parse_json(row.metadata) or {},
         n_golden=row.n_golden,

@@ -75,7 +75,8 @@ CREATE OR REPLACE TEMP VIEW human AS
 SELECT item, you, human, decided_by, CASE human WHEN 'true' THEN true WHEN 'false' THEN false END AS verdict,
        stale, your_stale, your_bulk, n_verdicts AS n_opinions, n_parts, your_parts, individual, individual_by,
        CASE individual WHEN 'true' THEN true WHEN 'false' THEN false END AS individual_verdict,
-       incident_mark, your_incident_mark
+       incident_mark, your_incident_mark,
+       CASE derived WHEN 'true' THEN true WHEN 'false' THEN false END AS derived_verdict
 FROM human_labels WHERE target = 'item' AND criterion = 'correct'
 """
 
@@ -172,9 +173,11 @@ def automatic_verdict_sql(table: str) -> str:
     return f"coalesce({', '.join(f'{table}.{source}' for source in SCORING_ORDER)})"
 
 
-def effective_verdict_sql(human_column: str, decided_by_column: str, table: str) -> str:
-    """Return SQL for the effective verdict: the human verdict if it is resolved, else the automatic verdict."""
-    return f"CASE WHEN {is_resolved_sql(decided_by_column)} THEN {human_column} ELSE {automatic_verdict_sql(table)} END"
+def effective_verdict_sql(human_column: str, decided_by_column: str, derived_column: str, table: str) -> str:
+    """Return SQL for the effective verdict: the human verdict if it is resolved, else the verdict that follows from
+    other verdicts, else the automatic verdict."""
+    unresolved = f"coalesce({derived_column}, {automatic_verdict_sql(table)})"
+    return f"CASE WHEN {is_resolved_sql(decided_by_column)} THEN {human_column} ELSE {unresolved} END"
 
 
 def decision_origin_sql(decided_by_column: str, table: str) -> str:
@@ -183,7 +186,9 @@ def decision_origin_sql(decided_by_column: str, table: str) -> str:
     return f"CASE WHEN {decided_by_column} IS NOT NULL THEN {decided_by_column} {sources} END"
 
 
-EFFECTIVE_VERDICT = effective_verdict_sql("h.verdict", "h.decided_by", "i")  # over `item_rows i LEFT JOIN human h`
+EFFECTIVE_VERDICT = effective_verdict_sql(
+    "h.verdict", "h.decided_by", "h.derived_verdict", "i"
+)  # over `item_rows i LEFT JOIN human h`
 AUTOMATIC_VERDICT = automatic_verdict_sql("i")  # automatic verdict on an item, over `item_rows i`
 
 OWN_MARK = "h.your_incident_mark"  # what this annotator decided about the mark of an incident, for blind mode

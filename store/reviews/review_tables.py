@@ -11,8 +11,8 @@ the connection does not see them. Rows are inserted as bound JSON text, which ne
 * `human`: a view of `human_labels` for the items' own verdicts: item, you, human, decided_by, verdict (`human` as a
   boolean), stale, your_stale, your_bulk, n_opinions, n_parts, your_parts, and individual, individual_by and
   individual_verdict, which are human, decided_by and verdict without bulk reviews; incident_mark and
-  your_incident_mark, which say whether all annotators or this annotator decided that the item is an incident
-
+  your_incident_mark, which say whether all annotators or this annotator decided that the item is an incident;
+  derived_verdict, the verdict that follows from decided verdicts on parts and other criteria
 The rows of events and their views exist only after `ReviewTables.create_sql_views`.
 """
 
@@ -28,6 +28,7 @@ import orjson
 from fcreview.model.decision import decide, has_seen_other_verdicts, set_verdicts_without_bulk
 from fcreview.model.effective_verdict import UNANIMOUS, Policy, RollUpContext
 from fcreview.model.review import ITEM_CORRECT, Event, ItemKey, Opinion, find_retracted_events, is_stale
+from fcreview.model.verdict import derives_verdicts
 from fcreview.store.database import pause_garbage_collection
 from fcreview.store.reviews import decision_cache, review_sql
 from fcreview.store.reviews.journal_reader import JournalPrefix, JournalReader
@@ -229,11 +230,14 @@ class ReviewTables:
         self._connection.execute("COMMIT")
 
     def _load_roll_up_contexts(self, keys: Iterable[ItemKey]) -> None:
-        # Only items with reviews of parts or of other criteria need a context.
-        with_parts = [
-            key for key in keys if any((e.target, e.criterion) != ITEM_CORRECT for e in self._events.by_key[key])
-        ]
-        self.items.load_roll_up_contexts(with_parts)
+        self.items.load_roll_up_contexts([key for key in keys if self._needs_roll_up_context(key)])
+
+    def _needs_roll_up_context(self, key: ItemKey) -> bool:
+        """Whether verdicts can follow from the reviews of an item: from reviews of parts or of other criteria and, in
+        some benchmarks, from the verdict on the item."""
+        if derives_verdicts(key.benchmark):
+            return True
+        return any((event.target, event.criterion) != ITEM_CORRECT for event in self._events.by_key[key])
 
     def _build_event_rows(self, event: Event) -> Iterator[review_sql.EventRow]:
         line = orjson.dumps(event, default=tuple).decode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -136,3 +137,17 @@ def test_endings_are_a_filter_and_a_json_field(tmp_path: Path, cli: Cli) -> None
     assert cli("sql", path, "SELECT count(*) AS n FROM items WHERE ended = 'user_stop'", "--json").objects == [{"n": 2}]
     refused = cli("items", path, "--where", "ended:max_steps", "--blind")
     assert refused.code != 0 or not refused.out
+
+
+def test_contradictory_verdicts_of_one_annotator_are_reported(samples: Path, tmp_path: Path, cli: Cli) -> None:
+    runs = tmp_path / "runs"
+    shutil.copytree(samples / "tau", runs)
+    label = ("label", str(runs), "renew_loan_trial_0", "--run", "2", "--annotator", "ann")
+    assert "contradicts" not in cli(*label, "--criterion", "db", "--verdict", "fail").err
+    assert "contradicts your verdicts on its parts" in cli(*label, "--verdict", "pass").err
+
+    message = "1 item with contradictory verdicts of one annotator"
+    assert message in cli("report", str(runs), "--run", "2", "--annotator", "bob").err
+    assert message not in cli("report", str(runs), "--run", "1", "--annotator", "bob").err
+    cli(*label, "--verdict", "fail")
+    assert message not in cli("report", str(runs), "--run", "2", "--annotator", "bob").err

@@ -59,17 +59,18 @@ def test_human_verdict_wins_unless_annotators_disagree() -> None:
 def test_sql_equals_python() -> None:
     """Check every combination of verdicts of three sources and the annotators."""
     values = (None, True, False)
+    effective = effective_verdict_sql("t.human", "t.decided_by", "t.derived", "t")
     text = (
-        f"SELECT {effective_verdict_sql('t.human', 't.decided_by', 't')}, {decision_origin_sql('t.decided_by', 't')}"
+        f"SELECT {effective}, {decision_origin_sql('t.decided_by', 't')}"
         " FROM (SELECT $1::BOOLEAN AS official, $2::BOOLEAN AS rule, $3::BOOLEAN AS judge, $4::BOOLEAN AS human,"
-        " $5::VARCHAR AS decided_by) t"
+        " $5::VARCHAR AS decided_by, $6::BOOLEAN AS derived) t"
     )
     connection = duckdb.connect()
-    for *automatic, human, decided_by in product(values, values, values, (True, False), DECISIONS):
-        found = connection.execute(text, [*automatic, human, decided_by]).fetchone()
+    for *automatic, human, decided_by, derived in product(values, values, values, (True, False), DECISIONS, values):
+        found = connection.execute(text, [*automatic, human, decided_by, derived]).fetchone()
         scored: dict[SourceName, Any] = dict(zip(SOURCES, automatic, strict=True))
         first = next((source for source, value in scored.items() if value is not None), None)
         assert found == (
-            select_effective_verdict(select_automatic_verdict(scored), human, decided_by),
+            select_effective_verdict(select_automatic_verdict(scored), human, decided_by, derived),
             decided_by or first,
         )

@@ -26,7 +26,7 @@ from fcreview.model.wording import format_count
 from fcreview.safe_files import MAX_JOURNAL_BYTES, check_file_size
 from fcreview.store.queue_file import QueueError, QueueFile, parse_queue, serialize_queue
 from fcreview.store.queue_sampling import MergedQueue, merge_queue
-from fcreview.store.reviews.journal import Journal, LineError, lock_journal, parse_line
+from fcreview.store.reviews.journal import Journal, LineError, lock_journal, parse_line, strip_byte_order_mark
 from fcreview.store.reviews.line_order import Place, order_events, parse_place
 from fcreview.store.reviews.server_places import append_server_places, measure_places_files
 from fcreview.store.team_server import Membership, PulledLine, RunDigest, ServerAddress, TeamError, TeamServer
@@ -322,7 +322,7 @@ class Outbox:
 
     def count_unsent_lines(self) -> int:
         """Read appended lines of the journal, and return the number of all unsent lines, without refused lines."""
-        for line in self._read_new_lines():
+        for line in map(strip_byte_order_mark, self._read_new_lines()):
             try:
                 content = orjson.loads(line)
                 if content["annotator"] == self.annotator and content["hash"] not in self._known:

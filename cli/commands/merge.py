@@ -112,7 +112,8 @@ QUEUE_MESSAGES = {
 def merge(
     options: WorkspaceOptions,
     other: Annotated[
-        Path | None, argument("OTHER", "Other workspace: a folder that contains .fcreview, or .fcreview itself.")
+        Path | None,
+        argument("OTHER", "Other workspace: a folder that contains .fcreview, or .fcreview itself. Or a journal file."),
     ] = None,
     from_team: Annotated[
         bool, option("--from-team", "Copy the reviews received from the team to the workspace's journals.")
@@ -129,6 +130,8 @@ def merge(
     Adds the reviews, queues, errata and rules of OTHER to the workspace of PATH. Lists the annotators with new reviews
     and asks before it writes anything. Nothing is overwritten, and OTHER is not changed.
 
+    If OTHER is a journal file, such as a copy that a sync program made, adds its reviews, also your own.
+
     Example: fcreview merge runs/gpt4o ~/from-alice/gpt4o
     """
     if (other is not None) + from_team + to_team != 1:
@@ -144,6 +147,9 @@ def merge(
     if not other.exists():
         raise CommandError(f"no such file or folder: {other}")
     here = locate_workspace(options, create=False)
+    if other.is_file():
+        _merge_journal_file(here, other, is_confirmed=yes, as_json=as_json)
+        return
     there = find_workspace(other, other, create=False)
     plan = plan_journal_merge(here, there, resolve_annotator(options, load_config()), include_own=mine)
     print_journal_warnings(read_events_and_warnings(here)[1])
@@ -161,6 +167,16 @@ def merge(
             empty = False
     if empty and not as_json:
         emit("nothing to merge")
+
+
+def _merge_journal_file(here: Workspace, path: Path, *, is_confirmed: bool, as_json: bool) -> None:
+    from fcreview.store.reviews.journal_merge import plan_file_merge
+
+    plan = plan_file_merge(here, path)
+    if not is_confirmed:
+        _confirm_new_reviews(plan.list_changed_journals_of_others(), heading="New reviews:")
+    for merged in plan.write():
+        (emit_json if as_json else _print_merged_journal)(merged)
 
 
 def _merge_with_team(options: WorkspaceOptions, *, from_team: bool, is_confirmed: bool, as_json: bool) -> None:
@@ -190,7 +206,7 @@ def _merge_with_team(options: WorkspaceOptions, *, from_team: bool, is_confirmed
         )
 
 
-def _confirm_new_reviews(journals: Sequence[MergedJournal]) -> None:
+def _confirm_new_reviews(journals: Sequence[MergedJournal], heading: str = "New reviews of other annotators:") -> None:
     if not journals:
         return
     rows = [
@@ -200,7 +216,7 @@ def _confirm_new_reviews(journals: Sequence[MergedJournal]) -> None:
         ]
         for each in journals
     ]  # fmt: skip
-    print_message("New reviews of other annotators:")
+    print_message(heading)
     for line in format_table(("annotator", "reviews", "retractions", "adjudications"), rows, right_aligned=(1, 2, 3)):
         print_message(f"  {line}")
     if not (sys.stdin.isatty() and sys.stderr.isatty()):

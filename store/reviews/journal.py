@@ -13,6 +13,7 @@ lock. Without the lock, no line is lost either, but the chain gets two branches.
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import fcntl
 import os
@@ -247,7 +248,7 @@ class _PlaceScanner:
     def _add_line(self, line: bytes) -> None:
         """Add the place of a line, without verifying the line. A place of an invalid line only moves later places."""
         try:
-            content = orjson.loads(line)
+            content = orjson.loads(strip_byte_order_mark(line))
             annotator, time, place = content["annotator"], content["time"], content.get("place")
         except (ValueError, LookupError, TypeError, AttributeError):
             return
@@ -339,7 +340,7 @@ class JournalLine:
 def read_valid_lines(files: WorkspaceFiles, path: Path, warnings: list[str]) -> list[JournalLine]:
     """Return the valid lines of a journal, and append a message to `warnings` for each invalid line."""
     try:
-        lines = files.read(path, MAX_JOURNAL_BYTES).split(b"\n")
+        lines = strip_byte_order_mark(files.read(path, MAX_JOURNAL_BYTES)).split(b"\n")
     except OSError as error:
         warnings.append(f"{path.name}: the file cannot be read: {error.strerror or error}")
         return []
@@ -382,7 +383,7 @@ def hash_and_serialize_event(event: Event, previous_hash: str) -> tuple[Event, b
 def parse_line(line: bytes) -> Event:
     """Parse and validate a line. Raises LineError if it is not JSON, lacks a field, or was altered."""
     try:
-        content = orjson.loads(line)
+        content = orjson.loads(strip_byte_order_mark(line))
     except ValueError:
         raise LineError("the line is not valid JSON") from None
     if not isinstance(content, dict):
@@ -399,7 +400,12 @@ def parse_line(line: bytes) -> Event:
 
 def parse_trusted_line(line: bytes) -> Event:
     """Parse a line without validation. `parse_line` must have accepted the line before."""
-    return _to_event(orjson.loads(line))
+    return _to_event(orjson.loads(strip_byte_order_mark(line)))
+
+
+def strip_byte_order_mark(data: bytes) -> bytes:
+    """Remove the byte order mark that some editors write at the start of a file."""
+    return data.removeprefix(codecs.BOM_UTF8)
 
 
 def _validate_event(content: dict[str, Any]) -> None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from fcreview.errors import FcreviewError
 from fcreview.model.review import Event
+from fcreview.safe_files import WorkspaceFiles
 from fcreview.store.reviews.journal import Journal, JournalLine, read_valid_lines
 from fcreview.store.reviews.journal_reader import (
     describe_foreign_events,
@@ -94,7 +95,26 @@ def plan_journal_merge(
         double = next((each.stem for each in paths[:at] if is_same_filename(each.stem, path.stem)), None)
         if double is not None:
             raise MergeError(f"{other.root} has annotators {double!a} and {path.stem!a}, which differ only in case")
-    return JournalMerge([_plan_journal_copy(workspace, other, [path], user, include_own) for path in paths], user)
+    copies = []
+    for path in paths:
+        copy = _plan_journal_copy(Journal(workspace, path.stem), other.files, [path])
+        if not include_own:
+            _withhold_journal_of_user(copy, user)
+        copies.append(copy)
+    return JournalMerge(copies, user)
+
+
+def plan_file_merge(workspace: Workspace, path: Path) -> JournalMerge:
+    """Find the events of a single journal file that this workspace lacks. The file can have any name, such as that of a
+    copy that a sync program made. Raises MergeError unless all events are by one annotator."""
+    files = WorkspaceFiles(path.absolute().parent)
+    lines = read_valid_lines(files, path.absolute(), [])
+    annotators = sorted({line.event.annotator for line in lines})
+    if len(annotators) != 1:
+        found = f"reviews by {len(annotators)} annotators" if annotators else "no valid review"
+        raise MergeError(f"{path} contains {found}. A journal has reviews by one annotator")
+    copy = _plan_journal_copy(Journal(workspace, annotators[0]), files, [path.absolute()])
+    return JournalMerge([copy], user=None)
 
 
 def plan_team_merge(workspace: Workspace, user: str) -> JournalMerge:
@@ -108,32 +128,38 @@ def plan_team_merge(workspace: Workspace, user: str) -> JournalMerge:
     for annotator, paths in sources.items():
         # The journal cannot store the server's places, so the lines are copied in order.
         places_of_annotator = places.get_places(unicodedata.normalize("NFC", annotator))
-        copies.append(_plan_journal_copy(workspace, workspace, paths, user, False, places_of_annotator))
+        copy = _plan_journal_copy(Journal(workspace, annotator), workspace.files, paths, places_of_annotator)
+        _withhold_journal_of_user(copy, user)
+        copies.append(copy)
     return JournalMerge(copies, user)
 
 
 def _plan_journal_copy(
-    workspace: Workspace,
-    other: Workspace,
+    target: Journal,
+    files: WorkspaceFiles,
     paths: Sequence[Path],
-    user: str | None,
-    include_own: bool,
     server_places: Mapping[str, Place] | None = None,
 ) -> _JournalCopy:
-    """Plan to copy the lines of one annotator. With `server_places`, the paths contain parts of the same journal, which
-    the team's server sent."""
-    target = Journal(workspace, paths[0].stem)
+    """Plan to copy the lines of one annotator to the target. With `server_places`, the paths contain parts of the same
+    journal, which the team's server sent."""
     copy = _JournalCopy(MergedJournal(target.annotator), target)
-    here = read_valid_lines(workspace.files, target.path, []) if target.path.exists() else []
-    lines = [line for path in paths for line in read_valid_lines(other.files, path, copy.result.warnings)]
+    here = read_valid_lines(target.workspace.files, target.path, []) if target.path.exists() else []
+    lines = [line for path in paths for line in read_valid_lines(files, path, copy.result.warnings)]
     if server_places is not None:
         lines = _sort_team_lines(lines, server_places)
     _add_lines_to_copy(paths[0], lines, here, copy)
-    if _is_journal_of_user(target, user) and not include_own:
-        copy.result.withheld = len(copy.new)
-        copy.lines, copy.new = {}, {}
     _count_new_events(copy.result, list(copy.new.values()))
     return copy
+
+
+def _withhold_journal_of_user(copy: _JournalCopy, user: str | None) -> None:
+    """Copy nothing to the journal of the user, so that nobody can add reviews in their name."""
+    if not _is_journal_of_user(copy.target, user):
+        return
+    copy.result.withheld = len(copy.new)
+    copy.lines = {}
+    copy.new = {}
+    _count_new_events(copy.result, [])
 
 
 def _sort_team_lines(lines: Sequence[JournalLine], server_places: Mapping[str, Place]) -> list[JournalLine]:

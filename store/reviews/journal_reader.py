@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import shlex
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -110,7 +111,48 @@ class JournalReader:
     @property
     def warnings(self) -> list[str]:
         """Messages about journal lines that do not count, and about gaps in a chain."""
-        return [text for file in self._files.values() for text in file.list_warnings()]
+        texts = []
+        for file in self._files.values():
+            texts += file.list_warnings()
+            texts += self._describe_foreign_events(file)
+        return texts
+
+    def _describe_foreign_events(self, file: _JournalFile) -> list[str]:
+        texts = []
+        # If all events are by one other annotator, the file is a renamed journal, or a copy that a sync program made.
+        is_misnamed = not file.last_hash and len(file.foreign) == 1
+        for annotator, events in file.foreign.items():
+            if is_misnamed and any(event.is_review for event in events):
+                texts.append(self._describe_misnamed_journal(file.path, annotator, events))
+            else:
+                texts.append(describe_foreign_events(file.path, annotator, [event.number for event in events]))
+        return texts
+
+    def _describe_misnamed_journal(self, path: Path, annotator: str, events: Sequence[_ForeignEvent]) -> str:
+        known = self._find_known_events()
+        waiting = [event for event in events if (annotator, event.event) not in known]
+        name = f"{path.name}: "
+        if not waiting:
+            counted = f"all reviews in this file also count in the journal of {annotator[:32]!a}"
+            return f"{name}{counted}, so you can delete the file"
+
+        n_reviews = sum(event.is_review for event in waiting)
+        n_undone = len(waiting) - n_reviews
+        counts = [format_count(n_reviews, "review")] if n_reviews else []
+        if n_undone:
+            counts.append(format_count(n_undone, "undo", "undos"))
+        command = shlex.join(["fcreview", "merge", os.fspath(self._workspace.parent_folder), os.fspath(path)])
+        what = f"{' and '.join(counts)} by {annotator[:32]!a}"
+        reason = "because the file has another name than the journal"
+        return f"{name}{what} not counted, {reason}. To merge this file, run: {command}"
+
+    def _find_known_events(self) -> Container[tuple[str, str]]:
+        """Return the events that count in the workspace, as (annotator, event id)."""
+        if self._only is None:
+            return self._read_events
+        reader = JournalReader(self._workspace)
+        reader.read_new_events()
+        return reader._read_events
 
     @property
     def torn_lines(self) -> list[str]:
@@ -256,6 +298,15 @@ class JournalReader:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _ForeignEvent:
+    """An event that does not count, because the journal belongs to another annotator."""
+
+    number: int  # line number
+    event: str
+    is_review: bool
+
+
 @dataclass(slots=True, eq=False)
 class _JournalFile:
     """One journal file, and how far the reader has read it."""
@@ -276,7 +327,7 @@ class _JournalFile:
     warnings: list[str] = field(default_factory=list)
     torn: list[str] = field(default_factory=list)
     n_omitted_warnings: int = 0
-    foreign: dict[str, list[int]] = field(default_factory=dict)  # other annotator -> line numbers
+    foreign: dict[str, list[_ForeignEvent]] = field(default_factory=dict)  # by other annotator
 
     def is_replaced(self) -> bool:
         if not self.offset:
@@ -337,7 +388,6 @@ class _JournalFile:
             texts.append(
                 f"{self.name} line {self.n_lines + 1} is incomplete and was skipped ({len(self.fragment)} bytes)"
             )
-        texts += [describe_foreign_events(self.path, annotator, numbers) for annotator, numbers in self.foreign.items()]
         return texts
 
     def add_warning(self, text: str) -> None:
@@ -390,7 +440,8 @@ class _JournalFile:
             if event.annotator == owner:
                 own.append(event)
             else:
-                self.foreign.setdefault(event.annotator, []).append(number)
+                foreign = _ForeignEvent(number, event.event, is_review=event.act != "retract")
+                self.foreign.setdefault(event.annotator, []).append(foreign)
         return own
 
     def _skip_line(self, line: bytes, reason: str) -> None:

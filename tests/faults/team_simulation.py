@@ -140,7 +140,7 @@ class Simulation:
         self._folder = folder
         self._assign_queue()
         self.machines = [
-            self._make_machine(template, name, number, has_store=name == "alice")
+            self._make_machine(template, name, number, has_store=(name, number) == ("alice", 0))
             for name in ANNOTATORS
             for number in range(2)
         ]

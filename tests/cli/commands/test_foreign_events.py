@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from tests.commands import Done
 
@@ -20,13 +23,41 @@ def test_every_command_reports_events_of_other_annotator(cli: Cli, imported_run:
     reviews = imported_run / ".fcreview" / "reviews"
     (reviews / "mallory.jsonl").write_bytes((reviews / "alice.jsonl").read_bytes())
     (reviews / "alice.jsonl").unlink()
-    message = (
-        "mallory.jsonl line 1: fcreview ignores 1 event by 'alice', because only events by 'mallory' count in this file"
-    )
+    message = "mallory.jsonl: 1 review by 'alice' not counted, because the file has another name than the journal."
     for command in COMMANDS:
         done = cli(command[0], imported_run, *command[1:])
-        assert f"fcreview: {message}\n" in done.err, command
+        assert f"fcreview: {message}" in done.err, command
     assert not cli("sql", imported_run, "FROM reviews", "--json").objects
     done = cli("doctor", imported_run)
     assert done.code == 1
     assert f"! journal         mallory: {message}" in done.out
+
+
+@pytest.mark.parametrize(
+    "name", ["alice (conflicted copy).jsonl", "alice.sync-conflict-20261128-101112-ABCDEFG.jsonl", "old reviews.jsonl"]
+)
+def test_message_names_the_command_that_merges_a_conflict_copy(cli: Cli, imported_run: Path, name: str) -> None:
+    reviews = imported_run / ".fcreview" / "reviews"
+    for verdict in ("pass", "fail"):
+        assert cli("label", imported_run, ITEM, "--verdict", verdict, "--annotator", "alice").code == 0
+        (reviews / "alice.jsonl").rename(reviews / (name if verdict == "pass" else "kept"))
+    (reviews / "kept").rename(reviews / "alice.jsonl")
+    (warning,) = cli("runs", imported_run).err.splitlines()
+    assert f"{name}: 1 review by 'alice' not counted" in warning
+    words = shlex.split(warning.rpartition("run: ")[2])
+    assert words[:2] == ["fcreview", "merge"]
+    refused = cli(*words[1:], "--annotator", "alice")
+    assert (refused.code, "New reviews:" in refused.err) == (1, True), "nothing is merged without a confirmation"
+    merged = cli(*words[1:], "--annotator", "alice", "--yes")
+    assert merged.out == "alice: 1 new event, 0 already in this workspace\n"
+    assert len(cli("sql", imported_run, "FROM reviews", "--json").objects) == 2
+    (warning,) = cli("runs", imported_run).err.splitlines()
+    assert warning.endswith("all reviews in this file also count in the journal of 'alice', so you can delete the file")
+
+
+def test_file_that_is_no_journal_is_not_merged(cli: Cli, imported_run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("no journal\n")
+    done = cli("merge", imported_run, file, "--yes")
+    assert (done.code, done.out) == (1, "")
+    assert "contains no valid review" in done.err

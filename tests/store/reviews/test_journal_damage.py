@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import itertools
 import os
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from fcreview.model.review import Annotation, Event
 from fcreview.store.reviews.journal import Journal, JournalError, hash_and_serialize_event, parse_line
+from fcreview.store.reviews.journal_merge import plan_journal_merge
 from fcreview.store.reviews.journal_reader import CHAIN_BROKEN, check_journals, read_events_and_warnings, torn_line_path
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill_journal, make_key, read_ids
@@ -191,3 +193,16 @@ def test_random_damage_costs_only_the_lines_it_touches(
     Journal(workspace, "alice").append(make_key("after"), Annotation())
     assert read_ids(workspace)[-1] == "after"
     assert set(read_ids(workspace)) >= set(kept)
+
+
+def test_first_line_after_a_byte_order_mark_counts(workspace: Workspace) -> None:
+    path = fill_journal(workspace, count=2)
+    path.write_bytes(codecs.BOM_UTF8 + path.read_bytes())
+    events, warnings = read_events_and_warnings(workspace)
+    assert ([event.key.id for event in events], warnings) == (["simple_0", "simple_1"], [])
+    Journal(workspace, "alice").append(make_key("next"), Annotation(verdict=True))
+    assert len(read_events_and_warnings(workspace)[0]) == 3
+    other = Workspace(workspace.root / "other")
+    plan_journal_merge(other, workspace).write()
+    assert read_events_and_warnings(other) == read_events_and_warnings(workspace)
+    assert codecs.BOM_UTF8 not in (other.reviews / "alice.jsonl").read_bytes()

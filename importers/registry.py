@@ -167,7 +167,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     Importer(
         "tau", "tau-bench",
         "JSON of {info, tasks, simulations}, results.json beside simulations/, or JSON arrays of {task_id, traj}",
-        version=9,
+        version=10,
         tags=(  # fault types of the error identification in the tau-bench repository, and of the viewer of tau2-bench
             "goal partially completed", "used wrong tool", "used wrong tool argument", "took unintended action",
             "logical", "hallucination", "unresponsive", "early termination", "transcription", "vad",
@@ -176,7 +176,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "atif", "ATIF", "ATIF trajectories (trajectory.json with steps), or a Harbor job folder",
-        version=4,
+        version=5,
         why_no_golden_fix="an ATIF trajectory has no golden answer to correct",
     ),
     Importer(

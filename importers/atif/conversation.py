@@ -7,17 +7,16 @@ become log messages, which do not count as steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.importers.common.records import as_list, as_object, is_number, list_objects
+from fcreview.importers.atif.subagents import ReadDocumentAt, SubagentReader, list_results
+from fcreview.importers.common.records import as_object, is_number, list_objects
 from fcreview.importers.common.writeback import JsonObject
 from fcreview.model.item import Call, Message
 from fcreview.model.json_value import to_json_text
 
 KNOWN_MINOR_VERSION = 8
-MAX_SUBAGENT_DEPTH = 5
 NO_RESULT = "(no result)"
 """Placeholder for a missing result, so that results and calls still match by position."""
 
@@ -46,12 +45,30 @@ class Conversation:
     n_calls_in_turn: int = 0
 
 
-ReadDocumentAt = Callable[[str], "JsonObject | None"]
-"""Function that reads the trajectory at a relative path. Returns None if the file is not available."""
+@dataclass(frozen=True, slots=True)
+class _Subagents:
+    """The subagents of one document of an item."""
+
+    document: JsonObject
+    reader: SubagentReader
+
+    def add_messages(self, conversation: Conversation, result: JsonObject, step: int) -> None:
+        """Add a log message for each subagent that a result refers to, and for its own subagents."""
+        for subagent in self.reader.read_subagents(self.document, result):
+            conversation.subagents.append(subagent.id)
+            message = Message(conversation.n_turns - 1, step, "log", subagent.text, subagent.name)
+            conversation.messages.append(message)
 
 
-def add_document(conversation: Conversation, document: JsonObject, read_document_at: ReadDocumentAt) -> None:
-    """Add the steps of a trajectory to a conversation, and its malformed parts to `conversation.problems`."""
+def make_subagent_reader(read_document_at: ReadDocumentAt) -> SubagentReader:
+    return SubagentReader(read_document_at, format_steps)
+
+
+def add_document(conversation: Conversation, document: JsonObject, reader: SubagentReader) -> None:
+    """Add the steps of a trajectory to a conversation, and its malformed parts to `conversation.problems`.
+
+    `reader`: reads the subagents of all documents of the item.
+    """
     _check_schema_version(conversation, document.get("schema_version"))
     steps = document.get("steps")
     if not isinstance(steps, list) or not steps:
@@ -61,6 +78,7 @@ def add_document(conversation: Conversation, document: JsonObject, read_document
     if numbers != list(range(1, len(steps) + 1)):
         conversation.problems.append("the steps are not numbered 1, 2, 3 without gaps. They are shown in file order")
     copied: list[str] = []
+    subagents = _Subagents(document, reader)
     for number, step in enumerate(steps, 1):
         if not isinstance(step, dict):
             conversation.problems.append(f"step {number} is not an object, so it was skipped")
@@ -70,7 +88,7 @@ def add_document(conversation: Conversation, document: JsonObject, read_document
             copied.append(format_step(step))
             continue
         _add_copied_steps(conversation, copied)
-        _add_step(conversation, step, number, _Subagents(document, read_document_at))
+        _add_step(conversation, step, number, subagents)
     _add_copied_steps(conversation, copied)
 
 
@@ -113,9 +131,9 @@ def _add_step(conversation: Conversation, step: JsonObject, number: int, subagen
         problem = f"step {number} has tool calls, which only steps of the agent may have. They are not counted"
         conversation.problems.append(problem)
         conversation.messages.append(Message(turn, at, "log", to_json_text(calls), "tool calls"))
-    for result in _list_results(step):
+    for result in list_results(step):
         conversation.messages.append(Message(turn, at, "log", get_content_text(result.get("content")), "observation"))
-        subagents.add_subagent_messages(conversation, result, at)
+        subagents.add_messages(conversation, result, at)
 
 
 def _add_agent_step(conversation: Conversation, step: JsonObject, text: str, subagents: _Subagents) -> None:
@@ -140,38 +158,66 @@ def _add_agent_step(conversation: Conversation, step: JsonObject, text: str, sub
     ids = [to_json_text(entry.get("tool_call_id")) for entry in entries]
     if len(set(ids)) < len(ids):
         conversation.problems.append("several calls of a step have the same tool_call_id")
-    _add_results(conversation, entries, _list_results(step), subagents)
+    _add_results(conversation, entries, list_results(step), subagents)
 
 
 def _add_results(
     conversation: Conversation, calls: list[JsonObject], results: list[JsonObject], subagents: _Subagents
 ) -> None:
     """Add a tool message for each call that has a result, then a message for each result without a call."""
-    turn, at = conversation.n_turns - 1, conversation.step
-    remaining, n_answered = results, 0
+    step = conversation.step
+    results_by_call = _group_by_call(results)
+    n_answered = 0
     for position, call in enumerate(calls):
-        call_id = call.get("tool_call_id")
-        own = [each for each in remaining if call_id is not None and each.get("source_call_id") == call_id]
-        remaining = [each for each in remaining if each not in own]
+        # The first of several calls with the same id gets their results.
+        own = results_by_call.pop(_make_key(call.get("tool_call_id")), [])
         if own:
-            conversation.messages += [Message(turn, at, "tool", NO_RESULT)] * (position - n_answered)
-            text = "\n".join(get_content_text(each.get("content")) for each in own)
-            conversation.messages.append(Message(turn, at, "tool", text, _get_call_name(call)))
+            _add_results_of_call(conversation, call, own, position - n_answered)
             n_answered = position + 1
-        for each in own:
-            subagents.add_subagent_messages(conversation, each, at)
-    for each in remaining:
-        if each.get("source_call_id") is not None:
-            reference = to_json_text(each["source_call_id"])[:60]
-            conversation.problems.append(f"a result refers to the call {reference}, which its step does not contain")
-        text = get_content_text(each.get("content"))
-        message = Message(turn, at, "log", text, "observation") if calls else Message(turn, at, "tool", text)
-        conversation.messages.append(message)
-        subagents.add_subagent_messages(conversation, each, at)
+        for result in own:
+            subagents.add_messages(conversation, result, step)
+
+    for result in results:
+        reference = result.get("source_call_id")
+        if reference is None or _make_key(reference) in results_by_call:
+            _add_result_without_call(conversation, result, has_calls=bool(calls))
+            subagents.add_messages(conversation, result, step)
 
 
-def _list_results(step: JsonObject) -> list[JsonObject]:
-    return list_objects(as_object(step.get("observation")).get("results"))
+def _group_by_call(results: list[JsonObject]) -> dict[Any, list[JsonObject]]:
+    grouped: dict[Any, list[JsonObject]] = {}
+    for result in results:
+        reference = result.get("source_call_id")
+        if reference is not None:
+            grouped.setdefault(_make_key(reference), []).append(result)
+    return grouped
+
+
+def _make_key(call_id: Any) -> Any:
+    """Return the id of a call as a key. In a damaged file, it can be an object or a list."""
+    return to_json_text(call_id) if isinstance(call_id, (dict, list)) else call_id
+
+
+def _add_results_of_call(
+    conversation: Conversation, call: JsonObject, results: list[JsonObject], n_unanswered: int
+) -> None:
+    """Add the results of a call as one tool message, after a placeholder for each unanswered call before it."""
+    turn = conversation.n_turns - 1
+    conversation.messages += [Message(turn, conversation.step, "tool", NO_RESULT)] * n_unanswered
+    text = "\n".join(get_content_text(result.get("content")) for result in results)
+    conversation.messages.append(Message(turn, conversation.step, "tool", text, _get_call_name(call)))
+
+
+def _add_result_without_call(conversation: Conversation, result: JsonObject, *, has_calls: bool) -> None:
+    if result.get("source_call_id") is not None:
+        reference = to_json_text(result["source_call_id"])[:60]
+        conversation.problems.append(f"a result refers to the call {reference}, which its step does not contain")
+    turn = conversation.n_turns - 1
+    text = get_content_text(result.get("content"))
+    if has_calls:
+        conversation.messages.append(Message(turn, conversation.step, "log", text, "observation"))
+    else:
+        conversation.messages.append(Message(turn, conversation.step, "tool", text))
 
 
 def parse_tool_call(entry: JsonObject, turn: int, step: int, index: int) -> Call:
@@ -208,39 +254,9 @@ def format_step(step: JsonObject) -> str:
     calls = [parse_tool_call(each, 0, 0, 0) for each in list_objects(step.get("tool_calls"))]
     lines = [f"{step.get('source')}: {get_content_text(step.get('message'))}"]
     lines += [f"  call {call.name}({to_json_text(call.arguments)})" for call in calls]
-    lines += [f"  result {get_content_text(each.get('content'))}" for each in _list_results(step)]
+    lines += [f"  result {get_content_text(each.get('content'))}" for each in list_results(step)]
     return "\n".join(lines)
 
 
-@dataclass(slots=True)
-class _Subagents:
-    """The trajectories of subagents that a document embeds or refers to."""
-
-    document: JsonObject
-    read_document_at: ReadDocumentAt
-
-    def add_subagent_messages(self, conversation: Conversation, result: JsonObject, step: int, depth: int = 0) -> None:
-        """Add a log message for each subagent that a result refers to, and for its own subagents."""
-        references = result.get("subagent_trajectory_ref")
-        for reference in [references] if isinstance(references, dict) else as_list(references):
-            subagent = self._find_trajectory(reference) if isinstance(reference, dict) else None
-            if subagent is None:
-                problem = f"the trajectory of the subagent {to_json_text(reference)[:120]} was not found"
-                conversation.problems.append(problem)
-                continue
-            agent, steps = subagent.get("agent"), list_objects(subagent.get("steps"))
-            name = str(agent.get("name")) if isinstance(agent, dict) else "subagent"
-            conversation.subagents.append(str(subagent.get("trajectory_id") or subagent.get("session_id") or name))
-            text = f"subagent {name}:\n" + "\n".join(map(format_step, steps))
-            conversation.messages.append(Message(conversation.n_turns - 1, step, "log", text, name))
-            nested = _Subagents(subagent, self.read_document_at)
-            for inner in [each for part in steps for each in _list_results(part)] if depth < MAX_SUBAGENT_DEPTH else ():
-                nested.add_subagent_messages(conversation, inner, step, depth + 1)
-
-    def _find_trajectory(self, reference: JsonObject) -> JsonObject | None:
-        for name in ("trajectory_id", "session_id"):  # before 1.7 the session id named the trajectory
-            for candidate in list_objects(self.document.get("subagent_trajectories")):
-                if reference.get(name) is not None and candidate.get(name) == reference[name]:
-                    return candidate
-        path = reference.get("trajectory_path")
-        return self.read_document_at(path) if isinstance(path, str) else None
+def format_steps(steps: list[JsonObject]) -> str:
+    return "\n".join(map(format_step, steps))

@@ -14,10 +14,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.atif.conversation import Conversation, ReadDocumentAt, add_document
+from fcreview.importers.atif.conversation import Conversation, add_document, make_subagent_reader
 from fcreview.importers.atif.discovery import LINE_SUFFIXES, JobFiles, TrialFiles
 from fcreview.importers.atif.incidents import apply_trial_incident
 from fcreview.importers.atif.leaderboard import EXCEPTION_KEY, REWARD, REWARDS_KEY, compute_mean_rewards
+from fcreview.importers.atif.subagents import ReadDocumentAt, SubagentReader
 from fcreview.importers.common.json_file import read_json
 from fcreview.importers.common.jsonl import MAX_FILE_BYTES, read_records
 from fcreview.importers.common.records import (
@@ -52,6 +53,8 @@ MAX_REWARD = 1e300
 MAX_REWARD_TEXT_LENGTH = 40
 """Length of the content of `reward.txt` from which it is not read as a number."""
 MAX_SHOWN_REWARD_LENGTH = 60
+MAX_PROBLEMS = 200
+"""Maximum number of import issues about the steps of an item."""
 COMPLETED = "completed"
 """`Item.ended` of a trial without an exception."""
 MAX_OUTPUT_LENGTH = 20_000
@@ -128,9 +131,11 @@ def _read_referenced_document(trial: TrialFiles, issues: list[ImportIssue], refe
 
 def _fill_item(item: Item, documents: list[JsonObject], record: TrialRecord, read_document_at: ReadDocumentAt) -> None:
     conversation = Conversation()
+    subagents = make_subagent_reader(read_document_at)
     item.rule_note = "an ATIF trajectory has no golden answer"
     steps: list[Callable[[], None]] = [
-        *(partial(add_document, conversation, document, read_document_at) for document in documents),
+        *(partial(add_document, conversation, document, subagents) for document in documents),
+        partial(_add_subagent_problems, conversation, subagents),
         partial(_add_conversation, item, conversation, documents),
         partial(_add_trial_result, item, record),
         partial(_add_metadata, item, documents, record),
@@ -149,8 +154,11 @@ def _add_conversation(item: Item, conversation: Conversation, documents: list[Js
     item.prediction_hash = answer_hash(conversation.answers)
     for document in documents:
         item.functions = read_tools(as_object(document.get("agent")).get("tool_definitions")) or item.functions
-    for problem in dict.fromkeys(conversation.problems):
+    problems = list(dict.fromkeys(conversation.problems))
+    for problem in problems[:MAX_PROBLEMS]:
         add_issue(item, problem)
+    if len(problems) > MAX_PROBLEMS:
+        add_issue(item, f"{len(problems) - MAX_PROBLEMS:,} more problems of this kind are not listed")
     final = as_object(documents[-1].get("final_metrics")) if documents else {}
     usage = conversation.usage
     item.tokens_in = _first_valid_count(final.get("total_prompt_tokens"), usage.get("prompt_tokens"))
@@ -163,6 +171,11 @@ def _add_conversation(item: Item, conversation: Conversation, documents: list[Js
         "subagents": conversation.subagents or None,
     }
     item.extra.metadata |= {name: value for name, value in facts.items() if value is not None}
+
+
+def _add_subagent_problems(conversation: Conversation, subagents: SubagentReader) -> None:
+    # What was cut comes first, because the list of problems is limited.
+    conversation.problems = [*subagents.list_refusals(), *conversation.problems, *subagents.problems]
 
 
 def _first_valid_count(*values: Any) -> int | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -217,12 +217,14 @@ class ItemIds:
 
     def __init__(self) -> None:
         self.known: set[str] = set()
+        self._n_uses: Counter[str] = Counter()
+        """Item id -> how often a simulation wanted it although it was known."""
 
     def assign_id(self, task: str, trial: Any, file: str, line: int, simulation_id: str = "") -> AssignedId:
         """Assign an item id to a simulation.
 
         If its trial is missing or occurs twice, the item id contains the simulation's own id or, without one, the line
-        number.
+        number. If this id occurs again, `#2`, `#3` and so on follow it.
         """
         item_id, is_known_trial = f"{task}_trial_{trial}", is_integer(trial)
         if is_known_trial and item_id not in self.known:
@@ -230,10 +232,17 @@ class ItemIds:
             return AssignedId(item_id)
         what = f"trial {trial} of task {task} occurs more than once" if is_known_trial else f"task {task} has no trial"
         item_id = f"{task}_{simulation_id}" if simulation_id else f"{item_id if is_known_trial else task}#{line}"
-        while item_id in self.known:
-            item_id += f"#{line}"
+        item_id = self._make_unique(item_id)
         self.known.add(item_id)
         return AssignedId(item_id, ImportIssue(file, line, f"{what}. It is imported as {item_id}", item=item_id))
+
+    def _make_unique(self, wanted_id: str) -> str:
+        """Return the wanted id or, if it is known, the id with the next free number."""
+        item_id = wanted_id
+        while item_id in self.known:
+            self._n_uses[wanted_id] += 1
+            item_id = f"{wanted_id}#{self._n_uses[wanted_id] + 1}"
+        return item_id
 
 
 def read_run_settings(main_fields: Mapping[str, Any]) -> dict[str, Any]:

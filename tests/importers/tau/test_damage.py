@@ -358,3 +358,13 @@ def test_damaged_v1_entries_are_reported(tmp_path: Path) -> None:
             assert official is False or issues or len(entries) < 3
         except Exception as error:
             raise AssertionError(name) from error
+
+
+def test_repeated_simulations_are_counted(tmp_path: Path) -> None:
+    run = make_run()
+    run["simulations"] = [run["simulations"][0]] * 4
+    (tmp_path / "run.json").write_text(json.dumps(run))
+
+    (plan,) = discover([tmp_path], format="tau").plans
+    items = [record for record in read_items(plan) if isinstance(record, Item)]
+    assert [item.id for item in items] == ["t0_trial_0", "t0_s0", "t0_s0#2", "t0_s0#3"]

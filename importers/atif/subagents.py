@@ -1,0 +1,153 @@
+"""Show the trajectories of subagents to which the results of an ATIF trajectory refer.
+
+A reference names a trajectory that the document embeds, or another file. A document can be referenced any number of
+times, also by itself, so an item has a budget of text and of references.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from fcreview.importers.common.budgets import MAX_ITEM_TEXT_SHOWN, MAX_REFERENCES, TextBudget
+from fcreview.importers.common.records import as_list, list_objects
+from fcreview.importers.common.writeback import JsonObject
+from fcreview.model.json_value import to_json_text
+from fcreview.model.wording import format_count
+
+MAX_SUBAGENT_DEPTH = 5
+MAX_SHOWN_REFERENCE = 120
+_NAMES_OF_TRAJECTORIES = ("trajectory_id", "session_id")
+"""Fields by which a reference names an embedded trajectory. Before 1.7, the session id named it."""
+
+ReadDocumentAt = Callable[[str], "JsonObject | None"]
+"""Function that reads the trajectory at a relative path. Returns None if the file is not available."""
+FormatSteps = Callable[[list[JsonObject]], str]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSubagent:
+    name: str
+    id: str
+    text: str
+
+
+@dataclass(slots=True)
+class SubagentReader:
+    """Finds and formats the subagents of one item, within its budget."""
+
+    read_document_at: ReadDocumentAt
+    format_steps: FormatSteps
+    budget: TextBudget = field(default_factory=TextBudget)
+    n_references: int = 0
+    problems: list[str] = field(default_factory=list)
+    """Texts of import issues about references that are not shown."""
+    _texts: dict[int, str] = field(default_factory=dict)
+    """`id` of a subagent's document -> its text. `_documents` keeps the documents, so that ids stay unique."""
+    _documents: list[JsonObject] = field(default_factory=list)
+    _documents_by_path: dict[str, JsonObject | None] = field(default_factory=dict)
+    _embedded: dict[int, dict[tuple[str, Any], JsonObject]] = field(default_factory=dict)
+    """`id` of a document -> its embedded trajectories by field and value of the name."""
+    _n_above_limit: int = 0
+    _n_circular: int = 0
+
+    def read_subagents(self, document: JsonObject, result: JsonObject) -> list[ShownSubagent]:
+        """Return the subagents to which a result of a document refers, each before its own subagents."""
+        return self._read_references(document, result, path=[document])
+
+    def list_refusals(self) -> list[str]:
+        """Return a sentence for each reason why references were not followed."""
+        refusals = []
+        if self._n_circular:
+            references = format_count(self._n_circular, "reference")
+            refusals.append(f"{references} of subagents to themselves were not followed")
+        if self.budget.n_refused:
+            subagents = format_count(self.budget.n_refused, "subagent was", "subagents were")
+            refusals.append(f"{subagents} omitted because an item may have at most {MAX_ITEM_TEXT_SHOWN} of text")
+        if self._n_above_limit:
+            references = format_count(self._n_above_limit, "reference")
+            refusals.append(
+                f"{references} to subagents were not followed, because an item may have at most {MAX_REFERENCES:,}"
+            )
+        return refusals
+
+    def _read_references(self, document: JsonObject, result: JsonObject, path: list[JsonObject]) -> list[ShownSubagent]:
+        shown: list[ShownSubagent] = []
+        references = result.get("subagent_trajectory_ref")
+        for reference in [references] if isinstance(references, dict) else as_list(references):
+            if self.n_references >= MAX_REFERENCES:
+                self._n_above_limit += 1
+                continue
+            self.n_references += 1
+            subagent = self._find_trajectory(document, reference) if isinstance(reference, dict) else None
+            if subagent is None:
+                text = to_json_text(reference)[:MAX_SHOWN_REFERENCE]
+                self.problems.append(f"the trajectory of the subagent {text} was not found")
+            elif any(subagent is outer for outer in path):
+                self._n_circular += 1
+            else:
+                shown += self._read_subagent(subagent, path)
+        return shown
+
+    def _read_subagent(self, subagent: JsonObject, path: list[JsonObject]) -> list[ShownSubagent]:
+        text = self._format(subagent)
+        if not self.budget.spend(len(text)):
+            return []
+        agent = subagent.get("agent")
+        name = str(agent.get("name")) if isinstance(agent, dict) else "subagent"
+        subagent_id = str(subagent.get("trajectory_id") or subagent.get("session_id") or name)
+        shown = [ShownSubagent(name, subagent_id, f"subagent {name}:\n{text}")]
+        if len(path) > MAX_SUBAGENT_DEPTH:
+            return shown
+
+        for step in list_objects(subagent.get("steps")):
+            for result in list_results(step):
+                shown += self._read_references(subagent, result, [*path, subagent])
+        return shown
+
+    def _format(self, subagent: JsonObject) -> str:
+        text = self._texts.get(id(subagent))
+        if text is None:
+            text = self.format_steps(list_objects(subagent.get("steps")))
+            self._texts[id(subagent)] = text
+            self._documents.append(subagent)
+        return text
+
+    def _find_trajectory(self, document: JsonObject, reference: JsonObject) -> JsonObject | None:
+        embedded = self._index_embedded(document)
+        for name in _NAMES_OF_TRAJECTORIES:
+            value = reference.get(name)
+            if value is None or isinstance(value, (dict, list)):
+                continue
+            subagent = embedded.get((name, value))
+            if subagent is not None:
+                return subagent
+        path = reference.get("trajectory_path")
+        return self._read_file(path) if isinstance(path, str) else None
+
+    def _read_file(self, path: str) -> JsonObject | None:
+        if path not in self._documents_by_path:
+            self._documents_by_path[path] = self.read_document_at(path)
+        return self._documents_by_path[path]
+
+    def _index_embedded(self, document: JsonObject) -> dict[tuple[str, Any], JsonObject]:
+        """Return the embedded trajectories of a document by name. The first of several with the same name counts."""
+        index = self._embedded.get(id(document))
+        if index is not None:
+            return index
+        index = {}
+        for subagent in list_objects(document.get("subagent_trajectories")):
+            for name in _NAMES_OF_TRAJECTORIES:
+                value = subagent.get(name)
+                if value is not None and not isinstance(value, (dict, list)):
+                    index.setdefault((name, value), subagent)
+        self._embedded[id(document)] = index
+        self._documents.append(document)
+        return index
+
+
+def list_results(step: JsonObject) -> list[JsonObject]:
+    """Return the results in the observation of a step."""
+    observation = step.get("observation")
+    return list_objects(observation.get("results")) if isinstance(observation, dict) else []

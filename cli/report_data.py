@@ -162,12 +162,13 @@ def _add_disagreement_bounds(
 
 
 def build_run_fields(row: RunRow) -> dict[str, Any]:
-    """Build the fields of a run: run, run_name, benchmark, generation, language, model, n_items, not_run
-    and expected_items."""
+    """Build the fields of a run: run, run_name, benchmark, generation, language, model, n_items, not_run,
+    expected_items, and reviewed (number of items with a review of the item or of a part)."""
     info = row.info
     names = {name: getattr(info, name) for name in ("benchmark", "generation", "language", "model")}
     counts = {name: getattr(row, name) for name in ("n_items", "not_run", "expected_items")}
-    return {"run": row.run, "run_name": row.run_name, **names, **counts}
+    reviewed = row.reviewed + row.in_part
+    return {"run": row.run, "run_name": row.run_name, **names, **counts, "reviewed": reviewed}
 
 
 def _build_combined_fields(rows: Sequence[RunRow]) -> dict[str, Any]:
@@ -183,6 +184,7 @@ def _build_combined_fields(rows: Sequence[RunRow]) -> dict[str, Any]:
         "run_name": rows[0].info.model,
         "language": languages,
         "n_items": n_items,
+        "reviewed": sum(row.reviewed + row.in_part for row in rows),
         "not_run": sum(row.not_run for row in rows),
         "expected_items": n_expected,
     }
@@ -360,6 +362,7 @@ def _count_passes(session: WorkspaceSession, row: RunRow, *, has_queues: bool) -
         incidents=row.incidents,
         without_incidents=row.without_incidents_text,
         lacks_dataset=row.info.lacks_dataset,
+        reviewed=row.reviewed + row.in_part,
     )
     if not has_queues:
         return counts
@@ -406,6 +409,9 @@ def format_metric_lines(
     yield format_part_heading(run_fields)
     if run_fields.get("problems"):
         yield f"! {run_fields['problems']}: run fcreview check for details"
+    if run_fields["reviewed"]:
+        reviewed = format_count(run_fields["reviewed"], "item")
+        yield f"corrected: reviews of {reviewed} replace automatic verdicts"
     if any(line.open_disagreements for line in metrics):
         yield summary.DISAGREEMENTS_NOTE
     sources = summary.select_metric_sources(metrics)

@@ -92,6 +92,8 @@ class RunPassCounts:
     """Whether only failed items can be recomputed, because there is no dataset."""
     without_incidents: str = ""
     """Pass rate without incidents, such as `46.9 % (211)`. Empty if the run has no incident."""
+    reviewed: int = 0
+    """Number of items with a review of the item or of a part."""
 
     @property
     def items_text(self) -> str:
@@ -263,15 +265,21 @@ def build_score_section(runs: Sequence[RunPassCounts]) -> Section:
         shown = [kind, *heads]
         if has_incidents:
             shown.insert(shown.index("official") + 1, WITHOUT_INCIDENTS)
+        has_reviews = any(run.reviewed for run in of)
+        if has_reviews:
+            shown.append("reviewed")
         graphic_at = len(shown) + 1 if has_estimates else 0
         if has_estimates:
             shown += more
-        rows = [_build_score_row(run, has_estimates=has_estimates, has_incidents=has_incidents) for run in of]
+        rows = [
+            _build_score_row(run, has_estimates=has_estimates, has_incidents=has_incidents, has_reviews=has_reviews)
+            for run in of
+        ]
         blocks.append(Table(shown, rows, frozenset(range(1, len(shown))), graphic_at=graphic_at))
     return Section("Scores", blocks)
 
 
-def _build_score_row(run: RunPassCounts, *, has_estimates: bool, has_incidents: bool) -> TableRow:
+def _build_score_row(run: RunPassCounts, *, has_estimates: bool, has_incidents: bool, has_reviews: bool) -> TableRow:
     passed, of = run.stated
     estimate = run.estimate
     cells = [
@@ -282,6 +290,8 @@ def _build_score_row(run: RunPassCounts, *, has_estimates: bool, has_incidents: 
         format_recomputed_rate(*run.rule, run.items, NO_VALUE, lacks_dataset=run.lacks_dataset),
         format_corrected_rate(*run.corrected, run.items, run.disputed),
     ]
+    if has_reviews:
+        cells.append(f"{run.reviewed:,}")
     if has_estimates:
         needed = NO_VALUE if estimate is None or estimate.needed is None else f"{estimate.needed:,}"
         cells += [format_pass_rate_estimate(estimate), needed]

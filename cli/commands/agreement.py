@@ -23,6 +23,7 @@ from fcreview.stats.agreement_ratings import (
     BLIND_STATUS_LABELS,
     BLIND_STATUSES,
     COEFFICIENT_LABELS,
+    PAIR_COEFFICIENTS,
     SCOPE_HEADINGS,
     AgreementScope,
     BlindStatus,
@@ -37,7 +38,9 @@ from fcreview.stats.agreement_ratings import (
 
 if TYPE_CHECKING:
     from fcreview.model.metric import MetricUnit
-    from fcreview.stats.agreement_ratings import AgreementCoefficient
+    from fcreview.stats.agreement_ratings import AgreementCoefficient, CoefficientName, GroupKey
+
+    PairKey = tuple[GroupKey, tuple[str, ...]]
 
 SELF_AGREEMENT_HEADERS = ["annotator", "criterion", "targets", "same", "[95 %]", "Cohen's kappa", "[95 %]"]
 
@@ -81,7 +84,8 @@ SCOPES_BY_TABLE: dict[str, AgreementScope] = {"criterion": "overall", "benchmark
 OTHER_COLUMNS_WIDTH, MIN_FIRST_COLUMN_WIDTH = 66, 24
 NOTES = (
     "The verdict 'unsure', adjudications, and retracted or stale reviews are excluded.",
-    "Brackets contain the 95 % confidence interval (bootstrap). – means not available.",
+    "Brackets contain the 95 % confidence interval. – means not available.",
+    "A coefficient has no interval if there is no disagreement.",
 )
 
 
@@ -112,8 +116,8 @@ def agreement(
     """Measure inter-annotator agreement.
 
     Prints % agreement, Fleiss' kappa, Krippendorff's alpha, Gwet's AC1, Cohen's kappa for each pair of annotators, and
-    self-agreement on hidden duplicates. Each has a 95 % confidence interval. Blind and other reviews are measured
-    separately. docs/adjudication-and-agreement.md explains the coefficients.
+    self-agreement on hidden duplicates; for scores, also AC2 and weighted kappa. Each has a 95 % confidence interval.
+    Blind and other reviews are measured separately. docs/adjudication-and-agreement.md explains the coefficients.
 
     Example: fcreview agreement runs/gpt4o --by category --where category:live_simple
     """
@@ -175,7 +179,7 @@ def _print_agreement_tables(
 def _print_coefficients(coefficients: Sequence[AgreementCoefficient], scope: AgreementScope) -> None:
     rows = []
     for _, group in groupby(coefficients, get_group_key):
-        first, *others = [each for each in group if each.metric != "cohen"]
+        first, *others = [each for each in group if each.metric not in PAIR_COEFFICIENTS]
         first_cells = format_group_cells(coefficients, first)
         for each in [first, *(other for other in others if other.annotators == first.annotators)]:
             counts = [f"{each.n_units:,}", f"{each.n_labels:,}", f"{len(each.annotators)}"]
@@ -186,18 +190,32 @@ def _print_coefficients(coefficients: Sequence[AgreementCoefficient], scope: Agr
 
 
 def _print_annotator_pairs(coefficients: Sequence[AgreementCoefficient], scope: AgreementScope) -> None:
-    shares = {(get_group_key(each), each.annotators): each for each in coefficients if each.metric == "percent"}
-    rows = []
+    """Print a row for each pair of annotators. Scores also have weighted kappa."""
+    by_metric: dict[CoefficientName, dict[PairKey, AgreementCoefficient]] = {}
     for each in coefficients:
-        if each.metric == "cohen":
-            first_cells = [*format_group_cells(coefficients, each), format_cell(", ".join(each.annotators))]
-            share = format_value_and_interval(shares[get_group_key(each), each.annotators])
-            rows.append([*first_cells, *share, *format_value_and_interval(each), f"{each.n_units:,}"])
-    heads = ["annotators", COEFFICIENT_LABELS["percent"], "[95 %]", COEFFICIENT_LABELS["cohen"], "[95 %]", "units"]
-    if rows:
-        _print_scope_table(
-            "pairs" if scope == "overall" else f"pairs {SCOPE_HEADINGS[scope]}", scope, heads, rows, (1, 3, 5)
-        )
+        by_metric.setdefault(each.metric, {})[get_group_key(each), each.annotators] = each
+    cohen = by_metric.get("cohen", {})
+    weighted = by_metric.get("weighted", {})
+    if not cohen:
+        return
+
+    rows = []
+    for pair, each in cohen.items():
+        share = by_metric["percent"][pair]
+        row = [*format_group_cells(coefficients, each), format_cell(", ".join(each.annotators))]
+        row += [*format_value_and_interval(share), *format_value_and_interval(each)]
+        if weighted:
+            row += format_value_and_interval(weighted[pair]) if pair in weighted else [NO_VALUE, NO_VALUE]
+        rows.append([*row, f"{each.n_units:,}"])
+
+    heads = ["annotators", COEFFICIENT_LABELS["percent"], "[95 %]", COEFFICIENT_LABELS["cohen"], "[95 %]"]
+    right_aligned = [1, 3]
+    if weighted:
+        heads += [COEFFICIENT_LABELS["weighted"], "[95 %]"]
+        right_aligned.append(5)
+    right_aligned.append(len(heads))
+    heading = "pairs" if scope == "overall" else f"pairs {SCOPE_HEADINGS[scope]}"
+    _print_scope_table(heading, scope, [*heads, "units"], rows, tuple(right_aligned))
 
 
 def _print_scope_table(

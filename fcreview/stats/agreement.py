@@ -1,18 +1,21 @@
 """Compute the agreement of annotators: all coefficients, with intervals, for each group of ratings.
 
-Units with the same labels form one pattern. A `Statistic` is a function that computes one coefficient for the data and
-all resamples with a few matrix products. Its argument `pattern_counts`, of shape (samples, patterns), contains the
-number of units of each pattern in each sample. It returns one value per sample, or NaN if the coefficient is undefined.
-`label_counts`, of shape (patterns, categories), contains the number of annotators who chose each category.
+Units with the same labels form one pattern. A `Statistic` is a function that computes one coefficient for many samples
+with a few matrix products. Its argument `pattern_counts`, of shape (samples, patterns), contains the number of units of
+each pattern in each sample. It returns one value per sample, or NaN if the coefficient is undefined. `label_counts`, of
+shape (patterns, categories), contains the number of annotators who chose each category.
 
-The bootstrap resamples units with replacement (Efron 1979). An interval contains the middle 95 % of the resampled
-values (percentile method; Efron and Tibshirani 1993, chapter 13)."""
+Percent agreement has Wilson's interval with the effective number of units (see `paired_difference`). The other
+coefficients have jackknife intervals: `estimate_with_jackknife` explains the method.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import atanh, isnan, sqrt, tanh
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -24,6 +27,7 @@ from fcreview.stats.agreement_ratings import (
     AgreementScope,
     BlindStatus,
     CoefficientName,
+    IntervalMethod,
     LabelKey,
     MeasurementLevel,
     Rating,
@@ -35,6 +39,7 @@ from fcreview.stats.agreement_ratings import (
     list_label_keys,
     to_label_key,
 )
+from fcreview.stats.paired_difference import compute_clustered_rate, compute_t_quantile
 
 FloatArray = NDArray[np.float64]
 Statistic = Callable[[FloatArray], FloatArray]
@@ -102,6 +107,48 @@ def build_gwet_ac1(label_counts: FloatArray) -> Statistic:
     return compute_ac1
 
 
+def make_quadratic_weights(scores: FloatArray) -> FloatArray:
+    """Return how much two scores agree: 1 for equal scores, 0 for the lowest and the highest (Fleiss and Cohen
+    1973)."""
+    distance = (scores[:, np.newaxis] - scores) ** 2
+    largest = distance.max(initial=0.0) or 1.0
+    weights: FloatArray = 1 - distance / largest
+    return weights
+
+
+def build_weighted_kappa(labels: NDArray[np.int64], weights: FloatArray) -> Statistic:
+    """Build the statistic for weighted kappa (Cohen 1968) from category indexes of two annotators in each pattern."""
+    one_hot = np.eye(len(weights))[labels]
+    first, second = one_hot[:, 0], one_hot[:, 1]
+    agreement = weights[labels[:, 0], labels[:, 1]]
+
+    def compute_kappa(pattern_counts: FloatArray) -> FloatArray:
+        n_units = pattern_counts.sum(1)
+        by_chance = (((pattern_counts @ first) @ weights) * (pattern_counts @ second)).sum(1)
+        observed = _divide_or_nan(pattern_counts @ agreement, n_units)
+        return _correct_for_chance(observed, _divide_or_nan(by_chance, n_units**2))
+
+    return compute_kappa
+
+
+def build_gwet_ac2(label_counts: FloatArray, weights: FloatArray) -> Statistic:
+    """Build the statistic for Gwet's AC2, the weighted form of AC1 (Gwet 2014, chapter 5)."""
+    n_labels = label_counts.sum(1)
+    has_pairs = (n_labels > 1).astype(np.float64)
+    weighted = (label_counts * (label_counts @ weights - 1)).sum(1)
+    agreement = has_pairs * weighted / np.maximum(n_labels * (n_labels - 1), 1)
+    shares = label_counts / label_counts.sum(1, keepdims=True)
+    n_categories = label_counts.shape[1]
+    chance_factor = weights.sum() / (n_categories * (n_categories - 1)) if n_categories > 1 else np.nan
+
+    def compute_ac2(pattern_counts: FloatArray) -> FloatArray:
+        prevalence = (pattern_counts @ shares) / pattern_counts.sum(1, keepdims=True)
+        by_chance = chance_factor * (prevalence * (1 - prevalence)).sum(1)
+        return _correct_for_chance(_divide_or_nan(pattern_counts @ agreement, pattern_counts @ has_pairs), by_chance)
+
+    return compute_ac2
+
+
 def build_krippendorff_alpha(label_counts: FloatArray, distance: FloatArray) -> Statistic:
     """Build the statistic for Krippendorff's alpha (Krippendorff 2004, chapter 11). Every pattern must have at least
     two labels. `distance`, of shape (categories, categories), contains the squared distances."""
@@ -160,10 +207,38 @@ def _divide_or_nan(numerator: FloatArray, denominator: FloatArray) -> FloatArray
     return ratio
 
 
+_MAX_COUNTS = 2_000_000
+"""Maximum number of pattern counts that are in memory at a time."""
+_STEP = 1e-4
+"""Number of units by which the count of a pattern changes to measure its influence on a coefficient."""
+_MAX_SMOOTHED_VALUE = 0.999999
+PRIOR_AGREEMENTS = 1.0
+PRIOR_DISAGREEMENTS = 0.5
+"""Numbers of units that are added for the interval of two annotators, spread over all pairs of categories. They were
+chosen by simulation (`benchmarks/coverage/agreement.py`). Without them, the intervals of kappa and alpha are much too
+narrow if one category is rare."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoefficientEstimate:
+    """Coefficient with its 95 % interval. The value is None if the coefficient is undefined, and the ends of the
+    interval are None if there is no interval."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    method: IntervalMethod | None = None
+    note: str = ""
+    """Why there is no interval."""
+
+
+NO_DISAGREEMENT = "no disagreement"
+SINGLE_ITEM = "only one item"
+
+
 RESAMPLES = 1000
 SEED = 0
 INTERVAL_PERCENTILES = (2.5, 97.5)
-_MAX_COUNTS = 2_000_000
 
 
 class BootstrapEstimate(NamedTuple):
@@ -185,7 +260,9 @@ def bootstrap(
     n_resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> list[BootstrapEstimate]:
-    """Compute each statistic and its interval. `units_per_pattern` is the number of units that have each pattern."""
+    """Compute each statistic and its bootstrap interval, from the middle 95 % of the resampled values (Efron and
+    Tibshirani 1993, chapter 13). The intervals are too narrow for fewer than a few dozen units. `units_per_pattern` is
+    the number of units that have each pattern."""
     values = [float(statistic(units_per_pattern[np.newaxis].astype(np.float64))[0]) for statistic in statistics]
     resampled: list[list[FloatArray]] = [[] for _ in statistics]
     for pattern_counts in _iter_resamples(units_per_pattern, n_resamples, seed):
@@ -216,6 +293,16 @@ def _iter_resamples(units_per_pattern: NDArray[np.int64], n_resamples: int, seed
 IntArray = NDArray[np.int64]
 NO_LABEL = -1
 """Value in `RatingTable.cells` of a unit that the annotator did not label."""
+MAX_PRIOR_CATEGORIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ItemGroup:
+    """Items whose units have the same patterns. Units of one item are not independent."""
+
+    patterns: tuple[int, ...]
+    """Pattern of each unit of such an item, sorted."""
+    n_items: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +313,13 @@ class RatingTable:
     label_keys: tuple[LabelKey, ...]
     level: MeasurementLevel
     cells: IntArray
-    """Indexes into `label_keys`, or `NO_LABEL`, of shape (patterns, annotators)."""
+    """Indexes into `label_keys`, or `NO_LABEL`, of shape (patterns, annotators). The last patterns may be those of
+    `prior_units`."""
     units_per_pattern: IntArray
+    """Number of units of each pattern; 0 for a pattern that only `prior_units` has."""
+    item_groups: tuple[ItemGroup, ...]
+    prior_units: FloatArray
+    """Number of units of each pattern that are added for intervals."""
 
     def count_labels(self) -> IntArray:
         """Count the annotators who chose each label in each pattern, of shape (patterns, label_keys)."""
@@ -235,6 +327,17 @@ class RatingTable:
         numbered = self.cells + size * np.arange(n_patterns)[:, np.newaxis]
         chosen = np.bincount(numbered[self.cells != NO_LABEL], minlength=n_patterns * size)
         return chosen.reshape(n_patterns, size)
+
+    @property
+    def scores(self) -> FloatArray | None:
+        """Scores of the categories; None if a category is no number."""
+        scores = []
+        for key in self.label_keys:
+            try:
+                scores.append(float(key))  # type: ignore[arg-type]  # a set raises TypeError
+            except (TypeError, ValueError):
+                return None
+        return np.array(scores)
 
 
 def build_rating_table(criterion: str, ratings: Sequence[Rating]) -> RatingTable:
@@ -248,10 +351,40 @@ def build_rating_table(criterion: str, ratings: Sequence[Rating]) -> RatingTable
     rows = [row.setdefault((rating.item, rating.target), len(row)) for rating in ratings]
     cells = np.full((len(row), len(annotators)), NO_LABEL, dtype=np.int64)
     cells[rows, [column[rating.annotator] for rating in ratings]] = [code[to_label_key(value)] for value in values]
-    patterns, units_per_pattern = np.unique(cells, axis=0, return_counts=True)
+
+    patterns, pattern_of_unit, units_per_pattern = np.unique(cells, axis=0, return_inverse=True, return_counts=True)
+    items = [item for item, _ in row]
+    prior_cells, prior_units = _make_prior_units(len(annotators), len(label_keys))
     return RatingTable(
-        tuple(annotators), tuple(label_keys), infer_measurement_level(values), patterns, units_per_pattern
+        annotators=tuple(annotators),
+        label_keys=tuple(label_keys),
+        level=infer_measurement_level(values),
+        cells=np.concatenate([patterns, prior_cells]),
+        units_per_pattern=np.concatenate([units_per_pattern, np.zeros(len(prior_cells), dtype=np.int64)]),
+        item_groups=_group_items(items, pattern_of_unit.reshape(-1).tolist()),
+        prior_units=np.concatenate([np.zeros(len(patterns)), prior_units]),
     )
+
+
+def _group_items(items: Sequence[int], pattern_of_unit: Sequence[int]) -> tuple[ItemGroup, ...]:
+    """Group items with the same patterns. `items` contains the item of each unit."""
+    patterns_of_item: dict[int, list[int]] = {}
+    for item, pattern in zip(items, pattern_of_unit, strict=True):
+        patterns_of_item.setdefault(item, []).append(pattern)
+    counts = Counter(tuple(sorted(patterns)) for patterns in patterns_of_item.values())
+    return tuple(ItemGroup(patterns, n_items) for patterns, n_items in sorted(counts.items()))
+
+
+def _make_prior_units(n_annotators: int, n_categories: int) -> tuple[IntArray, FloatArray]:
+    """Return the patterns that are added for intervals, and the number of units of each. Only two annotators who use
+    at least two and not very many categories have such patterns."""
+    if n_annotators != 2 or not 2 <= n_categories <= MAX_PRIOR_CATEGORIES:
+        return np.zeros((0, n_annotators), dtype=np.int64), np.zeros(0)
+    pairs = np.array([(a, b) for a in range(n_categories) for b in range(n_categories)], dtype=np.int64)
+    is_equal = pairs[:, 0] == pairs[:, 1]
+    n_unequal = n_categories * (n_categories - 1)
+    units = np.where(is_equal, PRIOR_AGREEMENTS / n_categories, PRIOR_DISAGREEMENTS / n_unequal)
+    return pairs, units
 
 
 def compute_agreement(
@@ -275,52 +408,195 @@ class _CoefficientRequest:
     annotators: tuple[str, ...]
     patterns: IntArray
     statistic: Statistic
+    agreement: FloatArray
+    """Share of equal pairs of labels in each of `patterns`."""
     level: MeasurementLevel = "nominal"
 
 
 def compute_coefficients(group: RatingGroup) -> Iterator[AgreementCoefficient]:
     """Compute the coefficients of all annotators of a group, then the coefficients of each pair of annotators."""
     table = build_rating_table(group.criterion, group.ratings)
-    requests = [*_build_requests_for_all_annotators(table), *_build_requests_for_pairs_of_annotators(table)]
     n_labels = (table.cells != NO_LABEL).sum(axis=1)
-    estimates = bootstrap(table.units_per_pattern, [request.statistic for request in requests])
-    for request, found in zip(requests, estimates, strict=True):
-        n_units = int(table.units_per_pattern[request.patterns].sum())
-        is_pair = len(request.annotators) == 2
-        yield AgreementCoefficient(
-            *(group.scope, group.benchmark, group.category, group.criterion),
-            *(request.level, request.metric, request.annotators),
-            *found.omit_interval_of_single_unit(n_units), n_units=n_units,
-            n_labels=2 * n_units if is_pair else int((table.units_per_pattern * n_labels)[request.patterns].sum()),
-            given=group.given,
-        )  # fmt: skip
+    for request in _build_requests_for_all_annotators(table):
+        n = int((table.units_per_pattern * n_labels)[request.patterns].sum())
+        yield _make_coefficient(group, table, request, n_labels=n)
+
+    ratings_by_annotator: dict[str, list[Rating]] = {name: [] for name in table.annotators}
+    for rating in group.ratings:
+        ratings_by_annotator[rating.annotator].append(rating)
+    for first, second in combinations(table.annotators, 2):
+        ratings = [*ratings_by_annotator[first], *ratings_by_annotator[second]]
+        table_of_pair = build_rating_table(group.criterion, ratings)
+        # With two annotators, the percentage of all annotators is the same.
+        has_share = len(table.annotators) > 2
+        for request in _build_requests_for_pair(table_of_pair, has_share=has_share, level=table.level):
+            n_units = int(table_of_pair.units_per_pattern[request.patterns].sum())
+            yield _make_coefficient(group, table_of_pair, request, n_labels=2 * n_units)
+
+
+def _make_coefficient(
+    group: RatingGroup, table: RatingTable, request: _CoefficientRequest, n_labels: int
+) -> AgreementCoefficient:
+    estimate = _estimate_coefficient(request, table)
+    return AgreementCoefficient(
+        scope=group.scope,
+        benchmark=group.benchmark,
+        category=group.category,
+        criterion=group.criterion,
+        level=request.level,
+        metric=request.metric,
+        annotators=request.annotators,
+        value=estimate.value,
+        low=estimate.low,
+        high=estimate.high,
+        n_units=int(table.units_per_pattern[request.patterns].sum()),
+        n_labels=n_labels,
+        given=group.given,
+        interval=estimate.method,
+        interval_note=estimate.note,
+    )
+
+
+def _estimate_coefficient(request: _CoefficientRequest, table: RatingTable) -> CoefficientEstimate:
+    """Compute a coefficient and choose its interval."""
+    counts = table.units_per_pattern.astype(np.float64)
+    value = float(request.statistic(counts[np.newaxis])[0])
+    if isnan(value):
+        return CoefficientEstimate()
+    item_groups = _select_item_groups(table.item_groups, request.patterns)
+    if sum(group.n_items for group in item_groups) < 2:
+        return CoefficientEstimate(value, note=SINGLE_ITEM)
+    if request.metric == "percent":
+        return _estimate_percent_agreement(value, item_groups, request)
+    has_disagreement = bool((counts[request.patterns] @ (1 - request.agreement)) > _ZERO_TOLERANCE)
+    if not has_disagreement:
+        return CoefficientEstimate(value, note=NO_DISAGREEMENT)
+    return estimate_with_jackknife(value, table, request.statistic, item_groups)
+
+
+def _select_item_groups(item_groups: Iterable[ItemGroup], patterns: IntArray) -> list[ItemGroup]:
+    """Keep the given patterns of each item, and the items that have one of them."""
+    chosen = set(patterns.tolist())
+    selected = []
+    for group in item_groups:
+        kept = tuple(pattern for pattern in group.patterns if pattern in chosen)
+        if kept:
+            selected.append(ItemGroup(kept, group.n_items))
+    return selected
+
+
+def _estimate_percent_agreement(
+    value: float, item_groups: Sequence[ItemGroup], request: _CoefficientRequest
+) -> CoefficientEstimate:
+    """Compute Wilson's interval. The units of an item are a cluster."""
+    share_of_pattern = dict(zip(request.patterns.tolist(), request.agreement.tolist(), strict=True))
+    sizes: list[int] = []
+    equal: list[float] = []
+    for group in item_groups:
+        sizes += [len(group.patterns)] * group.n_items
+        equal += [sum(share_of_pattern[pattern] for pattern in group.patterns)] * group.n_items
+    rate = compute_clustered_rate(sizes, equal)
+    if rate is None:
+        return CoefficientEstimate(value)
+    return CoefficientEstimate(value, rate.low, rate.high, method="wilson")
+
+
+def estimate_with_jackknife(
+    value: float, table: RatingTable, statistic: Statistic, item_groups: Sequence[ItemGroup]
+) -> CoefficientEstimate:
+    """Compute the interval of a coefficient by the infinitesimal jackknife (Efron 1982, chapter 6).
+
+    The influence of an item is the derivative of the coefficient with respect to the item's weight. The variance is the
+    sum of the squared influences, as in Gwet's variance (Gwet 2008), but also holds for several units of an item. The
+    ends are computed on the logit scale with Student's t, because coefficients near 1 have skewed distributions. For
+    two annotators, the interval is computed with `prior_units`.
+    """
+    counts = table.units_per_pattern + table.prior_units
+    center = float(statistic(counts[np.newaxis])[0])
+    prior_groups = [ItemGroup((int(pattern),), n_items=1) for pattern in np.flatnonzero(table.prior_units)]
+    influences = _compute_influences(statistic, counts, [*item_groups, *prior_groups])
+    n_items = sum(group.n_items for group in item_groups)
+    weights = np.array([float(group.n_items) for group in item_groups])
+    weights = np.concatenate([weights, table.prior_units[table.prior_units > 0]])
+    variance = float(weights @ influences**2) * weights.sum() / (n_items - 1)
+    if isnan(center) or isnan(variance):
+        return CoefficientEstimate(value)
+
+    center = min(max(center, -_MAX_SMOOTHED_VALUE), _MAX_SMOOTHED_VALUE)
+    # atanh is half the logit of (1 + value) / 2, which is between 0 and 1.
+    half_width = compute_t_quantile(n_items - 1) * sqrt(variance) / (1 - center**2)
+    low = min(value, tanh(atanh(center) - half_width))
+    high = max(value, tanh(atanh(center) + half_width))
+    return CoefficientEstimate(value, low, high, method="jackknife")
+
+
+def _compute_influences(statistic: Statistic, counts: FloatArray, item_groups: Sequence[ItemGroup]) -> FloatArray:
+    """Return the derivative of the statistic with respect to the number of items of each group."""
+    influences = [np.zeros(0)]
+    step = max(1, _MAX_COUNTS // len(counts))
+    for start in range(0, len(item_groups), step):
+        chunk = item_groups[start : start + step]
+        change = np.zeros((len(chunk), len(counts)))
+        for row, group in enumerate(chunk):
+            for pattern in group.patterns:
+                change[row, pattern] += _STEP
+        more = statistic(counts + change)
+        less = statistic(counts - change)
+        influences.append((more - less) / (2 * _STEP))
+    return np.concatenate(influences)
 
 
 def _build_requests_for_all_annotators(table: RatingTable) -> Iterator[_CoefficientRequest]:
-    names, counts = table.annotators, table.count_labels().astype(np.float64)
+    names = table.annotators
+    counts = table.count_labels().astype(np.float64)
     n_labels = (table.cells != NO_LABEL).sum(axis=1)
     several = np.flatnonzero(n_labels > 1)
     balanced = np.flatnonzero(n_labels == _find_most_frequent_label_count(n_labels, table.units_per_pattern))
-    share = build_percent_agreement(compute_pairwise_agreement(counts[several]))
-    yield _CoefficientRequest("percent", names, several, _restrict_to_patterns(several, share))
-    yield _CoefficientRequest(
-        "fleiss", names, balanced, _restrict_to_patterns(balanced, build_fleiss_kappa(counts[balanced]))
-    )
-    alpha = _choose_krippendorff_alpha(table, counts[several])
-    yield _CoefficientRequest("alpha", names, several, _restrict_to_patterns(several, alpha), table.level)
-    yield _CoefficientRequest("ac1", names, several, build_gwet_ac1(counts))
+    agreement = compute_pairwise_agreement(counts)
+
+    yield _build_percent_request(table)
+    fleiss = _restrict_to_patterns(balanced, build_fleiss_kappa(counts[balanced]))
+    yield _CoefficientRequest("fleiss", names, balanced, fleiss, agreement[balanced])
+    alpha = _restrict_to_patterns(several, _choose_krippendorff_alpha(table, counts[several]))
+    yield _CoefficientRequest("alpha", names, several, alpha, agreement[several], table.level)
+    yield _CoefficientRequest("ac1", names, several, build_gwet_ac1(counts), agreement[several])
+    scores = table.scores
+    if table.level == "ordinal" and scores is not None:
+        ac2 = build_gwet_ac2(counts, make_quadratic_weights(scores))
+        yield _CoefficientRequest("ac2", names, several, ac2, agreement[several], table.level)
 
 
-def _build_requests_for_pairs_of_annotators(table: RatingTable) -> Iterator[_CoefficientRequest]:
-    for pair in combinations(range(len(table.annotators)), 2):
-        names = tuple(table.annotators[at] for at in pair)
-        cells = table.cells[:, pair]
-        both = np.flatnonzero((cells != NO_LABEL).all(axis=1))
-        cells = cells[both]
-        if len(table.annotators) > 2:  # With two annotators, the percentage of all annotators is the same.
-            equal = build_percent_agreement(cells[:, 0] == cells[:, 1])
-            yield _CoefficientRequest("percent", names, both, _restrict_to_patterns(both, equal))
-        yield _CoefficientRequest("cohen", names, both, _restrict_to_patterns(both, build_cohen_kappa(cells)))
+def _build_percent_request(table: RatingTable) -> _CoefficientRequest:
+    several = np.flatnonzero((table.cells != NO_LABEL).sum(axis=1) > 1)
+    agreement = compute_pairwise_agreement(table.count_labels()[several].astype(np.float64))
+    statistic = _restrict_to_patterns(several, build_percent_agreement(agreement))
+    return _CoefficientRequest("percent", table.annotators, several, statistic, agreement)
+
+
+def _build_requests_for_pair(
+    table: RatingTable, *, has_share: bool, level: MeasurementLevel
+) -> Iterator[_CoefficientRequest]:
+    """Build the requests for two annotators. If one of them labelled nothing, there is none. `level` is the level of
+    the labels of all annotators."""
+    if len(table.annotators) < 2:
+        return
+    if has_share:
+        yield _build_percent_request(table)
+    both, cells = _select_units_of_both(table)
+    agreement = (cells[:, 0] == cells[:, 1]).astype(np.float64)
+    cohen = _restrict_to_patterns(both, build_cohen_kappa(cells))
+    yield _CoefficientRequest("cohen", table.annotators, both, cohen, agreement)
+    scores = table.scores
+    if level == "ordinal" and scores is not None:
+        kappa = build_weighted_kappa(cells, make_quadratic_weights(scores))
+        weighted = _restrict_to_patterns(both, kappa)
+        yield _CoefficientRequest("weighted", table.annotators, both, weighted, agreement, level)
+
+
+def _select_units_of_both(table: RatingTable) -> tuple[IntArray, IntArray]:
+    """Return the patterns in which both annotators have a label, and their cells."""
+    both = np.flatnonzero((table.cells != NO_LABEL).all(axis=1))
+    return both, table.cells[both]
 
 
 def _restrict_to_patterns(patterns: IntArray, statistic: Statistic) -> Statistic:
@@ -376,13 +652,26 @@ def compute_self_agreement(repeats: Iterable[RepeatedRating]) -> Iterator[SelfAg
 def _compute_self_agreement_on(
     annotator: str | None, criterion: str, repeats: Sequence[RepeatedRating]
 ) -> SelfAgreement:
-    ratings = [
-        Rating(unit, each.key, each.target, criterion, occasion, value)
-        for unit, each in enumerate(repeats)
-        for occasion, value in (("1", each.first), ("2", each.second))
-    ]
+    ratings = []
+    for unit, each in enumerate(repeats):
+        # Two annotators may have repeated the same target, which gives two units.
+        target = f"{unit}"
+        ratings.append(Rating(each.item, each.key, target, criterion, annotator="1", value=each.first))
+        ratings.append(Rating(each.item, each.key, target, criterion, annotator="2", value=each.second))
     table = build_rating_table(criterion, ratings)
-    equal = np.asarray(table.cells[:, 0] == table.cells[:, 1])
-    estimates = bootstrap(table.units_per_pattern, [build_percent_agreement(equal), build_cohen_kappa(table.cells)])
-    share, kappa = (each.omit_interval_of_single_unit(len(repeats)) for each in estimates)
-    return SelfAgreement("self", annotator, criterion, len(repeats), *share, *kappa)
+    share, kappa = (
+        _estimate_coefficient(request, table)
+        for request in _build_requests_for_pair(table, has_share=True, level="nominal")
+    )
+    return SelfAgreement(
+        scope="self",
+        annotator=annotator,
+        criterion=criterion,
+        n=len(repeats),
+        percent=share.value,
+        percent_low=share.low,
+        percent_high=share.high,
+        kappa=kappa.value,
+        kappa_low=kappa.low,
+        kappa_high=kappa.high,
+    )

@@ -127,7 +127,10 @@ class RatingGroup:
     ratings: Sequence[Rating]
 
 
-CoefficientName = Literal["percent", "fleiss", "alpha", "ac1", "cohen"]
+CoefficientName = Literal["percent", "fleiss", "alpha", "ac1", "ac2", "cohen", "weighted"]
+"""`ac2` and `weighted` (weighted kappa) exist only for scores."""
+PAIR_COEFFICIENTS: tuple[CoefficientName, ...] = ("cohen", "weighted")
+IntervalMethod = Literal["wilson", "jackknife"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +152,9 @@ class AgreementCoefficient:
     """Number of units that at least two of the annotators labelled; for `fleiss`, with equally many labels."""
     n_labels: int
     given: BlindStatus
+    interval: IntervalMethod | None = None
+    interval_note: str = ""
+    """Why there is no interval: `no disagreement`, or `only one item`."""
 
 
 def split_by_blind_status(ratings: Iterable[Rating]) -> dict[BlindStatus, list[Rating]]:
@@ -233,7 +239,7 @@ BLIND_STATUS_LABELS: dict[BlindStatus, str] = {
 }  # fmt: skip
 COEFFICIENT_LABELS: dict[CoefficientName, str] = {
     "percent": "% agreement", "fleiss": "Fleiss' kappa", "alpha": "Krippendorff's alpha", "ac1": "Gwet's AC1",
-    "cohen": "Cohen's kappa",
+    "ac2": "Gwet's AC2", "cohen": "Cohen's kappa", "weighted": "weighted kappa",
 }  # fmt: skip
 
 

@@ -40,7 +40,7 @@ _PRIOR_FLIPS = 1.0
 """Weight, in flips, of the assumption that all items of a cluster flip together. It keeps the design effect from being
 too small if there are few flips or none."""
 
-Number = int | Fraction
+Number = int | float | Fraction
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,12 @@ def test_each_dataset_has_a_score_table_with_the_best_run_first() -> None:
     assert list(found[0].rows[1].cells) == ["birch", "100", "50.0 %", "52.0 %", "51.0 %"]
 
 
+def test_corrected_rate_stands_beside_the_number_of_reviewed_items() -> None:
+    (found,) = list_tables(build_score_section([RUNS[0], replace(RUNS[2], reviewed=60)]))
+    assert found.heads[5] == "reviewed"
+    assert [row.cells[5] for row in found.rows] == ["60", "0"]
+
+
 def test_partial_rate_has_its_denominator() -> None:
     maple, (oak, elm) = (
         list_tables(build_score_section(RUNS))[0].rows[0],

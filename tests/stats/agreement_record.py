@@ -1,6 +1,7 @@
 """Write `recorded.json`: random tables of labels and the coefficients that independent programs compute for them.
 
-irrCAC pins an old numpy, so these programs are not among the development requirements. To update the
+irrCAC requires exactly scipy 1.12.0, which excludes numpy 2, so these programs are not among the development
+requirements. To update the
 file, run in a separate environment:
 
     pip install irrCAC==0.4.4 scikit-learn==1.9.1
@@ -40,20 +41,31 @@ def record_coefficients(draw: random.Random) -> dict[str, Any]:
     categories, units = draw_table(draw)
     frame = pd.DataFrame(units, dtype="float")
 
-    def compute_irrcac(coefficient: str, table: pd.DataFrame = frame) -> float:
-        found = getattr(CAC(table, categories=list(range(categories)), digits=15), coefficient)()
+    def compute_irrcac(coefficient: str, table: pd.DataFrame = frame, weights: str = "identity") -> float:
+        ratings = CAC(table, weights=weights, categories=list(range(categories)), digits=15)
+        found = getattr(ratings, coefficient)()
         return float(found["est"]["coefficient_value"])
 
     pairs = []
     for one in range(frame.shape[1]):
         for other in range(one + 1, frame.shape[1]):
             both = frame[[one, other]].dropna()
-            kappa = float(cohen_kappa_score(both[one].astype(int), both[other].astype(int)))
-            pairs.append({"pair": [one, other], "sklearn": kappa, "irrcac": compute_irrcac("conger", both)})
+            labels = both[one].astype(int), both[other].astype(int)
+            names = list(range(categories))
+            pairs.append(
+                {
+                    "pair": [one, other],
+                    "sklearn": float(cohen_kappa_score(*labels)),
+                    "irrcac": compute_irrcac("conger", both),
+                    "weighted sklearn": float(cohen_kappa_score(*labels, labels=names, weights="quadratic")),
+                    "weighted irrcac": compute_irrcac("conger", both, "quadratic"),
+                }
+            )
     found = {
         "categories": categories,
         "units": units,
         "ac1": compute_irrcac("gwet"),
+        "ac2": compute_irrcac("gwet", weights="quadratic"),
         "alpha": compute_irrcac("krippendorff"),
     }
     if not frame.isna().any(axis=None):

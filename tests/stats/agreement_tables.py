@@ -8,7 +8,7 @@ from typing import Any
 
 from fcreview.model.review import ItemKey
 from fcreview.stats.agreement import compute_agreement
-from fcreview.stats.agreement_ratings import AgreementCoefficient, Rating
+from fcreview.stats.agreement_ratings import PAIR_COEFFICIENTS, AgreementCoefficient, Rating
 
 NAMES = ("alice", "bob", "carol", "dan", "eve")
 KEY = ItemKey("acebench", "v1", "en", "maple", "normal", "n_0")
@@ -31,7 +31,9 @@ def compute_coefficients(units: Units, criterion: str = "kind") -> dict[str, Agr
 
 
 def coefficient_name(coefficient: AgreementCoefficient) -> str:
-    pair = coefficient.metric == "cohen" or (coefficient.metric == "percent" and len(coefficient.annotators) == 2)
+    pair = coefficient.metric in PAIR_COEFFICIENTS or (
+        coefficient.metric == "percent" and len(coefficient.annotators) == 2
+    )
     return " ".join([coefficient.metric, *(coefficient.annotators if pair else ())])
 
 

@@ -45,15 +45,16 @@ def test_annotators_without_a_common_unit_are_not_compared() -> None:
 def test_perfect_agreement_over_all_categories_is_1() -> None:
     found = compute_coefficients([[value] * 3 for value in (True, False, True, False, True)], "correct")
     for coefficient in found.values():
-        assert summarize(coefficient) == (1, 1, 1, 5, 15 if len(coefficient.annotators) == 3 else 10), (
-            coefficient.metric
-        )
+        n_labels = 15 if len(coefficient.annotators) == 3 else 10
+        assert (coefficient.value, coefficient.n_units, coefficient.n_labels) == (1, 5, n_labels), coefficient.metric
+        # Only percent agreement has an interval without a disagreement.
+        assert coefficient.high == (1 if coefficient.metric == "percent" else None)
 
 
 def test_chance_corrected_agreement_of_one_category_is_undefined() -> None:
     found = compute_coefficients([[True, True]] * 6, "correct")
-    assert summarize(found["percent alice bob"]) == (1, 1, 1, 6, 12)
-    assert summarize(found["ac1"]) == (1, 1, 1, 6, 12)  # The scale has two categories, of which one is used.
+    assert (found["percent alice bob"].value, found["percent alice bob"].high) == (1, 1)
+    assert summarize(found["ac1"]) == (1, None, None, 6, 12)  # The scale has two categories, of which one is used.
     for metric in CHANCE:
         assert summarize(found[metric]) == (None, None, None, 6, 12), metric
     assert (
@@ -113,6 +114,9 @@ def test_true_differs_from_1_and_order_of_labels_does_not_matter() -> None:
     assert compute_coefficients([[["a", "b"], ["b", "a"]], [["c"], ["c", "c"]]])["percent alice bob"].value == 1
 
 
+NOMINAL = ("percent alice bob", "fleiss", "ac1", "cohen alice bob")
+
+
 @pytest.mark.parametrize(
     ("criterion", "values", "level"),
     [
@@ -127,7 +131,8 @@ def test_true_differs_from_1_and_order_of_labels_does_not_matter() -> None:
 def test_scale_determines_how_labels_are_compared(criterion: str, values: list[Any], level: str) -> None:
     found = compute_coefficients([[value, value] for value in values], criterion)
     assert found["alpha"].level == level
-    assert {coefficient.level for name, coefficient in found.items() if name != "alpha"} == {"nominal"}
+    assert {coefficient.level for name, coefficient in found.items() if name in NOMINAL} == {"nominal"}
+    assert ("ac2" in found, "weighted alice bob" in found) == (level == "ordinal", level == "ordinal")
 
 
 def test_near_misses_count_less_on_ordinal_scales_and_in_sets() -> None:

@@ -53,6 +53,29 @@ def test_coefficients_equal_recorded_results(recorded: dict[str, Any]) -> None:
         assert is_close(cohen.value, pair["irrcac"])
 
 
+@pytest.mark.parametrize("recorded", RECORDED, ids=range(len(RECORDED)))
+def test_weighted_coefficients_equal_recorded_results(recorded: dict[str, Any]) -> None:
+    """Quadratic weights, on the scale from 0 to the largest score of the table."""
+    found = compute_coefficients(recorded["units"])
+    assert is_close(found["ac2"].value, recorded["ac2"])
+    for pair in recorded["cohen"]:
+        labels = [[unit[at] for at in pair["pair"]] for unit in recorded["units"]]
+        used = {each for unit in labels if None not in unit for each in unit}
+        if used != set(range(recorded["categories"])):
+            continue  # Both programs weight by all scores of the table, fcreview by the scores of the pair.
+        weighted = found[" ".join(["weighted", *(NAMES[at] for at in pair["pair"])])]
+        assert is_close(weighted.value, pair["weighted sklearn"])
+        assert is_close(weighted.value, pair["weighted irrcac"])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_weighted_kappa_of_scores_equals_statsmodels(seed: int) -> None:
+    units = make_label_table(seed, [2, 1, 0], annotators=2)
+    found = compute_coefficients(units, "completeness")["weighted alice bob"]
+    oracle = cohens_kappa(to_table(np.array(units), bins=3)[0], wt="quadratic", return_results=False)
+    assert (found.level, is_close(found.value, oracle)) == ("ordinal", True)
+
+
 def test_recorded_tables_cover_all_kinds_of_data() -> None:
     assert len(RECORDED) >= 20
     for recorded in RECORDED:

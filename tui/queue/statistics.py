@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fcreview.model.sanitize import display_width, pad, sanitize
 from fcreview.model.wording import format_count, format_metric_value, format_verdict
 from fcreview.stats.agreement_ratings import (
+    PAIR_COEFFICIENTS,
     BlindStatus,
     format_coefficient_name,
     format_group_cells,
@@ -118,7 +119,9 @@ COEFFICIENT_MEANINGS: dict[CoefficientName, str] = {
     "fleiss": f"{CHANCE}; uses units with the most common number of labels",
     "alpha": f"{CHANCE}; uses all units with at least two labels",
     "ac1": f"{CHANCE}; also suitable if nearly all items pass",
+    "ac2": f"{CHANCE}; a score that differs by one counts less than one that differs by two",
     "cohen": f"{CHANCE}; uses the labels of two annotators",
+    "weighted": f"{CHANCE}; uses the scores of two annotators, with quadratic weights",
 }
 
 
@@ -156,7 +159,10 @@ def build_agreement_rows(statistics: Sequence[AgreementStatistic], width: int) -
             figure = each.coefficient
             interval = make_complete_interval(figure.low, figure.value, figure.high)
             cells = _make_coefficient_cells(figure, annotators, width)
-            rows.append(StatisticsRow(cells, each.items, interval, COEFFICIENT_MEANINGS[figure.metric], at))
+            meaning = COEFFICIENT_MEANINGS[figure.metric]
+            if figure.interval_note:
+                meaning += f"; no interval: {figure.interval_note}"
+            rows.append(StatisticsRow(cells, each.items, interval, meaning, at))
     return rows
 
 
@@ -169,7 +175,7 @@ def group_agreement_statistics(statistics: Iterable[AgreementStatistic]) -> list
 def _make_coefficient_cells(
     coefficient: AgreementCoefficient, annotators_of_group: tuple[str, ...], width: int
 ) -> list[StyledText]:
-    names_annotators = coefficient.metric == "cohen" or coefficient.annotators != annotators_of_group
+    names_annotators = coefficient.metric in PAIR_COEFFICIENTS or coefficient.annotators != annotators_of_group
     prefix = f"  {sanitize(', '.join(coefficient.annotators))}: " if names_annotators else "  "
     value, interval = map(replace_missing_value_sign, format_value_and_interval(coefficient))
     row: list[StyledText] = [

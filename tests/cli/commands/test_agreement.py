@@ -135,7 +135,7 @@ def test_json_lines_have_all_fields(labelled_runs: LabelledRuns) -> None:
     assert {tuple(figure) for figure in done.objects} == {
         (
             "scope", "benchmark", "category", "criterion", "level", "metric", "annotators", "value", "low", "high",
-            "n_units", "n_labels", "given",
+            "n_units", "n_labels", "given", "interval", "interval_note",
         )
     }  # fmt: skip
     assert {figure["scope"] for figure in done.objects} == {"overall", "benchmark", "category"}

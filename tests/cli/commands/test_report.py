@@ -60,6 +60,9 @@ def test_review_changes_only_corrected_figure(cli: Cli, samples: Path, workspace
     )
     assert done.code == 0, done.err
     after = find_figure(report_rows(cli, samples, workspace))
+    assert (before["reviewed"], after["reviewed"]) == (0, 1)
+    text = cli("report", samples, "--workspace", workspace).out
+    assert text.count("corrected: reviews of 1 item replace automatic verdicts") == 1
     assert after["rule"] == before["rule"]
     assert after["corrected"] == (0.0 if verdict == "fail" else 1.0) != before["corrected"]
 

@@ -145,7 +145,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "confetti", "CONFETTI", "BFCL_v2_conversationsclean_result.json, BFCL_v2_dialogacts_result.json",
-        version=8, ignores_copies=True,
+        version=9, ignores_copies=True,
         tags=(  # complexities of the conversations in table 1 of the paper
             "exception in execution", "failed conversation", "confirmation", "goal switching", "goal correction",
             "goal stacking", "ambiguous goal", "follow-up question", "implicit goal", "overfill", "underfill",

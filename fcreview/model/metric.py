@@ -166,10 +166,10 @@ def build_tag_metrics(items: Sequence[ScoredItem], first_tags: Sequence[str] = (
     return [Metric("tags", name, counts[name], "count") for name in names]
 
 
-def build_category_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
+def build_category_metrics(items: Sequence[ScoredItem], table: str = "accuracy") -> list[Metric]:
     """Build a metric with the pass rate of all items, then one for each category in order of appearance."""
     categories: dict[str, list[ScoredItem]] = {}
     for item in items:
         categories.setdefault(item.category, []).append(item)
-    rates = [build_pass_rate_metric("accuracy", name, part, 1) for name, part in categories.items()]
-    return [build_pass_rate_metric("accuracy", "all items", items), *rates]
+    rates = [build_pass_rate_metric(table, name, part, level=1) for name, part in categories.items()]
+    return [build_pass_rate_metric(table, "all items", items), *rates]

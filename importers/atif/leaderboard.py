@@ -18,6 +18,9 @@ from fcreview.stats.conventions import Ending, Trial, TrialTable
 
 REWARD = "reward"
 """Criterion of the reward that decides the trial's verdict. In most files, this reward has the same name."""
+ACCURACY_TABLE = "accuracy of verified trials"
+"""Table of the pass rates. They leave out trials without a reward, which Harbor's own accuracy (the mean reward, and
+`accuracy` in `report --conventions`) counts as failures."""
 EXCEPTION_KEY = "exception"
 """Metadata key of the type of the exception that ended the trial."""
 REWARDS_KEY = "rewards"
@@ -26,7 +29,7 @@ REWARDS_KEY = "rewards"
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
     items = [_apply_reward_override(item) for item in items]
-    metrics = build_category_metrics(items)
+    metrics = build_category_metrics(items, ACCURACY_TABLE)
     rewards = [get_effective_rewards(item) for item in items]
     n_known = sum(each is not None for each in rewards)
     if n_known:

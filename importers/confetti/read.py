@@ -399,6 +399,7 @@ def _fill_dialog_act_item(
         error_type, by = item.rule_error_type, "label overlap"
         item.verdicts.append(Verdict("rule", item.rule, error_type=error_type, rationale=reason, by=by))
         item.judge = item.rule
+        item.verdicts.append(Verdict("judge", item.judge, error_type=error_type, rationale=reason, by=judge_name))
         item.first_difference = None if item.rule else reason
 
 

@@ -95,7 +95,9 @@ def list_exported_figures(run: Run, declined_ids: Collection[str]) -> list[Expor
                 "IS", "declined", lambda label: is_about("correct", "IS")(label) and label["id"] in declined_ids
             )
         ]
-    if run.benchmark in ("atif", "helpdesk"):
+    if run.benchmark == "atif":
+        return [ExportedFigure("accuracy of verified trials", "all items", is_about("correct"))]
+    if run.benchmark == "helpdesk":
         return [ExportedFigure("accuracy", "all items", is_about("correct"))]
     return []
 

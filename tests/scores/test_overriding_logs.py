@@ -77,8 +77,8 @@ def test_atif(samples: Path, open_runs: OpenRuns) -> None:
         for trial in trials:
             by_task.setdefault(trial.name.partition("__")[0], []).append(passed.get(trial.name, False))
         return {
-            ("accuracy", 0, "all items"): accuracy,
-            ("accuracy", 1, "desk"): accuracy,
+            ("accuracy of verified trials", 0, "all items"): accuracy,
+            ("accuracy of verified trials", 1, "desk"): accuracy,
             ("reward", 0, "mean"): sum(passed.values()) / len(trials),
             ("reward", 0, "pass@2"): sum(map(any, by_task.values())) / len(by_task),
         }

@@ -65,7 +65,7 @@ def compute_pass_hat_metrics(
     metrics, n_tasks = [], len(task_successes)
     for k in range(1, max_k + 1 if task_successes else 1):
         value = sum(comb(n, k) / comb(n_trials or total, k) for n, total in task_successes) / n_tasks
-        metrics.append(Metric("pass^k", f"pass^{k}", value, n=n_tasks, total=n_tasks, counted_noun="tasks", digits=4))
+        metrics.append(Metric("pass^k", f"pass^{k}", value, n=n_tasks, total=n_tasks, counted_noun="tasks"))
     return metrics
 
 
@@ -127,7 +127,7 @@ def find_largest_k(items: Sequence[ScoredItem]) -> int:
 def _compute_average_reward(items: Sequence[ScoredItem], n_items: int) -> list[Metric]:
     rewards = [reward for item in items if (reward := get_reward(item)) is not None]
     average = sum(rewards) / len(rewards) if rewards else None
-    return [Metric("reward", "average reward", average, n=len(rewards), total=n_items, digits=4)]
+    return [Metric("reward", "average reward", average, n=len(rewards), total=n_items)]
 
 
 def _compute_mean_cost(items: Sequence[ScoredItem], cost_name: str) -> list[Metric]:

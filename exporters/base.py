@@ -180,7 +180,7 @@ FORMATS = (
     ExportFormat("jsonl", "JSON Lines with one label per line", "json",
                  _make_lazy_import("label_files.write_jsonl"), _make_lazy_import("label_files.read_jsonl")),
     ExportFormat("csv", "CSV with one label per row, for spreadsheets", "text",
-                 _make_lazy_import("label_files.write_csv")),
+                 _make_lazy_import("label_files.write_csv"), _make_lazy_import("label_table.read_csv")),
     ExportFormat("parquet", "Parquet with one label per row, for DuckDB and pyarrow", "binary",
                  _make_lazy_import("label_files.write_parquet")),
     ExportFormat("labelstudio", "Label Studio tasks with predictions and annotations", "json",

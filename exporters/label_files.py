@@ -5,7 +5,8 @@ All formats have the fields of `fcreview.store.label_fields`.
 * JSON Lines has one label per line, with JSON types.
 * CSV (RFC 4180, UTF-8, CRLF) is safe to open in a spreadsheet: a text that looks like a formula starts with an
   apostrophe. A list is joined with `; `. Verdicts and opinions are text, such as `judge gpt-4o fail: why` and
-  `alice pass, golden, tags a b: note`. Calls, messages and golden fixes are JSON.
+  `alice pass, golden, tags a b: note`. Calls, messages and golden fixes are JSON. The last column, `reviews`, has the
+  opinions as JSON, so that `label_table` can read them.
 * Parquet has typed columns. Verdicts, golden fixes, arguments and function docs are JSON text.
 * A Hugging Face dataset is a folder with a Parquet file and a dataset card. `datasets.load_dataset` reads it offline.
 """
@@ -76,12 +77,21 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uf
 full-width forms of the first four."""
 
 
+REVIEWS_COLUMN = "reviews"  # column of a CSV table with the reviews of a label as JSON, for `import-labels`
+
+
 def write_csv(source: ExportSource, out: Sink) -> None:
     field_types = source.label_field_types
-    out.write(encode_csv([list(field_types)], "\r\n"))
+    out.write(encode_csv([[*field_types, REVIEWS_COLUMN]], "\r\n"))
     for chunk in source.iter_label_chunks():
         columns = [_format_csv_column(name, field_type, chunk) for name, field_type in field_types.items()]
+        columns.append([_format_reviews_as_json(label) for label in chunk])
         out.write(encode_csv(zip(*columns, strict=True), "\r\n"))
+
+
+def _format_reviews_as_json(label: Label) -> str:
+    opinions = label["opinions"]
+    return orjson.dumps(opinions).decode() if opinions else ""
 
 
 def _format_csv_column(field_name: str, field_type: DuckDBType, labels: list[Label]) -> list[str]:

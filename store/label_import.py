@@ -45,7 +45,7 @@ class LabelImportError(FcreviewError):
 
 @dataclass(frozen=True, slots=True)
 class InvalidRecord:
-    line: int  # line number in the file, from 1; in a Label Studio file the number of the task
+    line: int  # line number in the file, from 1; the number of the task in a Label Studio file, of the row in a table
     reason: str  # why the record is invalid, for an error message
 
 
@@ -53,7 +53,7 @@ class InvalidRecord:
 class ImportedReview:
     """A review from an imported file, before the item is looked up."""
 
-    line: int  # line number in the file, from 1; in a Label Studio file the number of the task
+    line: int  # line number in the file, from 1; the number of the task in a Label Studio file, of the row in a table
     key_fields: dict[str, str]  # `id`, and as many other fields of `ItemKey` as the file has
     annotation: Annotation
     annotator: str | None = None  # `None` means the importing annotator
@@ -165,7 +165,7 @@ class ReviewFile:
 
     name: str
     records: Sequence[ImportedReview | InvalidRecord]
-    unit: str = "line"  # unit that `line` of a record counts, for messages: `line` or `task`
+    unit: str = "line"  # unit that `line` of a record counts, for messages: `line`, `row` or `task`
     run_number: int | None = None  # run number that all records belong to; None for any run
     preferred_runs: Sequence[int] = ()  # numbers of the runs to prefer when several runs have an item with the same id
 

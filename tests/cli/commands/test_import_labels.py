@@ -264,3 +264,34 @@ def test_import_labels_can_adjudicate(cli: Cli, imported_run: Path, tmp_path: Pa
     file = write_file(tmp_path / "labels.jsonl", item_label(0, value="fail"))
     assert cli("import-labels", imported_run, file, "--adjudicate").out == "wrote 1 review by tester\n"
     assert [json.loads(line)["act"] for line in journal_lines(imported_run)] == ["adjudicate"]
+
+
+def test_exported_table_has_the_same_reviews_as_json_lines(cli: Cli, imported_run: Path, tmp_path: Path) -> None:
+    words = ("--verdict", "fail", "--fault", "golden", "--tag", "wrong unit", "--note", "=SUM(1); and\nmore")
+    assert cli("label", imported_run, "simple_python_0", *words).code == 0
+    assert cli("label", imported_run, "simple_python_1", "--verdict", "pass", "--annotator", "bob").code == 0
+    files = {name: tmp_path / f"labels.{name}" for name in ("jsonl", "csv")}
+    for name, file in files.items():
+        assert cli("export", imported_run, "--format", name, "-o", file).code == 0
+    (imported_run / ".fcreview" / "reviews" / "tester.jsonl").rename(tmp_path / "former")
+    events = {}
+    for name, file in files.items():
+        done = cli("import-labels", imported_run, file, "--format", name)
+        assert done.out == "wrote 1 review by tester\n"
+        journal = imported_run / ".fcreview" / "reviews" / "tester.jsonl"
+        events[name] = json.loads(journal.read_text())
+        journal.unlink()
+    assert events["csv"] == events["jsonl"]
+    assert events["csv"]["note"] == "=SUM(1); and\nmore"
+
+
+def test_invalid_table_records_nothing(cli: Cli, imported_run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "labels.csv"
+    file.write_text("id;value\nsimple_python_0;TRUE\nsimple_python_1;TRUE\nmissing;pass\nsimple_python_1;WRONG\n")
+    done = cli("import-labels", imported_run, file, "--format", "csv")
+    assert (done.code, done.out, journal_lines(imported_run)) == (1, "", [])
+    assert "labels.csv row 5: column B (value): 'WRONG' is not a valid verdict on correct" in done.err
+    file.write_text("id;value\nsimple_python_0;TRUE\nmissing;pass\n")
+    done = cli("import-labels", imported_run, file, "--format", "csv")
+    assert (done.code, journal_lines(imported_run)) == (1, [])
+    assert "labels.csv row 3: item not found: id missing" in done.err

@@ -224,7 +224,10 @@ def _add_metadata(item: Item, documents: list[JsonObject], record: TrialRecord) 
 
 def _add_recorded_verdicts(item: Item, documents: list[JsonObject], record: TrialRecord) -> None:
     """Add the reward and the verdicts in `extra` of the last document. fcreview exports its verdicts to this field."""
-    extra = as_object(documents[-1].get("extra")) if documents else {}
+    stated = documents[-1].get("extra") if documents else None
+    if stated is not None and not isinstance(stated, dict):
+        add_issue(item, "the field extra is not an object, so a reward in it gives no verdict")
+    extra = as_object(stated)
     if record.result or record.rewards is not None:
         return
     recorded = extra.get(REWARDS_KEY) if extra.get(REWARDS_KEY) is not None else extra.get("reward")
@@ -241,6 +244,9 @@ def _add_recorded_verdicts(item: Item, documents: list[JsonObject], record: Tria
         if isinstance(value, bool) and getattr(item, source) is None:
             setattr(item, source, value)
             item.verdicts.append(Verdict(source, value, by="fcreview export"))
+        elif value is not None and not isinstance(value, bool):
+            shown = to_json_text(value)[:MAX_SHOWN_REWARD_LENGTH]
+            add_issue(item, f"the {source} verdict in the field extra is {shown} instead of true or false")
 
 
 def read_trial_record(trial: TrialFiles) -> TrialRecord:
@@ -293,10 +299,19 @@ def _is_usable_reward(value: Any) -> bool:
 
 
 def find_reward_problems(value: Any) -> list[str]:
-    """Return a sentence for each reward that is neither null nor a finite number, and so gives no verdict."""
+    """Return a sentence for each reward that is neither null nor a finite number.
+
+    It gives no verdict, except for true and false, which count as 1 and 0.
+    """
+    if isinstance(value, list):
+        return ["the rewards are a list instead of an object of numbers, so they give no verdict"]
     problems = []
     for name, reward in _name_rewards(value).items():
-        if reward is not None and not _is_usable_reward(reward):
+        if isinstance(reward, bool):
+            problems.append(
+                f"the reward {name!r} is {to_json_text(reward)} instead of a number. It counts as {reward:d}"
+            )
+        elif reward is not None and not _is_usable_reward(reward):
             shown = to_json_text(reward)[:MAX_SHOWN_REWARD_LENGTH]
             problems.append(f"the reward {name!r} is {shown}, which is not a finite number, so it gives no verdict")
     return problems

@@ -7,7 +7,10 @@ placeholder or is omitted, and an import issue says so.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from fcreview.safe_files import ArchiveError
 
 MAX_ITEM_TEXT = 32 << 20
 """Maximum number of characters of the texts of one item, after references were replaced."""
@@ -35,6 +38,31 @@ class TextBudget:
             return False
         self.remaining -= n_characters
         return True
+
+
+@dataclass(slots=True)
+class ArchiveBudget:
+    """The bytes that may still be decompressed from one archive, in one pass over its members."""
+
+    remaining: int = MAX_ARCHIVE_BYTES
+
+    def limit_reading(self, read: Callable[[int], bytes]) -> Callable[[int], bytes]:
+        """Return a function that reads a member like `read`, and raises ArchiveError where the budget ends."""
+        n_read = 0
+
+        def read_within_budget(size: int) -> bytes:
+            nonlocal n_read
+            data = read(size)
+            n_read += len(data)
+            self.remaining -= len(data)
+            if n_read > MAX_MEMBER_BYTES:
+                raise ArchiveError(f"it has more than {format_megabytes(MAX_MEMBER_BYTES)} after decompression")
+            if self.remaining < 0:
+                limit = format_megabytes(MAX_ARCHIVE_BYTES)
+                raise ArchiveError(f"the archive has more than {limit} after decompression")
+            return data
+
+        return read_within_budget
 
 
 def format_megabytes(n_bytes: int) -> str:

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, Valid
 
 from fcreview.importers.common.incidents import apply_incident, flag_judge_failure
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, read_records
-from fcreview.importers.common.records import fill_safely, first_question, read_tools
+from fcreview.importers.common.records import add_issue, fill_safely, first_question, read_tools
 from fcreview.importers.generic_format.anthropic_blocks import convert_anthropic_record
 from fcreview.importers.generic_format.discovery import convert_chat_log_line
 from fcreview.importers.generic_format.incidents import find_line_incident
@@ -259,6 +259,7 @@ def _fill_item(item: Item, record: Record) -> None:
     item.verdicts = [_convert_verdict(verdict, item) for verdict in record.verdicts]
     if record.golden is not None:
         item.golden = parse_golden_calls(record.golden)
+        _report_malformed_alternatives(item, record.golden)
         item.pairs = align_calls_by_turn(item.golden, item.predicted, keep_order=record.ordered)
         find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
         _recompute_verdict(item)
@@ -298,6 +299,16 @@ def parse_golden_calls(golden_calls: list[GoldenCall]) -> list[Call]:
         Call("golden", call.name, {n: to_accepted_values(v) for n, v in call.arguments.items()}, call.turn, 0, index)
         for index, call in _number_calls_in_turns(golden_calls)
     ]
+
+
+def _report_malformed_alternatives(item: Item, golden_calls: list[GoldenCall]) -> None:
+    """Add an issue for each golden argument with `any_of` that has not the form of accepted values."""
+    for call in golden_calls:
+        for name, value in call.arguments.items():
+            if isinstance(value, dict) and "any_of" in value:
+                what = f"the golden argument {name[:60]} of {call.name[:60]} has any_of, but not the form"
+                what += ' {"any_of": [...], "optional": false}. It is compared as an object'
+                add_issue(item, what)
 
 
 def _recompute_verdict(item: Item) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fcreview.importers.common.faulty_files import make_failed_plan
 from fcreview.importers.common.records import as_object
 from fcreview.importers.inspect.attempts import ChosenLog, FoundLog, SkippedLog, choose_logs
 from fcreview.importers.inspect.log import (
@@ -69,13 +70,14 @@ def find_runs(
     found = DiscoveredRuns()
     logs = _find_logs(files, found)
     chosen = choose_logs(logs)
-    found.plans = [_make_plan(each, dataset_folders) for each in chosen]
-    _set_name_parts(found.plans, chosen)
+    plans = [_make_plan(each, dataset_folders) for each in chosen]
+    _set_name_parts(plans, chosen)
+    found.plans = [*plans, *found.plans]
     return found
 
 
 def _find_logs(files: Sequence[Path], found: DiscoveredRuns) -> list[FoundLog]:
-    """Return the logs among files. Claim their files, and report what cannot be read."""
+    """Return the logs among files. Claim their files, and add a failed plan for each that cannot be read."""
     logs: list[FoundLog] = []
     shards: dict[Path, FoundLog] = {}
     unpacked = _find_unpacked_folders(files)
@@ -93,7 +95,8 @@ def _find_logs(files: Sequence[Path], found: DiscoveredRuns) -> list[FoundLog]:
             continue
         if not is_log(path):
             if path.suffix == ".eval":
-                found.issues.append(ImportIssue(str(path), None, NOT_A_LOG, severity="error"))
+                found.claimed.add(path)
+                found.plans.append(make_failed_plan("inspect", path, NOT_A_LOG))
             continue
         found.claimed.add(path)
         shards_folder = _find_shards_folder(path)
@@ -153,7 +156,7 @@ def _find_shards_folder(path: Path) -> Path | None:
 
 
 def _read_fields(log: FoundLog, found: DiscoveredRuns) -> bool:
-    """Read the object `eval` of a log. Report a log that cannot be read, and return false."""
+    """Read the object `eval` of a log. Return false for a log that cannot be read, which becomes a run that fails."""
     path = log.path
     try:
         if path.is_dir():
@@ -162,8 +165,7 @@ def _read_fields(log: FoundLog, found: DiscoveredRuns) -> bool:
         else:
             log.fields = read_eval_fields(path)
     except UnreadableLog as error:
-        what = f"the log cannot be read: {error}"
-        found.issues.append(ImportIssue(str(path), None, what, severity="error"))
+        found.plans.append(make_failed_plan("inspect", path, f"the log cannot be read: {error}"))
         return False
     return True
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 CHUNK_BYTES = 1 << 20
 FIRST_CHUNK_BYTES = 1 << 14
 """Size of the first chunk of a value, in bytes. It is small, because most values are short."""
-_SPACE = b" \t\r\n"
+_SPACES = re.compile(rb"[ \t\r\n]*")
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]', re.DOTALL)
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _STRING_REST = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
@@ -58,9 +58,10 @@ class JsonStream:
     def peek_after_space(self) -> bytes:
         """Skip white space and return the next byte, or no byte at the end of the text."""
         while self._at < len(self._buffer) or self._read_more():
-            if self._buffer[self._at] not in _SPACE:
+            spaces = _SPACES.match(self._buffer, self._at)
+            self._at = spaces.end() if spaces else self._at
+            if self._at < len(self._buffer):
                 return self._buffer[self._at : self._at + 1]
-            self._at += 1
         return b""
 
     def skip_bytes(self, number: int) -> None:

@@ -17,7 +17,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from fcreview.importers.common.budgets import MAX_ITEM_TEXT, MAX_ITEM_TEXT_SHOWN, TextBudget
+from fcreview.importers.common.budgets import MAX_ITEM_TEXT, MAX_ITEM_TEXT_SHOWN, ArchiveBudget, TextBudget
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, parse_record
 from fcreview.importers.common.records import as_list, as_object, list_objects
 from fcreview.importers.inspect.attachments import AttachmentResolver, find_references
@@ -36,7 +36,7 @@ from fcreview.safe_files import (
 )
 
 if TYPE_CHECKING:
-    from zipfile import ZipFile
+    from zipfile import ZipFile, ZipInfo
 
 HEADER, START = "header.json", "_journal/start.json"
 SUMMARIES, JOURNAL_SUMMARIES = "summaries.json", "_journal/summaries/"
@@ -55,6 +55,7 @@ MAX_LISTED_FIELDS = 3
 MAX_NAME_LENGTH = 60
 _ATTACHMENT_REFERENCE = re.compile(rb'"attachment://([^"\\]{1,200})"')
 _SAMPLE_NAME = re.compile(rf"{SAMPLE_FOLDER}(?P<id>.*)_epoch_(?P<epoch>\d{{1,9}})\.json", re.DOTALL)
+_MISPLACED_NAME = re.compile(r"_epoch_\d{1,9}\.json$")
 _OMITTED_FIELDS = frozenset({"events_data", "timelines", "sandbox", "files", "setup"})
 AGENT_STATE_PREFIX = "StoredAgentState:"
 """Prefix of the keys of a sample's store that contain the conversations of agents."""
@@ -185,6 +186,8 @@ def _open_archive_log(file: BinaryIO, path: Path) -> InspectLog:
     names = [each for each in members if is_sample_file(each)]
 
     def read_samples() -> Iterator[LogSample | ImportIssue]:
+        yield from _report_misplaced_samples(path, list(members))
+        budget = ArchiveBudget()
         numbers = {member.header_offset: number for number, member in enumerate(archive.infolist(), 1)}
         for sample_name in sort_sample_files(names, header):
             member = members[sample_name]
@@ -194,7 +197,7 @@ def _open_archive_log(file: BinaryIO, path: Path) -> InspectLog:
                 if member.file_size <= MAX_WHOLE_BYTES:
                     yield _fill_sample_from_text(sample, open_member(archive, member).read(MAX_WHOLE_BYTES + 1))
                 else:
-                    yield _fill_sample_from_stream(sample, JsonStream(open_member(archive, member).read))
+                    yield _fill_sample_from_stream(sample, _stream_member(archive, member, budget))
             except (ArchiveError, JsonStreamError) as error:
                 what = f"the member {member.filename} was skipped: {error}"
                 yield ImportIssue(str(path), line, what, item=member.filename, severity="error")
@@ -204,11 +207,38 @@ def _open_archive_log(file: BinaryIO, path: Path) -> InspectLog:
         if len(summaries) >= len(names):
             yield from map(get_scores, summaries)
             return
+        budget = ArchiveBudget()
         for sample_name in names:
             with contextlib.suppress(ArchiveError, JsonStreamError):
-                yield _read_scores_from_stream(JsonStream(open_member(archive, members[sample_name]).read))
+                yield _read_scores_from_stream(_stream_member(archive, members[sample_name], budget))
 
     return InspectLog(path, header, name == HEADER, read_samples, len(names), read_scores)
+
+
+def _stream_member(archive: ZipFile, member: ZipInfo, budget: ArchiveBudget) -> JsonStream:
+    """Open a member as a stream that ends with an error where the budget ends."""
+    return JsonStream(budget.limit_reading(open_member(archive, member).read))
+
+
+def _report_misplaced_samples(path: Path, member_names: Sequence[str]) -> Iterator[ImportIssue]:
+    """Yield an error if members look like samples, but are not where Inspect reads samples."""
+    misplaced = [name for name in member_names if _is_misplaced_sample(name)]
+    if not misplaced:
+        return
+    members = format_count(len(misplaced), "member looks like a sample but is", "members look like samples but are")
+    listed = ", ".join(name[:MAX_NAME_LENGTH] for name in misplaced[:MAX_LISTED_FIELDS])
+    more = f" and {len(misplaced) - MAX_LISTED_FIELDS:,} more" if len(misplaced) > MAX_LISTED_FIELDS else ""
+    what = f"{members} not in the folder {SAMPLE_FOLDER}, from which Inspect reads samples: {listed}{more}"
+    yield ImportIssue(str(path), None, f"{what}. They were not imported", severity="error")
+
+
+def _is_misplaced_sample(name: str) -> bool:
+    """Whether a member has the name of a sample, apart from letter case, separators or folder."""
+    if is_sample_file(name):
+        return False
+    normalized = name.replace("\\", "/").lower()
+    is_in_sample_folder = f"/{SAMPLE_FOLDER}" in f"/{normalized}"
+    return normalized.endswith(".json") and (is_in_sample_folder or _MISPLACED_NAME.search(normalized) is not None)
 
 
 def get_scores(sample: dict[str, Any]) -> dict[str, Any]:

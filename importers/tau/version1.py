@@ -60,7 +60,7 @@ from fcreview.importers.tau.conversation import (
 from fcreview.importers.tau.discovery import ItemIds, is_task_id
 from fcreview.importers.tau.incidents import find_version1_incident
 from fcreview.model.item import ImportIssue, Item, Message
-from fcreview.model.json_value import answer_hash
+from fcreview.model.json_value import abbreviate, answer_hash
 from fcreview.run_plan import RunPlan
 
 JsonObject = dict[str, Any]
@@ -309,6 +309,11 @@ def _add_verdicts(
     outputs = _read_expected_outputs(item, task.get("outputs"), recorded)
     found_outputs = check_outputs(outputs or [], messages or [])
     official, recomputed = RewardParts(), RewardParts()
+    for name in ("r_actions", "r_outputs"):
+        value = recorded.get(name)
+        if value is not None and to_part_value(value) is None:
+            shown = abbreviate(value)
+            add_issue(item, f"{name} is {shown}, which is not a number from 0 to 1, so this part has no verdict")
     if "r_actions" in recorded:
         database = to_part_value(recorded["r_actions"])
     else:  # tau-bench records only one of the two results. In two of three cases, the reward implies the other one.

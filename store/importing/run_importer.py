@@ -460,7 +460,8 @@ def _explain_unreadable_run(outcome: ReadOutcome) -> str | None:
     staged = outcome.staged
     if staged is None or staged.n_items:
         return None
-    result_files = {os.fspath(path) for path in outcome.job.plan.results}
+    plan = outcome.job.plan
+    result_files = {plan.run.path, *(os.fspath(path) for path in plan.results)}
     errors = [issue for issue in staged.issues if issue["severity"] == "error" and issue["file"] in result_files]
     # The last error is about the file as a whole, if there is such an error.
     return str(errors[-1]["what"]) if errors else None

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import comb, erfc, lcm, sqrt
+from math import comb, erfc, exp, fsum, lcm, lgamma, log, sqrt
 from typing import Literal
 
 from fcreview.stats.intervals import CONFIDENCE_LEVEL, NORMAL_QUANTILE
@@ -34,8 +34,10 @@ TEST_DESCRIPTIONS: dict[TestMethod, str] = {
     "clustered normal": "McNemar's test for clusters, normal approximation (Durkalski 2003)",
 }
 _BISECTION_STEPS = 60
-_MAX_SIGN_STEPS = 4_000_000
-"""Number of steps, about a second, above which the normal approximation replaces the distribution of all signs."""
+_MAX_SIGN_STEPS = 1_000_000
+"""Number of steps, less than a second, above which the normal approximation replaces the distribution of all signs."""
+_MAX_EXACT_SIGNS = 1000
+"""Number of signs up to which their distribution is computed with integers."""
 _PRIOR_FLIPS = 1.0
 """Weight, in flips, of the assumption that all items of a cluster flip together. It keeps the design effect from being
 too small if there are few flips or none."""
@@ -152,7 +154,9 @@ def compute_clustered_p_value(pairs: ClusteredPairs) -> tuple[float, TestMethod]
     observed = abs(sum(differences))
     sizes = Counter(abs(each) for each in differences)
     if _count_sign_steps(sizes) > _MAX_SIGN_STEPS:
-        deviation = observed / sqrt(sum(each**2 for each in differences))
+        # The integers may be too large for floating-point numbers, so the differences before scaling are used.
+        sums = [float(each) for each in pairs.differences]
+        deviation = abs(fsum(sums)) / sqrt(fsum(each**2 for each in sums))
         return erfc(deviation / sqrt(2)), "clustered normal"
 
     # The sum of all differences is twice the sum of the positive ones, minus the sum of all absolute values.
@@ -185,12 +189,19 @@ def _distribute_positive_sum(sizes: Counter[int]) -> list[float]:
     chances = [1.0]
     for size, count in sizes.items():
         extended = [0.0] * (len(chances) + size * count)
-        for n_positive in range(count + 1):
-            chance = comb(count, n_positive) / 2**count
+        for n_positive, chance in enumerate(_distribute_positive_signs(count)):
             for position, earlier in enumerate(chances, size * n_positive):
                 extended[position] += earlier * chance
         chances = extended
     return chances
+
+
+def _distribute_positive_signs(count: int) -> list[float]:
+    """Return the probability of each number of positive signs, from 0 to `count`."""
+    if count <= _MAX_EXACT_SIGNS:
+        return [comb(count, n_positive) / 2**count for n_positive in range(count + 1)]
+    constant = lgamma(count + 1) - count * log(2)
+    return [exp(constant - lgamma(n_positive + 1) - lgamma(count - n_positive + 1)) for n_positive in range(count + 1)]
 
 
 def compute_tango_interval(only_a: float, only_b: float, n: float) -> tuple[float, float]:

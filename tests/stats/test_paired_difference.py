@@ -159,6 +159,16 @@ def test_p_of_very_many_clusters_is_approximate(monkeypatch: pytest.MonkeyPatch)
     assert compute_clustered_p_value(pairs) == (pytest.approx(exact, rel=0.05), "clustered normal")
 
 
+def test_hundred_thousand_flips_and_many_numbers_of_trials_are_no_problem() -> None:
+    """scipy computes the exact p value, from which half the chance of both observed outcomes is removed."""
+    expected = binomtest(50_400, 100_000).pvalue - binom_pmf(50_400, 100_000, 0.5)
+    assert compute_mcnemar_p_value(50_400, 49_600) == pytest.approx(expected, rel=1e-6)
+    # The common denominator of these fractions has more than 300 digits.
+    fractions = [Fraction(1 if number % 3 else -1, number) for number in range(1, 1000)]
+    p, test = compute_clustered_p_value(make_pairs(fractions))
+    assert (0 < p < 1, test) == (True, "clustered normal")
+
+
 def test_clusters_widen_the_interval() -> None:
     """The verdicts of a task are equal, so that 50 tasks with 4 trials have little more information than 50 items."""
     differences = [4] * 12 + [-4] * 6 + [0] * 32

@@ -203,6 +203,36 @@ def group_by(values: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
     return groups
 
 
+@dataclass(frozen=True, slots=True)
+class CallOrder:
+    """Order of the calls of a turn. It is computed once, because a turn can have thousands of calls."""
+
+    n_pairs: int
+    n_golden: int
+    """Number of pairs with a golden call."""
+    is_other_than_golden: bool
+    """Whether the model made the golden calls in another order. The pairs with golden calls then come first."""
+    number_by_golden_index: Mapping[int, int]
+    """Index of a golden call -> number of its pair, from 1."""
+
+
+def find_call_order(pairs: Sequence[CallPair]) -> CallOrder:
+    made = [pair.predicted for pair in pairs if pair.predicted is not None]
+    n_golden = sum(pair.golden is not None for pair in pairs)
+    golden_come_first = all(pair.golden is not None for pair in pairs[:n_golden])
+
+    numbers: dict[int, int] = {}
+    for number, pair in enumerate(pairs, 1):
+        if pair.golden is not None:
+            numbers.setdefault(pair.golden, number)
+    return CallOrder(
+        n_pairs=len(pairs),
+        n_golden=n_golden,
+        is_other_than_golden=golden_come_first and made != sorted(made),
+        number_by_golden_index=numbers,
+    )
+
+
 class IndexedItem:
     """Item whose calls, messages, verdicts and reviews are indexed for display. Turns and steps count from 0."""
 
@@ -304,6 +334,11 @@ class IndexedItem:
         mark = self.decisive_step
         parts: list[Message | Call] = [*self.item.messages, *self.item.predicted]
         return next((each.turn for each in parts if mark and self.message_number(each) == mark.message_number), None)
+
+    @cached_property
+    def call_orders(self) -> dict[int, CallOrder]:
+        """Maps a turn to the order of its calls."""
+        return {turn: find_call_order(pairs) for turn, pairs in self.pairs.items()}
 
     @cached_property
     def repeated_calls(self) -> RepeatedCalls:

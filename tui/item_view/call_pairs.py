@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -12,7 +12,7 @@ from fcreview.matching.first_difference import ArgumentRow, build_argument_rows
 from fcreview.model.address import argument_address, call_address, turn_address
 from fcreview.model.item import AcceptedValues, Call, CallPair, GoldenObject
 from fcreview.model.sanitize import sanitize
-from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem, text_block
+from fcreview.tui.item_view.blocks import Block, CallOrder, DisplayOptions, IndexedItem, text_block
 from fcreview.tui.item_view.call_diff import (
     SIDE_LABEL_CELLS,
     Columns,
@@ -90,7 +90,8 @@ def _is_pair_folded_by_default(indexed: IndexedItem, pair: CallPair, address: st
 def pair_blocks(indexed: IndexedItem, pair: CallPair, pair_index: int, options: DisplayOptions) -> list[Block]:
     """Return the blocks of a pair: heading, arguments, verdicts and function docs. `pair_index`: from 0, in the
     turn."""
-    label, address = format_call_label(indexed.pairs[pair.turn], pair_index), call_address(pair.turn, pair_index)
+    label = format_call_label(indexed.call_orders[pair.turn], pair_index)
+    address = call_address(pair.turn, pair_index)
     golden, predicted = indexed.golden_and_predicted_call(pair)
     folded = options.is_folded(address, _is_pair_folded_by_default(indexed, pair, address))
     remarks = pair_remarks(indexed, pair, address)
@@ -144,15 +145,12 @@ def pair_blocks(indexed: IndexedItem, pair: CallPair, pair_index: int, options: 
     return [*blocks, *target_verdict_and_review_blocks(indexed, address), *docs]
 
 
-def format_call_label(pairs: Sequence[CallPair], pair_index: int) -> str:
+def format_call_label(order: CallOrder, pair_index: int) -> str:
     """Return the number of a call in its turn, such as `call 2 of 3`. If the model made the golden calls in another
     order, return `golden call 2 of 2`."""
-    made = [pair.predicted for pair in pairs if pair.predicted is not None]
-    n_golden = sum(pair.golden is not None for pair in pairs)
-    in_other_order = made != sorted(made) and all(pair.golden is not None for pair in pairs[:n_golden])
-    if in_other_order and pair_index < n_golden:
-        return f"golden call {pair_index + 1} of {n_golden}"
-    return f"call {pair_index + 1} of {len(pairs)}"
+    if order.is_other_than_golden and pair_index < order.n_golden:
+        return f"golden call {pair_index + 1} of {order.n_golden}"
+    return f"call {pair_index + 1} of {order.n_pairs}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +211,9 @@ def pair_remarks(indexed: IndexedItem, pair: CallPair, address: str) -> list[str
     if predicted is not None and pair.state in "!+ ":
         earlier = indexed.repeated_calls.describe_earlier_occurrence(predicted)
         remarks += [f"duplicate of {earlier}"] if earlier else []
-    if (compared := find_golden_compared_with_extra(indexed, pair, address)) is not None:
-        number = next((n for n, other in enumerate(indexed.pairs[pair.turn], 1) if other.golden == compared.index), 0)
+    compared = find_golden_compared_with_extra(indexed, pair, address)
+    if compared is not None:
+        number = indexed.call_orders[pair.turn].number_by_golden_index.get(compared.index, 0)
         remarks.append(f"vs golden call {number}")
     return remarks
 

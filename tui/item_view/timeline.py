@@ -124,7 +124,8 @@ def _step_events(
     for at, message in enumerate(messages):
         name = f"{message.role}:{at}"
         if message.role != "assistant":
-            events, call_events = events + call_events, []
+            events += call_events
+            call_events = []
         if message.role == "tool":
             n_results += 1
             if n_results <= len(calls):

@@ -181,7 +181,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "generic", "Generic", "JSON Lines of {id, messages, ...} or OpenAI-style chat logs",
-        version=6, aggregates_rows=True, needs_part_verdicts=True, package="generic_format",
+        version=7, aggregates_rows=True, needs_part_verdicts=True, package="generic_format",
     ),
 )}  # fmt: skip
 """Importers by name. To add a benchmark, add its `Importer` here and create the package `importers/NAME/`."""

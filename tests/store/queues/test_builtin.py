@@ -154,7 +154,7 @@ def test_review_does_not_depend_on_the_displayed_detail(workspace: Workspace, pr
         Annotation(target=f"{CALL}/arg:a", criterion="hallucinated", verdict=False),
         Annotation(note="odd"),
     ]
-    own = ("event", "time", "previous", "hash")
+    own = ("event", "time", "previous", "hash", "place")
     with Store.open(workspace, "alice") as store:
         reviewer = Reviewer(store, Journal(workspace, "alice"))
         for number, annotation in product(range(6), annotations):

@@ -116,14 +116,16 @@ def format_clusters(store: Store, run: int, by: int) -> list[Any]:
 
 @pytest.mark.sweep
 @pytest.mark.process
-def test_four_parts_in_four_processes_equal_one_import(tmp_path: Path, samples: Path, small_lake: Path) -> None:
-    paths = map(str, small_paths(samples))
-    program = [sys.executable, "-m", "fcreview.cli", "import", *paths, "--lake", str(tmp_path / "four")]
+def test_four_parts_in_four_processes_equal_one_import(tmp_path: Path, samples: Path) -> None:
     options = {"stdout": subprocess.DEVNULL, "env": environment(tmp_path)}
-    parts = [subprocess.Popen([*program, "--part", f"{k}/4"], **options) for k in (1, 2, 3, 4)]
-    assert [part.wait(120) for part in parts] == [0, 0, 0, 0]
-    assert find_parquet_files(tmp_path / "four") == find_parquet_files(small_lake)
-    with Store.open(open_workspace(tmp_path / "four")) as four, Store.open(open_workspace(small_lake)) as one:
+    program = [sys.executable, "-m", "fcreview.cli", "import", *map(str, small_paths(samples)), "--lake"]
+    commands = [[*program, str(tmp_path / "one")]]
+    commands += [[*program, str(tmp_path / "four"), "--part", f"{part}/4"] for part in (1, 2, 3, 4)]
+    processes = [subprocess.Popen(command, **options) for command in commands]
+    assert [process.wait(120) for process in processes] == [0, 0, 0, 0, 0]
+
+    assert find_parquet_files(tmp_path / "four") == find_parquet_files(tmp_path / "one")
+    with Store.open(open_workspace(tmp_path / "four")) as four, Store.open(open_workspace(tmp_path / "one")) as one:
         for query in (*(f"FROM {table} ORDER BY ALL" for table in TABLES), "FROM runs", "FROM functions ORDER BY hash"):
             assert four.run_sql(query) == one.run_sql(query)
         assert four.fetch_runs() == one.fetch_runs()

@@ -81,11 +81,10 @@ def estimate(
             sample_status = session.store.analysis.fetch_sample_status(row.run)
             problems += [each for each in sample_status.problems if each not in problems]
             agreement = count_run_label_agreement(session, row)
-            if correct_annotators:
-                settings = _correct_label_errors(settings, agreement)
-            estimates = list(estimate_run_metrics(session, row, sample_status, settings))
+            run_settings = _correct_label_errors(settings, agreement) if correct_annotators else settings
+            estimates = list(estimate_run_metrics(session, row, sample_status, run_settings))
             if row.incidents:
-                others = estimate_without_incidents(session, row, sample_status, settings)
+                others = estimate_without_incidents(session, row, sample_status, run_settings)
                 estimates = list(_add_estimates_without_incidents(estimates, others))
             _print_estimates([row], estimates, sample_status.items, half_width, agreement, as_json=as_json)
         for model_runs in _group_combinable_runs(rows):

@@ -574,13 +574,8 @@ def _count_labels(estimate: ValueEstimate | None, unit: MetricUnit, points: floa
 def add_group_positions(items: Sequence[ScoredItem], statuses: Sequence[ItemStatus]) -> list[ItemStatus]:
     """Note for each item of a task or conversation whether it is the first or the last one. Some metrics count only
     these items, and verdicts on them can be wrong more or less often than on the others."""
-    groups: dict[tuple[int, str], list[int]] = {}
-    for position, (item, status) in enumerate(zip(items, statuses, strict=True)):
-        if item.group is not None:
-            groups.setdefault((status.run_index, item.group), []).append(position)
-
     added = list(statuses)
-    for positions in groups.values():
+    for positions in _list_item_groups(items, statuses):
         for position in positions[1:-1]:
             added[position] = replace(added[position], context="in the middle of its group")
         added[positions[-1]] = replace(added[positions[-1]], context="last of its group")
@@ -593,7 +588,7 @@ def _choose_methods(
 ) -> dict[MetricKey, EstimationMethod]:
     methods: dict[MetricKey, EstimationMethod] = {}
     calculator = MetricCalculator(run.automatic_items, run.automatic_items, run.compute_metrics)
-    judges_groups = find_group_metrics(_list_item_groups(run), calculator)
+    judges_groups = find_group_metrics(_list_item_groups(run.automatic_items, run.statuses), calculator)
     for key, metric in metrics.items():
         methods[key] = dependencies.choose_method(key)
         if metric.measures_spread:
@@ -603,10 +598,10 @@ def _choose_methods(
     return methods
 
 
-def _list_item_groups(run: EstimationInput) -> list[Sequence[int]]:
+def _list_item_groups(items: Sequence[ScoredItem], statuses: Sequence[ItemStatus]) -> list[Sequence[int]]:
     """Return the positions of the items of each task or conversation."""
     groups: dict[tuple[int, str], list[int]] = {}
-    for position, (item, status) in enumerate(zip(run.automatic_items, run.statuses, strict=True)):
+    for position, (item, status) in enumerate(zip(items, statuses, strict=True)):
         if item.group is not None:
             groups.setdefault((status.run_index, item.group), []).append(position)
     return list(groups.values())

@@ -342,6 +342,7 @@ _ERROR_WORDS = (
         patterns=_compile(
             # `timeout=30` and `'timeout'` are names of parameters.
             r"timeout(?!\w|['\"`]|=|\])",
+            r"(?:did not|no) (?:answer|respond|response|reply) (?:with)?in \d",
             _status(408, 504, 522, 524),
         ),
     ),

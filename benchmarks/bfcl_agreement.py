@@ -1,9 +1,10 @@
-"""Compare official with recomputed BFCL verdicts, by model and by cause. docs/bfcl.md contains the results.
+"""Compare official with recomputed BFCL verdicts, by model and by cause. docs/bfcl.md contains the
+results.
 
-Usage: python benchmarks/bfcl_agreement.py PATH... [--data DIR ...] [--differences]
-Reads every BFCL run below the paths. Prints a Markdown table with one line for each model: the number of items with
-both verdicts, with equal verdicts, and with equal verdicts and error types. The differences follow by cause, and with
---differences also by item.
+Usage: python benchmarks/bfcl_agreement.py PATH... [--data DIR ...] [--differences] Reads every BFCL
+run below the paths. Prints a Markdown table with one line for each model: the number of items with
+both verdicts, with equal verdicts, and with equal verdicts and error types. The differences follow
+by cause, and with --differences also by item.
 """
 
 from __future__ import annotations
@@ -35,7 +36,15 @@ class Agreement:
     @property
     def line(self) -> str:
         share = f"{100 * self.error_type / self.items:.2f} %" if self.items else "–"
-        cells = [self.run.generation, self.run.model, self.decoder, self.items, self.verdict, self.error_type, share]
+        cells = [
+            self.run.generation,
+            self.run.model,
+            self.decoder,
+            self.items,
+            self.verdict,
+            self.error_type,
+            share,
+        ]
         return "| " + " | ".join(map(str, cells)) + " |"
 
 
@@ -63,24 +72,37 @@ def measure_agreement(paths: list[Path], data: list[Path]) -> Iterator[Agreement
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--data", action="append", default=[], type=Path)
     parser.add_argument("--differences", action="store_true")
     arguments = parser.parse_args()
-    print("| | model | decoder | items | equal verdict | and error type | |\n|---|---|---|---|---|---|---|")
+    print(
+        "| | model | decoder | items | equal verdict | and error type |"
+        " |\n|---|---|---|---|---|---|---|"
+    )
     agreements = []
     for found in measure_agreement(arguments.paths, arguments.data):
         agreements.append(found)
         print(found.line, flush=True)
-    items, error_type = sum(found.items for found in agreements), sum(found.error_type for found in agreements)
+    items, error_type = (
+        sum(found.items for found in agreements),
+        sum(found.error_type for found in agreements),
+    )
     verdict = sum(found.verdict for found in agreements)
-    print(f"| | all | | {items} | {verdict} | {error_type} | {100 * error_type / max(items, 1):.3f} % |\n")
+    print(
+        f"| | all | | {items} | {verdict} | {error_type} | {100 * error_type / max(items, 1):.3f} %"
+        " |\n"
+    )
     causes: Counter[str] = Counter()
     for found in agreements:
         for item in found.differing:
             official, rule = item.error_type or "pass", item.rule_error_type or "pass"
-            causes[f"{found.run.generation} {found.run.model}: official {official}, rule {rule}"] += 1
+            causes[
+                f"{found.run.generation} {found.run.model}: official {official}, rule {rule}"
+            ] += 1
             if arguments.differences:
                 print(f"{found.run.model} {item.id}: official {official}, rule {rule}")
     for cause, count in causes.most_common():

@@ -1,11 +1,12 @@
 """Import published BFCL runs under other model names, and compare the recomputed verdicts.
 
-Usage: python benchmarks/bfcl_renamed.py BENCH [--folder DIR] [--run TEXT] [--exceptions]
-BENCH contains `bfcl_v4`, `bfcl_families`, `bfcl_v1_panel` and `bfcl_v1`. Each model folder is linked under eight other
-names: two suffixes, two prefixes, the name of another model, a provider, lower case and an unknown name. With scores,
-the recomputed verdicts must agree with the official ones as often as under the model's own name. Without scores, they
-must be those under its own name for 99 % of the items. The program lists every run that misses this, with the decoder
-and why it was chosen, and exits with 1 if a target is missed.
+Usage: python benchmarks/bfcl_renamed.py BENCH [--folder DIR] [--run TEXT] [--exceptions] BENCH
+contains `bfcl_v4`, `bfcl_families`, `bfcl_v1_panel` and `bfcl_v1`. Each model folder is linked
+under eight other names: two suffixes, two prefixes, the name of another model, a provider, lower
+case and an unknown name. With scores, the recomputed verdicts must agree with the official ones as
+often as under the model's own name. Without scores, they must be those under its own name for 99 %
+of the items. The program lists every run that misses this, with the decoder and why it was chosen,
+and exits with 1 if a target is missed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from fcreview.model.item import Item, RunFact
 from fcreview.run_plan import RunPlan
 
 MIN_EQUAL = 0.99
-"""Share of items whose recomputed verdicts without scores must be those under the model's own name."""
+"""Share of items whose recomputed verdicts without scores must be those under the model's own
+name.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,10 @@ class Source:
     folder: str
     data: str
     other_model: str
-    """Name of a listed model of the BFCL version. Runs of this model are renamed to `second_model`."""
+    """Name of a listed model of the BFCL version.
+
+    Runs of this model are renamed to `second_model`.
+    """
     second_model: str
 
     def find_other_model(self, model: str) -> str:
@@ -41,7 +47,12 @@ class Source:
 
 SOURCES = (
     Source("bfcl_v4", "bfcl_v4/data", "Qwen_Qwen3-8B-FC", "gpt-4.1-2025-04-14"),
-    Source("bfcl_families/v3", "bfcl_families/v3_data", "gpt-4o-2024-11-20-FC", "claude-3-5-sonnet-20241022"),
+    Source(
+        "bfcl_families/v3",
+        "bfcl_families/v3_data",
+        "gpt-4o-2024-11-20-FC",
+        "claude-3-5-sonnet-20241022",
+    ),
     Source("bfcl_families/v1", "bfcl_v1/data", "gpt-4-0613-FC", "command-r-plus"),
     Source("bfcl_v1_panel", "bfcl_v1/data", "gpt-4-0613-FC", "command-r-plus"),
 )
@@ -140,7 +151,9 @@ class Renamer:
                 continue
             with_scores = self._read(source, model, name, with_scores=True)
             without_scores = self._read(source, model, name, with_scores=False)
-            yield Comparison(source, model, kind, name, own, own_without_scores, with_scores, without_scores)
+            yield Comparison(
+                source, model, kind, name, own, own_without_scores, with_scores, without_scores
+            )
 
     def _read(self, source: Source, model: str, name: str, *, with_scores: bool) -> ReadRun:
         self._n_copies += 1
@@ -175,7 +188,9 @@ class Totals:
     n_items: int = 0
     n_equal: int = 0
     n_silent: int = 0
-    """Number of names whose verdicts differ without scores although the decoder is not shown as a guess."""
+    """Number of names whose verdicts differ without scores although the decoder is not shown as
+    a guess.
+    """
 
     def add(self, comparison: Comparison) -> None:
         self.n_names += 1
@@ -198,19 +213,28 @@ def print_exceptions(comparison: Comparison) -> None:
     title = f"{comparison.source.folder} {comparison.model} as {comparison.name}"
     if not comparison.agrees_as_often:
         read = comparison.with_scores
-        counts = f"{read.n_agreeing} of {read.n_scored} agree, {comparison.own.n_agreeing} under its own name"
+        counts = (
+            f"{read.n_agreeing} of {read.n_scored} agree, {comparison.own.n_agreeing} under its own"
+            " name"
+        )
         print(f"{title}, with scores: {counts}; {read.decoder}: {read.reason}", flush=True)
     if comparison.n_equal < comparison.n_items:
         read = comparison.without_scores
-        counts = f"{comparison.n_items - comparison.n_equal} of {comparison.n_items} verdicts differ"
+        counts = (
+            f"{comparison.n_items - comparison.n_equal} of {comparison.n_items} verdicts differ"
+        )
         decoders = f"{comparison.own.decoder} became {read.decoder}: {read.reason}"
         print(f"{title}, without scores: {counts}; {decoders}", flush=True)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("bench", type=Path)
-    parser.add_argument("--run", default="", metavar="TEXT", help="only runs whose folder or model contains TEXT")
+    parser.add_argument(
+        "--run", default="", metavar="TEXT", help="only runs whose folder or model contains TEXT"
+    )
     arguments = parser.parse_args()
     totals = Totals()
     totals_by_kind: dict[str, Totals] = {}
@@ -220,8 +244,13 @@ def main() -> None:
             totals.add(comparison)
             totals_by_kind.setdefault(comparison.kind, Totals()).add(comparison)
     for kind, part in [*totals_by_kind.items(), ("all", totals)]:
-        equal = f"{part.n_equal:,} of {part.n_items:,} verdicts equal without scores ({100 * part.share:.2f} %)"
-        print(f"{kind}: {part.n_names} names, {part.n_missed} agree less often with scores; {equal}")
+        equal = (
+            f"{part.n_equal:,} of {part.n_items:,} verdicts equal without scores"
+            f" ({100 * part.share:.2f} %)"
+        )
+        print(
+            f"{kind}: {part.n_names} names, {part.n_missed} agree less often with scores; {equal}"
+        )
     sys.exit(0 if totals.is_good else 1)
 
 

@@ -1,10 +1,10 @@
-"""Measure the budgets of docs/performance.md that first_paint.py and import_speed.py do not measure.
+"""Measure the budgets of docs/performance.md that first_paint.py and import_speed.py do not
+measure.
 
-Usage: python benchmarks/budgets.py
-Measures an item with a tool result of 300 KB, a verdict that is written to disk, an export of 50,000 labels, an
-unchanged run, and compare, report and suspects for 12 and 71 runs. Times of commands are medians of three. Their
-processor time and that of `fcreview --version`, run in between, are printed too, because only these are reliable on
-a busy machine.
+Usage: python benchmarks/budgets.py Measures an item with a tool result of 300 KB, a verdict that is
+written to disk, an export of 50,000 labels, an unchanged run, and compare, report and suspects for
+12 and 71 runs. Times of commands are medians of three. Their processor time and that of `fcreview
+--version`, run in between, are printed too, because only these are reliable on a busy machine.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def time_call(function: Callable[[], object]) -> float:
 
 
 def run(*arguments: object) -> None:
-    subprocess.run([FCREVIEW, *map(str, arguments)], check=True, stdin=subprocess.DEVNULL, capture_output=True)
+    subprocess.run(
+        [FCREVIEW, *map(str, arguments)], check=True, stdin=subprocess.DEVNULL, capture_output=True
+    )
 
 
 def print_time(label: str, elapsed: float, budget: float, note: str = "") -> None:
@@ -50,7 +52,9 @@ def print_time(label: str, elapsed: float, budget: float, note: str = "") -> Non
     print(f"  {label:<42} {times}   {note}".rstrip(), flush=True)
 
 
-def measure_command(label: str, budget: float, *arguments: object, without_start: bool = False) -> None:
+def measure_command(
+    label: str, budget: float, *arguments: object, without_start: bool = False
+) -> None:
     """Measure a command. `without_start`: subtract the time of `fcreview --version`."""
     start, start_work = time_command([FCREVIEW, "--version"])
     clock, work = time_command([FCREVIEW, *map(str, arguments)])
@@ -68,7 +72,9 @@ def measure_long_item(folder: Path) -> None:
         {"role": "tool", "tool_call_id": "1", "content": long},
     ]
     file = folder / "long.jsonl"
-    file.write_bytes(b"\n".join(orjson.dumps({"id": f"long_{n}", "messages": messages}) for n in range(12)))
+    file.write_bytes(
+        b"\n".join(orjson.dumps({"id": f"long_{n}", "messages": messages}) for n in range(12))
+    )
     run("import", file)
     with Terminal([FCREVIEW, "open", str(file)]) as terminal:
         terminal.wait_for("long_3")
@@ -78,22 +84,35 @@ def measure_long_item(folder: Path) -> None:
         first = terminal.wait_for("verdict on") - before
         terminal.settle(0.5)
         times = sorted(terminal.press("]").settled for _ in range(10))
-    print_time("item with 300 KB of observation, the first", first, 0.1, "modules are loaded for it")
+    print_time(
+        "item with 300 KB of observation, the first", first, 0.1, "modules are loaded for it"
+    )
     print_time("... the next ones", median(times), 0.1, f"worst {times[-1] * 1000:.0f} ms")
 
 
 def measure_verdict(results: Path) -> None:
     workspace = find_workspace(results)
     with_review, bare = [], []
-    with Store.open(workspace, "alice") as store, (workspace.root / "bare").open("ab", buffering=0) as file:
+    with (
+        Store.open(workspace, "alice") as store,
+        (workspace.root / "bare").open("ab", buffering=0) as file,
+    ):
         reviewer = Reviewer(store, Journal(workspace, "alice"))
-        items = [row[0] for row in store.connection.execute("SELECT item FROM item_rows LIMIT 60").fetchall()]
+        items = [
+            row[0]
+            for row in store.connection.execute("SELECT item FROM item_rows LIMIT 60").fetchall()
+        ]
         for item in items:
             bare.append(time_call(lambda: (file.write(b"x" * 500), os.fsync(file.fileno()))))
-            with_review.append(time_call(lambda item=item: reviewer.review(item, Annotation(verdict=True))))
+            with_review.append(
+                time_call(lambda item=item: reviewer.review(item, Annotation(verdict=True)))
+            )
     fsync = median(bare)
     print_time(
-        "a verdict, durable, beyond the disk's fsync", median(with_review) - fsync, 0.01, f"fsync {fsync * 1000:.1f} ms"
+        "a verdict, durable, beyond the disk's fsync",
+        median(with_review) - fsync,
+        0.01,
+        f"fsync {fsync * 1000:.1f} ms",
     )
 
 
@@ -115,11 +134,24 @@ def measure_exports(results: Path, folder: Path) -> None:
 def measure_many_runs(folder: Path, runs: int, budget: float) -> None:
     results = write_runs(folder / f"of-{runs}", runs, 1000)
     run("import", results)
-    measure_command(f"{runs} runs of 1,000: compare two", budget, "compare", results, "synthetic", "synthetic-0001")
+    measure_command(
+        f"{runs} runs of 1,000: compare two",
+        budget,
+        "compare",
+        results,
+        "synthetic",
+        "synthetic-0001",
+    )
     measure_command(f"{runs} runs of 1,000: compare all", budget, "compare", results)
     measure_command(f"{runs} runs of 1,000: suspects", budget, "suspects", results)
     measure_command(
-        f"{runs} runs of 1,000: report --html", budget, "report", results, "--force", "--html", folder / f"{runs}.html"
+        f"{runs} runs of 1,000: report --html",
+        budget,
+        "report",
+        results,
+        "--force",
+        "--html",
+        folder / f"{runs}.html",
     )
 
 
@@ -130,7 +162,11 @@ def main() -> None:
         results = write_run(folder / "labels", LABELS)
         run("import", results)
         measure_command(
-            f"an unchanged run of {LABELS:,} items, beyond a start", 0.3, "import", results, without_start=True
+            f"an unchanged run of {LABELS:,} items, beyond a start",
+            0.3,
+            "import",
+            results,
+            without_start=True,
         )
         measure_exports(results, folder)
         measure_verdict(results)

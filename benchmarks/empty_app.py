@@ -1,4 +1,6 @@
-"""Run a Textual app that only shows a list of twenty lines. first_paint.py compares fcreview with it."""
+"""Run a Textual app that only shows a list of twenty lines. first_paint.py compares fcreview
+with it.
+"""
 
 from textual.app import App, ComposeResult
 from textual.widgets import OptionList

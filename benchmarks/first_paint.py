@@ -1,4 +1,5 @@
-"""Measure the time to the first rows of an imported run relative to an empty Textual app, and the cost of keys.
+"""Measure the time to the first rows of an imported run relative to an empty Textual app, and the
+cost of keys.
 
 Usage: python benchmarks/first_paint.py [ITEMS ...]        (default: 500, 5000, 100000, and 100,000 reviews)
 Each value is the median of five starts. The empty app is started in between, so that a busy machine slows both equally.
@@ -31,7 +32,10 @@ def empty_paint() -> float:
 def line(label: str, strokes: list[Stroke]) -> str:
     times = sorted(stroke.settled * 1000 for stroke in strokes)
     size = max(stroke.bytes for stroke in strokes)
-    return f"  {label:<14} median {median(times):5.1f} ms   worst {times[-1]:5.1f} ms   at most {size:,} bytes"
+    return (
+        f"  {label:<14} median {median(times):5.1f} ms   worst {times[-1]:5.1f} ms   at most"
+        f" {size:,} bytes"
+    )
 
 
 def paint(command: list[str]) -> str:
@@ -41,11 +45,16 @@ def paint(command: list[str]) -> str:
         with Terminal(command) as terminal:
             ours.append(terminal.wait_for("simple_python_"))
     ratio = median(ours) / median(empty)
-    return f"  first paint    {median(ours):.2f} s   empty app {median(empty):.2f} s   ratio {ratio:.2f}"
+    return (
+        f"  first paint    {median(ours):.2f} s   empty app {median(empty):.2f} s   ratio"
+        f" {ratio:.2f}"
+    )
 
 
 def measure_reviewed(events: int, folder: Path) -> None:
-    """Measure a run whose items were all reviewed by three annotators: the first start and later starts."""
+    """Measure a run whose items were all reviewed by three annotators: the first start and later
+    starts.
+    """
     run = write_run(folder / "reviewed", events // 3)
     command = [FCREVIEW, "open", str(run)]
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True)

@@ -1,9 +1,10 @@
 """Measure an import relative to parsing the same lines with orjson.
 
-Usage: python benchmarks/import_speed.py PATH... [--data DIR ...] [--stages]
-Prints for each PATH the number of items and bytes, the seconds of the parse and of the import, and their ratio. The
-same values in processor time of all processes follow, because other programs on the machine influence them less, then
-the time to import the unchanged run again. With --stages, prints the time of each stage and of DuckDB alone instead.
+Usage: python benchmarks/import_speed.py PATH... [--data DIR ...] [--stages] Prints for each PATH
+the number of items and bytes, the seconds of the parse and of the import, and their ratio. The same
+values in processor time of all processes follow, because other programs on the machine influence
+them less, then the time to import the unchanged run again. With --stages, prints the time of each
+stage and of DuckDB alone instead.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ from fcreview.store.workspace import find_workspace
 
 T = TypeVar("T")
 READ = ("id", "question", "messages", "pairs", "verdicts", "extra")
-CALLS = 'STRUCT(side VARCHAR, turn INTEGER, "index" INTEGER, name VARCHAR, arguments JSON, raw VARCHAR)[]'
+CALLS = (
+    'STRUCT(side VARCHAR, turn INTEGER, "index" INTEGER, name VARCHAR, arguments JSON, raw'
+    " VARCHAR)[]"
+)
 """Type of the calls, which are the largest part of a line."""
 
 
@@ -42,8 +46,9 @@ def processor_seconds() -> float:
 
 
 def parse_seconds(plans: list[RunPlan]) -> tuple[float, float, int]:
-    """Parse every result, score and log line three times. Return the smallest elapsed and processor time, in seconds,
-    and the number of bytes."""
+    """Parse every result, score and log line three times. Return the smallest elapsed and processor
+    time, in seconds, and the number of bytes.
+    """
     lines = [
         line
         for path in {path for plan in plans for path in (*plan.results, *plan.scores, *plan.logs)}
@@ -61,7 +66,10 @@ def parse_seconds(plans: list[RunPlan]) -> tuple[float, float, int]:
                     json.loads(text)
                 except ValueError:
                     pass
-        best, worked = min(best, time.perf_counter() - start), min(worked, time.process_time() - work)
+        best, worked = (
+            min(best, time.perf_counter() - start),
+            min(worked, time.process_time() - work),
+        )
     return best, worked, sum(map(len, lines))
 
 
@@ -70,7 +78,9 @@ def measure(path: Path, data: list[Path], jobs: int | None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         workspace = find_workspace(path, Path(folder) / "ws")
         start, work = time.perf_counter(), processor_seconds()
-        summary = import_runs(workspace, discover([path], data=data).plans, read_items, n_workers=jobs)
+        summary = import_runs(
+            workspace, discover([path], data=data).plans, read_items, n_workers=jobs
+        )
         first, work = time.perf_counter() - start, processor_seconds() - work
         start = time.perf_counter()
         import_runs(workspace, discover([path], data=data).plans, read_items, n_workers=jobs)
@@ -80,8 +90,13 @@ def measure(path: Path, data: list[Path], jobs: int | None) -> None:
     print(f"{path.name}: {summary.n_items:,} items in {len(found.plans)} runs, {size / 1e6:.1f} MB")
     print(f"  bare orjson parse  {bare:6.2f} s")
     each = first / max(summary.n_items, 1) * 1e6
-    print(f"  import             {first:6.2f} s   ratio {first / bare:5.1f}   {each:.0f} µs an item")
-    print(f"  processor time     {work:6.2f} s   ratio {work / bare_work:5.1f}   (parse {bare_work:.2f} s)")
+    print(
+        f"  import             {first:6.2f} s   ratio {first / bare:5.1f}   {each:.0f} µs an item"
+    )
+    print(
+        f"  processor time     {work:6.2f} s   ratio {work / bare_work:5.1f}   (parse"
+        f" {bare_work:.2f} s)"
+    )
     print(f"  unchanged import   {again:6.2f} s   peak memory {peak:.0f} MB")
 
 
@@ -132,17 +147,25 @@ def lines_alone(parts: list[StagedRun], types: dict[str, str]) -> float:
 def measure_stages(path: Path, data: list[Path]) -> None:
     """Print the processor time of each stage, in µs per item, in one process.
 
-    The floor is the time of DuckDB with these tables. For `lines alone`, DuckDB only reads the lines into columns."""
+    The floor is the time of DuckDB with these tables. For `lines alone`, DuckDB only reads the
+    lines into columns.
+    """
     plans = discover([path], data=data).plans
     with tempfile.TemporaryDirectory() as folder:
-        workspace, shared, clock = find_workspace(path, Path(folder) / "ws"), SharedRowCache(), Clock()
+        workspace, shared, clock = (
+            find_workspace(path, Path(folder) / "ws"),
+            SharedRowCache(),
+            Clock(),
+        )
         place = workspace.temporary / "stages"
         workspace.files.make_folder(place)
         gc.freeze()
         gc.set_threshold(50_000, 20, 50)
         start = process_time()
         parts = [
-            stage_run(clock.of(read_items(plan)), at, place / f"{at}", workspace.to_stored_path, shared)
+            stage_run(
+                clock.of(read_items(plan)), at, place / f"{at}", workspace.to_stored_path, shared
+            )
             for at, plan in enumerate(plans, 1)
         ]
         written = process_time() - start
@@ -155,25 +178,40 @@ def measure_stages(path: Path, data: list[Path]) -> None:
             builder.load_functions_and_questions(parts)
             builder.finish_and_replace_store()
             finished = process_time() - start - loaded
-            types = {name: builder._types["item_rows"][name] for name in READ} | {"golden": CALLS, "predicted": CALLS}
+            types = {name: builder._types["item_rows"][name] for name in READ} | {
+                "golden": CALLS,
+                "predicted": CALLS,
+            }
         alone = lines_alone(parts, types)
     items = sum(part.n_items for part in parts)
     parse = parse_seconds(plans)[1]
     print(f"{path}: {items:,} items in {len(plans)} runs, load {os.getloadavg()[0]:.0f}")
     print(f"  {size / items:,.0f} bytes of JSON an item on the way to DuckDB")
     for label, seconds in (
-        ("orjson parses the lines", parse), ("reading", clock.seconds), ("items as lines", written - clock.seconds),
-        ("loading", loaded), ("  lines alone", alone), ("  the file", loaded - alone), ("index, checkpoint", finished),
-    ):  # fmt: skip
+        ("orjson parses the lines", parse),
+        ("reading", clock.seconds),
+        ("items as lines", written - clock.seconds),
+        ("loading", loaded),
+        ("  lines alone", alone),
+        ("  the file", loaded - alone),
+        ("index, checkpoint", finished),
+    ):
         print(f"  {label:<24} {seconds / items * 1e6:6.1f} µs   {seconds / parse:5.1f}x")
-    print(f"  {'floor: DuckDB':<24} {(loaded + finished) / items * 1e6:6.1f} µs   {(loaded + finished) / parse:5.1f}x")
+    print(
+        f"  {'floor: DuckDB':<24} {(loaded + finished) / items * 1e6:6.1f} µs  "
+        f" {(loaded + finished) / parse:5.1f}x"
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--data", action="append", default=[], type=Path)
-    parser.add_argument("--jobs", type=int, help="number of reading processes; 1 reads in the main process")
+    parser.add_argument(
+        "--jobs", type=int, help="number of reading processes; 1 reads in the main process"
+    )
     parser.add_argument("--stages", action="store_true", help="measure each stage, in one process")
     arguments = parser.parse_args()
     data = [folder.resolve() for folder in arguments.data]

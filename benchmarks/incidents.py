@@ -1,11 +1,12 @@
-"""Count incidents in published runs, and compare them with the truth of a folder where there is one.
+"""Count incidents in published runs, and compare them with the truth of a folder where there is
+one.
 
     python benchmarks/incidents.py BENCH [FOLDER...]
 
-`BENCH` is a folder with one folder for each origin. Without `FOLDER`, all of them are read. For each folder, the
-program prints the number of items and of incidents by kind and certainty. Of a folder without truth, it lists the texts
-of the incidents that figures leave out, so that false alarms can be seen. It exits with 1 if an incident is missing or
-wrong.
+`BENCH` is a folder with one folder for each origin. Without `FOLDER`, all of them are read. For
+each folder, the program prints the number of items and of incidents by kind and certainty. Of a
+folder without truth, it lists the texts of the incidents that figures leave out, so that false
+alarms can be seen. It exits with 1 if an incident is missing or wrong.
 """
 
 from __future__ import annotations
@@ -26,7 +27,14 @@ UNKNOWN_KIND = "?"
 """Kind of an expected incident whose truth names no kind. Every kind is right."""
 MAX_LISTED = 12
 MAX_TEXT = 90
-EVALSCOPE_FOLDERS = ("bfcl_v4", "bfcl_v4_api_errors", "general_fc_repeats2", "acebench", "acebench_repeats2", "viz")
+EVALSCOPE_FOLDERS = (
+    "bfcl_v4",
+    "bfcl_v4_api_errors",
+    "general_fc_repeats2",
+    "acebench",
+    "acebench_repeats2",
+    "viz",
+)
 
 
 @dataclass(frozen=True)
@@ -36,7 +44,9 @@ class Truth:
     kinds: dict[str, str]
     """Name of an item, from `get_name`, to the kind of its incident."""
     get_name: Callable[[Item, Path], str | None]
-    """Returns the name of an item in the truth, or None if the truth says nothing about the item."""
+    """Returns the name of an item in the truth, or None if the truth says nothing about the
+    item.
+    """
 
 
 def main() -> int:
@@ -50,11 +60,18 @@ def main() -> int:
 
 
 def report_folder(folder: Path) -> int:
-    """Print the incidents of a folder, and return the number of incidents that are missing or wrong."""
+    """Print the incidents of a folder, and return the number of incidents that are missing or
+    wrong.
+    """
     items = list(read_folder(folder))
-    counts = Counter((item.incident, item.incident_certainty) for item in items if item.incident is not None)
+    counts = Counter(
+        (item.incident, item.incident_certainty) for item in items if item.incident is not None
+    )
     n_failed_judges = sum("judge_failed" in item.flags for item in items)
-    print(f"\n{folder.name}: {len(items):,} items, {counts.total():,} incidents, {n_failed_judges} failed judges")
+    print(
+        f"\n{folder.name}: {len(items):,} items, {counts.total():,} incidents, {n_failed_judges}"
+        " failed judges"
+    )
     for (kind, certainty), number in sorted(counts.items(), key=str):
         print(f"  {number:7,}  {kind} ({certainty})")
 
@@ -100,10 +117,17 @@ def compare_with_truth(folder: Path, items: list[Item], truth: Truth) -> int:
     missing = truth.kinds.keys() - found.keys()
     false_alarms = found.keys() - truth.kinds.keys()
     wrong_kinds = [
-        name for name in found.keys() & truth.kinds.keys() if truth.kinds[name] not in (found[name], UNKNOWN_KIND)
+        name
+        for name in found.keys() & truth.kinds.keys()
+        if truth.kinds[name] not in (found[name], UNKNOWN_KIND)
     ]
-    print(f"  truth: {len(truth.kinds)} incidents; found {len(truth.kinds) - len(missing)}, ", end="")
-    print(f"{len(missing)} missing, {len(false_alarms)} false alarms, {len(wrong_kinds)} of another kind")
+    print(
+        f"  truth: {len(truth.kinds)} incidents; found {len(truth.kinds) - len(missing)}, ", end=""
+    )
+    print(
+        f"{len(missing)} missing, {len(false_alarms)} false alarms, {len(wrong_kinds)} of another"
+        " kind"
+    )
     for name in sorted([*missing, *false_alarms, *wrong_kinds])[:MAX_LISTED]:
         print(f"           {name}: expected {truth.kinds.get(name)}, found {found.get(name)}")
     return len(missing) + len(false_alarms) + len(wrong_kinds)
@@ -129,7 +153,8 @@ def load_bfcl_truth(truth: dict[str, Any]) -> Truth:
             if entry["infrastructure_error"]:
                 kinds[f"v4_made {item_id}"] = entry["class"]
     for of_category in truth["v3_ministral"].values():
-        # The only text is the bare key 'arguments', for which the README of the folder has no class.
+        # The only text is the bare key 'arguments', for which the README of the folder has no
+        # class.
         for item_id in of_category["error_ids"]:
             kinds[f"v3_ministral {item_id}"] = "unparsable"
     return Truth(kinds=kinds, get_name=name_by_part)

@@ -1,11 +1,13 @@
-"""Count the source files that Python executes between the key `f` on the item screen and the first `os.fsync`.
+"""Count the source files that Python executes between the key `f` on the item screen and the first
+`os.fsync`.
 
 Usage: python benchmarks/key_path.py [KEY]      (default: f)
 
-Copies a sample run to a temporary folder, imports it, opens one item without a terminal (Textual's Pilot), presses the
-key and records each call of product code in every thread until `os.fsync` is called. Prints the number of distinct
-files and their paths in the order of the first call. The annotator has an earlier review, so that the first `os.fsync`
-is for the line of the journal and not for a new folder. Runs in fcreview's own environment.
+Copies a sample run to a temporary folder, imports it, opens one item without a terminal (Textual's
+Pilot), presses the key and records each call of product code in every thread until `os.fsync` is
+called. Prints the number of distinct files and their paths in the order of the first call. The
+annotator has an earlier review, so that the first `os.fsync` is for the line of the journal and not
+for a new folder. Runs in fcreview's own environment.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ PATIENCE = 15.0
 
 
 class Recorder:
-    """Records the product files that are entered while it is active, in all threads that start after `install`."""
+    """Records the product files that are entered while it is active, in all threads that start
+    after `install`.
+    """
 
     def __init__(self) -> None:
         self.files: dict[Path, str] = {}
@@ -73,7 +77,9 @@ class Recorder:
 
 
 def product_file(name: str) -> Path | None:
-    """Return the path relative to the root with links resolved, or None for a file that is not part of fcreview."""
+    """Return the path relative to the root with links resolved, or None for a file that is not
+    part of fcreview.
+    """
     path = Path(name).resolve()
     if not path.is_relative_to(ROOT):
         return None
@@ -85,7 +91,9 @@ async def press(recorder: Recorder, workspace: Workspace, key: str) -> None:
     """Open the third item of the run, press the key and wait for `os.fsync`."""
     app = FcreviewApp(Session(workspace, "annotator"), View(queue="dataset"), open_item=ITEM)
     async with app.run_test(size=SIZE) as pilot:
-        await wait_until(lambda: type(app.screen).__name__ == "ItemScreen" and not app.screen.is_item_loading)
+        await wait_until(
+            lambda: type(app.screen).__name__ == "ItemScreen" and not app.screen.is_item_loading
+        )
         await pilot.pause(1.0)  # until the next items have been read ahead
         event = events.Key(key, key if len(key) == 1 else None)
         event.set_sender(app)
@@ -122,7 +130,8 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         imported = import_sample(Path(folder))
-        # The earlier review is made in another process, so that this one has loaded no module for it.
+        # The earlier review is made in another process, so that this one has loaded no module for
+        # it.
         subprocess.run([sys.executable, __file__, "p", imported.root], check=True)
         recorder = record(imported, key)
     print(f"{len(recorder.files)} product files between the key {key} and the first os.fsync")

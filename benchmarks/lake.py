@@ -3,7 +3,8 @@
 Usage: python benchmarks/lake.py make PATH LAKE [--items N]    real runs at PATH, repeated until the lake has N items
        python benchmarks/lake.py time LAKE                     median of three processes: each query, whole commands
 
-The runs of the lake are windows of 5,000 items at random positions. It has 16 parts and 280 bytes per item.
+The runs of the lake are windows of 5,000 items at random positions. It has 16 parts and 280 bytes
+per item.
 """
 
 from __future__ import annotations
@@ -39,14 +40,20 @@ def make(path: Path, folder: Path, n_items: int) -> None:
         import_runs(workspace, discover([path]).plans, read_items)
         for part in range(PARTS):
             (place / str(part)).mkdir()
-            with LakeWriter(open_lake_files(str(folder)), f"made-{part + 1}-of-{PARTS}", place / str(part)) as writer:
+            with LakeWriter(
+                open_lake_files(str(folder)), f"made-{part + 1}-of-{PARTS}", place / str(part)
+            ) as writer:
                 execute = writer.connection.execute
                 execute(f"ATTACH '{workspace.store}' AS store (READ_ONLY)")
                 execute(
-                    "CREATE TEMP TABLE whole AS SELECT row_number() OVER (ORDER BY i.item) - 1 AS place,"
-                    " i.* EXCLUDE (item, run, seq, question_hash, messages, calls), NULL::BIGINT AS question_hash,"
-                    " list_concat(q.messages, i.messages) AS messages, list_concat(q.calls, i.calls) AS calls"
-                    " FROM store.item_rows i LEFT JOIN store.questions q ON q.hash = i.question_hash"
+                    "CREATE TEMP TABLE whole AS SELECT row_number() OVER (ORDER BY i.item) - 1 AS"
+                    " place,"
+                    " i.* EXCLUDE (item, run, seq, question_hash, messages, calls), NULL::BIGINT AS"
+                    " question_hash,"
+                    " list_concat(q.messages, i.messages) AS messages, list_concat(q.calls,"
+                    " i.calls) AS calls"
+                    " FROM store.item_rows i LEFT JOIN store.questions q ON q.hash ="
+                    " i.question_hash"
                 )
                 total = execute("SELECT count(*) FROM whole").fetchall()[0][0]
                 for number in range(part, n_runs, PARTS):
@@ -59,13 +66,28 @@ def make_run(writer: LakeWriter, number: int, first: int) -> None:
     run = derive_run_number(str(number))
     window = f"place >= {first} AND place < {first + ITEMS_PER_RUN}"
     row = {
-        "run": run, "key": str(number), "benchmark": "bfcl", "generation": "V4", "language": "en",
-        "model": f"model-{number:04}", "path": f"/made/{number}", "dataset": None, "needs_dataset": True,
-        "title": "BFCL", "tags": [], "settings": {}, "official_metrics": {}, "version": 1,
-        "n_items": ITEMS_PER_RUN, "imported_at": "2026-01-01T00:00:00Z",
-    }  # fmt: skip
+        "run": run,
+        "key": str(number),
+        "benchmark": "bfcl",
+        "generation": "V4",
+        "language": "en",
+        "model": f"model-{number:04}",
+        "path": f"/made/{number}",
+        "dataset": None,
+        "needs_dataset": True,
+        "title": "BFCL",
+        "tags": [],
+        "settings": {},
+        "official_metrics": {},
+        "version": 1,
+        "n_items": ITEMS_PER_RUN,
+        "imported_at": "2026-01-01T00:00:00Z",
+    }
     seq = f"place - {first}"
-    item = f"{run}::BIGINT * 4294967296 + {seq} AS item, {run}::INTEGER AS run, ({seq})::INTEGER AS seq"
+    item = (
+        f"{run}::BIGINT * 4294967296 + {seq} AS item, {run}::INTEGER AS run, ({seq})::INTEGER AS"
+        " seq"
+    )
     names = f"SELECT unnest(functions) FROM whole WHERE {window}"  # noqa: S608
     queries = {
         "items": f"SELECT {item}, * EXCLUDE (place) FROM whole WHERE {window} ORDER BY place",  # noqa: S608
@@ -110,7 +132,9 @@ def queries(folder: Path) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=("make", "time", "once"))
     parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--items", type=int, default=10_000_000)
@@ -124,7 +148,9 @@ def main() -> None:
         runs = []
         for _ in range(3):
             done = subprocess.run(
-                [sys.executable, __file__, "once", *map(str, given.paths)], capture_output=True, check=True
+                [sys.executable, __file__, "once", *map(str, given.paths)],
+                capture_output=True,
+                check=True,
             )
             runs.append([line.split("\t") for line in done.stdout.decode().splitlines()])
         for rows in zip(*runs, strict=True):

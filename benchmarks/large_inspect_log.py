@@ -2,7 +2,8 @@
 
     python benchmarks/large_inspect_log.py [MEGABYTES] [deflate|zstd|json]
 
-Prints processor time, megabytes of JSON for each second of processor time, and peak memory of the reading process.
+Prints processor time, megabytes of JSON for each second of processor time, and peak memory of the
+reading process.
 """
 
 from __future__ import annotations
@@ -21,19 +22,37 @@ from fcreview.model.item import Item
 from fcreview.safe_files import import_zipfile
 
 EVENT = {
-    "uuid": "Ed8tHQvMEWUaJfubWKGMkF", "span_id": "B5VMFNYkcP9yP5KksAtNkp", "timestamp": "2026-09-01T10:00:00+00:00",
-    "event": "model", "model": "m", "input": [{"role": "user", "content": 'a "quoted" text\n' * 20, "id": "x"}] * 6,
-    "output": {"choices": [{"message": {"role": "assistant", "content": "{not} [json]" * 10}}], "completion": "x"},
-}  # fmt: skip
+    "uuid": "Ed8tHQvMEWUaJfubWKGMkF",
+    "span_id": "B5VMFNYkcP9yP5KksAtNkp",
+    "timestamp": "2026-09-01T10:00:00+00:00",
+    "event": "model",
+    "model": "m",
+    "input": [{"role": "user", "content": 'a "quoted" text\n' * 20, "id": "x"}] * 6,
+    "output": {
+        "choices": [{"message": {"role": "assistant", "content": "{not} [json]" * 10}}],
+        "completion": "x",
+    },
+}
 
 
 def make_parts(n_bytes: int) -> tuple[dict[str, Any], str, str, str]:
     """Return the header, and the text of a large sample before, in and after its list of events."""
     sample = {
-        "id": "large", "epoch": 1, "input": "How?", "target": "so", "messages": [{"role": "user", "content": "How?"}],
-        "scores": {"match": {"value": "C", "answer": "so", "history": []}}, "metadata": {}, "events": [],
-    }  # fmt: skip
-    fields = {"task": "large", "task_id": "large", "model": "m", "created": "2026-09-01T10:00:00+00:00"}
+        "id": "large",
+        "epoch": 1,
+        "input": "How?",
+        "target": "so",
+        "messages": [{"role": "user", "content": "How?"}],
+        "scores": {"match": {"value": "C", "answer": "so", "history": []}},
+        "metadata": {},
+        "events": [],
+    }
+    fields = {
+        "task": "large",
+        "task_id": "large",
+        "model": "m",
+        "created": "2026-09-01T10:00:00+00:00",
+    }
     header = {"version": 2, "status": "success", "eval": fields, "results": None}
     before, after = json.dumps(sample).rsplit("[]", 1)
     event = json.dumps(EVENT)
@@ -68,11 +87,19 @@ def main() -> None:
             write_log(Path(sys.argv[3]), megabytes, method)
             return
         start = time.process_time()
-        items = [item for plan in discover([path]).plans for item in read_items(plan) if isinstance(item, Item)]
+        items = [
+            item
+            for plan in discover([path]).plans
+            for item in read_items(plan)
+            if isinstance(item, Item)
+        ]
         seconds = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     assert [item.official for item in items] == [True]
-    print(f"{method}: {megabytes} MB in {seconds:.1f} s, {megabytes / seconds:.0f} MB/s, peak memory {peak:.0f} MB")
+    print(
+        f"{method}: {megabytes} MB in {seconds:.1f} s, {megabytes / seconds:.0f} MB/s, peak memory"
+        f" {peak:.0f} MB"
+    )
 
 
 if __name__ == "__main__":

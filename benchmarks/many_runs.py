@@ -1,9 +1,9 @@
 """Measure commands, an export and the first screen of a workspace with many runs.
 
-Usage: python benchmarks/many_runs.py [--runs 300] [--items 1600] [--keep FOLDER]
-The runs are copies of one synthetic run under other names. They are opened by path, so that every query names each run
-by number. Prints the elapsed and the processor time of each command, and the ratio of the processor time to a bare scan
-of the same store (a process that counts its items by category).
+Usage: python benchmarks/many_runs.py [--runs 300] [--items 1600] [--keep FOLDER] The runs are
+copies of one synthetic run under other names. They are opened by path, so that every query names
+each run by number. Prints the elapsed and the processor time of each command, and the ratio of the
+processor time to a bare scan of the same store (a process that counts its items by category).
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from fcreview.store.workspace import find_workspace
 
 FCREVIEW = str(Path(sys.executable).with_name("fcreview"))
 TIMES = 3
-SCAN = "import duckdb, sys; duckdb.connect(sys.argv[1], read_only=True).execute({query!r}).fetchall()"
+SCAN = (
+    "import duckdb, sys; duckdb.connect(sys.argv[1], read_only=True).execute({query!r}).fetchall()"
+)
 QUERY = "SELECT run, category, count(*), count(*) FILTER (official) FROM item_rows GROUP BY ALL"
 
 
@@ -46,7 +48,12 @@ def time_command(command: list[str], times: int = TIMES) -> tuple[float, float]:
         subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True)
         after = os.times()
         clock.append(time.perf_counter() - start)
-        processor.append(after.children_user + after.children_system - before.children_user - before.children_system)
+        processor.append(
+            after.children_user
+            + after.children_system
+            - before.children_user
+            - before.children_system
+        )
     return median(clock), median(processor)
 
 
@@ -68,7 +75,10 @@ def measure(results: Path, items: int) -> None:
         ("report", ["report", path]),
         ("compare two", ["compare", path, "synthetic", "synthetic-0001"]),
         ("compare all", ["compare", path]),
-        ("filter: a column", ["items", path, "--where", "effective:fail function:stock.reserve", "--limit", "5"]),
+        (
+            "filter: a column",
+            ["items", path, "--where", "effective:fail function:stock.reserve", "--limit", "5"],
+        ),
         ("filter: a text", ["items", path, "--where", f"text:A-{items - 1:06d}", "--limit", "5"]),
         ("export, JSON Lines", ["export", path, "--format", "jsonl", "-o", "-"]),
     ):
@@ -88,15 +98,22 @@ def measure_keys(results: Path) -> None:
         for key, expected in (*keys, ("r", "all runs")):
             before = time.perf_counter()
             terminal.press(key)
-            print(f"  key {key:<8}       {terminal.wait_for(expected) + terminal.started - before:6.2f} s")
+            print(
+                f"  key {key:<8}      "
+                f" {terminal.wait_for(expected) + terminal.started - before:6.2f} s"
+            )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=300)
     parser.add_argument("--items", type=int, default=1600, help="items of each run")
     parser.add_argument(
-        "--keep", type=Path, help="folder of the runs, written if it is missing; default: a temporary folder"
+        "--keep",
+        type=Path,
+        help="folder of the runs, written if it is missing; default: a temporary folder",
     )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:

@@ -1,6 +1,8 @@
-"""Measure the guessed decisive step against annotated root causes (AgentRx, 29 failed tau retail items).
+"""Measure the guessed decisive step against annotated root causes (AgentRx, 29 failed tau retail
+items).
 
-The rules were developed on the 19 lowest ids. The other 10 items were scored once, after the rules were finished.
+The rules were developed on the 19 lowest ids. The other 10 items were scored once, after the rules
+were finished.
 
 Usage: python benchmarks/measure_decisive_step.py FOLDER    (with tau_failed.json and tau_ground_truth.json)
 """
@@ -26,7 +28,9 @@ N_DEVELOPMENT = 19
 def guess(item: Item, entry: Any) -> int | None:
     outputs = [each for each in entry["info"]["task"].get("outputs") or () if isinstance(each, str)]
     was_said = check_outputs(outputs, _read_messages(entry["traj"]))
-    step = find_decisive_step(build_chat_messages(item), item.golden, [text for text in was_said if not was_said[text]])
+    step = find_decisive_step(
+        build_chat_messages(item), item.golden, [text for text in was_said if not was_said[text]]
+    )
     return step.message if step else None
 
 
@@ -34,7 +38,9 @@ def baseline(item: Item) -> int | None:
     """Return the model's first writing call that differs from all golden actions."""
     for number, message in enumerate(build_chat_messages(item), 1):
         for call in message.calls:
-            if not is_read_only(call.name) and not any(_has_same_effect(golden, call) for golden in item.golden):
+            if not is_read_only(call.name) and not any(
+                _has_same_effect(golden, call) for golden in item.golden
+            ):
                 return number
     return None
 
@@ -58,9 +64,19 @@ def main(folder: Path) -> None:
             each["step_number"] for each in truth["failures"] if each["failure_id"] == root
         )
     ids = sorted(roots)
-    items = {each: _read_item(JsonRecord(1, 0, 0, entries[each]), str(each), "retail", path) for each in ids}
-    for part, part_ids in (("development", ids[:N_DEVELOPMENT]), ("held out", ids[N_DEVELOPMENT:]), ("all", ids)):
-        report(f"{part}, rules", [(guess(items[each], entries[each]), roots[each]) for each in part_ids])
+    items = {
+        each: _read_item(JsonRecord(1, 0, 0, entries[each]), str(each), "retail", path)
+        for each in ids
+    }
+    for part, part_ids in (
+        ("development", ids[:N_DEVELOPMENT]),
+        ("held out", ids[N_DEVELOPMENT:]),
+        ("all", ids),
+    ):
+        report(
+            f"{part}, rules",
+            [(guess(items[each], entries[each]), roots[each]) for each in part_ids],
+        )
         report(f"{part}, baseline", [(baseline(items[each]), roots[each]) for each in part_ids])
 
 

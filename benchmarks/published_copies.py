@@ -1,10 +1,11 @@
 """Write a million BFCL items in hundreds of runs that vary like the runs of a public archive.
 
-Usage: python benchmarks/published_copies.py BENCH FOLDER [--items 1000000]
-BENCH contains `bfcl_families`, `bfcl_v1_panel` and `bfcl_v1`. Each published run is written several times, under model
-names with the same decoder. In a copy, a fraction `VARIED` of the replies has different spaces, and a fraction `WRONG`
-of the passing replies has a different value or name of an argument and an entry in the score file.
-Then: fcreview import FOLDER/v1 FOLDER/v3 --data FOLDER/data/v1 --data FOLDER/data/v3 --workspace FOLDER
+Usage: python benchmarks/published_copies.py BENCH FOLDER [--items 1000000] BENCH contains
+`bfcl_families`, `bfcl_v1_panel` and `bfcl_v1`. Each published run is written several times, under
+model names with the same decoder. In a copy, a fraction `VARIED` of the replies has different
+spaces, and a fraction `WRONG` of the passing replies has a different value or name of an argument
+and an entry in the score file. Then: fcreview import FOLDER/v1 FOLDER/v3 --data FOLDER/data/v1
+--data FOLDER/data/v3 --workspace FOLDER
 """
 
 from __future__ import annotations
@@ -49,7 +50,11 @@ def copy_name(model: str, version: str, number: int) -> str | None:
     places = [model.find("-") + 1, model.find("_") + 1, model.rfind("-") + 1, len(model)]
     for at in places:
         name = f"{model[:at]}-{word}" if at == len(model) else f"{model[:at]}{word}-{model[at:]}"
-        if at and find_model_decoder(name, version).decoder == find_model_decoder(model, version).decoder:
+        if (
+            at
+            and find_model_decoder(name, version).decoder
+            == find_model_decoder(model, version).decoder
+        ):
             return name
     return None
 
@@ -62,7 +67,10 @@ class Copier:
         self._records: dict[str, list[Record]] = {}
 
     def write(self, source: Path, model: str, number: int) -> int:
-        """Write copy `number` of a run, or the run itself for number 0. Returns the number of its items."""
+        """Write copy `number` of a run, or the run itself for number 0.
+
+        Returns the number of its items.
+        """
         name = copy_name(model, self.version, number) if number else model
         if name is None:
             return 0
@@ -91,7 +99,9 @@ class Copier:
             self._records[category] = read_lines(path)
         return self._records[category]
 
-    def _change(self, rng: random.Random, category: str, results: list[Record], entries: list[Record]) -> list[Record]:
+    def _change(
+        self, rng: random.Random, category: str, results: list[Record], entries: list[Record]
+    ) -> list[Record]:
         """Change replies in place, and return the score entries of the changed replies."""
         header, *failing = entries
         questions = self._questions(category)
@@ -107,11 +117,15 @@ class Copier:
             scored = by_item.get(record["id"], [])
             is_quoted = all(entry.get("model_result_raw") == record["result"] for entry in scored)
             if is_quoted and rng.random() < VARIED:
-                record["result"] = change_last_text(record["result"], lambda text: add_spaces(text, rng))
+                record["result"] = change_last_text(
+                    record["result"], lambda text: add_spaces(text, rng)
+                )
                 for entry in scored:
                     entry["model_result_raw"] = record["result"]
             if can_fail and not scored and rng.random() < WRONG:
-                changed = change_last_text(record["result"], lambda text: change_argument(text, rng))
+                changed = change_last_text(
+                    record["result"], lambda text: change_argument(text, rng)
+                )
                 if changed != record["result"]:
                     record["result"] = changed
                     at = positions[record["id"]]
@@ -132,23 +146,33 @@ class Copier:
 
 
 def change_last_text(reply: Any, change: Callable[[str], str]) -> Any:
-    """Return a reply with a changed text: the reply itself, or the arguments of its last call `{name: JSON text}`."""
+    """Return a reply with a changed text: the reply itself, or the arguments of its last call
+    `{name: JSON text}`.
+    """
     if isinstance(reply, str):
         return change(reply)
     calls = reply if isinstance(reply, list) else []
-    if calls and isinstance(calls[-1], dict) and all(isinstance(text, str) for text in calls[-1].values()):
+    if (
+        calls
+        and isinstance(calls[-1], dict)
+        and all(isinstance(text, str) for text in calls[-1].values())
+    ):
         return [*calls[:-1], {name: change(text) for name, text in calls[-1].items()}]
     return reply
 
 
 def add_spaces(text: str, rng: random.Random) -> str:
-    """Return the text with spaces after its first parenthesis or brace, where all decoders ignore spaces."""
+    """Return the text with spaces after its first parenthesis or brace, where all decoders
+    ignore spaces.
+    """
     at = max(text.find("("), text.find("{") if "(" not in text else -1) + 1
     return text[:at] + " " * rng.randint(1, 20) + text[at:] if at else text
 
 
 def change_argument(text: str, rng: random.Random) -> str:
-    """Return the text with another value or another name of one argument, or unchanged if no argument is found."""
+    """Return the text with another value or another name of one argument, or unchanged if no
+    argument is found.
+    """
     matches = [*_VALUE.finditer(text), *_NAME.finditer(text)]
     if not matches:
         return text
@@ -180,7 +204,9 @@ def write_copies(bench: Path, folder: Path, items: int) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("bench", type=Path)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--items", type=int, default=1_000_000)

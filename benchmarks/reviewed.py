@@ -1,4 +1,5 @@
-"""Write reviews of three annotators to a workspace. Each annotator reviews every item; 5 % of the reviews are of calls.
+"""Write reviews of three annotators to a workspace. Each annotator reviews every item; 5 % of the
+reviews are of calls.
 
 Usage: python benchmarks/reviewed.py WORKSPACE EVENTS      (WORKSPACE is the folder that contains .fcreview)
 """
@@ -18,11 +19,13 @@ ANNOTATORS = ("alice", "bob", "carol")
 
 
 def write_reviews(workspace: Workspace, events: int) -> None:
-    """Write about `events` events on the first items. Annotators disagree on about a quarter of the items
-    and retract some reviews."""
+    """Write about `events` events on the first items. Annotators disagree on about a quarter of the
+    items and retract some reviews.
+    """
     with Store.open(workspace) as store:
         rows = store.connection.execute(
-            "SELECT benchmark, generation, language, model, category, id, prediction_hash, golden_hash"
+            "SELECT benchmark, generation, language, model, category, id, prediction_hash,"
+            " golden_hash"
             " FROM items ORDER BY item LIMIT ?",
             [events // len(ANNOTATORS)],
         ).fetchall()

@@ -15,7 +15,9 @@ HERE = Path(__file__).parent
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         run = write_run(Path(folder) / "synthetic", 20_000)
-        subprocess.run([sys.executable, HERE / "import_speed.py", HERE.parent / "sample_runs", run], check=True)
+        subprocess.run(
+            [sys.executable, HERE / "import_speed.py", HERE.parent / "sample_runs", run], check=True
+        )
     for program in ("first_paint.py", "budgets.py"):
         subprocess.run([sys.executable, HERE / program], check=True)
 

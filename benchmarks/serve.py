@@ -1,4 +1,5 @@
-"""Measure `fcreview serve` in headless Chromium: times to the first picture and of keys, and memory of sessions.
+"""Measure `fcreview serve` in headless Chromium: times to the first picture and of keys, and memory
+of sessions.
 
 Usage: python -m benchmarks.serve [PATH] [--sessions N]        (default: a synthetic run of 5,000 items, 20 sessions)
 PATH is copied, so that nothing is written to it. Times are from the page: `performance.now()` at a key, and in the
@@ -46,7 +47,17 @@ document.addEventListener("keydown", () => window.keyTimes.push(performance.now(
 
 
 def start(run: Path, users: Path, sessions: int) -> tuple[subprocess.Popen[str], str]:
-    command = [*FCREVIEW, "serve", str(run), "--users", str(users), "--port", "0", "--max-sessions", str(sessions)]
+    command = [
+        *FCREVIEW,
+        "serve",
+        str(run),
+        "--users",
+        str(users),
+        "--port",
+        "0",
+        "--max-sessions",
+        str(sessions),
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     return process, re.findall(r"http://\S+:\d+", process.stdout.readline())[0]
@@ -60,7 +71,10 @@ def log_in(browser: Browser, address: str) -> None:
 
 def settle(browser: Browser, seconds: float = 0.4) -> None:
     """Wait until nothing has been drawn for this number of seconds."""
-    browser.wait_for(f"window.frames_.length && performance.now() - frames_[frames_.length - 1][0] > {seconds * 1000}")
+    browser.wait_for(
+        "window.frames_.length && performance.now() - frames_[frames_.length - 1][0] >"
+        f" {seconds * 1000}"
+    )
 
 
 def measure_starts(browser: Browser) -> None:
@@ -68,11 +82,16 @@ def measure_starts(browser: Browser) -> None:
     for _ in range(STARTS):
         browser.ask("Page.reload")
         time.sleep(0.2)
-        browser.wait_for("window.frames_ && frames_.some(each => each[1].includes('simple_python_'))")
+        browser.wait_for(
+            "window.frames_ && frames_.some(each => each[1].includes('simple_python_'))"
+        )
         first.append(browser.value("frames_.find(each => each[1].length > 500)[0]"))
         items.append(browser.value("frames_.find(each => each[1].includes('simple_python_'))[0]"))
         settle(browser)
-    print(f"first picture  median {median(first) / 1000:.2f} s   with items {median(items) / 1000:.2f} s")
+    print(
+        f"first picture  median {median(first) / 1000:.2f} s   with items"
+        f" {median(items) / 1000:.2f} s"
+    )
 
 
 def measure_key(browser: Browser, label: str, key: str, count: int) -> None:
@@ -84,8 +103,13 @@ def measure_key(browser: Browser, label: str, key: str, count: int) -> None:
         browser.wait_for(f"frames_.length > {before}")
         settle(browser)
         times.append(browser.value(f"frames_[{before}][0] - keyTimes[keyTimes.length - 1]"))
-        sizes.append(browser.value(f"frames_.slice({before}).reduce((sum, each) => sum + each[1].length, 0)"))
-    print(f"{label:<14} median {median(times):4.0f} ms   worst {max(times):4.0f} ms   {median(sizes):6,.0f} characters")
+        sizes.append(
+            browser.value(f"frames_.slice({before}).reduce((sum, each) => sum + each[1].length, 0)")
+        )
+    print(
+        f"{label:<14} median {median(times):4.0f} ms   worst {max(times):4.0f} ms  "
+        f" {median(sizes):6,.0f} characters"
+    )
 
 
 def read_memory(process: int) -> float:
@@ -95,13 +119,17 @@ def read_memory(process: int) -> float:
 
 
 def child_processes(process: int) -> list[int]:
-    return [int(each) for each in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    return [
+        int(each) for each in Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    ]
 
 
 async def measure_memory(address: str, server: int, sessions: int) -> None:
     """Open sessions, move to the next items in each, and add up their memory."""
     headers = {"Origin": address}
-    async with aiohttp.ClientSession(headers=headers, cookie_jar=aiohttp.CookieJar(unsafe=True)) as client:
+    async with aiohttp.ClientSession(
+        headers=headers, cookie_jar=aiohttp.CookieJar(unsafe=True)
+    ) as client:
         await client.post(f"{address}/login", data={"name": NAME, "password": PASSWORD})
 
         async def use() -> aiohttp.ClientWebSocketResponse:
@@ -121,11 +149,15 @@ async def measure_memory(address: str, server: int, sessions: int) -> None:
         sockets, readers = [], []
         for _ in range(sessions):
             sockets.append(await use())
-            readers.append(asyncio.create_task(answer(sockets[-1])))  # The server closes a connection without messages.
+            readers.append(
+                asyncio.create_task(answer(sockets[-1]))
+            )  # The server closes a connection without messages.
         await asyncio.sleep(1)
         each = [read_memory(process) for process in child_processes(server)]
         total = sum(each) + read_memory(server)
-        print(f"{len(each)} sessions    {total:,.0f} MB with the server   {median(each):.0f} MB each")
+        print(
+            f"{len(each)} sessions    {total:,.0f} MB with the server   {median(each):.0f} MB each"
+        )
         for websocket in sockets:
             await websocket.close()
 
@@ -140,7 +172,11 @@ def main() -> None:
         sys.exit("no Chromium")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        run = shutil.copytree(options.path, folder / "run") if options.path else write_run(folder / "run", 5_000)
+        run = (
+            shutil.copytree(options.path, folder / "run")
+            if options.path
+            else write_run(folder / "run", 5_000)
+        )
         UsersFile(folder / "users.toml").set_password(NAME, PASSWORD)
         server, address = start(run, folder / "users.toml", options.sessions)
         try:

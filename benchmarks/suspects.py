@@ -1,10 +1,11 @@
-"""Measure how well `suspects` ranks golden answers that are known to be wrong, with all runs and with fewer runs.
+"""Measure how well `suspects` ranks golden answers that are known to be wrong, with all runs and
+with fewer runs.
 
-Usage: python benchmarks/suspects.py PATH KNOWN [--data DIR ...]
-KNOWN is a JSON list of item ids. Prints recall among the first 50, 100 and 200 suspects and the area under the ROC
-curve for several rankings: by failure rate alone, by score, without each kind of reason, by category, without each run,
-with random halves of the runs and of the questions, and with few runs. Also prints the processor time of reading and
-scoring.
+Usage: python benchmarks/suspects.py PATH KNOWN [--data DIR ...] KNOWN is a JSON list of item ids.
+Prints recall among the first 50, 100 and 200 suspects and the area under the ROC curve for several
+rankings: by failure rate alone, by score, without each kind of reason, by category, without each
+run, with random halves of the runs and of the questions, and with few runs. Also prints the
+processor time of reading and scoring.
 """
 
 from __future__ import annotations
@@ -46,7 +47,10 @@ class RankingQuality:
 
 
 def measure_ranking(order: Sequence[str], known: set[str]) -> RankingQuality:
-    """Measure a ranking of ids, most suspect first. Known ids that are not in the ranking are ignored."""
+    """Measure a ranking of ids, most suspect first.
+
+    Known ids that are not in the ranking are ignored.
+    """
     ranked_known = known & set(order)
     below = area = 0
     for item in reversed(order):
@@ -65,14 +69,20 @@ def list_ids(ranked: Iterable[Suspect]) -> list[str]:
 def list_ids_by_failures(ranked: Iterable[Suspect]) -> list[str]:
     """Rank by the percentage of runs that fail. Ties keep dataset order."""
     cases = sorted((each.question for each in ranked), key=lambda case: case.key)
-    return [case.key.id for case in sorted(cases, key=lambda case: -case.n_failing / max(len(case.runs), 1))]
+    return [
+        case.key.id
+        for case in sorted(cases, key=lambda case: -case.n_failing / max(len(case.runs), 1))
+    ]
 
 
 def list_ids_without(ranked: Sequence[Suspect], kinds: set[str]) -> list[str]:
     """Rank without these kinds of reasons."""
     chances = {kind: 0.0 if kind in kinds else chance for kind, chance in REASON_CHANCES.items()}
     return list_ids(
-        sorted((score_suspect(each.question, each.reasons, chances) for each in ranked), key=lambda each: -each.score)
+        sorted(
+            (score_suspect(each.question, each.reasons, chances) for each in ranked),
+            key=lambda each: -each.score,
+        )
     )
 
 
@@ -96,7 +106,10 @@ def report(store: Store, known: set[str]) -> None:
     read = time.process_time() - start
     ranked = rank_suspects(panel.questions, panel.run_profiles)
     scored = time.process_time() - start - read
-    print(f"{len(ranked):,} questions, {len(panel.run_profiles)} runs; processor time {read:.2f} + {scored:.2f} s")
+    print(
+        f"{len(ranked):,} questions, {len(panel.run_profiles)} runs; processor time {read:.2f} +"
+        f" {scored:.2f} s"
+    )
     print(measure_ranking(list_ids_by_failures(ranked), known).line("failure rate alone"))
     print(measure_ranking(list_ids(ranked), known).line("score"))
     for kind in REASON_CHANCES:
@@ -119,10 +132,15 @@ def measure_halves_of_questions(panel: AuditInput, known: set[str]) -> None:
 
 
 def format_spread(label: str, halves: Sequence[RankingQuality], first: int) -> str:
-    areas, shares = [half.area for half in halves], [half.among[first] / max(half.known, 1) for half in halves]
+    areas, shares = (
+        [half.area for half in halves],
+        [half.among[first] / max(half.known, 1) for half in halves],
+    )
     return (
-        f"  {len(halves)} random halves of the {label}: {min(shares):.0%} to {max(shares):.0%} in first {first},"
-        f" mean {mean(shares):.0%}; AUC {min(areas):.3f} to {max(areas):.3f}, mean {mean(areas):.3f}"
+        f"  {len(halves)} random halves of the {label}: {min(shares):.0%} to {max(shares):.0%} in"
+        f" first {first},"
+        f" mean {mean(shares):.0%}; AUC {min(areas):.3f} to {max(areas):.3f}, mean"
+        f" {mean(areas):.3f}"
     )
 
 
@@ -130,7 +148,9 @@ def measure_fewer_runs(store: Store, panel: AuditInput, known: set[str]) -> None
     runs = sorted(panel.run_profiles)
     for run in runs:
         rest = [each for each in runs if each != run]
-        print(measure_runs(store, rest, known).line(f"without {panel.run_profiles[run].model}"[:44]))
+        print(
+            measure_runs(store, rest, known).line(f"without {panel.run_profiles[run].model}"[:44])
+        )
     draw = random.Random(1)
     halves = [measure_runs(store, draw.sample(runs, len(runs) // 2), known) for _ in range(HALVES)]
     print(format_spread("runs", halves, FIRST[-1]))
@@ -141,13 +161,17 @@ def measure_fewer_runs(store: Store, panel: AuditInput, known: set[str]) -> None
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("path", type=Path)
     parser.add_argument("known", type=Path)
     parser.add_argument("--data", action="append", default=[], type=Path)
     arguments = parser.parse_args()
     known = set(json.loads(arguments.known.read_text("utf-8")))
-    with open_imported_store(arguments.path.resolve(), [folder.resolve() for folder in arguments.data]) as store:
+    with open_imported_store(
+        arguments.path.resolve(), [folder.resolve() for folder in arguments.data]
+    ) as store:
         report(store, known)
 
 

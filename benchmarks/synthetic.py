@@ -26,8 +26,9 @@ FUNCTION = {
 
 
 def write_run(folder: Path, items: int) -> Path:
-    """Write a run of `items` single calls, of which every fourth is wrong, with dataset and score file. Return the
-    folder."""
+    """Write a run of `items` single calls, of which every fourth is wrong, with dataset and score
+    file. Return the folder.
+    """
     name = "BFCL_v4_simple_python"
     for sub in ("data/possible_answer", "result/synthetic/non_live", "score/synthetic/non_live"):
         (folder / sub).mkdir(parents=True, exist_ok=True)
@@ -35,15 +36,33 @@ def write_run(folder: Path, items: int) -> Path:
     for n in range(items):
         item = f"simple_python_{n}"
         text = f"Reserve {n % 9 + 1} pieces of article A-{n:06d} in the warehouse north."
-        question = {"id": item, "question": [[{"role": "user", "content": text}]], "function": [FUNCTION]}
-        golden = [{"stock.reserve": {"article": [f"A-{n:06d}"], "count": [n % 9 + 1], "warehouse": ["north", ""]}}]
+        question = {
+            "id": item,
+            "question": [[{"role": "user", "content": text}]],
+            "function": [FUNCTION],
+        }
+        golden = [
+            {
+                "stock.reserve": {
+                    "article": [f"A-{n:06d}"],
+                    "count": [n % 9 + 1],
+                    "warehouse": ["north", ""],
+                }
+            }
+        ]
         wrong = n % 4 == 3
         count = n % 9 + (2 if wrong else 1)
         reply = f"[stock.reserve(article='A-{n:06d}', count={count}, warehouse='north')]"
         questions.append(question)
         answers.append({"id": item, "ground_truth": golden})
         results.append(
-            {"id": item, "result": reply, "input_token_count": 300, "output_token_count": 30, "latency": 0.5}
+            {
+                "id": item,
+                "result": reply,
+                "input_token_count": 300,
+                "output_token_count": 30,
+                "latency": 0.5,
+            }
         )
         if wrong:
             error = [f"count: {count} is not the expected {n % 9 + 1}"]
@@ -62,7 +81,11 @@ def write_run(folder: Path, items: int) -> Path:
                     "possible_answer": golden,
                 }
             )
-    header = {"accuracy": 1 - len(scores) / items, "correct_count": items - len(scores), "total_count": items}
+    header = {
+        "accuracy": 1 - len(scores) / items,
+        "correct_count": items - len(scores),
+        "total_count": items,
+    }
     for path, rows in (
         (f"data/{name}.json", questions),
         (f"data/possible_answer/{name}.json", answers),

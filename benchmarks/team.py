@@ -1,10 +1,11 @@
-"""Measure team mode on a private PostgreSQL server: lost reviews, waiting times, delivery and the pull cursor.
+"""Measure team mode on a private PostgreSQL server: lost reviews, waiting times, delivery and the
+pull cursor.
 
     python benchmarks/team.py                                  the long form, about five minutes
     python benchmarks/team.py --server-kills 5 --client-kills 10 --verdicts 50 --lines 10000 --cursor-lines 2000
 
-Annotators are processes that append verdicts to their own journals while a thread exchanges lines, as in the app.
-Servers and annotators are killed with SIGKILL.
+Annotators are processes that append verdicts to their own journals while a thread exchanges lines,
+as in the app. Servers and annotators are killed with SIGKILL.
 """
 
 from __future__ import annotations
@@ -41,7 +42,11 @@ def key(number: int) -> ItemKey:
 
 def line(name: str, number: int) -> bytes:
     event = Event(
-        event=f"{name}{number:08}", time="2026-01-01T00:00:00.000Z", annotator=name, key=key(number), verdict=True
+        event=f"{name}{number:08}",
+        time="2026-01-01T00:00:00.000Z",
+        annotator=name,
+        key=key(number),
+        verdict=True,
     )
     return hash_and_serialize_event(event, "")[1].rstrip(b"\n")
 
@@ -49,9 +54,13 @@ def line(name: str, number: int) -> bytes:
 def make_team(server: PostgresServer, project: str, reveal: str, names: list[str]) -> Team:
     import psycopg
 
-    with psycopg.connect(host=str(server.folder), port=server.port, dbname="postgres", user="postgres") as connection:
+    with psycopg.connect(
+        host=str(server.folder), port=server.port, dbname="postgres", user="postgres"
+    ) as connection:
         upgrade_schema(connection)
-        connection.execute("INSERT INTO fcreview.project (name, reveal) VALUES (%s, %s)", (project, reveal))
+        connection.execute(
+            "INSERT INTO fcreview.project (name, reveal) VALUES (%s, %s)", (project, reveal)
+        )
     team = Team(server, project)
     team.add(lena="lead", **dict.fromkeys(names, "annotator"))
     return team
@@ -71,12 +80,18 @@ def kill_server(server: PostgresServer) -> None:
         except ProcessLookupError:
             continue
     while any(
-        _read(Path(f"/proc/{process}/stat")).rpartition(")")[2].split()[:1] not in ([], ["Z"]) for process in children
+        _read(Path(f"/proc/{process}/stat")).rpartition(")")[2].split()[:1] not in ([], ["Z"])
+        for process in children
     ):
         time.sleep(0.01)
-    for stale in (server.folder / "data" / "postmaster.pid", server.folder / f".s.PGSQL.{server.port}.lock"):
+    for stale in (
+        server.folder / "data" / "postmaster.pid",
+        server.folder / f".s.PGSQL.{server.port}.lock",
+    ):
         stale.unlink()  # init has possibly not reaped the process yet.
-    server.run("pg_ctl", "-D", str(server.folder / "data"), "-l", str(server.folder / "log"), "-w", "start")
+    server.run(
+        "pg_ctl", "-D", str(server.folder / "data"), "-l", str(server.folder / "log"), "-w", "start"
+    )
 
 
 def _read(path: Path) -> str:
@@ -153,7 +168,9 @@ def _kill_often(server: PostgresServer, left: dict[str, int], chance: random.Ran
         raise
 
 
-def _report_kills(team: Team, places: dict[str, Path], options: argparse.Namespace, took: float) -> None:
+def _report_kills(
+    team: Team, places: dict[str, Path], options: argparse.Namespace, took: float
+) -> None:
     received: dict[str, set[bytes]] = {name: set() for name in places}
     with TeamServer.connect(team.address("lena")) as lead:
         for each in lead.pull_lines("")[1]:
@@ -172,7 +189,8 @@ def _report_kills(team: Team, places: dict[str, Path], options: argparse.Namespa
     waits.sort()
     p50, p99 = waits[len(waits) // 2], waits[int(len(waits) * 0.99)]
     print(
-        f"{options.server_kills} kills of the server, {options.client_kills} of annotators in {took:.0f} s:"
+        f"{options.server_kills} kills of the server, {options.client_kills} of annotators in"
+        f" {took:.0f} s:"
         f" {total:,} verdicts, {lost} not on the server, {unwritten} not in the journal"
     )
     print(f"a verdict: p50 {p50:.1f} ms, p99 {p99:.1f} ms, longest {waits[-1]:.1f} ms", flush=True)
@@ -200,7 +218,10 @@ def measure_delivery(server: PostgresServer, folder: Path, samples: int) -> None
         waits.append(time.monotonic() - started)
     for each in syncs:
         each.stop()
-    print(f"until another client has a line: median {statistics.median(waits):.2f} s, longest {max(waits):.2f} s")
+    print(
+        f"until another client has a line: median {statistics.median(waits):.2f} s, longest"
+        f" {max(waits):.2f} s"
+    )
 
 
 def measure_pull(server: PostgresServer, folder: Path, count: int) -> None:
@@ -208,7 +229,12 @@ def measure_pull(server: PostgresServer, folder: Path, count: int) -> None:
     started = time.monotonic()
     with TeamServer.connect(team.address("ann")) as ann:
         for start in range(0, count, 1000):
-            assert ann.push_lines([line("ann", number) for number in range(start, min(start + 1000, count))]) == {}
+            assert (
+                ann.push_lines(
+                    [line("ann", number) for number in range(start, min(start + 1000, count))]
+                )
+                == {}
+            )
     pushed = time.monotonic() - started
     (folder / "pull").mkdir()
     exchange = team.exchange(find_workspace(folder / "pull"), "lena")
@@ -217,7 +243,9 @@ def measure_pull(server: PostgresServer, folder: Path, count: int) -> None:
     took = time.monotonic() - started
     started = time.monotonic()
     assert exchange.pull_lines() == 0
-    print(f"{received:,} lines pulled in {took:.1f} s (sent in {pushed:.1f} s); nothing new: ", end="")
+    print(
+        f"{received:,} lines pulled in {took:.1f} s (sent in {pushed:.1f} s); nothing new: ", end=""
+    )
     print(f"{1000 * (time.monotonic() - started):.0f} ms", flush=True)
     exchange.close()
 
@@ -228,7 +256,9 @@ def write(team: Team, name: str, count: int) -> None:
         for start in range(0, count, 10):
             lines = [line(name, number) for number in range(start, min(start + 10, count))]
             with connection.transaction():
-                connection.execute("SELECT pg_current_xact_id(), pg_sleep(%s)", (chance.random() / 50,))
+                connection.execute(
+                    "SELECT pg_current_xact_id(), pg_sleep(%s)", (chance.random() / 50,)
+                )
                 connection.execute("SELECT * FROM fcreview.push(%s)", (lines,))
 
 
@@ -249,11 +279,16 @@ def measure_cursor(server: PostgresServer, count: int) -> None:
             pulled += [each.body for each in lines]
     expected = {line(name, number) for name in names for number in range(count // 8)}
     missed, repeated = len(expected - set(pulled)), len(pulled) - len(set(pulled))
-    print(f"cursor beside 8 writers: {len(expected):,} lines, {missed} missed, {repeated} repeated", flush=True)
+    print(
+        f"cursor beside 8 writers: {len(expected):,} lines, {missed} missed, {repeated} repeated",
+        flush=True,
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--annotators", type=int, default=8)
     parser.add_argument("--verdicts", type=int, default=500)
     parser.add_argument("--server-kills", type=int, default=60)
@@ -265,7 +300,10 @@ def main() -> None:
     binaries = find_binaries()
     if binaries is None:
         sys.exit("PostgreSQL (initdb) is not installed")
-    with tempfile.TemporaryDirectory(prefix="fcreview-pg-", dir="/tmp") as place, tempfile.TemporaryDirectory() as work:
+    with (
+        tempfile.TemporaryDirectory(prefix="fcreview-pg-", dir="/tmp") as place,
+        tempfile.TemporaryDirectory() as work,
+    ):
         server = start_server(Path(place), binaries)
         with (Path(place) / "data" / "postgresql.conf").open("a") as settings:
             settings.write("fsync = on\nautovacuum = on\n")

@@ -29,7 +29,9 @@ ANSWERS = {b"\x1b[6n": b"\x1b[1;1R", b"\x1b[?2026$p": b"\x1b[?2026;2$y", b"\x1b[
 
 @dataclass(frozen=True)
 class Stroke:
-    """Cost of a key press: seconds to the first and to the last byte of the response, and number of bytes."""
+    """Cost of a key press: seconds to the first and to the last byte of the response, and number
+    of bytes.
+    """
 
     first: float
     settled: float
@@ -52,7 +54,10 @@ class Terminal:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         try:
             os.kill(self.pid, signal.SIGKILL)
@@ -62,7 +67,9 @@ class Terminal:
         os.close(self._fd)
 
     def _read(self, wait: float) -> int:
-        """Return the number of bytes received within `wait` seconds: 0 if none arrived, -1 if the program has ended."""
+        """Return the number of bytes received within `wait` seconds: 0 if none arrived, -1 if
+        the program has ended.
+        """
         ready, _, _ = select.select([self._fd], [], [], wait)
         if not ready:
             return 0

@@ -1,4 +1,5 @@
-"""Measure bytes and times of keys with two panes (160x50) and with one pane (119x50), and the time to the first rows.
+"""Measure bytes and times of keys with two panes (160x50) and with one pane (119x50), and the time
+to the first rows.
 
 Usage: python benchmarks/two_panes.py PATH [WORKSPACE]     (PATH: a run that is already imported)
 The bytes of a key are all bytes until half a second passes without output, so they include the next item.
@@ -39,7 +40,11 @@ def measure(command: list[str], columns: int) -> None:
         terminal.settle(2.0)
         print(line("cursor down", strokes(terminal, "j")))
         print(line("page down", strokes(terminal, "pagedown")))
-        print(line("20 times cursor down at once", [terminal.press("j" * 20, QUIET) for _ in range(3)]))
+        print(
+            line(
+                "20 times cursor down at once", [terminal.press("j" * 20, QUIET) for _ in range(3)]
+            )
+        )
         terminal.press("enter", QUIET)
         terminal.wait_for("verdict on")
         terminal.settle(QUIET)
@@ -56,7 +61,14 @@ def first_rows(command: list[str], columns: int) -> float:
 
 def main() -> None:
     path, *workspace = sys.argv[1:]
-    command = [FCREVIEW, "open", path, "--queue", "failures", *(["--workspace", workspace[0]] if workspace else [])]
+    command = [
+        FCREVIEW,
+        "open",
+        path,
+        "--queue",
+        "failures",
+        *(["--workspace", workspace[0]] if workspace else []),
+    ]
     for columns in (119, 160):
         measure(command, columns)
     pairs = [(first_rows(command, 119), first_rows(command, 160)) for _ in range(STARTS)]

@@ -1,6 +1,7 @@
 """Load the configuration file, and save the theme and the teams of the user.
 
-The configuration file is FCREVIEW_CONFIG, or `$XDG_CONFIG_HOME/fcreview/config.toml` (`~/.config/...`):
+The configuration file is FCREVIEW_CONFIG, or `$XDG_CONFIG_HOME/fcreview/config.toml`
+(`~/.config/...`):
 
 ```toml
 annotator = "alice"                   # annotator name
@@ -48,7 +49,10 @@ MAX_TEAMS_BYTES = 1_000_000  # size limit of `teams.json`, in bytes
 MAX_REASONS = 9  # limit of `reasons`, because each reason has a digit key
 DEFAULT_FOLLOW = 5.0  # default of the setting `follow`, in seconds
 MIN_FOLLOW, MAX_FOLLOW = 0.2, 86_400
-SCORERS_ERROR = '[scorers.NAME] must have the lines better = "lower" (or "higher") and pass_at = 0.0, or one of them'
+SCORERS_ERROR = (
+    '[scorers.NAME] must have the lines better = "lower" (or "higher") and pass_at = 0.0, or one of'
+    " them"
+)
 
 
 def _check_string_list(error_text: str, value: Any) -> list[str]:
@@ -64,7 +68,11 @@ def _check_annotator(value: Any) -> str:
 
 
 def _check_follow(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not MIN_FOLLOW <= value <= MAX_FOLLOW:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not MIN_FOLLOW <= value <= MAX_FOLLOW
+    ):
         raise ValueError(f"follow must be a number of seconds from {MIN_FOLLOW} to {MAX_FOLLOW:,}")
     return float(value)
 
@@ -89,7 +97,9 @@ def _check_nonempty_strings(setting: str, value: Any) -> tuple[str, ...]:
 def _check_reasons(value: Any) -> tuple[str, ...]:
     reasons = _check_nonempty_strings("reasons", value)
     if len(reasons) > MAX_REASONS:
-        raise ValueError(f"reasons must have at most {MAX_REASONS} entries, because each has a digit key")
+        raise ValueError(
+            f"reasons must have at most {MAX_REASONS} entries, because each has a digit key"
+        )
     return reasons
 
 
@@ -153,25 +163,39 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
     "scorers": _check_scorers,
     "run_names": _check_run_names,
 }
-"""Functions by setting. A function checks and normalizes the value, or raises ValueError. pydantic is not used here,
-because its import would take a sixth of the time until the app shows the first rows."""
+"""Functions by setting. A function checks and normalizes the value, or raises ValueError. pydantic
+is not used here, because its import would take a sixth of the time until the app shows the first
+rows.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
     annotator: str | None = None
-    data: Sequence[str] = ()  # Dataset folders. Relative paths are relative to the configuration file.
-    follow: float = DEFAULT_FOLLOW  # seconds between two checks for new results with `open --follow`
+    data: Sequence[
+        str
+    ] = ()  # Dataset folders. Relative paths are relative to the configuration file.
+    follow: float = (
+        DEFAULT_FOLLOW  # seconds between two checks for new results with `open --follow`
+    )
     theme: str | None = None
     colours: str | None = None  # earlier name of `theme`
     tags: tuple[str, ...] = ()  # error tags that dialogs list first
-    reasons: tuple[str, ...] = ()  # reasons in the dialog for an override; empty for the default reasons
-    keys: Mapping[str, str] = field(default_factory=dict)  # keys by action id, several separated by commas
+    reasons: tuple[
+        str, ...
+    ] = ()  # reasons in the dialog for an override; empty for the default reasons
+    keys: Mapping[str, str] = field(
+        default_factory=dict
+    )  # keys by action id, several separated by commas
     decoders: Mapping[str, str] = field(
         default_factory=dict
     )  # by name of the model folder, in which `*` matches any text
-    scorers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by scorer, or SCORER.KEY, of Inspect logs
-    run_names: Mapping[str, str] = field(default_factory=dict)  # by path or model, in which `*` matches any text
+    scorers: Mapping[str, Mapping[str, Any]] = field(
+        default_factory=dict
+    )  # by scorer, or SCORER.KEY, of Inspect logs
+    run_names: Mapping[str, str] = field(
+        default_factory=dict
+    )  # by path or model, in which `*` matches any text
 
     @property
     def file(self) -> Path:
@@ -181,7 +205,8 @@ class Config:
     @property
     def dataset_folders(self) -> list[Path]:
         """Dataset folders, with `~` and relative paths resolved."""
-        # `os.path.expanduser` accepts `~x` without a user x, for which `Path.expanduser` raises an error.
+        # `os.path.expanduser` accepts `~x` without a user x, for which `Path.expanduser` raises an
+        # error.
         return [self.file.parent / os.path.expanduser(each) for each in self.data]  # noqa: PTH111
 
 
@@ -192,7 +217,9 @@ def locate_config_file() -> Path:
 
 
 def find_user_folder(variable_name: str, default_parent: str) -> Path:
-    """Return the subfolder `fcreview` of the folder in an environment variable, or of `default_parent`."""
+    """Return the subfolder `fcreview` of the folder in an environment variable, or of
+    `default_parent`.
+    """
     return Path(os.environ.get(variable_name) or Path(default_parent).expanduser()) / "fcreview"
 
 
@@ -202,7 +229,9 @@ def locate_theme_file() -> Path:
 
 
 def load_theme(config: Config) -> str | None:
-    """Return the theme that the user chose in the app, else the theme of the configuration, else None."""
+    """Return the theme that the user chose in the app, else the theme of the configuration, else
+    None.
+    """
     from fcreview.tui.themes import resolve_theme_name
 
     chosen = None
@@ -220,8 +249,10 @@ def save_theme(name: str) -> None:
 
 
 def record_first_start() -> bool:
-    """Whether this user starts the app for the first time. The first call creates a file that records the start. If it
-    cannot create the file, it returns False, so that the welcome line does not appear at every start."""
+    """Whether this user starts the app for the first time. The first call creates a file that
+    records the start. If it cannot create the file, it returns False, so that the welcome line does
+    not appear at every start.
+    """
     mark = locate_theme_file().with_name("welcome")
     with suppress(OSError):
         mark.parent.mkdir(parents=True, exist_ok=True)
@@ -231,7 +262,10 @@ def record_first_start() -> bool:
 
 
 def load_config() -> Config:
-    """Load the configuration file, or the defaults if there is no file. Raises CommandError for an invalid setting."""
+    """Load the configuration file, or the defaults if there is no file.
+
+    Raises CommandError for an invalid setting.
+    """
     file = locate_config_file()
     try:
         settings = tomllib.loads(_read_limited_text(file))
@@ -256,19 +290,25 @@ def _check_setting(name: str, value: Any) -> Any:
 
 
 def _read_limited_text(file: Path) -> str:
-    """Read a text file of limited size. Refuse a pipe, which would block, and devices that never end."""
+    """Read a text file of limited size.
+
+    Refuse a pipe, which would block, and devices that never end.
+    """
     if file.is_fifo():
         raise CommandError(f"{file} is a pipe. The configuration must be a regular file")
     with file.open("rb") as stream:
         content = stream.read(MAX_CONFIG_BYTES + 1)
     if len(content) > MAX_CONFIG_BYTES:
-        raise CommandError(f"{file} has more than {MAX_CONFIG_BYTES:,} bytes, the limit of a configuration file")
+        raise CommandError(
+            f"{file} has more than {MAX_CONFIG_BYTES:,} bytes, the limit of a configuration file"
+        )
     return content.decode()
 
 
 def _locate_teams_file() -> Path:
-    """Return the path of `teams.json`. The file is not in the workspace, because the creator of the workspace must not
-    decide to which server fcreview connects."""
+    """Return the path of `teams.json`. The file is not in the workspace, because the creator of the
+    workspace must not decide to which server fcreview connects.
+    """
     return find_user_folder("XDG_CONFIG_HOME", "~/.config") / "teams.json"
 
 
@@ -284,7 +324,9 @@ def find_team_link(workspace: Workspace) -> TeamLink | None:
         return TeamLink(parse_server_url(entry["url"]), entry["project"], entry["annotator"])
     except (LookupError, TypeError, AttributeError):
         file = _locate_teams_file()
-        raise CommandError(f"the entry for {workspace.root} in {file} is damaged. Join the team again") from None
+        raise CommandError(
+            f"the entry for {workspace.root} in {file} is damaged. Join the team again"
+        ) from None
 
 
 def save_team_link(workspace: Workspace, link: TeamLink) -> None:
@@ -324,6 +366,8 @@ def _write_team_entries(entries: dict[str, Any]) -> None:
     file = _locate_teams_file()
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
-    temporary.write_text(json.dumps({"version": 1, "workspaces": entries}, indent=2) + "\n", "utf-8")
+    temporary.write_text(
+        json.dumps({"version": 1, "workspaces": entries}, indent=2) + "\n", "utf-8"
+    )
     temporary.chmod(0o600)
     temporary.replace(file)

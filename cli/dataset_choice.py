@@ -44,16 +44,23 @@ def set_dataset_facts(plans: Sequence[RunPlan], sources: DatasetSources) -> None
 
 
 def _find_reason(plan: RunPlan, sources: DatasetSources) -> str:
-    """Return how the dataset was chosen, as a phrase. The order is the precedence of the folders."""
+    """Return how the dataset was chosen, as a phrase.
+
+    The order is the precedence of the folders.
+    """
     folders_by_reason: dict[str, Sequence[Path]] = {"chosen by --data": sources.named}
     if sources.remembered is not None:
-        folders_by_reason["remembered from an earlier command"] = sources.remembered.get_dataset_folders(plan.run)
+        folders_by_reason["remembered from an earlier command"] = (
+            sources.remembered.get_dataset_folders(plan.run)
+        )
         folders_by_reason["the dataset of most other runs"] = sources.remembered.most_common_folders
     folders_by_reason["found by FCREVIEW_DATA"] = sources.environment
     folders_by_reason["found by the configuration"] = sources.configured
     folders_by_reason["in the folder of the run"] = [Path(plan.run.path)]
     folders_by_reason["from an installed package"] = _list_package_folders()
-    folders_by_reason["found beside the run"] = list(Path(plan.run.path).parents)[:MAX_NEARBY_FOLDERS]
+    folders_by_reason["found beside the run"] = list(Path(plan.run.path).parents)[
+        :MAX_NEARBY_FOLDERS
+    ]
     for reason, folders in folders_by_reason.items():
         if _contains_dataset(folders, plan):
             return reason
@@ -65,6 +72,9 @@ def _list_package_folders() -> list[Path]:
 
 
 def _contains_dataset(folders: Sequence[Path], plan: RunPlan) -> bool:
-    """Whether one of the folders contains a dataset file. A root folder contains every file, so it does not count."""
+    """Whether one of the folders contains a dataset file.
+
+    A root folder contains every file, so it does not count.
+    """
     named = [os.path.abspath(folder) for folder in folders if folder.parent != folder]  # noqa: PTH100 - keep links
     return any(Path(path).is_relative_to(folder) for path in plan.data for folder in named)

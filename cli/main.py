@@ -13,15 +13,24 @@ from types import FrameType
 from typing import NamedTuple
 
 from fcreview.cli.output import OutputClosedError, print_message
-from fcreview.errors import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_SUCCESS, CommandError, FcreviewError
+from fcreview.errors import (
+    EXIT_FAILURE,
+    EXIT_INTERRUPTED,
+    EXIT_SUCCESS,
+    CommandError,
+    FcreviewError,
+)
 from fcreview.model.sanitize import clip, sanitize
 from fcreview.model.wording import NO_VALUE
 
 MIN_ADDRESS_SPACE = 1 << 30
-"""Smallest limit of the address space, in bytes (`ulimit -v`). Below it, native libraries abort or crash when they
-start a thread, which Python cannot catch."""
+"""Smallest limit of the address space, in bytes (`ulimit -v`). Below it, native libraries abort or
+crash when they start a thread, which Python cannot catch.
+"""
 UNCHECKED_ARGUMENTS = {"--help", "-h", "--version", "completion", "schema"}
-"""Commands and options that run without checks, because they need little memory and no working folder."""
+"""Commands and options that run without checks, because they need little memory and no working
+folder.
+"""
 
 
 def check_memory_and_folder(arguments: Sequence[str]) -> None:
@@ -31,27 +40,44 @@ def check_memory_and_folder(arguments: Sequence[str]) -> None:
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY and limit < MIN_ADDRESS_SPACE:
         raise CommandError(
-            f"not enough memory: the limit is {limit >> 20:,} MB and fcreview needs {MIN_ADDRESS_SPACE >> 20:,} MB."
+            f"not enough memory: the limit is {limit >> 20:,} MB and fcreview needs"
+            f" {MIN_ADDRESS_SPACE >> 20:,} MB."
             " Raise the limit (ulimit -v)."
         )
     try:
         os.getcwd()  # noqa: PTH109 - `Path.cwd` does the same in more steps
     except FileNotFoundError:
-        raise CommandError("the working folder no longer exists. Change to another folder.") from None
+        raise CommandError(
+            "the working folder no longer exists. Change to another folder."
+        ) from None
 
 
-OUT_OF_MEMORY_REASONS = ("can't start new thread", "Cannot allocate memory", "failed to map segment")
+OUT_OF_MEMORY_REASONS = (
+    "can't start new thread",
+    "Cannot allocate memory",
+    "failed to map segment",
+)
 """Texts of errors that Python and the operating system raise when memory is exhausted."""
-MAX_ERROR_WIDTH = 2_000  # Width limit of an error message line, in cells. A message may quote a text of any length.
+# Width limit of an error message line, in cells. A message may quote a text of any length.
+MAX_ERROR_WIDTH = 2_000
 GC_THRESHOLD = 20_000
-"""Number of new objects between garbage collections. It is high, because imports create many lasting objects."""
+"""Number of new objects between garbage collections.
+
+It is high, because imports create many lasting objects.
+"""
 TERMINATION_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
-"""Signals that end a command as Ctrl-C does, so that it cleans up. SIGHUP reports a dropped connection."""
+"""Signals that end a command as Ctrl-C does, so that it cleans up.
+
+SIGHUP reports a dropped connection.
+"""
 _received_signals: list[int] = []
 
 
 def run_command_line(arguments: list[str]) -> int:
-    """Run a command and return its exit code. Errors are printed to stderr; FCREVIEW_DEBUG=1 adds the traceback."""
+    """Run a command and return its exit code.
+
+    Errors are printed to stderr; FCREVIEW_DEBUG=1 adds the traceback.
+    """
     try:
         check_memory_and_folder(arguments)
         from fcreview.cli.commands import add_default_command, build_program
@@ -82,7 +108,10 @@ class ErrorReport(NamedTuple):
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether an exception, or one that caused it, reports a lack of memory. Exceptions of libraries count, too."""
+    """Whether an exception, or one that caused it, reports a lack of memory.
+
+    Exceptions of libraries count, too.
+    """
     while error is not None:
         if type(error).__name__ in ("MemoryError", "OutOfMemoryException") or any(
             reason in str(error) for reason in OUT_OF_MEMORY_REASONS
@@ -93,7 +122,10 @@ def is_out_of_memory(error: BaseException | None) -> bool:
 
 
 def describe_error(error: Exception) -> ErrorReport:
-    """Return the exit code and the message lines of an exception. Unexpected exceptions become internal errors."""
+    """Return the exit code and the message lines of an exception.
+
+    Unexpected exceptions become internal errors.
+    """
     if isinstance(error, FcreviewError):
         return ErrorReport(error.exit_code, error.message_lines())
     if isinstance(error, OSError):
@@ -112,7 +144,10 @@ def describe_error(error: Exception) -> ErrorReport:
 
 
 def install_signal_handlers() -> None:
-    """Raise SystemExit on a termination signal. A signal that is ignored, as under `nohup`, stays ignored."""
+    """Raise SystemExit on a termination signal.
+
+    A signal that is ignored, as under `nohup`, stays ignored.
+    """
     for each in TERMINATION_SIGNALS:
         if signal.getsignal(each) is not signal.SIG_IGN:
             signal.signal(each, _raise_system_exit)
@@ -120,18 +155,24 @@ def install_signal_handlers() -> None:
 
 def _raise_system_exit(signal_number: int, _: FrameType | None) -> None:
     for each in TERMINATION_SIGNALS:
-        signal.signal(each, signal.SIG_IGN)  # a second signal usually follows and must not interrupt the cleanup
+        signal.signal(
+            each, signal.SIG_IGN
+        )  # a second signal usually follows and must not interrupt the cleanup
     _received_signals.append(signal_number)
     raise SystemExit(128 + signal_number)
 
 
 def replace_closed_streams() -> None:
-    """Open the null device for each closed standard stream (`>&-`), also for child processes. Otherwise the next file
-    that is opened, perhaps a journal, would get the stream's number, and printed text would be written to it."""
+    """Open the null device for each closed standard stream (`>&-`), also for child processes.
+    Otherwise the next file that is opened, perhaps a journal, would get the stream's number, and
+    printed text would be written to it.
+    """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             null = os.open(os.devnull, os.O_RDWR)
-            os.dup2(null, number)  # streams are opened in order, so that `null` usually is this number already
+            os.dup2(
+                null, number
+            )  # streams are opened in order, so that `null` usually is this number already
             if null != number:
                 os.close(null)
             os.set_inheritable(number, True)
@@ -139,8 +180,10 @@ def replace_closed_streams() -> None:
 
 
 def _escape_unencodable(error: UnicodeError) -> tuple[str, int]:
-    """Return an ASCII replacement for characters that the encoding of the locale cannot represent, and the position
-    after these characters. A dash becomes a hyphen, and other characters become escapes such as `\\u2713`."""
+    """Return an ASCII replacement for characters that the encoding of the locale cannot represent,
+    and the position after these characters. A dash becomes a hyphen, and other characters become
+    escapes such as `\\u2713`.
+    """
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text = error.object[error.start : error.end].replace(NO_VALUE, "-")
@@ -162,7 +205,9 @@ def main() -> None:
     try:
         sys.stdout.flush()
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # the interpreter flushes once more
         if not isinstance(error, BrokenPipeError) and code == EXIT_SUCCESS:
             print_message(f"fcreview: standard output: {error.strerror or error}")
             code = EXIT_FAILURE

@@ -1,10 +1,10 @@
 """Define the arguments and options that several commands share.
 
-`@workspace_command` adds the arguments and options that select a workspace, so that a command declares only its
-specific ones:
+`@workspace_command` adds the arguments and options that select a workspace, so that a command
+declares only its specific ones:
 
-    @workspace_command("annotator", "policy")
-    def items(options: WorkspaceOptions, where: WhereOption = "", as_json: JsonOption = False) -> None:
+    @workspace_command("annotator", "policy") def items(options: WorkspaceOptions, where:
+    WhereOption = "", as_json: JsonOption = False) -> None:
         with open_workspace(options) as session: ...
 """
 
@@ -46,7 +46,9 @@ class WorkspaceOptions:
     annotator: str | None = None
     policy: str = UNANIMOUS
     forget_data: bool = False  # whether to forget the dataset folders of earlier commands
-    decoder: str | None = None  # name of the decoder for BFCL responses, in the spelling that `parse_decoder` returns
+    decoder: str | None = (
+        None  # name of the decoder for BFCL responses, in the spelling that `parse_decoder` returns
+    )
     evaluator: str | None = None  # version of ACEBench's rules
     verdict_from: str | None = None  # SCORER[.KEY] of an Inspect log
     score: Sequence[Path] | None = None  # score folders that do not stand beside their results
@@ -66,7 +68,10 @@ class WorkspaceOptions:
 
 
 def option(declaration: str, help_: str, **settings: Any) -> Any:
-    """Create an option from a declaration such as `-o --output FILE`. A declaration without FILE creates a flag."""
+    """Create an option from a declaration such as `-o --output FILE`.
+
+    A declaration without FILE creates a flag.
+    """
     names = [word for word in declaration.split() if word.startswith("-")]
     metavar = " ".join(word for word in declaration.split() if not word.startswith("-")) or None
     return typer.Option(*names, metavar=metavar, help=help_, **settings)
@@ -81,59 +86,77 @@ WhereOption = Annotated[
     str,
     option(
         "--where EXPR",
-        "Select items by a filter such as 'official:fail -reviewed error:value_error', or by a saved filter (@NAME).",
+        "Select items by a filter such as 'official:fail -reviewed error:value_error', or by a"
+        " saved filter (@NAME).",
     ),
 ]
 RunOption = Annotated[
-    str | None, option("--run RUN", "Select one run by its number, name or model in `fcreview runs`.")
+    str | None,
+    option("--run RUN", "Select one run by its number, name or model in `fcreview runs`."),
 ]
 QUEUE_HELP = (
-    "Item order (failures, dataset, disagreement, unreviewed, random or stratified), item selection (judged, uncertain"
+    "Item order (failures, dataset, disagreement, unreviewed, random or stratified), item selection"
+    " (judged, uncertain"
     " or suspects), or a queue from `fcreview queue create`."
 )
 QueueOption = Annotated[str, option("--queue NAME", QUEUE_HELP)]
 QueueOrDefaultOption = Annotated[
     str | None, option("--queue NAME", QUEUE_HELP, show_default="failures, or dataset with --blind")
 ]
-OrderSeedOption = Annotated[int, option("--seed N", "Random seed for `--queue random` and `stratified`.")]
+OrderSeedOption = Annotated[
+    int, option("--seed N", "Random seed for `--queue random` and `stratified`.")
+]
 SeedOption = Annotated[int, option("--seed N", "Random seed.")]
 RandomSeedOption = Annotated[int | None, option("--seed N", "Random seed.", show_default="random")]
-BlindOption = Annotated[bool, option("--blind", "Hide the other verdicts on an item until you submit your own.")]
+BlindOption = Annotated[
+    bool, option("--blind", "Hide the other verdicts on an item until you submit your own.")
+]
 ForceOption = Annotated[bool, option("--force", "Replace the output file if it exists.")]
 ItemArgument = Annotated[str, argument("ITEM", "Item id from `fcreview items`.")]
 AnnotatorOption = Annotated[
     str | None,
     option(
         "--annotator NAME",
-        "Annotator name. Default: FCREVIEW_ANNOTATOR, the configured name, your git name or your login name.",
+        "Annotator name. Default: FCREVIEW_ANNOTATOR, the configured name, your git name or your"
+        " login name.",
     ),
 ]
 
 ParameterSpec = tuple[Any, Any]  # annotated type and default value of a parameter
 ONE_PATH_HELP = "A run, a folder of runs, or a folder with a workspace."
 PATH_ARGUMENT: ParameterSpec = (Annotated[Path, argument("PATH", ONE_PATH_HELP)], Parameter.empty)
-PATHS_TYPE = Annotated[list[Path], argument("PATH", "Runs, folders of runs, or a folder with a workspace.")]
+PATHS_TYPE = Annotated[
+    list[Path], argument("PATH", "Runs, folders of runs, or a folder with a workspace.")
+]
 PATHS_ARGUMENT: ParameterSpec = (PATHS_TYPE, Parameter.empty)
 OPTIONAL_PATHS_ARGUMENT: ParameterSpec = (PATHS_TYPE, None)
-ERRATA_HELP = "Apply an errata file (docs/errata.md). fcreview remembers it for the workspace; `none` removes it."
+ERRATA_HELP = (
+    "Apply an errata file (docs/errata.md). fcreview remembers it for the workspace; `none` removes"
+    " it."
+)
 DECODER_HELP = (
-    "Decoder for BFCL responses (docs/bfcl-decoders.md). fcreview remembers it for the run; `model` restores the"
+    "Decoder for BFCL responses (docs/bfcl-decoders.md). fcreview remembers it for the run; `model`"
+    " restores the"
     " default."
 )
 EVALUATOR_HELP = (
-    f"Version of ACEBench's rules: {', '.join(EVALUATORS)} or auto (docs/acebench.md). fcreview remembers it for the"
+    f"Version of ACEBench's rules: {', '.join(EVALUATORS)} or auto (docs/acebench.md). fcreview"
+    " remembers it for the"
     " run."
 )
 VERDICT_FROM_HELP = (
-    "Scorer of an Inspect log, or a key of its score, whose value is the verdict (docs/inspect.md). fcreview remembers"
+    "Scorer of an Inspect log, or a key of its score, whose value is the verdict (docs/inspect.md)."
+    " fcreview remembers"
     " it for the run; `default` restores the default."
 )
 SCORE_HELP = (
-    "Score folder of results that have another model name. fcreview remembers it; `none` forgets it. You can repeat the"
+    "Score folder of results that have another model name. fcreview remembers it; `none` forgets"
+    " it. You can repeat the"
     " option."
 )
 LANGUAGE_HELP = (
-    "Language of the dataset, such as zh, if no folder name tells it. fcreview remembers it for the run; `auto`"
+    "Language of the dataset, such as zh, if no folder name tells it. fcreview remembers it for the"
+    " run; `auto`"
     " restores the default."
 )
 POLICY_HELP = f"Rule for items on which annotators disagree: {', '.join(POLICIES)}."
@@ -145,10 +168,18 @@ SHARED_OPTIONS: dict[str, ParameterSpec] = {
     "data": (Annotated[list[Path] | None, option("--data DIR", DATA_HELP)], None),
     "errata": (Annotated[str | None, option("--errata FILE", ERRATA_HELP)], None),
     "workspace": (Annotated[Path | None, option("--workspace DIR", WORKSPACE_HELP)], None),
-    "format": (Annotated[str | None, option("--format NAME", "Import the files as this benchmark, e.g. bfcl.")], None),
+    "format": (
+        Annotated[
+            str | None, option("--format NAME", "Import the files as this benchmark, e.g. bfcl.")
+        ],
+        None,
+    ),
     "decoder": (Annotated[str | None, option("--decoder NAME", DECODER_HELP)], None),
     "evaluator": (Annotated[str | None, option("--evaluator VERSION", EVALUATOR_HELP)], None),
-    "verdict_from": (Annotated[str | None, option("--verdict-from SCORER[.KEY]", VERDICT_FROM_HELP)], None),
+    "verdict_from": (
+        Annotated[str | None, option("--verdict-from SCORER[.KEY]", VERDICT_FROM_HELP)],
+        None,
+    ),
     "score": (Annotated[list[Path] | None, option("--score DIR", SCORE_HELP)], None),
     "language": (Annotated[str | None, option("--language CODE", LANGUAGE_HELP)], None),
 }
@@ -158,19 +189,24 @@ COMMON_OPTIONS = ("data", "errata", "workspace")
 
 
 def workspace_command(
-    *extra_options: str, common_options: tuple[str, ...] = COMMON_OPTIONS, path_argument: ParameterSpec = PATH_ARGUMENT
+    *extra_options: str,
+    common_options: tuple[str, ...] = COMMON_OPTIONS,
+    path_argument: ParameterSpec = PATH_ARGUMENT,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Replace a command's first parameter, a `WorkspaceOptions`, by command line arguments and options that set it.
+    """Replace a command's first parameter, a `WorkspaceOptions`, by command line arguments and
+    options that set it.
 
-    `extra_options` and `common_options` are names in `SHARED_OPTIONS`. `path_argument` specifies the PATH argument:
-    `PATH_ARGUMENT`, `PATHS_ARGUMENT` or one that the command defines.
+    `extra_options` and `common_options` are names in `SHARED_OPTIONS`. `path_argument` specifies
+    the PATH argument: `PATH_ARGUMENT`, `PATHS_ARGUMENT` or one that the command defines.
     """
     names = [name for name in SHARED_OPTIONS if name in {*extra_options, *common_options}]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         hints = get_type_hints(command, include_extras=True)
         first, *own = signature(command).parameters.values()
-        specs = {"path": path_argument} | {each.name: (hints[each.name], each.default) for each in own}
+        specs = {"path": path_argument} | {
+            each.name: (hints[each.name], each.default) for each in own
+        }
         json_option = {"as_json": specs.pop("as_json")} if "as_json" in specs else {}
         specs |= {name: SHARED_OPTIONS[name] for name in names} | json_option
 
@@ -180,7 +216,9 @@ def workspace_command(
             if "decoder" in shared:
                 shared["decoder"] = parse_decoder(shared["decoder"])
                 shared["evaluator"] = parse_evaluator(shared["evaluator"])
-            arguments[first.name] = WorkspaceOptions([paths] if isinstance(paths, Path) else paths or [], **shared)
+            arguments[first.name] = WorkspaceOptions(
+                [paths] if isinstance(paths, Path) else paths or [], **shared
+            )
             command(**arguments)
 
         run_command.__signature__ = Signature(  # type: ignore[attr-defined]
@@ -196,7 +234,10 @@ def workspace_command(
 
 
 def parse_decoder(name: str | None) -> str | None:
-    """Return the decoder's name in the importer's spelling. Raises UsageError for an unknown decoder."""
+    """Return the decoder's name in the importer's spelling.
+
+    Raises UsageError for an unknown decoder.
+    """
     if name is None or name == DEFAULT_DECODER:
         return name
     from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME

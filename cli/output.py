@@ -1,6 +1,7 @@
 """Print text or JSON Lines to stdout, and messages and progress to stderr.
 
-The functions sanitise all text that they print to a terminal, because it may come from untrusted result files.
+The functions sanitise all text that they print to a terminal, because it may come from untrusted
+result files.
 """
 
 from __future__ import annotations
@@ -32,11 +33,16 @@ Name = TypeVar("Name", bound=str)
 DEFAULT_WIDTH = 100  # width of text in terminal columns if standard output is a file or pipe
 MIN_WIDTH = 40
 MIN_COLUMN = 24  # width in terminal columns to which the text columns of a table can shrink
-PAGER_WIDTH_VARIABLE = "FCREVIEW_PAGER_WIDTH"  # environment variable with the width of the app's pager in columns
+PAGER_WIDTH_VARIABLE = (
+    "FCREVIEW_PAGER_WIDTH"  # environment variable with the width of the app's pager in columns
+)
 
 
 def check_choice(choices: Collection[Name], value: str, noun: str) -> Name:
-    """Return `value` if it is one of `choices`. Otherwise raise a UsageError that lists the choices."""
+    """Return `value` if it is one of `choices`.
+
+    Otherwise raise a UsageError that lists the choices.
+    """
     found = next((each for each in choices if each == value), None)
     if found is None:
         raise UsageError(f"invalid {noun} {value!r}: choose {', '.join(choices)}")
@@ -44,18 +50,25 @@ def check_choice(choices: Collection[Name], value: str, noun: str) -> Name:
 
 
 class OutputClosedError(Exception):
-    """Raised when a program such as `head` has closed the pipe. The command then ends without an error message."""
+    """Raised when a program such as `head` has closed the pipe.
+
+    The command then ends without an error message.
+    """
 
 
 class _JsonEscapes(dict[int, str]):
-    """Table for `str.translate` that maps invisible and control characters to JSON escapes, computed on first use."""
+    """Table for `str.translate` that maps invisible and control characters to JSON escapes,
+    computed on first use.
+    """
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
         hidden = code > 0x7E and (unicodedata.category(char)[0] == "C" or sanitize(char) != char)
         if hidden and not unicodedata.combining(char):
             units = char.encode("utf-16-be", "surrogatepass")
-            char = "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+            char = "".join(
+                f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2)
+            )
         self[code] = char
         return char
 
@@ -64,7 +77,9 @@ _json_escapes = _JsonEscapes()
 
 
 def format_json_line(value: Any) -> bytes:
-    """Serialise a value, such as a dataclass or named tuple, as a line of JSON that is safe on a terminal."""
+    """Serialise a value, such as a dataclass or named tuple, as a line of JSON that is safe on a
+    terminal.
+    """
     try:
         line = orjson.dumps(value, default=_convert_named_tuple)
     except TypeError:
@@ -113,7 +128,9 @@ def emit_raw_bytes(chunk: bytes) -> None:
 def emit_utf8(chunk: bytes) -> None:
     """Print UTF-8 text. Sanitise the text only if stdout is a terminal."""
     if sys.stdout.isatty():
-        chunk = "\n".join(sanitize(line.rstrip("\r")) for line in chunk.decode().split("\n")).encode()
+        chunk = "\n".join(
+            sanitize(line.rstrip("\r")) for line in chunk.decode().split("\n")
+        ).encode()
     emit_raw_bytes(chunk)
 
 
@@ -125,7 +142,10 @@ class StdoutWriter:
 
 
 def create_stdout_writer(content: Content) -> StdoutWriter:
-    """Create a writer to stdout for a kind of content. Raises UsageError for binary content on a terminal."""
+    """Create a writer to stdout for a kind of content.
+
+    Raises UsageError for binary content on a terminal.
+    """
     if content == "binary" and sys.stdout.isatty():
         raise UsageError("This format cannot be printed to a terminal. Use -o FILE.")
     return StdoutWriter(
@@ -138,7 +158,10 @@ def create_stdout_writer(content: Content) -> StdoutWriter:
 
 
 def emit(*texts: str) -> None:
-    """Sanitise texts of one or more lines and print them to stdout. Without a text, print an empty line."""
+    """Sanitise texts of one or more lines and print them to stdout.
+
+    Without a text, print an empty line.
+    """
     emit_lines(texts or [""])
 
 
@@ -156,8 +179,13 @@ def print_message(text: str) -> None:
         _try_print_to_stderr(sanitize(line))
 
 
-def print_limited_messages(messages: Sequence[str], limit: int, describe_rest: Callable[[int], str]) -> None:
-    """Print at most `limit` messages to stderr. If n messages are left, also print `describe_rest(n)`."""
+def print_limited_messages(
+    messages: Sequence[str], limit: int, describe_rest: Callable[[int], str]
+) -> None:
+    """Print at most `limit` messages to stderr.
+
+    If n messages are left, also print `describe_rest(n)`.
+    """
     rest = [describe_rest(len(messages) - limit)] if len(messages) > limit else []
     for message in (*messages[:limit], *rest):
         print_message(f"fcreview: {message}")
@@ -165,12 +193,19 @@ def print_limited_messages(messages: Sequence[str], limit: int, describe_rest: C
 
 def print_warning(text: str) -> None:
     """Print a one-line message to stderr, in yellow on a colour terminal."""
-    coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") not in ("", "dumb")
+    coloured = (
+        sys.stderr.isatty()
+        and not os.environ.get("NO_COLOR")
+        and os.environ.get("TERM", "") not in ("", "dumb")
+    )
     _try_print_to_stderr(f"\x1b[33m{sanitize(text)}\x1b[0m" if coloured else sanitize(text))
 
 
 def _try_print_to_stderr(line: str) -> None:
-    """Print a line to stderr. Ignore errors, so that a closed or full stderr does not stop the command."""
+    """Print a line to stderr.
+
+    Ignore errors, so that a closed or full stderr does not stop the command.
+    """
     with suppress(OSError):
         print(line, file=sys.stderr)
 
@@ -181,14 +216,20 @@ def is_in_browser() -> bool:
 
 
 def can_show_app() -> bool:
-    """Whether stdin and stdout are a terminal that can show a full-screen app, or are connected to a browser."""
+    """Whether stdin and stdout are a terminal that can show a full-screen app, or are connected
+    to a browser.
+    """
     return is_in_browser() or (
-        sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
+        sys.stdin.isatty()
+        and sys.stdout.isatty()
+        and os.environ.get("TERM", "") not in ("", "dumb")
     )
 
 
 def find_page_width() -> int | None:
-    """Return the width of the terminal or of the app's pager in columns, or None for files and pipes."""
+    """Return the width of the terminal or of the app's pager in columns, or None for files and
+    pipes.
+    """
     if sys.stdout.isatty():
         return max(shutil.get_terminal_size().columns, MIN_WIDTH)
     width = os.environ.get(PAGER_WIDTH_VARIABLE, "")
@@ -219,8 +260,9 @@ def format_run_heading(
 ) -> str:
     """Format `run 1   bfcl  V4  en  maple-8b   39 items`. `run_number` is None for combined runs.
 
-    If items of the dataset have no result, `n_expected` is the number of all items, and the heading ends with `results
-    for 3 of 400 items`."""
+    If items of the dataset have no result, `n_expected` is the number of all items, and the heading
+    ends with `results for 3 of 400 items`.
+    """
     first = "combined" if run_number is None else f"run {run_number}"
     count = f"{n_items:,} items" if n_expected is None else format_not_run(n_items, n_expected)
     return f"{first}   {'  '.join(filter(None, map(format_cell, names)))}   {count}"
@@ -236,31 +278,46 @@ def format_table(
 ) -> list[str]:
     """Format rows as lines with aligned columns that fit the terminal or the page.
 
-    Widths are in terminal columns. `max_width` limits every column except the last. With `page_width`, long texts of
-    the last column are wrapped instead of clipped. `right_aligned` are indexes of columns.
+    Widths are in terminal columns. `max_width` limits every column except the last. With
+    `page_width`, long texts of the last column are wrapped instead of clipped. `right_aligned` are
+    indexes of columns.
     """
     body = [list(headers), *map(list, rows)]
     cells = page_width or find_page_width()
     widths = compute_column_widths(headers, body, max_width=max_width)
-    least = [width if at in right_aligned else min(width, MIN_COLUMN) for at, width in enumerate(widths)]
+    least = [
+        width if at in right_aligned else min(width, MIN_COLUMN) for at, width in enumerate(widths)
+    ]
     if cells is not None:
-        widths = compute_column_widths(headers, body, max_width=max_width, table_width=cells, min_widths=least)
+        widths = compute_column_widths(
+            headers, body, max_width=max_width, table_width=cells, min_widths=least
+        )
     if cells is not None and (page_width or not sys.stdout.isatty()):
         return _format_wrapped_table(body, widths, right_aligned, cells)
     return [clip_to_terminal(format_row(row, widths, right_aligned)) for row in body]
 
 
 def _format_wrapped_table(
-    rows: Sequence[Sequence[str]], widths: Sequence[int], right_aligned: Sequence[int], page_width: int
+    rows: Sequence[Sequence[str]],
+    widths: Sequence[int],
+    right_aligned: Sequence[int],
+    page_width: int,
 ) -> list[str]:
-    """Format a table with a wrapped last column. Columns that do not fit follow in a second table."""
+    """Format a table with a wrapped last column.
+
+    Columns that do not fit follow in a second table.
+    """
     ends = list(accumulate(width + COLUMN_GAP for width in widths))
     n = min(max(2, sum(end - COLUMN_GAP <= page_width for end in ends)), len(widths))
     start = ends[n - 2] if n > 1 else 0
     lines = []
     for row in rows:
         *texts, last = row[:n]
-        wrapped = [last] if n - 1 in right_aligned else textwrap.wrap(last, max(page_width - start, MIN_COLUMN)) or [""]
+        wrapped = (
+            [last]
+            if n - 1 in right_aligned
+            else textwrap.wrap(last, max(page_width - start, MIN_COLUMN)) or [""]
+        )
         width = max(map(display_width, [*wrapped, " " * widths[n - 1]]))
         lines.append(format_row([*texts, wrapped[0]], [*widths[: n - 1], width], right_aligned))
         lines += [" " * start + line for line in wrapped[1:]]
@@ -272,7 +329,10 @@ def _format_wrapped_table(
 
 
 def format_row(row: Sequence[str], widths: Sequence[int], right_aligned: Sequence[int] = ()) -> str:
-    """Format a table row as a line. Texts are clipped and padded to the column widths, in terminal columns."""
+    """Format a table row as a line.
+
+    Texts are clipped and padded to the column widths, in terminal columns.
+    """
     return "".join(align_row(row, widths, right_aligned)).rstrip()
 
 
@@ -288,14 +348,21 @@ ACTIVITY_SECONDS = 1.0  # seconds before the first update by `show_activity` and
 class Progress:
     """Progress line on stderr, if stderr is a terminal. The end of a `with` block erases the line.
 
-    Call the object with a label, the amount that is done and the total amount, or 0 for an unknown total. By default,
-    amounts are in bytes.
+    Call the object with a label, the amount that is done and the total amount, or 0 for an unknown
+    total. By default, amounts are in bytes.
     """
 
     def __init__(
-        self, activity: str = "importing", format_amount: Callable[[int], str] | None = None, *, quiet: bool = False
+        self,
+        activity: str = "importing",
+        format_amount: Callable[[int], str] | None = None,
+        *,
+        quiet: bool = False,
     ) -> None:
-        self._activity, self._format_amount = activity, format_amount or (lambda count: f"{count / 1e6:.0f} MB")
+        self._activity, self._format_amount = (
+            activity,
+            format_amount or (lambda count: f"{count / 1e6:.0f} MB"),
+        )
         self._visible = False
         self._next_update = time.monotonic() + UPDATE_SECONDS
         self._enabled = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
@@ -312,7 +379,10 @@ class Progress:
             return
         self._next_update = now + UPDATE_SECONDS
         share = f"{100 * done // total:3d} %" if total else self._format_amount(done)
-        line = f"{self._activity} {share}{f' of {self._format_amount(total)}' if total else ''}  {sanitize(label)}"
+        line = (
+            f"{self._activity} {share}{f' of {self._format_amount(total)}' if total else ''} "
+            f" {sanitize(label)}"
+        )
         _rewrite_progress_line(clip(line, 78))
         self._visible = True
 
@@ -335,7 +405,9 @@ def _rewrite_progress_line(text: str) -> None:
 
 @contextmanager
 def show_activity(activity: str) -> Iterator[None]:
-    """While the block runs, show an activity and its duration on a terminal's stderr: `searching items · 2 s`."""
+    """While the block runs, show an activity and its duration on a terminal's stderr: `searching
+    items · 2 s`.
+    """
     if not (sys.stderr.isatty() and os.environ.get("TERM") != "dumb"):
         yield
         return

@@ -1,4 +1,6 @@
-"""Compute the contents of `fcreview report`: the metrics of each run, and the page that becomes HTML or Markdown."""
+"""Compute the contents of `fcreview report`: the metrics of each run, and the page that becomes
+HTML or Markdown.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from fcreview import __version__
 from fcreview.cli.commands.suspects import fetch_ranked_suspects
-from fcreview.cli.output import Progress, format_cell, format_run_heading, format_table, print_message
+from fcreview.cli.output import (
+    Progress,
+    format_cell,
+    format_run_heading,
+    format_table,
+    print_message,
+)
 from fcreview.cli.workspace import load_workspace_errata, select_errata
 from fcreview.exporters import report_sections as sections
 from fcreview.exporters import report_summary as summary
@@ -61,8 +69,12 @@ class ReportPart:
     check: RunCheck | None = None  # whether the score of the run is real; None for combined metrics
 
 
-def compute_report_parts(session: WorkspaceSession, run: str | None, *, quiet: bool = False) -> Iterator[ReportPart]:
-    """Yield the metrics of each run, then the combined metrics of several runs of a model, if the benchmark has any."""
+def compute_report_parts(
+    session: WorkspaceSession, run: str | None, *, quiet: bool = False
+) -> Iterator[ReportPart]:
+    """Yield the metrics of each run, then the combined metrics of several runs of a model, if
+    the benchmark has any.
+    """
     from fcreview.importers.registry import IMPORTERS
 
     runs_by_model: dict[tuple[str, str, str], list[ScoredRun]] = {}
@@ -72,10 +84,14 @@ def compute_report_parts(session: WorkspaceSession, run: str | None, *, quiet: b
     for part in load_scored_runs(session.store.analysis, selected, errata, quiet=quiet):
         row = part.row
         fields = build_run_fields(row) | {"problems": checks[row.run].summary}
-        yield ReportPart(fields, compute_run_metrics(part.items, row.info), row, check=checks[row.run])
+        yield ReportPart(
+            fields, compute_run_metrics(part.items, row.info), row, check=checks[row.run]
+        )
         importer = IMPORTERS.get(row.info.benchmark)
         if importer is not None and importer.combines_runs:
-            runs_by_model.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(part)
+            runs_by_model.setdefault(
+                (row.info.benchmark, row.info.generation, row.info.model), []
+            ).append(part)
     for parts in runs_by_model.values():
         if lines := compute_combined_metrics(parts):
             rows = [part.row for part in parts]
@@ -83,16 +99,25 @@ def compute_report_parts(session: WorkspaceSession, run: str | None, *, quiet: b
 
 
 def load_scored_runs(
-    analysis: UnblindedAnalysis, runs: Sequence[RunRow], errata: Errata | None = None, *, quiet: bool = False
+    analysis: UnblindedAnalysis,
+    runs: Sequence[RunRow],
+    errata: Errata | None = None,
+    *,
+    quiet: bool = False,
 ) -> Iterator[ScoredRun]:
-    """Load the scored items of each run. Equal items are combined, unless the benchmark's metrics need each item."""
+    """Load the scored items of each run.
+
+    Equal items are combined, unless the benchmark's metrics need each item.
+    """
     from fcreview.importers.registry import importer_for
 
     total, done = sum(row.n_items for row in runs), 0
     benchmarks = {row.info.benchmark for row in runs}
     corrected = {each for each in benchmarks if select_errata(errata, each)}
     aggregated = {
-        row.run for row in runs if importer_for(row.info).aggregates_rows and row.info.benchmark not in corrected
+        row.run
+        for row in runs
+        if importer_for(row.info).aggregates_rows and row.info.benchmark not in corrected
     }
     counted = analysis.fetch_combined_scored_items(
         [row.run for row in runs if row.run in aggregated],
@@ -104,7 +129,9 @@ def load_scored_runs(
             rows = (
                 next(counted)[1]
                 if row.run in aggregated
-                else analysis.fetch_scored_items(row.run, with_errata=row.info.benchmark in corrected)
+                else analysis.fetch_scored_items(
+                    row.run, with_errata=row.info.benchmark in corrected
+                )
             )
             progress.erase()
             yield ScoredRun(row, rows)
@@ -124,11 +151,16 @@ def compute_run_metrics(items: ItemsBySource, run: Run) -> list[summary.MetricRo
             items,
             n_incidents,
         )
-    return _add_disagreement_bounds(metrics, [items["corrected"]], lambda runs: compute_metrics(runs[0], run))
+    return _add_disagreement_bounds(
+        metrics, [items["corrected"]], lambda runs: compute_metrics(runs[0], run)
+    )
 
 
 def compute_combined_metrics(runs: list[ScoredRun]) -> list[summary.MetricRow]:
-    """Compute the combined metrics of several runs of one model. Empty if the benchmark defines none for these runs."""
+    """Compute the combined metrics of several runs of one model.
+
+    Empty if the benchmark defines none for these runs.
+    """
     from fcreview.importers.registry import compute_combined_metrics
 
     def compute_metrics(items_by_run: Sequence[Sequence[ScoredItem]]) -> list[Metric]:
@@ -146,7 +178,9 @@ def compute_combined_metrics(runs: list[ScoredRun]) -> list[summary.MetricRow]:
             runs[0].items,
             n_incidents,
         )
-    return _add_disagreement_bounds(metrics, [run.items["corrected"] for run in runs], compute_metrics)
+    return _add_disagreement_bounds(
+        metrics, [run.items["corrected"] for run in runs], compute_metrics
+    )
 
 
 def _add_disagreement_bounds(
@@ -157,13 +191,18 @@ def _add_disagreement_bounds(
     bounds = compute_disagreement_bounds(items_by_run, compute_metrics)
     for metric in metrics:
         if found := bounds.get(metric.key):
-            metric.open_disagreements, metric.corrected_low, metric.corrected_high = found.n, found.low, found.high
+            metric.open_disagreements, metric.corrected_low, metric.corrected_high = (
+                found.n,
+                found.low,
+                found.high,
+            )
     return metrics
 
 
 def build_run_fields(row: RunRow) -> dict[str, Any]:
-    """Build the fields of a run: run, run_name, benchmark, generation, language, model, n_items, not_run,
-    expected_items, and reviewed (number of items with a review of the item or of a part)."""
+    """Build the fields of a run: run, run_name, benchmark, generation, language, model, n_items,
+    not_run, expected_items, and reviewed (number of items with a review of the item or of a part).
+    """
     info = row.info
     names = {name: getattr(info, name) for name in ("benchmark", "generation", "language", "model")}
     counts = {name: getattr(row, name) for name in ("n_items", "not_run", "expected_items")}
@@ -172,13 +211,16 @@ def build_run_fields(row: RunRow) -> dict[str, Any]:
 
 
 def _build_combined_fields(rows: Sequence[RunRow]) -> dict[str, Any]:
-    """Build the fields of several runs of one model, as for one run. `run` is None, `run_name` is the model, and `+`
-    joins the languages."""
+    """Build the fields of several runs of one model, as for one run. `run` is None, `run_name` is
+    the model, and `+` joins the languages.
+    """
     languages = "+".join(dict.fromkeys(row.info.language for row in rows))
     n_items = sum(row.n_items for row in rows)
     n_expected = None
     if any(row.expected_items is not None for row in rows):
-        n_expected = sum(row.n_items if row.expected_items is None else row.expected_items for row in rows)
+        n_expected = sum(
+            row.n_items if row.expected_items is None else row.expected_items for row in rows
+        )
     return build_run_fields(rows[0]) | {
         "run": None,
         "run_name": rows[0].info.model,
@@ -199,9 +241,12 @@ def format_part_heading(run_fields: dict[str, Any]) -> str:
 
 CALIBRATION_SCOPES: tuple[CalibrationScope, ...] = ("benchmark", "category", "tier", "error")
 SOURCES_NOTE = (
-    "Each metric has up to three values. The official value comes from the benchmark's score files. fcreview computes "
-    "the recomputed value with the benchmark's rules. The corrected value replaces automatic verdicts by reviewed "
-    "verdicts. A recomputed value is omitted if only some of its items can be recomputed, because these items are not "
+    "Each metric has up to three values. The official value comes from the benchmark's score files."
+    " fcreview computes "
+    "the recomputed value with the benchmark's rules. The corrected value replaces automatic"
+    " verdicts by reviewed "
+    "verdicts. A recomputed value is omitted if only some of its items can be recomputed, because"
+    " these items are not "
     "a random sample. The estimated accuracy comes from random samples."
 )
 
@@ -210,7 +255,10 @@ MAX_UNFOLDED_RUNS = 8  # With more runs, the section with the metrics of each ru
 
 
 def build_report_page(session: WorkspaceSession, run: str | None) -> sections.ReportPage:
-    """Build the report page of all runs or of the run with this number, name or model. Raises StoreError if blind."""
+    """Build the report page of all runs or of the run with this number, name or model.
+
+    Raises StoreError if blind.
+    """
     parts = list(compute_report_parts(session, run))
     rows = [each.row for each in parts if each.row is not None]
     view = session.build_view(queue="dataset", run=run)
@@ -220,16 +268,21 @@ def build_report_page(session: WorkspaceSession, run: str | None) -> sections.Re
     suspects = fetch_ranked_suspects(session, run=run)
     found = [each for each in suspects if each.reasons]
     n_confirmed = sum(is_benchmark_at_fault(each.question) is True for each in found)
-    suspect_counts = summary.SuspectCounts(len(found), n_confirmed, sum(each.is_strong for each in found))
+    suspect_counts = summary.SuspectCounts(
+        len(found), n_confirmed, sum(each.is_strong for each in found)
+    )
     estimates = [estimate_part_metrics(session, each, has_queues=bool(queues)) for each in parts]
     metrics = list(map(_build_metrics_section, parts, estimates))
     disagreements = len(session.store.analysis.fetch_disagreements(view))
     progress = [
-        sections.RunReviewProgress(f"run {row.run}: {row.run_name}", row.n_items, row.reviewed, row.in_part)
+        sections.RunReviewProgress(
+            f"run {row.run}: {row.run_name}", row.n_items, row.reviewed, row.in_part
+        )
         for row in rows
     ]
     return sections.ReportPage(
-        f"{session.workspace.parent_folder.name}/ · {', '.join(dict.fromkeys(each.kind for each in counts))}",
+        f"{session.workspace.parent_folder.name}/ ·"
+        f" {', '.join(dict.fromkeys(each.kind for each in counts))}",
         [_describe_report(session, view, rows)],
         summary.build_summary_cards(counts, disagreements, suspect_counts),
         [
@@ -256,23 +309,40 @@ def build_report_page(session: WorkspaceSession, run: str | None) -> sections.Re
 
 
 def _describe_report(session: WorkspaceSession, view: View, rows: Sequence[RunRow]) -> str:
-    """Describe what the report covers: `4 runs · 8,282 items · 160 reviewed by 3 annotators · 22 November 2026`."""
+    """Describe what the report covers: `4 runs · 8,282 items · 160 reviewed by 3 annotators · 22
+    November 2026`.
+    """
     reviewed = f"{sum(row.reviewed for row in rows):,} reviewed"
     if annotators := {rating.annotator for rating in session.store.analysis.fetch_ratings(view)}:
         reviewed += f" by {format_count(len(annotators), 'annotator')}"
     now = datetime.now(UTC)
-    parts = [format_count(len(rows), "run"), format_count(sum(row.n_items for row in rows), "item"), reviewed]
+    parts = [
+        format_count(len(rows), "run"),
+        format_count(sum(row.n_items for row in rows), "item"),
+        reviewed,
+    ]
     parts += [f"{now.day} {now:%B %Y, %H:%M} UTC", f"fcreview {__version__}"]
     if session.policy != UNANIMOUS:
-        parts.append(f"policy {session.policy}: if annotators disagree, the majority verdict counts")
+        parts.append(
+            f"policy {session.policy}: if annotators disagree, the majority verdict counts"
+        )
     return " · ".join(parts)
 
 
-def estimate_part_metrics(session: WorkspaceSession, part: ReportPart, *, has_queues: bool) -> summary.EstimateByMetric:
-    """Estimate metrics with confidence estimates, by metric key. Empty without queues or a random sample."""
+def estimate_part_metrics(
+    session: WorkspaceSession, part: ReportPart, *, has_queues: bool
+) -> summary.EstimateByMetric:
+    """Estimate metrics with confidence estimates, by metric key.
+
+    Empty without queues or a random sample.
+    """
     if not has_queues:
         return {}
-    from fcreview.cli.commands.estimate import HALF_WIDTH, estimate_combined_metrics, estimate_run_metrics
+    from fcreview.cli.commands.estimate import (
+        HALF_WIDTH,
+        estimate_combined_metrics,
+        estimate_run_metrics,
+    )
     from fcreview.stats.estimation import EstimationSettings
 
     settings = EstimationSettings(HALF_WIDTH)
@@ -284,8 +354,12 @@ def estimate_part_metrics(session: WorkspaceSession, part: ReportPart, *, has_qu
     return {one.key: one for one in estimates if None not in (one.estimated, one.low, one.high)}
 
 
-def _build_metrics_section(part: ReportPart, estimates: summary.EstimateByMetric) -> sections.Section:
-    dataset = format_dataset_name(*(part.fields[name] for name in ("benchmark", "generation", "language")))
+def _build_metrics_section(
+    part: ReportPart, estimates: summary.EstimateByMetric
+) -> sections.Section:
+    dataset = format_dataset_name(
+        *(part.fields[name] for name in ("benchmark", "generation", "language"))
+    )
     count = format_count(part.fields["n_items"], "item")
     if part.fields["not_run"]:
         count = format_not_run(part.fields["n_items"], part.fields["expected_items"])
@@ -296,7 +370,9 @@ def _build_metrics_section(part: ReportPart, estimates: summary.EstimateByMetric
         blocks.append(sections.Paragraph(summary.DISAGREEMENTS_NOTE))
     for title in dict.fromkeys(line.table for line in part.metrics):
         blocks.append(
-            summary.build_metric_table(title, [line for line in part.metrics if line.table == title], estimates)
+            summary.build_metric_table(
+                title, [line for line in part.metrics if line.table == title], estimates
+            )
         )
     name = f"run {part.fields['run']}" if part.row is not None else "combined"
     return sections.Section(f"{name}: {part.fields['run_name']}", blocks)
@@ -312,10 +388,21 @@ def _collect_failures_by_dataset(
     for kind, group in datasets.items():
         runs = tuple(row.run for row in group)
         clusters = session.store.fetch_clusters(replace(view, runs=runs))
-        firsts = [each.first_item for each in clusters[: sections.MAX_CLUSTERS] if each.first_item is not None]
+        firsts = [
+            each.first_item
+            for each in clusters[: sections.MAX_CLUSTERS]
+            if each.first_item is not None
+        ]
         first_rows = session.store.fetch_rows(firsts)
-        examples = [sections.ClusterExample(row.id, row.question, row.first_difference) for row in first_rows]
-        failures.append(sections.DatasetFailures(f"{kind}, {format_count(len(group), 'run')}", clusters, examples))
+        examples = [
+            sections.ClusterExample(row.id, row.question, row.first_difference)
+            for row in first_rows
+        ]
+        failures.append(
+            sections.DatasetFailures(
+                f"{kind}, {format_count(len(group), 'run')}", clusters, examples
+            )
+        )
     return failures
 
 
@@ -328,7 +415,10 @@ def _build_calibration_section(session: WorkspaceSession, view: View) -> section
     calibrations = list(compute_calibrations(cases, ("overall", *CALIBRATION_SCOPES)))
     return sections.build_calibration_section(
         sections.CalibrationResult(
-            describe_selection(cases), calibrations, list(find_error_groups(cases)), CALIBRATION_SCOPES
+            describe_selection(cases),
+            calibrations,
+            list(find_error_groups(cases)),
+            CALIBRATION_SCOPES,
         )
     )
 
@@ -345,8 +435,13 @@ def _build_agreement_section(session: WorkspaceSession, view: View) -> sections.
     )
 
 
-def _count_passes(session: WorkspaceSession, row: RunRow, *, has_queues: bool) -> summary.RunPassCounts:
-    """Count the passing items of a run by verdict source. With queues, also estimate the pass rate."""
+def _count_passes(
+    session: WorkspaceSession, row: RunRow, *, has_queues: bool
+) -> summary.RunPassCounts:
+    """Count the passing items of a run by verdict source.
+
+    With queues, also estimate the pass rate.
+    """
     counts = summary.RunPassCounts(
         row.run_name,
         row.info.full_title,
@@ -356,7 +451,10 @@ def _count_passes(session: WorkspaceSession, row: RunRow, *, has_queues: bool) -
         (row.effective_pass, row.effective_known),
         (row.stated_pass, row.stated_of),
         row.disputed,
-        {category["category"]: (category["n"], _compute_category_pass_rate(category)) for category in row.categories},
+        {
+            category["category"]: (category["n"], _compute_category_pass_rate(category))
+            for category in row.categories
+        },
         expected_items=row.expected_items if row.not_run else None,
         is_unfinished=row.is_unfinished,
         incidents=row.incidents,
@@ -376,7 +474,10 @@ def _count_passes(session: WorkspaceSession, row: RunRow, *, has_queues: bool) -
 
 
 def _compute_category_pass_rate(category: dict[str, Any]) -> float | None:
-    """Return the pass rate of a category, from 0 to 1. Return None if an item of the category has no verdict."""
+    """Return the pass rate of a category, from 0 to 1.
+
+    Return None if an item of the category has no verdict.
+    """
     for source in ("official", "rule"):
         if category[f"{source}_known"] == category["n"] and category["n"]:
             return float(category[f"{source}_pass"] / category["n"])
@@ -384,7 +485,10 @@ def _compute_category_pass_rate(category: dict[str, Any]) -> float | None:
 
 
 def describe_queue_samples(session: WorkspaceSession) -> list[sections.QueueSample]:
-    """Describe the sampling and progress of each queue. Print warnings about unreadable queue files to stderr."""
+    """Describe the sampling and progress of each queue.
+
+    Print warnings about unreadable queue files to stderr.
+    """
     from fcreview.store.queue_file import QueueError, read_queues
 
     samples = []
@@ -393,7 +497,10 @@ def describe_queue_samples(session: WorkspaceSession) -> list[sections.QueueSamp
             print_message(f"fcreview: {queue}")
             continue
         design = queue.design
-        done = {each.annotator: each.summary for each in session.store.measure_queue_progress(queue.name)}
+        done = {
+            each.annotator: each.summary
+            for each in session.store.measure_queue_progress(queue.name)
+        }
         sampling = (design.size, design.population, design.where, design.stratify, design.seed)
         samples.append(sections.QueueSample(queue.name, queue.created, *sampling, done))
     return samples
@@ -424,35 +531,63 @@ def format_metric_lines(
             [
                 "  " * line.level + format_cell(line.name),
                 *(
-                    format_metric_value(summary.get_displayed_value(line, source), line.unit, line.digits)
+                    format_metric_value(
+                        summary.get_displayed_value(line, source), line.unit, line.digits
+                    )
                     for source in sources
                 ),
-                *([summary.format_value_without_incidents(line, incident_source)] if incident_source else []),
+                *(
+                    [summary.format_value_without_incidents(line, incident_source)]
+                    if incident_source
+                    else []
+                ),
                 *([summary.format_open_disagreements(line)] if disputed else []),
-                *([summary.format_estimate(found[line.key], line) if line.key in found else NO_VALUE] if found else []),
+                *(
+                    [
+                        summary.format_estimate(found[line.key], line)
+                        if line.key in found
+                        else NO_VALUE
+                    ]
+                    if found
+                    else []
+                ),
                 _format_metric_remarks(line, found.get(line.key)),
             ]
             for line in part
         ]
-        heads = [format_cell(table), *("recomp." if source == "rule" else source for source in sources)]
+        heads = [
+            format_cell(table),
+            *("recomp." if source == "rule" else source for source in sources),
+        ]
         if incident_source is not None:
             heads.append(WITHOUT_INCIDENTS_HEADING.format(source=get_source_name(incident_source)))
         heads += [summary.OPEN_DISAGREEMENTS] if disputed else []
         heads += [summary.ESTIMATE_HEADING, ""] if found else [""]
         yield ""
         yield from format_table(
-            heads, cells, right_aligned=range(1, len(sources) + 1), max_width=44, page_width=page_width
+            heads,
+            cells,
+            right_aligned=range(1, len(sources) + 1),
+            max_width=44,
+            page_width=page_width,
         )
     yield ""
 
 
 def _format_metric_remarks(metric: summary.MetricRow, interval: MetricEstimate | None) -> str:
     sample = summary.format_sample_and_bounds(interval, metric) if interval is not None else ""
-    return "; ".join(filter(None, (summary.format_denominator(metric), format_cell(metric.note), sample)))
+    return "; ".join(
+        filter(None, (summary.format_denominator(metric), format_cell(metric.note), sample))
+    )
 
 
-def build_report_text(session: WorkspaceSession, is_stopped: Callable[[], bool], page_width: int) -> str:
-    """Build the report of all runs as text. Stop when `is_stopped` is true. For `page_width`, see `format_table`."""
+def build_report_text(
+    session: WorkspaceSession, is_stopped: Callable[[], bool], page_width: int
+) -> str:
+    """Build the report of all runs as text.
+
+    Stop when `is_stopped` is true. For `page_width`, see `format_table`.
+    """
     lines: list[str] = []
     queues = describe_queue_samples(session)
     for part in compute_report_parts(session, None, quiet=True):

@@ -33,8 +33,9 @@ MAX_LISTED_CHOICES = 30
 def set_options_and_errata(
     plans: Sequence[RunPlan], options: WorkspaceOptions, config: Config, workspace: Workspace
 ) -> None:
-    """Set the import options, the name and the errata of each run, and save the values of this command for later
-    commands."""
+    """Set the import options, the name and the errata of each run, and save the values of this
+    command for later commands.
+    """
     saved = SavedRunOptions(workspace)
     unsuitable = find_runs_without_score(plans, options.verdict_from)
     for plan in plans:
@@ -54,8 +55,10 @@ def set_options_and_errata(
 
 
 def find_configured_name(run: Run, config: Config) -> str:
-    """Return the name of the first line of `[run_names]` whose pattern matches the model or the path of the run. A
-    pattern of a path may omit the folders at its start. Return an empty text if no pattern matches."""
+    """Return the name of the first line of `[run_names]` whose pattern matches the model or the
+    path of the run. A pattern of a path may omit the folders at its start. Return an empty text if
+    no pattern matches.
+    """
     for pattern, name in config.run_names.items():
         path_pattern = os.path.expanduser(pattern)  # noqa: PTH111 - accepts `~x` without a user x
         if fnmatchcase(run.model, pattern) or fnmatchcase(run.path, path_pattern):
@@ -82,7 +85,9 @@ def find_runs_without_score(plans: Sequence[RunPlan], verdict_from: str | None) 
     if len(unsuitable) < len(choices_by_path):
         return unsuitable
 
-    all_choices = dict.fromkeys(choice for choices in choices_by_path.values() for choice in choices)
+    all_choices = dict.fromkeys(
+        choice for choices in choices_by_path.values() for choice in choices
+    )
     if not all_choices:
         raise UsageError("--verdict-from needs an Inspect log with scores")
     listed = ", ".join(sanitize(choice) for choice in list(all_choices)[:MAX_LISTED_CHOICES])
@@ -131,8 +136,9 @@ class SavedRunOptions:
         self._before = deepcopy(self._options)
 
     def update_run(self, plan: RunPlan, options: Mapping[str, str]) -> None:
-        """Remember the options that the run's importer reads. The default value of an option is remembered as well,
-        because it takes precedence over the configuration."""
+        """Remember the options that the run's importer reads. The default value of an option is
+        remembered as well, because it takes precedence over the configuration.
+        """
         key = self._build_run_key(plan.run)
         for name in _get_importer_options(plan):
             if name in options:
@@ -163,7 +169,9 @@ class SavedRunOptions:
             self._workspace.files.write_json(self._file, self._options)
 
 
-def remember_languages(plans: Sequence[RunPlan], options: WorkspaceOptions, workspace: Workspace) -> None:
+def remember_languages(
+    plans: Sequence[RunPlan], options: WorkspaceOptions, workspace: Workspace
+) -> None:
     """Remember the language of --language for each run whose folder names tell no language."""
     languages = SavedLanguages(workspace)
     for plan in plans:
@@ -173,7 +181,8 @@ def remember_languages(plans: Sequence[RunPlan], options: WorkspaceOptions, work
 
 
 class SavedLanguages:
-    """The languages of --language, in `.fcreview/languages.json`, in the form `{folder of results: "zh"}`.
+    """The languages of --language, in `.fcreview/languages.json`, in the form `{folder of results:
+    "zh"}`.
 
     The language is a part of the key of a run, so that `run_options.json` cannot contain it.
     """
@@ -182,12 +191,17 @@ class SavedLanguages:
         self._workspace = workspace
         self._file = workspace.root / "languages.json"
         saved = workspace.files.read_json_object(self._file)
-        self._languages = {path: language for path, language in saved.items() if isinstance(language, str)}
+        self._languages = {
+            path: language for path, language in saved.items() if isinstance(language, str)
+        }
         self._before = dict(self._languages)
 
     def get_languages(self) -> dict[Path, str]:
         """Return the language of each folder of results."""
-        return {self._workspace.to_absolute_path(path): language for path, language in self._languages.items()}
+        return {
+            self._workspace.to_absolute_path(path): language
+            for path, language in self._languages.items()
+        }
 
     def set_language(self, folder: Path, language: str) -> None:
         """Remember the language of the results in a folder. `auto` forgets it."""

@@ -23,13 +23,23 @@ from textual_serve.app_service import AppService
 from textual_serve.download_manager import DownloadManager
 
 from fcreview.cli.output import print_message
-from fcreview.cli.serve_login import PAGES, AllowedOrigins, Login, add_security_headers, make_origin_guard
+from fcreview.cli.serve_login import (
+    PAGES,
+    AllowedOrigins,
+    Login,
+    add_security_headers,
+    make_origin_guard,
+)
 from fcreview.errors import CommandError
 from fcreview.model.sanitize import sanitize
 
-TERMINAL_FILES = Path(textual_serve.__file__).parent / "static"  # scripts, fonts and styles of the terminal in the page
+TERMINAL_FILES = (
+    Path(textual_serve.__file__).parent / "static"
+)  # scripts, fonts and styles of the terminal in the page
 MAX_FORM_BYTES = 16_384
-MAX_MESSAGE_BYTES = 1 << 20  # Size limit of a message from the browser. Users cannot paste a longer text.
+MAX_MESSAGE_BYTES = (
+    1 << 20
+)  # Size limit of a message from the browser. Users cannot paste a longer text.
 HEARTBEAT = 15.0  # seconds between checks whether the browser is still connected
 SESSIONS: web.AppKey[BrowserServer] = web.AppKey("sessions")
 INHERITED = (
@@ -38,10 +48,14 @@ INHERITED = (
     *("FCREVIEW_CONFIG", "FCREVIEW_DATA", "FCREVIEW_THEME", "FCREVIEW_ASCII", "NO_COLOR"),
 )
 """Environment variables that a session inherits. Other variables may contain secrets."""
-PRELUDE = b"__GANGLION__\n"  # line that Textual's web driver in the app process writes before its first packet
+# line that Textual's web driver in the app process writes before its first packet
+PRELUDE = b"__GANGLION__\n"
 MAX_SIZE = 1_000  # largest number of columns and rows of a terminal
-END_TIMEOUT = 15.0  # Seconds until the server kills a process that does not end. The app exits after at most ten.
-MAX_ERRORS = 20_000  # maximum length in bytes of a session's error output that the server shows or prints
+# Seconds until the server kills a process that does not end. The app exits after at most ten.
+END_TIMEOUT = 15.0
+MAX_ERRORS = (
+    20_000  # maximum length in bytes of a session's error output that the server shows or prints
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +67,10 @@ class SessionCommand:
 
     @property
     def process_arguments(self) -> list[str]:
-        """Program and arguments of the process. With `-P`, Python imports no modules from the working folder."""
+        """Program and arguments of the process.
+
+        With `-P`, Python imports no modules from the working folder.
+        """
         return [sys.executable, "-P", "-m", "fcreview.cli", "open", *self.options]
 
     def build_environment(self, annotator: str, columns: int, rows: int) -> dict[str, str]:
@@ -69,7 +86,9 @@ class SessionCommand:
 
 
 def clamp_terminal_dimension(sent: object, default: int) -> int:
-    """Limit the number of columns or rows that a browser sent to a valid number; `default` if it sent no number."""
+    """Limit the number of columns or rows that a browser sent to a valid number; `default` if it
+    sent no number.
+    """
     try:
         return max(1, min(int(sent), MAX_SIZE))  # type: ignore[call-overload, no-any-return]
     except (TypeError, ValueError, OverflowError):
@@ -80,12 +99,19 @@ class SessionProcess(AppService):
     """Process of the app for one websocket and one annotator."""
 
     def __init__(
-        self, command: SessionCommand, annotator: str, websocket: web.WebSocketResponse, downloads: DownloadManager
+        self,
+        command: SessionCommand,
+        annotator: str,
+        websocket: web.WebSocketResponse,
+        downloads: DownloadManager,
     ) -> None:
         super().__init__(
-            "fcreview open", write_bytes=websocket.send_bytes, write_str=websocket.send_str,
-            close=self._close_websocket, download_manager=downloads,
-        )  # fmt: skip
+            "fcreview open",
+            write_bytes=websocket.send_bytes,
+            write_str=websocket.send_str,
+            close=self._close_websocket,
+            download_manager=downloads,
+        )
         self.annotator = annotator
         self._session_command = command
         self._websocket = websocket
@@ -108,14 +134,21 @@ class SessionProcess(AppService):
     async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
         environment = self._build_environment(width, height)
         self._process = process = await asyncio.create_subprocess_exec(
-            *self._session_command.process_arguments, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment,
+            *self._session_command.process_arguments,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env=environment,
             start_new_session=True,  # Ctrl+C in the server's terminal must not reach the process
-        )  # fmt: skip
+        )
         self._stdin = process.stdin
         return process
 
     async def run(self) -> None:
-        """Forward packets until the process ends. If the app does not start, show the reason in the browser."""
+        """Forward packets until the process ends.
+
+        If the app does not start, show the reason in the browser.
+        """
         process = self._process
         if process is None or process.stdout is None or process.stderr is None:
             return
@@ -128,18 +161,25 @@ class SessionProcess(AppService):
         except asyncio.IncompleteReadError:
             pass
         code = await process.wait()
-        await asyncio.wait([errors], timeout=1)  # an import process that is still running may keep the stream open
+        await asyncio.wait(
+            [errors], timeout=1
+        )  # an import process that is still running may keep the stream open
         text = _decode_error_output(errors.result() if errors.done() else b"")
         errors.cancel()
         if not is_started:
             with suppress(ConnectionError, RuntimeError):
                 await self._websocket.send_bytes("\r\n".join(["", *text.split("\n")]).encode())
         if code > 0 and text and not self._is_stopping:
-            print_message(f"fcreview: the session of {self.annotator} failed with exit code {code}\n{text}")
+            print_message(
+                f"fcreview: the session of {self.annotator} failed with exit code {code}\n{text}"
+            )
         await self._close_websocket()
 
     async def _forward_packet(self, stdout: asyncio.StreamReader) -> None:
-        """Forward a packet to the browser. If the browser is gone, drop the packet, so that the process can end."""
+        """Forward a packet to the browser.
+
+        If the browser is gone, drop the packet, so that the process can end.
+        """
         kind = await stdout.readexactly(1)
         payload = await stdout.readexactly(int.from_bytes(await stdout.readexactly(4), "big"))
         with suppress(ConnectionError, RuntimeError):
@@ -151,7 +191,10 @@ class SessionProcess(AppService):
                 await self.on_packed(payload)
 
     async def on_meta(self, data: bytes) -> None:
-        """Ignore requests to open a URL. The app sends none, and a session must not make requests to other hosts."""
+        """Ignore requests to open a URL.
+
+        The app sends none, and a session must not make requests to other hosts.
+        """
         if orjson.loads(data).get("type") != "open_url":
             await super().on_meta(data)
 
@@ -218,10 +261,21 @@ class BrowserServer:
     _endings: dict[SessionProcess, asyncio.Task[None]] = field(default_factory=dict)
 
     def make_web_app(self) -> web.Application:
-        app = web.Application(middlewares=[make_origin_guard(self.allowed)], client_max_size=MAX_FORM_BYTES)
+        app = web.Application(
+            middlewares=[make_origin_guard(self.allowed)], client_max_size=MAX_FORM_BYTES
+        )
         app[SESSIONS] = self
-        pages = {"/": self._show_page, "/ws": self._run_session, "/download/{key}": self._send_download}
-        app.add_routes([*(web.get(path, handler) for path, handler in pages.items()), *self.login.list_routes()])
+        pages = {
+            "/": self._show_page,
+            "/ws": self._run_session,
+            "/download/{key}": self._send_download,
+        }
+        app.add_routes(
+            [
+                *(web.get(path, handler) for path, handler in pages.items()),
+                *self.login.list_routes(),
+            ]
+        )
         app.add_routes([web.static("/static", PAGES), web.static("/terminal", TERMINAL_FILES)])
         app.on_response_prepare.append(add_security_headers)
         app.on_shutdown.append(lambda _: self.end_sessions())
@@ -245,7 +299,8 @@ class BrowserServer:
         await self._wait_for_ending_sessions(annotator)
         if len(self.sessions) >= self.max_sessions:
             await _close_with_reason(
-                websocket, f"{len(self.sessions)} sessions are open, which is the limit. Try again later."
+                websocket,
+                f"{len(self.sessions)} sessions are open, which is the limit. Try again later.",
             )
             return websocket
         session = SessionProcess(self.command, annotator, websocket, self.downloads)
@@ -255,16 +310,24 @@ class BrowserServer:
                 clamp_terminal_dimension(request.query.get("width"), 80),
                 clamp_terminal_dimension(request.query.get("height"), 24),
             )
-            await _forward_messages(websocket, session, lambda: self.login.identify_annotator(request) == annotator)
+            await _forward_messages(
+                websocket, session, lambda: self.login.identify_annotator(request) == annotator
+            )
         except OSError as error:
-            await _close_with_reason(websocket, f"fcreview could not start the app: {error.strerror or error}")
+            await _close_with_reason(
+                websocket, f"fcreview could not start the app: {error.strerror or error}"
+            )
         finally:
             await self._end_session(session)
         return websocket
 
     async def _wait_for_ending_sessions(self, annotator: str) -> None:
-        """Wait until the annotator's ending sessions have saved their positions, where a reloaded page resumes."""
-        endings = [task for session, task in self._endings.items() if session.annotator == annotator]
+        """Wait until the annotator's ending sessions have saved their positions, where a
+        reloaded page resumes.
+        """
+        endings = [
+            task for session, task in self._endings.items() if session.annotator == annotator
+        ]
         if endings:
             await asyncio.wait(endings)
 
@@ -293,14 +356,21 @@ class BrowserServer:
         await asyncio.gather(*(close_and_end(*each) for each in self.sessions.items()))
 
     async def _send_download(self, request: web.Request) -> web.StreamResponse:
-        """Send a file that a session of the same annotator offers for download. Each file can be downloaded once."""
+        """Send a file that a session of the same annotator offers for download.
+
+        Each file can be downloaded once.
+        """
         annotator, key = self._require_login(request), request.match_info["key"]
         try:
             download = await self.downloads.get_download_metadata(key)
         except KeyError:
             download = None
         session = download.app_service if download is not None else None
-        if download is None or not isinstance(session, SessionProcess) or session.annotator != annotator:
+        if (
+            download is None
+            or not isinstance(session, SessionProcess)
+            or session.annotator != annotator
+        ):
             raise web.HTTPNotFound(text="Download not found. Export the file again in the app.\n")
         response = web.StreamResponse()
         response.content_type = "application/octet-stream"
@@ -336,7 +406,8 @@ async def _forward_messages(
             await session.send_bytes(value.encode("utf-8", "replace"))
         elif kind == "resize" and isinstance(value, dict):
             await session.set_terminal_size(
-                clamp_terminal_dimension(value.get("width"), 80), clamp_terminal_dimension(value.get("height"), 24)
+                clamp_terminal_dimension(value.get("width"), 80),
+                clamp_terminal_dimension(value.get("height"), 24),
             )
         elif kind == "ping" and isinstance(value, str):
             await websocket.send_json(["pong", value[:100]])
@@ -347,15 +418,22 @@ async def _forward_messages(
 
 
 def open_unix_socket(path: Path) -> socket.socket:
-    """Open a Unix socket to which only its owner can connect. Raises: CommandError if another server uses the path."""
+    """Open a Unix socket to which only its owner can connect.
+
+    Raises: CommandError if another server uses the path.
+    """
     with ExitStack() as cleanup:
         server = cleanup.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
         try:
             with suppress(FileNotFoundError):
                 if not stat.S_ISSOCK(path.lstat().st_mode):
-                    raise CommandError(f"{path}: the file exists and is not a socket. Choose another path")
+                    raise CommandError(
+                        f"{path}: the file exists and is not a socket. Choose another path"
+                    )
                 if _is_socket_in_use(path):
-                    raise CommandError(f"{path}: another server uses this socket. Choose another path")
+                    raise CommandError(
+                        f"{path}: another server uses this socket. Choose another path"
+                    )
                 path.unlink()
             previous = os.umask(0o177)
             try:
@@ -381,9 +459,14 @@ def _is_socket_in_use(path: Path) -> bool:
 
 
 def open_tcp_socket(host: str, port: int) -> socket.socket:
-    """Open a socket for a host name or address. Raises: CommandError if the address is in use or not available."""
+    """Open a socket for a host name or address.
+
+    Raises: CommandError if the address is in use or not available.
+    """
     try:
-        family, _, _, _, address = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
+        family, _, _, _, address = socket.getaddrinfo(
+            host.strip("[]"), port, type=socket.SOCK_STREAM
+        )[0]
         return socket.create_server(address, family=family)
     except OSError as error:
         problem = f"cannot listen on {host}:{port}: {error.strerror or error}"
@@ -391,19 +474,23 @@ def open_tcp_socket(host: str, port: int) -> socket.socket:
 
 
 async def run_server(
-    make_server: Callable[[int], BrowserServer], address: ListenAddress, announce_port: Callable[[int], object]
+    make_server: Callable[[int], BrowserServer],
+    address: ListenAddress,
+    announce_port: Callable[[int], object],
 ) -> None:
     """Run the server until SIGINT or SIGTERM, then end all sessions.
 
-    `make_server` creates the server for a port; the port of a Unix socket is 0. It calls `announce_port` with the
-    port when the server accepts connections.
+    `make_server` creates the server for a port; the port of a Unix socket is 0. It calls
+    `announce_port` with the port when the server accepts connections.
     """
     if address.socket_path is not None:
         listener, port = open_unix_socket(address.socket_path), 0
     else:
         listener = open_tcp_socket(address.host, address.port)
         port = listener.getsockname()[1]
-    runner = web.AppRunner(make_server(port).make_web_app(), access_log=None, shutdown_timeout=1, handle_signals=False)
+    runner = web.AppRunner(
+        make_server(port).make_web_app(), access_log=None, shutdown_timeout=1, handle_signals=False
+    )
     try:
         await runner.setup()
         await web.SockSite(runner, listener, ssl_context=address.tls).start()

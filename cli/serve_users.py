@@ -1,5 +1,5 @@
-"""Read and write the users file of `fcreview serve`, a TOML file with a line `"alice" = "scrypt$15$8$1$SALT$KEY"` for
-each annotator.
+"""Read and write the users file of `fcreview serve`, a TOML file with a line `"alice" =
+"scrypt$15$8$1$SALT$KEY"` for each annotator.
 
 The numbers are the scrypt parameters log2(N), r and p. SALT and KEY are base64.
 """
@@ -45,9 +45,13 @@ class PasswordHash:
         """Parse a password hash as written in the users file. Raises: ValueError."""
         name, log_n, r, p, salt, key = text.split("$")
         cost = (int(log_n), int(r), int(p))
-        if name != "scrypt" or not all(1 <= each <= most for each, most in zip(cost, _MAX_COST, strict=True)):
+        if name != "scrypt" or not all(
+            1 <= each <= most for each, most in zip(cost, _MAX_COST, strict=True)
+        ):
             raise ValueError(text)
-        found = cls(cost, base64.b64decode(salt, validate=True), base64.b64decode(key, validate=True))
+        found = cls(
+            cost, base64.b64decode(salt, validate=True), base64.b64decode(key, validate=True)
+        )
         if len(found.salt) < 8 or len(found.key) != _KEY_BYTES:
             raise ValueError(text)
         return found
@@ -69,7 +73,9 @@ def _derive_key(password: str, salt: bytes, cost: tuple[int, int, int]) -> bytes
 
 
 _UNKNOWN_USER = PasswordHash(_COST, bytes(16), bytes(_KEY_BYTES))
-"""Hash that is checked for an unknown name, so that the response time does not reveal whether a name exists."""
+"""Hash that is checked for an unknown name, so that the response time does not reveal whether a
+name exists.
+"""
 
 
 @dataclass(slots=True)
@@ -81,7 +87,10 @@ class UsersFile:
     _stamp: tuple[int, int, int] | None = None
 
     def load_password_hashes(self) -> Mapping[str, PasswordHash]:
-        """Return the hashes by annotator name. Raises: CommandError if the file is missing, unsafe or invalid."""
+        """Return the hashes by annotator name.
+
+        Raises: CommandError if the file is missing, unsafe or invalid.
+        """
         status = check_private_file(self.path)
         stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
         if stamp != self._stamp:
@@ -89,7 +98,10 @@ class UsersFile:
         return self._users
 
     def find_password_hash(self, name: str) -> PasswordHash | None:
-        """Return the password hash of an annotator. None if the name is unknown or the file cannot be read."""
+        """Return the password hash of an annotator.
+
+        None if the name is unknown or the file cannot be read.
+        """
         try:
             return self.load_password_hashes().get(name)
         except CommandError:
@@ -102,19 +114,35 @@ class UsersFile:
         return matches and known is not None
 
     def set_password(self, name: str, password: str) -> None:
-        """Add an annotator, or change the annotator's password. Raises CommandError for a password of the wrong length,
-        a name that differs from another name only in case, or a file that other users can access."""
+        """Add an annotator, or change the annotator's password. Raises CommandError for a password
+        of the wrong length, a name that differs from another name only in case, or a file that
+        other users can access.
+        """
         if not MIN_PASSWORD <= len(password) <= MAX_PASSWORD:
-            raise CommandError(f"the password must have from {MIN_PASSWORD} to {MAX_PASSWORD:,} characters")
+            raise CommandError(
+                f"the password must have from {MIN_PASSWORD} to {MAX_PASSWORD:,} characters"
+            )
         lines: list[str] = []
         if self.path.exists():
-            similar = [each for each in self.load_password_hashes() if each != name and is_same_filename(each, name)]
+            similar = [
+                each
+                for each in self.load_password_hashes()
+                if each != name and is_same_filename(each, name)
+            ]
             if similar:
                 raise CommandError(
-                    f"{self.path} contains {similar[0]}, which differs from {name} only in case. Choose another name"
+                    f"{self.path} contains {similar[0]}, which differs from {name} only in case."
+                    " Choose another name"
                 )
-            lines = [each for each in self.path.read_text("utf-8").splitlines() if _parse_user_name(each) != name]
-        lines.append(f"{json.dumps(name, ensure_ascii=False)} = {json.dumps(str(PasswordHash.create(password)))}")
+            lines = [
+                each
+                for each in self.path.read_text("utf-8").splitlines()
+                if _parse_user_name(each) != name
+            ]
+        lines.append(
+            f"{json.dumps(name, ensure_ascii=False)} ="
+            f" {json.dumps(str(PasswordHash.create(password)))}"
+        )
         temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}")
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
@@ -135,13 +163,18 @@ def _parse_user_name(line: str) -> str | None:
 
 
 def check_private_file(path: Path) -> os.stat_result:
-    """Check that a file with secrets is a regular file that only its owner can access. Raises: CommandError."""
+    """Check that a file with secrets is a regular file that only its owner can access.
+
+    Raises: CommandError.
+    """
     try:
         status = path.stat()
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror or error}") from error
     if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
-        raise CommandError(f"{path} is not a regular file of at most {MAX_FILE_BYTES:,} bytes. Choose another file")
+        raise CommandError(
+            f"{path} is not a regular file of at most {MAX_FILE_BYTES:,} bytes. Choose another file"
+        )
     if status.st_uid != os.geteuid():
         raise CommandError(f"{path} belongs to another user. Pass a file that you own")
     if status.st_mode & 0o077:
@@ -159,12 +192,15 @@ def _parse_users(path: Path) -> dict[str, PasswordHash]:
     users: dict[str, PasswordHash] = {}
     for name, value in values.items():
         try:
-            users[check_annotator(name)] = PasswordHash.parse(value if isinstance(value, str) else "")
+            users[check_annotator(name)] = PasswordHash.parse(
+                value if isinstance(value, str) else ""
+            )
         except AnnotatorError as error:
             raise CommandError(f"{path}: {error}") from error
         except ValueError:
             raise CommandError(
-                f"{path}: {name!a} has no valid password hash. Set the password again with --add-user"
+                f"{path}: {name!a} has no valid password hash. Set the password again with"
+                " --add-user"
             ) from None
     return users
 

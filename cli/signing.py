@@ -1,4 +1,6 @@
-"""Build the signing sheet of a run from its sample, its estimate and the files from which it was read."""
+"""Build the signing sheet of a run from its sample, its estimate and the files from which it was
+read.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,10 @@ def _describe_figure(estimate: MetricEstimate) -> Iterator[str]:
 
 def _describe_estimand(row: RunRow, estimate: MetricEstimate) -> str:
     items = format_count(row.n_items, "item")
-    return f"{sanitize(estimate.name)} of {items} of {sanitize(row.info.full_title)}, if people had reviewed every item"
+    return (
+        f"{sanitize(estimate.name)} of {items} of {sanitize(row.info.full_title)}, if people had"
+        " reviewed every item"
+    )
 
 
 def _describe_design(status: RunSampleStatus) -> Iterator[str]:
@@ -87,14 +92,18 @@ def _describe_queue(queue: QueueFile) -> str:
     ]
     if design.stratify:
         parts.append(
-            f"stratified by {sanitize(design.stratify)}, {format_count(len(queue.strata), 'stratum', 'strata')}"
+            f"stratified by {sanitize(design.stratify)},"
+            f" {format_count(len(queue.strata), 'stratum', 'strata')}"
         )
     if design.where:
         parts.append(f"filter {sanitize(design.where)}")
     if design.extends:
         parts.append(f"extends {sanitize(design.extends)} for {sanitize(design.target)}")
     if design.excludes:
-        parts.append(f"without the {design.n_excluded:,} items of {', '.join(map(sanitize, design.excludes))}")
+        parts.append(
+            f"without the {design.n_excluded:,} items of"
+            f" {', '.join(map(sanitize, design.excludes))}"
+        )
     return "; ".join(parts)
 
 
@@ -110,12 +119,17 @@ def _describe_method(estimate: MetricEstimate, seed: int) -> str:
 
     if estimate.method != "posterior":
         return explain_missing_interval(estimate.method, estimate.criteria)
-    return f"credible interval from the posterior (docs/estimates.md), seed {seed}, {estimate.n_random:,} labels"
+    return (
+        f"credible interval from the posterior (docs/estimates.md), seed {seed},"
+        f" {estimate.n_random:,} labels"
+    )
 
 
 def _describe_run(session: WorkspaceSession, row: RunRow) -> Iterator[str]:
     info = row.info
-    yield f"{sanitize(info.full_title)}, {sanitize(info.model)}, {format_count(row.n_items, 'item')}"
+    yield (
+        f"{sanitize(info.full_title)}, {sanitize(info.model)}, {format_count(row.n_items, 'item')}"
+    )
     for fact in info.facts.values():
         reason = f" ({sanitize(fact.reason)})" if fact.reason else ""
         yield f"{fact.name.replace('_', ' ')}: {sanitize(str(fact.value))}{reason}"

@@ -1,8 +1,9 @@
 """Watch the files of open runs and re-import them when they change (`fcreview open --follow`).
 
-The import runs in a separate process at low priority, `python -m fcreview.cli.watch OPTIONS`, where OPTIONS is a
-`WorkspaceOptions` as JSON. The process prints one line of JSON: `{"runs": [1, 2], "new": 3, "changed": 0, "gone": 0,
-"warning": ""}` or `{"error": text}`. The process ends early if its standard input closes.
+The import runs in a separate process at low priority, `python -m fcreview.cli.watch OPTIONS`, where
+OPTIONS is a `WorkspaceOptions` as JSON. The process prints one line of JSON: `{"runs": [1, 2],
+"new": 3, "changed": 0, "gone": 0, "warning": ""}` or `{"error": text}`. The process ends early if
+its standard input closes.
 """
 
 from __future__ import annotations
@@ -36,25 +37,32 @@ if TYPE_CHECKING:
 STOP_TIMEOUT = 5.0  # seconds that the import process has for its cleanup
 PREFIX = "fcreview: "  # prefix of warnings and errors on stderr
 NICENESS = 10  # added to the nice value of the import process, so that the app stays responsive
-FileStates = dict[str, tuple[int, int] | None]  # size in bytes and mtime in ns by path; None if missing
+FileStates = dict[
+    str, tuple[int, int] | None
+]  # size in bytes and mtime in ns by path; None if missing
 
 
 class FileWatcher:
-    """Watches the files at the paths of a command, and files outside the paths that the import reads, such as datasets.
+    """Watches the files at the paths of a command, and files outside the paths that the import
+    reads, such as datasets.
 
-    Implements `tui.live_reload.RunWatcher`. Create the watcher before the first import, so that it notices files that
-    change during the import.
+    Implements `tui.live_reload.RunWatcher`. Create the watcher before the first import, so that it
+    notices files that change during the import.
     """
 
     def __init__(self, options: WorkspaceOptions, interval: float) -> None:
         """Raises: CommandError if a path does not exist."""
         self.interval = interval
-        self.runs: Sequence[int] = ()  # numbers of the opened runs; empty for all runs of the workspace
+        self.runs: Sequence[
+            int
+        ] = ()  # numbers of the opened runs; empty for all runs of the workspace
         self._options = options
         self._paths = resolve_run_paths(options)
         self._files = read_file_states(gather_files(self._paths).files)
         self._sources: FileStates = {}
-        self._imported: FileStates | None = None  # sources at the last import; None to load them from the store
+        self._imported: FileStates | None = (
+            None  # sources at the last import; None to load them from the store
+        )
         self._failed = self._closed = False
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -70,14 +78,18 @@ class FileWatcher:
             self._imported = self._load_imported_file_states()
         sources = read_file_states(Path(path) for path in self._imported if path not in files)
         before = self._imported | self._sources
-        changed = files != self._files or any(before[path] != state for path, state in sources.items())
+        changed = files != self._files or any(
+            before[path] != state for path, state in sources.items()
+        )
         self._files, self._sources = files, sources
         return changed or self._failed
 
     def import_changes(self) -> ReloadResult:
         from fcreview.tui.live_reload import ReloadError, ReloadResult
 
-        options = replace(self._options, forget_data=False, errata=None)  # the first import has applied both options
+        options = replace(
+            self._options, forget_data=False, errata=None
+        )  # the first import has applied both options
         self._failed = True
         answer = self._run_import_process(orjson.dumps(options, default=os.path.abspath).decode())
         if "error" in answer:
@@ -100,10 +112,17 @@ class FileWatcher:
             process.wait()
 
     def _run_import_process(self, options_json: str) -> dict[str, Any]:
-        """Run the import process, and return the JSON object that it prints. If this process ends early, the import
-        process ends too, because its standard input is then closed."""
+        """Run the import process, and return the JSON object that it prints. If this process ends
+        early, the import process ends too, because its standard input is then closed.
+        """
         with subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-P", "-m", "fcreview.cli.watch", options_json],  # -P: see `wiring._run_python`
+            [
+                sys.executable,
+                "-P",
+                "-m",
+                "fcreview.cli.watch",
+                options_json,
+            ],  # -P: see `wiring._run_python`
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -114,7 +133,9 @@ class FileWatcher:
                 process.terminate()
             assert process.stdout is not None  # noqa: S101 - for the type checker
             line = process.stdout.readline()
-        answer: dict[str, Any] = orjson.loads(line) if line else {"error": "The import process ended without a result"}
+        answer: dict[str, Any] = (
+            orjson.loads(line) if line else {"error": "The import process ended without a result"}
+        )
         return answer
 
     def _load_imported_file_states(self) -> FileStates:
@@ -150,27 +171,47 @@ def main() -> None:
     except Exception as error:
         answer = {"error": describe_error(error).lines[0].removeprefix(PREFIX)}
     for each in TERMINATION_SIGNALS:
-        signal.signal(each, signal.SIG_IGN)  # the import is complete, and only the answer has to be printed
+        signal.signal(
+            each, signal.SIG_IGN
+        )  # the import is complete, and only the answer has to be printed
     sys.stdout.buffer.write(orjson.dumps(answer) + b"\n")
     sys.stdout.buffer.flush()
 
 
 def import_and_report_changes(option_fields: dict[str, Any]) -> dict[str, Any]:
-    """Import changes, and return the JSON that the process prints. `option_fields` are those of WorkspaceOptions."""
+    """Import changes, and return the JSON that the process prints.
+
+    `option_fields` are those of WorkspaceOptions.
+    """
     from fcreview.store.importing.run_importer import ItemSnapshot
 
     paths, data = (list(map(Path, option_fields[name] or ())) for name in ("paths", "data"))
     workspace = Path(option_fields["workspace"]) if option_fields["workspace"] else None
-    options = WorkspaceOptions(**option_fields | {"paths": paths, "data": data or None, "workspace": workspace})
-    with ItemSnapshot(locate_workspace(options, create=False)) as before, redirect_stderr(io.StringIO()) as messages:
+    options = WorkspaceOptions(
+        **option_fields | {"paths": paths, "data": data or None, "workspace": workspace}
+    )
+    with (
+        ItemSnapshot(locate_workspace(options, create=False)) as before,
+        redirect_stderr(io.StringIO()) as messages,
+    ):
         runs = update_workspace(options, load_config()).scope
-        warnings = [line.removeprefix(PREFIX) for line in messages.getvalue().splitlines() if line.startswith(PREFIX)]
-        return {"runs": runs, **asdict(before.count_changes(runs)), "warning": warnings[0] if warnings else ""}
+        warnings = [
+            line.removeprefix(PREFIX)
+            for line in messages.getvalue().splitlines()
+            if line.startswith(PREFIX)
+        ]
+        return {
+            "runs": runs,
+            **asdict(before.count_changes(runs)),
+            "warning": warnings[0] if warnings else "",
+        }
 
 
 def _terminate_when_stdin_closes() -> None:
     sys.stdin.buffer.read()
-    os.kill(os.getpid(), signal.SIGTERM)  # the handler raises SystemExit, so that the import removes unfinished files
+    os.kill(
+        os.getpid(), signal.SIGTERM
+    )  # the handler raises SystemExit, so that the import removes unfinished files
     time.sleep(STOP_TIMEOUT)
     os._exit(1)
 

@@ -1,4 +1,6 @@
-"""Pass functions of importers and commands to exporters and screens, which must not import these packages."""
+"""Pass functions of importers and commands to exporters and screens, which must not import these
+packages.
+"""
 
 from __future__ import annotations
 
@@ -31,26 +33,41 @@ if TYPE_CHECKING:
     from fcreview.tui.session import GoldenSupport
 
 PATH = "path"  # name of the parameter with the paths of the runs
-WORKSPACE_PARAMETERS = (PATH, "annotator", "data", "workspace", "errata", *IMPORT_OPTIONS, "as_json", "help")
+WORKSPACE_PARAMETERS = (
+    PATH,
+    "annotator",
+    "data",
+    "workspace",
+    "errata",
+    *IMPORT_OPTIONS,
+    "as_json",
+    "help",
+)
 """Parameters that the form of a command omits."""
 FILE_METAVARS = ("FILE", "DIR", "OTHER", "PATH")
 MAX_OUTPUT = 4_000_000  # limit of a command's output that the app shows, in bytes
 
 
 def build_benchmark_services(options: WorkspaceOptions) -> BenchmarkServices:
-    """Create the functions with which exporters find and rewrite run files. The first call starts the search."""
+    """Create the functions with which exporters find and rewrite run files.
+
+    The first call starts the search.
+    """
     from fcreview.exporters.base import BenchmarkServices
     from fcreview.importers import registry
 
     @cache
     def find_plans() -> dict[RunId, RunPlan]:
-        return {_make_run_id(plan.run): plan for plan in discover_runs(options, load_config()).plans}
+        return {
+            _make_run_id(plan.run): plan for plan in discover_runs(options, load_config()).plans
+        }
 
     def find_plan(run: Run) -> RunPlan:
         plan = find_plans().get(_make_run_id(run))
         if plan is None:
             raise CommandError(
-                f"{run.path} has no result files of {run.full_title}, {run.model}. Restore the files or run"
+                f"{run.path} has no result files of {run.full_title}, {run.model}. Restore the"
+                " files or run"
                 " fcreview import"
             )
         return plan
@@ -72,7 +89,10 @@ def _make_run_id(run: Run) -> RunId:
 
 
 def build_golden_services() -> GoldenSupport:
-    """Create the functions with which screens check golden answers. The first call imports the importers."""
+    """Create the functions with which screens check golden answers.
+
+    The first call imports the importers.
+    """
     from fcreview.tui.session import GoldenSupport
 
     return GoldenSupport(
@@ -107,19 +127,28 @@ def build_report_services(session: WorkspaceSession) -> ReportServices:
         from fcreview.cli.commands.report import compute_run_conventions
 
         return [
-            compute_run_conventions(store.analysis, row) for row in store.fetch_runs() if not runs or row.run in runs
+            compute_run_conventions(store.analysis, row)
+            for row in store.fetch_runs()
+            if not runs or row.run in runs
         ]
 
-    return ReportServices(build_report, build_services, build_command_service(session), compare_conventions)
+    return ReportServices(
+        build_report, build_services, build_command_service(session), compare_conventions
+    )
 
 
 def _get_pager_width() -> int:
-    """Return the width of text in the app's pager, in terminal columns. The scroll bar takes one column."""
+    """Return the width of text in the app's pager, in terminal columns.
+
+    The scroll bar takes one column.
+    """
     return shutil.get_terminal_size().columns - 1
 
 
 def build_command_service(session: WorkspaceSession) -> CommandService:
-    """Create the functions with which the command palette runs commands on the session's workspace."""
+    """Create the functions with which the command palette runs commands on the session's
+    workspace.
+    """
     from fcreview.tui.commands import CommandService
 
     async def run_command(command: str, arguments: Sequence[str]) -> CommandResult:
@@ -142,7 +171,11 @@ def build_form_fields(command: str) -> list[FormField]:
         default = NO if is_switch else "" if parameter.default is None else str(parameter.default)
         name = flag.lstrip("-") or (parameter.metavar or parameter.name).lower()
         first_line = " ".join((parameter.help or "").replace("\b", "").split())
-        fields.append(FormField(name, flag, default, first_line, is_switch, parameter.metavar in FILE_METAVARS))
+        fields.append(
+            FormField(
+                name, flag, default, first_line, is_switch, parameter.metavar in FILE_METAVARS
+            )
+        )
     return sorted(fields, key=lambda each: bool(each.flag))
 
 
@@ -158,9 +191,12 @@ def _find_parameters(command: str) -> list[Any]:
     return list(found.params)
 
 
-def build_python_arguments(session: WorkspaceSession, command: str, arguments: Sequence[str]) -> list[str]:
-    """Build the arguments of the Python interpreter that run a command on the session's workspace. In `arguments`, `--`
-    separates the command's options from its arguments."""
+def build_python_arguments(
+    session: WorkspaceSession, command: str, arguments: Sequence[str]
+) -> list[str]:
+    """Build the arguments of the Python interpreter that run a command on the session's workspace.
+    In `arguments`, `--` separates the command's options from its arguments.
+    """
     options = session.options or WorkspaceOptions([session.workspace.parent_folder])
     known = {parameter.name for parameter in _find_parameters(command)}
     selected = [f"--annotator={session.annotator}"] if "annotator" in known else []
@@ -177,7 +213,9 @@ def build_python_arguments(session: WorkspaceSession, command: str, arguments: S
 
 
 async def _run_python(arguments: Sequence[str]) -> CommandResult:
-    """Run Python, with `-P` so that it imports no modules from the working folder, where others may write."""
+    """Run Python, with `-P` so that it imports no modules from the working folder, where others
+    may write.
+    """
     from fcreview.tui.commands import CommandResult
 
     process = await asyncio.create_subprocess_exec(

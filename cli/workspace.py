@@ -1,4 +1,6 @@
-"""Locate the workspace of a command, and give the command access to its store, runs, journal and errata."""
+"""Locate the workspace of a command, and give the command access to its store, runs, journal and
+errata.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,10 @@ _S3 = "s3:/"
 
 
 def locate_workspace(options: WorkspaceOptions, *, create: bool = True) -> Workspace:
-    """Find the workspace of the path, or of the common parent of several paths. `create` permits to create it."""
+    """Find the workspace of the path, or of the common parent of several paths.
+
+    `create` permits to create it.
+    """
     from fcreview.store.workspace import find_workspace
 
     lake = find_lake_location(options.paths)
@@ -52,23 +57,31 @@ def locate_workspace(options: WorkspaceOptions, *, create: bool = True) -> Works
         for name, value in given.items():
             if value:
                 flag = f"--{name.replace('_', '-')}"
-                raise UsageError(f"{flag} has no effect on a lake. Pass {flag} to fcreview import --lake")
+                raise UsageError(
+                    f"{flag} has no effect on a lake. Pass {flag} to fcreview import --lake"
+                )
         return locate_lake_workspace(lake, options.workspace)
     start = options.paths[0]
     if len(options.paths) > 1 and options.workspace is None:
         start = Path(os.path.commonpath([path.resolve() for path in options.paths]))
         if start in (Path(start.anchor), Path.home()):
             raise CommandError(
-                "the paths have no common folder. Pass --workspace DIR to choose where reviews are stored"
+                "the paths have no common folder. Pass --workspace DIR to choose where reviews are"
+                " stored"
             )
     return find_workspace(start, options.workspace, create=create)
 
 
 def resolve_run_paths(options: WorkspaceOptions) -> list[Path]:
-    """Resolve the paths to search for runs. `.fcreview` becomes its parent. Raises CommandError for a missing path."""
+    """Resolve the paths to search for runs.
+
+    `.fcreview` becomes its parent. Raises CommandError for a missing path.
+    """
     lake = find_lake_location(options.paths)
     if lake is not None:
-        raise CommandError(f"{lake} is a lake and has no result files. Pass the folder that you imported")
+        raise CommandError(
+            f"{lake} is a lake and has no result files. Pass the folder that you imported"
+        )
     for path in options.paths:
         if not path.exists():
             raise CommandError(f"no such file or folder: {path}")
@@ -83,8 +96,9 @@ def is_whole_workspace(workspace: Workspace, paths: Sequence[Path]) -> bool:
 
 
 def resolve_annotator(options: WorkspaceOptions, config: Config) -> str:
-    """Return the annotator name from --annotator, FCREVIEW_ANNOTATOR, the configuration, git or the login name. Raises
-    AnnotatorError if the name cannot be a file name."""
+    """Return the annotator name from --annotator, FCREVIEW_ANNOTATOR, the configuration, git or the
+    login name. Raises AnnotatorError if the name cannot be a file name.
+    """
     from fcreview.store.workspace import check_annotator, find_default_annotator
 
     if options.annotator is not None:
@@ -95,10 +109,14 @@ def resolve_annotator(options: WorkspaceOptions, config: Config) -> str:
 
 
 def find_lake_location(paths: Sequence[Path]) -> str | None:
-    """Return the absolute path or the `s3://` address of the lake if the only path is a lake, else None."""
+    """Return the absolute path or the `s3://` address of the lake if the only path is a lake,
+    else None.
+    """
     found = [lake for path in paths if (lake := _find_lake_at(path)) is not None]
     if found and len(paths) > 1:
-        raise UsageError("fcreview cannot open a lake together with other paths. Pass only the lake")
+        raise UsageError(
+            "fcreview cannot open a lake together with other paths. Pass only the lake"
+        )
     return found[0] if found else None
 
 
@@ -110,14 +128,19 @@ def _find_lake_at(path: Path) -> str | None:
 
 
 def resolve_lake_location(location: str) -> str:
-    """Return the path or address of a lake. `Path` changes `s3://` to `s3:/`, so both forms are accepted."""
+    """Return the path or address of a lake.
+
+    `Path` changes `s3://` to `s3:/`, so both forms are accepted.
+    """
     if location.startswith(_S3):
         return "s3://" + location[len(_S3) :].strip("/")
     return os.path.realpath(os.path.expanduser(location))  # noqa: PTH111
 
 
 def locate_lake_workspace(lake: str, reviews_folder: Path | None) -> Workspace:
-    """Return the workspace with the reviews of a lake, which is by default in the folder of the lake."""
+    """Return the workspace with the reviews of a lake, which is by default in the folder of the
+    lake.
+    """
     from fcreview.store.workspace import find_workspace
 
     if reviews_folder is None and not os.path.isabs(lake):  # noqa: PTH117 - an address
@@ -127,7 +150,9 @@ def locate_lake_workspace(lake: str, reviews_folder: Path | None) -> Workspace:
 
 
 def pop_lake_problems() -> list[str]:
-    """Return messages about the damaged files that this process has found in lakes since the last call."""
+    """Return messages about the damaged files that this process has found in lakes since the
+    last call.
+    """
     from fcreview.store.lake.reader import found_problems
 
     problems = list(dict.fromkeys(found_problems))
@@ -136,14 +161,19 @@ def pop_lake_problems() -> list[str]:
 
 
 def print_lake_problems() -> None:
-    """Print warnings about damaged files that this command has found in lakes. Runs in these files are omitted."""
+    """Print warnings about damaged files that this command has found in lakes.
+
+    Runs in these files are omitted.
+    """
     more = "{} more damaged files. Run fcreview doctor to list them"
     print_limited_messages([*map(sanitize, pop_lake_problems())], MAX_LAKE_PROBLEMS, more.format)
 
 
 @dataclass(slots=True)
 class WorkspaceSession:
-    """Workspace of a command, with its up-to-date store, the annotator, and the runs that the command line selects."""
+    """Workspace of a command, with its up-to-date store, the annotator, and the runs that the
+    command line selects.
+    """
 
     workspace: Workspace
     annotator: str
@@ -162,30 +192,45 @@ class WorkspaceSession:
             self._store = Store.open(self.workspace, self.annotator, policy=self.policy)
             print_journal_warnings(self._store.reviews.warnings)
             if not self._store.is_verified:
-                advice = NOT_VERIFIED_ADVICE if self.workspace.lake is None else "Another user wrote it"
-                print_message(f"fcreview: {self.workspace.lake or self.workspace.store} is not verified. {advice}")
+                advice = (
+                    NOT_VERIFIED_ADVICE if self.workspace.lake is None else "Another user wrote it"
+                )
+                print_message(
+                    f"fcreview: {self.workspace.lake or self.workspace.store} is not verified."
+                    f" {advice}"
+                )
         return self._store
 
     @property
     def runs(self) -> list[RunRow]:
         """Selected runs, loaded on first use."""
         if not self._runs:
-            self._runs = [row for row in self.store.fetch_runs() if not self.scope or row.run in self.scope]
+            self._runs = [
+                row for row in self.store.fetch_runs() if not self.scope or row.run in self.scope
+            ]
         return self._runs
 
     @property
     def n_runs(self) -> int:
-        """Number of selected runs. Unlike `runs`, this does not count their items, which takes long."""
+        """Number of selected runs.
+
+        Unlike `runs`, this does not count their items, which takes long.
+        """
         return len(self.scope) or len(self.store.runs)
 
     def print_policy(self, *, as_json: bool = False) -> None:
-        """Print the policy for disagreements, unless it is the default. With `as_json`, print it to stderr."""
+        """Print the policy for disagreements, unless it is the default.
+
+        With `as_json`, print it to stderr.
+        """
         if self.policy != UNANIMOUS:
             show = print_message if as_json else emit
             show(f"policy {self.policy}: if annotators disagree, the majority verdict counts")
 
     def explain_empty_view(self, view: View) -> str:
-        """Explain why a view has no items, such as a filter for reviewed items in a workspace without reviews."""
+        """Explain why a view has no items, such as a filter for reviewed items in a workspace
+        without reviews.
+        """
         from fcreview.store.filters.parser import parse_filter
         from fcreview.store.reviews.journal_reader import list_journals, list_team_journals
 
@@ -206,13 +251,19 @@ class WorkspaceSession:
             print_lake_problems()
 
     def build_view(
-        self, where: str = "", *, queue: str = "dataset", seed: int = 0, run: str | None = None, blind: bool = False
+        self,
+        where: str = "",
+        *,
+        queue: str = "dataset",
+        seed: int = 0,
+        run: str | None = None,
+        blind: bool = False,
     ) -> View:
         """Build the view of the items that a filter selects, in queue order.
 
-        `@name` in the filter stands for a saved filter. `run` is the number, name or model of the only run to include.
-        `blind` excludes queues that reveal verdicts. Raises FilterError for an invalid filter, and UsageError for a
-        queue that is unknown or excluded.
+        `@name` in the filter stands for a saved filter. `run` is the number, name or model of the
+        only run to include. `blind` excludes queues that reveal verdicts. Raises FilterError for an
+        invalid filter, and UsageError for a queue that is unknown or excluded.
         """
         from fcreview.store.filters.saved import AnnotatorFilters
         from fcreview.store.rows import BUILTIN_QUEUES, SUSPECTS_QUEUE, VERDICT_QUEUES, View
@@ -223,7 +274,8 @@ class WorkspaceSession:
         if blind and queue in VERDICT_QUEUES:
             open_ = [name for name in BUILTIN_QUEUES if name not in VERDICT_QUEUES]
             raise UsageError(
-                f"--queue {queue} reveals verdicts. With --blind, choose {', '.join(open_)} or a queue file"
+                f"--queue {queue} reveals verdicts. With --blind, choose {', '.join(open_)} or a"
+                " queue file"
             )
         filters = AnnotatorFilters(AnnotatorState(self.workspace.root, self.annotator), blind=blind)
         where = filters.expand_saved_filters(where)
@@ -233,38 +285,58 @@ class WorkspaceSession:
         return view
 
     def build_review_view(
-        self, where: str = "", *, queue: str | None = None, seed: int = 0, run: str | None = None, blind: bool = False
+        self,
+        where: str = "",
+        *,
+        queue: str | None = None,
+        seed: int = 0,
+        run: str | None = None,
+        blind: bool = False,
     ) -> View:
-        """Build a view for review. Limit a queue file to the annotator's items. For parameters, see `build_view`."""
+        """Build a view for review.
+
+        Limit a queue file to the annotator's items. For parameters, see `build_view`.
+        """
         default = "dataset" if blind else "failures"
         return self.limit_to_assigned_items(
             self.build_view(where, queue=queue or default, seed=seed, run=run, blind=blind)
         )
 
     def load_queue_file(self, name: str) -> QueueFile:
-        """Load a queue file into the store, so that a `View` can refer to it. Raises UsageError for an unknown name."""
+        """Load a queue file into the store, so that a `View` can refer to it.
+
+        Raises UsageError for an unknown name.
+        """
         from fcreview.store.queue_file import list_queue_names
         from fcreview.store.rows import BUILTIN_QUEUES
 
         names = list_queue_names(self.workspace)
         if name not in names:
-            raise UsageError(f"queue not found: {name!a}. Available queues: {', '.join((*BUILTIN_QUEUES, *names))}")
+            raise UsageError(
+                f"queue not found: {name!a}. Available queues:"
+                f" {', '.join((*BUILTIN_QUEUES, *names))}"
+            )
         return self.store.load_queue(name)
 
     def limit_to_assigned_items(self, view: View) -> View:
-        """Limit a view of a queue file to the annotator's items. Raises CommandError if the queue assigns none."""
+        """Limit a view of a queue file to the annotator's items.
+
+        Raises CommandError if the queue assigns none.
+        """
         if view.queue_file is None:
             return view
         queue = self.load_queue_file(view.queue_file)
         if queue.find_share(self.annotator) is None:
             names = ", ".join(share.annotator for share in queue.shares)
             raise CommandError(
-                f"queue {view.queue_file} assigns no items to {self.annotator}. Choose --annotator {names}"
+                f"queue {view.queue_file} assigns no items to {self.annotator}. Choose --annotator"
+                f" {names}"
             )
         return replace(view, share=True)
 
     def find_run_number(self, name: str) -> int:
-        """Return the number of the run with this number, name or model. Raises CommandError unless one run matches.
+        """Return the number of the run with this number, name or model. Raises CommandError unless
+        one run matches.
 
         A name comes before a model, because a run can have the model of others as its name.
         """
@@ -273,7 +345,9 @@ class WorkspaceSession:
             if len(matches) == 1:
                 return matches[0].run
             if matches:
-                raise CommandError(f"{name!r} matches several runs. Choose {format_run_choices(matches)}")
+                raise CommandError(
+                    f"{name!r} matches several runs. Choose {format_run_choices(matches)}"
+                )
         raise CommandError(f"there is no run {name!r}. Choose {format_run_choices(self.runs)}")
 
     def select_runs(self, name: str | None) -> list[RunRow]:
@@ -293,7 +367,10 @@ class WorkspaceSession:
 
 
 def _has_number_or_name(row: RunRow, text: str) -> bool:
-    """Whether this is the number or the name of the run. Spaces can replace the separators of a name."""
+    """Whether this is the number or the name of the run.
+
+    Spaces can replace the separators of a name.
+    """
     words = text.replace(NAME_SEPARATOR, " ")
     return text == str(row.run) or words == row.run_name.replace(NAME_SEPARATOR, " ")
 
@@ -305,12 +382,16 @@ def _has_model(row: RunRow, text: str) -> bool:
 def format_run_choices(rows: Sequence[RunRow]) -> str:
     """Format values for --run as `1 gpt-4o, 2 maple-8b · V3`."""
     names = ", ".join(f"{row.run} {row.run_name}" for row in rows[:MAX_LISTED_RUNS])
-    return f"{names} and {len(rows) - MAX_LISTED_RUNS} more" if len(rows) > MAX_LISTED_RUNS else names
+    return (
+        f"{names} and {len(rows) - MAX_LISTED_RUNS} more" if len(rows) > MAX_LISTED_RUNS else names
+    )
 
 
 def print_journal_warnings(warnings: Sequence[str]) -> None:
     """Print warnings about unreadable journal lines, whose reviews do not count."""
-    print_limited_messages(warnings, MAX_MESSAGES, "{} more journal problems. Run fcreview doctor to list them".format)
+    print_limited_messages(
+        warnings, MAX_MESSAGES, "{} more journal problems. Run fcreview doctor to list them".format
+    )
 
 
 def load_workspace_errata(workspace: Workspace) -> Errata | None:
@@ -321,14 +402,18 @@ def load_workspace_errata(workspace: Workspace) -> Errata | None:
     return None if content is None else parse_errata(content, str(workspace.errata))
 
 
-def set_and_save_errata(plans: Iterable[RunPlan], errata_option: str | None, workspace: Workspace) -> None:
+def set_and_save_errata(
+    plans: Iterable[RunPlan], errata_option: str | None, workspace: Workspace
+) -> None:
     """Set the errata of each run. Copy the file of --errata to the workspace if it is valid."""
     if errata_option == NO_ERRATA:
         workspace.errata.unlink(missing_ok=True)
     elif errata_option is not None:
         path = Path(errata_option)
         if not path.is_file():
-            raise CommandError(f"the file of --errata {errata_option} does not exist. Pass an errata file")
+            raise CommandError(
+                f"the file of --errata {errata_option} does not exist. Pass an errata file"
+            )
         _check_errata_support(load_errata(path), errata_option)
         workspace.files.write(workspace.errata, read_small_file(path))
     errata = load_workspace_errata(workspace)
@@ -337,17 +422,25 @@ def set_and_save_errata(plans: Iterable[RunPlan], errata_option: str | None, wor
 
 
 def load_errata(path: Path) -> Errata:
-    """Load an errata file. Raises ErrataError if it is invalid, CommandError if it cannot be read."""
+    """Load an errata file.
+
+    Raises ErrataError if it is invalid, CommandError if it cannot be read.
+    """
     from fcreview.errata import parse_errata
 
     return parse_errata(read_small_file(path), str(path))
 
 
 def select_errata(errata: Errata | None, importer_name: str) -> Errata | None:
-    """Select the errata that apply to the runs of an importer. Return None if the importer supports no errata."""
+    """Select the errata that apply to the runs of an importer.
+
+    Return None if the importer supports no errata.
+    """
     if errata is None or not supports_errata(importer_name):
         return None
-    return errata.select_for_benchmark(importer_name, include_rules=supports_equivalences(importer_name))
+    return errata.select_for_benchmark(
+        importer_name, include_rules=supports_equivalences(importer_name)
+    )
 
 
 def _check_errata_support(errata: Errata, file_name: str) -> None:
@@ -390,7 +483,10 @@ def read_small_file(path: Path) -> bytes:
 
 
 def read_workspace_file(workspace: Workspace, path: Path) -> bytes | None:
-    """Read a file of the workspace. Return None if it does not exist. Raises CommandError with the path on failure."""
+    """Read a file of the workspace.
+
+    Return None if it does not exist. Raises CommandError with the path on failure.
+    """
     try:
         return workspace.files.read(path)
     except FileNotFoundError:

@@ -1,13 +1,15 @@
-"""Find the runs at the paths on the command line, and import new and changed runs into their workspace.
+"""Find the runs at the paths on the command line, and import new and changed runs into their
+workspace.
 
-fcreview chooses the dataset, the decoder and the errata of each run from options, the configuration and earlier
-commands (`cli/run_options.py`). It copies the file of `--errata` to `.fcreview/errata.jsonl`, so that the workspace
-does not depend on the original.
+fcreview chooses the dataset, the decoder and the errata of each run from options, the configuration
+and earlier commands (`cli/run_options.py`). It copies the file of `--errata` to
+`.fcreview/errata.jsonl`, so that the workspace does not depend on the original.
 
-If no file changed since the last command, `ImportCache` makes the search and the import unnecessary. For each set of
-options (paths, dataset folders, format, decoders), `.fcreview/seen.json` has an entry `{"state": digest, "others":
-files outside the paths, "runs": run numbers in the store}`. The digest covers names, sizes and times of the result
-files, the datasets, the store, and the code of importers and store. Runs without a dataset get no entry, so that every
+If no file changed since the last command, `ImportCache` makes the search and the import
+unnecessary. For each set of options (paths, dataset folders, format, decoders),
+`.fcreview/seen.json` has an entry `{"state": digest, "others": files outside the paths, "runs": run
+numbers in the store}`. The digest covers names, sizes and times of the result files, the datasets,
+the store, and the code of importers and store. Runs without a dataset get no entry, so that every
 command searches for their dataset. If the file is lost or damaged, fcreview searches again.
 """
 
@@ -56,15 +58,23 @@ if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
 Folders = tuple[Path, ...]
-RunSearch = Callable[[Folders], "DiscoveredRuns"]  # function that finds runs, and their datasets in these folders first
+RunSearch = Callable[
+    [Folders], "DiscoveredRuns"
+]  # function that finds runs, and their datasets in these folders first
 RunId = tuple[str, str, str, str, str]  # benchmark, version, language, model and path of a run
 MAX_CACHE_ENTRIES = 32
-CODE_PACKAGES = (fcreview.importers, fcreview.store)  # packages whose code determines the result of an import
+CODE_PACKAGES = (
+    fcreview.importers,
+    fcreview.store,
+)  # packages whose code determines the result of an import
 
 
 @contextmanager
 def open_workspace(options: WorkspaceOptions) -> Iterator[WorkspaceSession]:
-    """Import new and changed runs and yield a session of their workspace. Raises CommandError if every import fails."""
+    """Import new and changed runs and yield a session of their workspace.
+
+    Raises CommandError if every import fails.
+    """
     policy = check_choice(POLICIES, options.policy, "policy")
     config = load_config()
     updated = update_workspace(options, config)
@@ -94,7 +104,10 @@ class UpdatedWorkspace:
 
 
 def update_workspace(options: WorkspaceOptions, config: Config) -> UpdatedWorkspace:
-    """Import new and changed runs. Skip the import for a lake, and if no file changed since the last command."""
+    """Import new and changed runs.
+
+    Skip the import for a lake, and if no file changed since the last command.
+    """
     from fcreview.store.workspace import WorkspaceError
 
     if find_lake_location(options.paths) is not None:
@@ -103,7 +116,8 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> UpdatedWorksp
     cache = ImportCache(
         resolve_run_paths(options),
         list_data_folders(options, config),
-        f"{options.format} {options.language} {options.score} {options.import_options} {config.decoders}"
+        f"{options.format} {options.language} {options.score} {options.import_options}"
+        f" {config.decoders}"
         f" {config.run_names}",
     )
     with suppress(WorkspaceError):
@@ -123,7 +137,11 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> UpdatedWorksp
     _print_unapplied_errata(summary, workspace.errata)
     if not usable and (summary.runs or not is_whole_workspace(workspace, options.paths)):
         raise CommandError(explain_no_runs(options, summary))
-    scope = () if is_whole_workspace(workspace, options.paths) else tuple(sorted(row["run"] for row in usable))
+    scope = (
+        ()
+        if is_whole_workspace(workspace, options.paths)
+        else tuple(sorted(row["run"] for row in usable))
+    )
     if all(map(_is_up_to_date, summary.runs)):
         cache.save_run_numbers(workspace, scope)  # the store has the current results of every run
     failed = tuple(row["run_name"] for row in summary.runs if row["status"] == "failed")
@@ -137,24 +155,35 @@ def _is_up_to_date(row: Mapping[str, Any]) -> bool:
 
 
 class ImportCache:
-    """Cache of the run numbers at the paths, valid until a file changes. Create the cache before the search for runs,
-    so that the next command notices files that change during the import."""
+    """Cache of the run numbers at the paths, valid until a file changes. Create the cache before
+    the search for runs, so that the next command notices files that change during the import.
+    """
 
     def __init__(self, paths: Sequence[Path], data_folders: Sequence[Path], settings: str) -> None:
-        self._key = _hash_texts(f"{len(paths)} {settings}", *map(os.fspath, [*paths, *data_folders]))
+        self._key = _hash_texts(
+            f"{len(paths)} {settings}", *map(os.fspath, [*paths, *data_folders])
+        )
         self._files = gather_files(paths).files
-        code = gather_files(Path(folder) for package in CODE_PACKAGES for folder in package.__path__)
+        code = gather_files(
+            Path(folder) for package in CODE_PACKAGES for folder in package.__path__
+        )
         self._inside = _hash_file_states([*self._files, *code.files])
         self._others: list[str] | None = None
         self._outside = ""
 
     def find_unchanged_runs(self, workspace: Workspace) -> RunNumbers | None:
-        """Return the numbers of the runs at the paths, or None if a file changed since `save_run_numbers`."""
+        """Return the numbers of the runs at the paths, or None if a file changed since
+        `save_run_numbers`.
+        """
         match workspace.files.read_json_object(_locate_cache_file(workspace)).get(self._key):
             case {"state": state, "others": [*others], "runs": [*runs]}:
-                if any(type(path) is not str for path in others) or any(type(run) is not int for run in runs):
+                if any(type(path) is not str for path in others) or any(
+                    type(run) is not int for run in runs
+                ):
                     return None
-                unchanged = state == self._compute_digest(workspace, _hash_file_states(map(Path, others)))
+                unchanged = state == self._compute_digest(
+                    workspace, _hash_file_states(map(Path, others))
+                )
                 return tuple(runs) if unchanged else None
         return None
 
@@ -162,11 +191,16 @@ class ImportCache:
         """Record the state of the datasets. Call this before the import reads the datasets."""
         if plans and all(plan.data for plan in plans):
             inside = set(self._files)
-            self._others = sorted({os.fspath(path) for plan in plans for path in plan.files if path not in inside})
+            self._others = sorted(
+                {os.fspath(path) for plan in plans for path in plan.files if path not in inside}
+            )
             self._outside = _hash_file_states(map(Path, self._others))
 
     def save_run_numbers(self, workspace: Workspace, run_numbers: Sequence[int]) -> None:
-        """Save the numbers of the runs in `.fcreview/seen.json`. Call this when the store has their current results."""
+        """Save the numbers of the runs in `.fcreview/seen.json`.
+
+        Call this when the store has their current results.
+        """
         if self._others is None:
             return
         state = self._compute_digest(workspace, self._outside)
@@ -178,7 +212,9 @@ class ImportCache:
             workspace.files.write_json(_locate_cache_file(workspace), entries)
 
     def _compute_digest(self, workspace: Workspace, outside_digest: str) -> str:
-        return _hash_texts(self._inside, outside_digest, _hash_file_states([workspace.store, workspace.errata]))
+        return _hash_texts(
+            self._inside, outside_digest, _hash_file_states([workspace.store, workspace.errata])
+        )
 
 
 def _hash_file_states(files: Iterable[Path]) -> str:
@@ -186,7 +222,10 @@ def _hash_file_states(files: Iterable[Path]) -> str:
 
 
 def _fingerprint_file(file: Path) -> str:
-    """Return the name, size, times and inode of a file as text. A new ctime shows that the permissions changed."""
+    """Return the name, size, times and inode of a file as text.
+
+    A new ctime shows that the permissions changed.
+    """
     try:
         status = file.stat()
     except OSError:
@@ -208,7 +247,10 @@ def discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
 
     if options.format is not None:
         check_choice(sorted(IMPORTERS), options.format, "format")
-    paths, permanent = resolve_run_paths(options), list_data_folders(replace(options, data=None), config)
+    paths, permanent = (
+        resolve_run_paths(options),
+        list_data_folders(replace(options, data=None), config),
+    )
 
     search_options = SearchOptions(
         resolve_score_option(options),
@@ -218,7 +260,9 @@ def discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
     )
 
     def search_runs(folders: Folders) -> DiscoveredRuns:
-        return discover(paths, data=[*folders, *permanent], format=options.format, search=search_options)
+        return discover(
+            paths, data=[*folders, *permanent], format=options.format, search=search_options
+        )
 
     remembered = None if options.forget_data else load_remembered_datasets(options)
     named = resolve_data_option(options)
@@ -253,10 +297,15 @@ def load_remembered_datasets(options: WorkspaceOptions) -> DatasetFolders | None
 
 
 def resolve_data_option(options: WorkspaceOptions) -> tuple[Path, ...]:
-    """Return the folders of --data as absolute paths. Raises CommandError if a folder does not exist."""
+    """Return the folders of --data as absolute paths.
+
+    Raises CommandError if a folder does not exist.
+    """
     for folder in options.data or ():
         if not os.path.exists(folder):  # noqa: PTH110 - Path.exists raises OSError for a name that is too long
-            raise CommandError(f"the folder of --data {folder} does not exist. Pass the folder of a dataset")
+            raise CommandError(
+                f"the folder of --data {folder} does not exist. Pass the folder of a dataset"
+            )
     return tuple(dict.fromkeys(Path(os.path.abspath(each)) for each in options.data or ()))  # noqa: PTH100 - keep symbolic links
 
 
@@ -266,13 +315,18 @@ def forgets_scores(options: WorkspaceOptions) -> bool:
 
 
 def resolve_score_option(options: WorkspaceOptions) -> tuple[Path, ...]:
-    """Return the folders of --score as absolute paths. Raises CommandError if a folder does not exist."""
+    """Return the folders of --score as absolute paths.
+
+    Raises CommandError if a folder does not exist.
+    """
     if forgets_scores(options):
         return ()
     folders = []
     for folder in options.score or ():
         if not os.path.isdir(folder):  # noqa: PTH112 - Path.is_dir raises OSError for a name that is too long
-            raise CommandError(f"the folder of --score {folder} does not exist. Pass a folder with score files")
+            raise CommandError(
+                f"the folder of --score {folder} does not exist. Pass a folder with score files"
+            )
         folders.append(Path(os.path.abspath(folder)))  # noqa: PTH100 - keep symbolic links
     return tuple(dict.fromkeys(folders))
 
@@ -290,8 +344,13 @@ def load_remembered_scores(options: WorkspaceOptions) -> Mapping[Path, tuple[Pat
         return {}
 
 
-def remember_score_folders(plans: Sequence[RunPlan], options: WorkspaceOptions, workspace: Workspace) -> None:
-    """Remember the folders of --score that contain scores of the runs. A place that cannot be written is ignored."""
+def remember_score_folders(
+    plans: Sequence[RunPlan], options: WorkspaceOptions, workspace: Workspace
+) -> None:
+    """Remember the folders of --score that contain scores of the runs.
+
+    A place that cannot be written is ignored.
+    """
     from fcreview.store.importing.score_folders import ScoreFolders
 
     score_folders = ScoreFolders(workspace)
@@ -308,7 +367,9 @@ def remember_score_folders(plans: Sequence[RunPlan], options: WorkspaceOptions, 
 
 
 def list_data_folders(options: WorkspaceOptions, config: Config) -> list[Path]:
-    """List the dataset folders of --data, FCREVIEW_DATA and the configuration, without duplicates."""
+    """List the dataset folders of --data, FCREVIEW_DATA and the configuration, without
+    duplicates.
+    """
     permanent = [each.absolute() for each in [*list_environment_folders(), *config.dataset_folders]]
     return list(dict.fromkeys([*resolve_data_option(options), *permanent]))
 
@@ -317,14 +378,20 @@ def list_environment_folders() -> list[Path]:
     return [Path(each) for each in os.environ.get("FCREVIEW_DATA", "").split(os.pathsep) if each]
 
 
-def find_runs_and_datasets(search_runs: RunSearch, data_option: Folders, remembered: DatasetFolders) -> DiscoveredRuns:
+def find_runs_and_datasets(
+    search_runs: RunSearch, data_option: Folders, remembered: DatasetFolders
+) -> DiscoveredRuns:
     """Find the runs, and choose the matching dataset for each run.
 
-    `data_option` are the folders of --data. `remembered` are the dataset folders of earlier commands.
+    `data_option` are the folders of --data. `remembered` are the dataset folders of earlier
+    commands.
     """
     from fcreview.store.importing.source_files import select_folders_with_dataset
 
-    search_once, usual_folders = cache(search_runs), _select_existing_folders(remembered.most_common_folders)
+    search_once, usual_folders = (
+        cache(search_runs),
+        _select_existing_folders(remembered.most_common_folders),
+    )
 
     @cache
     def search_plans(folders: Folders) -> dict[RunId, RunPlan]:
@@ -337,9 +404,14 @@ def find_runs_and_datasets(search_runs: RunSearch, data_option: Folders, remembe
         if select_folders_with_dataset(data_option, plan):
             return plan
         before = remembered.get_dataset_folders(plan.run)
-        assigned = search_plans(_select_existing_folders(before) or data_option).get(_make_run_id(plan.run), plan)
+        assigned = search_plans(_select_existing_folders(before) or data_option).get(
+            _make_run_id(plan.run), plan
+        )
         if data_option and before:
-            problem = f"--data has no dataset for this run, so fcreview uses {before[0]} from an earlier command"
+            problem = (
+                f"--data has no dataset for this run, so fcreview uses {before[0]} from an earlier"
+                " command"
+            )
             assigned.issues.append(ImportIssue(plan.run.path, None, problem, severity="notice"))
         if assigned.data or before or not assigned.run.needs_dataset:
             return assigned
@@ -361,7 +433,10 @@ def _select_existing_folders(folders: Iterable[Path]) -> Folders:
 def import_discovered_runs(
     options: WorkspaceOptions, discovered: DiscoveredRuns, config: Config
 ) -> tuple[Workspace, ImportSummary]:
-    """Import new and changed runs. Raises CommandError if there is neither a run nor a workspace."""
+    """Import new and changed runs.
+
+    Raises CommandError if there is neither a run nor a workspace.
+    """
     from fcreview.importers.registry import read_items
     from fcreview.store.importing.run_importer import import_runs
     from fcreview.store.importing.source_files import DatasetOptions
@@ -382,16 +457,29 @@ def import_discovered_runs(
     with Progress() as progress:
         progress.show_first_line()
         summary = import_runs(
-            workspace, discovered.plans, read_items, issues=discovered.issues, on_progress=progress,
+            workspace,
+            discovered.plans,
+            read_items,
+            issues=discovered.issues,
+            on_progress=progress,
             dataset_options=datasets,
-        )  # fmt: skip
+        )
     if summary.rebuild_reason:
         count = format_count(sum(row["items"] > 0 for row in summary.runs), "run")
-        print_message(f"fcreview: {summary.rebuild_reason}. The new store has {count}; your reviews are unchanged")
+        print_message(
+            f"fcreview: {summary.rebuild_reason}. The new store has {count}; your reviews are"
+            " unchanged"
+        )
     elif summary.n_upgraded:
-        count, noun = format_count(summary.n_upgraded, "run"), "it" if summary.n_upgraded == 1 else "them"
+        count, noun = (
+            format_count(summary.n_upgraded, "run"),
+            "it" if summary.n_upgraded == 1 else "them",
+        )
         reason = f"another version of fcreview had imported {count}"
-        print_message(f"fcreview: {reason}. This version has imported {noun} again; your reviews are unchanged")
+        print_message(
+            f"fcreview: {reason}. This version has imported {noun} again; your reviews are"
+            " unchanged"
+        )
     return workspace, summary
 
 
@@ -404,21 +492,34 @@ _MISSING_FOLDER_EFFECTS = {
 
 
 def print_missing_datasets(summary: ImportSummary) -> None:
-    """Print a line for each missing folder of datasets or scores with the affected runs, the effect and the remedy."""
-    _print_missing_folders(summary, "missing_dataset", "the dataset is", _DATASET_ADVICE, "the dataset")
-    _print_missing_folders(summary, "missing_scores", "the scores are", _SCORES_ADVICE, "the scores")
+    """Print a line for each missing folder of datasets or scores with the affected runs, the
+    effect and the remedy.
+    """
+    _print_missing_folders(
+        summary, "missing_dataset", "the dataset is", _DATASET_ADVICE, "the dataset"
+    )
+    _print_missing_folders(
+        summary, "missing_scores", "the scores are", _SCORES_ADVICE, "the scores"
+    )
 
 
-def _print_missing_folders(summary: ImportSummary, field: str, subject: str, advice: str, noun: str) -> None:
+def _print_missing_folders(
+    summary: ImportSummary, field: str, subject: str, advice: str, noun: str
+) -> None:
     alike: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in summary.runs:
         if row[field] is not None:
-            effect = _MISSING_FOLDER_EFFECTS.get(row["status"], f"fcreview imported the results without {noun}")
+            effect = _MISSING_FOLDER_EFFECTS.get(
+                row["status"], f"fcreview imported the results without {noun}"
+            )
             alike.setdefault((row[field], effect), []).append(row)
     for (folder, effect), rows in alike.items():
         names = ", ".join(row["model"] for row in rows[:MAX_MESSAGES])
         if len(rows) > 1:
-            names = f"{format_count(len(rows), 'run')} ({names}{' ...' if len(rows) > MAX_MESSAGES else ''})"
+            names = (
+                f"{format_count(len(rows), 'run')}"
+                f" ({names}{' ...' if len(rows) > MAX_MESSAGES else ''})"
+            )
         print_message(f"fcreview: {names}: {subject} no longer in {folder}. {effect}. {advice}")
 
 
@@ -426,18 +527,30 @@ def _print_failed_imports(summary: ImportSummary) -> None:
     reasons = []
     for row in summary.runs:
         if row["status"] == "failed":
-            issues = (i["what"] for i in summary.issues if i["file"] == row["path"] and i["severity"] == "error")
+            issues = (
+                i["what"]
+                for i in summary.issues
+                if i["file"] == row["path"] and i["severity"] == "error"
+            )
             reasons.append(next(issues, f"the import of {row['run_name']} failed"))
     more = "could not be imported. Run fcreview import for details"
-    print_limited_messages(reasons, MAX_MESSAGES, lambda rest: f"{format_count(rest, 'more run')} {more}")
+    print_limited_messages(
+        reasons, MAX_MESSAGES, lambda rest: f"{format_count(rest, 'more run')} {more}"
+    )
 
 
 def _print_unapplied_errata(summary: ImportSummary, errata: Path) -> None:
-    problems = sorted({(i["line"], i["item"], i["what"]) for i in summary.issues if i["file"] == str(errata)})
-    texts = [f"line {line} of the errata, item {sanitize(item)}: {what}" for line, item, what in problems]
+    problems = sorted(
+        {(i["line"], i["item"], i["what"]) for i in summary.issues if i["file"] == str(errata)}
+    )
+    texts = [
+        f"line {line} of the errata, item {sanitize(item)}: {what}" for line, item, what in problems
+    ]
     more = "cannot be applied. Run fcreview import to list them"
     print_limited_messages(
-        texts, MAX_MESSAGES, lambda rest: f"{format_count(rest, 'more erratum', 'more errata')} {more}"
+        texts,
+        MAX_MESSAGES,
+        lambda rest: f"{format_count(rest, 'more erratum', 'more errata')} {more}",
     )
 
 

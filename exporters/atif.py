@@ -1,7 +1,8 @@
-"""Export items as trajectories in the Agent Trajectory Interchange Format (ATIF) 1.7, one file per item.
+"""Export items as trajectories in the Agent Trajectory Interchange Format (ATIF) 1.7, one file per
+item.
 
-Each run has a folder. ATIF has no fields for verdicts and golden answers, so they are in the root field
-`extra.fcreview`.
+Each run has a folder. ATIF has no fields for verdicts and golden answers, so they are in the root
+field `extra.fcreview`.
 """
 
 from __future__ import annotations
@@ -34,9 +35,13 @@ def write_trajectories(source: ExportSource, folder: Path) -> None:
         for detail in chunk:
             run_folder = folder / _sanitize_file_name(f"{detail.row.run}_{detail.run.model}")
             run_folder.mkdir(exist_ok=True)
-            name = _reserve_unique_name(f"{run_folder.name}/{_sanitize_file_name(detail.item.id)}", used)
+            name = _reserve_unique_name(
+                f"{run_folder.name}/{_sanitize_file_name(detail.item.id)}", used
+            )
             text = json.dumps(to_plain_json(make_trajectory(detail)), ensure_ascii=False, indent=1)
-            (folder / f"{name}.trajectory.json").write_text(text + "\n", "utf-8", "backslashreplace")
+            (folder / f"{name}.trajectory.json").write_text(
+                text + "\n", "utf-8", "backslashreplace"
+            )
 
 
 def _sanitize_file_name(name: str) -> str:
@@ -82,7 +87,10 @@ def _make_fcreview_fields(detail: ItemDetail) -> JsonObject:
         **{source: getattr(item, source) for source in SCORING_ORDER},
         "decisions": {"human": row.human, "effective": row.effective},
         "labels": [asdict(opinion) for opinion in detail.opinions],
-        "golden": [{"name": call.name, "arguments": call.arguments, "turn": call.turn} for call in item.golden],
+        "golden": [
+            {"name": call.name, "arguments": call.arguments, "turn": call.turn}
+            for call in item.golden
+        ],
     }
 
 
@@ -107,7 +115,10 @@ def _make_step(message: ChatMessage) -> JsonObject:
         step["extra"] = {"role": message.role, "name": message.name}
     if message.reasoning and source == "agent":
         step["reasoning_content"] = message.reasoning
-    calls = [_make_tool_call(call, call_id) for call, call_id in zip(message.calls, message.ids, strict=True)]
+    calls = [
+        _make_tool_call(call, call_id)
+        for call, call_id in zip(message.calls, message.ids, strict=True)
+    ]
     if calls and source == "agent":
         step["tool_calls"] = calls
     elif calls:  # ATIF allows tool calls only in steps of the agent.
@@ -116,19 +127,30 @@ def _make_step(message: ChatMessage) -> JsonObject:
 
 
 def _make_tool_call(call: Call, call_id: str) -> JsonObject:
-    made: JsonObject = {"tool_call_id": call_id, "function_name": call.name, "arguments": call.arguments}
+    made: JsonObject = {
+        "tool_call_id": call_id,
+        "function_name": call.name,
+        "arguments": call.arguments,
+    }
     if call.arguments is None:
         made["arguments"] = {"raw": call.raw or ""}
         made["extra"] = {"parse_error": call.decode_error or "the call cannot be decoded"}
     return made
 
 
-def _add_tool_result(message: ChatMessage, steps: list[JsonObject], steps_by_call_id: dict[str, JsonObject]) -> None:
+def _add_tool_result(
+    message: ChatMessage, steps: list[JsonObject], steps_by_call_id: dict[str, JsonObject]
+) -> None:
     step = steps_by_call_id.get(message.call_id or "")
     result: JsonObject = {"content": message.content}
     if step is not None:
         result = {"source_call_id": message.call_id, **result}
-    elif message.is_for_user or not steps or steps[-1]["source"] != "agent" or "tool_calls" in steps[-1]:
+    elif (
+        message.is_for_user
+        or not steps
+        or steps[-1]["source"] != "agent"
+        or "tool_calls" in steps[-1]
+    ):
         step = {"source": "system", "message": ""}
         steps.append(step)
     else:

@@ -1,9 +1,9 @@
 """Define the export formats, and give them access to the items and labels to export.
 
-To add a format, write a function in a module of this folder and an entry of `FORMATS`. The function receives an
-`ExportSource`, and either a `Sink` for the bytes of a file or an empty folder for several files. `export.py` opens the
-output, and replaces an existing file only after the function has returned. A module is imported when its format is
-first used.
+To add a format, write a function in a module of this folder and an entry of `FORMATS`. The function
+receives an `ExportSource`, and either a `Sink` for the bytes of a file or an empty folder for
+several files. `export.py` opens the output, and replaces an existing file only after the function
+has returned. A module is imported when its format is first used.
 """
 
 from __future__ import annotations
@@ -22,7 +22,13 @@ from fcreview.errors import FcreviewError
 if TYPE_CHECKING:
     from fcreview.model.item import Call, Item, Run
     from fcreview.model.metric import ScoredItem
-    from fcreview.run_plan import AppliedGoldenFix, ReviewedVerdict, RewrittenFile, RunPlan, Unrepresentable
+    from fcreview.run_plan import (
+        AppliedGoldenFix,
+        ReviewedVerdict,
+        RewrittenFile,
+        RunPlan,
+        Unrepresentable,
+    )
     from fcreview.store.label_fields import DuckDBType, LabelSelection
     from fcreview.store.label_import import ImportedReview, InvalidRecord
     from fcreview.store.rows import ItemDetail, RunRow, View
@@ -33,9 +39,14 @@ T = TypeVar("T")
 Label = dict[str, Any]
 """A label, with the fields that `fcreview.store.label_fields` describes."""
 ProgressCallback = Callable[[str, int], object]
-"""Function that is called with the noun of the exported rows (`label`, `item`) and the number of rows read so far."""
+"""Function that is called with the noun of the exported rows (`label`, `item`) and the number of
+rows read so far.
+"""
 Content = Literal["text", "json", "binary", "folder"]
-"""What a format writes: lines of text, lines of JSON, bytes, or a folder. Only lines are printed to a terminal."""
+"""What a format writes: lines of text, lines of JSON, bytes, or a folder.
+
+Only lines are printed to a terminal.
+"""
 
 
 class ExportError(FcreviewError):
@@ -50,26 +61,40 @@ class Sink(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkServices:
-    """Functions of the importers that some formats need. They are passed in, because exporters import no importers."""
+    """Functions of the importers that some formats need.
+
+    They are passed in, because exporters import no importers.
+    """
 
     find_plan: Callable[[Run], RunPlan]
     """Find the files of a run. Raises FcreviewError if the files no longer exist."""
-    rewrite_scores: Callable[[RunPlan, Sequence[ScoredItem]], Iterator[RewrittenFile | Unrepresentable]]
+    rewrite_scores: Callable[
+        [RunPlan, Sequence[ScoredItem]], Iterator[RewrittenFile | Unrepresentable]
+    ]
     """Write the verdicts of the items into the contents of the run's score files."""
     find_summary_files: Callable[[RunPlan], list[Path]]
-    """Return the files with the metrics that the benchmark's own program computed from the score files."""
+    """Return the files with the metrics that the benchmark's own program computed from the score
+    files.
+    """
     explain_golden_fix_rejection: Callable[[Run, Item, dict[str, Any]], str | None]
     """Describe the error in a golden fix for an item, or return None if the fix is valid."""
     rewrite_golden: Callable[
-        [RunPlan, dict[tuple[str, str], dict[str, Any]]], Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]
+        [RunPlan, dict[tuple[str, str], dict[str, Any]]],
+        Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable],
     ]
     """Apply golden fixes to the files of a run. The fixes are by (category, item id)."""
     print_message: Callable[[str], None]
     write_reviewed_logs: (
-        Callable[[RunPlan, Sequence[ReviewedVerdict], Sequence[ScoredItem]], Iterator[RewrittenFile | Unrepresentable]]
+        Callable[
+            [RunPlan, Sequence[ReviewedVerdict], Sequence[ScoredItem]],
+            Iterator[RewrittenFile | Unrepresentable],
+        ]
         | None
     ) = None
-    """Return copies of a run's logs with the verdicts of annotators. `plan.run` is the run as it was imported."""
+    """Return copies of a run's logs with the verdicts of annotators.
+
+    `plan.run` is the run as it was imported.
+    """
     parse_golden_fix: Callable[[Run, Item, dict[str, Any]], list[Call]] = lambda _, __, ___: []
     """Return the golden calls of a golden fix."""
 
@@ -80,16 +105,25 @@ class ExportFormat:
     help: str
     content: Content
     load: Callable[[], Callable[[ExportSource, Any], None]]
-    """Import the format's module and return its function that writes to a `Sink`, or to a folder."""
+    """Import the format's module and return its function that writes to a `Sink`, or to a
+    folder.
+    """
     read: Callable[[], Callable[[bytes], Iterator[ImportedReview | InvalidRecord]]] | None = None
-    """Return the function that reads reviews from a file of this format. None if the format cannot be imported."""
+    """Return the function that reads reviews from a file of this format.
+
+    None if the format cannot be imported.
+    """
     writes_runs: bool = False
-    """Whether the format exports complete runs instead of labels. The filter of the view then does not apply."""
+    """Whether the format exports complete runs instead of labels.
+
+    The filter of the view then does not apply.
+    """
 
 
 class ExportSource:
-    """Access to the items and labels of a view, which can be read more than once. Methods that read them raise
-    StoreError in blind mode and FilterError for an invalid filter."""
+    """Access to the items and labels of a view, which can be read more than once. Methods that read
+    them raise StoreError in blind mode and FilterError for an invalid filter.
+    """
 
     def __init__(
         self,
@@ -104,10 +138,14 @@ class ExportSource:
         self.selection = selection
         """The labels to export, and their fields."""
         self.counts: dict[str, int] = {}
-        """Number of exported rows by noun: {"label": 5}. Reading the rows again restarts the count at 0."""
+        """Number of exported rows by noun: {"label": 5}.
+
+        Reading the rows again restarts the count at 0.
+        """
         self.make_card: Callable[[str], str] | None = None
-        """Function that takes the name of the export file and returns the text of its dataset card. None without a
-        card."""
+        """Function that takes the name of the export file and returns the text of its dataset card.
+        None without a card.
+        """
         self._benchmarks = benchmarks
         self._on_progress = on_progress
 
@@ -115,7 +153,9 @@ class ExportSource:
     def benchmark_services(self) -> BenchmarkServices:
         """Importer functions. Raises ExportError if the caller passed none."""
         if self._benchmarks is None:
-            raise ExportError("this format needs the benchmark's files. Use the command fcreview export.")
+            raise ExportError(
+                "this format needs the benchmark's files. Use the command fcreview export."
+            )
         return self._benchmarks
 
     def print_note(self, text: str) -> None:
@@ -137,19 +177,30 @@ class ExportSource:
         return label_field_types(with_content=self.selection.with_content)
 
     def iter_label_chunks(self) -> Iterator[list[Label]]:
-        """Yield lists of labels. All labels of an item are in the same list, the label of the whole item first."""
-        return ([orjson.loads(line) for line in lines] for lines in _prefetch(self.iter_label_json_chunks()))
+        """Yield lists of labels.
+
+        All labels of an item are in the same list, the label of the whole item first.
+        """
+        return (
+            [orjson.loads(line) for line in lines]
+            for lines in _prefetch(self.iter_label_json_chunks())
+        )
 
     def iter_label_json_chunks(self) -> Iterator[list[str]]:
         """Yield lists of labels as JSON text, which is faster to write than parsed labels."""
-        return self._count_and_report_rows("label", self.store.iter_label_batches(self.view, self.selection))
+        return self._count_and_report_rows(
+            "label", self.store.iter_label_batches(self.view, self.selection)
+        )
 
     def iter_item_chunks(self) -> Iterator[list[ItemDetail]]:
-        """Yield lists of complete items with their reviews, ordered by run and then by position in the dataset."""
+        """Yield lists of complete items with their reviews, ordered by run and then by position
+        in the dataset.
+        """
         return self._count_and_report_rows("item", self.store.iter_details(self.view))
 
     def _count_and_report_rows(self, noun: str, chunks: Iterator[list[T]]) -> Iterator[list[T]]:
-        # This uses `map`, because a generator would keep a chunk in memory while it reads the next chunk.
+        # This uses `map`, because a generator would keep a chunk in memory while it reads the next
+        # chunk.
         self.counts[noun] = 0
 
         def report_chunk(chunk: list[T]) -> list[T]:
@@ -162,8 +213,9 @@ class ExportSource:
 
 
 def _prefetch(chunks: Iterator[T]) -> Iterator[T]:
-    """Yield the chunks, and read the next one in a thread while the caller uses the current one. This saves time,
-    because DuckDB releases the interpreter lock while it reads."""
+    """Yield the chunks, and read the next one in a thread while the caller uses the current one.
+    This saves time, because DuckDB releases the interpreter lock while it reads.
+    """
     with ThreadPoolExecutor(1) as thread:
         coming = thread.submit(next, chunks, None)
         while (chunk := coming.result()) is not None:
@@ -177,29 +229,83 @@ def _make_lazy_import(function_path: str) -> Callable[[], Any]:
 
 
 FORMATS = (
-    ExportFormat("jsonl", "JSON Lines with one label per line", "json",
-                 _make_lazy_import("label_files.write_jsonl"), _make_lazy_import("label_files.read_jsonl")),
-    ExportFormat("csv", "CSV with one label per row, for spreadsheets", "text",
-                 _make_lazy_import("label_files.write_csv"), _make_lazy_import("label_table.read_csv")),
-    ExportFormat("parquet", "Parquet with one label per row, for DuckDB and pyarrow", "binary",
-                 _make_lazy_import("label_files.write_parquet")),
-    ExportFormat("labelstudio", "Label Studio tasks with predictions and annotations", "json",
-                 _make_lazy_import("label_studio.write_tasks"), _make_lazy_import("label_studio.read_tasks")),
-    ExportFormat("hf", "a Hugging Face dataset folder with a dataset card", "folder",
-                 _make_lazy_import("label_files.write_hugging_face")),
-    ExportFormat("atif", "ATIF 1.7 trajectories with verdicts and reviews, one file for each item", "folder",
-                 _make_lazy_import("atif.write_trajectories")),
-    ExportFormat("sft", "training data: conversations that annotators passed or corrected, for TRL or OpenAI", "json",
-                 _make_lazy_import("training.write_sft_rows")),
-    ExportFormat("preference", "training data: a right and a wrong reply to the same messages, for TRL or OpenAI",
-                 "json", _make_lazy_import("training.write_preference_pairs")),
-    ExportFormat("inspect", "copies of Inspect logs whose scores are edited to match the reviews", "folder",
-                 _make_lazy_import("inspect_log.write_reviewed_logs"), writes_runs=True),
-    ExportFormat("tau2-notes", "notes for the viewer of tau2-bench, one file for each review", "folder",
-                 _make_lazy_import("native.write_notes")),
-    ExportFormat("native", "copies of the benchmark's own files, with reviewed verdicts in the score files", "folder",
-                 _make_lazy_import("native.write_benchmark_files"), writes_runs=True),
-    ExportFormat("golden-patch", "golden fixes as a patch of the dataset, and a report for its maintainers", "folder",
-                 _make_lazy_import("golden_patch.write_golden_patch"), writes_runs=True),
-)  # fmt: skip
+    ExportFormat(
+        "jsonl",
+        "JSON Lines with one label per line",
+        "json",
+        _make_lazy_import("label_files.write_jsonl"),
+        _make_lazy_import("label_files.read_jsonl"),
+    ),
+    ExportFormat(
+        "csv",
+        "CSV with one label per row, for spreadsheets",
+        "text",
+        _make_lazy_import("label_files.write_csv"),
+        _make_lazy_import("label_table.read_csv"),
+    ),
+    ExportFormat(
+        "parquet",
+        "Parquet with one label per row, for DuckDB and pyarrow",
+        "binary",
+        _make_lazy_import("label_files.write_parquet"),
+    ),
+    ExportFormat(
+        "labelstudio",
+        "Label Studio tasks with predictions and annotations",
+        "json",
+        _make_lazy_import("label_studio.write_tasks"),
+        _make_lazy_import("label_studio.read_tasks"),
+    ),
+    ExportFormat(
+        "hf",
+        "a Hugging Face dataset folder with a dataset card",
+        "folder",
+        _make_lazy_import("label_files.write_hugging_face"),
+    ),
+    ExportFormat(
+        "atif",
+        "ATIF 1.7 trajectories with verdicts and reviews, one file for each item",
+        "folder",
+        _make_lazy_import("atif.write_trajectories"),
+    ),
+    ExportFormat(
+        "sft",
+        "training data: conversations that annotators passed or corrected, for TRL or OpenAI",
+        "json",
+        _make_lazy_import("training.write_sft_rows"),
+    ),
+    ExportFormat(
+        "preference",
+        "training data: a right and a wrong reply to the same messages, for TRL or OpenAI",
+        "json",
+        _make_lazy_import("training.write_preference_pairs"),
+    ),
+    ExportFormat(
+        "inspect",
+        "copies of Inspect logs whose scores are edited to match the reviews",
+        "folder",
+        _make_lazy_import("inspect_log.write_reviewed_logs"),
+        writes_runs=True,
+    ),
+    ExportFormat(
+        "tau2-notes",
+        "notes for the viewer of tau2-bench, one file for each review",
+        "folder",
+        _make_lazy_import("native.write_notes"),
+    ),
+    ExportFormat(
+        "native",
+        "copies of the benchmark's own files, with reviewed verdicts in the score files",
+        "folder",
+        _make_lazy_import("native.write_benchmark_files"),
+        writes_runs=True,
+    ),
+    ExportFormat(
+        "golden-patch",
+        "golden fixes as a patch of the dataset, and a report for its maintainers",
+        "folder",
+        _make_lazy_import("golden_patch.write_golden_patch"),
+        writes_runs=True,
+    ),
+)
 EXPORTERS = {each.name: each for each in FORMATS}

@@ -1,4 +1,7 @@
-"""Export a view in a format. A target file or folder is replaced only when its new content is complete."""
+"""Export a view in a format.
+
+A target file or folder is replaced only when its new content is complete.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +40,18 @@ TEMPORARY_SUFFIX = ".part"
 
 @dataclass(frozen=True, slots=True)
 class OverwriteRules:
-    """Rules for which existing files an output may replace. Files in a folder `.fcreview` are never replaced."""
+    """Rules for which existing files an output may replace.
+
+    Files in a folder `.fcreview` are never replaced.
+    """
 
     force: bool = False
     inputs: Sequence[Path] = ()
     workspace: Path | None = None
-    """The workspace folder. It is needed if a link named `.fcreview` points to a folder with a different name."""
+    """The workspace folder.
+
+    It is needed if a link named `.fcreview` points to a folder with a different name.
+    """
 
     @classmethod
     def for_store(cls, store: Store, *, force: bool) -> OverwriteRules:
@@ -52,9 +61,14 @@ class OverwriteRules:
     def raise_if_not_replaceable(self, path: Path) -> None:
         """Raise ExportError if an output must not create or replace this path."""
         target = Path(os.path.realpath(path))
-        is_in_workspace = self.workspace is not None and target.is_relative_to(os.path.realpath(self.workspace))
+        is_in_workspace = self.workspace is not None and target.is_relative_to(
+            os.path.realpath(self.workspace)
+        )
         if is_in_workspace or WORKSPACE_FOLDER in {name.casefold() for name in target.parts}:
-            raise ExportError(f"{path}: the workspace folder {WORKSPACE_FOLDER} is protected. Choose another path.")
+            raise ExportError(
+                f"{path}: the workspace folder {WORKSPACE_FOLDER} is protected. Choose another"
+                " path."
+            )
         if not target.is_file():
             return
         status = target.stat()
@@ -73,11 +87,14 @@ def _is_same_file(path: Path, status: os.stat_result) -> bool:
 
 @contextlib.contextmanager
 def open_output_file(path: Path, rules: OverwriteRules) -> Iterator[BinaryIO]:
-    """Return a context manager that opens a temporary file and renames it to `path` on success. An existing file keeps
-    its permissions. A pipe or device is opened directly. Raises ExportError if `path` is a folder or the rules protect
-    it."""
+    """Return a context manager that opens a temporary file and renames it to `path` on success. An
+    existing file keeps its permissions. A pipe or device is opened directly. Raises ExportError if
+    `path` is a folder or the rules protect it.
+    """
     if path.is_dir():
-        raise ExportError(f"{path} is a folder, but this format writes a file. Choose another path.")
+        raise ExportError(
+            f"{path} is a folder, but this format writes a file. Choose another path."
+        )
     rules.raise_if_not_replaceable(path)
     if path.exists() and not path.is_file():
         with path.open("wb") as file:
@@ -101,7 +118,10 @@ def open_output_file(path: Path, rules: OverwriteRules) -> Iterator[BinaryIO]:
 
 
 def write_output_file(path: Path, content: bytes, rules: OverwriteRules) -> None:
-    """Write or replace a file in one step, as `open_output_file` does. Raises ExportError if it cannot be written."""
+    """Write or replace a file in one step, as `open_output_file` does.
+
+    Raises ExportError if it cannot be written.
+    """
     try:
         with open_output_file(path, rules) as file:
             file.write(content)
@@ -111,10 +131,13 @@ def write_output_file(path: Path, content: bytes, rules: OverwriteRules) -> None
 
 @contextlib.contextmanager
 def create_output_folder(path: Path, rules: OverwriteRules) -> Iterator[Path]:
-    """Return a context manager that creates a temporary folder and renames it to `path` on success. Raises ExportError
-    if `path` is a file, a folder that is not empty, or inside the workspace."""
+    """Return a context manager that creates a temporary folder and renames it to `path` on success.
+    Raises ExportError if `path` is a file, a folder that is not empty, or inside the workspace.
+    """
     if path.exists() and not path.is_dir():
-        raise ExportError(f"{path} is a file, but this format writes a folder. Choose another path.")
+        raise ExportError(
+            f"{path} is a file, but this format writes a folder. Choose another path."
+        )
     if path.is_dir() and any(path.iterdir()):
         raise ExportError(f"{path} is not empty. Choose a new folder.")
     rules.raise_if_not_replaceable(path)
@@ -135,8 +158,13 @@ def create_output_folder(path: Path, rules: OverwriteRules) -> Iterator[Path]:
 
 
 def _build_temporary_prefix(target: Path) -> str:
-    """Return the start of the names of the target's temporary files. The id of the process follows it."""
-    host = re.sub("[^A-Za-z0-9]", "-", platform.node())[:40] or "here"  # Other machines may share the folder.
+    """Return the start of the names of the target's temporary files.
+
+    The id of the process follows it.
+    """
+    host = (
+        re.sub("[^A-Za-z0-9]", "-", platform.node())[:40] or "here"
+    )  # Other machines may share the folder.
     return f".{target.name.encode()[:80].decode(errors='ignore')}.fcreview.{host}."
 
 
@@ -145,7 +173,11 @@ def _remove_old_temporary_files(target: Path) -> None:
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in list(entries):
             process_id = entry.name.removeprefix(start).partition(".")[0]
-            is_own = entry.name.startswith(start) and entry.name.endswith(TEMPORARY_SUFFIX) and process_id.isdigit()
+            is_own = (
+                entry.name.startswith(start)
+                and entry.name.endswith(TEMPORARY_SUFFIX)
+                and process_id.isdigit()
+            )
             if not is_own or _is_process_running(int(process_id)):
                 continue
             if entry.is_dir(follow_symlinks=False):
@@ -187,14 +219,18 @@ STANDARD_OUTPUT = "-"
 
 
 class FormatError(ExportError):
-    """Raised for an unknown format, or if a format that writes a folder is exported to standard output."""
+    """Raised for an unknown format, or if a format that writes a folder is exported to standard
+    output.
+    """
 
     exit_code = EXIT_USAGE_ERROR
 
 
 @dataclass(frozen=True, slots=True)
 class ExportOutput:
-    """Settings of an export: its standard output and progress callback, and whether it may replace a file."""
+    """Settings of an export: its standard output and progress callback, and whether it may
+    replace a file.
+    """
 
     stdout: Callable[[Content], Sink] = lambda _: sys.stdout.buffer
     on_progress: ProgressCallback | None = None
@@ -215,19 +251,27 @@ def export(
     selection: LabelSelection | None = None,
     benchmarks: BenchmarkServices | None = None,
 ) -> CountByNoun:
-    """Export a view to a file or folder, or to standard output if `out` is `-`. Raises ExportError if `out` is
-    protected, cannot be written or does not suit the format; FilterError for an invalid filter; and StoreError if the
-    store cannot be read, for example in blind mode."""
+    """Export a view to a file or folder, or to standard output if `out` is `-`. Raises ExportError
+    if `out` is protected, cannot be written or does not suit the format; FilterError for an invalid
+    filter; and StoreError if the store cannot be read, for example in blind mode.
+    """
     from fcreview.store.label_fields import ALL_LABELS
     from fcreview.store.rows import View
 
-    source = ExportSource(store, view or View(), selection or ALL_LABELS, benchmarks, output.on_progress)
+    source = ExportSource(
+        store, view or View(), selection or ALL_LABELS, benchmarks, output.on_progress
+    )
     if format_name not in EXPORTERS:
-        raise FormatError(f"unknown format {format_name!r}. Choose one of {', '.join(sorted(EXPORTERS))}.")
+        raise FormatError(
+            f"unknown format {format_name!r}. Choose one of {', '.join(sorted(EXPORTERS))}."
+        )
     chosen = EXPORTERS[format_name]
     if str(out) == STANDARD_OUTPUT:
         if chosen.content == "folder":
-            raise FormatError(f"{format_name} writes a folder and cannot be printed to standard output. Use -o FOLDER.")
+            raise FormatError(
+                f"{format_name} writes a folder and cannot be printed to standard output. Use -o"
+                " FOLDER."
+            )
         sink = output.stdout(chosen.content)
         chosen.load()(source, sink)
         sys.stdout.flush()
@@ -235,7 +279,9 @@ def export(
     rules, path = OverwriteRules.for_store(store, force=output.force), Path(out)
     try:
         with (
-            create_output_folder(path, rules) if chosen.content == "folder" else open_output_file(path, rules) as target
+            create_output_folder(path, rules)
+            if chosen.content == "folder"
+            else open_output_file(path, rules) as target
         ):
             chosen.load()(source, target)
             if source.make_card is not None and (path.is_file() or not path.exists()):

@@ -1,7 +1,8 @@
-"""Export a copy of each Inspect log, with reviews as edits of the scores and with recomputed results.
+"""Export a copy of each Inspect log, with reviews as edits of the scores and with recomputed
+results.
 
-Each human verdict becomes an edit of a score. If the verdict confirms the score, the edit repeats the value and so
-marks the item as reviewed.
+Each human verdict becomes an edit of a score. If the verdict confirms the score, the edit repeats
+the value and so marks the item as reviewed.
 """
 
 from __future__ import annotations
@@ -23,11 +24,16 @@ SUFFIX = "-reviewed"
 KEPT_METRIC = "fcreview_not_recomputed"
 """Key in the metadata of a metric that fcreview did not recompute after a review."""
 CHECK_TOLERANCE = 1e-9
-"""Maximum difference, due to rounding, between a result in a copy and the result that `inspect_ai` computes."""
+"""Maximum difference, due to rounding, between a result in a copy and the result that
+`inspect_ai` computes.
+"""
 
 
 def write_reviewed_logs(source: ExportSource, folder: Path) -> None:
-    """Write a copy of each log with reviews. Raises ExportError if no run comes from an Inspect log."""
+    """Write a copy of each log with reviews.
+
+    Raises ExportError if no run comes from an Inspect log.
+    """
     edit = source.benchmark_services.write_reviewed_logs
     runs = [run for run in source.runs if run.info.benchmark == BENCHMARK]
     if not runs or edit is None:
@@ -36,9 +42,13 @@ def write_reviewed_logs(source: ExportSource, folder: Path) -> None:
     for run in runs:
         verdicts = list(_iter_reviewed_verdicts(source, run.run))
         plan = replace(source.benchmark_services.find_plan(run.info), run=run.info)
-        for each in edit(plan, verdicts, source.store.analysis.fetch_scored_items(run.run)["corrected"]):
+        for each in edit(
+            plan, verdicts, source.store.analysis.fetch_scored_items(run.run)["corrected"]
+        ):
             if not isinstance(each, RewrittenFile):
-                source.print_note(f"{run.run_name}: the copy cannot contain: {each.description} ({each.count:,})")
+                source.print_note(
+                    f"{run.run_name}: the copy cannot contain: {each.description} ({each.count:,})"
+                )
                 continue
             target = _choose_unused_path(folder, each.path)
             target.write_bytes(each.content)
@@ -48,7 +58,9 @@ def write_reviewed_logs(source: ExportSource, folder: Path) -> None:
 
 
 def _choose_unused_path(folder: Path, log_path: Path) -> Path:
-    """Return an unused path for the copy of a log, because logs from different folders may have the same name."""
+    """Return an unused path for the copy of a log, because logs from different folders may have
+    the same name.
+    """
     number = 1
     target = folder / f"{log_path.stem}{SUFFIX}{log_path.suffix}"
     while target.exists():
@@ -60,7 +72,9 @@ def _choose_unused_path(folder: Path, log_path: Path) -> Path:
 def _iter_reviewed_verdicts(source: ExportSource, run: int) -> Iterator[ReviewedVerdict]:
     from fcreview.store.label_fields import LabelSelection
 
-    for lines in source.store.iter_label_batches(replace(source.view, runs=(run,)), LabelSelection("reviewed")):
+    for lines in source.store.iter_label_batches(
+        replace(source.view, runs=(run,)), LabelSelection("reviewed")
+    ):
         for label in map(orjson.loads, lines):
             if label["decided_by"] in RESOLUTIONS and is_definite(label["human"]):
                 yield _make_reviewed_verdict(source, label)
@@ -72,7 +86,8 @@ def _make_reviewed_verdict(source: ExportSource, label: Label) -> ReviewedVerdic
     history = source.store.reviews.events.get_history(key)
     retracted = find_retracted_events(history)
     events = [e for e in history if e.act != "retract" and (e.event, e.annotator) not in retracted]
-    # If no event is on this target and criterion, the verdict follows from reviews of parts of the item.
+    # If no event is on this target and criterion, the verdict follows from reviews of parts of the
+    # item.
     events = [e for e in events if (e.target, e.criterion) == (target, criterion)] or events
     current = [each for each in label["opinions"] if not each["stale"]]
     agreeing = [each for each in current if is_same_verdict(each["value"], value)]
@@ -80,21 +95,30 @@ def _make_reviewed_verdict(source: ExportSource, label: Label) -> ReviewedVerdic
     last: dict[str, Any] = next(iter(adjudicated or agreeing), {})
     details: dict[str, Any] = {
         "annotators": label["n_annotators"],
-        "agree": len({each["annotator"] for each in agreeing if each["act"] != "adjudicate"}), "fault": label["fault"],
-        "tags": label["tags"], "blind": last.get("blind"), "events": [each.event for each in events],
-    }  # fmt: skip
-    author, time = (last["annotator"], last["time"]) if last else (events[-1].annotator, events[-1].time)
+        "agree": len({each["annotator"] for each in agreeing if each["act"] != "adjudicate"}),
+        "fault": label["fault"],
+        "tags": label["tags"],
+        "blind": last.get("blind"),
+        "events": [each.event for each in events],
+    }
+    author, time = (
+        (last["annotator"], last["time"]) if last else (events[-1].annotator, events[-1].time)
+    )
     reason = last.get("note") or last.get("reason") or label["fault"]
     return ReviewedVerdict(label["id"], target, criterion, value, author, time, reason, details)
 
 
 def check_and_count_log_copies(folder: Path) -> int:
-    """Read each copy with the package `inspect_ai`, and return the number of copies. Raises ExportError if the package
-    is missing or cannot read a copy, or if `inspect_ai` computes other results than the copy contains."""
+    """Read each copy with the package `inspect_ai`, and return the number of copies. Raises
+    ExportError if the package is missing or cannot read a copy, or if `inspect_ai` computes other
+    results than the copy contains.
+    """
     try:
         from inspect_ai.log import read_eval_log, recompute_metrics
     except ImportError as error:
-        raise ExportError("--check needs the package inspect_ai: pip install 'fcreview[inspect]'") from error
+        raise ExportError(
+            "--check needs the package inspect_ai: pip install 'fcreview[inspect]'"
+        ) from error
     paths = sorted(folder.iterdir()) if folder.is_dir() else []
     for path in paths:
         try:
@@ -112,7 +136,9 @@ def check_and_count_log_copies(folder: Path) -> int:
             if name not in kept and not _is_equal_metric_value(value, written.get(name, value))
         ]
         if wrong:
-            raise ExportError(f"{path.name}: inspect_ai computes different results: {', '.join(wrong[:5])}")
+            raise ExportError(
+                f"{path.name}: inspect_ai computes different results: {', '.join(wrong[:5])}"
+            )
     return len(paths)
 
 
@@ -126,7 +152,9 @@ def _get_metric_values(log: Any) -> dict[str, Any]:
 
 
 def _list_kept_metrics(log: Any) -> set[str]:
-    """Return the metrics that keep their values because fcreview cannot recompute them, such as random ones."""
+    """Return the metrics that keep their values because fcreview cannot recompute them, such as
+    random ones.
+    """
     kept: set[str] = set()
     for score in log.results.scores if log.results is not None else ():
         for key, metric in score.metrics.items():
@@ -136,4 +164,8 @@ def _list_kept_metrics(log: Any) -> set[str]:
 
 
 def _is_equal_metric_value(first: Any, second: Any) -> bool:
-    return bool(first == second or (first != first and second != second) or abs(first - second) <= CHECK_TOLERANCE)
+    return bool(
+        first == second
+        or (first != first and second != second)
+        or abs(first - second) <= CHECK_TOLERANCE
+    )

@@ -1,14 +1,17 @@
-"""Write labels to JSON Lines, CSV, Parquet or a Hugging Face dataset, and read labels from JSON Lines.
+"""Write labels to JSON Lines, CSV, Parquet or a Hugging Face dataset, and read labels from JSON
+Lines.
 
 All formats have the fields of `fcreview.store.label_fields`.
 
 * JSON Lines has one label per line, with JSON types.
-* CSV (RFC 4180, UTF-8, CRLF) is safe to open in a spreadsheet: a text that looks like a formula starts with an
-  apostrophe. A list is joined with `; `. Verdicts and opinions are text, such as `judge gpt-4o fail: why` and
-  `alice pass, golden, tags a b: note`. Calls, messages and golden fixes are JSON. The last column, `reviews`, has the
-  opinions as JSON, so that `label_table` can read them.
+* CSV (RFC 4180, UTF-8, CRLF) is safe to open in a spreadsheet: a text that looks like a formula
+  starts with an apostrophe. A list is joined with `; `. Verdicts and opinions are text, such as
+  `judge gpt-4o fail: why` and `alice pass, golden, tags a b: note`. Calls, messages and golden
+  fixes are JSON. The last column, `reviews`, has the opinions as JSON, so that `label_table` can
+  read them.
 * Parquet has typed columns. Verdicts, golden fixes, arguments and function docs are JSON text.
-* A Hugging Face dataset is a folder with a Parquet file and a dataset card. `datasets.load_dataset` reads it offline.
+* A Hugging Face dataset is a folder with a Parquet file and a dataset card. `datasets.load_dataset`
+  reads it offline.
 """
 
 from __future__ import annotations
@@ -40,7 +43,10 @@ def write_jsonl(source: ExportSource, out: Sink) -> None:
 
 
 def read_jsonl(content: bytes) -> Iterator[ImportedReview | InvalidRecord]:
-    """Read the reviews of all labels. A line without `opinions` is a single review: `{"id": "x", "value": true}`."""
+    """Read the reviews of all labels.
+
+    A line without `opinions` is a single review: `{"id": "x", "value": true}`.
+    """
     for number, line in enumerate(content.split(b"\n"), 1):
         if line.strip():
             yield from _read_label_line(number, line)
@@ -61,7 +67,8 @@ def _read_label_line(line_number: int, line: bytes) -> Iterator[ImportedReview |
         return
     if "opinions" not in label and all(label.get(name) is None for name in REVIEW_FIELDS):
         yield InvalidRecord(
-            line_number, f"the line has no review. A review has one of the fields {', '.join(REVIEW_FIELDS)}"
+            line_number,
+            f"the line has no review. A review has one of the fields {', '.join(REVIEW_FIELDS)}",
         )
         return
     for opinion in opinions:
@@ -73,18 +80,23 @@ def _read_label_line(line_number: int, line: bytes) -> Iterator[ImportedReview |
 
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""Characters with which a spreadsheet formula can start, from the OWASP page on CSV injection. The last four are
-full-width forms of the first four."""
+"""Characters with which a spreadsheet formula can start, from the OWASP page on CSV injection. The
+last four are full-width forms of the first four.
+"""
 
 
-REVIEWS_COLUMN = "reviews"  # column of a CSV table with the reviews of a label as JSON, for `import-labels`
+REVIEWS_COLUMN = (
+    "reviews"  # column of a CSV table with the reviews of a label as JSON, for `import-labels`
+)
 
 
 def write_csv(source: ExportSource, out: Sink) -> None:
     field_types = source.label_field_types
     out.write(encode_csv([[*field_types, REVIEWS_COLUMN]], "\r\n"))
     for chunk in source.iter_label_chunks():
-        columns = [_format_csv_column(name, field_type, chunk) for name, field_type in field_types.items()]
+        columns = [
+            _format_csv_column(name, field_type, chunk) for name, field_type in field_types.items()
+        ]
         columns.append([_format_reviews_as_json(label) for label in chunk])
         out.write(encode_csv(zip(*columns, strict=True), "\r\n"))
 
@@ -99,9 +111,15 @@ def _format_csv_column(field_name: str, field_type: DuckDBType, labels: list[Lab
     if field_type not in (JSON, FLAG, NUMBER) and not any(values):
         return [""] * len(values)
     if field_name in _FIELD_FORMATTERS:
-        return [format_csv_cell(_FIELD_FORMATTERS[field_name](label)) if label[field_name] else "" for label in labels]
+        return [
+            format_csv_cell(_FIELD_FORMATTERS[field_name](label)) if label[field_name] else ""
+            for label in labels
+        ]
     if field_type == TEXT:
-        return ["" if not text else format_csv_cell(text) if text[0] in FORMULA_STARTS else text for text in values]
+        return [
+            "" if not text else format_csv_cell(text) if text[0] in FORMULA_STARTS else text
+            for text in values
+        ]
     return ["" if value is None or value == [] else format_csv_cell(value) for value in values]
 
 
@@ -116,14 +134,21 @@ def format_csv_cell(value: Any) -> str:
     if isinstance(value, (int, float)):
         return str(value)
     elements = value if isinstance(value, list) else [value]
-    texts = (orjson.dumps(each).decode() if isinstance(each, (dict, list)) else str(each) for each in elements)
+    texts = (
+        orjson.dumps(each).decode() if isinstance(each, (dict, list)) else str(each)
+        for each in elements
+    )
     return format_csv_cell("; ".join(texts))
 
 
 def _format_automatic_verdicts(label: Label) -> list[str]:
     return [
         _format_automatic_verdict(
-            label["criterion"], each["source"], each["by"], orjson.dumps(each["value"]), each["error_type"]
+            label["criterion"],
+            each["source"],
+            each["by"],
+            orjson.dumps(each["value"]),
+            each["error_type"],
         )
         + _format_reason_suffix(each["rationale"])
         for each in label["automatic"]
@@ -135,18 +160,31 @@ def _format_automatic_verdict(
     criterion: str, source: str, by: str | None, json_value: bytes, error_type: str | None
 ) -> str:
     return " ".join(
-        word for word in (source, by, format_answer(criterion, orjson.loads(json_value)), error_type) if word
+        word
+        for word in (source, by, format_answer(criterion, orjson.loads(json_value)), error_type)
+        if word
     )
 
 
 def _format_opinions(label: Label) -> list[str]:
     texts = []
     for each in label["opinions"]:
-        who = f"{each['annotator']} (adjudicator)" if each["act"] == "adjudicate" else each["annotator"]
-        verdict = "" if each["value"] is None else " " + format_answer(label["criterion"], each["value"])
-        tags, bulk = (f"tags {' '.join(each['tags'])}" if each["tags"] else None, "bulk" if each["bulk"] else None)
+        who = (
+            f"{each['annotator']} (adjudicator)"
+            if each["act"] == "adjudicate"
+            else each["annotator"]
+        )
+        verdict = (
+            "" if each["value"] is None else " " + format_answer(label["criterion"], each["value"])
+        )
+        tags, bulk = (
+            f"tags {' '.join(each['tags'])}" if each["tags"] else None,
+            "bulk" if each["bulk"] else None,
+        )
         parts = [f"{who}{verdict}", each["fault"], tags, bulk]
-        texts.append(", ".join(part for part in parts if part) + _format_reason_suffix(each["note"]))
+        texts.append(
+            ", ".join(part for part in parts if part) + _format_reason_suffix(each["note"])
+        )
     return texts
 
 
@@ -190,23 +228,38 @@ def write_hugging_face(source: ExportSource, folder: Path) -> None:
 
 
 def build_dataset_card(source: ExportSource) -> str:
-    """Return the text of the dataset card. Write the labels first, because the card states their number."""
+    """Return the text of the dataset card.
+
+    Write the labels first, because the card states their number.
+    """
     runs = source.runs
     lines = ["---", "pretty_name: Labels of function-calling runs"]
     lines += ["tags:", *(f"- {tag}" for tag in ("function-calling", "evaluation", "human-review"))]
-    lines += ["configs:", "- config_name: default", "  data_files:", "  - split: train", f"    path: {DATA_FILE}"]
+    lines += [
+        "configs:",
+        "- config_name: default",
+        "  data_files:",
+        "  - split: train",
+        f"    path: {DATA_FILE}",
+    ]
     lines += ["dataset_info:", "  features:"]
     lines += [f"  {line}" for line in _format_struct_features(source.label_field_types)]
     lines += ["---", "", "# Labels of function-calling runs", ""]
     lines += [
-        f"The dataset has {format_count(source.counts['label'], 'label')}. A label has the official, recomputed and",
-        "judge verdicts on an item or a part of it (`automatic`), the reviews by annotators (`opinions`), and the",
-        "effective verdict (`effective`, `decided_by`). Verdicts are JSON text. The policy for disagreements is",
+        f"The dataset has {format_count(source.counts['label'], 'label')}. A label has the"
+        " official, recomputed and",
+        "judge verdicts on an item or a part of it (`automatic`), the reviews by annotators"
+        " (`opinions`), and the",
+        "effective verdict (`effective`, `decided_by`). Verdicts are JSON text. The policy for"
+        " disagreements is",
         f"`{source.store.reviews.policy}`.",
         "",
         "Runs:",
         "",
-        *(f"* {json.dumps(f'{row.info.full_title}, {row.run_name}', ensure_ascii=False)}" for row in runs),
+        *(
+            f"* {json.dumps(f'{row.info.full_title}, {row.run_name}', ensure_ascii=False)}"
+            for row in runs
+        ),
         "",
     ]
     return "\n".join(lines)

@@ -1,12 +1,16 @@
-"""Read reviews from a CSV table: from `export --format csv`, also after a spreadsheet has saved it, or by a person.
+"""Read reviews from a CSV table: from `export --format csv`, also after a spreadsheet has saved it,
+or by a person.
 
-Spreadsheets change tables: they write a byte order mark or UTF-16, separate cells by semicolons or tabs, write `TRUE`
-for `true`, and move or omit columns. Columns are therefore found by the names in the first row.
+Spreadsheets change tables: they write a byte order mark or UTF-16, separate cells by semicolons or
+tabs, write `TRUE` for `true`, and move or omit columns. Columns are therefore found by the names in
+the first row.
 
-* The column `reviews` has the reviews of an exported label, as JSON. It is the field `opinions` of JSON Lines.
-* A cell in the column `value` or `note` is a new review, with the cells of the columns `annotator`, `time` and `blind`.
-  In a table without the column `reviews`, the cells of `fault`, `tags` and `golden_fix` belong to the review too. In an
-  exported table, they describe the decision of all annotators.
+* The column `reviews` has the reviews of an exported label, as JSON. It is the field `opinions` of
+  JSON Lines.
+* A cell in the column `value` or `note` is a new review, with the cells of the columns `annotator`,
+  `time` and `blind`. In a table without the column `reviews`, the cells of `fault`, `tags` and
+  `golden_fix` belong to the review too. In an exported table, they describe the decision of all
+  annotators.
 """
 
 from __future__ import annotations
@@ -41,7 +45,10 @@ class _CellError(ValueError):
 
 
 def read_csv(content: bytes) -> Iterator[ImportedReview | InvalidRecord]:
-    """Read the reviews of all rows. Rows have the numbers that a spreadsheet shows: the row with the names is row 1."""
+    """Read the reviews of all rows.
+
+    Rows have the numbers that a spreadsheet shows: the row with the names is row 1.
+    """
     try:
         rows = _parse_rows(_decode(content))
         table = _Table.from_header(rows[0] if rows else [])
@@ -62,12 +69,17 @@ def _decode(content: bytes) -> str:
 
 
 def _parse_rows(text: str) -> list[list[str]]:
-    """Split a table into cells. The delimiter is the one with which the first row has a column `id`."""
+    """Split a table into cells.
+
+    The delimiter is the one with which the first row has a column `id`.
+    """
     first_line = text.partition("\n")[0]
     for delimiter in DELIMITERS:
         if "id" in _split_cells(first_line, delimiter)[0]:
             return _split_cells(text, delimiter)
-    raise ValueError("the first row has no column `id`. Columns are separated by commas, semicolons or tabs")
+    raise ValueError(
+        "the first row has no column `id`. Columns are separated by commas, semicolons or tabs"
+    )
 
 
 def _split_cells(text: str, delimiter: str) -> list[list[str]]:
@@ -88,7 +100,9 @@ class _Table:
 
     @classmethod
     def from_header(cls, cells: Sequence[str]) -> _Table:
-        """Raises ValueError if the names of the columns are not clear, or if no column can contain a review."""
+        """Raises ValueError if the names of the columns are not clear, or if no column can
+        contain a review.
+        """
         names = [name.strip() for name in cells]
         columns = {name: position for position, name in enumerate(names) if name}
         doubles = sorted({name for name in columns if names.count(name) > 1})
@@ -96,10 +110,14 @@ class _Table:
             raise ValueError(f"the first row has several columns {doubles[0]!a}")
         if REVIEWS_COLUMN not in columns and not columns.keys() & set(REVIEW_FIELDS):
             wanted = ", ".join((REVIEWS_COLUMN, *REVIEW_FIELDS))
-            raise ValueError(f"the table has no reviews. Reviews are in one of the columns {wanted}")
+            raise ValueError(
+                f"the table has no reviews. Reviews are in one of the columns {wanted}"
+            )
         return cls(columns)
 
-    def read_row(self, number: int, cells: Sequence[str]) -> Iterator[ImportedReview | InvalidRecord]:
+    def read_row(
+        self, number: int, cells: Sequence[str]
+    ) -> Iterator[ImportedReview | InvalidRecord]:
         """Yield the reviews of a row. An empty result means that the row has no review."""
         try:
             if any(cells[max(self.columns.values()) + 1 :]):
@@ -127,7 +145,9 @@ class _Table:
         position = self.columns.get(column)
         if position is None:
             return InvalidRecord(number, reason)
-        return InvalidRecord(number, f"column {_format_column_letters(position)} ({column}): {reason}")
+        return InvalidRecord(
+            number, f"column {_format_column_letters(position)} ({column}): {reason}"
+        )
 
     def _get_cell(self, cells: Sequence[str], name: str) -> str:
         position = self.columns.get(name)
@@ -152,14 +172,25 @@ class _Table:
         try:
             opinions = orjson.loads(text)
         except ValueError:
-            raise _CellError(REVIEWS_COLUMN, "the cell is not valid JSON. Was it cut off or changed?") from None
-        if not isinstance(opinions, list) or not all(isinstance(opinion, dict) for opinion in opinions):
+            raise _CellError(
+                REVIEWS_COLUMN, "the cell is not valid JSON. Was it cut off or changed?"
+            ) from None
+        if not isinstance(opinions, list) or not all(
+            isinstance(opinion, dict) for opinion in opinions
+        ):
             raise _CellError(REVIEWS_COLUMN, "the cell is not a list of objects")
-        return [opinion for opinion in opinions if any(opinion.get(name) is not None for name in REVIEW_FIELDS)]
+        return [
+            opinion
+            for opinion in opinions
+            if any(opinion.get(name) is not None for name in REVIEW_FIELDS)
+        ]
 
     def _read_written_review(self, cells: Sequence[str]) -> dict[str, Any] | None:
         is_exported = REVIEWS_COLUMN in self.columns
-        review: dict[str, Any] = {VERDICT_KEY: self._read_verdict(cells), "note": self._get_cell(cells, "note")}
+        review: dict[str, Any] = {
+            VERDICT_KEY: self._read_verdict(cells),
+            "note": self._get_cell(cells, "note"),
+        }
         if not is_exported:
             review["fault"] = self._get_cell(cells, "fault")
             review["tags"] = self._read_tags(cells)

@@ -1,12 +1,13 @@
 """Export a copy of the benchmark's own files, with reviewed verdicts in the score files.
 
-The copy has all files of a run at the same relative paths: results, scores, logs, and the dataset if it is next to
-them. The original of a changed score file is kept as `NAME.orig`. Files with metrics that the benchmark computed from
-changed scores, such as leaderboards, are omitted, because their values would be wrong.
+The copy has all files of a run at the same relative paths: results, scores, logs, and the dataset
+if it is next to them. The original of a changed score file is kept as `NAME.orig`. Files with
+metrics that the benchmark computed from changed scores, such as leaderboards, are omitted, because
+their values would be wrong.
 
-`write_notes` exports reviews as notes for the viewer of tau2-bench, one file `*_note.json` for each review. The field
-`fcreview` of a note contains the complete review. `import-labels --format tau2-notes` reads this field, and the viewer
-ignores it. Adjudications are not exported.
+`write_notes` exports reviews as notes for the viewer of tau2-bench, one file `*_note.json` for each
+review. The field `fcreview` of a note contains the complete review. `import-labels --format
+tau2-notes` reads this field, and the viewer ignores it. Adjudications are not exported.
 """
 
 from __future__ import annotations
@@ -32,10 +33,17 @@ from fcreview.store.rows import ItemDetail
 
 ORIGINAL_SUFFIX = ".orig"
 PATH_LEVELS = 2
-"""Number of folders above a run whose names may identify the run, for example by model or language."""
+"""Number of folders above a run whose names may identify the run, for example by model or
+language.
+"""
 ERROR_SOURCES = {"model": "agent", "simulator": "user", "checker": "system"}
-"""Value of the note's field `error_source` for each fault. The viewer has no value for the other faults."""
-ERROR_TYPES = frozenset({"transcription", "vad", "logical", "hallucination", "unresponsive", "early_termination"})
+"""Value of the note's field `error_source` for each fault.
+
+The viewer has no value for the other faults.
+"""
+ERROR_TYPES = frozenset(
+    {"transcription", "vad", "logical", "hallucination", "unresponsive", "early_termination"}
+)
 _UNSAFE = re.compile(r"[^\w.-]+")
 
 
@@ -48,9 +56,14 @@ class _RewrittenRun:
 
 
 def write_benchmark_files(source: ExportSource, folder: Path) -> None:
-    """Write copies of the runs' benchmark files. Raises OSError if a file is missing or is not a regular file, because
-    copying a device would fill the disk. Raises ExportError if there is no run or a file has unexpected content."""
-    runs = [_rewrite_run_files(source, run.run, source.benchmark_services.find_plan(run.info)) for run in source.runs]
+    """Write copies of the runs' benchmark files. Raises OSError if a file is missing or is not a
+    regular file, because copying a device would fill the disk. Raises ExportError if there is no
+    run or a file has unexpected content.
+    """
+    runs = [
+        _rewrite_run_files(source, run.run, source.benchmark_services.find_plan(run.info))
+        for run in source.runs
+    ]
     if not runs:
         raise ExportError("no run to export. Import a run first.")
     root = find_common_folder([run.plan for run in runs])
@@ -63,7 +76,10 @@ def write_benchmark_files(source: ExportSource, folder: Path) -> None:
     source.counts |= {"run": len(runs), "file": len(files), "changed file": len(changed)}
     messages = [message for run in runs for message in _list_omission_messages(run, root)]
     advice = "Run the benchmark's own program to compute it from the new scores."
-    for message in [*messages, *(f"{path.name} is omitted. {advice}" for path in dict.fromkeys(stale))]:
+    for message in [
+        *messages,
+        *(f"{path.name} is omitted. {advice}" for path in dict.fromkeys(stale)),
+    ]:
         source.print_note(message)
 
 
@@ -71,7 +87,9 @@ def _rewrite_run_files(source: ExportSource, run_number: int, plan: RunPlan) -> 
     benchmarks = source.benchmark_services
     found = _RewrittenRun(plan, benchmarks.find_summary_files(plan))
     try:
-        for each in benchmarks.rewrite_scores(plan, source.store.analysis.fetch_scored_items(run_number)["corrected"]):
+        for each in benchmarks.rewrite_scores(
+            plan, source.store.analysis.fetch_scored_items(run_number)["corrected"]
+        ):
             if isinstance(each, Unrepresentable):
                 found.unrepresentable.append(each)
             elif each.content != read_file(each.path):
@@ -92,10 +110,14 @@ def _copy_or_rewrite_file(path: Path, target: Path, new_content: bytes | None) -
 
 
 def find_common_folder(plans: Sequence[RunPlan]) -> Path:
-    """Return the lowest folder that contains all results, scores and logs, and the folders whose names identify the
-    runs. If a dataset is next to this folder, return the folder above."""
+    """Return the lowest folder that contains all results, scores and logs, and the folders whose
+    names identify the runs. If a dataset is next to this folder, return the folder above.
+    """
     naming = map(_find_folder_naming_run, plans)
-    paths = [*naming, *(path for plan in plans for path in [*plan.results, *plan.scores, *plan.logs])]
+    paths = [
+        *naming,
+        *(path for plan in plans for path in [*plan.results, *plan.scores, *plan.logs]),
+    ]
     own = Path(os.path.commonpath(paths))
     own = own.parent if own.is_file() else own
     outer, data = own.parent, [path for plan in plans for path in plan.data]
@@ -119,13 +141,20 @@ def _list_omission_messages(run: _RewrittenRun, root: Path) -> list[str]:
     far = [path for path in run.plan.data if not path.is_relative_to(root)]
     if far:
         where = run.plan.run.dataset or far[0].parent
-        found.append(f"{name}: the copy lacks {format_count(len(far), 'dataset file')} from {where}")
+        found.append(
+            f"{name}: the copy lacks {format_count(len(far), 'dataset file')} from {where}"
+        )
     return found
 
 
 def write_notes(source: ExportSource, folder: Path) -> None:
-    """Write a note for each review of an item of tau2-bench. Raises ExportError if no run comes from tau2-bench."""
-    runs = {run.run for run in source.runs if (run.info.benchmark, run.info.generation) == ("tau", "v2")}
+    """Write a note for each review of an item of tau2-bench.
+
+    Raises ExportError if no run comes from tau2-bench.
+    """
+    runs = {
+        run.run for run in source.runs if (run.info.benchmark, run.info.generation) == ("tau", "v2")
+    }
     if not runs:
         raise ExportError("no run comes from tau2-bench. Choose another format.")
     n_notes = n_lost = 0
@@ -134,17 +163,25 @@ def write_notes(source: ExportSource, folder: Path) -> None:
             if detail.row.run not in runs:
                 continue
             metadata = detail.item.extra.metadata
-            opinions = [each for each in detail.opinions if not each.stale and not each.is_adjudication]
-            if not isinstance(metadata.get("trial"), int) or not isinstance(metadata.get("simulation"), str):
+            opinions = [
+                each for each in detail.opinions if not each.stale and not each.is_adjudication
+            ]
+            if not isinstance(metadata.get("trial"), int) or not isinstance(
+                metadata.get("simulation"), str
+            ):
                 n_lost += len(opinions)
                 continue
             for opinion in opinions:
                 note = _make_note(detail, opinion)
-                path = folder / _UNSAFE.sub("_", f"task_{note['task_id'][:60]}_{note['id']}_note.json")
+                path = folder / _UNSAFE.sub(
+                    "_", f"task_{note['task_id'][:60]}_{note['id']}_note.json"
+                )
                 path.write_text(json.dumps(note, indent=2, ensure_ascii=False) + "\n", "utf-8")
                 n_notes += 1
     if n_lost:
-        source.print_note(f"omitted {format_count(n_lost, 'review')}: the simulation has no id or no trial number")
+        source.print_note(
+            f"omitted {format_count(n_lost, 'review')}: the simulation has no id or no trial number"
+        )
     source.counts.clear()
     source.counts["note"] = n_notes
 
@@ -152,12 +189,21 @@ def write_notes(source: ExportSource, folder: Path) -> None:
 def _make_note(detail: ItemDetail, opinion: Opinion) -> dict[str, Any]:
     item, path = detail.item, PurePath(detail.run.path)
     about = opinion.annotator, opinion.target, opinion.criterion
-    events = [each.event for each in detail.history if (each.annotator, each.target, each.criterion) == about]
+    events = [
+        each.event
+        for each in detail.history
+        if (each.annotator, each.target, each.criterion) == about
+    ]
     own = {
-        "annotator": opinion.annotator, "target": opinion.target, "criterion": opinion.criterion,
-        "verdict": opinion.verdict, "fault": opinion.fault, "tags": opinion.tags, "note": opinion.note,
+        "annotator": opinion.annotator,
+        "target": opinion.target,
+        "criterion": opinion.criterion,
+        "verdict": opinion.verdict,
+        "fault": opinion.fault,
+        "tags": opinion.tags,
+        "note": opinion.note,
         "events": events,
-    }  # fmt: skip
+    }
     tags = [tag.replace(" ", "_") for tag in opinion.tags or ()]
     return {
         "id": f"note_{json_hash([item.id, own], 4)}",

@@ -1,9 +1,10 @@
 """Render a report as one HTML page or as GitHub Markdown.
 
-All text in the HTML page is escaped. Its content security policy forbids fonts and other files, and all scripts but the
-one that sorts tables. Without scripts, the page still shows everything. On paper, the summary fits on the first A4
-page, because its tables have fewer rows than on the screen, and only the sections that the reader has unfolded are
-printed after it. Below a width of 900 pixels, table rows become cards, except in small tables of numbers.
+All text in the HTML page is escaped. Its content security policy forbids fonts and other files, and
+all scripts but the one that sorts tables. Without scripts, the page still shows everything. On
+paper, the summary fits on the first A4 page, because its tables have fewer rows than on the screen,
+and only the sections that the reader has unfolded are printed after it. Below a width of 900
+pixels, table rows become cards, except in small tables of numbers.
 
 In Markdown, text from data never becomes markup, a mention or a link.
 """
@@ -16,16 +17,35 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from html import escape
 
-from fcreview.exporters.report_sections import Bar, Card, Paragraph, ReportPage, Section, Table, TableRow, Whisker
+from fcreview.exporters.report_sections import (
+    Bar,
+    Card,
+    Paragraph,
+    ReportPage,
+    Section,
+    Table,
+    TableRow,
+    Whisker,
+)
 from fcreview.model.sanitize import sanitize, sanitize_lines
 from fcreview.model.wording import NO_VALUE
 
 HEAT_COLORS = (
-    "#c44d45", "#ab6036", "#936d2f", "#807428", "#707826", "#607c27", "#4f8028", "#3d842a", "#2a842a", "#2a843d",
+    "#c44d45",
+    "#ab6036",
+    "#936d2f",
+    "#807428",
+    "#707826",
+    "#607c27",
+    "#4f8028",
+    "#3d842a",
+    "#2a842a",
+    "#2a843d",
     "#2a8451",
-)  # fmt: skip
-"""Background colours of heat map cells for 0, 10, ..., 100 percent. White text on them has a contrast of at least
-4.5:1."""
+)
+"""Background colours of heat map cells for 0, 10, ..., 100 percent. White text on them has a
+contrast of at least 4.5:1.
+"""
 STYLE = """
 :root { color-scheme: light dark; --bg: #fbfbfd; --fg: #1d2230; --dim: #5f6675; --line: #e1e4ec; --card: #fff;
   --fail: #d64562; --attention: #8a5a00; --mark: #c98a1b; --estimate: #4667c8; --track: #edeff5; }
@@ -122,7 +142,9 @@ summary { cursor: pointer; font-weight: 600; }
   .l1 { padding-left: 1rem; } .l2 { padding-left: 1.5rem; } .l3 { padding-left: 2rem; } .l4 { padding-left: 2.5rem; }
   svg, .chip { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
-""".replace("HEAT", " ".join(f".h{at} {{ background: {color}; }}" for at, color in enumerate(HEAT_COLORS)))
+""".replace(
+    "HEAT", " ".join(f".h{at} {{ background: {color}; }}" for at, color in enumerate(HEAT_COLORS))
+)
 
 SORT_SCRIPT = """
 for (const head of document.querySelectorAll(".sortable th:not([data-graphic])")) {
@@ -151,11 +173,16 @@ _SCRIPT_HASH = b64encode(sha256(SORT_SCRIPT.encode()).digest()).decode()
 PAPER_LINES = 46
 """Number of lines on an A4 page that are left for the tables of the summary."""
 HEAD_LINES, UPRIGHT_HEAD_LINES = 3, 9
-"""Number of lines that the headings and margins of a table take, with horizontal and with vertical headings."""
+"""Number of lines that the headings and margins of a table take, with horizontal and with
+vertical headings.
+"""
 MIN_PAPER_ROWS = 2
 MAX_INDENT = 4
 MAX_LEVEL_HEADS = 12
-"""Maximum number of columns of a heat map with horizontal headings. With more columns, the headings are vertical."""
+"""Maximum number of columns of a heat map with horizontal headings.
+
+With more columns, the headings are vertical.
+"""
 MAX_PHONE_COLUMNS = 4
 """Maximum number of columns of a table of numbers whose rows do not become cards on a phone."""
 _HEAD = f"""<!DOCTYPE html>
@@ -171,10 +198,21 @@ script-src 'sha256-{_SCRIPT_HASH}'">
 
 def render_html(page: ReportPage) -> str:
     title = _escape_html(page.title)
-    lines = [f"{_HEAD}<title>{title}</title>", f"<style>{STYLE}</style>", "</head>", "<body>", "<main>"]
-    lines += [f"<h1>{title}</h1>", *(f'<p class="lead">{_escape_html(text)}</p>' for text in page.lead)]
+    lines = [
+        f"{_HEAD}<title>{title}</title>",
+        f"<style>{STYLE}</style>",
+        "</head>",
+        "<body>",
+        "<main>",
+    ]
+    lines += [
+        f"<h1>{title}</h1>",
+        *(f'<p class="lead">{_escape_html(text)}</p>' for text in page.lead),
+    ]
     lines += ['<div class="figures">', *map(_render_card, page.cards), "</div>"]
-    tables = [block for section in page.summary for block in section.blocks if isinstance(block, Table)]
+    tables = [
+        block for section in page.summary for block in section.blocks if isinstance(block, Table)
+    ]
     lines_left = PAPER_LINES - sum(
         UPRIGHT_HEAD_LINES if _has_vertical_headings(each) else HEAD_LINES for each in tables
     )
@@ -184,7 +222,17 @@ def render_html(page: ReportPage) -> str:
     lines += ['<section class="details">', "<h2>Details</h2>"]
     for section in page.details:
         lines += _render_details_section(section)
-    return "\n".join([*lines, "</section>", "</main>", f"<script>{SORT_SCRIPT}</script>", "</body>", "</html>", ""])
+    return "\n".join(
+        [
+            *lines,
+            "</section>",
+            "</main>",
+            f"<script>{SORT_SCRIPT}</script>",
+            "</body>",
+            "</html>",
+            "",
+        ]
+    )
 
 
 def _escape_html(text: str) -> str:
@@ -206,7 +254,9 @@ def _render_details_section(section: Section) -> Iterator[str]:
     yield "</section></details>"
 
 
-def _render_section(section: Section, heading_level: int, *, max_printed_rows: int | None = None) -> Iterator[str]:
+def _render_section(
+    section: Section, heading_level: int, *, max_printed_rows: int | None = None
+) -> Iterator[str]:
     yield f"<section><h{heading_level}>{_escape_html(section.title)}</h{heading_level}>"
     yield from _render_section_content(section, heading_level, max_printed_rows=max_printed_rows)
     yield "</section>"
@@ -219,9 +269,15 @@ def _render_section_content(
         if isinstance(block, Paragraph):
             yield f"<p>{_escape_html(block.text)}</p>"
         else:
-            yield from _render_table(block, len(block.rows) if max_printed_rows is None else max_printed_rows)
+            yield from _render_table(
+                block, len(block.rows) if max_printed_rows is None else max_printed_rows
+            )
     for inner in section.sections:
-        yield from _render_details_section(inner) if inner.is_folded else _render_section(inner, heading_level + 1)
+        yield from (
+            _render_details_section(inner)
+            if inner.is_folded
+            else _render_section(inner, heading_level + 1)
+        )
 
 
 def _render_table(table: Table, max_printed_rows: int) -> Iterator[str]:
@@ -230,9 +286,12 @@ def _render_table(table: Table, max_printed_rows: int) -> Iterator[str]:
     kinds += ["heat"] if table.heat_from else []
     kinds += ["upright"] if _has_vertical_headings(table) else []
     kinds += ["bars"] if any(isinstance(row.graphic, Bar) for row in table.rows) else []
-    kinds += ["sortable"] if len(table.rows) > 1 and not any(row.level for row in table.rows) else []
+    kinds += (
+        ["sortable"] if len(table.rows) > 1 and not any(row.level for row in table.rows) else []
+    )
     heads = [
-        f'<th scope="col"{_format_class_attribute(table, at)}>{_escape_html(head).replace("_", "_<wbr>")}</th>'
+        "<th"
+        f' scope="col"{_format_class_attribute(table, at)}>{_escape_html(head).replace("_", "_<wbr>")}</th>'
         for at, head in enumerate(table.heads)
     ]
     if table.graphic_at:
@@ -241,12 +300,17 @@ def _render_table(table: Table, max_printed_rows: int) -> Iterator[str]:
     for number, row in enumerate(table.rows):
         cells = [*_render_row_cells(table, row)]
         if table.graphic_at:
-            cells.insert(table.graphic_at, f'<td class="graphic">{_render_graphic(row.graphic)}</td>')
+            cells.insert(
+                table.graphic_at, f'<td class="graphic">{_render_graphic(row.graphic)}</td>'
+            )
         kind = ' class="screen"' if number >= max_printed_rows else ""
         yield f"<tr{kind}>{''.join(cells)}</tr>"
     yield "</tbody></table>"
     if len(table.rows) > max_printed_rows:
-        yield f'<p class="paper">{len(table.rows) - max_printed_rows:,} more rows are on the screen.</p>'
+        yield (
+            f'<p class="paper">{len(table.rows) - max_printed_rows:,} more rows are on the'
+            " screen.</p>"
+        )
 
 
 def _render_row_cells(table: Table, row: TableRow) -> Iterator[str]:
@@ -258,7 +322,9 @@ def _render_row_cells(table: Table, row: TableRow) -> Iterator[str]:
             text = _render_number_cell(cell) if at in table.right else _escape_html(cell)
             if table.heat_from and at >= table.heat_from and cell != NO_VALUE:
                 text = f'<span class="chip h{min(max(int(float(cell) / 10), 0), 10)}">{text}</span>'
-            head = _escape_html(table.heads[at]).replace("_", "_&#8203;")  # The zero-width space allows a line break.
+            head = _escape_html(table.heads[at]).replace(
+                "_", "_&#8203;"
+            )  # The zero-width space allows a line break.
             yield f'<td{_format_class_attribute(table, at)} data-head="{head}">{text}</td>'
 
 
@@ -268,12 +334,16 @@ def _render_graphic(graphic: Bar | Whisker | None) -> str:
         return ""
     if isinstance(graphic, Bar):
         head = '<svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
-        return f'{head}<rect class="bar" y="2" height="6" rx="1" width="{100 * graphic.share:.2f}"/></svg>'
+        return (
+            f'{head}<rect class="bar" y="2" height="6" rx="1"'
+            f' width="{100 * graphic.share:.2f}"/></svg>'
+        )
     low, value, high = (200 * each for each in (graphic.low, graphic.value, graphic.high))
     at = None if graphic.official is None else f"{200 * graphic.official - 1:.2f}"
     mark = f'<rect class="mark" x="{at}" y="0" width="2" height="14"/>' if at else ""
     return (
-        '<svg viewBox="-4 0 208 14" aria-hidden="true"><rect class="track" x="0" y="6" height="2" width="200"/>'
+        '<svg viewBox="-4 0 208 14" aria-hidden="true"><rect class="track" x="0" y="6" height="2"'
+        ' width="200"/>'
         f'<line class="line" x1="{low:.2f}" x2="{high:.2f}" y1="7" y2="7"/>'
         f'<rect class="dot" x="{value - 4:.2f}" y="3" width="8" height="8" rx="4"/>{mark}</svg>'
     )
@@ -284,7 +354,12 @@ def _has_vertical_headings(table: Table) -> bool:
 
 
 def _render_number_cell(cell: str) -> str:
-    text = _escape_html(cell).replace(" ", "\u00a0").replace("\u00a0[", " [").replace("],\u00a0", "], ")
+    text = (
+        _escape_html(cell)
+        .replace(" ", "\u00a0")
+        .replace("\u00a0[", " [")
+        .replace("],\u00a0", "], ")
+    )
     return text.replace("\u00a0·\u00a0", " ·\u00a0").replace("–\u00a0", "–\u2060\u00a0")
 
 
@@ -298,7 +373,10 @@ TICKS = re.compile(r"`+")
 
 
 def format_code_block(text: str, language: str = "") -> list[str]:
-    """Return the lines of a Markdown code block. Its fence is longer than any sequence of backticks in the text."""
+    """Return the lines of a Markdown code block.
+
+    Its fence is longer than any sequence of backticks in the text.
+    """
     fence = "`" * max(3, 1 + _measure_longest_backticks(text))
     return [fence + language, *sanitize_lines(text), fence]
 
@@ -366,7 +444,9 @@ def _render_markdown_section(section: Section, heading_level: int) -> Iterator[s
 
 def _render_markdown_table(table: Table) -> Iterator[str]:
     yield _format_markdown_row([_format_markdown_cell(head) for head in table.heads])
-    yield _format_markdown_row(["--:" if at in table.right else "---" for at in range(len(table.heads))])
+    yield _format_markdown_row(
+        ["--:" if at in table.right else "---" for at in range(len(table.heads))]
+    )
     for row in table.rows:
         first, *others = map(_format_markdown_cell, row.cells)
         yield _format_markdown_row([MARKDOWN_INDENT * row.level + first, *others])

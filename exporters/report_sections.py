@@ -1,7 +1,7 @@
 """Build the sections of a report as text and tables, which the HTML and Markdown renderers escape.
 
-The sections cover failures by error type and cluster, review progress, inter-annotator agreement, item selection,
-calibration of automatic verdicts, and golden answers that look wrong.
+The sections cover failures by error type and cluster, review progress, inter-annotator agreement,
+item selection, calibration of automatic verdicts, and golden answers that look wrong.
 """
 
 from __future__ import annotations
@@ -11,11 +11,21 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster, format_share, group_clusters, summarize_group
+from fcreview.matching.clusters import (
+    BY_ERROR_TYPE,
+    Cluster,
+    format_share,
+    group_clusters,
+    summarize_group,
+)
 from fcreview.model.incident import describe_incident
 from fcreview.model.run_check import STATE_MARKS, RunCheck, sort_by_problems, summarize_problems
 from fcreview.model.wording import format_count, format_verdict
-from fcreview.stats.agreement_ratings import BLIND_STATUS_LABELS, BlindStatus, format_coefficient_name
+from fcreview.stats.agreement_ratings import (
+    BLIND_STATUS_LABELS,
+    BlindStatus,
+    format_coefficient_name,
+)
 from fcreview.stats.agreement_ratings import format_value_and_interval as agreement_value_of
 from fcreview.stats.calibration import (
     MAX_ERROR_GROUPS,
@@ -42,14 +52,20 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar of a bar chart. `share` is its length relative to the longest bar of the table, from 0 to 1."""
+    """A bar of a bar chart.
+
+    `share` is its length relative to the longest bar of the table, from 0 to 1.
+    """
 
     share: float
 
 
 @dataclass(frozen=True, slots=True)
 class Whisker:
-    """An estimated pass rate with the ends of its 95 % interval, and the official pass rate. All are from 0 to 1."""
+    """An estimated pass rate with the ends of its 95 % interval, and the official pass rate.
+
+    All are from 0 to 1.
+    """
 
     low: float
     value: float
@@ -70,9 +86,13 @@ class Table:
     rows: Sequence[TableRow]
     right: frozenset[int] = frozenset()
     graphic_at: int = 0
-    """Index of the column before which HTML shows the graphics of the rows. 0 for a table without graphics."""
+    """Index of the column before which HTML shows the graphics of the rows. 0 for a table
+    without graphics.
+    """
     heat_from: int = 0
-    """Index of the first column that HTML shows as a heat map of percentages. 0 for a table without a heat map."""
+    """Index of the first column that HTML shows as a heat map of percentages. 0 for a table
+    without a heat map.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +104,9 @@ class Section:
     """Whether HTML folds the section. Only sections in the details can be folded."""
 
 
-def make_table(headings: Sequence[str], rows: Sequence[Sequence[str]], right_aligned: Sequence[int] = ()) -> Table:
+def make_table(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], right_aligned: Sequence[int] = ()
+) -> Table:
     return Table(headings, [TableRow(row) for row in rows], frozenset(right_aligned))
 
 
@@ -107,17 +129,28 @@ class ReportPage:
 
 CALIBRATION_TITLE = "Calibration of automatic verdicts"
 MAX_CALIBRATION_GROUPS = 40
-"""Maximum number of groups in a calibration table, the largest first. `fcreview calibrate` lists all groups."""
+"""Maximum number of groups in a calibration table, the largest first.
+
+`fcreview calibrate` lists all groups.
+"""
 GROUP_MEASURES: tuple[MeasureName, ...] = ("tpr", "tnr", "kappa", "agreement")
 MAX_MATRIX_LABELS = 4
-"""Maximum number of different verdicts in a confusion matrix. With more verdicts, the table lists pairs instead."""
+"""Maximum number of different verdicts in a confusion matrix.
+
+With more verdicts, the table lists pairs instead.
+"""
 MAX_PAIRS = 20
-"""Maximum number of pairs (automatic verdict, human verdict) that the table lists, the most frequent first."""
+"""Maximum number of pairs (automatic verdict, human verdict) that the table lists, the most
+frequent first.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationResult:
-    """Data for the section on calibration of automatic verdicts. Empty if no automatic verdict was reviewed."""
+    """Data for the section on calibration of automatic verdicts.
+
+    Empty if no automatic verdict was reviewed.
+    """
 
     basis: Sequence[str] = ()
     calibrations: Sequence[Calibration] = ()
@@ -129,57 +162,98 @@ class CalibrationResult:
 def build_calibration_section(result: CalibrationResult) -> Section:
     if not result.calibrations:
         return Section(CALIBRATION_TITLE, [Paragraph(NO_PAIRS_MESSAGE)])
-    sections = [_build_source_section(each) for each in result.calibrations if each.scope == "overall"]
+    sections = [
+        _build_source_section(each) for each in result.calibrations if each.scope == "overall"
+    ]
     for scope in result.scopes:
-        sections += _build_scope_section(scope, [each for each in result.calibrations if each.scope == scope])
+        sections += _build_scope_section(
+            scope, [each for each in result.calibrations if each.scope == scope]
+        )
     sections += _build_error_group_sections(result.error_groups)
-    return Section(CALIBRATION_TITLE, [Paragraph(text) for text in (*result.basis, *NOTES)], sections)
+    return Section(
+        CALIBRATION_TITLE, [Paragraph(text) for text in (*result.basis, *NOTES)], sections
+    )
 
 
 def _build_source_section(calibration: Calibration) -> Section:
     rates = [
         [MEASURE_LABELS[rate.metric], *format_measure(rate), f"{rate.n:,}"]
-        for rate in sorted(calibration.rates, key=lambda rate: list(MEASURE_LABELS).index(rate.metric))
+        for rate in sorted(
+            calibration.rates, key=lambda rate: list(MEASURE_LABELS).index(rate.metric)
+        )
     ]
     count, method = format_count(calibration.n, "verdict"), format_selection_method(calibration)
     says = Paragraph(f"{count} on reviewed items or parts of items. Item selection: {method}.")
-    figures = make_table(["measure", "value", "95 % interval", "n"], rows=rates, right_aligned=(1, 2, 3))
+    figures = make_table(
+        ["measure", "value", "95 % interval", "n"], rows=rates, right_aligned=(1, 2, 3)
+    )
     return Section(
-        " · ".join(format_source_and_criterion(calibration)), [says, _build_confusion_table(calibration), figures]
+        " · ".join(format_source_and_criterion(calibration)),
+        [says, _build_confusion_table(calibration), figures],
     )
 
 
 def _build_confusion_table(calibration: Calibration) -> Table:
     words = {
         str(each): format_verdict(each, calibration.criterion)
-        for cell in calibration.cells for each in (cell.automatic, cell.human)
-    }  # fmt: skip
+        for cell in calibration.cells
+        for each in (cell.automatic, cell.human)
+    }
     if calibration.binary or len(words) <= MAX_MATRIX_LABELS:
-        pairs = {(words[str(cell.automatic)], words[str(cell.human)]): cell.n for cell in calibration.cells}
+        pairs = {
+            (words[str(cell.automatic)], words[str(cell.human)]): cell.n
+            for cell in calibration.cells
+        }
         labels = sorted({*words.values()})
         if calibration.binary:
             labels = [format_verdict(each, calibration.criterion) for each in (True, False)]
-        rows = [[f"verdict {one}", *(f"{pairs.get((one, other), 0):,}" for other in labels)] for one in labels]
-        return make_table(["", *(f"human: {label}" for label in labels)], rows, range(1, len(labels) + 1))
+        rows = [
+            [f"verdict {one}", *(f"{pairs.get((one, other), 0):,}" for other in labels)]
+            for one in labels
+        ]
+        return make_table(
+            ["", *(f"human: {label}" for label in labels)], rows, range(1, len(labels) + 1)
+        )
     most = sorted(calibration.cells, key=lambda cell: -cell.n)[:MAX_PAIRS]
     listed = [[words[str(cell.automatic)], words[str(cell.human)], f"{cell.n:,}"] for cell in most]
     rest = sum(cell.n for cell in calibration.cells) - sum(cell.n for cell in most)
-    return make_table(["verdict", "human", "n"], [*listed, *([["others", "", f"{rest:,}"]] if rest else [])], (2,))
+    return make_table(
+        ["verdict", "human", "n"], [*listed, *([["others", "", f"{rest:,}"]] if rest else [])], (2,)
+    )
 
 
-def _build_scope_section(scope: CalibrationScope, calibrations: Sequence[Calibration]) -> Iterator[Section]:
+def _build_scope_section(
+    scope: CalibrationScope, calibrations: Sequence[Calibration]
+) -> Iterator[Section]:
     if len({each.name for each in calibrations}) < 2:
         return
-    kept = {id(each) for each in sorted(calibrations, key=lambda each: -each.n)[:MAX_CALIBRATION_GROUPS]}
+    kept = {
+        id(each) for each in sorted(calibrations, key=lambda each: -each.n)[:MAX_CALIBRATION_GROUPS]
+    }
     rows = [
-        [each.name or "", " · ".join(format_source_and_criterion(each)), f"{each.n:,}", format_selection_method(each),
-         *(format_measures(each.rates)[metric] for metric in GROUP_MEASURES)]
-        for each in calibrations if id(each) in kept
-    ]  # fmt: skip
-    heads = [scope, "verdicts", "n", "selection", *(MEASURE_LABELS[metric] for metric in GROUP_MEASURES)]
+        [
+            each.name or "",
+            " · ".join(format_source_and_criterion(each)),
+            f"{each.n:,}",
+            format_selection_method(each),
+            *(format_measures(each.rates)[metric] for metric in GROUP_MEASURES),
+        ]
+        for each in calibrations
+        if id(each) in kept
+    ]
+    heads = [
+        scope,
+        "verdicts",
+        "n",
+        "selection",
+        *(MEASURE_LABELS[metric] for metric in GROUP_MEASURES),
+    ]
     blocks: list[Paragraph | Table] = [make_table(heads, rows, (2, *range(4, len(heads))))]
     if rest := len(calibrations) - len(kept):
-        note = f"{format_count(rest, 'smaller group')} not shown. For all groups: `fcreview calibrate --by {scope}`."
+        note = (
+            f"{format_count(rest, 'smaller group')} not shown. For all groups: `fcreview calibrate"
+            f" --by {scope}`."
+        )
         blocks.append(Paragraph(note))
     yield Section(f"by {scope}", blocks)
 
@@ -187,14 +261,20 @@ def _build_scope_section(scope: CalibrationScope, calibrations: Sequence[Calibra
 def _build_error_group_sections(error_groups: Sequence[ErrorGroup]) -> Iterator[Section]:
     rows = []
     for _, found in groupby(error_groups, format_source_and_criterion):
-        for error_group in sorted(found, key=lambda error_group: -error_group.wrong)[:MAX_ERROR_GROUPS]:
+        for error_group in sorted(found, key=lambda error_group: -error_group.wrong)[
+            :MAX_ERROR_GROUPS
+        ]:
             verdicts = " · ".join(format_source_and_criterion(error_group))
             share = f"{error_group.wrong:,} of {error_group.of:,}"
-            rows.append([f"{error_group.by} {error_group.name}", verdicts, format_error(error_group), share])
+            rows.append(
+                [f"{error_group.by} {error_group.name}", verdicts, format_error(error_group), share]
+            )
     if rows:
         note = (
-            f"The table lists the {MAX_ERROR_GROUPS} most frequent kinds of errors of each source. The column `wrong` "
-            "counts the wrong verdicts among all verdicts of this source on these items that have the same value."
+            f"The table lists the {MAX_ERROR_GROUPS} most frequent kinds of errors of each source."
+            " The column `wrong` "
+            "counts the wrong verdicts among all verdicts of this source on these items that have"
+            " the same value."
         )
         table = make_table(["items", "verdicts", "verdict", "wrong"], rows, (3,))
         yield Section("errors of automatic verdicts", [Paragraph(note), table])
@@ -219,7 +299,10 @@ class DatasetFailures:
 
 
 def build_failures_section(datasets: Sequence[DatasetFailures]) -> Section:
-    return Section("Failure clusters", sections=[_build_dataset_failures_section(dataset) for dataset in datasets])
+    return Section(
+        "Failure clusters",
+        sections=[_build_dataset_failures_section(dataset) for dataset in datasets],
+    )
 
 
 def _build_dataset_failures_section(dataset: DatasetFailures) -> Section:
@@ -227,13 +310,22 @@ def _build_dataset_failures_section(dataset: DatasetFailures) -> Section:
     if not failing:
         return Section(dataset.title, [Paragraph("No item fails.")])
     errors = [
-        [group.name or NO_ERROR_TYPE, f"{group.count:,}", format_share(group.count, failing),
-         summarize_group(group, BY_ERROR_TYPE)]
+        [
+            group.name or NO_ERROR_TYPE,
+            f"{group.count:,}",
+            format_share(group.count, failing),
+            summarize_group(group, BY_ERROR_TYPE),
+        ]
         for group in group_clusters(dataset.clusters, BY_ERROR_TYPE)
-    ]  # fmt: skip
-    rows = [_build_cluster_row(*each) for each in zip(dataset.clusters, dataset.examples, strict=False)]
+    ]
+    rows = [
+        _build_cluster_row(*each) for each in zip(dataset.clusters, dataset.examples, strict=False)
+    ]
     blocks: list[Paragraph | Table] = [
-        Paragraph(f"The runs of the dataset have {format_count(failing, 'failing item')}, with the reviews applied."),
+        Paragraph(
+            f"The runs of the dataset have {format_count(failing, 'failing item')}, with the"
+            " reviews applied."
+        ),
         make_table(["error type", "items", "share", "largest subgroup"], errors, (1, 2)),
         make_table(["items", "cluster", "example", "first difference", "question"], rows, (0,)),
     ]
@@ -246,12 +338,22 @@ def _build_cluster_row(cluster: Cluster, example: ClusterExample) -> list[str]:
     if cluster.incident is not None:
         sentence = describe_incident(cluster.incident, None)
         return [f"{cluster.count:,}", sentence, example.id, cluster.difference, example.question]
-    names = [cluster.error_type or NO_ERROR_TYPE, *filter(None, (cluster.function, cluster.argument))]
-    return [f"{cluster.count:,}", " · ".join(names), example.id, example.difference or "", example.question]
+    names = [
+        cluster.error_type or NO_ERROR_TYPE,
+        *filter(None, (cluster.function, cluster.argument)),
+    ]
+    return [
+        f"{cluster.count:,}",
+        " · ".join(names),
+        example.id,
+        example.difference or "",
+        example.question,
+    ]
 
 
 HAND_PICKED_NOTE = (
-    "Items outside queues were chosen by the annotators. Their reviews count for these items only and do not "
+    "Items outside queues were chosen by the annotators. Their reviews count for these items only"
+    " and do not "
     "contribute to estimates."
 )
 
@@ -280,7 +382,9 @@ class QueueSample:
 def build_agreement_section(
     coefficients_by_blind_status: Mapping[BlindStatus, Sequence[AgreementCoefficient]],
 ) -> Section:
-    """Return the section on inter-annotator agreement, with separate tables for blind reviews and for other reviews."""
+    """Return the section on inter-annotator agreement, with separate tables for blind reviews
+    and for other reviews.
+    """
     title = "Inter-annotator agreement"
     if not coefficients_by_blind_status:
         return Section(title, [Paragraph("No item has reviews by two or more annotators.")])
@@ -288,18 +392,37 @@ def build_agreement_section(
     parts = []
     for how, figures in coefficients_by_blind_status.items():
         rows = [
-            [each.criterion, format_coefficient_name(each), ", ".join(each.annotators), *agreement_value_of(each),
-             f"{each.n_units:,}", f"{each.n_labels:,}"]
+            [
+                each.criterion,
+                format_coefficient_name(each),
+                ", ".join(each.annotators),
+                *agreement_value_of(each),
+                f"{each.n_units:,}",
+                f"{each.n_labels:,}",
+            ]
             for each in figures
-        ]  # fmt: skip
+        ]
         parts.append(Section(BLIND_STATUS_LABELS[how], [make_table(heads, rows, (3, 4, 5, 6))]))
-    return Section(title, [Paragraph("Adjudications and stale, retracted or unsure reviews are excluded.")], parts)
+    return Section(
+        title,
+        [Paragraph("Adjudications and stale, retracted or unsure reviews are excluded.")],
+        parts,
+    )
 
 
-def build_progress_section(runs: Sequence[RunReviewProgress], queues: Sequence[QueueSample]) -> Section:
-    rows = [[run.name, f"{run.items:,}", f"{run.reviewed:,}", f"{run.partly_reviewed:,}"] for run in runs]
+def build_progress_section(
+    runs: Sequence[RunReviewProgress], queues: Sequence[QueueSample]
+) -> Section:
+    rows = [
+        [run.name, f"{run.items:,}", f"{run.reviewed:,}", f"{run.partly_reviewed:,}"]
+        for run in runs
+    ]
     blocks = [make_table(["run", "items", "reviewed", "partly reviewed"], rows, (1, 2, 3))]
-    shares = [[queue.name, name, done] for queue in queues for name, done in queue.progress_by_annotator.items()]
+    shares = [
+        [queue.name, name, done]
+        for queue in queues
+        for name, done in queue.progress_by_annotator.items()
+    ]
     if shares:
         blocks.append(make_table(["queue", "annotator", "done"], shares))
     return Section("Review progress", blocks)
@@ -307,17 +430,24 @@ def build_progress_section(runs: Sequence[RunReviewProgress], queues: Sequence[Q
 
 CHECK_TITLE = "Is this score real?"
 CHECK_NOTE = (
-    "A line is ok, or ! for a problem. Nothing can be checked in a line with –. The filter lists the items of a line:"
+    "A line is ok, or ! for a problem. Nothing can be checked in a line with –. The filter lists"
+    " the items of a line:"
     " fcreview items PATH --where FILTER."
 )
 
 
 def build_check_section(checks: Sequence[RunCheck]) -> Section:
-    """Build the section with a table for each run, those with problems first. It is folded if there is no problem."""
+    """Build the section with a table for each run, those with problems first.
+
+    It is folded if there is no problem.
+    """
     summary = summarize_problems(checks) or "no problem"
     runs = [_build_run_check_section(check) for check in sort_by_problems(checks)]
     return Section(
-        CHECK_TITLE, [Paragraph(f"{summary}. {CHECK_NOTE}")], runs, is_folded=all(check.is_ok for check in checks)
+        CHECK_TITLE,
+        [Paragraph(f"{summary}. {CHECK_NOTE}")],
+        runs,
+        is_folded=all(check.is_ok for check in checks),
     )
 
 
@@ -330,11 +460,15 @@ def _build_run_check_section(check: RunCheck) -> Section:
 def build_item_selection_section(queues: Sequence[QueueSample]) -> Section:
     rows = [
         [
-            queue.name, f"{queue.size:,} of {queue.population:,}", queue.where or "all items",
-            queue.stratify or "not stratified", str(queue.seed), queue.created,
+            queue.name,
+            f"{queue.size:,} of {queue.population:,}",
+            queue.where or "all items",
+            queue.stratify or "not stratified",
+            str(queue.seed),
+            queue.created,
         ]
         for queue in queues
-    ]  # fmt: skip
+    ]
     heads = ["queue", "drawn", "from", "strata", "seed", "created"]
     drawn = f"{format_count(len(queues), 'queue was', 'queues were')} drawn at random."
     text = Paragraph(f"{drawn if queues else 'No random sample was drawn.'} {HAND_PICKED_NOTE}")
@@ -349,16 +483,25 @@ MAX_QUESTION_LENGTH = 400
 
 
 def build_suspects_section(ranking: Sequence[Suspect]) -> Section:
-    """Return the section on golden answers that look wrong. `ranking` starts with the most suspect answer. Answers
-    without a reason are omitted."""
+    """Return the section on golden answers that look wrong. `ranking` starts with the most suspect
+    answer. Answers without a reason are omitted.
+    """
     title = "Golden answers that look wrong"
     suspects = [suspect for suspect in ranking if suspect.reasons]
     if not suspects:
         return Section(title, [Paragraph("No golden answer looks wrong.")])
     count = format_count(len(suspects), "question gives", "questions give")
-    strong = f"{sum(suspect.is_strong for suspect in suspects):,} of the suspicions are strong (score 0.5 or more)"
-    rest = f" The table lists the {MAX_SUSPECTS} most suspect." if len(suspects) > MAX_SUSPECTS else ""
-    text = f"{count} reasons to doubt the golden answer, the question text or the checker. {strong}.{rest}"
+    strong = (
+        f"{sum(suspect.is_strong for suspect in suspects):,} of the suspicions are strong (score"
+        " 0.5 or more)"
+    )
+    rest = (
+        f" The table lists the {MAX_SUSPECTS} most suspect." if len(suspects) > MAX_SUSPECTS else ""
+    )
+    text = (
+        f"{count} reasons to doubt the golden answer, the question text or the checker."
+        f" {strong}.{rest}"
+    )
     heads = ["score", "item", "failing runs", "reasons", "alternative answer", "question"]
     table = make_table(heads, [_build_suspect_row(each) for each in suspects[:MAX_SUSPECTS]], (0,))
     return Section(title, [Paragraph(text), table])

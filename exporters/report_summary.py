@@ -1,4 +1,5 @@
-"""Build the summary of a report: cards, pass rates by category, reasons for failures, and scores with estimates.
+"""Build the summary of a report: cards, pass rates by category, reasons for failures, and scores
+with estimates.
 
 The module also builds the tables of a benchmark's metrics, with a column for each verdict source.
 """
@@ -47,21 +48,30 @@ if TYPE_CHECKING:
     from fcreview.stats.estimation import MetricEstimate, PassRateEstimate
 
 MAX_CATEGORIES = 18
-"""Maximum number of categories in the table of pass rates. The categories with the most items are shown."""
+"""Maximum number of categories in the table of pass rates.
+
+The categories with the most items are shown.
+"""
 MAX_REASONS = 6
 WITHOUT_INCIDENTS = "without incidents"
 RATES_NOTE = (
-    "Each cell is the percentage of items that pass. A category uses recomputed verdicts if some of its items have no "
+    "Each cell is the percentage of items that pass. A category uses recomputed verdicts if some of"
+    " its items have no "
     "official verdict."
 )
 SCORES_NOTE = (
-    "The table shows the share of items that pass. Each item counts once. In the corrected share, reviewed verdicts "
+    "The table shows the share of items that pass. Each item counts once. In the corrected share,"
+    " reviewed verdicts "
     "replace automatic ones. The details list the benchmark's own metrics, which may weight items."
 )
 WHISKER_NOTE = (
-    "In the graphics, the dot is the estimate, the line its 95 % interval, and the upright mark the official pass rate."
+    "In the graphics, the dot is the estimate, the line its 95 % interval, and the upright mark the"
+    " official pass rate."
 )
-NO_SAMPLE_NOTE = "Draw and review a random sample (`fcreview queue create`) to estimate the accuracy of all items."
+NO_SAMPLE_NOTE = (
+    "Draw and review a random sample (`fcreview queue create`) to estimate the accuracy of all"
+    " items."
+)
 
 
 PassCounts = tuple[int, int]
@@ -85,7 +95,10 @@ class RunPassCounts:
     estimate: PassRateEstimate | None = None
     n_sampled: int = 0
     expected_items: int | None = None
-    """Number of items of the dataset in the run's categories. None if it is unknown or all of them have a result."""
+    """Number of items of the dataset in the run's categories.
+
+    None if it is unknown or all of them have a result.
+    """
     is_unfinished: bool = False
     incidents: int = 0
     lacks_dataset: bool = False
@@ -104,8 +117,13 @@ class RunPassCounts:
 
     @property
     def pass_rate(self) -> float | None:
-        """Pass rate, from 0 to 1, by official verdicts or, if there are none, by recomputed verdicts."""
-        return next((passed / known for passed, known in (self.official, self.stated, self.rule) if known), None)
+        """Pass rate, from 0 to 1, by official verdicts or, if there are none, by recomputed
+        verdicts.
+        """
+        return next(
+            (passed / known for passed, known in (self.official, self.stated, self.rule) if known),
+            None,
+        )
 
     @property
     def corrected_pass_rate(self) -> float | None:
@@ -113,7 +131,9 @@ class RunPassCounts:
 
     @property
     def n_automatic_verdicts(self) -> int:
-        """Number of items with an official verdict or, if there are none, with a recomputed verdict."""
+        """Number of items with an official verdict or, if there are none, with a recomputed
+        verdict.
+        """
         return self.official[1] or self.rule[1]
 
 
@@ -132,42 +152,64 @@ def _sort_key(rate: float | None) -> float:
 def build_summary_cards(
     runs: Sequence[RunPassCounts], n_open_disagreements: int, suspect_counts: SuspectCounts
 ) -> list[Card]:
-    max_change = max((100 * run.disputed / run.corrected[1] for run in runs if run.corrected[1]), default=0.0)
+    max_change = max(
+        (100 * run.disputed / run.corrected[1] for run in runs if run.corrected[1]), default=0.0
+    )
     checked = (
-        f"{suspect_counts.confirmed:,} confirmed by annotators" if suspect_counts.confirmed else "none confirmed yet"
+        f"{suspect_counts.confirmed:,} confirmed by annotators"
+        if suspect_counts.confirmed
+        else "none confirmed yet"
     )
     checked = f"{suspect_counts.strong:,} strong, {checked}" if suspect_counts.strong else checked
     open_note = (
-        f"pass rates change by at most {max_change:.1f} points" if n_open_disagreements else "nothing to adjudicate"
+        f"pass rates change by at most {max_change:.1f} points"
+        if n_open_disagreements
+        else "nothing to adjudicate"
     )
     return [
         *_build_best_run_cards(runs),
-        Card("Open disagreements", f"{n_open_disagreements:,}", open_note, n_open_disagreements > 0),
-        Card("Suspect golden answers", f"{suspect_counts.suspect:,}", checked, suspect_counts.suspect > 0),
+        Card(
+            "Open disagreements", f"{n_open_disagreements:,}", open_note, n_open_disagreements > 0
+        ),
+        Card(
+            "Suspect golden answers",
+            f"{suspect_counts.suspect:,}",
+            checked,
+            suspect_counts.suspect > 0,
+        ),
     ]
 
 
 def _build_best_run_cards(runs: Sequence[RunPassCounts]) -> list[Card]:
-    """Return the cards about the run with the highest pass rate in the largest group of comparable runs: runs with the
-    same dataset and number of items."""
-    # The rate of an unfinished run says little about the dataset, so it is shown only if no run is finished.
+    """Return the cards about the run with the highest pass rate in the largest group of comparable
+    runs: runs with the same dataset and number of items.
+    """
+    # The rate of an unfinished run says little about the dataset, so it is shown only if no run is
+    # finished.
     runs = [run for run in runs if not run.is_unfinished] or runs
     sizes = Counter((run.kind, run.items) for run in runs)
     if not sizes:
         return []
     kind, items = max(sizes, key=lambda key: (sizes[key], key[1]))
     best = max(
-        (run for run in runs if (run.kind, run.items) == (kind, items)), key=lambda run: _sort_key(run.pass_rate)
+        (run for run in runs if (run.kind, run.items) == (kind, items)),
+        key=lambda run: _sort_key(run.pass_rate),
     )
     source = "official" if best.official[1] or best.stated[1] else "recomputed"
-    label = f"Best of {sizes[kind, items]:,} runs, {source}" if sizes[kind, items] > 1 else f"Pass rate, {source}"
+    label = (
+        f"Best of {sizes[kind, items]:,} runs, {source}"
+        if sizes[kind, items] > 1
+        else f"Pass rate, {source}"
+    )
     rate = NO_VALUE if best.pass_rate is None else f"{100 * best.pass_rate:.1f} %"
     part = f"{best.n_automatic_verdicts:,} of " if 0 < best.n_automatic_verdicts < items else ""
     notes = [best.name, kind, f"{part}{format_count(items, 'item')}"]
     if best.is_unfinished:
         notes[-1] = f"{best.items_text} items"
     if best.incidents:
-        notes.append(f"without {format_count(best.incidents, 'incident')}: {best.without_incidents}")
+        notes.append(
+            f"without {format_count(best.incidents, 'incident')}: {best.without_incidents}"
+        )
     note = " · ".join(notes)
     return [Card(label, rate, note), _build_estimate_card(best)]
 
@@ -187,7 +229,9 @@ def _build_estimate_card(run: RunPassCounts) -> Card:
 
 
 def format_pass_rate_estimate(estimate: PassRateEstimate | None) -> str:
-    """Format an estimated pass rate as `75.3 % [72.9, 77.7]`, or as a range if too many sampled items are undecided."""
+    """Format an estimated pass rate as `75.3 % [72.9, 77.7]`, or as a range if too many sampled
+    items are undecided.
+    """
     if estimate is None:
         return NO_VALUE
     if estimate.is_bounds_headline and estimate.bounds is not None:
@@ -197,7 +241,9 @@ def format_pass_rate_estimate(estimate: PassRateEstimate | None) -> str:
 
 
 def build_category_section(runs: Sequence[RunPassCounts]) -> Section:
-    """Return the section with pass rates by category: a table for each dataset, with the best run first."""
+    """Return the section with pass rates by category: a table for each dataset, with the best
+    run first.
+    """
     blocks: list[Paragraph | Table] = [Paragraph(RATES_NOTE)]
     for kind in dict.fromkeys(run.kind for run in runs):
         of = [run for run in runs if run.kind == kind]
@@ -209,15 +255,21 @@ def build_category_section(runs: Sequence[RunPassCounts]) -> Section:
         names = [name for name in sizes if name in largest]
         has_incidents = any(run.incidents for run in of)
         heads = [kind, "items", "overall", *([WITHOUT_INCIDENTS] if has_incidents else []), *names]
-        rows = [TableRow(_format_category_cells(run, names, has_incidents=has_incidents)) for run in of]
-        blocks.append(Table(heads, rows, frozenset(range(1, len(heads))), heat_from=len(heads) - len(names)))
+        rows = [
+            TableRow(_format_category_cells(run, names, has_incidents=has_incidents)) for run in of
+        ]
+        blocks.append(
+            Table(heads, rows, frozenset(range(1, len(heads))), heat_from=len(heads) - len(names))
+        )
         if len(sizes) > len(names):
             more = format_count(len(sizes) - len(names), "smaller category", "smaller categories")
             blocks.append(Paragraph(f"{more} not shown."))
     return Section("Pass rate by category", blocks)
 
 
-def _format_category_cells(run: RunPassCounts, category_names: Sequence[str], *, has_incidents: bool) -> list[str]:
+def _format_category_cells(
+    run: RunPassCounts, category_names: Sequence[str], *, has_incidents: bool
+) -> list[str]:
     overall = NO_VALUE if run.pass_rate is None else f"{100 * run.pass_rate:.1f}"
     if 0 < run.n_automatic_verdicts < run.items:
         overall += f" of {run.n_automatic_verdicts:,}"
@@ -228,7 +280,9 @@ def _format_category_cells(run: RunPassCounts, category_names: Sequence[str], *,
 
 
 def build_failure_reasons_section(datasets: Sequence[DatasetFailures]) -> Section:
-    """Return the section with the most frequent error types of failing items, in a table for each dataset."""
+    """Return the section with the most frequent error types of failing items, in a table for
+    each dataset.
+    """
     blocks = [_build_failure_reasons_table(dataset) for dataset in datasets if dataset.clusters]
     return Section("Why items fail", blocks or [Paragraph("No item fails.")])
 
@@ -241,7 +295,9 @@ def _build_failure_reasons_table(dataset: DatasetFailures) -> Table:
         code = group.name or NO_ERROR_TYPE
         meaning = describe_error_type(code)
         sentence, code = (meaning[0].upper() + meaning[1:], code) if meaning else (code, "")
-        rows.append(TableRow([f"{group.count:,}", sentence, code], graphic=Bar(group.count / largest)))
+        rows.append(
+            TableRow([f"{group.count:,}", sentence, code], graphic=Bar(group.count / largest))
+        )
     if rest := groups[MAX_REASONS:]:
         n = sum(group.count for group in rest)
         text = format_count(len(rest), "other error type")
@@ -251,15 +307,19 @@ def _build_failure_reasons_table(dataset: DatasetFailures) -> Table:
 
 
 def build_score_section(runs: Sequence[RunPassCounts]) -> Section:
-    """Return the section with official, recomputed, corrected and estimated pass rates: a table for each dataset, with
-    the highest corrected rate first."""
+    """Return the section with official, recomputed, corrected and estimated pass rates: a table for
+    each dataset, with the highest corrected rate first.
+    """
     note = WHISKER_NOTE if any(run.estimate is not None for run in runs) else NO_SAMPLE_NOTE
     blocks: list[Paragraph | Table] = [Paragraph(f"{SCORES_NOTE} {note}")]
     heads = ["items", "official", "recomputed", "corrected"]
     more = ["estimated, 95 % CI", "labels for ±2"]
     for kind in dict.fromkeys(run.kind for run in runs):
         of = [run for run in runs if run.kind == kind]
-        of.sort(key=lambda run: (not run.is_unfinished, _sort_key(run.corrected_pass_rate)), reverse=True)
+        of.sort(
+            key=lambda run: (not run.is_unfinished, _sort_key(run.corrected_pass_rate)),
+            reverse=True,
+        )
         has_estimates = any(run.estimate is not None for run in of)
         has_incidents = any(run.incidents for run in of)
         shown = [kind, *heads]
@@ -272,14 +332,21 @@ def build_score_section(runs: Sequence[RunPassCounts]) -> Section:
         if has_estimates:
             shown += more
         rows = [
-            _build_score_row(run, has_estimates=has_estimates, has_incidents=has_incidents, has_reviews=has_reviews)
+            _build_score_row(
+                run,
+                has_estimates=has_estimates,
+                has_incidents=has_incidents,
+                has_reviews=has_reviews,
+            )
             for run in of
         ]
         blocks.append(Table(shown, rows, frozenset(range(1, len(shown))), graphic_at=graphic_at))
     return Section("Scores", blocks)
 
 
-def _build_score_row(run: RunPassCounts, *, has_estimates: bool, has_incidents: bool, has_reviews: bool) -> TableRow:
+def _build_score_row(
+    run: RunPassCounts, *, has_estimates: bool, has_incidents: bool, has_reviews: bool
+) -> TableRow:
     passed, of = run.stated
     estimate = run.estimate
     cells = [
@@ -297,14 +364,18 @@ def _build_score_row(run: RunPassCounts, *, has_estimates: bool, has_incidents: 
         cells += [format_pass_rate_estimate(estimate), needed]
     if estimate is None:
         return TableRow(cells)
-    low, high = (estimate.bounds if estimate.is_bounds_headline else None) or (estimate.low, estimate.high)
+    low, high = (estimate.bounds if estimate.is_bounds_headline else None) or (
+        estimate.low,
+        estimate.high,
+    )
     official = run.official[0] / run.items if 0 < run.official[1] == run.items else None
     return TableRow(cells, graphic=Whisker(low, estimate.estimated, high, official))
 
 
 OPEN_DISAGREEMENTS = "open disagreements"
 DISAGREEMENTS_NOTE = (
-    "Items with an open disagreement keep their automatic verdict. The range shows the corrected score if all of them "
+    "Items with an open disagreement keep their automatic verdict. The range shows the corrected"
+    " score if all of them "
     "are resolved as fail, and if all are resolved as pass."
 )
 
@@ -346,13 +417,26 @@ EstimateByMetric = Mapping[MetricKey, "MetricEstimate"]
 
 
 def collect_metric_rows(
-    compute_metrics: Callable[[MetricSource], Iterable[Metric]], sources: Iterable[MetricSource] = METRIC_SOURCES
+    compute_metrics: Callable[[MetricSource], Iterable[Metric]],
+    sources: Iterable[MetricSource] = METRIC_SOURCES,
 ) -> list[MetricRow]:
-    """Compute the metrics of each verdict source. Return one row per metric, in order of first occurrence."""
+    """Compute the metrics of each verdict source.
+
+    Return one row per metric, in order of first occurrence.
+    """
     rows: dict[MetricKey, MetricRow] = {}
     for source in sources:
         for one in compute_metrics(source):
-            row = MetricRow(one.table, one.name, one.unit, one.level, one.note, one.digits, one.counted_noun, one.total)
+            row = MetricRow(
+                one.table,
+                one.name,
+                one.unit,
+                one.level,
+                one.note,
+                one.digits,
+                one.counted_noun,
+                one.total,
+            )
             row = rows.setdefault(one.key, row)
             row.values[source], row.n[source] = one.value, one.n
     return list(rows.values())
@@ -364,7 +448,10 @@ def add_values_without_incidents(
     sources: Iterable[MetricSource],
     n_incidents: int,
 ) -> None:
-    """Set the values without incidents of the rows. `compute_metrics` computes the metrics without incidents."""
+    """Set the values without incidents of the rows.
+
+    `compute_metrics` computes the metrics without incidents.
+    """
     rows_by_key = {row.key: row for row in rows}
     for row in rows_by_key.values():
         row.incidents = n_incidents
@@ -378,8 +465,9 @@ def add_values_without_incidents(
 
 
 def find_incident_source(rows: Sequence[MetricRow]) -> MetricSource | None:
-    """Return the source whose values without incidents are shown: official, else recomputed, else corrected verdicts.
-    None if the run has no incident."""
+    """Return the source whose values without incidents are shown: official, else recomputed, else
+    corrected verdicts. None if the run has no incident.
+    """
     if not any(row.incidents for row in rows):
         return None
     for source in METRIC_SOURCES:
@@ -389,7 +477,9 @@ def find_incident_source(rows: Sequence[MetricRow]) -> MetricSource | None:
 
 
 def format_without_incidents_heading(source: MetricSource) -> str:
-    """Return the heading of the column with the values without incidents: `official without incidents`."""
+    """Return the heading of the column with the values without incidents: `official without
+    incidents`.
+    """
     return f"{get_source_name(source)} without incidents"
 
 
@@ -403,25 +493,39 @@ def format_value_without_incidents(row: MetricRow, source: MetricSource) -> str:
         return ""
     if n == 0 and n_all:
         return NO_ANSWERS
-    text = _format_metric_value(value if get_displayed_value(row, source) is not None else None, row)
+    text = _format_metric_value(
+        value if get_displayed_value(row, source) is not None else None, row
+    )
     return text if n is None or value is None else f"{text} ({n:,})"
 
 
 def format_open_disagreements(row: MetricRow) -> str:
-    """Format the number of open disagreements and the range of the corrected value: `13 · 20.5 % to 53.8 %`."""
+    """Format the number of open disagreements and the range of the corrected value: `13 · 20.5 %
+    to 53.8 %`.
+    """
     if not row.open_disagreements:
         return ""
-    low, high = (_format_metric_value(each, row) for each in (row.corrected_low, row.corrected_high))
+    low, high = (
+        _format_metric_value(each, row) for each in (row.corrected_low, row.corrected_high)
+    )
     return f"{row.open_disagreements:,} · {low} to {high}"
 
 
 def select_metric_sources(rows: Sequence[MetricRow]) -> tuple[MetricSource, ...]:
-    """Return the verdict sources to show as columns. `errata` is among them only if errata were applied."""
-    return METRIC_SOURCES_WITH_ERRATA if any("errata" in row.values for row in rows) else METRIC_SOURCES
+    """Return the verdict sources to show as columns.
+
+    `errata` is among them only if errata were applied.
+    """
+    return (
+        METRIC_SOURCES_WITH_ERRATA
+        if any("errata" in row.values for row in rows)
+        else METRIC_SOURCES
+    )
 
 
 def get_displayed_value(row: MetricRow, source: MetricSource) -> float | None:
-    """Return the value of a source. None if too few items have recomputed verdicts, because they may not represent all.
+    """Return the value of a source. None if too few items have recomputed verdicts, because they
+    may not represent all.
 
     The denominator of a value of some items is in `format_denominator`.
     """
@@ -433,15 +537,27 @@ def get_displayed_value(row: MetricRow, source: MetricSource) -> float | None:
 
 
 def format_denominator(row: MetricRow) -> str:
-    """Format the number of items, and the smaller numbers of sources: `400 items (recomputed 380)`."""
+    """Format the number of items, and the smaller numbers of sources: `400 items (recomputed
+    380)`.
+    """
     if row.of is None:
         return ""
-    fewer = [f"{get_source_name(source)} {n:,}" for source, n in row.n.items() if n is not None and n < row.of]
-    return format_count(row.of, row.counted.removesuffix("s")) + (f" ({', '.join(fewer)})" if fewer else "")
+    fewer = [
+        f"{get_source_name(source)} {n:,}"
+        for source, n in row.n.items()
+        if n is not None and n < row.of
+    ]
+    return format_count(row.of, row.counted.removesuffix("s")) + (
+        f" ({', '.join(fewer)})" if fewer else ""
+    )
 
 
-def build_metric_table(title: str, metric_rows: Sequence[MetricRow], estimates: EstimateByMetric) -> Table:
-    """Return a table of a benchmark's metrics, with columns for open disagreements and estimates if there are any."""
+def build_metric_table(
+    title: str, metric_rows: Sequence[MetricRow], estimates: EstimateByMetric
+) -> Table:
+    """Return a table of a benchmark's metrics, with columns for open disagreements and estimates
+    if there are any.
+    """
     estimated = any(row.key in estimates for row in metric_rows)
     sources = select_metric_sources(metric_rows)
     disputed = any(row.open_disagreements for row in metric_rows)
@@ -454,16 +570,25 @@ def build_metric_table(title: str, metric_rows: Sequence[MetricRow], estimates: 
     if estimated:
         more.append(ESTIMATE_HEADING)
     heads = [title, *map(get_source_name, sources), *more, "over"]
-    rows = [TableRow(_format_metric_cells(row, sources, estimates, more), row.level) for row in metric_rows]
+    rows = [
+        TableRow(_format_metric_cells(row, sources, estimates, more), row.level)
+        for row in metric_rows
+    ]
     return Table(heads, rows, frozenset(range(1, len(heads) - 1)))
 
 
 def _format_metric_cells(
-    row: MetricRow, sources: Sequence[MetricSource], estimates: EstimateByMetric, optional_headings: Sequence[str]
+    row: MetricRow,
+    sources: Sequence[MetricSource],
+    estimates: EstimateByMetric,
+    optional_headings: Sequence[str],
 ) -> list[str]:
     found = estimates.get(row.key)
     sample = format_sample_and_bounds(found, row) if found else ""
-    optional = {format_without_incidents_heading(each): format_value_without_incidents(row, each) for each in sources}
+    optional = {
+        format_without_incidents_heading(each): format_value_without_incidents(row, each)
+        for each in sources
+    }
     optional |= {
         OPEN_DISAGREEMENTS: format_open_disagreements(row),
         ESTIMATE_HEADING: format_estimate(found, row) if found else "",
@@ -477,16 +602,21 @@ def _format_metric_cells(
 
 
 def format_estimate(estimate: MetricEstimate, row: MetricRow) -> str:
-    """Format an estimate: `75.3 % [72.9, 77.7]`, or a range if too many sampled items are undecided."""
+    """Format an estimate: `75.3 % [72.9, 77.7]`, or a range if too many sampled items are
+    undecided.
+    """
     if estimate.is_bounds_headline and estimate.bounds is not None:
         return _format_bounds(estimate.bounds, row)
-    low, high = (_format_metric_value(each, row).removesuffix(" %") for each in (estimate.low, estimate.high))
+    low, high = (
+        _format_metric_value(each, row).removesuffix(" %") for each in (estimate.low, estimate.high)
+    )
     return f"{_format_metric_value(estimate.estimated, row)} [{low}, {high}]"
 
 
 def format_sample_and_bounds(estimate: MetricEstimate, row: MetricRow) -> str:
-    """Format the size of the sample and the bounds of the estimate: `120 sampled, 71.8 to 79.0 %, depending on 5
-    undecided items`."""
+    """Format the size of the sample and the bounds of the estimate: `120 sampled, 71.8 to 79.0 %,
+    depending on 5 undecided items`.
+    """
     text = f"{estimate.n_random:,} sampled"
     if estimate.bounds is None:
         return text

@@ -1,4 +1,6 @@
-"""Format a signing sheet: one page for the appendix of a paper, with what a reader needs to judge a number."""
+"""Format a signing sheet: one page for the appendix of a paper, with what a reader needs to
+judge a number.
+"""
 
 from __future__ import annotations
 

@@ -1,13 +1,14 @@
-"""Export training data from reviewed items, one JSON object per line: conversations (`sft`) or pairs of replies
-(`preference`).
+"""Export training data from reviewed items, one JSON object per line: conversations (`sft`) or
+pairs of replies (`preference`).
 
-The rows have TRL's conversational format. Tools are JSON text, because lists of different schemas cannot have the same
-Arrow type. With the flavour `openai`, the arguments of calls are JSON text too.
+The rows have TRL's conversational format. Tools are JSON text, because lists of different schemas
+cannot have the same Arrow type. With the flavour `openai`, the arguments of calls are JSON text
+too.
 
-The messages of a preference pair end before the first reply that differs. If the only reply of a conversation fails, a
-corrected golden answer can take its place. The correction is an applied erratum or a golden fix. A golden fix counts
-for the same question in all runs if an adjudicator recorded it, or if it is the only fix and annotators do not disagree
-on the item.
+The messages of a preference pair end before the first reply that differs. If the only reply of a
+conversation fails, a corrected golden answer can take its place. The correction is an applied
+erratum or a golden fix. A golden fix counts for the same question in all runs if an adjudicator
+recorded it, or if it is the only fix and annotators do not disagree on the item.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ JsonObject = dict[str, Any]
 AnswerKey = tuple[str, ...]
 """(benchmark, version, language, category, item id, hash of the golden answer)."""
 PairKind = Literal["runs", "trials", "golden"]
-"""Where the two replies of a pair come from: the same question in two runs, two trials of the same task in one run, or
-a model's reply and the golden calls."""
+"""Where the two replies of a pair come from: the same question in two runs, two trials of the same
+task in one run, or a model's reply and the golden calls.
+"""
 
 
 class GoldenFix(NamedTuple):
@@ -60,7 +62,8 @@ class CorrectedGolden:
 class CorrectedGoldens:
     """Finds the corrected golden answer of an item.
 
-    A correction counts if at least `min_annotators` annotators agree on it, or if an adjudicator recorded it.
+    A correction counts if at least `min_annotators` annotators agree on it, or if an adjudicator
+    recorded it.
     """
 
     def __init__(self, source: ExportSource, min_annotators: int) -> None:
@@ -69,25 +72,43 @@ class CorrectedGoldens:
         self._fixes = _collect_fixes(source, min_annotators)
 
     def find_corrected_golden(self, detail: ItemDetail) -> CorrectedGolden | None:
-        """Return the correction by a golden fix, else by the applied erratum. None without a correction."""
+        """Return the correction by a golden fix, else by the applied erratum.
+
+        None without a correction.
+        """
         item, run = detail.item, detail.run
         fix = self._fixes.get(
-            (run.benchmark, run.generation, run.language, item.category, item.id, item.golden_hash or "")
+            (
+                run.benchmark,
+                run.generation,
+                run.language,
+                item.category,
+                item.id,
+                item.golden_hash or "",
+            )
         )
         if (
             fix is not None
-            and self._source.benchmark_services.explain_golden_fix_rejection(run, item, fix.content) is None
+            and self._source.benchmark_services.explain_golden_fix_rejection(run, item, fix.content)
+            is None
         ):
             calls = self._source.benchmark_services.parse_golden_fix(run, item, fix.content)
             return CorrectedGolden(calls, fix.authors) if calls else None
         erratum = item.extra.erratum
-        if erratum is None or erratum.stale or not item.golden or self._min_annotators > max(len(erratum.who), 1):
+        if (
+            erratum is None
+            or erratum.stale
+            or not item.golden
+            or self._min_annotators > max(len(erratum.who), 1)
+        ):
             return None
         return CorrectedGolden(item.golden, erratum.who)
 
 
 def _collect_fixes(source: ExportSource, min_annotators: int) -> dict[AnswerKey, GoldenFix | None]:
-    """Return the golden fix of each golden answer, from the reviews of all runs, or None if fixes differ."""
+    """Return the golden fix of each golden answer, from the reviews of all runs, or None if
+    fixes differ.
+    """
     from fcreview.store.label_fields import LabelSelection
     from fcreview.store.rows import View
 
@@ -111,14 +132,19 @@ def _is_fix_agreed(label: Label, min_annotators: int) -> bool:
         return False
     current = [each for each in label["opinions"] if not each["stale"]]
     agreeing = {
-        each["annotator"] for each in current
-        if each["golden_fix"] == label["golden_fix"] or is_same_verdict(each["value"], label["human"])
-    }  # fmt: skip
+        each["annotator"]
+        for each in current
+        if each["golden_fix"] == label["golden_fix"]
+        or is_same_verdict(each["value"], label["human"])
+    }
     return len(agreeing) >= min_annotators or any(each["act"] == "adjudicate" for each in current)
 
 
 MODEL_FAULTS = (None, "model")
-"""Faults with which the reply of a failed item counts as wrong. With any other fault, the reply may be right."""
+"""Faults with which the reply of a failed item counts as wrong.
+
+With any other fault, the reply may be right.
+"""
 
 
 @dataclass(slots=True)
@@ -129,8 +155,9 @@ class _ReviewedItem:
     passes: bool | None
     """Verdict on the item. None if the item has only a corrected golden answer."""
     messages: list[ChatMessage]
-    """Messages of the conversation. Empty for a failed item whose reply may be right, unless its golden answer is
-    corrected."""
+    """Messages of the conversation. Empty for a failed item whose reply may be right, unless its
+    golden answer is corrected.
+    """
     tools: list[JsonObject]
     source: JsonObject
     reason: str
@@ -161,20 +188,30 @@ class _RowCounts:
 
 
 def write_sft_rows(source: ExportSource, out: Sink) -> None:
-    """Write the conversation of each item that passes or has a corrected golden answer. Corrected golden calls replace
-    the model's reply. Equal rows with golden calls are written once."""
+    """Write the conversation of each item that passes or has a corrected golden answer. Corrected
+    golden calls replace the model's reply. Equal rows with golden calls are written once.
+    """
     options = source.selection.training
     counts = _RowCounts()
     seen: set[bytes] = set()
     for item in _iter_reviewed_items(source):
-        found = None if options.exclude_benchmark_goldens or item.correction is None else _build_golden_reply(item)
+        found = (
+            None
+            if options.exclude_benchmark_goldens or item.correction is None
+            else _build_golden_reply(item)
+        )
         corrected = [*found.messages[:-1], found.reply] if found is not None else None
         messages = corrected or _select_training_messages(item, options)
         if messages is None:
             continue
-        content = {"messages": _encode_messages(messages, options), "reply": "golden" if corrected else "model"}
+        content = {
+            "messages": _encode_messages(messages, options),
+            "reply": "golden" if corrected else "model",
+        }
         if corrected:
-            digest = blake2b(orjson.dumps(to_plain_json([content, item.tools])), digest_size=16).digest()
+            digest = blake2b(
+                orjson.dumps(to_plain_json([content, item.tools])), digest_size=16
+            ).digest()
             if digest in seen:
                 continue
             seen.add(digest)
@@ -211,20 +248,27 @@ def write_preference_pairs(source: ExportSource, out: Sink) -> None:
     _set_counts_and_dataset_card(source, "preference", counts)
 
 
-def _set_counts_and_dataset_card(source: ExportSource, format_name: str, counts: _RowCounts) -> None:
+def _set_counts_and_dataset_card(
+    source: ExportSource, format_name: str, counts: _RowCounts
+) -> None:
     source.counts.clear()
     source.counts["row"] = counts.rows
     if not counts.rows:
         return
-    source.make_card = lambda file: _make_dataset_card(file, format_name, source.selection.training, counts)
+    source.make_card = lambda file: _make_dataset_card(
+        file, format_name, source.selection.training, counts
+    )
     if counts.benchmark:
         source.print_note(
-            f"warning: {counts.benchmark:,} of {format_count(counts.rows, 'row')} contain data from a benchmark."
+            f"warning: {counts.benchmark:,} of {format_count(counts.rows, 'row')} contain data from"
+            " a benchmark."
             " A model trained on them has seen the test set."
         )
 
 
-def _make_dataset_card(file_name: str, format_name: str, options: TrainingOptions, counts: _RowCounts) -> str:
+def _make_dataset_card(
+    file_name: str, format_name: str, options: TrainingOptions, counts: _RowCounts
+) -> str:
     lines = ["---", "configs:", "- config_name: default", "  data_files:", "  - split: train"]
     lines += [
         f"    path: {json.dumps(file_name, ensure_ascii=False)}",
@@ -235,18 +279,24 @@ def _make_dataset_card(file_name: str, format_name: str, options: TrainingOption
     ]
     if counts.benchmark:
         lines += [
-            f"> **Warning.** {counts.benchmark:,} of {format_count(counts.rows, 'row')} contain benchmark data (field",
-            "> `contains_benchmark`). A model trained on these rows has seen the test set, so do not report its",
+            f"> **Warning.** {counts.benchmark:,} of {format_count(counts.rows, 'row')} contain"
+            " benchmark data (field",
+            "> `contains_benchmark`). A model trained on these rows has seen the test set, so do"
+            " not report its",
             "> results on these benchmarks.",
             "",
         ]
     automatic = ", and unreviewed items with an automatic verdict" if options.trust_rule else ""
     lines += [
         f"* The file has {format_count(counts.rows, 'row')} in the format of {options.flavour}.",
-        f"* The rows come from items with a verdict by at least {format_count(options.agreed, 'annotator')} or by an"
+        "* The rows come from items with a verdict by at least"
+        f" {format_count(options.agreed, 'annotator')} or by an"
         f" adjudicator{automatic}.",
         f"* Annotators corrected the golden calls of {format_count(counts.corrected, 'row')}.",
-        *(f"* {json.dumps(title, ensure_ascii=False)}: {format_count(n, 'row')}" for title, n in counts.titles.items()),
+        *(
+            f"* {json.dumps(title, ensure_ascii=False)}: {format_count(n, 'row')}"
+            for title, n in counts.titles.items()
+        ),
     ]
     return "\n".join([*lines, ""])
 
@@ -260,7 +310,9 @@ def _iter_reviewed_items(source: ExportSource) -> Iterator[_ReviewedItem]:
             passes = _get_usable_verdict(detail, options)
             correction = goldens.find_corrected_golden(detail)
             # A correction from another run does not add an item without a verdict.
-            is_own = detail.item.extra.erratum is not None or any(each.golden_fix for each in detail.opinions)
+            is_own = detail.item.extra.erratum is not None or any(
+                each.golden_fix for each in detail.opinions
+            )
             if passes is None and (correction is None or not is_own):
                 continue
             # The text of a failure is no reply of the model, whatever verdict it has.
@@ -269,15 +321,23 @@ def _iter_reviewed_items(source: ExportSource) -> Iterator[_ReviewedItem]:
                 continue
             yield _build_reviewed_item(detail, passes, correction)
     if n_incidents:
-        source.print_note(f"{format_count(n_incidents, 'incident')} left out. Use --include-incidents to keep them")
+        source.print_note(
+            f"{format_count(n_incidents, 'incident')} left out. Use --include-incidents to keep"
+            " them"
+        )
 
 
 def _get_usable_verdict(detail: ItemDetail, options: TrainingOptions) -> bool | None:
-    """Return the annotators' verdict if enough of them agree or an adjudicator decided; without reviews, the automatic
-    verdict if `trust_rule` is set; else None."""
+    """Return the annotators' verdict if enough of them agree or an adjudicator decided; without
+    reviews, the automatic verdict if `trust_rule` is set; else None.
+    """
     human = detail.row.human
     if isinstance(human, bool):
-        current = [each for each in detail.opinions if (each.target, each.criterion) == ITEM_CORRECT and not each.stale]
+        current = [
+            each
+            for each in detail.opinions
+            if (each.target, each.criterion) == ITEM_CORRECT and not each.stale
+        ]
         agreeing = {each.annotator for each in current if each.verdict is human}
         is_adjudicated = any(each.is_adjudication for each in current)
         return human if is_adjudicated or len(agreeing) >= options.agreed else None
@@ -287,39 +347,66 @@ def _get_usable_verdict(detail: ItemDetail, options: TrainingOptions) -> bool | 
     return verdict if isinstance(verdict, bool) else None
 
 
-def _build_reviewed_item(detail: ItemDetail, passes: bool | None, correction: CorrectedGolden | None) -> _ReviewedItem:
+def _build_reviewed_item(
+    detail: ItemDetail, passes: bool | None, correction: CorrectedGolden | None
+) -> _ReviewedItem:
     item, run = detail.item, detail.run
     messages = build_chat_messages(item)
-    names = {str(each.get("name")).replace(".", "_"): str(each.get("name")) for each in item.functions}
+    names = {
+        str(each.get("name")).replace(".", "_"): str(each.get("name")) for each in item.functions
+    }
     for message in messages:  # Models with native calls write `a_b` for the name `a.b`.
-        message.calls = [replace(call, name=names.get(call.name, call.name)) for call in message.calls]
+        message.calls = [
+            replace(call, name=names.get(call.name, call.name)) for call in message.calls
+        ]
     opinions = [each for each in detail.opinions if each.target == ITEM_CORRECT[0]]
     notes = [each.note for each in opinions if each.note]
     faults = {each.fault for each in opinions}
     is_wrong = faults <= set(MODEL_FAULTS)
-    name: dict[str, Any] = {"benchmark": run.benchmark, "version": run.generation, "model": run.model}
+    name: dict[str, Any] = {
+        "benchmark": run.benchmark,
+        "version": run.generation,
+        "model": run.model,
+    }
     name |= {"run": detail.row.run, "run_name": detail.row.run_name}
     return _ReviewedItem(
-        (run.benchmark, run.generation, run.language, item.category, item.id), detail.row.run, passes,
-        messages if passes or is_wrong or correction is not None else [], make_tool_definitions(item.functions),
+        (run.benchmark, run.generation, run.language, item.category, item.id),
+        detail.row.run,
+        passes,
+        messages if passes or is_wrong or correction is not None else [],
+        make_tool_definitions(item.functions),
         name | {"annotators": sorted({each.annotator for each in opinions})},
         "; ".join(notes) or item.first_difference or item.error_type or "",
-        correction.calls if correction is not None else item.golden, correction, item.group, item.golden_hash,
-        item.question, bool(item.golden_hash) or run.dataset is not None or run.needs_dataset, is_wrong,
-        faults <= {*MODEL_FAULTS, "golden"}, run.full_title,
-    )  # fmt: skip
+        correction.calls if correction is not None else item.golden,
+        correction,
+        item.group,
+        item.golden_hash,
+        item.question,
+        bool(item.golden_hash) or run.dataset is not None or run.needs_dataset,
+        is_wrong,
+        faults <= {*MODEL_FAULTS, "golden"},
+        run.full_title,
+    )
 
 
-def _select_training_messages(item: _ReviewedItem, options: TrainingOptions) -> list[ChatMessage] | None:
-    """Return the messages up to the last reply of an item that passes. None if they cannot be training data."""
+def _select_training_messages(
+    item: _ReviewedItem, options: TrainingOptions
+) -> list[ChatMessage] | None:
+    """Return the messages up to the last reply of an item that passes.
+
+    None if they cannot be training data.
+    """
     if item.passes is not True:
         return None
     messages = _drop_messages_hidden_from_model(item.messages)
     while messages and messages[-1].role != "assistant":
         messages.pop()
-    if not messages or not all(_is_complete_reply(each) for each in messages if each.role == "assistant"):
+    if not messages or not all(
+        _is_complete_reply(each) for each in messages if each.role == "assistant"
+    ):
         return None
-    # The model may have seen or written a message of an unknown role, for which chat formats have no place.
+    # The model may have seen or written a message of an unknown role, for which chat formats have
+    # no place.
     if any(each.role == "other" for each in messages):
         return None
     if options.exclude_benchmark_goldens and any(each.is_given for each in messages):
@@ -333,7 +420,9 @@ def _drop_messages_hidden_from_model(messages: Sequence[ChatMessage]) -> list[Ch
 
 def _is_complete_reply(reply: ChatMessage) -> bool:
     """Whether a reply has content or calls, and all its calls were decoded."""
-    return bool(reply.content or reply.calls) and all(call.arguments is not None for call in reply.calls)
+    return bool(reply.content or reply.calls) and all(
+        call.arguments is not None for call in reply.calls
+    )
 
 
 @dataclass(slots=True)
@@ -357,7 +446,9 @@ class _Pair:
 
 
 def _iter_preference_pairs(
-    question_groups: Sequence[list[_ReviewedItem]], task_groups: Sequence[list[_ReviewedItem]], options: TrainingOptions
+    question_groups: Sequence[list[_ReviewedItem]],
+    task_groups: Sequence[list[_ReviewedItem]],
+    options: TrainingOptions,
 ) -> Iterator[_Pair]:
     for items in question_groups:
         yield from _pair_replies(items, "runs")
@@ -381,15 +472,22 @@ def _pair_replies(items: Sequence[_ReviewedItem], pair_kind: PairKind) -> Iterat
                 yield pair
 
 
-def _pair_first_different_replies(right: _ReviewedItem, wrong: _ReviewedItem, pair_kind: PairKind) -> _Pair | None:
-    """Return a pair of the first replies that differ. None if another message differs first, or if a reply is
-    incomplete."""
+def _pair_first_different_replies(
+    right: _ReviewedItem, wrong: _ReviewedItem, pair_kind: PairKind
+) -> _Pair | None:
+    """Return a pair of the first replies that differ. None if another message differs first, or if
+    a reply is incomplete.
+    """
     prompt: list[ChatMessage] = []
-    for one, other in zip(*(_drop_messages_hidden_from_model(item.messages) for item in (right, wrong)), strict=False):
+    for one, other in zip(
+        *(_drop_messages_hidden_from_model(item.messages) for item in (right, wrong)), strict=False
+    ):
         if _make_message_key(one) == _make_message_key(other):
             prompt.append(one)
             continue
-        is_usable = one.role == other.role == "assistant" and not one.is_given and not other.is_given
+        is_usable = (
+            one.role == other.role == "assistant" and not one.is_given and not other.is_given
+        )
         are_complete = _is_complete_reply(one) and _is_complete_reply(other)
         if not is_usable or not are_complete or _has_equal_calls(one, other):
             return None
@@ -406,10 +504,16 @@ def _make_message_key(message: ChatMessage) -> tuple[Any, ...]:
 
 def _has_equal_calls(first: ChatMessage, second: ChatMessage) -> bool:
     golden = [
-        replace(call, side="golden", index=index,
-                arguments={name: AcceptedValues([value]) for name, value in (call.arguments or {}).items()})
+        replace(
+            call,
+            side="golden",
+            index=index,
+            arguments={
+                name: AcceptedValues([value]) for name, value in (call.arguments or {}).items()
+            },
+        )
         for index, call in enumerate(first.calls)
-    ]  # fmt: skip
+    ]
     return bool(golden) and _has_accepted_calls(golden, second)
 
 
@@ -432,8 +536,9 @@ class _GoldenReply(NamedTuple):
 
 
 def _build_golden_reply(item: _ReviewedItem) -> _GoldenReply | None:
-    """Return a reply with the golden calls that can replace the model's reply. None unless the conversation ends with
-    its only reply, and the golden calls are in one step."""
+    """Return a reply with the golden calls that can replace the model's reply. None unless the
+    conversation ends with its only reply, and the golden calls are in one step.
+    """
     messages = _drop_messages_hidden_from_model(item.messages)
     replies = [each for each in messages if each.role == "assistant" and not each.is_given]
     if len(replies) != 1 or messages[-1] is not replies[0] or not item.golden:
@@ -454,14 +559,22 @@ def _has_accepted_calls(golden_calls: Sequence[Call], reply: ChatMessage) -> boo
 
 def _build_first_accepted_call(golden_call: Call) -> Call:
     arguments = golden_call.arguments or {}
-    accepted = {name: each for name, each in arguments.items() if isinstance(each, AcceptedValues) and each.any_of}
+    accepted = {
+        name: each
+        for name, each in arguments.items()
+        if isinstance(each, AcceptedValues) and each.any_of
+    }
     values = {name: _get_first_accepted_value(each.any_of[0]) for name, each in accepted.items()}
     return Call("predicted", golden_call.name, values)
 
 
 def _get_first_accepted_value(value: Any) -> Any:
     if isinstance(value, GoldenObject):
-        return {name: _get_first_accepted_value(each.any_of[0]) for name, each in value.fields.items() if each.any_of}
+        return {
+            name: _get_first_accepted_value(each.any_of[0])
+            for name, each in value.fields.items()
+            if each.any_of
+        }
     return [_get_first_accepted_value(each) for each in value] if isinstance(value, list) else value
 
 
@@ -475,16 +588,26 @@ def _encode_message(message: ChatMessage, options: TrainingOptions) -> JsonObjec
         encoded |= {"name": message.name or "tool", "tool_call_id": message.call_id or ""}
     elif message.calls and message.role == "assistant":
         encoded["tool_calls"] = [
-            {"id": call_id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+            {
+                "id": call_id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": arguments},
+            }
             for call, call_id in zip(message.calls, message.ids, strict=True)
             for plain in [to_plain_json(call.arguments)]
-            for arguments in [json.dumps(plain, ensure_ascii=False) if options.flavour == "openai" else plain]
+            for arguments in [
+                json.dumps(plain, ensure_ascii=False) if options.flavour == "openai" else plain
+            ]
         ]
     return encoded
 
 
 def _encode_row(
-    item: _ReviewedItem, row_content: Mapping[str, Any], options: TrainingOptions, *, is_corrected: bool
+    item: _ReviewedItem,
+    row_content: Mapping[str, Any],
+    options: TrainingOptions,
+    *,
+    is_corrected: bool,
 ) -> bytes:
     tools: Any = to_plain_json(item.tools)
     row = dict(row_content)

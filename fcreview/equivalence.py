@@ -1,7 +1,8 @@
-"""Parse and apply equivalence rules. An equivalence rule accepts argument values that the benchmark itself rejects.
+"""Parse and apply equivalence rules. An equivalence rule accepts argument values that the benchmark
+itself rejects.
 
-A rule has the form `KIND [in ARGUMENT] [of FUNCTION] [on BENCHMARK]`. A value in a rule is JSON or a single
-word without quotation marks. A single word is a string. The kinds of rules are:
+A rule has the form `KIND [in ARGUMENT] [of FUNCTION] [on BENCHMARK]`. A value in a rule is JSON or
+a single word without quotation marks. A single word is a string. The kinds of rules are:
 
 * `number-equal`: equal numbers of different types are accepted, such as 5.0 for 5.
 * `default-omittable`: an argument may be omitted if its documented default is the golden value.
@@ -37,16 +38,25 @@ _SCOPE_FIELDS = {"in": "argument", "of": "function", "on": "benchmark"}
 
 
 class ErrataError(FcreviewError):
-    """Raised for an invalid errata file or equivalence rule. The message states the location and the reason."""
+    """Raised for an invalid errata file or equivalence rule.
+
+    The message states the location and the reason.
+    """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EquivalenceRule:
-    """Rule that accepts other argument values than the benchmark. Rules with equal texts are equal."""
+    """Rule that accepts other argument values than the benchmark.
+
+    Rules with equal texts are equal.
+    """
 
     kind: str
     benchmark: str = ""
-    """Name of the benchmark to which the rule is limited, a value of `--format`. If empty, the rule applies to all."""
+    """Name of the benchmark to which the rule is limited, a value of `--format`.
+
+    If empty, the rule applies to all.
+    """
     function: str = ""
     argument: str = ""
     given: Any = None
@@ -65,12 +75,22 @@ class EquivalenceRule:
         return hash(str(self))
 
     def __str__(self) -> str:
-        values = f" {_format_value(self.given)} for {_format_value(self.wanted)}" if self.kind == "accept" else ""
+        values = (
+            f" {_format_value(self.given)} for {_format_value(self.wanted)}"
+            if self.kind == "accept"
+            else ""
+        )
         scope = ((word, getattr(self, each)) for word, each in _SCOPE_FIELDS.items())
-        return self.kind + values + "".join(f" {word} {_format_value(name)}" for word, name in scope if name)
+        return (
+            self.kind
+            + values
+            + "".join(f" {word} {_format_value(name)}" for word, name in scope if name)
+        )
 
     def as_json(self) -> dict[str, Any]:
-        """Return {rule, benchmark, function, argument, who, date}, and for an `accept` rule also {given, wanted}."""
+        """Return {rule, benchmark, function, argument, who, date}, and for an `accept` rule also
+        {given, wanted}.
+        """
         values = asdict(self)
         values["rule"] = values.pop("kind")
         if self.kind != "accept":
@@ -79,14 +99,20 @@ class EquivalenceRule:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> EquivalenceRule:
-        """Build a rule from the result of `as_json`. Raises ErrataError if a field is missing or has the wrong type."""
+        """Build a rule from the result of `as_json`.
+
+        Raises ErrataError if a field is missing or has the wrong type.
+        """
         kind = raw.get("rule")
         if not isinstance(kind, str) or kind not in RULE_KINDS:
-            raise ErrataError(f"unknown rule {kind!r}. The known rules are {', '.join(RULE_KINDS)}.")
+            raise ErrataError(
+                f"unknown rule {kind!r}. The known rules are {', '.join(RULE_KINDS)}."
+            )
         texts = {name: raw.get(name, "") for name in (*_SCOPE_FIELDS.values(), "who", "date")}
         if not all(isinstance(text, str) for text in texts.values()):
             raise ErrataError(
-                "the fields `benchmark`, `function`, `argument`, `who` and `date` of a rule must be strings"
+                "the fields `benchmark`, `function`, `argument`, `who` and `date` of a rule must be"
+                " strings"
             )
         if kind == "accept" and not {"given", "wanted"} <= raw.keys():
             raise ErrataError("a rule of the kind `accept` needs the fields `given` and `wanted`")
@@ -94,10 +120,17 @@ class EquivalenceRule:
 
 
 def parse_rule(text: str) -> EquivalenceRule:
-    """Parse a rule such as `ignore-case in city of get_weather`. Raises ErrataError if the text is not a rule."""
+    """Parse a rule such as `ignore-case in city of get_weather`.
+
+    Raises ErrataError if the text is not a rule.
+    """
     rest = text.strip()
-    phrase = next((each for each in RULE_PHRASES if rest == each or rest.startswith(f"{each} ")), None)
-    kind, _, rest = rest.partition(" ") if phrase is None else (RULE_PHRASES[phrase], "", rest[len(phrase) :])
+    phrase = next(
+        (each for each in RULE_PHRASES if rest == each or rest.startswith(f"{each} ")), None
+    )
+    kind, _, rest = (
+        rest.partition(" ") if phrase is None else (RULE_PHRASES[phrase], "", rest[len(phrase) :])
+    )
     if kind not in RULE_KINDS:
         raise ErrataError(f"invalid rule {text!r}. Use {RULE_GRAMMAR}.")
     values: dict[str, Any] = {}
@@ -118,7 +151,10 @@ def parse_rule(text: str) -> EquivalenceRule:
 
 
 def _parse_first_value(text: str, rule_text: str) -> tuple[Any, str]:
-    """Return the value at the start of a text, and the rest of the text. `rule_text` is the rule in error messages."""
+    """Return the value at the start of a text, and the rest of the text.
+
+    `rule_text` is the rule in error messages.
+    """
     text = text.strip()
     if not text:
         raise ErrataError(f"invalid rule {rule_text!r}. Add the missing value or name at the end.")
@@ -133,9 +169,16 @@ def _parse_first_value(text: str, rule_text: str) -> tuple[Any, str]:
 
 
 def _format_value(value: Any) -> str:
-    """Format a value of a rule as a single word without quotation marks if possible, else as JSON."""
+    """Format a value of a rule as a single word without quotation marks if possible, else as
+    JSON.
+    """
     text = json.dumps(value, ensure_ascii=False)
-    if not isinstance(value, str) or not value or not value.isprintable() or any(char in value for char in ' "\\'):
+    if (
+        not isinstance(value, str)
+        or not value
+        or not value.isprintable()
+        or any(char in value for char in ' "\\')
+    ):
         return text
     try:
         json.loads(value)
@@ -150,16 +193,23 @@ _OMITTED = ""
 """Entry in a list of accepted values that means that the field may be omitted."""
 
 
-def is_equivalent(rules: Sequence[EquivalenceRule], golden: Any, predicted: Any, depth: int = 0) -> bool:
-    """Whether a predicted value equals the golden value, or one of the rules accepts it. Nested values are compared in
-    the same way. A field of a golden object contains a value or a list of accepted values."""
-    if is_same_value(golden, predicted) or any(_rule_accepts(rule, golden, predicted) for rule in rules):
+def is_equivalent(
+    rules: Sequence[EquivalenceRule], golden: Any, predicted: Any, depth: int = 0
+) -> bool:
+    """Whether a predicted value equals the golden value, or one of the rules accepts it. Nested
+    values are compared in the same way. A field of a golden object contains a value or a list of
+    accepted values.
+    """
+    if is_same_value(golden, predicted) or any(
+        _rule_accepts(rule, golden, predicted) for rule in rules
+    ):
         return True
     if depth >= _MAX_DEPTH:
         return False
     if isinstance(golden, (list, tuple)) and isinstance(predicted, (list, tuple)):
         return len(golden) == len(predicted) and all(
-            is_equivalent(rules, one, other, depth + 1) for one, other in zip(golden, predicted, strict=True)
+            is_equivalent(rules, one, other, depth + 1)
+            for one, other in zip(golden, predicted, strict=True)
         )
     if isinstance(golden, Mapping) and isinstance(predicted, Mapping):
         fields = {name: one if isinstance(one, list) else [one] for name, one in golden.items()}
@@ -172,9 +222,15 @@ def is_equivalent(rules: Sequence[EquivalenceRule], golden: Any, predicted: Any,
     return False
 
 
-def can_be_omitted(rules: Sequence[EquivalenceRule], parameter: Parameter, accepted_values: Sequence[Any]) -> bool:
-    """Whether `rules` contains a rule `default-omittable`, and the documented default is an accepted value."""
-    if parameter.default is NO_DEFAULT or not any(rule.kind == "default-omittable" for rule in rules):
+def can_be_omitted(
+    rules: Sequence[EquivalenceRule], parameter: Parameter, accepted_values: Sequence[Any]
+) -> bool:
+    """Whether `rules` contains a rule `default-omittable`, and the documented default is an
+    accepted value.
+    """
+    if parameter.default is NO_DEFAULT or not any(
+        rule.kind == "default-omittable" for rule in rules
+    ):
         return False
     default_text = str(parameter.default).casefold()
     return any(
@@ -195,7 +251,9 @@ def _rule_accepts(rule: EquivalenceRule, golden: Any, predicted: Any) -> bool:
         case "ignore-case":
             return are_strings and golden.casefold() == predicted.casefold()
         case "power-notation":
-            return are_strings and _POWER_OPERATOR.sub("^", golden) == _POWER_OPERATOR.sub("^", predicted)
+            return are_strings and _POWER_OPERATOR.sub("^", golden) == _POWER_OPERATOR.sub(
+                "^", predicted
+            )
         case "accept":
             return is_same_value(rule.wanted, golden) and is_same_value(rule.given, predicted)
     return False

@@ -1,12 +1,13 @@
-"""Read, write, combine and apply errata files. An errata file contains JSON Lines: a header, a line for each corrected
-golden answer, and a line for each equivalence rule.
+"""Read, write, combine and apply errata files. An errata file contains JSON Lines: a header, a line
+for each corrected golden answer, and a line for each equivalence rule.
 
-The header is `{"format": "fcreview-errata", "version": 1, "date", "who", "goldens", "rules", "digest"}`. The line of a
-corrected golden answer has `"kind": "golden"`, and the line of a rule has `"kind": "rule"`.
+The header is `{"format": "fcreview-errata", "version": 1, "date", "who", "goldens", "rules",
+"digest"}`. The line of a corrected golden answer has `"kind": "golden"`, and the line of a rule has
+`"kind": "rule"`.
 
-fcreview computes the digest (BLAKE2b, 32 bytes, as hex) from the header without the field `digest` and from all bytes
-after the header. The digest reveals changes to the file, but does not prove who wrote the file. To prove the author,
-sign the file with another tool.
+fcreview computes the digest (BLAKE2b, 32 bytes, as hex) from the header without the field `digest`
+and from all bytes after the header. The digest reveals changes to the file, but does not prove who
+wrote the file. To prove the author, sign the file with another tool.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ ErrataKey = tuple[str, str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Counts of official verdicts on an item in all imported runs, with the golden answer before its correction."""
+    """Counts of official verdicts on an item in all imported runs, with the golden answer before
+    its correction.
+    """
 
     runs: int = 0
     passed: int = 0
@@ -36,7 +39,9 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class ErrataEntry:
-    """Corrected golden answer, with the reasons for the correction and the annotators who decided on it."""
+    """Corrected golden answer, with the reasons for the correction and the annotators who
+    decided on it.
+    """
 
     benchmark: str
     generation: str
@@ -52,7 +57,9 @@ class ErrataEntry:
     decided_by: str = ""
     """How annotators decided on the correction: `adjudication`, `unanimous` or `majority`."""
     file: str = ""
-    """Name of the dataset file that contains the golden answer, for the maintainers of the dataset."""
+    """Name of the dataset file that contains the golden answer, for the maintainers of the
+    dataset.
+    """
     title: str = ""
     """Display name of the benchmark, such as `BFCL V1`."""
     evidence: Evidence = field(default_factory=Evidence)
@@ -63,21 +70,32 @@ class ErrataEntry:
         return self.benchmark, self.generation, self.language, self.category, self.id
 
     def as_json(self) -> dict[str, Any]:
-        """Return all fields except `line`: `{"kind": "golden", "benchmark", ..., "evidence": {"runs", ...}}`."""
+        """Return all fields except `line`: `{"kind": "golden", "benchmark", ..., "evidence":
+        {"runs", ...}}`.
+        """
         values = {"kind": "golden", **asdict(self)}
         del values["line"]
         return values
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any], line: int) -> ErrataEntry:
-        """Build an entry from `as_json`. Raises ErrataError if a required field is missing or not a string."""
+        """Build an entry from `as_json`.
+
+        Raises ErrataError if a required field is missing or not a string.
+        """
         texts = {name: raw[name] for name in _STRING_FIELDS if isinstance(raw.get(name), str)}
-        missing = [name for name in _REQUIRED_FIELDS if name not in (texts if name in _STRING_FIELDS else raw)]
+        missing = [
+            name
+            for name in _REQUIRED_FIELDS
+            if name not in (texts if name in _STRING_FIELDS else raw)
+        ]
         if missing:
             raise ErrataError(f"the field {missing[0]} is missing or is not a string")
         stored = raw.get("evidence")
         proof = stored if isinstance(stored, Mapping) else {}
-        runs, passed = (n if type(n := proof.get(name)) is int else 0 for name in ("runs", "passed"))
+        runs, passed = (
+            n if type(n := proof.get(name)) is int else 0 for name in ("runs", "passed")
+        )
         reasons, settled_by = (_select_strings(raw.get(name)) for name in ("reasons", "settled_by"))
         evidence = Evidence(runs, passed, _select_strings(proof.get("failed")))
         return cls(
@@ -92,7 +110,16 @@ class ErrataEntry:
 
 
 _STRING_FIELDS = tuple(one.name for one in fields(ErrataEntry) if one.type == "str")
-_REQUIRED_FIELDS = ("benchmark", "generation", "language", "category", "id", "question_hash", "old", "new")
+_REQUIRED_FIELDS = (
+    "benchmark",
+    "generation",
+    "language",
+    "category",
+    "id",
+    "question_hash",
+    "old",
+    "new",
+)
 
 
 def _select_strings(values: Any) -> tuple[str, ...]:
@@ -100,8 +127,9 @@ def _select_strings(values: Any) -> tuple[str, ...]:
 
 
 def hash_question(messages: Iterable[Message]) -> str:
-    """Return a hash of the user messages that open the turns: BLAKE2b (8 bytes, as hex) of the JSON `[[turn, text],
-    ...]`. It does not depend on the system message, which can differ between runs."""
+    """Return a hash of the user messages that open the turns: BLAKE2b (8 bytes, as hex) of the JSON
+    `[[turn, text], ...]`. It does not depend on the system message, which can differ between runs.
+    """
     opening = [[one.turn, one.content] for one in messages if one.role == "user" and one.step == -1]
     return json_hash(opening, 8)
 
@@ -115,7 +143,10 @@ FORMAT, VERSION = "fcreview-errata", 1
 
 @dataclass(frozen=True, slots=True)
 class Errata:
-    """Corrected golden answers and equivalence rules for an import. The object is small and picklable."""
+    """Corrected golden answers and equivalence rules for an import.
+
+    The object is small and picklable.
+    """
 
     entries: dict[ErrataKey, ErrataEntry] = field(default_factory=dict)
     rules: tuple[EquivalenceRule, ...] = ()
@@ -125,10 +156,14 @@ class Errata:
     path: str = ""
 
     def select_for_benchmark(self, benchmark: str, *, include_rules: bool = True) -> Errata | None:
-        """Return the errata for a benchmark, without equivalence rules if `include_rules` is false. Returns None if
-        there are none. The digest of the result depends only on the selected entries and rules."""
+        """Return the errata for a benchmark, without equivalence rules if `include_rules` is false.
+        Returns None if there are none. The digest of the result depends only on the selected
+        entries and rules.
+        """
         entries = {key: one for key, one in self.entries.items() if one.benchmark == benchmark}
-        selected_rules = tuple(rule for rule in self.rules if include_rules and rule.benchmark in ("", benchmark))
+        selected_rules = tuple(
+            rule for rule in self.rules if include_rules and rule.benchmark in ("", benchmark)
+        )
         if not entries and not selected_rules:
             return None
         body = b"".join(_serialize_lines([*entries.values()], selected_rules))
@@ -141,7 +176,9 @@ class Errata:
         return Errata(self.entries, combined, _hash(body), path=self.path)
 
 
-def serialize_errata(entries: Sequence[ErrataEntry], rules: Sequence[EquivalenceRule], date: str, author: str) -> bytes:
+def serialize_errata(
+    entries: Sequence[ErrataEntry], rules: Sequence[EquivalenceRule], date: str, author: str
+) -> bytes:
     """Return the content of an errata file. `date` is in the format of ISO 8601."""
     body = b"".join(_serialize_lines(entries, rules))
     header = {"format": FORMAT, "version": VERSION, "date": date, "who": author}
@@ -150,16 +187,21 @@ def serialize_errata(entries: Sequence[ErrataEntry], rules: Sequence[Equivalence
 
 
 def parse_errata(raw: bytes, file_name: str = "") -> Errata:
-    """Parse the content of an errata file. Error messages begin with `file_name`. Raises ErrataError if the content has
-    another format, does not match its digest, or contains an item twice."""
+    """Parse the content of an errata file. Error messages begin with `file_name`. Raises
+    ErrataError if the content has another format, does not match its digest, or contains an item
+    twice.
+    """
     first, _, body = raw.partition(b"\n")
     header = _parse_json_object(first, f"{file_name}:1")
     if header.get("format") != FORMAT or header.get("version") != VERSION:
-        raise ErrataError(f"{file_name}:1: this is not an errata file of the format {FORMAT}, version {VERSION}")
+        raise ErrataError(
+            f"{file_name}:1: this is not an errata file of the format {FORMAT}, version {VERSION}"
+        )
     stated = header.pop("digest", None)
     if stated != _compute_digest(header, body):
         raise ErrataError(
-            f"{file_name}: the file was changed after it was written, so its digest does not match. Restore the file."
+            f"{file_name}: the file was changed after it was written, so its digest does not match."
+            " Restore the file."
         )
     entries: dict[ErrataKey, ErrataEntry] = {}
     rules: list[EquivalenceRule] = []
@@ -169,11 +211,14 @@ def parse_errata(raw: bytes, file_name: str = "") -> Errata:
                 rules.append(EquivalenceRule.from_json(record))
                 continue
             if record.get("kind") != "golden":
-                raise ErrataError(f"the field kind must be golden or rule, not {record.get('kind')!r}")
+                raise ErrataError(
+                    f"the field kind must be golden or rule, not {record.get('kind')!r}"
+                )
             entry = ErrataEntry.from_json(record, number)
             if entry.key in entries:
                 raise ErrataError(
-                    f"{entry.id} already has a correction in line {entries[entry.key].line}. Delete one of the lines."
+                    f"{entry.id} already has a correction in line {entries[entry.key].line}. Delete"
+                    " one of the lines."
                 )
         except ErrataError as error:
             raise ErrataError(f"{file_name}:{number}: {error}") from None
@@ -188,7 +233,10 @@ def serialize_rules(rules: Sequence[EquivalenceRule]) -> bytes:
 
 
 def parse_rules(raw: bytes, file_name: str) -> list[EquivalenceRule]:
-    """Parse the result of `serialize_rules`. Raises ErrataError, with `file_name` first, if a line is not a rule."""
+    """Parse the result of `serialize_rules`.
+
+    Raises ErrataError, with `file_name` first, if a line is not a rule.
+    """
     rules = []
     for number, record in _parse_json_lines(raw, file_name, 1):
         try:
@@ -198,16 +246,22 @@ def parse_rules(raw: bytes, file_name: str) -> list[EquivalenceRule]:
     return rules
 
 
-def _serialize_lines(entries: Sequence[ErrataEntry], rules: Sequence[EquivalenceRule]) -> Iterator[bytes]:
+def _serialize_lines(
+    entries: Sequence[ErrataEntry], rules: Sequence[EquivalenceRule]
+) -> Iterator[bytes]:
     yield from (_serialize_line(one.as_json()) for one in entries)
-    yield from (_serialize_line({"kind": "rule", **rule.as_json(), "says": str(rule)}) for rule in rules)
+    yield from (
+        _serialize_line({"kind": "rule", **rule.as_json(), "says": str(rule)}) for rule in rules
+    )
 
 
 def _serialize_line(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def _parse_json_lines(raw: bytes, file_name: str, first_number: int) -> Iterator[tuple[int, dict[str, Any]]]:
+def _parse_json_lines(
+    raw: bytes, file_name: str, first_number: int
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the number and the JSON object of each line."""
     for number, line in enumerate(raw.split(b"\n"), first_number):
         if line.strip():
@@ -242,14 +296,22 @@ class CombinedErrata:
     """Content of the combined file; None if the other set contains nothing new."""
     n_new: int
     n_known: int
-    """Number of corrections that are in both sets. fcreview combines their reasons and annotators."""
+    """Number of corrections that are in both sets. fcreview combines their reasons and
+    annotators.
+    """
     n_new_rules: int
     conflicts: tuple[ErrataKey, ...]
-    """Items that the two sets correct differently. The combined file contains your own correction."""
+    """Items that the two sets correct differently.
+
+    The combined file contains your own correction.
+    """
 
 
 def combine_errata(own: Errata, other: Errata) -> CombinedErrata:
-    """Combine two sets of errata. The entries of `own` come first, and take precedence over different corrections."""
+    """Combine two sets of errata.
+
+    The entries of `own` come first, and take precedence over different corrections.
+    """
     entries = dict(own.entries)
     n_new, n_known, conflicts = 0, 0, []
     for key, entry in other.entries.items():
@@ -264,7 +326,10 @@ def combine_errata(own: Errata, other: Errata) -> CombinedErrata:
             conflicts.append(key)
     rules = tuple(dict.fromkeys([*own.rules, *other.rules]))
     n_new_rules = len(rules) - len(own.rules)
-    old, new = ([canonical_json(entry.as_json()) for entry in each.values()] for each in (own.entries, entries))
+    old, new = (
+        [canonical_json(entry.as_json()) for entry in each.values()]
+        for each in (own.entries, entries)
+    )
     content = None
     if old != new or n_new_rules:
         who = ", ".join(_select_distinct(*own.who.split(", "), *other.who.split(", ")))
@@ -299,27 +364,39 @@ class GoldenCorrection:
 
 
 def is_same_json(one: Any, other: Any) -> bool:
-    """Whether two values have the same JSON text, so that `1`, `1.0` and `true` are all different."""
+    """Whether two values have the same JSON text, so that `1`, `1.0` and `true` are all
+    different.
+    """
     return canonical_json(one) == canonical_json(other)
 
 
 class CategoryCorrections:
     """Errata entries for the items of one category of a run.
 
-    Each call of `find_correction` adds a warning to `issues` if the item's entry is stale, or a notice if the item no
-    longer needs a correction.
+    Each call of `find_correction` adds a warning to `issues` if the item's entry is stale, or a
+    notice if the item no longer needs a correction.
     """
 
     def __init__(
-        self, errata: Errata, run: Run, category: str, is_same: Callable[[Any, Any], bool] = is_same_json
+        self,
+        errata: Errata,
+        run: Run,
+        category: str,
+        is_same: Callable[[Any, Any], bool] = is_same_json,
     ) -> None:
         self.issues: list[ImportIssue] = []
         self.run, self._errata, self._is_same = run, errata, is_same
         prefix = (run.benchmark, run.generation, run.language, category)
-        self.entries = {entry.id: entry for entry in errata.entries.values() if entry.key[:4] == prefix}
+        self.entries = {
+            entry.id: entry for entry in errata.entries.values() if entry.key[:4] == prefix
+        }
 
-    def find_correction(self, item_id: str, golden: Any, messages: Iterable[Message]) -> GoldenCorrection:
-        """Find the entry for an item, and check that its question and its old golden answer match the dataset."""
+    def find_correction(
+        self, item_id: str, golden: Any, messages: Iterable[Message]
+    ) -> GoldenCorrection:
+        """Find the entry for an item, and check that its question and its old golden answer
+        match the dataset.
+        """
         entry = self.entries.get(item_id)
         if entry is None:
             return GoldenCorrection()
@@ -328,12 +405,19 @@ class CategoryCorrections:
         if self._is_same(golden, entry.old):
             return GoldenCorrection(entry, self._make_erratum(entry, old_golden=entry.old))
         if self._is_same(golden, entry.new):
-            self._add_issue(entry, "erratum not needed: the dataset already has this golden answer", "notice")
+            self._add_issue(
+                entry, "erratum not needed: the dataset already has this golden answer", "notice"
+            )
             return GoldenCorrection()
-        return self.report_stale_entry(entry, "the dataset's golden answer is neither the old nor the new one")
+        return self.report_stale_entry(
+            entry, "the dataset's golden answer is neither the old nor the new one"
+        )
 
     def report_stale_entry(self, entry: ErrataEntry, reason: str) -> GoldenCorrection:
-        """Add a warning to `issues`. Return a correction that changes nothing and states the reason."""
+        """Add a warning to `issues`.
+
+        Return a correction that changes nothing and states the reason.
+        """
         self._add_issue(entry, f"stale erratum, not applied: {reason}", "warning")
         return GoldenCorrection(None, self._make_erratum(entry, stale_reason=reason))
 
@@ -343,8 +427,16 @@ class CategoryCorrections:
             if item_id not in dataset_ids:
                 self.report_stale_entry(entry, "the dataset does not contain the item")
 
-    def _make_erratum(self, entry: ErrataEntry, *, old_golden: Any = None, stale_reason: str = "") -> Erratum:
-        return Erratum([*entry.settled_by], self._errata.date, [*entry.reasons], old_golden, stale_reason)
+    def _make_erratum(
+        self, entry: ErrataEntry, *, old_golden: Any = None, stale_reason: str = ""
+    ) -> Erratum:
+        return Erratum(
+            [*entry.settled_by], self._errata.date, [*entry.reasons], old_golden, stale_reason
+        )
 
-    def _add_issue(self, entry: ErrataEntry, message: str, severity: Literal["warning", "notice"]) -> None:
-        self.issues.append(ImportIssue(self._errata.path, entry.line, message, item=entry.id, severity=severity))
+    def _add_issue(
+        self, entry: ErrataEntry, message: str, severity: Literal["warning", "notice"]
+    ) -> None:
+        self.issues.append(
+            ImportIssue(self._errata.path, entry.line, message, item=entry.id, severity=severity)
+        )

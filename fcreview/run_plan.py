@@ -1,4 +1,6 @@
-"""Define the plan for reading a run, and the files to which reviewed verdicts and golden fixes are written back."""
+"""Define the plan for reading a run, and the files to which reviewed verdicts and golden fixes
+are written back.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,10 @@ from fcreview.errata import Errata
 from fcreview.model.item import ImportIssue, Run
 
 ImportOption = Literal["decoder", "evaluator", "verdict_from", "scorers"]
-"""Option that changes how an importer reads a run: `decoder` for BFCL replies, `evaluator` for the version of
-ACEBench's rules, `verdict_from` for the scorer of an Inspect log, `scorers` for which of its values pass. `scorers` is
-JSON, and only the configuration sets it."""
+"""Option that changes how an importer reads a run: `decoder` for BFCL replies, `evaluator` for the
+version of ACEBench's rules, `verdict_from` for the scorer of an Inspect log, `scorers` for which of
+its values pass. `scorers` is JSON, and only the configuration sets it.
+"""
 
 
 AUTOMATIC_LANGUAGE = "auto"
@@ -26,17 +29,26 @@ class SearchOptions:
     """What the user said about the files, for the search for runs."""
 
     scores: tuple[Path, ...] = ()
-    """Score folders of --score. Their files are joined with results of the same file name, even if the names of the
-    models differ."""
+    """Score folders of --score. Their files are joined with results of the same file name, even if
+    the names of the models differ.
+    """
     language: str = ""
-    """Language of the dataset, such as `zh`; empty to find it by folder names. `auto` forgets the remembered one."""
+    """Language of the dataset, such as `zh`; empty to find it by folder names.
+
+    `auto` forgets the remembered one.
+    """
     remembered_scores: Mapping[Path, tuple[Path, ...]] = field(default_factory=dict)
-    """Folder of results -> score folders of --score in earlier commands. They may no longer exist."""
+    """Folder of results -> score folders of --score in earlier commands.
+
+    They may no longer exist.
+    """
     remembered_languages: Mapping[Path, str] = field(default_factory=dict)
     """Folder of results -> language of --language in an earlier command."""
 
     def get_language(self, folder: Path) -> str:
-        """Return the language that the user named for the results in a folder, now or earlier; empty if none."""
+        """Return the language that the user named for the results in a folder, now or earlier;
+        empty if none.
+        """
         if self.language == AUTOMATIC_LANGUAGE:
             return ""
         return (self.language or self.remembered_languages.get(folder, "")).lower()
@@ -52,35 +64,56 @@ class RunPlan:
     data: list[Path] = field(default_factory=list)
     logs: list[Path] = field(default_factory=list)
     confidence: float = 1.0
-    """Certainty, from 0 to 1, that the files belong to the benchmark. The most certain importer reads them."""
+    """Certainty, from 0 to 1, that the files belong to the benchmark.
+
+    The most certain importer reads them.
+    """
     reason: str = ""
     """Why the importer assigned the files to this benchmark. `fcreview doctor` shows the reason."""
     issues: list[ImportIssue] = field(default_factory=list)
     importer_data: Any = None
-    """Data that the importer's `find_runs` passes to its `read_items` in another process. It must be picklable."""
+    """Data that the importer's `find_runs` passes to its `read_items` in another process.
+
+    It must be picklable.
+    """
     importer: str = ""
     needs_scores: bool = True
-    """Whether fcreview warns if the score files are missing. False if the results contain the verdicts."""
+    """Whether fcreview warns if the score files are missing.
+
+    False if the results contain the verdicts.
+    """
     results_folder: Path | None = None
-    """Folder of the results, for which fcreview remembers the folders of --score. None if --score has no effect."""
+    """Folder of the results, for which fcreview remembers the folders of --score.
+
+    None if --score has no effect.
+    """
     named_score_folder: Path | None = None
     """Folder of --score that contains the run's score files."""
     lost_score_folder: Path | None = None
-    """Folder of --score in an earlier command that contained the run's score files and is missing now."""
+    """Folder of --score in an earlier command that contained the run's score files and is
+    missing now.
+    """
     takes_named_language: bool = False
-    """Whether --language decides the language of the run, so that fcreview remembers it for the run's folder."""
+    """Whether --language decides the language of the run, so that fcreview remembers it for the
+    run's folder.
+    """
     options: dict[ImportOption, str] = field(default_factory=dict)
-    """Import options of the run, from the command line, the configuration or an earlier import. An option that is
-    missing has its default, which depends on the files."""
+    """Import options of the run, from the command line, the configuration or an earlier import. An
+    option that is missing has its default, which depends on the files.
+    """
     errata: Errata | None = None
     version: int = 1
     failure: str = ""
-    """Why no item of the run can be read, if the search for runs already found this out; else empty. The import then
-    fails with this reason."""
+    """Why no item of the run can be read, if the search for runs already found this out; else
+    empty. The import then fails with this reason.
+    """
 
     @property
     def import_fingerprint(self) -> int:
-        """Number below 2^31 for importer version, options and errata. If it changes, fcreview re-imports the run."""
+        """Number below 2^31 for importer version, options and errata.
+
+        If it changes, fcreview re-imports the run.
+        """
         settings = [f"{name}={value}" for name, value in sorted(self.options.items())]
         if self.errata:
             settings.append(self.errata.digest)
@@ -89,7 +122,9 @@ class RunPlan:
         return self.version + 1000 * (crc32(" ".join(settings).encode()) & 0xFFFFF)
 
     def has_importer_version(self, import_fingerprint: int) -> bool:
-        """Whether the run was imported by this version of the importer, by the fingerprint of its import."""
+        """Whether the run was imported by this version of the importer, by the fingerprint of
+        its import.
+        """
         return import_fingerprint % 1000 == self.version
 
     @property
@@ -105,7 +140,10 @@ class DiscoveredRuns:
     plans: list[RunPlan] = field(default_factory=list)
     issues: list[ImportIssue] = field(default_factory=list)
     claimed: set[Path] = field(default_factory=set)
-    """Files that the importer recognized. For files that belong to no run, such as leaderboards, a notice is shown."""
+    """Files that the importer recognized.
+
+    For files that belong to no run, such as leaderboards, a notice is shown.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +156,9 @@ class RewrittenFile:
 
 @dataclass(frozen=True, slots=True)
 class Unrepresentable:
-    """Kind of review that a benchmark's file format cannot represent, with the number of such reviews."""
+    """Kind of review that a benchmark's file format cannot represent, with the number of such
+    reviews.
+    """
 
     description: str
     """Text that names the kind of review, such as `soft_score of an argument`."""
@@ -137,7 +177,9 @@ class AppliedGoldenFix:
 
 @dataclass(frozen=True, slots=True)
 class ReviewedVerdict:
-    """Verdict of the annotators on an item or a part of it, for benchmarks whose files record who decided and why."""
+    """Verdict of the annotators on an item or a part of it, for benchmarks whose files record
+    who decided and why.
+    """
 
     item_id: str
     target: str

@@ -1,13 +1,16 @@
 """Read and write files safely, and read ZIP archives.
 
-`open_file` and `read_file` read only regular files, because reading a pipe or device could block or never end.
+`open_file` and `read_file` read only regular files, because reading a pipe or device could block or
+never end.
 
-`WorkspaceFiles` reads and writes the files of a workspace, which may come from another person. It follows no links
-below the workspace folder. New files and folders get the permissions of the folder that contains them. The umask is
-ignored, so that a group can import and review in a shared folder, and a private folder stays private.
+`WorkspaceFiles` reads and writes the files of a workspace, which may come from another person. It
+follows no links below the workspace folder. New files and folders get the permissions of the folder
+that contains them. The umask is ignored, so that a group can import and review in a shared folder,
+and a private folder stays private.
 
-`open_archive` and the functions after it read ZIP archives whose members are compressed with Deflate or Zstandard, such
-as the logs of Inspect. They open no files."""
+`open_archive` and the functions after it read ZIP archives whose members are compressed with
+Deflate or Zstandard, such as the logs of Inspect. They open no files.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,10 @@ if TYPE_CHECKING:
 
 MAX_FILE_BYTES = 300 << 20
 MAX_JOURNAL_BYTES = 4_000 << 20
-"""Maximum size of a journal, in bytes. This is enough for about six million reviews by one annotator."""
+"""Maximum size of a journal, in bytes.
+
+This is enough for about six million reviews by one annotator.
+"""
 
 _LINK_ERRORS = (errno.ELOOP, errno.EMLINK, errno.ENOTDIR)
 """Error numbers by which operating systems report that `O_NOFOLLOW` found a link."""
@@ -45,23 +51,28 @@ MAX_RECORD_BYTES = 64 << 20
 
 
 class UnsafeFileError(OSError):
-    """Raised if a path is a link, has several hard links, or is not a regular file. `strerror` states what to do."""
+    """Raised if a path is a link, has several hard links, or is not a regular file.
+
+    `strerror` states what to do.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceFiles:
     """Files below one folder. Every path must be below `root`.
 
-    All methods open paths relative to a descriptor of the folder, and follow no links below it. A file that a method
-    reads or changes in place must be a regular file with one link. All methods except `remove` raise OSError on
-    failure.
+    All methods open paths relative to a descriptor of the folder, and follow no links below it. A
+    file that a method reads or changes in place must be a regular file with one link. All methods
+    except `remove` raise OSError on failure.
     """
 
     root: Path
 
     def open(self, path: Path, flags: int = os.O_RDONLY, *, group_can_write: bool = False) -> int:
-        """Open a file and return its descriptor. If `flags` contains `O_CREAT`, create a missing file. It gets the read
-        permissions of the folder and, with `group_can_write`, also the write permissions."""
+        """Open a file and return its descriptor. If `flags` contains `O_CREAT`, create a missing
+        file. It gets the read permissions of the folder and, with `group_can_write`, also the write
+        permissions.
+        """
         with self._open_folder(path.parent) as folder:
             try:
                 descriptor = os.open(path.name, flags | _FILE_FLAGS, 0o600, dir_fd=folder)
@@ -87,21 +98,28 @@ class WorkspaceFiles:
             return file.read()
 
     def read_json_object(self, path: Path) -> dict[str, Any]:
-        """Read a JSON object, or return an empty object if the file cannot be read or contains another value."""
+        """Read a JSON object, or return an empty object if the file cannot be read or contains
+        another value.
+        """
         try:
             value = orjson.loads(self.read(path))
         except (OSError, ValueError):
             return {}
         return value if isinstance(value, dict) else {}
 
-    def write(self, path: Path, content: bytes, *, sync: bool = False, overwrite: bool = True) -> None:
-        """Write to a temporary file and rename it to `path`. With `sync`, wait until the content is on disk. Without
-        `overwrite`, raise FileExistsError if `path` exists."""
+    def write(
+        self, path: Path, content: bytes, *, sync: bool = False, overwrite: bool = True
+    ) -> None:
+        """Write to a temporary file and rename it to `path`. With `sync`, wait until the content is
+        on disk. Without `overwrite`, raise FileExistsError if `path` exists.
+        """
         temporary = f"{path.stem}.{os.getpid()}.tmp"
         with self._open_folder(path.parent) as folder:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(temporary, dir_fd=folder)  # The path could be a link or a pipe.
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE_FLAGS, 0o600, dir_fd=folder)
+            descriptor = os.open(
+                temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE_FLAGS, 0o600, dir_fd=folder
+            )
             try:
                 with os.fdopen(descriptor, "wb") as stream:
                     _set_permissions(descriptor, folder, 0o644)
@@ -112,8 +130,8 @@ class WorkspaceFiles:
                 if overwrite:
                     os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
                 else:
-                    # A rename would overwrite a file that another process has just created. Creating a link fails
-                    # instead.
+                    # A rename would overwrite a file that another process has just created.
+                    # Creating a link fails instead.
                     os.link(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
             finally:
                 with contextlib.suppress(FileNotFoundError):
@@ -126,8 +144,14 @@ class WorkspaceFiles:
         self.write(path, orjson.dumps(value, option=orjson.OPT_INDENT_2))
 
     def rename_file(self, old_path: Path, new_path: Path) -> None:
-        """Rename a complete file, after writing it to disk and setting its permissions. Overwrite `new_path`."""
-        with self._open_folder(old_path.parent) as old_folder, self._open_folder(new_path.parent) as folder:
+        """Rename a complete file, after writing it to disk and setting its permissions.
+
+        Overwrite `new_path`.
+        """
+        with (
+            self._open_folder(old_path.parent) as old_folder,
+            self._open_folder(new_path.parent) as folder,
+        ):
             descriptor = os.open(old_path.name, os.O_RDWR | _FILE_FLAGS, dir_fd=old_folder)
             try:
                 _set_permissions(descriptor, folder, 0o644)
@@ -207,10 +231,15 @@ def _make_inner_folder(name: str, parent_descriptor: int) -> None:
 
 
 def _set_permissions(descriptor: int, parent_descriptor: int, max_mode: int) -> None:
-    """Copy the permissions of the parent folder, limited to `max_mode`. The owner can always read and write."""
+    """Copy the permissions of the parent folder, limited to `max_mode`.
+
+    The owner can always read and write.
+    """
     wanted = os.fstat(parent_descriptor).st_mode & max_mode | (0o700 if max_mode & 0o100 else 0o600)
     mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
-    with contextlib.suppress(OSError):  # Another user owns the file, or the file system has no permissions.
+    with contextlib.suppress(
+        OSError
+    ):  # Another user owns the file, or the file system has no permissions.
         if mode & 0o777 != wanted:
             os.fchmod(descriptor, mode & 0o7000 | wanted)
 
@@ -223,7 +252,9 @@ def _check_regular_file(descriptor: int, status: os.stat_result, path: Path) -> 
         links = os.fstat(descriptor).st_nlink
         if links > 1:
             raise UnsafeFileError(
-                errno.EMLINK, f"{path.name} has {links} hard links. Delete it or replace it with a copy", str(path)
+                errno.EMLINK,
+                f"{path.name} has {links} hard links. Delete it or replace it with a copy",
+                str(path),
             )
 
 
@@ -237,7 +268,10 @@ def _sync_folder(descriptor: int) -> None:
 
 
 def open_file(path: Path, buffering: int = -1) -> BinaryIO:
-    """Open a regular file for reading. Raises OSError for a pipe or device, which could block or never end."""
+    """Open a regular file for reading.
+
+    Raises OSError for a pipe or device, which could block or never end.
+    """
 
     def open_without_blocking(name: str, flags: int) -> int:
         descriptor = os.open(name, flags | os.O_NONBLOCK)
@@ -250,7 +284,10 @@ def open_file(path: Path, buffering: int = -1) -> BinaryIO:
 
 
 def read_file(path: Path, max_bytes: int | None = None) -> bytes:
-    """Read a regular file. Raises OSError if the file is not regular or has more than `max_bytes` bytes."""
+    """Read a regular file.
+
+    Raises OSError if the file is not regular or has more than `max_bytes` bytes.
+    """
     with open_file(path) as file:
         if max_bytes is not None:
             check_file_size(file.fileno(), str(path), max_bytes)
@@ -283,7 +320,10 @@ def open_member(archive: ZipFile, member: ZipInfo) -> MemberReader:
 
 
 class MemberReader:
-    """Reader of the decompressed bytes of one archive member. It raises ArchiveError for every compression error."""
+    """Reader of the decompressed bytes of one archive member.
+
+    It raises ArchiveError for every compression error.
+    """
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -293,14 +333,19 @@ class MemberReader:
         try:
             return bytes(self._stream.read(size))
         except Exception as error:
-            raise ArchiveError(f"{getattr(self._stream, 'name', 'member')} cannot be decompressed: {error}") from error
+            raise ArchiveError(
+                f"{getattr(self._stream, 'name', 'member')} cannot be decompressed: {error}"
+            ) from error
 
 
 def read_member_at(file: BinaryIO, header_offset: int) -> bytes:
-    """Return the decompressed content of the member whose header starts `header_offset` bytes after the start of the
-    archive. A content longer than `MAX_RECORD_BYTES` is cut. Raises ArchiveError."""
+    """Return the decompressed content of the member whose header starts `header_offset` bytes after
+    the start of the archive. A content longer than `MAX_RECORD_BYTES` is cut. Raises ArchiveError.
+    """
     archive = open_archive(file)
-    member = next((each for each in archive.infolist() if each.header_offset == header_offset), None)
+    member = next(
+        (each for each in archive.infolist() if each.header_offset == header_offset), None
+    )
     if member is None:
         raise ArchiveError(f"the archive has no member at byte {header_offset}")
     data = open_member(archive, member).read(MAX_RECORD_BYTES + 1)
@@ -308,8 +353,10 @@ def read_member_at(file: BinaryIO, header_offset: int) -> bytes:
 
 
 def read_first_member(file: BinaryIO, expected_name: bytes, max_bytes: int) -> bytes | None:
-    """Return the content of an archive's first member without reading the archive's directory. Returns None if the
-    member has another name, has more than `max_bytes` bytes, or cannot be read in this way."""
+    """Return the content of an archive's first member without reading the archive's directory.
+    Returns None if the member has another name, has more than `max_bytes` bytes, or cannot be read
+    in this way.
+    """
     header = file.read(30)
     if len(header) < 30 or not header.startswith(SIGNATURE):
         return None
@@ -317,7 +364,8 @@ def read_first_member(file: BinaryIO, expected_name: bytes, max_bytes: int) -> b
     size = int.from_bytes(header[18:22], "little")
     name_length, extra_length = (int.from_bytes(header[at : at + 2], "little") for at in (26, 28))
     if file.read(name_length) != expected_name or header[6] & 0x09 or not 0 < size <= max_bytes:
-        return None  # The flags mean that the member is encrypted, or that its size follows its content.
+        # The flags mean that the member is encrypted, or that its size follows its content.
+        return None
     file.seek(extra_length, 1)
     try:
         return _decompress(file.read(size), method, max_bytes)
@@ -349,7 +397,10 @@ def _decompress(data: bytes, zip_method: int, max_bytes: int) -> bytes | None:
 
 
 def import_zipfile() -> Any:
-    """Import a `zipfile` module that can read Zstandard. The standard library can from Python 3.14 on."""
+    """Import a `zipfile` module that can read Zstandard.
+
+    The standard library can from Python 3.14 on.
+    """
     if sys.version_info >= (3, 14):
         import zipfile
     else:

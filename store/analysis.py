@@ -37,65 +37,110 @@ class ItemDisagreement:
 
 
 class UnblindedAnalysis:
-    """Queries that reveal verdicts of other annotators or of automatic sources; see `Store.analysis`. Methods with the
-    parameter `view` raise FilterError if the view's filter is invalid."""
+    """Queries that reveal verdicts of other annotators or of automatic sources; see
+    `Store.analysis`. Methods with the parameter `view` raise FilterError if the view's filter is
+    invalid.
+    """
 
     def __init__(
-        self, connection: Connection, lock: threading.RLock, workspace: Workspace, reviews: ReviewTables
+        self,
+        connection: Connection,
+        lock: threading.RLock,
+        workspace: Workspace,
+        reviews: ReviewTables,
     ) -> None:
-        self._connection, self._lock, self._workspace, self._reviews = connection, lock, workspace, reviews
+        self._connection, self._lock, self._workspace, self._reviews = (
+            connection,
+            lock,
+            workspace,
+            reviews,
+        )
         self._frames: FrameCache = {}
 
     def fetch_judge_verdicts(self, items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
-        """Return the judge verdicts {target, criterion, value, by} on each item and its parts, by item number."""
+        """Return the judge verdicts {target, criterion, value, by} on each item and its parts,
+        by item number.
+        """
         return self._run_query(lambda: scored_items.fetch_judge_verdicts(self._connection, items))
 
-    def fetch_scored_items(self, run: int, *, with_errata: bool = False) -> dict[MetricSource, list[ScoredItem]]:
-        """Return the items of a run for each verdict source. `with_errata` adds the source `errata`."""
-        return self._run_query(lambda: scored_items.fetch_scored_items(self._connection, run, with_errata=with_errata))
+    def fetch_scored_items(
+        self, run: int, *, with_errata: bool = False
+    ) -> dict[MetricSource, list[ScoredItem]]:
+        """Return the items of a run for each verdict source.
 
-    def fetch_outcomes(self, view: View, runs: Sequence[int], source: VerdictSource) -> dict[int, list[ItemOutcome]]:
-        """Return the view's items with the verdicts of one source, by run number, to compare runs."""
-        return self._run_query(lambda: scored_items.fetch_outcomes(self._connection, view, runs, source))
+        `with_errata` adds the source `errata`.
+        """
+        return self._run_query(
+            lambda: scored_items.fetch_scored_items(self._connection, run, with_errata=with_errata)
+        )
+
+    def fetch_outcomes(
+        self, view: View, runs: Sequence[int], source: VerdictSource
+    ) -> dict[int, list[ItemOutcome]]:
+        """Return the view's items with the verdicts of one source, by run number, to compare
+        runs.
+        """
+        return self._run_query(
+            lambda: scored_items.fetch_outcomes(self._connection, view, runs, source)
+        )
 
     def fetch_outcomes_without_details(
         self, view: View, runs: Sequence[int], source: VerdictSource
     ) -> dict[int, list[ItemOutcome]]:
         """Return the same items as `fetch_outcomes`, but only with their questions and verdicts."""
         return self._run_query(
-            lambda: scored_items.fetch_outcomes_without_details(self._connection, view, runs, source)
+            lambda: scored_items.fetch_outcomes_without_details(
+                self._connection, view, runs, source
+            )
         )
 
     def fetch_combined_scored_items(
         self, runs: Sequence[int], runs_needing_part_verdicts: Collection[int] = ()
     ) -> Iterator[tuple[int, dict[MetricSource, list[ScoredItem]]]]:
-        """Yield (run number, items of the run for each verdict source), for metrics that only count items.
+        """Yield (run number, items of the run for each verdict source), for metrics that only count
+        items.
 
-        Items with the same verdicts from all sources are combined into one item with a count. Items with verdicts on
-        parts are not combined if their run is in `runs_needing_part_verdicts`. Other threads can use the store between
-        two runs.
+        Items with the same verdicts from all sources are combined into one item with a count. Items
+        with verdicts on parts are not combined if their run is in `runs_needing_part_verdicts`.
+        Other threads can use the store between two runs.
         """
         for start in range(0, len(runs), scored_items.RUNS_PER_QUERY):
             batch = runs[start : start + scored_items.RUNS_PER_QUERY]
             keep = any(run in runs_needing_part_verdicts for run in batch)
-            fetch = partial(scored_items.fetch_combined_scored_items, self._connection, batch, keep_part_verdicts=keep)
+            fetch = partial(
+                scored_items.fetch_combined_scored_items,
+                self._connection,
+                batch,
+                keep_part_verdicts=keep,
+            )
             yield from self._run_query(fetch).items()
 
     def fetch_automatically_scored_items(self, run: int) -> list[ScoredItem]:
-        """Return the items of a run with the verdicts that corrected metrics would use without reviews."""
-        return self._run_query(lambda: scored_items.fetch_automatically_scored_items(self._connection, run))
+        """Return the items of a run with the verdicts that corrected metrics would use without
+        reviews.
+        """
+        return self._run_query(
+            lambda: scored_items.fetch_automatically_scored_items(self._connection, run)
+        )
 
     def fetch_verdict_pairs(self, view: View) -> list[VerdictPair]:
-        """Pair each automatic verdict with the resolved human verdict on the same target and criterion."""
-        from fcreview.store.queries.estimation import fetch_verdict_pairs  # imports NumPy, which is slow to load
+        """Pair each automatic verdict with the resolved human verdict on the same target and
+        criterion.
+        """
+        from fcreview.store.queries.estimation import (
+            fetch_verdict_pairs,
+        )  # imports NumPy, which is slow to load
 
         return self._run_query(
-            lambda: fetch_verdict_pairs(self._connection, self._workspace, self._reviews, view, self._frames)
+            lambda: fetch_verdict_pairs(
+                self._connection, self._workspace, self._reviews, view, self._frames
+            )
         )
 
     def build_cell_filter(self, base_filter: str, cell: CalibrationCell) -> str | None:
-        """Return `base_filter`, the filter of the calibration, with terms that select the items of a calibration cell;
-        None if the terms would list too many ids."""
+        """Return `base_filter`, the filter of the calibration, with terms that select the items of
+        a calibration cell; None if the terms would list too many ids.
+        """
         from fcreview.store.queries.estimation import build_cell_filter
 
         return self._run_query(lambda: build_cell_filter(self._connection, base_filter, cell))
@@ -105,14 +150,27 @@ class UnblindedAnalysis:
         from fcreview.store.queries.estimation import fetch_sample_status
 
         return self._run_query(
-            lambda: fetch_sample_status(self._connection, self._workspace, self._reviews, run, self._frames)
+            lambda: fetch_sample_status(
+                self._connection, self._workspace, self._reviews, run, self._frames
+            )
         )
 
     def fetch_ratings(self, view: View) -> list[Rating]:
-        """Return a rating for each current verdict of each annotator, also "unsure", but not in bulk reviews."""
+        """Return a rating for each current verdict of each annotator, also "unsure", but not in
+        bulk reviews.
+        """
         return self._run_query(
             lambda: [
-                Rating(each.item, each.key, o.target, o.criterion, o.annotator, o.verdict, o.fault, o.blind)
+                Rating(
+                    each.item,
+                    each.key,
+                    o.target,
+                    o.criterion,
+                    o.annotator,
+                    o.verdict,
+                    o.fault,
+                    o.blind,
+                )
                 for each in self._iter_reviewed_items(view)
                 for o in each.opinions
                 if o.verdict is not None and not o.stale and not o.is_adjudication
@@ -120,20 +178,30 @@ class UnblindedAnalysis:
         )
 
     def fetch_duplicate_reviews(self, view: View) -> list[RepeatedRating]:
-        """Return the first and second verdict of each annotator on each hidden duplicate, to compute self-agreement.
-        Stale verdicts are omitted."""
+        """Return the first and second verdict of each annotator on each hidden duplicate, to
+        compute self-agreement. Stale verdicts are omitted.
+        """
         return self._run_query(lambda: list(self._iter_duplicate_reviews(view)))
 
     def _iter_duplicate_reviews(self, view: View) -> Iterator[RepeatedRating]:
         events = self._reviews.events
         for each in self._iter_reviewed_items(view):
             for annotator in events.list_annotators_of_duplicate(each.key):
-                first, second = events.compute_opinions_before_and_on_duplicate(each.key, annotator, *each.hashes)
-                first_verdicts = {(o.target, o.criterion): o.verdict for o in first if o.verdict is not None}
+                first, second = events.compute_opinions_before_and_on_duplicate(
+                    each.key, annotator, *each.hashes
+                )
+                first_verdicts = {
+                    (o.target, o.criterion): o.verdict for o in first if o.verdict is not None
+                }
                 for o in second:
-                    if o.verdict is not None and (question := (o.target, o.criterion)) in first_verdicts:
+                    if (
+                        o.verdict is not None
+                        and (question := (o.target, o.criterion)) in first_verdicts
+                    ):
                         before = first_verdicts[question]
-                        yield RepeatedRating(each.item, each.key, *question, annotator, before, o.verdict)
+                        yield RepeatedRating(
+                            each.item, each.key, *question, annotator, before, o.verdict
+                        )
 
     def fetch_disagreements(self, view: View) -> list[ItemDisagreement]:
         """Return the open disagreements in item order."""
@@ -150,17 +218,26 @@ class UnblindedAnalysis:
         )
 
     def fetch_item_disagreements(self, item: int) -> list[Disagreement]:
-        """Return the open disagreements on one item. Raises: KeyError if the item does not exist."""
+        """Return the open disagreements on one item.
+
+        Raises: KeyError if the item does not exist.
+        """
 
         def find_on_item() -> list[Disagreement]:
             key, *hashes = self._reviews.fetch_key_and_hashes(item)
             opinions = self._reviews.events.compute_opinions(key, *hashes)
-            return self._find_disagreements(ReviewedItem(item, key, (hashes[0], hashes[1]), opinions))
+            return self._find_disagreements(
+                ReviewedItem(item, key, (hashes[0], hashes[1]), opinions)
+            )
 
         return self._run_query(find_on_item)
 
-    def _iter_reviewed_items(self, view: View, *, with_bulk: bool = False) -> Iterator[ReviewedItem]:
-        selected = set(view_items.fetch_sorted_item_numbers(self._connection, view, only_reviewed=True))
+    def _iter_reviewed_items(
+        self, view: View, *, with_bulk: bool = False
+    ) -> Iterator[ReviewedItem]:
+        selected = set(
+            view_items.fetch_sorted_item_numbers(self._connection, view, only_reviewed=True)
+        )
         return self._reviews.iter_reviewed_items(selected, with_bulk=with_bulk)
 
     def _find_disagreements(self, reviewed: ReviewedItem) -> list[Disagreement]:
@@ -168,12 +245,21 @@ class UnblindedAnalysis:
         return find_disagreements(reviewed.key, reviewed.opinions, context)
 
     def find_unreviewed_items(self, view: View) -> list[int]:
-        """Return the numbers of the view's items that the current annotator has not reviewed, in item order."""
-        items = self._run_query(lambda: view_items.fetch_sorted_item_numbers(self._connection, view))
-        return [each.item for each in self._run_query(lambda: self._reviews.items.find_unreviewed_items(items))]
+        """Return the numbers of the view's items that the current annotator has not reviewed, in
+        item order.
+        """
+        items = self._run_query(
+            lambda: view_items.fetch_sorted_item_numbers(self._connection, view)
+        )
+        return [
+            each.item
+            for each in self._run_query(lambda: self._reviews.items.find_unreviewed_items(items))
+        ]
 
     def fetch_audit_input(self, view: View) -> golden_audit.AuditInput:
-        """Return the questions and answers of the view's runs, from which the audit finds wrong golden answers."""
+        """Return the questions and answers of the view's runs, from which the audit finds wrong
+        golden answers.
+        """
         with pause_garbage_collection():
             return self._run_query(lambda: golden_audit.fetch_audit_input(self._connection, view))
 

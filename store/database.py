@@ -1,4 +1,6 @@
-"""Open the store read-only, limit the memory and time of queries, and safely run SQL statements from users."""
+"""Open the store read-only, limit the memory and time of queries, and safely run SQL statements
+from users.
+"""
 
 from __future__ import annotations
 
@@ -23,22 +25,30 @@ from fcreview.store.workspace import Workspace
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = "11"  # Version of the tables in `schema.sql`. The next import rebuilds a store of another version.
+# Version of the tables in `schema.sql`. The next import rebuilds a store of another version.
+SCHEMA_VERSION = "11"
 _TABLES = ("functions", "import_issues", "item_rows", "meta", "questions", "runs", "sources")
 _VIEWS = ("calls", "items", "messages", "not_run", "pairs", "task_sections", "verdicts")
 NOT_VERIFIED = "not_verified"  # key in the table `meta`, see `has_only_verified_runs`
 MEMORY_LIMIT = "96MB"  # DuckDB's memory limit while a user pages through the items
-MAX_MEMORY_LIMIT = "2GB"  # for a query that fails with `MEMORY_LIMIT`, such as a search in large texts, and for SQL
+# for a query that fails with `MEMORY_LIMIT`, such as a search in large texts, and for SQL
+MAX_MEMORY_LIMIT = "2GB"
 
-IMPORT_AGAIN = ". Import the runs again. All reviews are kept"  # end of the message about a store that cannot be used
+# end of the message about a store that cannot be used
+IMPORT_AGAIN = ". Import the runs again. All reviews are kept"
 
 
 class StoreError(FcreviewError):
-    """Raised when the store is missing or cannot be read. The message is one line and says what to do."""
+    """Raised when the store is missing or cannot be read.
+
+    The message is one line and says what to do.
+    """
 
 
 class EmptyValueError(duckdb.DataError):
-    """Raised if a stored run has items without a number, id or category. fcreview never writes such items."""
+    """Raised if a stored run has items without a number, id or category. fcreview never writes
+    such items.
+    """
 
     def __init__(self, run: int) -> None:
         super().__init__(f"run {run} has items without a number, id or category")
@@ -50,7 +60,9 @@ DAMAGE_REASONS = ("Corrupt database file", "Could not read enough bytes")
 
 def is_damage_error(error: BaseException) -> bool:
     """Return whether an error means that a part of the store is missing or damaged."""
-    return isinstance(error, duckdb.SerializationException | duckdb.FatalException | EmptyValueError) or (
+    return isinstance(
+        error, duckdb.SerializationException | duckdb.FatalException | EmptyValueError
+    ) or (
         isinstance(error, duckdb.Error) and any(reason in str(error) for reason in DAMAGE_REASONS)
     )
 
@@ -73,12 +85,16 @@ def quote_path(path: str | Path) -> str:
 
 def connect_in_memory() -> Connection:
     """Open an in-memory database that does not load extensions automatically."""
-    return duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"})
+    return duckdb.connect(
+        config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+    )
 
 
 def and_runs_of_items_sql(connection: Connection, items: Iterable[int]) -> str:
-    """Return ` AND run IN (...)` with the runs of the items, which lets DuckDB skip the files of other runs in a lake.
-    For a database, return empty text, because the index on items alone is faster."""
+    """Return ` AND run IN (...)` with the runs of the items, which lets DuckDB skip the files of
+    other runs in a lake. For a database, return empty text, because the index on items alone is
+    faster.
+    """
     if not getattr(connection, "has_file_for_each_run", False):
         return ""
     runs = sorted({int(item) >> 32 for item in items})
@@ -98,14 +114,17 @@ def attach_store(
 ) -> Connection:
     """Open the workspace's store read-only, as the default database `store` of the connection.
 
-    The connection cannot access any other file, because a view in another user's store could read any file.
-    `attach_other_files` is called before the access is restricted, and can attach more databases. The main database is
-    in memory, because `duckdb.connect(path)` would return the file that this process already has open, even after an
-    import has replaced it.
+    The connection cannot access any other file, because a view in another user's store could read
+    any file. `attach_other_files` is called before the access is restricted, and can attach more
+    databases. The main database is in memory, because `duckdb.connect(path)` would return the file
+    that this process already has open, even after an import has replaced it.
 
-    Raises OSError if the store is missing, a link or not a regular file; duckdb.Error if it is damaged.
+    Raises OSError if the store is missing, a link or not a regular file; duckdb.Error if it is
+    damaged.
     """
-    os.close(workspace.files.open(workspace.store))  # DuckDB follows links and would wait for a pipe
+    os.close(
+        workspace.files.open(workspace.store)
+    )  # DuckDB follows links and would wait for a pipe
     for log in (workspace.store_log, find_log_path(workspace.store)):
         if os.path.lexists(log):
             raise OSError(errno.EINVAL, f"{os.fspath(log)} was written by another program")
@@ -116,7 +135,9 @@ def attach_store(
         connection.execute(f"SET threads = {min(4, os.cpu_count() or 1)}")
         connection.execute(f"ATTACH {quote_path(workspace.store)} AS store (READ_ONLY)")
         attach_other_files(connection)
-        disable_external_access(connection, [workspace.store, workspace.store_log, find_log_path(workspace.store)])
+        disable_external_access(
+            connection, [workspace.store, workspace.store_log, find_log_path(workspace.store)]
+        )
         connection.execute("USE store")
     except BaseException:
         connection.close()
@@ -124,12 +145,19 @@ def attach_store(
     return connection
 
 
-def open_store(workspace: Workspace, attach_other_files: Callable[[Connection], object] = lambda _: None) -> Connection:
-    """Open the store like `attach_store`, and check its version. Raises StoreError if it is missing or not usable."""
+def open_store(
+    workspace: Workspace, attach_other_files: Callable[[Connection], object] = lambda _: None
+) -> Connection:
+    """Open the store like `attach_store`, and check its version.
+
+    Raises StoreError if it is missing or not usable.
+    """
     try:
         connection = attach_store(workspace, attach_other_files)
     except FileNotFoundError:
-        raise StoreError(f"no runs have been imported at {workspace.parent_folder}. Run fcreview import PATH") from None
+        raise StoreError(
+            f"no runs have been imported at {workspace.parent_folder}. Run fcreview import PATH"
+        ) from None
     except (duckdb.Error, OSError) as error:
         reason = _first_lines(error, 1)[:200] if isinstance(error, duckdb.Error) else error.strerror
         raise StoreError(f"cannot read {workspace.store} ({reason}){IMPORT_AGAIN}") from error
@@ -142,7 +170,9 @@ def open_store(workspace: Workspace, attach_other_files: Callable[[Connection], 
         found = None
     if found is None or found[0] != SCHEMA_VERSION:
         connection.close()
-        raise StoreError(f"{workspace.store} was written by another version of fcreview{IMPORT_AGAIN}")
+        raise StoreError(
+            f"{workspace.store} was written by another version of fcreview{IMPORT_AGAIN}"
+        )
     if not _has_valid_tables(connection):
         connection.close()
         raise StoreError(f"{workspace.store} was changed by another program{IMPORT_AGAIN}")
@@ -167,11 +197,16 @@ def _has_valid_tables(connection: Connection) -> bool:
 
 
 def disable_external_access(
-    connection: Connection, allowed_files: Sequence[Path | str] = (), allowed_folders: Sequence[Path] = ()
+    connection: Connection,
+    allowed_files: Sequence[Path | str] = (),
+    allowed_folders: Sequence[Path] = (),
 ) -> None:
-    """Block the access of all statements on this connection to files, except `allowed_files` and `allowed_folders`.
-    Attached databases stay accessible. The restriction cannot be undone."""
-    paths = dict.fromkeys(name for file in allowed_files for name in (os.fspath(file), to_duckdb_path(file)))
+    """Block the access of all statements on this connection to files, except `allowed_files` and
+    `allowed_folders`. Attached databases stay accessible. The restriction cannot be undone.
+    """
+    paths = dict.fromkeys(
+        name for file in allowed_files for name in (os.fspath(file), to_duckdb_path(file))
+    )
     connection.execute(f"SET allowed_paths = [{', '.join(map(quote_literal, paths))}]")
     if allowed_folders:
         # A folder itself may have a special name, so the path of a file in it is converted.
@@ -188,8 +223,9 @@ def lock_configuration(connection: Connection) -> None:
 
 
 def _omit_damaged_file(connection: Connection, error: duckdb.Error) -> bool:
-    """If a damaged file of a lake caused the error, omit the file from later queries and return True. The caller can
-    then repeat the query."""
+    """If a damaged file of a lake caused the error, omit the file from later queries and return
+    True. The caller can then repeat the query.
+    """
     omit = getattr(connection, "omit_damaged_file", None)
     return omit is not None and bool(omit(error))
 
@@ -213,17 +249,22 @@ def retry_with_more_memory(connection: Connection, work: Callable[[], T]) -> T:
     try:
         return _retry_without_damaged_files(connection, work)
     except duckdb.OutOfMemoryException:
-        with contextlib.suppress(duckdb.InvalidInputException):  # locked settings already have this limit
+        with contextlib.suppress(
+            duckdb.InvalidInputException
+        ):  # locked settings already have this limit
             connection.execute(f"SET memory_limit = '{MAX_MEMORY_LIMIT}'")
         try:
             return _retry_without_damaged_files(connection, work)
         except duckdb.OutOfMemoryException:
             raise StoreError(
-                f"the query needs more than {MAX_MEMORY_LIMIT} of memory. Select fewer items or runs"
+                f"the query needs more than {MAX_MEMORY_LIMIT} of memory. Select fewer items or"
+                " runs"
             ) from None
         finally:
             with contextlib.suppress(duckdb.Error):
-                connection.execute(f"SET memory_limit = '{getattr(connection, 'memory_limit', MEMORY_LIMIT)}'")
+                connection.execute(
+                    f"SET memory_limit = '{getattr(connection, 'memory_limit', MEMORY_LIMIT)}'"
+                )
 
 
 def has_frozen_objects() -> bool:
@@ -232,9 +273,10 @@ def has_frozen_objects() -> bool:
 
 @contextlib.contextmanager
 def pause_garbage_collection() -> Iterator[None]:
-    """Disable garbage collection while the caller creates many objects without reference cycles. Collections would add
-    25 % to the time and find nothing. At the end, the objects move to the oldest generation, which the next collection
-    skips."""
+    """Disable garbage collection while the caller creates many objects without reference cycles.
+    Collections would add 25 % to the time and find nothing. At the end, the objects move to the
+    oldest generation, which the next collection skips.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -249,8 +291,9 @@ def pause_garbage_collection() -> Iterator[None]:
 
 INTERRUPT_INTERVAL = 0.05  # In seconds. An interrupt before DuckDB starts the query has no effect.
 INTERRUPT_TIMEOUT = 0.8
-"""Maximum time, in seconds, to wait for an interrupted query. DuckDB cannot be interrupted while it computes a single
-value, such as a list of a hundred million numbers."""
+"""Maximum time, in seconds, to wait for an interrupted query. DuckDB cannot be interrupted while it
+computes a single value, such as a list of a hundred million numbers.
+"""
 _abandoned: list[Future[Any]] = []  # queries that did not end within `INTERRUPT_TIMEOUT`
 
 
@@ -263,7 +306,10 @@ def _call_in_new_thread(call: Callable[[], object]) -> None:
 
 
 class QueryThread:
-    """A thread that runs many short queries one after the other. A new thread for each would double their time."""
+    """A thread that runs many short queries one after the other.
+
+    A new thread for each would double their time.
+    """
 
     def __init__(self) -> None:
         self._calls: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
@@ -294,9 +340,11 @@ def run_with_timeout(
     timeout: float | None = None,
     submit: Callable[[Callable[[], object]], object] = _call_in_new_thread,
 ) -> T:
-    """Call `work` and return its result. After `timeout` seconds, interrupt the queries of `work` on `connection`.
+    """Call `work` and return its result. After `timeout` seconds, interrupt the queries of `work`
+    on `connection`.
 
-    `submit` runs the call in another thread, because the main thread handles no signals while DuckDB runs its query.
+    `submit` runs the call in another thread, because the main thread handles no signals while
+    DuckDB runs its query.
 
     Raises: QueryTimeoutError if `work` takes more than `timeout` seconds.
     """
@@ -329,16 +377,25 @@ def _wait_for_future(future: Future[Any], timeout: float | None) -> None:
         future.exception(timeout)
 
 
-def close_connection(connection: Connection, before_close: Callable[[], object] = lambda: None) -> None:
-    """Call `before_close` and close the connection, unless a query is running that could not be interrupted."""
+def close_connection(
+    connection: Connection, before_close: Callable[[], object] = lambda: None
+) -> None:
+    """Call `before_close` and close the connection, unless a query is running that could not be
+    interrupted.
+    """
     if not has_uninterruptible_query():
-        with contextlib.suppress(duckdb.Error):  # the connection is closed, or the query was interrupted
+        with contextlib.suppress(
+            duckdb.Error
+        ):  # the connection is closed, or the query was interrupted
             before_close()
         connection.close()
 
 
 def has_uninterruptible_query() -> bool:
-    """Return whether a query is running that could not be interrupted. Closing its connection would wait for it."""
+    """Return whether a query is running that could not be interrupted.
+
+    Closing its connection would wait for it.
+    """
     return not all(each.done() for each in _abandoned)
 
 
@@ -360,7 +417,8 @@ class SqlError(FcreviewError):
 def run_sql(connection: Connection, statement: str, timeout: float = SQL_TIMEOUT) -> SqlResult:
     """Run one SELECT, WITH, FROM, VALUES, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN statement.
 
-    The transaction is rolled back, because a WITH clause can contain an INSERT into a temporary table.
+    The transaction is rolled back, because a WITH clause can contain an INSERT into a temporary
+    table.
 
     Raises: SqlError for any other statement, and after `timeout` seconds.
     """
@@ -370,14 +428,22 @@ def run_sql(connection: Connection, statement: str, timeout: float = SQL_TIMEOUT
     except (duckdb.Error, UnicodeEncodeError) as error:
         raise SqlError(_first_lines(error, 6)) from error
     if len(statements) != 1:
-        raise SqlError("pass only one SQL statement" if statements else "the SQL statement is empty")
+        raise SqlError(
+            "pass only one SQL statement" if statements else "the SQL statement is empty"
+        )
     if statements[0].type not in _READ_STATEMENTS:
-        raise SqlError("only read statements are allowed: SELECT, WITH, FROM, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN")
+        raise SqlError(
+            "only read statements are allowed: SELECT, WITH, FROM, DESCRIBE, SHOW, SUMMARIZE or"
+            " EXPLAIN"
+        )
     try:
-        return run_with_timeout(connection, lambda: _fetch_result(connection, statements[0]), timeout)
+        return run_with_timeout(
+            connection, lambda: _fetch_result(connection, statements[0]), timeout
+        )
     except QueryTimeoutError:
         raise SqlError(
-            f"the query timed out after {timeout:g} seconds. Simplify it, or pass a larger --seconds"
+            f"the query timed out after {timeout:g} seconds. Simplify it, or pass a larger"
+            " --seconds"
         ) from None
     except duckdb.Error as error:
         if _omit_damaged_file(connection, error):
@@ -400,10 +466,15 @@ def _fetch_result(connection: Connection, statement: duckdb.Statement) -> SqlRes
 
 
 def _reject_timestamps_with_time_zone(columns: Sequence[tuple[Any, ...]]) -> None:
-    """Raise SqlError if a column is a timestamp with time zone, because DuckDB needs the package pytz to return it."""
+    """Raise SqlError if a column is a timestamp with time zone, because DuckDB needs the package
+    pytz to return it.
+    """
     for name, kind, *_ in columns:
         if "WITH TIME ZONE" in str(kind) and "TIMESTAMP" in str(kind):
-            raise SqlError(f"column {name} is a timestamp with time zone. Cast it to text with ({name})::VARCHAR")
+            raise SqlError(
+                f"column {name} is a timestamp with time zone. Cast it to text with"
+                f" ({name})::VARCHAR"
+            )
 
 
 def _first_lines(error: BaseException, count: int) -> str:

@@ -1,9 +1,10 @@
 r"""Give DuckDB paths that it takes literally.
 
-DuckDB reads `*`, `?`, `[` and `\` in the path of a file as a pattern, and `?` in the path of a database as the start of
-options, before which it inserts the suffix of the log. For a file in a folder with such a name, DuckDB gets a path
-through a symbolic link, which a private temporary folder contains until the process ends. The log of a database keeps
-its strange place (`find_log_path`), because DuckDB resolves links to databases.
+DuckDB reads `*`, `?`, `[` and `\` in the path of a file as a pattern, and `?` in the path of a
+database as the start of options, before which it inserts the suffix of the log. For a file in a
+folder with such a name, DuckDB gets a path through a symbolic link, which a private temporary
+folder contains until the process ends. The log of a database keeps its strange place
+(`find_log_path`), because DuckDB resolves links to databases.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ PATTERN_CHARACTERS = frozenset("*?[]\\{}")
 
 
 def to_duckdb_path(path: Path | str) -> str:
-    """Return a path with which DuckDB opens exactly this file or folder. The folder of the path must exist."""
+    """Return a path with which DuckDB opens exactly this file or folder.
+
+    The folder of the path must exist.
+    """
     folder, name = os.path.split(os.path.abspath(path))  # noqa: PTH100 - keep symbolic links
     if PATTERN_CHARACTERS.isdisjoint(folder):
         return os.path.join(folder, name)  # noqa: PTH118
@@ -29,7 +33,8 @@ def to_duckdb_path(path: Path | str) -> str:
 def find_log_path(database: Path | str) -> str:
     """Return the path at which DuckDB looks for the write-ahead log of a database.
 
-    This is `/a.wal?b/store.duckdb` for the database `/a?b/store.duckdb`, and `store.duckdb.wal` beside other databases.
+    This is `/a.wal?b/store.duckdb` for the database `/a?b/store.duckdb`, and `store.duckdb.wal`
+    beside other databases.
     """
     resolved = os.path.realpath(database)
     before, question_mark, after = resolved.partition("?")
@@ -37,7 +42,9 @@ def find_log_path(database: Path | str) -> str:
 
 
 def can_hold_database(folder: Path) -> bool:
-    """Return whether DuckDB can write a database in a folder: whether the log is then in the folder too."""
+    """Return whether DuckDB can write a database in a folder: whether the log is then in the
+    folder too.
+    """
     return "?" not in os.path.realpath(folder)
 
 

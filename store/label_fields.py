@@ -1,8 +1,8 @@
 """Define the fields of exported labels, read labels from the database, and write Parquet files.
 
-A label has all verdicts on one target and criterion of an item. Every item has a label for the verdict on the whole
-item. A part or another criterion has a label if it has an automatic verdict or a review. All export formats take their
-fields from `LABEL_FIELDS`.
+A label has all verdicts on one target and criterion of an item. Every item has a label for the
+verdict on the whole item. A part or another criterion has a label if it has an automatic verdict or
+a review. All export formats take their fields from `LABEL_FIELDS`.
 
 A query reads the labels of a chunk of items, and DuckDB returns each label as JSON text.
 """
@@ -49,8 +49,9 @@ if TYPE_CHECKING:
     from fcreview.store.reviews.review_tables import ReviewTables
 
 DuckDBType = str | list[Any] | dict[str, Any]
-"""A column type in the notation of DuckDB's `from_json`: `"VARCHAR"`, `["VARCHAR"]` or
-`[{"source": "VARCHAR", "value": "JSON"}]`. An export format without a JSON type writes `JSON` values as text."""
+"""A column type in the notation of DuckDB's `from_json`: `"VARCHAR"`, `["VARCHAR"]` or `[{"source":
+"VARCHAR", "value": "JSON"}]`. An export format without a JSON type writes `JSON` values as text.
+"""
 TEXT, NUMBER, FLAG, JSON = "VARCHAR", "BIGINT", "BOOLEAN", "JSON"
 _TYPE_OF_KIND: dict[FieldKind, DuckDBType] = {
     "text": TEXT,
@@ -69,9 +70,10 @@ class LabelField:
 
     duckdb_type: DuckDBType
     sql: str | None = None
-    """In `LABEL_FIELDS`, the expression can use the label `o`, its run `r` and the row `n` of `run_names`, and in
-    `CONTENT_FIELDS`, the tables of `FROM_WHOLE_ITEMS`. For `functions`, it returns hashes of function docs. None for
-    `opinions`, computed in Python."""
+    """In `LABEL_FIELDS`, the expression can use the label `o`, its run `r` and the row `n` of
+    `run_names`, and in `CONTENT_FIELDS`, the tables of `FROM_WHOLE_ITEMS`. For `functions`, it
+    returns hashes of function docs. None for `opinions`, computed in Python.
+    """
 
 
 def _opinion_field_type(field: Field[Any]) -> DuckDBType:
@@ -85,19 +87,46 @@ OPINION_FIELDS: dict[str, DuckDBType] = {
     for field in fields(Opinion)
     if field.name not in ("target", "criterion")
 }
-"""Keys and types of the objects in the label field `opinions`. An object represents an `Opinion`."""
+"""Keys and types of the objects in the label field `opinions`.
+
+An object represents an `Opinion`.
+"""
 AUTOMATIC_FIELDS: dict[str, DuckDBType] = {
-    "source": TEXT, VERDICT_KEY: JSON, "by": TEXT, "error_type": TEXT, "rationale": TEXT,
-}  # fmt: skip
-"""Keys and types of the objects in the label field `automatic`. An object represents an automatic `Verdict`."""
+    "source": TEXT,
+    VERDICT_KEY: JSON,
+    "by": TEXT,
+    "error_type": TEXT,
+    "rationale": TEXT,
+}
+"""Keys and types of the objects in the label field `automatic`.
+
+An object represents an automatic `Verdict`.
+"""
 CALL_FIELDS: dict[str, DuckDBType] = {
-    "name": TEXT, "arguments": JSON, "turn": NUMBER, "step": NUMBER, "index": NUMBER, "raw": TEXT, "decode_error": TEXT,
-}  # fmt: skip
-"""Keys and types of an exported call. Golden arguments: `{"city": {"any_of": ["Oslo"], "optional": false}}`."""
-MESSAGE_FIELDS: dict[str, DuckDBType] = {"turn": NUMBER, "step": NUMBER, "role": TEXT, "content": TEXT, "name": TEXT}
+    "name": TEXT,
+    "arguments": JSON,
+    "turn": NUMBER,
+    "step": NUMBER,
+    "index": NUMBER,
+    "raw": TEXT,
+    "decode_error": TEXT,
+}
+"""Keys and types of an exported call.
+
+Golden arguments: `{"city": {"any_of": ["Oslo"], "optional": false}}`.
+"""
+MESSAGE_FIELDS: dict[str, DuckDBType] = {
+    "turn": NUMBER,
+    "step": NUMBER,
+    "role": TEXT,
+    "content": TEXT,
+    "name": TEXT,
+}
 
 
-_ITEM_MARK = "o.item_mark"  # what the reviewers decided about the mark of an incident of the label's item
+_ITEM_MARK = (
+    "o.item_mark"  # what the reviewers decided about the mark of an incident of the label's item
+)
 
 
 def _calls_sql(side: Side) -> str:
@@ -117,7 +146,9 @@ LABEL_FIELDS: dict[str, LabelField] = {
     "criterion": LabelField(TEXT, "o.criterion"),
     **{source: LabelField(JSON, f"o.{source}") for source in SCORING_ORDER},
     "human": LabelField(JSON, "o.human"),
-    "effective": LabelField(JSON, effective_verdict_sql("o.human", "o.decided_by", "o.derived", "o")),
+    "effective": LabelField(
+        JSON, effective_verdict_sql("o.human", "o.decided_by", "o.derived", "o")
+    ),
     "decided_by": LabelField(TEXT, decision_origin_sql("o.decided_by", "o")),
     "policy": LabelField(TEXT, "o.policy"),
     "fault": LabelField(TEXT, "o.fault"),
@@ -147,7 +178,10 @@ CONTENT_FIELDS: dict[str, LabelField] = {
     "golden_calls": LabelField([CALL_FIELDS], _calls_sql("golden")),
     "predicted_calls": LabelField([CALL_FIELDS], _calls_sql("predicted")),
 }
-"""Additional fields of an export with `--with content`. All labels of an item have the same values."""
+"""Additional fields of an export with `--with content`.
+
+All labels of an item have the same values.
+"""
 
 
 def label_field_types(*, with_content: bool) -> dict[str, DuckDBType]:
@@ -156,21 +190,29 @@ def label_field_types(*, with_content: bool) -> dict[str, DuckDBType]:
     return {name: field.duckdb_type for name, field in exported.items()}
 
 
-IS_ITEM_VERDICT = f"target = '{ITEM}' AND criterion = '{CORRECT}'"  # SQL condition: the label is the item's own verdict
+# SQL condition: the label is the item's own verdict
+IS_ITEM_VERDICT = f"target = '{ITEM}' AND criterion = '{CORRECT}'"
 
 
 def _automatic_verdict_struct_sql(**values: str) -> str:
-    """Return SQL for a struct with the keys of `AUTOMATIC_FIELDS`; keys without a value are null."""
-    packed = ", ".join(f'"{name}" := {values.get(name, "NULL::VARCHAR")}' for name in AUTOMATIC_FIELDS)
+    """Return SQL for a struct with the keys of `AUTOMATIC_FIELDS`; keys without a value are
+    null.
+    """
+    packed = ", ".join(
+        f'"{name}" := {values.get(name, "NULL::VARCHAR")}' for name in AUTOMATIC_FIELDS
+    )
     return f"struct_pack({packed})"
 
 
-_LISTED_VERDICT = _automatic_verdict_struct_sql(**{name: f'v."{name}"' for name in AUTOMATIC_FIELDS})
+_LISTED_VERDICT = _automatic_verdict_struct_sql(
+    **{name: f'v."{name}"' for name in AUTOMATIC_FIELDS}
+)
 _COLUMN_VERDICTS = ", ".join(
     _automatic_verdict_struct_sql(source=f"'{source}'", **{VERDICT_KEY: f"to_json({source})"})
     for source in SCORING_ORDER
 )
-# An importer can write the verdict on an item only to the column of its source, without adding it to `verdicts`.
+# An importer can write the verdict on an item only to the column of its source, without adding it
+# to `verdicts`.
 _UNLISTED_VERDICTS = (
     f"CASE WHEN {IS_ITEM_VERDICT} THEN [a FOR a IN [{_COLUMN_VERDICTS}] IF a.value IS NOT NULL"
     " AND NOT list_contains([s.source FOR s IN listed], a.source)] ELSE [] END"
@@ -181,14 +223,21 @@ _VERDICT_BY_SOURCE = ", ".join(
     for source in SCORING_ORDER
 )
 _ON_ITEM = f"(v.target = '{ITEM}' AND v.criterion = '{CORRECT}')"
-_DECISION_COLUMNS = ", ".join(f"d.{name}" for name in DECISION_COLUMNS if name not in ("item", "target", "criterion"))
+_DECISION_COLUMNS = ", ".join(
+    f"d.{name}" for name in DECISION_COLUMNS if name not in ("item", "target", "criterion")
+)
 
 
 def labels_sql(policy: Policy, where: str = "true") -> str:
-    """Return a SELECT statement for `item` and those `LABEL_FIELDS` that have SQL. Verdicts are JSON text. The
-    statement applies `where`, a condition on `item`, before it unnests lists, because unnesting is slow."""
-    columns = ", ".join(f"{field.sql} AS {name}" for name, field in LABEL_FIELDS.items() if field.sql)
-    # `other_verdicts` unnests only verdicts on parts and other criteria, because most runs have no such verdicts.
+    """Return a SELECT statement for `item` and those `LABEL_FIELDS` that have SQL. Verdicts are
+    JSON text. The statement applies `where`, a condition on `item`, before it unnests lists,
+    because unnesting is slow.
+    """
+    columns = ", ".join(
+        f"{field.sql} AS {name}" for name, field in LABEL_FIELDS.items() if field.sql
+    )
+    # `other_verdicts` unnests only verdicts on parts and other criteria, because most runs have no
+    # such verdicts.
     return f"""
 WITH selected AS (SELECT * FROM item_rows WHERE {where}),
 decisions AS (SELECT * FROM human_labels WHERE {where}),
@@ -231,7 +280,10 @@ LABEL_SUBSETS: dict[LabelSubset, str] = {
     "reviewed": "n_annotators > 0",
     "adjudicated": "decided_by = 'adjudication'",
 }
-"""SQL condition of each subset. `reviewed`: labels with a current review, and verdicts that follow from reviews."""
+"""SQL condition of each subset.
+
+`reviewed`: labels with a current review, and verdicts that follow from reviews.
+"""
 
 Flavour = Literal["trl", "openai"]
 FLAVOURS: tuple[Flavour, ...] = ("trl", "openai")
@@ -242,11 +294,16 @@ class TrainingOptions:
     agreed: int = 1  # Number of annotators who must agree. An adjudication always counts.
     trust_rule: bool = False  # whether the automatic verdict counts for items without a review
     max_pairs: int = 4  # maximum number of preference pairs per question
-    exclude_benchmark_goldens: bool = False  # whether to omit rows that contain golden calls of the benchmark
-    include_incidents: bool = False  # whether items without an answer, for a reason outside the question, count too
+    exclude_benchmark_goldens: bool = (
+        False  # whether to omit rows that contain golden calls of the benchmark
+    )
+    include_incidents: bool = (
+        False  # whether items without an answer, for a reason outside the question, count too
+    )
     flavour: Flavour = "trl"
-    """Format of training rows. In `trl`, arguments are objects and tools are JSON text. In `openai`, arguments are JSON
-    text and tools are a list."""
+    """Format of training rows. In `trl`, arguments are objects and tools are JSON text. In
+    `openai`, arguments are JSON text and tools are a list.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,20 +326,27 @@ def _json_object_sql(fields: dict[str, LabelField]) -> str:
 
 
 _CONTENT_COLUMNS = ", ".join(f"{field.sql} AS {name}" for name, field in CONTENT_FIELDS.items())
-_get_opinion_values = attrgetter(*["verdict" if name == VERDICT_KEY else name for name in OPINION_FIELDS])
+_get_opinion_values = attrgetter(
+    *["verdict" if name == VERDICT_KEY else name for name in OPINION_FIELDS]
+)
 
 
 def read_label_lines(
     reviews: ReviewTables, connection: Connection, chunk: ItemChunk, selection: LabelSelection
 ) -> list[str]:
-    """Return the labels of a chunk in item order, each as the text of a JSON object. An item's own label comes before
-    the labels of its parts."""
+    """Return the labels of a chunk in item order, each as the text of a JSON object. An item's own
+    label comes before the labels of its parts.
+    """
     reader = _ChunkReader(reviews, connection, chunk, selection)
     rows = reader.fetch_label_rows()
-    content = {item: _to_json_text(fields)[1:-1] for item, fields in reader.fetch_item_content(rows).items()}
+    content = {
+        item: _to_json_text(fields)[1:-1]
+        for item, fields in reader.fetch_item_content(rows).items()
+    }
     lines = []
     for item, line in rows:
-        # DuckDB escapes control characters differently from orjson, so such a line is serialised again.
+        # DuckDB escapes control characters differently from orjson, so such a line is serialised
+        # again.
         text = _to_json_text(orjson.loads(line)) if "\\u" in line else line
         # `opinions` is the only field without SQL, so it is appended as text.
         opinions = "[]"
@@ -298,7 +362,13 @@ def _to_json_text(value: Any) -> str:
 
 
 class _ChunkReader:
-    def __init__(self, reviews: ReviewTables, connection: Connection, chunk: ItemChunk, choice: LabelSelection) -> None:
+    def __init__(
+        self,
+        reviews: ReviewTables,
+        connection: Connection,
+        chunk: ItemChunk,
+        choice: LabelSelection,
+    ) -> None:
         self._reviews = reviews
         self._connection = connection
         self._choice = choice
@@ -313,8 +383,10 @@ class _ChunkReader:
 
     def fetch_label_rows(self) -> list[tuple[Any, ...]]:
         return self._fetch(
-            f"SELECT item, {_json_object_sql(LABEL_FIELDS)} FROM ({labels_sql(self._reviews.policy, self._where)})"
-            f" WHERE {LABEL_SUBSETS[self._choice.subset]} ORDER BY item, NOT ({IS_ITEM_VERDICT}), target, criterion"
+            f"SELECT item, {_json_object_sql(LABEL_FIELDS)} FROM"
+            f" ({labels_sql(self._reviews.policy, self._where)})"
+            f" WHERE {LABEL_SUBSETS[self._choice.subset]} ORDER BY item, NOT ({IS_ITEM_VERDICT}),"
+            " target, criterion"
         )
 
     def get_opinions(self, item: int, label: dict[str, Any]) -> list[dict[str, Any]]:
@@ -338,7 +410,9 @@ class _ChunkReader:
             " WHERE i.item IN (SELECT unnest($1::BIGINT[])))",
             [sorted({row[0] for row in rows})],
         ).fetchall()
-        contents: dict[int, dict[str, Any]] = {item: orjson.loads(text) for item, text in content_rows}
+        contents: dict[int, dict[str, Any]] = {
+            item: orjson.loads(text) for item, text in content_rows
+        }
         hashes = {each for content in contents.values() for each in content["functions"]}
         docs = fetch_function_docs(self._connection, hashes)
         for content in contents.values():
@@ -350,15 +424,20 @@ class _ChunkReader:
 
 
 PARQUET_MEMORY_LIMIT = "256MB"  # DuckDB's `memory_limit` while it writes a Parquet file
-DEFAULT_MAX_LINE_BYTES = 1 << 24  # maximum length, in bytes, of a JSON line that DuckDB reads by default
+DEFAULT_MAX_LINE_BYTES = (
+    1 << 24
+)  # maximum length, in bytes, of a JSON line that DuckDB reads by default
 
 
-def write_parquet(path: Path, column_types: Mapping[str, DuckDBType], line_chunks: Iterable[list[str]]) -> None:
-    """Write rows, each the text of a JSON object, to a Parquet file. JSON values are written as text.
+def write_parquet(
+    path: Path, column_types: Mapping[str, DuckDBType], line_chunks: Iterable[list[str]]
+) -> None:
+    """Write rows, each the text of a JSON object, to a Parquet file. JSON values are written as
+    text.
 
-    A temporary file receives the rows first, so that memory does not grow with their number. A separate connection then
-    converts this file, because the connection of the store has no access to files. Raises OSError if a file cannot be
-    written, StoreError if a row needs too much memory.
+    A temporary file receives the rows first, so that memory does not grow with their number. A
+    separate connection then converts this file, because the connection of the store has no access
+    to files. Raises OSError if a file cannot be written, StoreError if a row needs too much memory.
     """
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".rows.", suffix=".jsonl") as lines:
         longest = 0
@@ -368,15 +447,20 @@ def write_parquet(path: Path, column_types: Mapping[str, DuckDBType], line_chunk
                 longest = max(longest, *map(len, text.split(b"\n")))
             lines.write(text)
         lines.flush()
-        _convert_to_parquet(Path(lines.name), path, column_types, max(DEFAULT_MAX_LINE_BYTES, longest + 1))
+        _convert_to_parquet(
+            Path(lines.name), path, column_types, max(DEFAULT_MAX_LINE_BYTES, longest + 1)
+        )
 
 
 def _convert_to_parquet(
     lines_file: Path, path: Path, column_types: Mapping[str, DuckDBType], max_line_bytes: int
 ) -> None:
-    columns = ", ".join(f"{quote_literal(name)}: '{to_sql_type(kind)}'" for name, kind in column_types.items())
+    columns = ", ".join(
+        f"{quote_literal(name)}: '{to_sql_type(kind)}'" for name, kind in column_types.items()
+    )
     selected = ", ".join(
-        f'CAST("{name}" AS {to_sql_type(kind, json_type=TEXT)}) AS "{name}"' for name, kind in column_types.items()
+        f'CAST("{name}" AS {to_sql_type(kind, json_type=TEXT)}) AS "{name}"'
+        for name, kind in column_types.items()
     )
     connection = connect_in_memory()
     try:
@@ -384,7 +468,8 @@ def _convert_to_parquet(
         connection.execute("SET threads = 2")
         disable_external_access(connection, allowed_folders=[path.absolute().parent])
         statement = (
-            f"COPY (SELECT {selected} FROM read_json({quote_path(lines_file)}, format = 'newline_delimited',"
+            f"COPY (SELECT {selected} FROM read_json({quote_path(lines_file)}, format ="
+            " 'newline_delimited',"
             f" columns = {{{columns}}}, maximum_object_size = {max_line_bytes}))"
             f" TO {quote_path(path)} (FORMAT parquet, COMPRESSION zstd)"
         )
@@ -396,10 +481,15 @@ def _convert_to_parquet(
 
 
 def to_sql_type(duckdb_type: DuckDBType, json_type: str = JSON) -> str:
-    """Convert a type to DuckDB's SQL notation, such as `STRUCT("source" VARCHAR, "value" JSON)[]`."""
+    """Convert a type to DuckDB's SQL notation, such as `STRUCT("source" VARCHAR, "value"
+    JSON)[]`.
+    """
     if isinstance(duckdb_type, list):
         return f"{to_sql_type(duckdb_type[0], json_type)}[]"
     if isinstance(duckdb_type, dict):
-        members = (f"{json.dumps(name)} {to_sql_type(member, json_type)}" for name, member in duckdb_type.items())
+        members = (
+            f"{json.dumps(name)} {to_sql_type(member, json_type)}"
+            for name, member in duckdb_type.items()
+        )
         return f"STRUCT({', '.join(members)})"
     return json_type if duckdb_type == JSON else duckdb_type

@@ -1,8 +1,10 @@
-"""Import reviews from a file: check each record, find the item, and append new reviews to an annotator's journal.
+"""Import reviews from a file: check each record, find the item, and append new reviews to an
+annotator's journal.
 
-A second import of the same file changes nothing, because reviews that the annotator already has are skipped. The id of
-an imported event is a hash of its content, so merged copies of a workspace contain the event only once. Reviews that
-are older than the annotator's current review of the same target are skipped too.
+A second import of the same file changes nothing, because reviews that the annotator already has are
+skipped. The id of an imported event is a hash of its content, so merged copies of a workspace
+contain the event only once. Reviews that are older than the annotator's current review of the same
+target are skipped too.
 """
 
 from __future__ import annotations
@@ -45,7 +47,9 @@ class LabelImportError(FcreviewError):
 
 @dataclass(frozen=True, slots=True)
 class InvalidRecord:
-    line: int  # line number in the file, from 1; the number of the task in a Label Studio file, of the row in a table
+    # line number in the file, from 1; the number of the task in a Label Studio file, of the row in
+    # a table
+    line: int
     reason: str  # why the record is invalid, for an error message
 
 
@@ -53,26 +57,40 @@ class InvalidRecord:
 class ImportedReview:
     """A review from an imported file, before the item is looked up."""
 
-    line: int  # line number in the file, from 1; the number of the task in a Label Studio file, of the row in a table
+    # line number in the file, from 1; the number of the task in a Label Studio file, of the row in
+    # a table
+    line: int
     key_fields: dict[str, str]  # `id`, and as many other fields of `ItemKey` as the file has
     annotation: Annotation
     annotator: str | None = None  # `None` means the importing annotator
-    time: str | None = None  # Time of the review, UTC, ISO 8601 with milliseconds. None means the time of the import.
+    time: str | None = (
+        # Time of the review, UTC, ISO 8601 with milliseconds. None means the time of the import.
+        None
+    )
     blind: bool | None = None  # Whether other verdicts were hidden. None if unknown.
-    bulk: str | None = None  # Id of the bulk review that recorded the review. None for an individual review.
-    prediction_hash: str = ""  # Hash of the reviewed prediction. Empty means the prediction in the database.
+    bulk: str | None = (
+        None  # Id of the bulk review that recorded the review. None for an individual review.
+    )
+    prediction_hash: str = (
+        ""  # Hash of the reviewed prediction. Empty means the prediction in the database.
+    )
     golden_hash: str = ""  # empty means the golden answer in the database
     exported_events: tuple[str, ...] = ()  # ids of the events that fcreview exported as this review
 
 
 def parse_review(
-    line_number: int, label: Mapping[str, Any], opinion: Mapping[str, Any], *, check_scale: bool = False
+    line_number: int,
+    label: Mapping[str, Any],
+    opinion: Mapping[str, Any],
+    *,
+    check_scale: bool = False,
 ) -> ImportedReview:
-    """Build a review from the fields of a label (`id`, `target` ...) and of an opinion (`value`, `fault` ...).
+    """Build a review from the fields of a label (`id`, `target` ...) and of an opinion (`value`,
+    `fault` ...).
 
-    Only `id` and one field of the annotation are required. For records that a person wrote, pass `check_scale`: the
-    verdict must then be a value on the scale of the criterion, or a word for such a value (`pass`). Raises ValueError
-    for an invalid record.
+    Only `id` and one field of the annotation are required. For records that a person wrote, pass
+    `check_scale`: the verdict must then be a value on the scale of the criterion, or a word for
+    such a value (`pass`). Raises ValueError for an invalid record.
     """
     for name in (*ItemKey._fields, "target", "criterion"):
         if not isinstance(label.get(name, ""), str):
@@ -82,8 +100,14 @@ def parse_review(
     target, criterion = label.get("target", ITEM), label.get("criterion", CORRECT)
     if not is_address(target):
         raise ValueError(f"invalid target {target!r}: use {ADDRESS_FORMS}")
-    values = {name: opinion.get(VERDICT_KEY if name == "verdict" else name) for name in ANNOTATION_FIELDS}
-    if check_scale and isinstance(values["verdict"], str) and describe_scale_error(criterion, values["verdict"]):
+    values = {
+        name: opinion.get(VERDICT_KEY if name == "verdict" else name) for name in ANNOTATION_FIELDS
+    }
+    if (
+        check_scale
+        and isinstance(values["verdict"], str)
+        and describe_scale_error(criterion, values["verdict"])
+    ):
         values["verdict"] = parse_answer(criterion, values["verdict"])
     for name, value in values.items():
         wrong = None if value is None else describe_field_error(name, value)
@@ -102,29 +126,40 @@ def parse_review(
         normalize_time(_get_optional_text(opinion, "time")),
         opinion.get("blind") if isinstance(opinion.get("blind"), bool) else None,
         _get_optional_text(opinion, "bulk") or None,
-        _get_optional_text(opinion, "prediction_hash") or _get_optional_text(label, "prediction_hash"),
+        _get_optional_text(opinion, "prediction_hash")
+        or _get_optional_text(label, "prediction_hash"),
         _get_optional_text(opinion, "golden_hash") or _get_optional_text(label, "golden_hash"),
     )
 
 
 def to_adjudication(record: ImportedReview | InvalidRecord) -> ImportedReview | InvalidRecord:
-    """Turn a review into an adjudication. A review that cannot resolve a disagreement becomes an `InvalidRecord`."""
+    """Turn a review into an adjudication.
+
+    A review that cannot resolve a disagreement becomes an `InvalidRecord`.
+    """
     if isinstance(record, InvalidRecord):
         return record
     if not can_resolve_disagreement(record.annotation):
-        return InvalidRecord(record.line, f"the review cannot resolve a disagreement: {RESOLUTION_REQUIREMENT}")
+        return InvalidRecord(
+            record.line, f"the review cannot resolve a disagreement: {RESOLUTION_REQUIREMENT}"
+        )
     return replace(record, annotation=replace(record.annotation, act="adjudicate"))
 
 
 def mark_not_blind(record: ImportedReview | InvalidRecord) -> ImportedReview | InvalidRecord:
-    """Set `blind` to False in a review if the file has neither its time nor its value of `blind`."""
+    """Set `blind` to False in a review if the file has neither its time nor its value of
+    `blind`.
+    """
     if isinstance(record, InvalidRecord) or record.time is not None or record.blind is not None:
         return record
     return replace(record, blind=False)
 
 
 def normalize_time(text: str) -> str | None:
-    """Convert an ISO 8601 time to UTC with milliseconds; empty text becomes None. Raises ValueError for other text."""
+    """Convert an ISO 8601 time to UTC with milliseconds; empty text becomes None.
+
+    Raises ValueError for other text.
+    """
     if not text:
         return None
     time = datetime.fromisoformat(text)
@@ -132,14 +167,20 @@ def normalize_time(text: str) -> str | None:
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def raise_for_invalid_records(file_name: str, invalid_records: list[InvalidRecord], record_unit: str) -> None:
+def raise_for_invalid_records(
+    file_name: str, invalid_records: list[InvalidRecord], record_unit: str
+) -> None:
     """If there are invalid records, raise a LabelImportError that lists them."""
     if invalid_records:
         listed = [
-            f"{file_name} {record_unit} {each.line}: {each.reason}" for each in invalid_records[:MAX_LISTED_PROBLEMS]
+            f"{file_name} {record_unit} {each.line}: {each.reason}"
+            for each in invalid_records[:MAX_LISTED_PROBLEMS]
         ]
         if len(invalid_records) > MAX_LISTED_PROBLEMS:
-            listed.append(f"and {format_count(len(invalid_records) - MAX_LISTED_PROBLEMS, 'more invalid record')}")
+            listed.append(
+                "and"
+                f" {format_count(len(invalid_records) - MAX_LISTED_PROBLEMS, 'more invalid record')}"
+            )
         raise LabelImportError("\n".join([*listed, "No reviews were imported."]))
 
 
@@ -167,17 +208,24 @@ class ReviewFile:
     records: Sequence[ImportedReview | InvalidRecord]
     unit: str = "line"  # unit that `line` of a record counts, for messages: `line`, `row` or `task`
     run_number: int | None = None  # run number that all records belong to; None for any run
-    preferred_runs: Sequence[int] = ()  # numbers of the runs to prefer when several runs have an item with the same id
+    preferred_runs: Sequence[
+        int
+    ] = ()  # numbers of the runs to prefer when several runs have an item with the same id
 
 
 def import_reviews(
     store: Store, journal: Journal, file: ReviewFile, annotator_in_file: str | None = None
 ) -> LabelImportResult:
-    """Write the reviews of the journal's annotator to the journal. `annotator_in_file`: the annotator's name in the
-    file, if it differs. Raises LabelImportError if a record is invalid or no review is by this annotator; nothing has
-    been written then."""
+    """Write the reviews of the journal's annotator to the journal. `annotator_in_file`: the
+    annotator's name in the file, if it differs. Raises LabelImportError if a record is invalid or
+    no review is by this annotator; nothing has been written then.
+    """
     name = annotator_in_file or journal.annotator
-    reviews = [each for each in file.records if isinstance(each, ImportedReview) and each.annotator in (None, name)]
+    reviews = [
+        each
+        for each in file.records
+        if isinstance(each, ImportedReview) and each.annotator in (None, name)
+    ]
     invalid = [each for each in file.records if isinstance(each, InvalidRecord)]
     raise_for_invalid_records(file.name, invalid, file.unit)
     if not reviews:
@@ -206,7 +254,9 @@ def import_reviews(
     return result
 
 
-def _select_new_events(store: Store, events: Iterable[tuple[ImportedReview, Event]]) -> LabelImportResult:
+def _select_new_events(
+    store: Store, events: Iterable[tuple[ImportedReview, Event]]
+) -> LabelImportResult:
     result = LabelImportResult()
     existing = _ExistingReviews(store)
     for review, event in events:
@@ -224,7 +274,9 @@ def _select_new_events(store: Store, events: Iterable[tuple[ImportedReview, Even
 
 
 class _ExistingReviews:
-    """Events and opinions in the workspace, cached by item because a file can have thousands of reviews of one item."""
+    """Events and opinions in the workspace, cached by item because a file can have thousands of
+    reviews of one item.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -232,12 +284,15 @@ class _ExistingReviews:
         self._opinions: dict[tuple[ItemKey, str, str], dict[tuple[str, ...], Opinion]] = {}
 
     def find_event_ids_and_opinion(self, event: Event) -> tuple[set[str], Opinion | None]:
-        """Return the ids of all events by this event's annotator on the item, and the annotator's opinion on the same
-        target and criterion."""
+        """Return the ids of all events by this event's annotator on the item, and the annotator's
+        opinion on the same target and criterion.
+        """
         key, hashes = event.key, (event.prediction_hash, event.golden_hash)
         if key not in self._event_ids:
             history = self._store.reviews.events.get_history(key)
-            self._event_ids[key] = {each.event for each in history if each.annotator == event.annotator}
+            self._event_ids[key] = {
+                each.event for each in history if each.annotator == event.annotator
+            }
         if (key, *hashes) not in self._opinions:
             opinions = self._opinions[key, *hashes] = {}
             for each in self._store.reviews.events.compute_opinions(key, *hashes):
@@ -251,7 +306,10 @@ def _opinion_key(review: Event | Opinion) -> tuple[str, ...]:
 
 
 def _is_repetition_of(event: Event, opinion: Opinion) -> bool:
-    """Return whether the event would not change the opinion. An event with a verdict also sets or clears the fault."""
+    """Return whether the event would not change the opinion.
+
+    An event with a verdict also sets or clears the fault.
+    """
     if event.verdict is not None and not is_same_verdict(opinion.verdict, event.verdict):
         return False
     for name in ANNOTATION_FIELDS:
@@ -266,38 +324,71 @@ class _ItemFinder:
     def __init__(self, store: Store, ids: set[str], file: ReviewFile) -> None:
         self._scope = frozenset(file.preferred_runs)
         rows = store.connection.execute(
-            "SELECT i.id, i.item, i.run, r.benchmark, r.generation, r.language, r.model, i.category, i.prediction_hash,"
+            "SELECT i.id, i.item, i.run, r.benchmark, r.generation, r.language, r.model,"
+            " i.category, i.prediction_hash,"
             " i.golden_hash, i.n_turns, list_transform(coalesce(i.pairs, []), lambda p: p.turn)"
             " FROM item_rows i JOIN runs r USING (run) WHERE i.id IN (SELECT unnest($1::VARCHAR[]))"
             " AND coalesce(i.run = $2, true) ORDER BY i.item",
             [sorted(ids), file.run_number],
         ).fetchall()
         self._by_id: dict[str, list[_StoredItem]] = {}
-        for name, item, run, benchmark, generation, language, model, category, prediction, golden, turns, pairs in rows:
+        for (
+            name,
+            item,
+            run,
+            benchmark,
+            generation,
+            language,
+            model,
+            category,
+            prediction,
+            golden,
+            turns,
+            pairs,
+        ) in rows:
             key = ItemKey(benchmark, generation, language, model, category, name)
-            found = _StoredItem(item, run, key, prediction or "", golden or "", turns, Counter(pairs))
+            found = _StoredItem(
+                item, run, key, prediction or "", golden or "", turns, Counter(pairs)
+            )
             self._by_id.setdefault(name, []).append(found)
 
     def find_reviewed_item(self, review: ImportedReview) -> _StoredItem:
-        """Return the item of a review. Raises ValueError unless exactly one item matches and has the target."""
+        """Return the item of a review.
+
+        Raises ValueError unless exactly one item matches and has the target.
+        """
         item = self._find_item_by_key(review)
         if item.has_hashes_of(review):
-            raise_if_target_is_missing(review.annotation.target, item.key.id, item.n_turns, item.pairs)
+            raise_if_target_is_missing(
+                review.annotation.target, item.key.id, item.n_turns, item.pairs
+            )
         return item
 
     def _find_item_by_key(self, review: ImportedReview) -> _StoredItem:
         wanted, item_id = review.key_fields.items(), review.key_fields["id"]
-        found = [each for each in self._by_id.get(item_id, []) if wanted <= each.key._asdict().items()]
+        found = [
+            each for each in self._by_id.get(item_id, []) if wanted <= each.key._asdict().items()
+        ]
         if len({each.key for each in found}) > 1:
             found = [each for each in found if each.run in self._scope] or found
         keys = {each.key for each in found}
         if not found:
-            raise ValueError(f"item not found: {', '.join(f'{name} {value}' for name, value in wanted)}")
+            raise ValueError(
+                f"item not found: {', '.join(f'{name} {value}' for name, value in wanted)}"
+            )
         if len(keys) > 1:
-            ambiguous = [name for at, name in enumerate(ItemKey._fields) if len({key[at] for key in keys}) > 1]
-            raise ValueError(f"{item_id} matches {len(keys)} items: add {' and '.join(ambiguous)} to the record")
+            ambiguous = [
+                name
+                for at, name in enumerate(ItemKey._fields)
+                if len({key[at] for key in keys}) > 1
+            ]
+            raise ValueError(
+                f"{item_id} matches {len(keys)} items: add {' and '.join(ambiguous)} to the record"
+            )
         hashes = (review.prediction_hash, review.golden_hash)
-        return next((each for each in found if (each.prediction_hash, each.golden_hash) == hashes), found[0])
+        return next(
+            (each for each in found if (each.prediction_hash, each.golden_hash) == hashes), found[0]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,35 +402,56 @@ class _StoredItem:
     pairs: Counter[int]  # number of call pairs by turn; turns count from 0
 
     def has_hashes_of(self, review: ImportedReview) -> bool:
-        """Return whether the review is about this prediction and golden answer. A missing hash counts as equal."""
-        return review.prediction_hash in ("", self.prediction_hash) and review.golden_hash in ("", self.golden_hash)
+        """Return whether the review is about this prediction and golden answer.
+
+        A missing hash counts as equal.
+        """
+        return review.prediction_hash in ("", self.prediction_hash) and review.golden_hash in (
+            "",
+            self.golden_hash,
+        )
 
 
-def raise_if_target_is_missing(target: str, item_id: str, n_turns: int, n_pairs_by_turn: Counter[int]) -> None:
-    """Raise ValueError if the item does not have the target. `n_pairs_by_turn`: number of call pairs by turn from 0."""
+def raise_if_target_is_missing(
+    target: str, item_id: str, n_turns: int, n_pairs_by_turn: Counter[int]
+) -> None:
+    """Raise ValueError if the item does not have the target.
+
+    `n_pairs_by_turn`: number of call pairs by turn from 0.
+    """
     part = parse_address(target)
     if part is None:
         return
     n_turns = max([n_turns, *(turn + 1 for turn in n_pairs_by_turn)])
     if part.turn >= n_turns:
-        raise ValueError(f"target {target} does not exist: {item_id} has {format_count(n_turns, 'turn')}")
+        raise ValueError(
+            f"target {target} does not exist: {item_id} has {format_count(n_turns, 'turn')}"
+        )
     calls = n_pairs_by_turn[part.turn]
     if part.call is not None and part.call >= calls:
         turn = part.turn + 1
         if not calls:
             use = f"no call of turn {turn} is compared with a golden call. Use turn:{turn} or item"
             raise ValueError(f"target {target} does not exist in {item_id}: {use}")
-        raise ValueError(f"target {target} does not exist: turn {turn} of {item_id} has {format_count(calls, 'call')}")
+        raise ValueError(
+            f"target {target} does not exist: turn {turn} of {item_id} has"
+            f" {format_count(calls, 'call')}"
+        )
 
 
 def _add_overridden_verdicts(
     store: Store, located: Sequence[tuple[ImportedReview, _StoredItem]]
 ) -> Iterator[tuple[ImportedReview, _StoredItem]]:
-    """Yield the reviews and items, and add to each new review the automatic verdict that it overrides."""
+    """Yield the reviews and items, and add to each new review the automatic verdict that it
+    overrides.
+    """
     annotations = [
-        (item.item, each.annotation if _can_determine_override(each, item) else Annotation()) for each, item in located
+        (item.item, each.annotation if _can_determine_override(each, item) else Annotation())
+        for each, item in located
     ]
-    for (each, item), overridden in zip(located, store.find_overridden_verdicts(annotations), strict=True):
+    for (each, item), overridden in zip(
+        located, store.find_overridden_verdicts(annotations), strict=True
+    ):
         if overridden:
             yield replace(each, annotation=replace(each.annotation, overrules=overridden)), item
         else:
@@ -352,11 +464,15 @@ def _can_determine_override(review: ImportedReview, item: _StoredItem) -> bool:
 
 
 _ANNOTATION_FIELDS = [each.name for each in fields(Annotation)]
-_IDENTIFYING_FIELDS = [each.name for each in fields(Event) if each.name not in ("event", "place", "previous", "hash")]
+_IDENTIFYING_FIELDS = [
+    each.name for each in fields(Event) if each.name not in ("event", "place", "previous", "hash")
+]
 """Fields of an imported event whose values determine its id."""
 
 
-def _build_event(review: ImportedReview, item: _StoredItem, annotator: str, import_time: str) -> Event:
+def _build_event(
+    review: ImportedReview, item: _StoredItem, annotator: str, import_time: str
+) -> Event:
     event = Event(
         **{name: getattr(review.annotation, name) for name in _ANNOTATION_FIELDS},
         event="new",
@@ -368,14 +484,20 @@ def _build_event(review: ImportedReview, item: _StoredItem, annotator: str, impo
         blind=review.blind,
         bulk=review.bulk,
     )
-    content = {name: getattr(event, name) for name in _IDENTIFYING_FIELDS if name != "bulk" or event.bulk}
+    content = {
+        name: getattr(event, name) for name in _IDENTIFYING_FIELDS if name != "bulk" or event.bulk
+    }
     event.event = json_hash(content, 16, default=tuple)
     hash_and_serialize_event(event, "")
     return event
 
 
 def _no_reviews_message(file: ReviewFile, annotator: str) -> str:
-    counts = Counter(each.annotator for each in file.records if isinstance(each, ImportedReview) and each.annotator)
+    counts = Counter(
+        each.annotator
+        for each in file.records
+        if isinstance(each, ImportedReview) and each.annotator
+    )
     if not counts:
         return f"{file.name} has no reviews by {annotator}"
     listed = ", ".join(f"{name} ({count:,})" for name, count in counts.most_common(8))

@@ -1,8 +1,8 @@
-"""Read and write queue files, `.fcreview/queues/<name>.json`. A queue file contains a sample of items, and for each
-annotator the share of items to review.
+"""Read and write queue files, `.fcreview/queues/<name>.json`. A queue file contains a sample of
+items, and for each annotator the share of items to review.
 
-`docs/queues.md` describes the format. A queue file identifies items by content, as reviews do, so it is valid in every
-copy of the workspace. fcreview never changes an existing queue file.
+`docs/queues.md` describes the format. A queue file identifies items by content, as reviews do, so
+it is valid in every copy of the workspace. fcreview never changes an existing queue file.
 """
 
 from __future__ import annotations
@@ -36,16 +36,23 @@ _FORBID_UNKNOWN_FIELDS: ConfigDict = {"extra": "forbid"}
 
 
 class QueueError(FcreviewError, ValueError):
-    """Raised when a queue does not exist, cannot be read or cannot be written. The message is one line."""
+    """Raised when a queue does not exist, cannot be read or cannot be written.
+
+    The message is one line.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class QueueItem:
     __pydantic_config__ = _FORBID_UNKNOWN_FIELDS
 
-    key: ItemKey  # Key of the item. In JSON, the key is an object with the field names of `ItemKey`.
+    key: (
+        ItemKey  # Key of the item. In JSON, the key is an object with the field names of `ItemKey`.
+    )
     prediction_hash: str
-    golden_hash: str  # Hash when the sample was drawn. Another hash makes reviews stale; the item stays.
+    golden_hash: (
+        str  # Hash when the sample was drawn. Another hash makes reviews stale; the item stays.
+    )
     stratum: str
     probability: float  # probability with which the sample includes the item, 0 to 1
     overlap: bool  # whether the item is in every annotator's share
@@ -65,20 +72,35 @@ class SampleDesign:
     repeats: int  # number of hidden duplicates in each share
     population: int  # number of items that the filter selects
     runs: list[dict[str, Any]]
-    """{benchmark, generation, language, model, path, dataset, n_items} of each run with sampled items."""
+    """{benchmark, generation, language, model, path, dataset, n_items} of each run with sampled
+    items.
+    """
     extends: str = ""  # queue whose items are not drawn again; empty for a new sample
-    target: str = ""  # name of the metric whose confidence interval an extension narrows; empty for a new sample
-    excludes: list[str] = field(default_factory=list)  # earlier queues whose items are not drawn again
-    n_excluded: int = 0  # number of items that the filter selects, but that are in the queues `excludes`
-    cluster: str = ""  # `task` or `conversation` if whole groups were drawn. `size` and `population` then count groups.
-    n_incidents: int = 0  # Number of items that the filter selects, but that are incidents and were left out
+    # name of the metric whose confidence interval an extension narrows; empty for a new sample
+    target: str = ""
+    excludes: list[str] = field(
+        default_factory=list
+    )  # earlier queues whose items are not drawn again
+    n_excluded: int = (
+        0  # number of items that the filter selects, but that are in the queues `excludes`
+    )
+    # `task` or `conversation` if whole groups were drawn. `size` and `population` then count
+    # groups.
+    cluster: str = ""
+    n_incidents: int = (
+        0  # Number of items that the filter selects, but that are incidents and were left out
+    )
     incident_hashes: list[str] = field(default_factory=list)
-    """Hashes of the content keys of these items (`hash_content_key`). The frame stays the same if reviewers later set
-    or clear marks."""
+    """Hashes of the content keys of these items (`hash_content_key`). The frame stays the same if
+    reviewers later set or clear marks.
+    """
 
     @property
     def frame_text(self) -> str:
-        """The sampling frame, such as `3,900 of 4,000 items; 100 incidents left out`. Empty if it has all items."""
+        """The sampling frame, such as `3,900 of 4,000 items; 100 incidents left out`.
+
+        Empty if it has all items.
+        """
         if not self.n_incidents:
             return ""
         incidents = f"{format_count(self.n_incidents, 'incident')} left out"
@@ -91,7 +113,9 @@ class SampleDesign:
 @dataclass(frozen=True, slots=True)
 class QueueFile:
     name: str
-    created: str  # UTC, ISO 8601. Equal requests for the same items give files that differ only here.
+    created: (
+        str  # UTC, ISO 8601. Equal requests for the same items give files that differ only here.
+    )
     design: SampleDesign
     strata: list[Stratum]
     items: list[QueueItem]
@@ -101,12 +125,22 @@ class QueueFile:
         return next((share for share in self.shares if share.annotator == annotator), None)
 
     def has_same_content(self, other: QueueFile) -> bool:
-        """Return whether both files have the same content, except the time of creation and the data on runs."""
-        mine, others = (replace(each, created="", design=replace(each.design, runs=[])) for each in (self, other))
+        """Return whether both files have the same content, except the time of creation and the
+        data on runs.
+        """
+        mine, others = (
+            replace(each, created="", design=replace(each.design, runs=[]))
+            for each in (self, other)
+        )
         return _queue_to_json(mine) == _queue_to_json(others)
 
 
-RUN_KEY_FIELDS = ("benchmark", "generation", "language", "model")  # fields of an `ItemKey` that identify the run
+RUN_KEY_FIELDS = (
+    "benchmark",
+    "generation",
+    "language",
+    "model",
+)  # fields of an `ItemKey` that identify the run
 
 
 def queue_path(workspace: Workspace, name: str) -> Path:
@@ -122,23 +156,33 @@ def read_queue(workspace: Workspace, name: str) -> QueueFile:
     """Read a queue file by name. Raises QueueError if it does not exist or is invalid."""
     names = list_queue_names(workspace)
     if name not in names:
-        raise QueueError(f"queue not found: {name!a}. Available queues: {', '.join((*BUILTIN_QUEUES, *names))}")
+        raise QueueError(
+            f"queue not found: {name!a}. Available queues: {', '.join((*BUILTIN_QUEUES, *names))}"
+        )
     path = queue_path(workspace, name)
     try:
         queue = parse_queue(workspace.files.read(path), str(path))
     except OSError as error:
         raise QueueError(f"{path}: {error.strerror or error}") from error
     if queue.name != path.stem:
-        raise QueueError(f"{path}: the file contains the queue {queue.name!a}. The file name must be the queue name")
+        raise QueueError(
+            f"{path}: the file contains the queue {queue.name!a}. The file name must be the queue"
+            " name"
+        )
     return queue
 
 
 def parse_queue(content: bytes, source_name: str) -> QueueFile:
-    """Parse the content of a queue file. `source_name` is the name of the file in error messages."""
+    """Parse the content of a queue file.
+
+    `source_name` is the name of the file in error messages.
+    """
     try:
         return _validate_queue(orjson.loads(content))
     except ValueError as error:
-        raise QueueError(f"{source_name} is not a valid queue file ({_describe_first_error(error)})"[:300]) from error
+        raise QueueError(
+            f"{source_name} is not a valid queue file ({_describe_first_error(error)})"[:300]
+        ) from error
 
 
 def read_queues(workspace: Workspace) -> Iterator[QueueFile | QueueError]:
@@ -151,7 +195,10 @@ def read_queues(workspace: Workspace) -> Iterator[QueueFile | QueueError]:
 
 
 def write_queue(workspace: Workspace, queue: QueueFile) -> Path:
-    """Write a new queue file and sync it to disk. Raises QueueError if the name is invalid or in use."""
+    """Write a new queue file and sync it to disk.
+
+    Raises QueueError if the name is invalid or in use.
+    """
     check_new_queue_name(workspace, queue.name)
     path = queue_path(workspace, queue.name)
     content = serialize_queue(queue)
@@ -166,7 +213,9 @@ def write_queue(workspace: Workspace, queue: QueueFile) -> Path:
 
 
 def check_new_queue_name(workspace: Workspace, name: str) -> None:
-    """Raise QueueError if a queue with this name cannot be created, because the name is invalid or in use."""
+    """Raise QueueError if a queue with this name cannot be created, because the name is invalid
+    or in use.
+    """
     check_queue_name(name)
     for other in list_queue_names(workspace):
         if is_same_filename(other, name):
@@ -178,11 +227,15 @@ def check_queue_name(name: str) -> None:
     if name in BUILTIN_QUEUES:
         raise QueueError(f"{name} is a built-in queue. Choose another name.")
     if not name or to_safe_annotator(name) != name:
-        raise QueueError(f"invalid queue name {name!a}. Use only letters, digits and the characters . _ @ + -")
+        raise QueueError(
+            f"invalid queue name {name!a}. Use only letters, digits and the characters . _ @ + -"
+        )
 
 
 def serialize_queue(queue: QueueFile) -> bytes:
-    return orjson.dumps(_queue_to_json(queue), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    return orjson.dumps(
+        _queue_to_json(queue), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+    )
 
 
 def _queue_to_json(queue: QueueFile) -> dict[str, Any]:
@@ -234,8 +287,8 @@ class QueueItemTable:
     """The temporary table `queue_places` with the shares of the loaded queue files.
 
     `place` is the position in the annotator's share, from 0. `item` is the number in the database
-    (`items.item`). `number` is the number in lists and reviews, which differs from `item` only for a hidden duplicate
-    (see `to_item_number`). Not thread-safe.
+    (`items.item`). `number` is the number in lists and reviews, which differs from `item` only for
+    a hidden duplicate (see `to_item_number`). Not thread-safe.
     """
 
     def __init__(self, connection: Connection, workspace: Workspace) -> None:
@@ -244,13 +297,21 @@ class QueueItemTable:
         self._items: dict[str, list[int | None]] = {}
 
     def load_queue(self, name: str) -> QueueFile:
-        """Load a queue file into the table and return it. Raises QueueError if the file is missing or invalid."""
+        """Load a queue file into the table and return it.
+
+        Raises QueueError if the file is missing or invalid.
+        """
         if name not in self._queues:
             queue = read_queue(self._workspace, name)
             items = self._items[name] = self._find_item_numbers(queue)
             self._connection.execute(_CREATE_TABLE)
             rows = [
-                (share.annotator, place, item, to_item_number(item, is_duplicate=place in share.repeats))
+                (
+                    share.annotator,
+                    place,
+                    item,
+                    to_item_number(item, is_duplicate=place in share.repeats),
+                )
                 for share in queue.shares
                 for place, at in enumerate(share.order)
                 if (item := items[at]) is not None
@@ -265,12 +326,17 @@ class QueueItemTable:
         return self._queues[name]
 
     def find_item_numbers(self, queue_name: str) -> list[int | None]:
-        """Return the number of each item in `QueueFile.items`; None for an item that is no longer in the database."""
+        """Return the number of each item in `QueueFile.items`; None for an item that is no
+        longer in the database.
+        """
         self.load_queue(queue_name)
         return self._items[queue_name]
 
     def _find_item_numbers(self, queue: QueueFile) -> list[int | None]:
-        """Return the number of each sampled item. If several runs of a model have it, prefer the sampled answer."""
+        """Return the number of each sampled item.
+
+        If several runs of a model have it, prefer the sampled answer.
+        """
         from fcreview.store.reviews.review_index import ItemIndex  # imports DuckDB
 
         index = ItemIndex(self._connection)
@@ -278,19 +344,26 @@ class QueueItemTable:
         numbers: list[int | None] = []
         for item in queue.items:
             candidates = index.find_loaded_items(item.key)
-            sampled = (each.item for each in candidates if each[1:] == (item.prediction_hash, item.golden_hash))
+            sampled = (
+                each.item
+                for each in candidates
+                if each[1:] == (item.prediction_hash, item.golden_hash)
+            )
             numbers.append(next(sampled, candidates[0].item if candidates else None))
         return numbers
 
 
 @dataclass(frozen=True, slots=True)
 class ShareProgress:
-    """Number of items in an annotator's share, and how many of these items the annotator has reviewed."""
+    """Number of items in an annotator's share, and how many of these items the annotator has
+    reviewed.
+    """
 
     annotator: str
     done: int
     total: int  # number of items to review; a hidden duplicate counts as one more
-    missing: int  # number of items of the share that are no longer in the database; `total` does not count them
+    # number of items of the share that are no longer in the database; `total` does not count them
+    missing: int
 
     @property
     def summary(self) -> str:
@@ -299,9 +372,15 @@ class ShareProgress:
 
 
 def measure_queue_progress(
-    queue_name: str, queue_items: QueueItemTable, reviews: ReviewTables, annotator: str | None = None
+    queue_name: str,
+    queue_items: QueueItemTable,
+    reviews: ReviewTables,
+    annotator: str | None = None,
 ) -> list[ShareProgress]:
-    """Return the progress of all annotators of a queue, or only of `annotator`. Stale verdicts do not count."""
+    """Return the progress of all annotators of a queue, or only of `annotator`.
+
+    Stale verdicts do not count.
+    """
     queue, items = queue_items.load_queue(queue_name), queue_items.find_item_numbers(queue_name)
     progress = []
     for share in queue.shares:
@@ -311,16 +390,27 @@ def measure_queue_progress(
         for place, at in enumerate(share.order):
             item, key = items[at], queue.items[at].key
             if item is not None and reviews.events.has_events_by(key, share.annotator):
-                done += _has_verdict(key, item, share.annotator, reviews, is_duplicate=place in repeats)
+                done += _has_verdict(
+                    key, item, share.annotator, reviews, is_duplicate=place in repeats
+                )
         missing = sum(items[at] is None for at in share.order)
         progress.append(ShareProgress(share.annotator, done, len(share.order) - missing, missing))
     return progress
 
 
-def _has_verdict(key: ItemKey, item: int, annotator: str, reviews: ReviewTables, *, is_duplicate: bool) -> bool:
-    reference = next((each for each in reviews.items.find_loaded_items(key) if each.item == item), None)
+def _has_verdict(
+    key: ItemKey, item: int, annotator: str, reviews: ReviewTables, *, is_duplicate: bool
+) -> bool:
+    reference = next(
+        (each for each in reviews.items.find_loaded_items(key) if each.item == item), None
+    )
     if reference is None:
         return False
     hashes = reference.prediction_hash, reference.golden_hash
-    opinions = reviews.events.compute_opinions_of_annotator(key, annotator, *hashes, is_duplicate=is_duplicate)
-    return annotator in collect_verdicts(opinions, reviews.get_roll_up_context(item))[ITEM_CORRECT].verdicts
+    opinions = reviews.events.compute_opinions_of_annotator(
+        key, annotator, *hashes, is_duplicate=is_duplicate
+    )
+    return (
+        annotator
+        in collect_verdicts(opinions, reviews.get_roll_up_context(item))[ITEM_CORRECT].verdicts
+    )

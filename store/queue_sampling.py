@@ -57,7 +57,10 @@ STRATUM_COLUMNS: dict[str, str] = {
     "run": "CAST(i.run AS VARCHAR)",
     "category": "i.category",
     "group": 'i."group"',
-    **{source: f"CASE i.{source} WHEN true THEN 'pass' WHEN false THEN 'fail' END" for source in SCORING_ORDER},
+    **{
+        source: f"CASE i.{source} WHEN true THEN 'pass' WHEN false THEN 'fail' END"
+        for source in SCORING_ORDER
+    },
     "error": ERROR_TYPE_SQL,
 }
 _CONTENT_KEY_COLUMNS = (
@@ -67,11 +70,18 @@ _CONTENT_KEY_COLUMNS = (
 
 
 CLUSTER_KINDS = ("task", "conversation")
-"""Kinds of groups of items that a queue can draw as a whole: the trials of a task, the steps of a conversation."""
-_CLUSTER_SQL = 'concat_ws(chr(31), r.benchmark, r.generation, r.language, r.model, coalesce(i."group", i.id))'
+"""Kinds of groups of items that a queue can draw as a whole: the trials of a task, the steps of
+a conversation.
+"""
+_CLUSTER_SQL = (
+    'concat_ws(chr(31), r.benchmark, r.generation, r.language, r.model, coalesce(i."group", i.id))'
+)
 
 ContentKey = str
-"""Key fields and content hashes of an item as a JSON list. It is the same in every copy of the workspace."""
+"""Key fields and content hashes of an item as a JSON list.
+
+It is the same in every copy of the workspace.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,38 +92,55 @@ class QueueRequest:
     stratify: str  # keys of `STRATUM_COLUMNS`, joined by commas; empty for a sample without strata
     sharing: ShareOptions
     avoids_earlier_queues: bool = False  # whether to leave out the items of the workspace's queues
-    cluster: str = ""  # one of `CLUSTER_KINDS` to draw whole groups of items; empty to draw single items
-    include_incidents: bool = False  # whether items without an answer, for a reason outside the question, can be drawn
+    cluster: str = (
+        ""  # one of `CLUSTER_KINDS` to draw whole groups of items; empty to draw single items
+    )
+    include_incidents: bool = (
+        False  # whether items without an answer, for a reason outside the question, can be drawn
+    )
 
 
-def draw_queue(connection: Connection, request: QueueRequest, earlier: Sequence[QueueFile] = ()) -> QueueFile:
-    """Draw a sample and return it as a new queue, without writing a file. Equal requests give the same sample.
+def draw_queue(
+    connection: Connection, request: QueueRequest, earlier: Sequence[QueueFile] = ()
+) -> QueueFile:
+    """Draw a sample and return it as a new queue, without writing a file. Equal requests give the
+    same sample.
 
-    Items of the `earlier` queues are not drawn. Raises QueueError if too few items remain, or if hidden duplicates of
-    whole groups are requested.
+    Items of the `earlier` queues are not drawn. Raises QueueError if too few items remain, or if
+    hidden duplicates of whole groups are requested.
     """
     check_queue_name(request.name)
     if request.cluster and request.sharing.repeats:
-        raise QueueError("hidden duplicates need a sample of single items. Use either --cluster or --repeats")
+        raise QueueError(
+            "hidden duplicates need a sample of single items. Use either --cluster or --repeats"
+        )
     names = [check_annotator(name) for name in request.sharing.annotators]
     if not names or len({name.casefold() for name in names}) < len(names):
-        raise QueueError("the queue needs annotators, each named exactly once. Use --annotators a,b,c")
+        raise QueueError(
+            "the queue needs annotators, each named exactly once. Use --annotators a,b,c"
+        )
     frame = fetch_sampling_frame(connection, request)
     if not frame.strata:
         where = request.view.where
-        raise QueueError(f"no items match the filter {where}" if where.strip() else "the workspace has no items")
+        raise QueueError(
+            f"no items match the filter {where}" if where.strip() else "the workspace has no items"
+        )
     incidents: set[ContentKey] = set()
     if not request.include_incidents:
         incidents = fetch_incident_keys(connection, request.view)
         frame = frame.leave_out(map(hash_content_key, incidents))
     if not frame.strata:
         selected = format_count(len(incidents), "selected item")
-        raise QueueError(f"all of {selected} are incidents. Pass --include-incidents to draw from them")
+        raise QueueError(
+            f"all of {selected} are incidents. Pass --include-incidents to draw from them"
+        )
     remaining = frame.remove_queues(earlier)
     _check_remaining_items(frame, remaining, earlier, request.size)
 
     sample = draw_stratified_sample(
-        remaining.get_unit_strata(), request.size or len(remaining.get_unit_strata()), request.sharing.seed
+        remaining.get_unit_strata(),
+        request.size or len(remaining.get_unit_strata()),
+        request.sharing.seed,
     )
     overlap = draw_overlap_indexes(sample.items, request.sharing)
     shares = assign_shares(sample.items, overlap, request.sharing)
@@ -149,8 +176,10 @@ def _check_remaining_items(
     if not excludes or 0 < (n_remaining if size is None else size) <= n_remaining:
         return
     raise QueueError(
-        f"only {n_remaining:,} of {len(frame.get_unit_strata()):,} {frame.unit_noun} are in no earlier queue"
-        f" ({', '.join(excludes)}). Reduce --size, or pass --allow-overlap to draw from all {frame.unit_noun}"
+        f"only {n_remaining:,} of {len(frame.get_unit_strata()):,} {frame.unit_noun} are in no"
+        " earlier queue"
+        f" ({', '.join(excludes)}). Reduce --size, or pass --allow-overlap to draw from all"
+        f" {frame.unit_noun}"
     )
 
 
@@ -178,7 +207,10 @@ def _build_queue_items(
 
 
 def _expand_share(share: AnnotatorShare, unit_sizes: Sequence[int]) -> AnnotatorShare:
-    """Replace the units of a share by their items. The items of a unit stay together and in dataset order."""
+    """Replace the units of a share by their items.
+
+    The items of a unit stay together and in dataset order.
+    """
     first_items = list(itertools.accumulate(unit_sizes, initial=0))
     order: list[int] = []
     repeats: list[int] = []
@@ -191,7 +223,10 @@ def _expand_share(share: AnnotatorShare, unit_sizes: Sequence[int]) -> Annotator
 
 @dataclass(frozen=True, slots=True)
 class SamplingFrame:
-    """The items from which a sample is drawn. Items are identified by their content keys, in dataset order."""
+    """The items from which a sample is drawn.
+
+    Items are identified by their content keys, in dataset order.
+    """
 
     strata: Mapping[ContentKey, str]
     """Stratum of each item. All items of a cluster have the same one."""
@@ -203,7 +238,9 @@ class SamplingFrame:
         return "groups" if self.clusters else "items"
 
     def get_unit_strata(self) -> Mapping[str, str]:
-        """Return the stratum of each unit that the sample draws: of each cluster, or of each item."""
+        """Return the stratum of each unit that the sample draws: of each cluster, or of each
+        item.
+        """
         if not self.clusters:
             return self.strata
         units = {}
@@ -220,27 +257,46 @@ class SamplingFrame:
 
     def list_overlapping_queues(self, queues: Iterable[QueueFile]) -> list[str]:
         """Return the names of the queues that contain an item of the frame."""
-        return [queue.name for queue in queues if not self.strata.keys().isdisjoint(list_content_keys(queue))]
+        return [
+            queue.name
+            for queue in queues
+            if not self.strata.keys().isdisjoint(list_content_keys(queue))
+        ]
 
     def leave_out(self, content_key_hashes: Iterable[str]) -> SamplingFrame:
-        """Return the frame without the items with these hashes. The other items of their clusters stay."""
+        """Return the frame without the items with these hashes.
+
+        The other items of their clusters stay.
+        """
         left_out = set(content_key_hashes)
         if not left_out:
             return self
-        strata = {key: stratum for key, stratum in self.strata.items() if hash_content_key(key) not in left_out}
+        strata = {
+            key: stratum
+            for key, stratum in self.strata.items()
+            if hash_content_key(key) not in left_out
+        }
         clusters = {key: cluster for key, cluster in self.clusters.items() if key in strata}
         return SamplingFrame(strata, clusters)
 
     def remove_queues(self, queues: Iterable[QueueFile]) -> SamplingFrame:
-        """Return the frame without the items of the queues, and without the other items of their clusters."""
+        """Return the frame without the items of the queues, and without the other items of their
+        clusters.
+        """
         drawn = {content_key for queue in queues for content_key in list_content_keys(queue)}
-        drawn_clusters = {self.clusters[content_key] for content_key in drawn if content_key in self.clusters}
+        drawn_clusters = {
+            self.clusters[content_key] for content_key in drawn if content_key in self.clusters
+        }
         strata = {
             content_key: stratum
             for content_key, stratum in self.strata.items()
             if content_key not in drawn and self.clusters.get(content_key) not in drawn_clusters
         }
-        clusters = {content_key: cluster for content_key, cluster in self.clusters.items() if content_key in strata}
+        clusters = {
+            content_key: cluster
+            for content_key, cluster in self.clusters.items()
+            if content_key in strata
+        }
         return SamplingFrame(strata, clusters)
 
 
@@ -253,10 +309,13 @@ def hash_content_key(content_key: ContentKey) -> str:
 
 
 def fetch_incident_keys(connection: Connection, view: View) -> set[ContentKey]:
-    """Return the content keys of the view's items without an answer, for a reason outside the question."""
+    """Return the content keys of the view's items without an answer, for a reason outside the
+    question.
+    """
     where, params, _ = build_view_condition(view, blind=False)
     rows = connection.execute(
-        f"SELECT {_CONTENT_KEY_COLUMNS} {FROM_ITEMS} JOIN runs r ON r.run = i.run WHERE {where} AND {HAS_INCIDENT}",
+        f"SELECT {_CONTENT_KEY_COLUMNS} {FROM_ITEMS} JOIN runs r ON r.run = i.run WHERE {where} AND"
+        f" {HAS_INCIDENT}",
         params,
     ).fetchall()
     return {orjson.dumps(content).decode() for content in rows}
@@ -264,12 +323,16 @@ def fetch_incident_keys(connection: Connection, view: View) -> set[ContentKey]:
 
 def list_content_keys(queue: QueueFile) -> list[ContentKey]:
     """Return the content keys of the items in the queue, in the order of the queue file."""
-    return [make_content_key(*item.key, item.prediction_hash, item.golden_hash) for item in queue.items]
+    return [
+        make_content_key(*item.key, item.prediction_hash, item.golden_hash) for item in queue.items
+    ]
 
 
 def fetch_sampling_frame(connection: Connection, request: QueueRequest) -> SamplingFrame:
-    """Return all items that the request's filter selects. The same item with the same answer has only one content key
-    in all runs of a model, so it counts once. Raises QueueError for an unknown stratum or if there are no clusters."""
+    """Return all items that the request's filter selects. The same item with the same answer has
+    only one content key in all runs of a model, so it counts once. Raises QueueError for an unknown
+    stratum or if there are no clusters.
+    """
     stratum = _build_stratum_sql(request.stratify)
     where, params, _ = build_view_condition(request.view, blind=False)
     rows = connection.execute(
@@ -287,7 +350,9 @@ def fetch_sampling_frame(connection: Connection, request: QueueRequest) -> Sampl
         return SamplingFrame(strata, {})
 
     if len(set(clusters.values())) == len(clusters):
-        raise QueueError(f"--cluster {request.cluster} needs items that belong to a {request.cluster}. None does")
+        raise QueueError(
+            f"--cluster {request.cluster} needs items that belong to a {request.cluster}. None does"
+        )
     return SamplingFrame(_join_strata_of_clusters(strata, clusters), clusters)
 
 
@@ -295,7 +360,9 @@ def _build_stratum_sql(stratify: str) -> str:
     keys = [name.strip() for name in stratify.split(",") if name.strip()]
     for name in keys:
         if name not in STRATUM_COLUMNS:
-            raise QueueError(f"unknown --stratify key {name}. Available keys: {', '.join(STRATUM_COLUMNS)}")
+            raise QueueError(
+                f"unknown --stratify key {name}. Available keys: {', '.join(STRATUM_COLUMNS)}"
+            )
     if not keys:
         return f"'{UNSTRATIFIED}'"
     return " || ', ' || ".join(f"coalesce({STRATUM_COLUMNS[name]}, 'none')" for name in keys)
@@ -304,11 +371,15 @@ def _build_stratum_sql(stratify: str) -> str:
 def _join_strata_of_clusters(
     strata: Mapping[ContentKey, str], clusters: Mapping[ContentKey, str]
 ) -> dict[ContentKey, str]:
-    """Give all items of a cluster one stratum, which names the strata of its items: `fail + pass`."""
+    """Give all items of a cluster one stratum, which names the strata of its items: `fail +
+    pass`.
+    """
     names: dict[str, set[str]] = {}
     for content_key, cluster in clusters.items():
         names.setdefault(cluster, set()).add(strata[content_key])
-    return {content_key: " + ".join(sorted(names[cluster])) for content_key, cluster in clusters.items()}
+    return {
+        content_key: " + ".join(sorted(names[cluster])) for content_key, cluster in clusters.items()
+    }
 
 
 def _describe_sampled_runs(connection: Connection, items: list[QueueItem]) -> list[dict[str, Any]]:
@@ -328,16 +399,21 @@ class ExtensionRequest:
     seed: int
 
 
-def draw_queue_extension(workspace: Workspace, content_keys: Sequence[str], request: ExtensionRequest) -> QueueFile:
+def draw_queue_extension(
+    workspace: Workspace, content_keys: Sequence[str], request: ExtensionRequest
+) -> QueueFile:
     """Draw more items for a queue, and return them as a new queue, without writing a file.
 
-    `request.parts` says how many items of each stratum to draw. The name of the new queue is the name of the extended
-    queue and the next free number. The `probability` of an item is its chance to be drawn among those items of the
-    stratum that no earlier queue contains. `content_keys`: the keys of all items of the run, in dataset order. Raises
-    AnnotatorError if the name of an annotator is invalid.
+    `request.parts` says how many items of each stratum to draw. The name of the new queue is the
+    name of the extended queue and the next free number. The `probability` of an item is its chance
+    to be drawn among those items of the stratum that no earlier queue contains. `content_keys`: the
+    keys of all items of the run, in dataset order. Raises AnnotatorError if the name of an
+    annotator is invalid.
     """
     queue, info = request.queue, request.row.info
-    names = [check_annotator(name) for name in request.annotators] or [share.annotator for share in queue.shares]
+    names = [check_annotator(name) for name in request.annotators] or [
+        share.annotator for share in queue.shares
+    ]
     drawn: dict[str, ExtensionStratum] = {}
     for part in request.parts:
         candidates = [content_keys[at] for at in part.candidates]
@@ -347,10 +423,20 @@ def draw_queue_extension(workspace: Workspace, content_keys: Sequence[str], requ
     for content_key, part in sorted(drawn.items(), key=lambda each: each[0]):
         *key, prediction_hash, golden_hash = orjson.loads(content_key)
         probability = part.n_to_draw / len(part.candidates)
-        items.append(QueueItem(ItemKey(*key), prediction_hash, golden_hash, part.name, probability, overlap=False))
-    stored_run: dict[str, Any] = next((run for run in queue.design.runs if run["model"] == info.model), {})
+        items.append(
+            QueueItem(
+                ItemKey(*key), prediction_hash, golden_hash, part.name, probability, overlap=False
+            )
+        )
+    stored_run: dict[str, Any] = next(
+        (run for run in queue.design.runs if run["model"] == info.model), {}
+    )
     folders = {"path": stored_run.get("path", ""), "dataset": stored_run.get("dataset")}
-    run = {name: getattr(info, name) for name in RUN_KEY_FIELDS} | folders | {"n_items": request.row.n_items}
+    run = (
+        {name: getattr(info, name) for name in RUN_KEY_FIELDS}
+        | folders
+        | {"n_items": request.row.n_items}
+    )
     design = replace(
         queue.design,
         seed=request.seed,
@@ -381,18 +467,27 @@ QueueMergeState = Literal["new", "known", "differs", "unreadable"]
 class MergedQueue:
     queue: str
     state: QueueMergeState
-    """`known`: this workspace already has the queue. `differs`: it has another queue of this name, and keeps both."""
+    """`known`: this workspace already has the queue.
+
+    `differs`: it has another queue of this name, and keeps both.
+    """
     kept_as: str = ""  # name of the queue in this workspace; empty if the queue is unreadable
     why: str = ""
 
 
 def merge_queues(workspace: Workspace, other: Workspace) -> list[MergedQueue]:
-    """Copy the queues of the other workspace that this workspace lacks. Return one result per queue, sorted by name."""
+    """Copy the queues of the other workspace that this workspace lacks.
+
+    Return one result per queue, sorted by name.
+    """
     return [merge_queue(workspace, queue) for queue in read_queues(other)]
 
 
 def merge_queue(workspace: Workspace, queue: QueueFile | QueueError) -> MergedQueue:
-    """Copy a queue to this workspace, unless it already has it. Raises QueueError if the file cannot be written."""
+    """Copy a queue to this workspace, unless it already has it.
+
+    Raises QueueError if the file cannot be written.
+    """
     if isinstance(queue, QueueError):
         return MergedQueue("", "unreadable", why=str(queue))
     try:
@@ -401,7 +496,9 @@ def merge_queue(workspace: Workspace, queue: QueueFile | QueueError) -> MergedQu
         return MergedQueue(queue.name, "unreadable", why=str(error))
     existing = list_queue_names(workspace)
     number, name = 1, queue.name
-    while (same := next((each for each in existing if is_same_filename(each, name)), None)) is not None:
+    while (
+        same := next((each for each in existing if is_same_filename(each, name)), None)
+    ) is not None:
         if _has_same_content(workspace, same, queue):
             return MergedQueue(queue.name, "known" if number == 1 else "differs", same)
         number += 1

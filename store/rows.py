@@ -1,4 +1,6 @@
-"""Define the arguments and results of store queries, and the item numbers that identify hidden duplicates."""
+"""Define the arguments and results of store queries, and the item numbers that identify hidden
+duplicates.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fcreview.model.wording import NO_ANSWERS, NO_VALUE, format_count, format_judge_rate, format_official_rate
+from fcreview.model.wording import (
+    NO_ANSWERS,
+    NO_VALUE,
+    format_count,
+    format_judge_rate,
+    format_official_rate,
+)
 from fcreview.store.reviews.review_sql import (
     DECIDED_MARK,
     EFFECTIVE_VERDICT,
@@ -20,12 +28,15 @@ if TYPE_CHECKING:
     from fcreview.model.item import Item, Run
     from fcreview.model.review import Event, ItemKey, Opinion
 
-_DUPLICATE_BIT = 1 << 62  # Marks a hidden duplicate. Higher than every bit of `items.item` (run * 2^32 + seq).
+_DUPLICATE_BIT = (
+    1 << 62
+)  # Marks a hidden duplicate. Higher than every bit of `items.item` (run * 2^32 + seq).
 
 
 def to_item_number(item: int, *, is_duplicate: bool) -> int:
-    """Return the number that stands for an item or for its hidden duplicate in lists, screens and reviews. The number
-    of an item is its number in the database (`items.item`)."""
+    """Return the number that stands for an item or for its hidden duplicate in lists, screens and
+    reviews. The number of an item is its number in the database (`items.item`).
+    """
     return item | _DUPLICATE_BIT if is_duplicate else item
 
 
@@ -39,15 +50,54 @@ def is_hidden_duplicate(item_number: int) -> bool:
 
 
 ITEM_COLUMNS = (
-    "id", "category", "group", "question", "official", "rule", "judge", "error_type", "rule_error_type", "rule_note",
-    "n_turns", "n_steps", "tokens_in", "tokens_out", "latency", "seconds", "setting", "diff_function",
-    "diff_argument", "first_difference", "diff_golden", "diff_predicted", "decisive_step", "ended", "incident",
-    "incident_text", "incident_where", "incident_certainty", "flags", "prediction_hash", "golden_hash", "file", "line",
-    "offset", "length", "task_sections",
-)  # fmt: skip
+    "id",
+    "category",
+    "group",
+    "question",
+    "official",
+    "rule",
+    "judge",
+    "error_type",
+    "rule_error_type",
+    "rule_note",
+    "n_turns",
+    "n_steps",
+    "tokens_in",
+    "tokens_out",
+    "latency",
+    "seconds",
+    "setting",
+    "diff_function",
+    "diff_argument",
+    "first_difference",
+    "diff_golden",
+    "diff_predicted",
+    "decisive_step",
+    "ended",
+    "incident",
+    "incident_text",
+    "incident_where",
+    "incident_certainty",
+    "flags",
+    "prediction_hash",
+    "golden_hash",
+    "file",
+    "line",
+    "offset",
+    "length",
+    "task_sections",
+)
 BUILTIN_QUEUES = (
-    "failures", "dataset", "disagreement", "unreviewed", "judged", "uncertain", "suspects", "stratified", "random",
-)  # fmt: skip
+    "failures",
+    "dataset",
+    "disagreement",
+    "unreviewed",
+    "judged",
+    "uncertain",
+    "suspects",
+    "stratified",
+    "random",
+)
 """Names of the built-in queues. Every other name is the name of a queue file.
 
 All queues except `PARTIAL_QUEUES` contain every item, in this order (ties keep dataset order):
@@ -62,11 +112,22 @@ The partial queues contain:
 
 * `judged`: items with a judge verdict
 * `uncertain`: near misses, see `store.filters.search_sql.NEAR_MISS`
-* `suspects`: one item for each question whose golden answer looks wrong, see `store.queries.golden_audit`
+* `suspects`: one item for each question whose golden answer looks wrong, see
+  `store.queries.golden_audit`
 """
 SUSPECTS_QUEUE = "suspects"
-PARTIAL_QUEUES = ("judged", "uncertain", SUSPECTS_QUEUE)  # built-in queues that contain only some of the items
-VERDICT_QUEUES = ("failures", "disagreement", "judged", "uncertain", SUSPECTS_QUEUE)  # not available in blind mode
+PARTIAL_QUEUES = (
+    "judged",
+    "uncertain",
+    SUSPECTS_QUEUE,
+)  # built-in queues that contain only some of the items
+VERDICT_QUEUES = (
+    "failures",
+    "disagreement",
+    "judged",
+    "uncertain",
+    SUSPECTS_QUEUE,
+)  # not available in blind mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +135,14 @@ class View:
     where: str = ""  # filter text (see `store.filters.parser`); empty for all items
     queue: str = "failures"  # name of a built-in queue or of a queue file
     seed: int = 0  # random seed of the queues `random` and `stratified`
-    runs: tuple[int, ...] = ()  # numbers of the runs (`runs.run`); empty for all runs of the workspace
-    share: bool = False  # for a queue file: show only the annotator's share, in its order and with hidden duplicates
-    items: tuple[int, ...] = ()  # items (`items.item`) that the view is limited to; empty for no limit
+    runs: tuple[
+        int, ...
+    ] = ()  # numbers of the runs (`runs.run`); empty for all runs of the workspace
+    # for a queue file: show only the annotator's share, in its order and with hidden duplicates
+    share: bool = False
+    items: tuple[
+        int, ...
+    ] = ()  # items (`items.item`) that the view is limited to; empty for no limit
 
     @property
     def runs_key(self) -> str:
@@ -92,23 +158,35 @@ class View:
 def column_metadata(
     sql: str, *, shows_verdict: bool = False, is_json: bool = False, blind_sql: str = ""
 ) -> dict[str, Any]:
-    """Return the metadata of a `QueueRow` field. `sql` is an expression over `item_rows i LEFT JOIN human h`.
+    """Return the metadata of a `QueueRow` field. `sql` is an expression over `item_rows i LEFT JOIN
+    human h`.
 
-    `shows_verdict`: the value is None for a blind annotator who has not reviewed the item. `is_json`: the expression
-    returns JSON text. `blind_sql`: expression in blind mode, if it must not depend on the reviews of other annotators.
+    `shows_verdict`: the value is None for a blind annotator who has not reviewed the item.
+    `is_json`: the expression returns JSON text. `blind_sql`: expression in blind mode, if it must
+    not depend on the reviews of other annotators.
     """
-    return {"sql": sql, "shows_verdict": shows_verdict, "is_json": is_json, "blind_sql": blind_sql or sql}
+    return {
+        "sql": sql,
+        "shows_verdict": shows_verdict,
+        "is_json": is_json,
+        "blind_sql": blind_sql or sql,
+    }
 
 
 def _incident_metadata(build_sql: Callable[[str], str]) -> dict[str, Any]:
-    """Return the metadata of a field that depends on the mark of an incident. `build_sql` takes the column of the
-    reviewers' decision. In blind mode, only this annotator's own reviews of the mark count."""
+    """Return the metadata of a field that depends on the mark of an incident. `build_sql` takes the
+    column of the reviewers' decision. In blind mode, only this annotator's own reviews of the mark
+    count.
+    """
     return column_metadata(build_sql(DECIDED_MARK), blind_sql=build_sql(OWN_MARK))
 
 
 @dataclass(slots=True, kw_only=True)
 class QueueRow:
-    """One row of a queue, without long texts. The store reads every field, and `items --json` prints it."""
+    """One row of a queue, without long texts.
+
+    The store reads every field, and `items --json` prints it.
+    """
 
     item: int = field(metadata=column_metadata("i.item"))
     """Item number (see `to_item_number`). The next import can change it, so do not save it."""
@@ -116,58 +194,98 @@ class QueueRow:
     seq: int = field(metadata=column_metadata("i.seq"))  # position of the item in its run, from 0
     id: str = field(metadata=column_metadata("i.id"))
     category: str = field(metadata=column_metadata("i.category"))
-    group: str | None = field(default=None, metadata=column_metadata('i."group"'))  # name of the conversation
+    group: str | None = field(
+        default=None, metadata=column_metadata('i."group"')
+    )  # name of the conversation
     model: str = ""
     run_name: str = ""
-    """Name of the run: the model and, if it has several runs, what distinguishes them, such as `synth-good · zh`."""
-    official: bool | None = field(default=None, metadata=column_metadata("i.official", shows_verdict=True))
+    """Name of the run: the model and, if it has several runs, what distinguishes them, such as
+    `synth-good · zh`.
+    """
+    official: bool | None = field(
+        default=None, metadata=column_metadata("i.official", shows_verdict=True)
+    )
     rule: bool | None = field(default=None, metadata=column_metadata("i.rule", shows_verdict=True))
-    judge: bool | None = field(default=None, metadata=column_metadata("i.judge", shows_verdict=True))
+    judge: bool | None = field(
+        default=None, metadata=column_metadata("i.judge", shows_verdict=True)
+    )
     you: Any = field(default=None, metadata=column_metadata("h.you", is_json=True))
     """This annotator's verdict on the item, or None."""
     your_bulk: bool = field(default=False, metadata=column_metadata("coalesce(h.your_bulk, false)"))
-    human: Any = field(default=None, metadata=column_metadata("h.human", shows_verdict=True, is_json=True))
+    human: Any = field(
+        default=None, metadata=column_metadata("h.human", shows_verdict=True, is_json=True)
+    )
     """Human verdict: the joint verdict of all annotators, "disputed", or None without reviews."""
     parts: int = field(default=0, metadata=column_metadata("coalesce(h.n_parts, 0)"))
-    """Number of parts and additional criteria that annotators reviewed. A blind annotator who has not reviewed the item
-    gets the value of `your_parts`."""
+    """Number of parts and additional criteria that annotators reviewed. A blind annotator who has
+    not reviewed the item gets the value of `your_parts`.
+    """
     your_parts: int = field(default=0, metadata=column_metadata("coalesce(h.your_parts, 0)"))
-    effective: bool | None = field(default=None, metadata=column_metadata(EFFECTIVE_VERDICT, shows_verdict=True))
-    error_type: str | None = field(default=None, metadata=column_metadata("i.error_type", shows_verdict=True))
-    rule_error_type: str | None = field(default=None, metadata=column_metadata("i.rule_error_type", shows_verdict=True))
+    effective: bool | None = field(
+        default=None, metadata=column_metadata(EFFECTIVE_VERDICT, shows_verdict=True)
+    )
+    error_type: str | None = field(
+        default=None, metadata=column_metadata("i.error_type", shows_verdict=True)
+    )
+    rule_error_type: str | None = field(
+        default=None, metadata=column_metadata("i.rule_error_type", shows_verdict=True)
+    )
     n_golden: int = field(default=0, metadata=column_metadata("i.n_golden"))
     n_predicted: int = field(default=0, metadata=column_metadata("i.n_predicted"))
     n_issues: int = field(default=0, metadata=column_metadata("i.n_issues"))
-    """Number of import issues. 0 for a blind annotator before the review, because an issue can reveal a failure."""
+    """Number of import issues. 0 for a blind annotator before the review, because an issue can
+    reveal a failure.
+    """
     stale: bool = field(default=False, metadata=column_metadata("coalesce(h.your_stale, false)"))
     """Whether the prediction or the golden answer changed after this annotator's review."""
     first_difference: str | None = field(
         default=None, metadata=column_metadata("i.first_difference", shows_verdict=True)
     )
     """For an incident, the sentence that says so, because the text of a failure is no answer."""
-    diff_function: str | None = field(default=None, metadata=column_metadata("i.diff_function", shows_verdict=True))
-    diff_argument: str | None = field(default=None, metadata=column_metadata("i.diff_argument", shows_verdict=True))
+    diff_function: str | None = field(
+        default=None, metadata=column_metadata("i.diff_function", shows_verdict=True)
+    )
+    diff_argument: str | None = field(
+        default=None, metadata=column_metadata("i.diff_argument", shows_verdict=True)
+    )
     """Argument path of the first difference; None if the call as a whole differs."""
-    diff_golden: str | None = field(default=None, metadata=column_metadata("i.diff_golden", shows_verdict=True))
-    diff_predicted: str | None = field(default=None, metadata=column_metadata("i.diff_predicted", shows_verdict=True))
+    diff_golden: str | None = field(
+        default=None, metadata=column_metadata("i.diff_golden", shows_verdict=True)
+    )
+    diff_predicted: str | None = field(
+        default=None, metadata=column_metadata("i.diff_predicted", shows_verdict=True)
+    )
     ended: str | None = field(default=None, metadata=column_metadata("i.ended", shows_verdict=True))
     """How the conversation ended, such as `max_steps`; None if the format does not record it."""
     question: str = field(default="", metadata=column_metadata("i.question"))
     incident: str | None = field(default=None, metadata=_incident_metadata(incident_kind_sql))
-    """Why the model's answer is missing or cut (`fcreview.model.incident`), after reviews of the mark. Also `limit` and
-    weak marks, which count only if `is_incident`."""
+    """Why the model's answer is missing or cut (`fcreview.model.incident`), after reviews of the
+    mark. Also `limit` and weak marks, which count only if `is_incident`.
+    """
     incident_text: str | None = field(default=None, metadata=column_metadata("i.incident_text"))
     incident_where: str | None = field(default=None, metadata=column_metadata("i.incident_where"))
-    incident_certainty: str | None = field(default=None, metadata=_incident_metadata(incident_certainty_sql))
+    incident_certainty: str | None = field(
+        default=None, metadata=_incident_metadata(incident_certainty_sql)
+    )
     is_incident: bool = field(default=False, metadata=_incident_metadata(is_incident_sql))
     """Whether figures without incidents leave the item out."""
-    flags: list[str] | None = field(default=None, metadata=column_metadata("i.flags", shows_verdict=True))
-    """`ItemFlag`s. A blind annotator does not see them, because only failing items have entries in some score files."""
+    flags: list[str] | None = field(
+        default=None, metadata=column_metadata("i.flags", shows_verdict=True)
+    )
+    """`ItemFlag`s.
+
+    A blind annotator does not see them, because only failing items have entries in some score
+    files.
+    """
 
     @property
     def is_own_verdict_contradicted(self) -> bool:
-        """Whether the human verdict is the opposite of this annotator's verdict, for example after adjudication."""
-        return isinstance(self.you, bool) and isinstance(self.human, bool) and self.you != self.human
+        """Whether the human verdict is the opposite of this annotator's verdict, for example
+        after adjudication.
+        """
+        return (
+            isinstance(self.you, bool) and isinstance(self.human, bool) and self.you != self.human
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +308,9 @@ class Suspicion:
 
 @dataclass(frozen=True, slots=True)
 class ColumnWidths:
-    """Widths of the longest values in a view, in terminal cells, and which columns have values. In blind mode, fields
-    that depend on verdicts keep their defaults."""
+    """Widths of the longest values in a view, in terminal cells, and which columns have values. In
+    blind mode, fields that depend on verdicts keep their defaults.
+    """
 
     item: int = 4
     category: int = 0
@@ -199,7 +318,9 @@ class ColumnWidths:
     run_names: tuple[str, ...] = ()  # names of the runs, if there are several
     error: int = 0
     id_repeats_category: bool = False  # whether every item id begins with its category
-    constant: frozenset[str] = frozenset()  # verdict columns with the same value in all of several rows
+    constant: frozenset[str] = (
+        frozenset()
+    )  # verdict columns with the same value in all of several rows
     has_rule: bool = False  # whether an item has a recomputed verdict
     has_judge: bool = False
     has_difference: bool = False  # whether an item has a first difference
@@ -207,7 +328,9 @@ class ColumnWidths:
 
 
 MIN_FINISHED_SHARE = 0.95
-"""Share of the expected items, from 0 to 1, below which a run is unfinished and does not rank before others."""
+"""Share of the expected items, from 0 to 1, below which a run is unfinished and does not rank
+before others.
+"""
 
 
 @dataclass(slots=True)
@@ -217,7 +340,9 @@ class RunRow:
     run: int
     info: Run
     run_name: str
-    """Unique name of the run in its workspace: the model and, if it has several runs, what distinguishes them."""
+    """Unique name of the run in its workspace: the model and, if it has several runs, what
+    distinguishes them.
+    """
     n_items: int
     official_pass: int
     official_known: int  # number of items with an official verdict
@@ -227,23 +352,31 @@ class RunRow:
     effective_known: int  # number of items with an effective verdict
     reviewed: int  # Number of items with a verdict by any annotator. Stale reviews do not count.
     n_issues: int  # number of import issues of the run
-    disputed: int = 0  # Number of items on which annotators disagree. These items count with their automatic verdicts.
+    # Number of items on which annotators disagree. These items count with their automatic verdicts.
+    disputed: int = 0
     categories: list[dict[str, Any]] = field(default_factory=list)
-    """One object for each category: {category, n (number of items), counts `*_pass` and `*_known`, the same counts
-    `*_without_incidents`, incidents, not_run}."""
+    """One object for each category: {category, n (number of items), counts `*_pass` and `*_known`,
+    the same counts `*_without_incidents`, incidents, not_run}.
+    """
     in_part: int = 0  # number of items with verdicts by annotators on parts only
     yours: int = 0  # number of items with a verdict by this annotator
     stated_pass: int = 0
-    """Number of passing items according to the headers of score files, in categories without result files. The other
-    counts do not include these categories."""
-    stated_of: int = 0  # number of items according to the headers of score files, in categories without result files
-    n_search_issues: int = 0  # Number of import issues of the workspace that belong to no run. It is equal in all rows.
+    """Number of passing items according to the headers of score files, in categories without result
+    files. The other counts do not include these categories.
+    """
+    # number of items according to the headers of score files, in categories without result files
+    stated_of: int = 0
+    # Number of import issues of the workspace that belong to no run. It is equal in all rows.
+    n_search_issues: int = 0
     n_notices: int = 0  # Number of `n_issues` that are harmless notices.
     n_search_notices: int = 0  # Number of `n_search_issues` that are harmless notices.
     judge_pass: int = 0
     judge_known: int = 0  # number of items with a judge verdict
     incidents: int = 0
-    """Number of items without an answer for a reason outside the question. The counts above include them."""
+    """Number of items without an answer for a reason outside the question.
+
+    The counts above include them.
+    """
     official_pass_without_incidents: int = 0
     official_known_without_incidents: int = 0
     rule_pass_without_incidents: int = 0
@@ -269,8 +402,9 @@ class RunRow:
 
     @property
     def rate_without_incidents(self) -> float | None:
-        """Official pass rate (0 to 1) without incidents, else the recomputed rate, else the judge's. None without
-        verdicts."""
+        """Official pass rate (0 to 1) without incidents, else the recomputed rate, else the
+        judge's. None without verdicts.
+        """
         for source in ("official", "rule", "judge"):
             known = getattr(self, f"{source}_known_without_incidents")
             if getattr(self, f"{source}_known") and not known:
@@ -281,8 +415,9 @@ class RunRow:
 
     @property
     def without_incidents_text(self) -> str:
-        """The rate without incidents and the number of its items: `46.9 % (211)`; `no item has an answer` if all items
-        are incidents. Empty without incidents."""
+        """The rate without incidents and the number of its items: `46.9 % (211)`; `no item has an
+        answer` if all items are incidents. Empty without incidents.
+        """
         if not self.incidents:
             return ""
         if not self.n_answered:
@@ -304,7 +439,9 @@ class RunRow:
 
     @property
     def official_rate_text(self) -> str:
-        """Official pass rate as text: `71.3 %`, or `83.0 % judge` for a run with judge verdicts only."""
+        """Official pass rate as text: `71.3 %`, or `83.0 % judge` for a run with judge verdicts
+        only.
+        """
         if self.has_only_judge_verdicts and not self.stated_of:
             return format_judge_rate(self.judge_pass, self.judge_known, self.n_items)
         stated = {"stated_pass": self.stated_pass, "stated_of": self.stated_of}
@@ -313,7 +450,9 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class ImportChanges:
-    """Numbers of items that an import added, changed (in prediction or golden answer) and removed."""
+    """Numbers of items that an import added, changed (in prediction or golden answer) and
+    removed.
+    """
 
     new: int = 0
     changed: int = 0
@@ -341,7 +480,9 @@ class ItemMatch:
 class Sibling:
     item: int
     id: str
-    mark: Any  # this annotator's verdict, else (not in blind mode) the official or recomputed verdict
+    mark: (
+        Any  # this annotator's verdict, else (not in blind mode) the official or recomputed verdict
+    )
 
 
 @dataclass(slots=True)
@@ -352,7 +493,9 @@ class ItemDetail:
     key: ItemKey
     run: Run
     item: Item
-    opinions: list[Opinion] = field(default_factory=list)  # one opinion for each annotator, target and criterion
+    opinions: list[Opinion] = field(
+        default_factory=list
+    )  # one opinion for each annotator, target and criterion
     history: list[Event] = field(default_factory=list)  # all actions of annotators on the item
     siblings: list[Sibling] = field(default_factory=list)
     """The whole conversation in dataset order; empty for a single item."""
@@ -362,18 +505,24 @@ class ItemDetail:
 @dataclass(slots=True)
 class ImportSummary:
     runs: list[dict[str, Any]] = field(default_factory=list)
-    """One object for each run: run, run_name, benchmark, generation, language, model, path, items, status, seconds,
-    dataset, missing_dataset, missing_scores and issues.
+    """One object for each run: run, run_name, benchmark, generation, language, model, path, items,
+    status, seconds, dataset, missing_dataset, missing_scores and issues.
 
-    `status` is `imported`, `unchanged`, `failed` (the items of the last import are kept), `kept` (the dataset or the
-    scores are missing, and the last import is kept) or `outdated` (like `kept`, but result files have changed).
-    `missing_dataset` is the folder that a user named for the dataset, if the dataset is no longer in this folder; else
-    null. `missing_scores` is the folder of --score, if the scores are no longer in it; else null.
+    `status` is `imported`, `unchanged`, `failed` (the items of the last import are kept), `kept`
+    (the dataset or the scores are missing, and the last import is kept) or `outdated` (like `kept`,
+    but result files have changed). `missing_dataset` is the folder that a user named for the
+    dataset, if the dataset is no longer in this folder; else null. `missing_scores` is the folder
+    of --score, if the scores are no longer in it; else null.
     """
-    issues: list[dict[str, Any]] = field(default_factory=list)  # file, line, what, raw, item, severity
+    issues: list[dict[str, Any]] = field(
+        default_factory=list
+    )  # file, line, what, raw, item, severity
     seconds: float = 0.0
-    rebuild_reason: str = ""  # why the import replaced an existing store with a new one; empty if it did not
-    n_upgraded: int = 0  # number of runs that were imported again because the version of their importer has changed
+    rebuild_reason: str = (
+        ""  # why the import replaced an existing store with a new one; empty if it did not
+    )
+    # number of runs that were imported again because the version of their importer has changed
+    n_upgraded: int = 0
 
     @property
     def n_items(self) -> int:
@@ -382,4 +531,6 @@ class ImportSummary:
 
 FROM_WHOLE_ITEMS = "FROM item_rows i LEFT JOIN questions q ON q.hash = i.question_hash"
 ALL_MESSAGES, ALL_CALLS = "list_concat(q.messages, i.messages)", "list_concat(q.calls, i.calls)"
-"""SQL over `FROM_WHOLE_ITEMS` for all messages and all calls of an item, first those that belong to its question."""
+"""SQL over `FROM_WHOLE_ITEMS` for all messages and all calls of an item, first those that belong
+to its question.
+"""

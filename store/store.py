@@ -23,7 +23,12 @@ from fcreview.store.queries import item_detail, view_items
 from fcreview.store.queries import runs as run_queries
 from fcreview.store.queries.clusters import fetch_clusters_by_groupings
 from fcreview.store.queries.run_check import fetch_checked_runs
-from fcreview.store.queue_file import QueueFile, QueueItemTable, ShareProgress, measure_queue_progress
+from fcreview.store.queue_file import (
+    QueueFile,
+    QueueItemTable,
+    ShareProgress,
+    measure_queue_progress,
+)
 from fcreview.store.reviews.decision_cache import attach_cache
 from fcreview.store.reviews.review_tables import ReviewTables
 from fcreview.store.rows import (
@@ -40,7 +45,9 @@ from fcreview.store.rows import (
 )
 from fcreview.store.workspace import Workspace
 
-if TYPE_CHECKING:  # modules of features that only some commands use are imported on use, to start faster
+if (
+    TYPE_CHECKING
+):  # modules of features that only some commands use are imported on use, to start faster
     from fcreview.store.analysis import UnblindedAnalysis
     from fcreview.store.label_fields import LabelSelection
     from fcreview.store.queries.contradictions import ItemContradiction
@@ -57,54 +64,80 @@ __all__ = ["Store", "StoreError", "View"]
 class Store:
     """The imported runs and the reviews of a workspace, opened for reading.
 
-    Several threads can use one store; their calls wait for each other. An import replaces the database file, but an
-    open store continues to read the old one.
+    Several threads can use one store; their calls wait for each other. An import replaces the
+    database file, but an open store continues to read the old one.
 
-    Methods that take a view raise FilterError if its filter is invalid. Methods that take an item accept an item number
-    (see `store.rows.to_item_number`).
+    Methods that take a view raise FilterError if its filter is invalid. Methods that take an item
+    accept an item number (see `store.rows.to_item_number`).
     """
 
     def __init__(
-        self, workspace: Workspace, connection: Connection, annotator: str | None, blind: bool, policy: Policy
+        self,
+        workspace: Workspace,
+        connection: Connection,
+        annotator: str | None,
+        blind: bool,
+        policy: Policy,
     ) -> None:
         self.workspace = workspace
         self.annotator = annotator
-        self.blind = blind  # whether other verdicts are hidden until this annotator has reviewed an item
+        self.blind = (
+            blind  # whether other verdicts are hidden until this annotator has reviewed an item
+        )
         self.connection = connection
         self.is_verified = database.has_only_verified_runs(connection, workspace)
-        self.lock = threading.RLock()  # for every use of `connection`: all threads share its temporary tables
+        self.lock = (
+            threading.RLock()
+        )  # for every use of `connection`: all threads share its temporary tables
         self.reviews = ReviewTables(connection, workspace, annotator, policy)
         self._is_interrupted = False  # whether `interrupt` was called during the running query
         self._is_locked = False  # whether `lock_configuration` was called
         self._analysis: UnblindedAnalysis | None = None
         self._queue_items = QueueItemTable(connection, workspace)
         self._orders = view_items.ViewOrders(
-            connection, self._queue_items, lambda view: self._suspects.load_suspects(view), annotator, blind=blind
+            connection,
+            self._queue_items,
+            lambda view: self._suspects.load_suspects(view),
+            annotator,
+            blind=blind,
         )
-        self.runs = run_queries.fetch_run_infos(connection, workspace)  # by number, without the counts of `fetch_runs`
+        self.runs = run_queries.fetch_run_infos(
+            connection, workspace
+        )  # by number, without the counts of `fetch_runs`
         self.run_names = build_run_names(self.runs)
         run_queries.create_run_names_table(connection, self.run_names)
 
     @classmethod
     def open(
-        cls, workspace: Workspace, annotator: str | None = None, *, blind: bool = False, policy: Policy = UNANIMOUS
+        cls,
+        workspace: Workspace,
+        annotator: str | None = None,
+        *,
+        blind: bool = False,
+        policy: Policy = UNANIMOUS,
     ) -> Store:
-        """Open the store of a workspace. `policy` determines the human verdict if annotators disagree. Raises
-        StoreError if the workspace has no imported runs or the file cannot be read."""
+        """Open the store of a workspace. `policy` determines the human verdict if annotators
+        disagree. Raises StoreError if the workspace has no imported runs or the file cannot be
+        read.
+        """
         if workspace.lake is not None:
             from fcreview.store.lake.reader import open_lake as open_store
         else:
             from fcreview.store.database import open_store
         connection = open_store(workspace, lambda connection: attach_cache(connection, workspace))
         try:
-            return retry_with_more_memory(connection, lambda: cls(workspace, connection, annotator, blind, policy))
+            return retry_with_more_memory(
+                connection, lambda: cls(workspace, connection, annotator, blind, policy)
+            )
         except BaseException:
             connection.close()
             raise
 
     def close(self) -> None:
         with self.lock:
-            database.close_connection(self.connection, lambda: self.reviews.save_cache_if_outdated(self.workspace))
+            database.close_connection(
+                self.connection, lambda: self.reviews.save_cache_if_outdated(self.workspace)
+            )
 
     def __enter__(self) -> Store:
         return self
@@ -123,19 +156,27 @@ class Store:
         return list(getattr(self.connection, "problems", ()))
 
     def fetch_runs(self) -> list[RunRow]:
-        return self._run_query(lambda: run_queries.fetch_run_rows(self.connection, self.workspace, blind=self.blind))
+        return self._run_query(
+            lambda: run_queries.fetch_run_rows(self.connection, self.workspace, blind=self.blind)
+        )
 
     def fetch_contradictions(self, runs: Sequence[int]) -> list[ItemContradiction]:
-        """Return the items of the runs on which an annotator's own verdicts contradict each other."""
+        """Return the items of the runs on which an annotator's own verdicts contradict each
+        other.
+        """
         from fcreview.store.queries.contradictions import fetch_contradictions
 
         return self._run_query(lambda: fetch_contradictions(self.connection, runs))
 
     def fetch_not_run(self, runs: Sequence[int] = ()) -> list[run_queries.RunMissingItem]:
-        """Return the items of the dataset without a result, of these runs or (empty) of all runs."""
+        """Return the items of the dataset without a result, of these runs or (empty) of all
+        runs.
+        """
         return self._run_query(lambda: run_queries.fetch_not_run(self.connection, runs))
 
-    def check_runs(self, rows: Sequence[RunRow], limits: CheckLimits = DEFAULT_LIMITS) -> list[RunCheck]:
+    def check_runs(
+        self, rows: Sequence[RunRow], limits: CheckLimits = DEFAULT_LIMITS
+    ) -> list[RunCheck]:
         """Check whether the scores of the runs are real. Raises StoreError in blind mode."""
         self._raise_if_blind("the check of runs")
         checked_runs = self._run_query(lambda: fetch_checked_runs(self.connection, rows))
@@ -146,22 +187,38 @@ class Store:
         return self._run_query(lambda: run_queries.fetch_source_hashes(self.connection, run))
 
     def fetch_source_paths(self) -> list[Path]:
-        return self._run_query(lambda: run_queries.fetch_source_paths(self.connection, self.workspace))
+        return self._run_query(
+            lambda: run_queries.fetch_source_paths(self.connection, self.workspace)
+        )
 
     def count_items(self, view: View) -> int:
         return self._run_query(lambda: self._orders.get_order(view, 0).count)
 
-    def count_by_official_and_recomputed(self, view: View) -> dict[tuple[bool | None, bool | None], int]:
-        """Count the view's items by their official and recomputed verdict. Raises: StoreError in blind mode."""
+    def count_by_official_and_recomputed(
+        self, view: View
+    ) -> dict[tuple[bool | None, bool | None], int]:
+        """Count the view's items by their official and recomputed verdict.
+
+        Raises: StoreError in blind mode.
+        """
         self._raise_if_blind("the count of verdicts")
-        return self._run_query(lambda: view_items.count_by_official_and_recomputed(self.connection, view))
+        return self._run_query(
+            lambda: view_items.count_by_official_and_recomputed(self.connection, view)
+        )
 
     def fetch_page(self, view: View, offset: int, limit: int) -> list[QueueRow]:
-        """Return up to `limit` rows of the view, from position `offset`. Only `refresh_reviews` changes positions."""
-        return self._run_query(lambda: self._fetch_rows(self._orders.fetch_item_numbers(view, offset, limit)))
+        """Return up to `limit` rows of the view, from position `offset`.
+
+        Only `refresh_reviews` changes positions.
+        """
+        return self._run_query(
+            lambda: self._fetch_rows(self._orders.fetch_item_numbers(view, offset, limit))
+        )
 
     def find_position(self, view: View, item: int) -> int | None:
-        """Return the position of the item in the view, from 0; None if the item is not in the view."""
+        """Return the position of the item in the view, from 0; None if the item is not in the
+        view.
+        """
         return self._run_query(lambda: self._orders.find_position(view, item))
 
     def measure_columns(self, view: View) -> ColumnWidths:
@@ -180,25 +237,39 @@ class Store:
         return self._run_query(lambda: self._fetch_rows(items))
 
     def read_detail(self, item: int) -> ItemDetail:
-        """Return the complete content of one item. Raises: StoreError if the item does not exist."""
+        """Return the complete content of one item.
+
+        Raises: StoreError if the item does not exist.
+        """
         return self._run_query(lambda: self._read_detail(item))
 
     def iter_details(self, view: View) -> Iterator[list[ItemDetail]]:
-        """Yield the complete items of the view in batches. Other threads can use the store between two batches."""
+        """Yield the complete items of the view in batches.
+
+        Other threads can use the store between two batches.
+        """
         self._raise_if_blind("an export of items")
-        chunks = self._run_query(lambda: view_items.split_into_chunks(self.connection, view, DETAIL_BATCH_SIZE))
+        chunks = self._run_query(
+            lambda: view_items.split_into_chunks(self.connection, view, DETAIL_BATCH_SIZE)
+        )
         return map(self._read_chunk, chunks)
 
     def read_raw_record(self, item: int) -> str:
-        """Read the item's record in the result file as text, without API keys. Raises StoreError if the file no longer
-        contains the record, and in blind mode if this annotator has not reviewed the item."""
+        """Read the item's record in the result file as text, without API keys. Raises StoreError if
+        the file no longer contains the record, and in blind mode if this annotator has not reviewed
+        the item.
+        """
         self._raise_if_record_is_hidden(item)
-        return self._run_query(lambda: item_detail.read_raw_record(self.connection, self.workspace, item))
+        return self._run_query(
+            lambda: item_detail.read_raw_record(self.connection, self.workspace, item)
+        )
 
     def read_score_record(self, item: int) -> str | None:
         """Read the record in the score file like `read_raw_record`. None for most passing items."""
         self._raise_if_record_is_hidden(item)
-        return self._run_query(lambda: item_detail.read_score_record(self.connection, self.workspace, item))
+        return self._run_query(
+            lambda: item_detail.read_score_record(self.connection, self.workspace, item)
+        )
 
     def find_items(self, item_id: str, run: int | None = None) -> list[int]:
         return self._run_query(lambda: item_detail.find_items(self.connection, item_id, run))
@@ -208,62 +279,108 @@ class Store:
     ) -> list[ItemMatch]:
         """Return up to `limit` items whose ids contain every word of the text, ignoring case.
 
-        First an id equal to the text, then ids that start with it, then all others, each from short to long. If several
-        runs contain an id, only one item is returned: that of `preferred_run` if this run contains the id.
+        First an id equal to the text, then ids that start with it, then all others, each from short
+        to long. If several runs contain an id, only one item is returned: that of `preferred_run`
+        if this run contains the id.
         """
-        return self._run_query(lambda: item_detail.search_item_ids(self.connection, text, runs, preferred_run, limit))
+        return self._run_query(
+            lambda: item_detail.search_item_ids(self.connection, text, runs, preferred_run, limit)
+        )
 
     def find_items_of_same_question(self, item: int) -> list[int]:
-        """Return the numbers of this item and of the items with the same question in other runs of the same benchmark,
-        version and language."""
-        return self._run_query(lambda: item_detail.find_items_of_same_question(self.connection, item))
+        """Return the numbers of this item and of the items with the same question in other runs of
+        the same benchmark, version and language.
+        """
+        return self._run_query(
+            lambda: item_detail.find_items_of_same_question(self.connection, item)
+        )
 
     def fetch_predictions_of_same_question(self, item: int) -> list[item_detail.Prediction]:
-        """Return the predictions of the items that `find_items_of_same_question` returns, in the same order."""
-        return self._run_query(lambda: item_detail.fetch_predictions_of_same_question(self.connection, item))
+        """Return the predictions of the items that `find_items_of_same_question` returns, in the
+        same order.
+        """
+        return self._run_query(
+            lambda: item_detail.fetch_predictions_of_same_question(self.connection, item)
+        )
 
     def fetch_rows_in_other_runs(self, item: int) -> list[QueueRow]:
-        """Return the rows of the same question in other runs of the same benchmark, version and language."""
+        """Return the rows of the same question in other runs of the same benchmark, version and
+        language.
+        """
         own = strip_duplicate_mark(item)
-        return self.fetch_rows([each for each in self.find_items_of_same_question(item) if each != own])
+        return self.fetch_rows(
+            [each for each in self.find_items_of_same_question(item) if each != own]
+        )
 
     def fetch_multi_label_criteria(self, item: int) -> list[str]:
-        """Return the multi-label criteria of responses, such as dialog acts, in the item's run and category."""
-        return self._run_query(lambda: item_detail.fetch_multi_label_criteria(self.connection, item))
+        """Return the multi-label criteria of responses, such as dialog acts, in the item's run
+        and category.
+        """
+        return self._run_query(
+            lambda: item_detail.fetch_multi_label_criteria(self.connection, item)
+        )
 
     def fetch_facets(self, view: View) -> dict[str, list[tuple[str, int]]]:
-        """Count the view's items by the values of filter keys: `{"category": [("live_simple", 258), ...], ...}`."""
-        return self._run_query(lambda: view_items.fetch_facets(self.connection, view, blind=self.blind))
+        """Count the view's items by the values of filter keys: `{"category": [("live_simple",
+        258), ...], ...}`.
+        """
+        return self._run_query(
+            lambda: view_items.fetch_facets(self.connection, view, blind=self.blind)
+        )
 
     def fetch_used_tags(self) -> list[str]:
-        """Return the error tags in current reviews, most frequent first. In blind mode, only this annotator's tags."""
-        return self._run_query(lambda: self.reviews.events.list_used_tags(self.annotator or "" if self.blind else None))
+        """Return the error tags in current reviews, most frequent first.
 
-    def fetch_clusters(self, view: View, limit: int | None = None, grouping: int = BY_ERROR_TYPE) -> list[Cluster]:
-        """Group the view's failing items by `GROUPINGS[grouping]`, largest cluster first. Empty in blind mode."""
+        In blind mode, only this annotator's tags.
+        """
+        return self._run_query(
+            lambda: self.reviews.events.list_used_tags(self.annotator or "" if self.blind else None)
+        )
+
+    def fetch_clusters(
+        self, view: View, limit: int | None = None, grouping: int = BY_ERROR_TYPE
+    ) -> list[Cluster]:
+        """Group the view's failing items by `GROUPINGS[grouping]`, largest cluster first.
+
+        Empty in blind mode.
+        """
         return self.fetch_clusters_by_groupings(view, [grouping], limit)[0]
 
     def fetch_clusters_by_groupings(
         self, view: View, groupings: Sequence[int], limit: int | None = None
     ) -> list[list[Cluster]]:
-        """Return one list of clusters for each grouping, faster than with several calls of `fetch_clusters`."""
+        """Return one list of clusters for each grouping, faster than with several calls of
+        `fetch_clusters`.
+        """
         if self.blind:
             return [[] for _ in groupings]
         check = self._raise_if_interrupted
-        return self._run_query(lambda: fetch_clusters_by_groupings(self.connection, view, limit, groupings, check))
+        return self._run_query(
+            lambda: fetch_clusters_by_groupings(self.connection, view, limit, groupings, check)
+        )
 
     def fetch_issues(self, runs: Sequence[int] = ()) -> list[ImportIssue]:
-        """Return the import issues of the runs (empty for all runs) and those that belong to no run, errors first.
-        Return none in blind mode, because issues can reveal verdicts."""
-        return [] if self.blind else self._run_query(lambda: item_detail.fetch_issues(self.connection, runs))
+        """Return the import issues of the runs (empty for all runs) and those that belong to no
+        run, errors first. Return none in blind mode, because issues can reveal verdicts.
+        """
+        return (
+            []
+            if self.blind
+            else self._run_query(lambda: item_detail.fetch_issues(self.connection, runs))
+        )
 
     def count_missing_recomputed_by_reason(self, runs: Sequence[int]) -> list[tuple[str, int]]:
         """Count the items of the runs that have no recomputed verdict, by reason."""
         self._raise_if_blind("the count of recomputed verdicts")
-        return self._run_query(lambda: run_queries.count_missing_recomputed_by_reason(self.connection, runs))
+        return self._run_query(
+            lambda: run_queries.count_missing_recomputed_by_reason(self.connection, runs)
+        )
 
     def load_queue(self, name: str) -> QueueFile:
-        """Load a queue file, so that views can use the queue. Raises: QueueError if the file is missing or invalid."""
+        """Load a queue file, so that views can use the queue.
+
+        Raises: QueueError if the file is missing or invalid.
+        """
         return self._run_query(lambda: self._queue_items.load_queue(name))
 
     @cached_property
@@ -272,9 +389,13 @@ class Store:
 
         return SuspectTable(self.connection)
 
-    def load_suspects(self, view: View, on_progress: Callable[[int, int], object] | None = None) -> None:
-        """Find the suspects in the view's runs for the queue `suspects`. This takes a second or more. It calls
-        `on_progress` with the numbers of checked questions and of all questions. Raises StoreError in blind mode."""
+    def load_suspects(
+        self, view: View, on_progress: Callable[[int, int], object] | None = None
+    ) -> None:
+        """Find the suspects in the view's runs for the queue `suspects`. This takes a second or
+        more. It calls `on_progress` with the numbers of checked questions and of all questions.
+        Raises StoreError in blind mode.
+        """
         self._raise_if_blind("the queue of suspects")
 
         def report_progress(done: int, total: int) -> None:
@@ -285,42 +406,65 @@ class Store:
         self._run_query(lambda: self._suspects.load_suspects(view, report_progress))
 
     def fetch_suspicion(self, view: View, item: int) -> Suspicion | None:
-        """Return why the golden answer of an item is suspect; None if the view has another queue than `suspects`."""
+        """Return why the golden answer of an item is suspect; None if the view has another queue
+        than `suspects`.
+        """
         is_shown = view.queue == SUSPECTS_QUEUE and not self.blind
-        return self._suspects.get_suspicions(view).get(strip_duplicate_mark(item)) if is_shown else None
+        return (
+            self._suspects.get_suspicions(view).get(strip_duplicate_mark(item))
+            if is_shown
+            else None
+        )
 
     def count_strong_suspects(self, view: View) -> int:
-        """Count the strong suspects of a view, which come first. The queue of the view must be `suspects`."""
+        """Count the strong suspects of a view, which come first.
+
+        The queue of the view must be `suspects`.
+        """
 
         def count_in_view() -> int:
             self._orders.get_order(view, 1)  # loads the suspects
             suspicions = self._suspects.get_suspicions(view)
             n_strong = sum(each.is_strong for each in suspicions.values())
-            return sum(suspicions[item].is_strong for item in self._orders.fetch_item_numbers(view, 0, n_strong))
+            return sum(
+                suspicions[item].is_strong
+                for item in self._orders.fetch_item_numbers(view, 0, n_strong)
+            )
 
         return self._run_query(count_in_view)
 
     def fetch_suspicions(self, view: View) -> dict[int, Suspicion]:
-        """Return the suspicions about a view's items by item number, strongest first. The queue of the view must be
-        `suspects`. Raises StoreError in blind mode."""
+        """Return the suspicions about a view's items by item number, strongest first. The queue of
+        the view must be `suspects`. Raises StoreError in blind mode.
+        """
         self._raise_if_blind("the queue of suspects")
-        items = self._run_query(lambda: self._orders.fetch_item_numbers(view, 0, self._orders.get_order(view).count))
+        items = self._run_query(
+            lambda: self._orders.fetch_item_numbers(view, 0, self._orders.get_order(view).count)
+        )
         suspicions = self._suspects.get_suspicions(view)
         return {item: suspicions[item] for item in items}
 
     def draw_queue(self, request: QueueRequest) -> QueueFile:
-        """Draw a queue from the items of a view without writing a file (see `queue_sampling.draw_queue`)."""
+        """Draw a queue from the items of a view without writing a file (see
+        `queue_sampling.draw_queue`).
+        """
         from fcreview.store.queue_file import QueueError, read_queues
         from fcreview.store.queue_sampling import draw_queue
 
         earlier = []
         if request.avoids_earlier_queues:
-            earlier = [queue for queue in read_queues(self.workspace) if not isinstance(queue, QueueError)]
+            earlier = [
+                queue for queue in read_queues(self.workspace) if not isinstance(queue, QueueError)
+            ]
         return self._run_query(lambda: draw_queue(self.connection, request, earlier))
 
-    def measure_queue_progress(self, name: str, annotator: str | None = None) -> list[ShareProgress]:
+    def measure_queue_progress(
+        self, name: str, annotator: str | None = None
+    ) -> list[ShareProgress]:
         """Return the progress of all annotators of a queue file, or only of `annotator`."""
-        return self._run_query(lambda: measure_queue_progress(name, self._queue_items, self.reviews, annotator))
+        return self._run_query(
+            lambda: measure_queue_progress(name, self._queue_items, self.reviews, annotator)
+        )
 
     @property
     def analysis(self) -> UnblindedAnalysis:
@@ -329,12 +473,17 @@ class Store:
         if self._analysis is None:
             from fcreview.store.analysis import UnblindedAnalysis
 
-            self._analysis = UnblindedAnalysis(self.connection, self.lock, self.workspace, self.reviews)
+            self._analysis = UnblindedAnalysis(
+                self.connection, self.lock, self.workspace, self.reviews
+            )
         return self._analysis
 
-    def find_overridden_verdicts(self, annotations: Sequence[tuple[int, Annotation]]) -> list[dict[str, Any] | None]:
-        """For each (item number, annotation), return the automatic verdict {source, by, value} that the annotation
-        contradicts; None if it contradicts none."""
+    def find_overridden_verdicts(
+        self, annotations: Sequence[tuple[int, Annotation]]
+    ) -> list[dict[str, Any] | None]:
+        """For each (item number, annotation), return the automatic verdict {source, by, value} that
+        the annotation contradicts; None if it contradicts none.
+        """
         from fcreview.store.queries.scored_items import find_overridden_verdicts
 
         return self._run_query(lambda: find_overridden_verdicts(self.connection, annotations))
@@ -342,8 +491,9 @@ class Store:
     def run_sql(self, statement: str, timeout: float = SQL_TIMEOUT) -> SqlResult:
         """Run a read-only SQL statement. The first call locks the settings of the connection.
 
-        Raises SqlError if the statement is not allowed, fails, or takes more than `timeout` seconds; StoreError in
-        blind mode."""
+        Raises SqlError if the statement is not allowed, fails, or takes more than `timeout`
+        seconds; StoreError in blind mode.
+        """
         self._raise_if_blind("SQL")
         with self.lock:
             if not self._is_locked:
@@ -355,11 +505,15 @@ class Store:
             self.reviews.create_sql_views()
             return database.run_sql(self.connection, statement, timeout)
 
-    def iter_label_batches(self, view: View, selection: LabelSelection | None = None) -> Iterator[list[str]]:
-        """Yield batches of the labels of the view's items, in item order. A label is the text of a JSON object.
+    def iter_label_batches(
+        self, view: View, selection: LabelSelection | None = None
+    ) -> Iterator[list[str]]:
+        """Yield batches of the labels of the view's items, in item order. A label is the text of a
+        JSON object.
 
-        An item's own label comes before the labels of its parts. Other threads can use the store between two batches.
-        Before the first batch, raises FilterError for an invalid filter and StoreError in blind mode.
+        An item's own label comes before the labels of its parts. Other threads can use the store
+        between two batches. Before the first batch, raises FilterError for an invalid filter and
+        StoreError in blind mode.
         """
         self._raise_if_blind("an export of labels")
         from fcreview.store.label_fields import ALL_LABELS, read_label_lines
@@ -368,12 +522,16 @@ class Store:
         size = DETAIL_BATCH_SIZE if selection.with_content else view_items.CHUNK_SIZE
         chunks = self._run_query(lambda: view_items.split_into_chunks(self.connection, view, size))
         return (
-            self._run_query(partial(read_label_lines, self.reviews, self.connection, each, selection))
+            self._run_query(
+                partial(read_label_lines, self.reviews, self.connection, each, selection)
+            )
             for each in chunks
         )
 
     def refresh_reviews(self) -> int:
-        """Read new journal events, update views that depend on reviews, and return the number of new events."""
+        """Read new journal events, update views that depend on reviews, and return the number of
+        new events.
+        """
         with self.lock:
             events = self.reviews.add_new_journal_events()
             self._orders.drop_review_dependent_orders()
@@ -386,7 +544,9 @@ class Store:
     def _raise_if_record_is_hidden(self, item: int) -> None:
         row = self.fetch_row(item) if self.blind else None
         if row is not None and row.you is None:
-            raise StoreError("the raw record can contain verdicts. It is hidden until you submit your review")
+            raise StoreError(
+                "the raw record can contain verdicts. It is hidden until you submit your review"
+            )
 
     def _raise_if_interrupted(self) -> None:
         if self._is_interrupted:
@@ -399,7 +559,9 @@ class Store:
 
     def _fetch_rows(self, item_numbers: Sequence[int]) -> list[QueueRow]:
         items = list(dict.fromkeys(map(strip_duplicate_mark, item_numbers)))
-        fetched = view_items.fetch_rows(self.connection, items, self.runs, self.run_names, blind=self.blind)
+        fetched = view_items.fetch_rows(
+            self.connection, items, self.runs, self.run_names, blind=self.blind
+        )
         rows = {row.item: row for row in fetched}
         return [
             item_detail.adapt_row_to_duplicate(rows[item], number, self.reviews, blind=self.blind)
@@ -411,21 +573,40 @@ class Store:
         details = self._read_details([item])
         if not details:
             raise StoreError("the item does not exist")
-        if not is_hidden_duplicate(item):  # siblings would show the first review of a hidden duplicate
-            details[0].siblings = item_detail.fetch_siblings(self.connection, details[0].row, blind=self.blind)
+        if not is_hidden_duplicate(
+            item
+        ):  # siblings would show the first review of a hidden duplicate
+            details[0].siblings = item_detail.fetch_siblings(
+                self.connection, details[0].row, blind=self.blind
+            )
         return details[0]
 
     def _read_chunk(self, chunk: view_items.ItemChunk) -> list[ItemDetail]:
-        return self._run_query(lambda: self._read_details(view_items.fetch_chunk_items(self.connection, chunk)))
+        return self._run_query(
+            lambda: self._read_details(view_items.fetch_chunk_items(self.connection, chunk))
+        )
 
     def _read_details(self, item_numbers: Sequence[int]) -> list[ItemDetail]:
-        items = item_detail.read_items(self.connection, list(dict.fromkeys(map(strip_duplicate_mark, item_numbers))))
+        items = item_detail.read_items(
+            self.connection, list(dict.fromkeys(map(strip_duplicate_mark, item_numbers)))
+        )
         details = []
         for row in self._fetch_rows(item_numbers):
             item = items.get(strip_duplicate_mark(row.item))
             if item is None:
                 lake = self.workspace.lake
-                file = f"{lake}/benchmark=*/run={row.run}/items.parquet" if lake else self.workspace.store
-                raise StoreError(f"{file} is damaged (item {row.id} is missing or has no id){database.IMPORT_AGAIN}")
-            details.append(item_detail.build_detail(row, self.runs[row.run], item, self.reviews, blind=self.blind))
+                file = (
+                    f"{lake}/benchmark=*/run={row.run}/items.parquet"
+                    if lake
+                    else self.workspace.store
+                )
+                raise StoreError(
+                    f"{file} is damaged (item {row.id} is missing or has no"
+                    f" id){database.IMPORT_AGAIN}"
+                )
+            details.append(
+                item_detail.build_detail(
+                    row, self.runs[row.run], item, self.reviews, blind=self.blind
+                )
+            )
         return details

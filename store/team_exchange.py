@@ -1,9 +1,10 @@
 """Exchange journal lines, queues and run digests between a workspace and the server of its team.
 
-fcreview sends only lines that are on disk in the user's own journal. It appends lines from the server unchanged to a
-file for each annotator in `reviews/team/`. These files are partial journals: a member receives only some lines of an
-annotator, so gaps in the chain are expected. Readers verify these lines like all journal lines. The user's own lines
-from another machine are added to the user's journal.
+fcreview sends only lines that are on disk in the user's own journal. It appends lines from the
+server unchanged to a file for each annotator in `reviews/team/`. These files are partial journals:
+a member receives only some lines of an annotator, so gaps in the chain are expected. Readers verify
+these lines like all journal lines. The user's own lines from another machine are added to the
+user's journal.
 """
 
 from __future__ import annotations
@@ -26,11 +27,29 @@ from fcreview.model.wording import format_count
 from fcreview.safe_files import MAX_JOURNAL_BYTES, check_file_size
 from fcreview.store.queue_file import QueueError, QueueFile, parse_queue, serialize_queue
 from fcreview.store.queue_sampling import MergedQueue, merge_queue
-from fcreview.store.reviews.journal import Journal, LineError, lock_journal, parse_line, strip_byte_order_mark
+from fcreview.store.reviews.journal import (
+    Journal,
+    LineError,
+    lock_journal,
+    parse_line,
+    strip_byte_order_mark,
+)
 from fcreview.store.reviews.line_order import Place, order_events, parse_place
 from fcreview.store.reviews.server_places import append_server_places, measure_places_files
-from fcreview.store.team_server import Membership, PulledLine, RunDigest, ServerAddress, TeamError, TeamServer
-from fcreview.store.workspace import AnnotatorError, AnnotatorState, check_annotator, is_same_filename
+from fcreview.store.team_server import (
+    Membership,
+    PulledLine,
+    RunDigest,
+    ServerAddress,
+    TeamError,
+    TeamServer,
+)
+from fcreview.store.workspace import (
+    AnnotatorError,
+    AnnotatorState,
+    check_annotator,
+    is_same_filename,
+)
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -58,12 +77,22 @@ class Exchange:
         self.inbox = Inbox(workspace, check_annotator(link.annotator))
         self._state_file = AnnotatorState(workspace.root, link.annotator)
         state = self._state_file.read(STATE)
-        is_current = state.get("server") == str(link.address) and state.get("project") == link.project
+        is_current = (
+            state.get("server") == str(link.address) and state.get("project") == link.project
+        )
         cursor, sent = (state.get("cursor"), state.get("sent")) if is_current else ("", 0)
         if state.get("version") != STATE_VERSION:
-            cursor = ""  # fetch all lines again, because an older version did not store their places
-        self.outbox = Outbox(workspace, link.annotator, sent if isinstance(sent, int) and sent > 0 else 0)
-        self._cursor = cursor if isinstance(cursor, str) and self._has_all_received_lines(state.get("sizes")) else ""
+            cursor = (
+                ""  # fetch all lines again, because an older version did not store their places
+            )
+        self.outbox = Outbox(
+            workspace, link.annotator, sent if isinstance(sent, int) and sent > 0 else 0
+        )
+        self._cursor = (
+            cursor
+            if isinstance(cursor, str) and self._has_all_received_lines(state.get("sizes"))
+            else ""
+        )
 
     @property
     def refusal_message(self) -> str:
@@ -71,18 +100,26 @@ class Exchange:
         refused = self.outbox.refused
         if not refused:
             return ""
-        return f"the server refused {format_count(len(refused), 'journal line')}: {next(iter(refused.values()))}"
+        return (
+            f"the server refused {format_count(len(refused), 'journal line')}:"
+            f" {next(iter(refused.values()))}"
+        )
 
     def connect(self, password: str | None = None) -> TeamServer:
-        """Connect, and find the lines that the server lacks. Raises UnreachableError or TeamError."""
+        """Connect, and find the lines that the server lacks.
+
+        Raises UnreachableError or TeamError.
+        """
         self.close()
         server = TeamServer.connect(self.link.address, password)
         try:
             member = server.fetch_membership()
             if (member.project, member.annotator) != (self.link.project, self.link.annotator):
                 raise TeamError(
-                    f"the server knows you as annotator {member.annotator!a} of project {member.project!a}, but this"
-                    f" workspace belongs to annotator {self.link.annotator!a} of project {self.link.project!a}."
+                    f"the server knows you as annotator {member.annotator!a} of project"
+                    f" {member.project!a}, but this"
+                    f" workspace belongs to annotator {self.link.annotator!a} of project"
+                    f" {self.link.project!a}."
                     " Run fcreview team join again"
                 )
             self.outbox.find_missing_lines(server)
@@ -128,7 +165,9 @@ class Exchange:
         return self.server
 
     def _has_all_received_lines(self, saved_sizes: object) -> bool:
-        """Return whether all files of received lines are at least as large as when the cursor was saved."""
+        """Return whether all files of received lines are at least as large as when the cursor
+        was saved.
+        """
         now = self.inbox.measure_file_sizes()
         return isinstance(saved_sizes, dict) and all(
             isinstance(size, int) and now.get(name, 0) >= size for name, size in saved_sizes.items()
@@ -147,7 +186,10 @@ class Exchange:
 
 
 class Inbox:
-    """Appends lines from the server to files of the workspace. A line is not appended to a file that already has it."""
+    """Appends lines from the server to files of the workspace.
+
+    A line is not appended to a file that already has it.
+    """
 
     def __init__(self, workspace: Workspace, annotator: str) -> None:
         self.annotator = annotator
@@ -157,27 +199,40 @@ class Inbox:
         self._files: dict[Path, _LineFile] = {}
 
     def store_lines(self, lines: Sequence[PulledLine]) -> int:
-        """Store lines on disk, and return the number of new lines. Raises OSError or JournalError."""
+        """Store lines on disk, and return the number of new lines.
+
+        Raises OSError or JournalError.
+        """
         lines_by_annotator: dict[str, list[PulledLine]] = {}
         for line in lines:
             lines_by_annotator.setdefault(line.annotator, []).append(line)
-        return sum(self._store_lines_of_annotator(name, group) for name, group in lines_by_annotator.items())
+        return sum(
+            self._store_lines_of_annotator(name, group)
+            for name, group in lines_by_annotator.items()
+        )
 
     def _store_lines_of_annotator(self, name: str, lines: Sequence[PulledLine]) -> int:
         is_own = name == self.annotator
         if not is_own and not self._is_usable_annotator(name):
-            warning = f"team: {len(lines)} lines were ignored, because their annotator {sanitize(name)!a} is not valid"
+            warning = (
+                f"team: {len(lines)} lines were ignored, because their annotator {sanitize(name)!a}"
+                " is not valid"
+            )
             self.warnings[warning] = None
             return 0
 
-        self._store_places(name, lines)  # before the lines, so that no reader sees a line without its place
+        self._store_places(
+            name, lines
+        )  # before the lines, so that no reader sees a line without its place
         informed = [line.body for line in lines if line.is_informed]
         uninformed = [line.body for line in lines if not line.is_informed]
         n_new = 0
         if is_own:
             n_new += self._store_own_lines([line.body for line in lines])
         elif uninformed:
-            n_new += self._get_line_file(self._workspace.team_reviews / f"{name}.jsonl").append_new_lines(uninformed)
+            n_new += self._get_line_file(
+                self._workspace.team_reviews / f"{name}.jsonl"
+            ).append_new_lines(uninformed)
         if informed:
             path = self._workspace.informed_team_reviews / f"{name}.jsonl"
             n_new += self._get_line_file(path).append_new_lines(informed)
@@ -208,7 +263,10 @@ class Inbox:
     def measure_file_sizes(self) -> dict[str, int]:
         """Return the size in bytes of each file of received lines, by its path in `reviews/`."""
         reviews = self._workspace.reviews
-        sizes = {path.relative_to(reviews).as_posix(): path.lstat().st_size for path in self._list_files()}
+        sizes = {
+            path.relative_to(reviews).as_posix(): path.lstat().st_size
+            for path in self._list_files()
+        }
         return sizes | measure_places_files(self._workspace)
 
     def _list_files(self) -> list[Path]:
@@ -218,7 +276,9 @@ class Inbox:
         return self._files.setdefault(path, _LineFile(self._workspace, path))
 
     def _store_own_lines(self, lines: Sequence[bytes]) -> int:
-        """Append the user's own lines from another machine to the user's journal, and return their number."""
+        """Append the user's own lines from another machine to the user's journal, and return
+        their number.
+        """
         new: dict[str, bytes] = {}
         for line in self._get_line_file(self._journal.path).find_new_lines(lines):
             try:
@@ -231,14 +291,22 @@ class Inbox:
         return len(self._journal.append_missing_lines(new)) if new else 0
 
     def _is_usable_annotator(self, name: str) -> bool:
-        """Return whether a name from the server is valid, and differs from all other names not only in case."""
+        """Return whether a name from the server is valid, and differs from all other names not
+        only in case.
+        """
         try:
             if check_annotator(name) != name:
                 return False
         except AnnotatorError:
             return False
-        folders = (self._workspace.reviews, self._workspace.team_reviews, self._workspace.informed_team_reviews)
-        others = {path.stem for folder in folders for path in folder.glob("*.jsonl")} | {self.annotator}
+        folders = (
+            self._workspace.reviews,
+            self._workspace.team_reviews,
+            self._workspace.informed_team_reviews,
+        )
+        others = {path.stem for folder in folders for path in folder.glob("*.jsonl")} | {
+            self.annotator
+        }
         return not any(other != name and is_same_filename(other, name) for other in others)
 
 
@@ -259,12 +327,20 @@ class _LineFile:
         return self._digests
 
     def find_new_lines(self, lines: Sequence[bytes]) -> list[bytes]:
-        """Return the lines that the file lacks, without duplicates and without lines that contain a line break."""
+        """Return the lines that the file lacks, without duplicates and without lines that
+        contain a line break.
+        """
         known = self.read_line_digests()
-        return [line for line in dict.fromkeys(lines) if b"\n" not in line and _line_digest(line) not in known]
+        return [
+            line
+            for line in dict.fromkeys(lines)
+            if b"\n" not in line and _line_digest(line) not in known
+        ]
 
     def append_new_lines(self, lines: Sequence[bytes]) -> int:
-        """Append the lines that the file lacks, sync the file to disk, and return the number of appended lines."""
+        """Append the lines that the file lacks, sync the file to disk, and return the number of
+        appended lines.
+        """
         self._files.make_folder(self._path.parent)
         descriptor = self._files.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         try:
@@ -289,7 +365,9 @@ class _LineFile:
         check_file_size(descriptor, str(self._path), MAX_JOURNAL_BYTES)
         self._state = _inode_and_size(descriptor)
         with os.fdopen(os.dup(descriptor), "rb") as file:
-            self._digests = {_line_digest(line) for line in file.read(self._state[1]).split(b"\n") if line}
+            self._digests = {
+                _line_digest(line) for line in file.read(self._state[1]).split(b"\n") if line
+            }
 
 
 def _inode_and_size(descriptor: int) -> tuple[int, int]:
@@ -312,7 +390,9 @@ class Outbox:
     def __init__(self, workspace: Workspace, annotator: str, sent_bytes: int = 0) -> None:
         """Args: sent_bytes: size of the journal when the server last had all of its lines."""
         self.annotator = annotator
-        self.refused: dict[str, str] = {}  # reason by hash of the line, since the last `find_missing_lines`
+        self.refused: dict[
+            str, str
+        ] = {}  # reason by hash of the line, since the last `find_missing_lines`
         self.sent_bytes = sent_bytes
         self._files, self._path = workspace.files, workspace.reviews / f"{annotator}.jsonl"
         self._offset = sent_bytes
@@ -321,7 +401,9 @@ class Outbox:
         self._pending: dict[str, bytes] = {}
 
     def count_unsent_lines(self) -> int:
-        """Read appended lines of the journal, and return the number of all unsent lines, without refused lines."""
+        """Read appended lines of the journal, and return the number of all unsent lines, without
+        refused lines.
+        """
         for line in map(strip_byte_order_mark, self._read_new_lines()):
             try:
                 content = orjson.loads(line)
@@ -332,7 +414,10 @@ class Outbox:
         return len(self._pending)
 
     def find_missing_lines(self, server: TeamServer) -> None:
-        """Find all lines that the server lacks. A server that was restored from a backup can lack lines sent before."""
+        """Find all lines that the server lacks.
+
+        A server that was restored from a backup can lack lines sent before.
+        """
         self._offset = 0
         self._known.clear()
         self._pending.clear()
@@ -343,11 +428,15 @@ class Outbox:
         for start in range(0, len(hashes), HASHES_PER_REQUEST):
             missing |= server.find_missing_hashes(hashes[start : start + HASHES_PER_REQUEST])
         self._known = set(hashes) - missing
-        self._pending = _sort_valid_lines([line for name, line in self._pending.items() if name in missing])
+        self._pending = _sort_valid_lines(
+            [line for name, line in self._pending.items() if name in missing]
+        )
         self._update_sent_bytes()
 
     def send_next_batch(self, server: TeamServer) -> int:
-        """Send the next batch of lines, and return the number of lines that the server has saved."""
+        """Send the next batch of lines, and return the number of lines that the server has
+        saved.
+        """
         batch: list[tuple[str, bytes]] = []
         size = 0
         for name, line in self._pending.items():
@@ -369,7 +458,9 @@ class Outbox:
             self.sent_bytes = self._offset
 
     def _read_new_lines(self) -> list[bytes]:
-        """Return the complete lines since the last call, or all lines if the journal was replaced."""
+        """Return the complete lines since the last call, or all lines if the journal was
+        replaced.
+        """
         try:
             with self._files.open_file(self._path) as file:
                 check_file_size(file.fileno(), str(self._path), MAX_JOURNAL_BYTES)
@@ -392,8 +483,9 @@ class Outbox:
 
 
 def _sort_valid_lines(lines: Iterable[bytes]) -> dict[str, bytes]:
-    """Return the valid lines of a journal by hash, in order, because the server finds the place of an old line by the
-    place of the previous line."""
+    """Return the valid lines of a journal by hash, in order, because the server finds the place of
+    an old line by the place of the previous line.
+    """
     events = []
     line_by_hash = {}
     for line in lines:
@@ -440,7 +532,10 @@ class TeamSync:
         self._thread.start()
 
     def stop(self) -> SyncStatus:
-        """Wait at most `STOP_SECONDS` until lines are sent, unless the last attempt failed. Return the last status."""
+        """Wait at most `STOP_SECONDS` until lines are sent, unless the last attempt failed.
+
+        Return the last status.
+        """
         self._stopping.set()
         if self._thread.is_alive() and not self.status.problem:
             self._thread.join(STOP_SECONDS)
@@ -502,16 +597,25 @@ FROM item_rows i JOIN runs r USING (run) GROUP BY ALL ORDER BY ALL
 
 
 def publish_queue(server: TeamServer, queue: QueueFile) -> None:
-    """Save a queue on the team's server and assign its shares. Raises TeamError if an annotator is not a member."""
+    """Save a queue on the team's server and assign its shares.
+
+    Raises TeamError if an annotator is not a member.
+    """
     shares = [
-        {"annotator": share.annotator, "keys": [queue.items[at].key._asdict() for at in dict.fromkeys(share.order)]}
+        {
+            "annotator": share.annotator,
+            "keys": [queue.items[at].key._asdict() for at in dict.fromkeys(share.order)],
+        }
         for share in queue.shares
     ]
     server.assign_queue(queue.name, serialize_queue(queue), orjson.dumps(shares).decode())
 
 
 def copy_missing_team_queues(server: TeamServer, workspace: Workspace) -> list[MergedQueue]:
-    """Copy the team's queues that the workspace lacks. Raises QueueError if a file cannot be written."""
+    """Copy the team's queues that the workspace lacks.
+
+    Raises QueueError if a file cannot be written.
+    """
     results = []
     for name, body in server.fetch_queue_files():
         queue: QueueFile | QueueError
@@ -531,10 +635,14 @@ def report_run_digests(server: TeamServer, digests: list[RunDigest]) -> None:
     server.report_run_digests(orjson.dumps([list(each) for each in digests]).decode())
 
 
-def describe_run_differences(own: list[RunDigest], others: list[tuple[str, RunDigest]], annotator: str) -> list[str]:
-    """Describe each run whose golden answers or predictions are different in the workspace of another member.
+def describe_run_differences(
+    own: list[RunDigest], others: list[tuple[str, RunDigest]], annotator: str
+) -> list[str]:
+    """Describe each run whose golden answers or predictions are different in the workspace of
+    another member.
 
-    Args: others: (annotator, digest) of each run of each member. annotator: annotator name of the user.
+    Args: others: (annotator, digest) of each run of each member. annotator: annotator name of the
+    user.
     """
     own_digests = {digest.run: digest[1:] for digest in own}
     problems = []
@@ -542,8 +650,12 @@ def describe_run_differences(own: list[RunDigest], others: list[tuple[str, RunDi
         digests = own_digests.get(other.run)
         if name == annotator or digests is None:
             continue
-        pairs = zip(("number of items", "golden answers", "predictions"), digests, other[1:], strict=True)
+        pairs = zip(
+            ("number of items", "golden answers", "predictions"), digests, other[1:], strict=True
+        )
         different = [data for data, here, there in pairs if here != there]
         if different:
-            problems.append(f"your copy of {other.run} differs from that of {name}: {', '.join(different)}")
+            problems.append(
+                f"your copy of {other.run} differs from that of {name}: {', '.join(different)}"
+            )
     return problems

@@ -1,4 +1,6 @@
-"""Find or create the workspace folder `.fcreview/`, name the files in it, and determine the annotator."""
+"""Find or create the workspace folder `.fcreview/`, name the files in it, and determine the
+annotator.
+"""
 
 from __future__ import annotations
 
@@ -16,20 +18,27 @@ from fcreview.safe_files import UnsafeFileError, WorkspaceFiles
 
 WORKSPACE_FOLDER = ".fcreview"
 MAX_ANNOTATOR_LENGTH = 64  # maximum length of an annotator name in characters
-_MAX_ANNOTATOR_BYTES = 200  # length limit in UTF-8, so that the journal's file name is valid on every file system
+_MAX_ANNOTATOR_BYTES = (
+    200  # length limit in UTF-8, so that the journal's file name is valid on every file system
+)
 _PUNCTUATION = "._@+-"
 
 
 class AnnotatorError(FcreviewError):
-    """Raised when an annotator name cannot be used as a file name. The message suggests a valid name."""
+    """Raised when an annotator name cannot be used as a file name.
+
+    The message suggests a valid name.
+    """
 
     exit_code = EXIT_USAGE_ERROR
 
 
 def check_annotator(name: str) -> str:
-    """Return a valid annotator name in Unicode normal form NFC. Raises AnnotatorError for an invalid name.
+    """Return a valid annotator name in Unicode normal form NFC. Raises AnnotatorError for an
+    invalid name.
 
-    A name consists of letters and digits of any script and of `. _ @ + -`. It must not begin with `.` or `-`.
+    A name consists of letters and digits of any script and of `. _ @ + -`. It must not begin with
+    `.` or `-`.
     """
     normal = unicodedata.normalize("NFC", name)
     suggestion = to_safe_annotator(normal)
@@ -37,12 +46,15 @@ def check_annotator(name: str) -> str:
         return normal
     raise AnnotatorError(
         f"invalid annotator name {name!a}: use letters, digits and {' '.join(_PUNCTUATION)},"
-        f" at most {MAX_ANNOTATOR_LENGTH} characters" + (f". Try {suggestion}" if suggestion else "")
+        f" at most {MAX_ANNOTATOR_LENGTH} characters"
+        + (f". Try {suggestion}" if suggestion else "")
     )
 
 
 def to_safe_annotator(text: str) -> str:
-    """Convert any text to a valid annotator name, such as `Anna-Schmidt`; empty if no character is valid."""
+    """Convert any text to a valid annotator name, such as `Anna-Schmidt`; empty if no character
+    is valid.
+    """
     normal = unicodedata.normalize("NFC", text)
     valid = "".join(c if c.isalnum() or c in _PUNCTUATION else " " for c in normal)
     name = re.sub(r" +", "-", valid.strip()).lstrip(".-")[:MAX_ANNOTATOR_LENGTH]
@@ -58,8 +70,9 @@ def is_same_filename(one: str, other: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorState:
-    """The saved state of one annotator, such as saved filters and the last position in a queue, but not the reviews.
-    Each kind of state is a JSON object in `.fcreview/<kind>/<annotator>.json`."""
+    """The saved state of one annotator, such as saved filters and the last position in a queue, but
+    not the reviews. Each kind of state is a JSON object in `.fcreview/<kind>/<annotator>.json`.
+    """
 
     root: Path | None  # The folder `.fcreview/`. If None, nothing is read or saved.
     annotator: str
@@ -68,9 +81,16 @@ class AnnotatorState:
         return self.root / state_kind / f"{self.annotator}.json" if self.root is not None else None
 
     def read(self, state_kind: str) -> dict[str, Any]:
-        """Read the state of this kind, a JSON object. Return an empty object if the file is missing or unreadable."""
+        """Read the state of this kind, a JSON object.
+
+        Return an empty object if the file is missing or unreadable.
+        """
         file = self.get_path(state_kind)
-        return WorkspaceFiles(self.root).read_json_object(file) if self.root is not None and file is not None else {}
+        return (
+            WorkspaceFiles(self.root).read_json_object(file)
+            if self.root is not None and file is not None
+            else {}
+        )
 
     def try_write(self, state_kind: str, state: dict[str, Any]) -> None:
         """Save the state of this kind. Do nothing if the file cannot be written."""
@@ -89,7 +109,10 @@ class AnnotatorState:
 
 
 class WorkspaceError(FcreviewError):
-    """Raised when a workspace does not exist or cannot be created. The message is one line and says what to do."""
+    """Raised when a workspace does not exist or cannot be created.
+
+    The message is one line and says what to do.
+    """
 
 
 class _PathInWorkspace:
@@ -107,52 +130,80 @@ class Workspace:
     """The folder `.fcreview/` and the paths in it."""
 
     root: Path  # Absolute path of `.fcreview/`. The folder exists.
-    lake: str | None = None  # folder or `s3://` address of the lake that is read instead of the store
+    lake: str | None = (
+        None  # folder or `s3://` address of the lake that is read instead of the store
+    )
 
     store = _PathInWorkspace("store.duckdb")  # the database of imported runs
-    # DuckDB's write-ahead log. fcreview never leaves one. Opening the store would apply the log of another program.
+    # DuckDB's write-ahead log. fcreview never leaves one. Opening the store would apply the log of
+    # another program.
     store_log = _PathInWorkspace("store.duckdb.wal")
     reviews = _PathInWorkspace("reviews")
-    team_reviews = _PathInWorkspace("reviews", "team")  # partial journals of other annotators, from the team's server
-    # Journal lines from the team's server whose annotators had already received other reviews of the same item.
+    team_reviews = _PathInWorkspace(
+        "reviews", "team"
+    )  # partial journals of other annotators, from the team's server
+    # Journal lines from the team's server whose annotators had already received other reviews of
+    # the same item.
     informed_team_reviews = _PathInWorkspace("reviews", "team", "after-reveal")
-    # Decisions computed from the journals, and the authentication code. Both may be deleted at any time.
+    # Decisions computed from the journals, and the authentication code. Both may be deleted at any
+    # time.
     decision_cache = _PathInWorkspace("decisions.cache.duckdb")
     decision_cache_code = _PathInWorkspace("decisions.cache.hmac")
     queues = _PathInWorkspace("queues")
     errata = _PathInWorkspace("errata.jsonl")  # errata that the import applies to runs
-    rules = _PathInWorkspace("rules.jsonl")  # equivalence rules that were accepted in this workspace
-    temporary = _PathInWorkspace("tmp")  # files of a running import. After a crash, the next import deletes them.
+    rules = _PathInWorkspace(
+        "rules.jsonl"
+    )  # equivalence rules that were accepted in this workspace
+    temporary = _PathInWorkspace(
+        "tmp"
+    )  # files of a running import. After a crash, the next import deletes them.
     lock = _PathInWorkspace("store.lock")  # lock (`flock`) of the importing process
 
     @property
     def files(self) -> WorkspaceFiles:
-        """Access to the files in the folder. Read and write all files of the folder through this object."""
+        """Access to the files in the folder.
+
+        Read and write all files of the folder through this object.
+        """
         return WorkspaceFiles(self.root)
 
     @property
     def parent_folder(self) -> Path:
-        """The folder that contains `.fcreview/`. Stored paths are relative to it, so that the folder can be moved."""
+        """The folder that contains `.fcreview/`.
+
+        Stored paths are relative to it, so that the folder can be moved.
+        """
         return self.root.parent
 
     def to_stored_path(self, path: str | Path) -> str:
-        """Convert a path to its form in the store: relative to `parent_folder` if below it, else absolute."""
+        """Convert a path to its form in the store: relative to `parent_folder` if below it, else
+        absolute.
+        """
         full = Path(os.path.abspath(path))  # noqa: PTH100 - symbolic links stay unresolved
-        return os.fspath(full.relative_to(self.parent_folder) if full.is_relative_to(self.parent_folder) else full)
+        return os.fspath(
+            full.relative_to(self.parent_folder)
+            if full.is_relative_to(self.parent_folder)
+            else full
+        )
 
     def to_absolute_path(self, stored_path: str) -> Path:
         """Convert a stored path (see `to_stored_path`) to an absolute path."""
         return Path(os.path.normpath(self.parent_folder / stored_path))
 
     def to_stored_dataset(self, dataset: str | None) -> str | None:
-        """Convert `Run.dataset`, a path or description, to its form in the store. A relative path begins with `./`."""
+        """Convert `Run.dataset`, a path or description, to its form in the store.
+
+        A relative path begins with `./`.
+        """
         if dataset is None or not Path(dataset).is_absolute():
             return dataset
         stored_path = self.to_stored_path(dataset)
         return stored_path if Path(stored_path).is_absolute() else f"./{stored_path}"
 
     def from_stored_dataset(self, stored_dataset: str | None) -> str | None:
-        """Convert a dataset in its stored form (see `to_stored_dataset`) to the form of `Run.dataset`."""
+        """Convert a dataset in its stored form (see `to_stored_dataset`) to the form of
+        `Run.dataset`.
+        """
         if stored_dataset is None or not stored_dataset.startswith("./"):
             return stored_dataset
         return str(self.to_absolute_path(stored_dataset))
@@ -162,28 +213,36 @@ def make_write_error(folder: Path, error: OSError) -> WorkspaceError:
     if isinstance(error, UnsafeFileError):
         return WorkspaceError(f"{error.filename}: {error.strerror}")
     reason = error.strerror or error
-    return WorkspaceError(f"cannot write to {folder} ({reason}). Choose a writable folder with --workspace DIR")
+    return WorkspaceError(
+        f"cannot write to {folder} ({reason}). Choose a writable folder with --workspace DIR"
+    )
 
 
 def find_workspace(path: Path, override: Path | None = None, *, create: bool = True) -> Workspace:
-    """Find the nearest `.fcreview/` at or above `path`, or create one at `path` (in the folder of `path` if a file).
+    """Find the nearest `.fcreview/` at or above `path`, or create one at `path` (in the folder of
+    `path` if a file).
 
     Args:
-        path: a file or folder of results.
-        override: the folder that contains, or will contain, `.fcreview/`; or `.fcreview/` itself. With this argument,
+        path: a file or folder of results. override: the folder that contains, or will contain,
+        `.fcreview/`; or `.fcreview/` itself. With this argument,
             fcreview does not search, and `.fcreview/` can be a symbolic link.
         create: whether to create a missing workspace.
 
-    Raises: WorkspaceError if `path` does not exist, or if the workspace is missing or cannot be created.
+    Raises: WorkspaceError if `path` does not exist, or if the workspace is missing or cannot be
+    created.
     """
     for each in (path, override or path):
         if not _is_utf8_path(each):
-            raise WorkspaceError(f"{str(each)!a}: the path is not valid UTF-8. Rename the file or folder")
+            raise WorkspaceError(
+                f"{str(each)!a}: the path is not valid UTF-8. Rename the file or folder"
+            )
     if override is not None:
         folder = expand_home(override).absolute()
         root = folder if folder.name == WORKSPACE_FOLDER else folder / WORKSPACE_FOLDER
         if not root.is_dir() and not create:
-            raise WorkspaceError(f"no workspace at {root}: import a run first (fcreview import PATH --workspace DIR)")
+            raise WorkspaceError(
+                f"no workspace at {root}: import a run first (fcreview import PATH --workspace DIR)"
+            )
         return _create_missing_folders(root) if create else Workspace(root)
     start = _resolve(path)
     if not start.exists():
@@ -195,13 +254,16 @@ def find_workspace(path: Path, override: Path | None = None, *, create: bool = T
     if existing is not None:
         return _create_missing_folders(existing) if create else Workspace(existing)
     if not create:
-        raise WorkspaceError(f"no workspace at or above {path}: import a run first (fcreview import PATH)")
+        raise WorkspaceError(
+            f"no workspace at or above {path}: import a run first (fcreview import PATH)"
+        )
     return _create_missing_folders(folder / WORKSPACE_FOLDER)
 
 
 def _find_existing_workspace(folder: Path) -> Path | None:
-    """Return the nearest `.fcreview/` at or above the folder. Raises WorkspaceError if it is a symbolic link, because a
-    downloaded run could contain a link to any folder."""
+    """Return the nearest `.fcreview/` at or above the folder. Raises WorkspaceError if it is a
+    symbolic link, because a downloaded run could contain a link to any folder.
+    """
     for above in (folder, *folder.parents):
         root = above / WORKSPACE_FOLDER
         if root.is_symlink():
@@ -212,25 +274,36 @@ def _find_existing_workspace(folder: Path) -> Path | None:
 
 
 def expand_home(path: Path) -> Path:
-    """Expand `~/x` and `~alice/x` to absolute paths. A path with an unknown user name stays unchanged."""
+    """Expand `~/x` and `~alice/x` to absolute paths.
+
+    A path with an unknown user name stays unchanged.
+    """
     return Path(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises an error for unknown users
 
 
 def _resolve(path: Path) -> Path:
-    return Path(os.path.realpath(expand_home(path)))  # unlike Path.resolve, accepts a link that points to itself
+    return Path(
+        os.path.realpath(expand_home(path))
+    )  # unlike Path.resolve, accepts a link that points to itself
 
 
 def _is_utf8_path(path: Path) -> bool:
     try:
         os.fspath(_resolve(path)).encode()
-    except UnicodeEncodeError:  # Python represents invalid bytes as lone surrogates, which DuckDB rejects
+    except (
+        UnicodeEncodeError
+    ):  # Python represents invalid bytes as lone surrogates, which DuckDB rejects
         return False
     return True
 
 
 def find_default_annotator() -> str:
-    """Return FCREVIEW_ANNOTATOR, else git's user.name, else the login name, as a valid annotator name."""
-    login_name = os.environ.get("USER") or os.environ.get("LOGNAME") or os.environ.get("USERNAME") or ""
+    """Return FCREVIEW_ANNOTATOR, else git's user.name, else the login name, as a valid annotator
+    name.
+    """
+    login_name = (
+        os.environ.get("USER") or os.environ.get("LOGNAME") or os.environ.get("USERNAME") or ""
+    )
     return (
         to_safe_annotator(os.environ.get("FCREVIEW_ANNOTATOR", ""))
         or to_safe_annotator(_read_git_name())
@@ -253,7 +326,10 @@ def _read_git_name() -> str:
 
 
 def _create_missing_folders(root: Path) -> Workspace:
-    """Create the missing folders of a workspace. For a read-only workspace with all its folders, do nothing."""
+    """Create the missing folders of a workspace.
+
+    For a read-only workspace with all its folders, do nothing.
+    """
     workspace = Workspace(root)
     try:
         workspace.files.make_folder(workspace.reviews)

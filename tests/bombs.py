@@ -1,6 +1,8 @@
-"""Bombs: small files that a careless importer expands to gigabytes, or reads in quadratic time, by kind and size.
+"""Bombs: small files that a careless importer expands to gigabytes, or reads in quadratic time, by
+kind and size.
 
-`run_bounded` runs a command on them in a process with limited memory and time, so that a bomb harms no other test.
+`run_bounded` runs a command on them in a process with limited memory and time, so that a bomb harms
+no other test.
 """
 
 from __future__ import annotations
@@ -38,8 +40,12 @@ class BoundedRun:
 
     @property
     def ended_in_words(self) -> bool:
-        """Whether the command ended by itself, with a result or a reason, and not by a signal or an internal error."""
-        return self.code in (0, 1) and "internal error" not in self.err and "Traceback" not in self.err
+        """Whether the command ended by itself, with a result or a reason, and not by a signal or
+        an internal error.
+        """
+        return (
+            self.code in (0, 1) and "internal error" not in self.err and "Traceback" not in self.err
+        )
 
 
 def run_bounded(
@@ -95,7 +101,13 @@ def write_eval(folder: Path, *samples: Json | bytes, method: int = zipfile.ZIP_D
     header = {
         "version": 2,
         "status": "success",
-        "eval": {"task": "task", "model": "model", "created": "2026-01-01T00:00:00", "dataset": {}, "config": {}},
+        "eval": {
+            "task": "task",
+            "model": "model",
+            "created": "2026-01-01T00:00:00",
+            "dataset": {},
+            "config": {},
+        },
     }
     with zipfile.ZipFile(folder / "log.eval", "w", method) as archive:
         archive.writestr("header.json", json.dumps(header))
@@ -128,7 +140,9 @@ def write_referring_log(folder: Path, messages: list[Json]) -> None:
 
 
 def large_fields(folder: Path, size: int) -> None:
-    """A sample of `size` fields of 30 MB each, which is a thousandth of this size in the archive."""
+    """A sample of `size` fields of 30 MB each, which is a thousandth of this size in the
+    archive.
+    """
     fields = {f"field{n}": "x" * (30 * MEGABYTE) for n in range(size)}
     text = json.dumps(make_inspect_sample([{"role": "assistant", "content": "answer"}])).encode()
     parts = [text[:-1]]
@@ -151,8 +165,14 @@ def spaces_before_sample(folder: Path, size: int) -> None:
 
 def calls_in_a_turn_of_inspect(folder: Path, size: int) -> None:
     calls = [{"id": f"c{n}", "function": "f", "arguments": {"a": n}} for n in range(size)]
-    results = [{"role": "tool", "tool_call_id": f"c{n}", "function": "f", "content": "ok"} for n in range(size)]
-    write_eval(folder, make_inspect_sample([{"role": "assistant", "content": "", "tool_calls": calls}, *results]))
+    results = [
+        {"role": "tool", "tool_call_id": f"c{n}", "function": "f", "content": "ok"}
+        for n in range(size)
+    ]
+    write_eval(
+        folder,
+        make_inspect_sample([{"role": "assistant", "content": "", "tool_calls": calls}, *results]),
+    )
 
 
 # ATIF
@@ -173,7 +193,9 @@ def write_trajectory(folder: Path, steps: list[Json], **fields: Any) -> None:
 
 def make_referring_steps(name: str, size: int) -> list[Json]:
     """Steps whose results refer to a subagent `size` times."""
-    results = [{"content": "r", "subagent_trajectory_ref": [{"trajectory_id": name}]} for _ in range(size)]
+    results = [
+        {"content": "r", "subagent_trajectory_ref": [{"trajectory_id": name}]} for _ in range(size)
+    ]
     return [
         {"source": "user", "message": "go on"},
         {"source": "agent", "message": "answer", "observation": {"results": results}},
@@ -190,7 +212,11 @@ def subagent_often(folder: Path, size: int) -> None:
 
 
 def subagent_of_itself(folder: Path, size: int) -> None:
-    subagent: Json = {"trajectory_id": "sub", "agent": {"name": "sub"}, "steps": make_referring_steps("sub", size)}
+    subagent: Json = {
+        "trajectory_id": "sub",
+        "agent": {"name": "sub"},
+        "steps": make_referring_steps("sub", size),
+    }
     subagent["subagent_trajectories"] = [dict(subagent)]
     (folder).mkdir(parents=True, exist_ok=True)
     write_trajectory(folder, make_referring_steps("sub", size), subagent_trajectories=[subagent])
@@ -199,20 +225,32 @@ def subagent_of_itself(folder: Path, size: int) -> None:
 def file_of_itself(folder: Path, size: int) -> None:
     """A subagent in another file, which refers to its own file `size` times."""
     path = "item.trajectory.sub.json"
-    results = [{"content": "r", "subagent_trajectory_ref": [{"trajectory_path": path}]} for _ in range(size)]
+    results = [
+        {"content": "r", "subagent_trajectory_ref": [{"trajectory_path": path}]}
+        for _ in range(size)
+    ]
     steps = [
         {"step_id": 1, "source": "user", "message": "go on"},
         {"step_id": 2, "source": "agent", "message": "answer", "observation": {"results": results}},
     ]
-    write_trajectory(folder, [{key: value for key, value in step.items() if key != "step_id"} for step in steps])
+    write_trajectory(
+        folder, [{key: value for key, value in step.items() if key != "step_id"} for step in steps]
+    )
     document = json.loads((folder / "item.trajectory.json").read_text())
     (folder / path).write_text(json.dumps(document))
 
 
 def calls_in_a_step_of_atif(folder: Path, size: int) -> None:
-    calls = [{"tool_call_id": f"c{n}", "function_name": "f", "arguments": {"a": n}} for n in range(size)]
+    calls = [
+        {"tool_call_id": f"c{n}", "function_name": "f", "arguments": {"a": n}} for n in range(size)
+    ]
     results = [{"source_call_id": f"c{n}", "content": "ok"} for n in range(size)]
-    step = {"source": "agent", "message": "", "tool_calls": calls, "observation": {"results": results}}
+    step = {
+        "source": "agent",
+        "message": "",
+        "tool_calls": calls,
+        "observation": {"results": results},
+    }
     write_trajectory(folder, [{"source": "user", "message": "go on"}, step])
 
 
@@ -246,7 +284,10 @@ def write_generic(folder: Path, record: Json) -> None:
 
 
 def calls_in_a_turn_of_generic(folder: Path, size: int) -> None:
-    calls = [{"id": f"c{n}", "function": {"name": "f", "arguments": f'{{"a": {n}}}'}} for n in range(size)]
+    calls = [
+        {"id": f"c{n}", "function": {"name": "f", "arguments": f'{{"a": {n}}}'}}
+        for n in range(size)
+    ]
     messages: list[Json] = [
         {"role": "user", "content": "go on"},
         {"role": "assistant", "content": None, "tool_calls": calls},
@@ -259,20 +300,29 @@ def calls_in_a_turn_of_generic(folder: Path, size: int) -> None:
 def deep_arguments(folder: Path, size: int) -> None:
     arguments = '{"a":' * size + "1" + "}" * size
     call = {"id": "c", "function": {"name": "f", "arguments": arguments}}
-    messages = [{"role": "user", "content": "go on"}, {"role": "assistant", "content": None, "tool_calls": [call]}]
+    messages = [
+        {"role": "user", "content": "go on"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+    ]
     write_generic(folder, {"id": "item", "messages": messages})
 
 
 def wide_arguments(folder: Path, size: int) -> None:
     arguments = json.dumps({f"a{number}": number for number in range(size)})
     call = {"id": "c", "function": {"name": "f", "arguments": arguments}}
-    messages = [{"role": "user", "content": "go on"}, {"role": "assistant", "content": None, "tool_calls": [call]}]
+    messages = [
+        {"role": "user", "content": "go on"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+    ]
     write_generic(folder, {"id": "item", "messages": messages})
 
 
 def long_text(folder: Path, size: int) -> None:
     """A message of `size` megabytes."""
-    messages = [{"role": "user", "content": "x" * (size * MEGABYTE)}, {"role": "assistant", "content": "answer"}]
+    messages = [
+        {"role": "user", "content": "x" * (size * MEGABYTE)},
+        {"role": "assistant", "content": "answer"},
+    ]
     write_generic(folder, {"id": "item", "messages": messages})
 
 
@@ -288,21 +338,35 @@ class Bomb:
 
 
 BOMBS: dict[str, Bomb] = {
-    "inspect: reference in parts": Bomb(reference_in_parts, size=3_000, small_size=3_000, is_cut=True),
-    "inspect: reference in messages": Bomb(reference_in_messages, size=3_000, small_size=300, is_cut=True),
-    "inspect: reference in arguments": Bomb(reference_in_arguments, size=3_000, small_size=300, is_cut=True),
-    "inspect: reference in reasoning": Bomb(reference_in_reasoning, size=3_000, small_size=300, is_cut=True),
+    "inspect: reference in parts": Bomb(
+        reference_in_parts, size=3_000, small_size=3_000, is_cut=True
+    ),
+    "inspect: reference in messages": Bomb(
+        reference_in_messages, size=3_000, small_size=300, is_cut=True
+    ),
+    "inspect: reference in arguments": Bomb(
+        reference_in_arguments, size=3_000, small_size=300, is_cut=True
+    ),
+    "inspect: reference in reasoning": Bomb(
+        reference_in_reasoning, size=3_000, small_size=300, is_cut=True
+    ),
     "inspect: large fields": Bomb(large_fields, size=4, small_size=2, is_cut=True),
     "inspect: large attachments": Bomb(large_attachments, size=10, small_size=4, is_cut=True),
     "inspect: spaces": Bomb(spaces_before_sample, size=6, small_size=1, is_cut=False),
-    "inspect: calls in a turn": Bomb(calls_in_a_turn_of_inspect, size=5_000, small_size=1_000, is_cut=False),
+    "inspect: calls in a turn": Bomb(
+        calls_in_a_turn_of_inspect, size=5_000, small_size=1_000, is_cut=False
+    ),
     "atif: subagent often": Bomb(subagent_often, size=1_000, small_size=100, is_cut=True),
     "atif: subagent of itself": Bomb(subagent_of_itself, size=150, small_size=150, is_cut=True),
     "atif: file of itself": Bomb(file_of_itself, size=40, small_size=20, is_cut=True),
-    "atif: calls in a step": Bomb(calls_in_a_step_of_atif, size=5_000, small_size=1_000, is_cut=False),
+    "atif: calls in a step": Bomb(
+        calls_in_a_step_of_atif, size=5_000, small_size=1_000, is_cut=False
+    ),
     "tau: repeated trials": Bomb(repeated_trials, size=1_000, small_size=200, is_cut=False),
     "tau: golden actions": Bomb(golden_actions, size=5_000, small_size=500, is_cut=False),
-    "generic: calls in a turn": Bomb(calls_in_a_turn_of_generic, size=5_000, small_size=1_000, is_cut=False),
+    "generic: calls in a turn": Bomb(
+        calls_in_a_turn_of_generic, size=5_000, small_size=1_000, is_cut=False
+    ),
     "generic: deep arguments": Bomb(deep_arguments, size=10_000, small_size=1_000, is_cut=False),
     "generic: wide arguments": Bomb(wide_arguments, size=20_000, small_size=2_000, is_cut=False),
     "generic: long text": Bomb(long_text, size=40, small_size=40, is_cut=True),

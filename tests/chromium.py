@@ -22,8 +22,19 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 TIMEOUT = 60.0
 """Seconds to wait for an answer on a busy machine."""
 _OPTIONS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync", "--disable-extensions", "--disable-dev-shm-usage"),
+    *(
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-first-run",
+        "--disable-background-networking",
+    ),
+    *(
+        "--disable-component-update",
+        "--disable-sync",
+        "--disable-extensions",
+        "--disable-dev-shm-usage",
+    ),
     *("--hide-scrollbars", "--remote-debugging-pipe"),
 )
 
@@ -54,7 +65,9 @@ class Browser:
         self._session = ""
         self.seen = Seen()
         target = self.ask("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._session = self.ask("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Network", "Log", "Runtime"):
             self.ask(f"{domain}.enable")
 
@@ -77,7 +90,9 @@ class Browser:
         self.seen = Seen()
         address = page if isinstance(page, str) else page.as_uri()
         self.ask("Page.navigate", url=address)
-        self.wait_for(f"document.readyState == 'complete' && location.href == {json.dumps(address)}")
+        self.wait_for(
+            f"document.readyState == 'complete' && location.href == {json.dumps(address)}"
+        )
         self.ask("Runtime.evaluate", expression=_PAINTED, awaitPromise=True)
         return self.seen
 
@@ -105,7 +120,10 @@ class Browser:
         return found["result"].get("value")
 
     def look(self, width: int, height: int = 844, *, phone: bool = False, media: str = "") -> None:
-        """Set the size of the window in CSS pixels. `media` is `print` for the print style sheet."""
+        """Set the size of the window in CSS pixels.
+
+        `media` is `print` for the print style sheet.
+        """
         sizes = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone}
         self.ask("Emulation.setDeviceMetricsOverride", **sizes)
         self.ask("Emulation.setEmulatedMedia", media=media)
@@ -148,7 +166,13 @@ class Browser:
 
 def _key_code(key: str) -> dict[str, int]:
     codes = {"Enter": 13, "Escape": 27, "Tab": 9, "ArrowUp": 38, "ArrowDown": 40}
-    return {"windowsVirtualKeyCode": codes[key] if key in codes else ord(key.upper()) if key.isalnum() else 0}
+    return {
+        "windowsVirtualKeyCode": codes[key]
+        if key in codes
+        else ord(key.upper())
+        if key.isalnum()
+        else 0
+    }
 
 
 _PAINTED = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
@@ -160,10 +184,27 @@ def open_browser(program: str, folder: Path) -> Iterator[Browser]:
     asked, to = os.pipe()
     back, answered = os.pipe()
     script = f'exec "$@" 3<&{asked} 4>&{answered}'
-    command = ["bash", "-c", script, "bash", program, *_OPTIONS, f"--user-data-dir={folder}", "about:blank"]
-    environment = os.environ | {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "XDG_CACHE_HOME": str(folder)}
+    command = [
+        "bash",
+        "-c",
+        script,
+        "bash",
+        program,
+        *_OPTIONS,
+        f"--user-data-dir={folder}",
+        "about:blank",
+    ]
+    environment = os.environ | {
+        "HOME": str(folder),
+        "XDG_CONFIG_HOME": str(folder),
+        "XDG_CACHE_HOME": str(folder),
+    }
     process = subprocess.Popen(
-        command, pass_fds=(asked, answered), env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command,
+        pass_fds=(asked, answered),
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     os.close(asked)
     os.close(answered)

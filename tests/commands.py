@@ -1,7 +1,7 @@
 """Run `fcreview` in this process or in a separate one, and return the exit code and the output.
 
-A process takes 0.3 s to start and is needed only to test pipes, signals, terminals and the start itself.
-`tests/cli/test_in_process.py` checks that both ways give the same results.
+A process takes 0.3 s to start and is needed only to test pipes, signals, terminals and the start
+itself. `tests/cli/test_in_process.py` checks that both ways give the same results.
 """
 
 from __future__ import annotations
@@ -36,13 +36,21 @@ class Done:
 
 
 def environment(home: Path, **changes: str) -> dict[str, str]:
-    """Return the environment of the annotator `tester` with this home folder, without FCREVIEW_ and XDG_ variables."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("FCREVIEW_", "XDG_"))}
+    """Return the environment of the annotator `tester` with this home folder, without FCREVIEW_
+    and XDG_ variables.
+    """
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("FCREVIEW_", "XDG_"))
+    }
     kept.pop("COLUMNS", None)
     return kept | {"HOME": str(home), "FCREVIEW_ANNOTATOR": "tester", "PYTHONUTF8": "1"} | changes
 
 
-def run_in_subprocess(arguments: Sequence[str | Path], cwd: Path, environ: Mapping[str, str]) -> Done:
+def run_in_subprocess(
+    arguments: Sequence[str | Path], cwd: Path, environ: Mapping[str, str]
+) -> Done:
     """Run the command in a separate process without a terminal."""
     done = subprocess.run(
         [*PROGRAM, *map(str, arguments)],
@@ -55,8 +63,13 @@ def run_in_subprocess(arguments: Sequence[str | Path], cwd: Path, environ: Mappi
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def run_in_this_process(arguments: Sequence[str | Path], cwd: Path, environ: Mapping[str, str]) -> Done:
-    """Run the command in this process and undo all global changes. FCREVIEW_DEBUG=1 raises its error."""
+def run_in_this_process(
+    arguments: Sequence[str | Path], cwd: Path, environ: Mapping[str, str]
+) -> Done:
+    """Run the command in this process and undo all global changes.
+
+    FCREVIEW_DEBUG=1 raises its error.
+    """
     out, err = _stream(), _stream()
     with _changed_environment(cwd, environ), _streams(out, err):
         code = run_command_line([str(each) for each in arguments])
@@ -117,6 +130,10 @@ def clear_caches() -> None:
     for name in [name for name in sys.modules if name.startswith("fcreview.")]:
         if name not in _caches:
             values = list(vars(sys.modules[name]).values())
-            _caches[name] = [value for value in values if hasattr(value, "cache_clear") and value.__module__ == name]
+            _caches[name] = [
+                value
+                for value in values
+                if hasattr(value, "cache_clear") and value.__module__ == name
+            ]
         for cached in _caches[name]:
             cached.cache_clear()

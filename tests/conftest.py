@@ -1,4 +1,7 @@
-"""Shared fixtures. Tests on published results look in FCREVIEW_BENCH or ../shared/bench, else they are skipped."""
+"""Shared fixtures.
+
+Tests on published results look in FCREVIEW_BENCH or ../shared/bench, else they are skipped.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,10 @@ MAX_ID = 200
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """Shorten the ids of long values, because pytest-xdist sends each id many times. Some values have a megabyte."""
+    """Shorten the ids of long values, because pytest-xdist sends each id many times.
+
+    Some values have a megabyte.
+    """
     if isinstance(val, str | bytes) and len(val) > MAX_ID:
         return f"{val[:MAX_ID]!a} ({len(val)})"
     return None
@@ -55,7 +61,10 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Unfreeze after pytest's last garbage collection. Otherwise DuckDB reports objects that were not freed."""
+    """Unfreeze after pytest's last garbage collection.
+
+    Otherwise DuckDB reports objects that were not freed.
+    """
     config.add_cleanup(gc.unfreeze)
 
 
@@ -81,7 +90,10 @@ def _separate_state_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _handle_signals() -> None:
-    """Handle SIGHUP and SIGINT. After nohup or `&` they are ignored, and child processes would inherit that."""
+    """Handle SIGHUP and SIGINT.
+
+    After nohup or `&` they are ignored, and child processes would inherit that.
+    """
     for number in (signal.SIGHUP, signal.SIGINT):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
@@ -101,7 +113,9 @@ def samples() -> Path:
 
 @pytest.fixture(scope="session")
 def imported(tmp_path_factory: pytest.TempPathFactory) -> Imported:
-    """`import_items` of tests/store/factory.py that copies the workspace if the same items were imported before."""
+    """`import_items` of tests/store/factory.py that copies the workspace if the same items were
+    imported before.
+    """
     templates: dict[str, Path] = {}
 
     def make(place: Path, runs: dict[str, list[dict[str, Any]]]) -> Workspace:

@@ -1,5 +1,7 @@
-"""Error messages by kind, in the words of providers, servers and programs. The file was written for the tests, and not
-taken from the detector's table: a test plants the messages, and the detector must find their kind."""
+"""Error messages by kind, in the words of providers, servers and programs. The file was written for
+the tests, and not taken from the detector's table: a test plants the messages, and the detector
+must find their kind.
+"""
 
 from __future__ import annotations
 

@@ -9,9 +9,14 @@ import pytest
 from hypothesis import settings
 
 LONG = os.environ.get("FCREVIEW_EXAMPLES") == "long"
-only_long = pytest.mark.skipif(not LONG, reason="takes many minutes: FCREVIEW_EXAMPLES=long make sweep")
+only_long = pytest.mark.skipif(
+    not LONG, reason="takes many minutes: FCREVIEW_EXAMPLES=long make sweep"
+)
 
 
 def examples(times: float, **more: Any) -> settings:
-    """Return settings with `times` as many examples as the profile. FCREVIEW_EXAMPLES=long selects a larger profile."""
+    """Return settings with `times` as many examples as the profile.
+
+    FCREVIEW_EXAMPLES=long selects a larger profile.
+    """
     return settings(max_examples=max(int(times * settings.default.max_examples), 1), **more)

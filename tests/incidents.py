@@ -14,7 +14,9 @@ from fcreview.run_plan import RunPlan
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.workspace import Workspace, find_workspace
 
-RATE_LIMIT = Incident("rate_limit", "Error during inference: 429 Too Many Requests", "result", "rule")
+RATE_LIMIT = Incident(
+    "rate_limit", "Error during inference: 429 Too Many Requests", "result", "rule"
+)
 TIMEOUT = Incident("timeout", "Request timed out.", "info.error", "marked")
 LIMIT = Incident("limit", "30 steps", "termination_reason", "marked")
 EMPTY = Incident("empty_reply", "", "result", "weak")
@@ -23,7 +25,9 @@ GOLDEN = [{"name": "get_weather", "arguments": {"city": "Oslo"}}]
 ChangeItem = Callable[[Item], None]
 
 
-def generic_record(item_id: str, *, passes: bool, category: str = "weather", **fields: Any) -> dict[str, Any]:
+def generic_record(
+    item_id: str, *, passes: bool, category: str = "weather", **fields: Any
+) -> dict[str, Any]:
     """Return a record of the generic format with an official verdict. No reply is empty."""
     reply = {"content": "", "tool_calls": [CALL]} if passes else {"content": "I do not know."}
     return {
@@ -34,12 +38,16 @@ def generic_record(item_id: str, *, passes: bool, category: str = "weather", **f
             {"role": "assistant", **reply},
         ],
         "golden": GOLDEN,
-        "verdicts": [{"source": "official", "value": passes, "error_type": None if passes else "no_call"}],
+        "verdicts": [
+            {"source": "official", "value": passes, "error_type": None if passes else "no_call"}
+        ],
         **fields,
     }
 
 
-def write_generic_run(folder: Path, records: Sequence[dict[str, Any]], model: str = "maple") -> Path:
+def write_generic_run(
+    folder: Path, records: Sequence[dict[str, Any]], model: str = "maple"
+) -> Path:
     """Write a run in the generic format, and return its file."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{model}.jsonl"
@@ -48,8 +56,13 @@ def write_generic_run(folder: Path, records: Sequence[dict[str, Any]], model: st
     return path
 
 
-def import_changed(folder: Path, change: ChangeItem, not_run: Sequence[MissingItem] = ()) -> Workspace:
-    """Import the runs of a folder. `change` changes each item, and `not_run` are the items that every run lacks."""
+def import_changed(
+    folder: Path, change: ChangeItem, not_run: Sequence[MissingItem] = ()
+) -> Workspace:
+    """Import the runs of a folder.
+
+    `change` changes each item, and `not_run` are the items that every run lacks.
+    """
 
     def read_changed(plan: RunPlan) -> Iterator[ReadRecord]:
         n_items = 0

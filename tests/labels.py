@@ -11,6 +11,10 @@ from fcreview.store.rows import View
 from fcreview.store.store import Store
 
 
-def fetch_labels(store: Store, view: View, selection: LabelSelection | None = None) -> list[dict[str, Any]]:
+def fetch_labels(
+    store: Store, view: View, selection: LabelSelection | None = None
+) -> list[dict[str, Any]]:
     """Return the labels that an export of the view contains."""
-    return [orjson.loads(line) for lines in store.iter_label_batches(view, selection) for line in lines]
+    return [
+        orjson.loads(line) for lines in store.iter_label_batches(view, selection) for line in lines
+    ]

@@ -1,4 +1,6 @@
-"""Functions of independent packages, imported at the first call because scipy and nltk take two seconds to import."""
+"""Functions of independent packages, imported at the first call because scipy and nltk take two
+seconds to import.
+"""
 
 from __future__ import annotations
 

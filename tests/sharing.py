@@ -22,10 +22,14 @@ class Imports:
 
     def of(self, paths: Sequence[Path]) -> Workspace:
         """Return the shared workspace of the runs at these paths. Tests must not write to it."""
-        place = self._folder / blake2b("\0".join(map(str, paths)).encode(), digest_size=8).hexdigest()
+        place = (
+            self._folder / blake2b("\0".join(map(str, paths)).encode(), digest_size=8).hexdigest()
+        )
         if not place.exists():
             fresh = Path(mkdtemp(dir=self._folder))
-            import_runs(find_workspace(fresh, fresh), discover(paths).plans, read_items, n_workers=1)
+            import_runs(
+                find_workspace(fresh, fresh), discover(paths).plans, read_items, n_workers=1
+            )
             try:
                 fresh.rename(place)
             except OSError:  # another process imported the same runs

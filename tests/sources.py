@@ -29,7 +29,9 @@ class Source:
 
     @cached_property
     def module(self) -> str:
-        """ "fcreview/matching/diff.py" -> "fcreview.matching.diff", "store/__init__.py" -> "fcreview.store"."""
+        """ "fcreview/matching/diff.py" -> "fcreview.matching.diff", "store/__init__.py" ->
+        "fcreview.store".
+        """
         parts = self.name.removesuffix(".py").removesuffix("/__init__").split("/")
         return ".".join(parts if parts[0] == "fcreview" else ["fcreview", *parts])
 
@@ -56,7 +58,10 @@ def imported(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
         if isinstance(node, ast.Import):
             yield from ((alias.name, node) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield from ((f"{'.' * node.level}{node.module or ''}.{alias.name}", node) for alias in node.names)
+            yield from (
+                (f"{'.' * node.level}{node.module or ''}.{alias.name}", node)
+                for alias in node.names
+            )
 
 
 def calls(nodes: Iterable[ast.AST]) -> Iterator[ast.Call]:
@@ -64,7 +69,9 @@ def calls(nodes: Iterable[ast.AST]) -> Iterator[ast.Call]:
 
 
 def called(call: ast.Call) -> str:
-    """ "open" for `open(...)`, ".read_text" for `x.read_text(...)`, "" for a call without a name."""
+    """ "open" for `open(...)`, ".read_text" for `x.read_text(...)`, "" for a call without a
+    name.
+    """
     if isinstance(call.func, ast.Attribute):
         return "." + call.func.attr
     return call.func.id if isinstance(call.func, ast.Name) else ""
@@ -74,10 +81,16 @@ def texts(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.AST, str]]:
     """Return the string constants that are not docstrings or help texts."""
     nodes = list(nodes)
     documentation = {
-        id(node.value) for node in nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        id(node.value)
+        for node in nodes
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
     for node in nodes:
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in documentation
+        ):
             yield node, node.value
 
 

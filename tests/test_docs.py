@@ -13,14 +13,23 @@ LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
 def named(page: Path) -> list[str]:
-    """Return files and folders in backticks, without placeholders (`importers/NAME/`) and the example benchmark."""
+    """Return files and folders in backticks, without placeholders (`importers/NAME/`) and the
+    example benchmark.
+    """
     return [
-        name for name in OURS.findall(page.read_text("utf-8")) if not re.search(r"[A-Z]{2}|toybench|config\.toml", name)
+        name
+        for name in OURS.findall(page.read_text("utf-8"))
+        if not re.search(r"[A-Z]{2}|toybench|config\.toml", name)
     ]
 
 
 def test_named_files_exist() -> None:
-    faults = [f"{page.name}: {name}" for page in PAGES for name in named(page) if not (ROOT / name).exists()]
+    faults = [
+        f"{page.name}: {name}"
+        for page in PAGES
+        for name in named(page)
+        if not (ROOT / name).exists()
+    ]
     assert not faults, join_lines(faults)
     assert len(named(ROOT / "CONTRIBUTING.md")) > 20
 

@@ -10,19 +10,32 @@ MODULES = {source.module: source for source in SOURCES}
 
 
 def imported_modules(source: Source) -> set[str]:
-    """Return the product modules that this module imports, including imports in functions and type-only imports."""
-    return {module for name, _ in source.imports if (module := module_of(name)) and module != source.module}
+    """Return the product modules that this module imports, including imports in functions and
+    type-only imports.
+    """
+    return {
+        module
+        for name, _ in source.imports
+        if (module := module_of(name)) and module != source.module
+    }
 
 
 def module_of(name: str) -> str | None:
     """`fcreview.store.rows.View` -> `fcreview.store.rows`; None for other packages."""
-    return name if name in MODULES else (parent if (parent := name.rpartition(".")[0]) in MODULES else None)
+    return (
+        name
+        if name in MODULES
+        else (parent if (parent := name.rpartition(".")[0]) in MODULES else None)
+    )
 
 
 def circles(graph: dict[str, set[str]]) -> list[set[str]]:
     """Return the groups of nodes that all reach each other."""
     reached = {node: reachable(graph, node) for node in graph}
-    groups = {frozenset(other for other in reached[node] if node in reached.get(other, set())) for node in graph}
+    groups = {
+        frozenset(other for other in reached[node] if node in reached.get(other, set()))
+        for node in graph
+    }
     return sorted((set(group) for group in groups if group), key=sorted)
 
 
@@ -59,6 +72,10 @@ def test_circles_are_found(arrows: str, found: list[str]) -> None:
 
 
 def test_imports_are_resolved_to_modules() -> None:
-    assert module_of("fcreview.model.item.Item") == module_of("fcreview.model.item") == "fcreview.model.item"
+    assert (
+        module_of("fcreview.model.item.Item")
+        == module_of("fcreview.model.item")
+        == "fcreview.model.item"
+    )
     assert module_of("json.loads") is None
     assert "fcreview.model.item" in imported_modules(MODULES["fcreview.run_plan"])

@@ -33,9 +33,12 @@ IMPURE = {
     "random",
     "sys",
 }
-PURE_EXCEPTIONS = {("fcreview/run_plan.py", "pathlib"): "plans hold Path values; nothing is read through them"}
+PURE_EXCEPTIONS = {
+    ("fcreview/run_plan.py", "pathlib"): "plans hold Path values; nothing is read through them"
+}
 IMPURE_MODULES = {
-    "fcreview/safe_files.py": "importers and the store both open files and archives, and neither may import the other",
+    "fcreview/safe_files.py": "importers and the store both open files and archives, and neither"
+    " may import the other",
 }
 IMPURE_CALLS = {
     "open",
@@ -89,7 +92,12 @@ def library(module: str) -> str:
 
 def test_no_import_is_relative() -> None:
     """A relative import hides the imported package."""
-    faults = [source.at(node) for source in SOURCES for name, node in source.imports if name.startswith(".")]
+    faults = [
+        source.at(node)
+        for source in SOURCES
+        for name, node in source.imports
+        if name.startswith(".")
+    ]
     assert not faults, join_lines(faults)
 
 
@@ -105,14 +113,26 @@ def test_libraries_are_imported_only_in_their_package() -> None:
 
 def test_data_is_never_executed() -> None:
     faults = [
-        f"{source.at(node)}: {name}" for source in SOURCES for name, node in source.imports if library(name) in NEVER
+        f"{source.at(node)}: {name}"
+        for source in SOURCES
+        for name, node in source.imports
+        if library(name) in NEVER
     ]
-    faults += [source.at(call) for source in SOURCES for call in calls(source.nodes) if called(call) in NEVER_CALLED]
+    faults += [
+        source.at(call)
+        for source in SOURCES
+        for call in calls(source.nodes)
+        if called(call) in NEVER_CALLED
+    ]
     assert not faults, join_lines(faults)
 
 
 def test_folders_of_fcreview_do_no_io() -> None:
-    pure = [source for source in SOURCES if source.package == "fcreview" and source.name not in IMPURE_MODULES]
+    pure = [
+        source
+        for source in SOURCES
+        if source.package == "fcreview" and source.name not in IMPURE_MODULES
+    ]
     faults = [
         f"{source.at(node)}: {name}"
         for source in pure
@@ -129,7 +149,10 @@ def test_folders_of_fcreview_do_no_io() -> None:
 
 
 def test_workspace_files_are_opened_only_by_safe_files() -> None:
-    """See `fcreview.safe_files.WorkspaceFiles`. Reads count too, because a link could lead to a secret."""
+    """See `fcreview.safe_files.WorkspaceFiles`.
+
+    Reads count too, because a link could lead to a secret.
+    """
     faults = [
         f"{source.at(call)}: {called(call)}"
         for source in SOURCES
@@ -142,12 +165,22 @@ def test_workspace_files_are_opened_only_by_safe_files() -> None:
 
 def test_sql_is_only_in_store() -> None:
     elsewhere = [source for source in SOURCES if source.package != "store"]
-    faults = [source.at(node) for source in elsewhere for node, text in texts(source.nodes) if SQL.search(text)]
+    faults = [
+        source.at(node)
+        for source in elsewhere
+        for node, text in texts(source.nodes)
+        if SQL.search(text)
+    ]
     assert not faults, join_lines(faults)
 
 
 def test_markup_in_data_is_never_parsed() -> None:
-    drawn = [(source, call) for source in SOURCES if source.package == "tui" for call in calls(source.nodes)]
+    drawn = [
+        (source, call)
+        for source in SOURCES
+        if source.package == "tui"
+        for call in calls(source.nodes)
+    ]
     faults = [
         source.at(call)
         for source, call in drawn

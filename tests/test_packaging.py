@@ -29,18 +29,28 @@ def test_every_folder_of_python_files_is_installed() -> None:
     }
     expected = {name.removeprefix("fcreview/").replace("/", ".") for name in folders}
     assert {name.removeprefix("fcreview.") for name in packages} == expected
-    assert {"fcreview", "fcreview.matching", "fcreview.cli.commands", "fcreview.importers.bfcl.checker"} <= packages
+    assert {
+        "fcreview",
+        "fcreview.matching",
+        "fcreview.cli.commands",
+        "fcreview.importers.bfcl.checker",
+    } <= packages
 
 
 def data_files() -> dict[str, str]:
-    """Return (path from the root, package with a `package-data` entry) of each file that is not Python."""
+    """Return (path from the root, package with a `package-data` entry) of each file that is not
+    Python.
+    """
     return {
-        file.relative_to(ROOT).as_posix(): "fcreview" if folder == "fcreview" else f"fcreview.{folder}"
+        file.relative_to(ROOT).as_posix(): "fcreview"
+        if folder == "fcreview"
+        else f"fcreview.{folder}"
         for folder in (*PACKAGES, "sample_runs")
         for file in (ROOT / folder).rglob("*")
-        if file.is_file() and file.suffix not in (".py", ".pyc")
+        if file.is_file()
+        and file.suffix not in (".py", ".pyc")
         and not {"__pycache__", ".fcreview"}.intersection(file.parts)
-    }  # fmt: skip
+    }
 
 
 def test_every_data_file_is_package_data() -> None:

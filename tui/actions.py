@@ -1,12 +1,14 @@
 """Define every action that has a key, in one table for each screen or widget.
 
-The module does not import Textual, so that a configuration file can be checked against the tables quickly:
+The module does not import Textual, so that a configuration file can be checked against the tables
+quickly:
 
     [keys]
     "queue.open" = "enter,l"
     "item.pass" = "y"
 
-Few default keys use Ctrl or Alt, because these conflict with tmux or with the flow control of the terminal.
+Few default keys use Ctrl or Alt, because these conflict with tmux or with the flow control of the
+terminal.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ class Action:
     keys: str
     """Default keys in Textual's notation, separated by commas: `p`, `j,down`."""
     action: str
-    """Textual action that the keys run: a method name, with arguments if needed, such as `verdict('pass')`."""
+    """Textual action that the keys run: a method name, with arguments if needed, such as
+    `verdict('pass')`.
+    """
     label: str
     """Label of the action in the key line and in the command palette."""
     has_hint: bool = True
@@ -88,13 +92,21 @@ RUN_SEARCH_ACTIONS = [
 APP_ACTIONS = [
     Action("app.help", "question_mark", "app.help", "help"),
     Action("app.palette", "colon", "app.palette", "palette", priority=True),
-    hidden("app.annotator", "A", "app.annotator", "review as another annotator", help="switch to another annotator"),
+    hidden(
+        "app.annotator",
+        "A",
+        "app.annotator",
+        "review as another annotator",
+        help="switch to another annotator",
+    ),
     hidden("app.redraw", "ctrl+l", "app.redraw", "redraw the screen", priority=True),
     hidden("app.quit", "ctrl+q,ctrl+c", "app.quit", "quit", priority=True),
 ]
 
 MODAL_HELP_ACTIONS = APP_ACTIONS[:1]
-"""The help action, for the bindings of modal lists, because Textual disables keys of the app without priority there."""
+"""The help action, for the bindings of modal lists, because Textual disables keys of the app
+without priority there.
+"""
 PROMPT_HELP_ACTIONS = [replace(MODAL_HELP_ACTIONS[0], has_hint=False)]
 """The help action, for prompts, whose key line has little room."""
 
@@ -111,7 +123,13 @@ LIST_ACTIONS = [
 
 QUEUE_ACTIONS = [
     Action("queue.open", "enter", "open", "open"),
-    Action("queue.overview", "v", "overview", "overview", help="overview: pass rates, failures, progress and scores"),
+    Action(
+        "queue.overview",
+        "v",
+        "overview",
+        "overview",
+        help="overview: pass rates, failures, progress and scores",
+    ),
     Action("queue.search", "slash", "open_search", "search"),
     Action("queue.filter", "f", "open_filter", "filter"),
     Action("queue.clear", "F,backspace", "clear_filter", "show all"),
@@ -122,11 +140,25 @@ QUEUE_ACTIONS = [
         "clusters",
         help="clusters: group failures by cause, or suspects by reason",
     ),
-    Action("queue.suspects", "s", "suspects", "suspects", help="show golden answers that look wrong"),
+    Action(
+        "queue.suspects", "s", "suspects", "suspects", help="show golden answers that look wrong"
+    ),
     Action("queue.order", "o", "show_list('order')", "sort"),
     Action("queue.runs", "r", "show_list('runs')", "runs"),
-    Action("queue.issues", "i", "show_list('issues')", "issues", help="issues: list problems in the imported files"),
-    Action("queue.agreement", "a", "show_list('agreement')", "agreement", help="agreement: compare the annotators"),
+    Action(
+        "queue.issues",
+        "i",
+        "show_list('issues')",
+        "issues",
+        help="issues: list problems in the imported files",
+    ),
+    Action(
+        "queue.agreement",
+        "a",
+        "show_list('agreement')",
+        "agreement",
+        help="agreement: compare the annotators",
+    ),
     hidden(
         "queue.calibration",
         "C",
@@ -141,8 +173,16 @@ QUEUE_ACTIONS = [
         "conventions",
         help="conventions: compare how official programs count errors and trials",
     ),
-    hidden("queue.check", "t", "show_list('check')", "check", help="check whether the scores are real"),
-    Action("queue.adjudicate", "x", "adjudicate", "adjudicate", help="adjudicate: resolve annotator disagreements"),
+    hidden(
+        "queue.check", "t", "show_list('check')", "check", help="check whether the scores are real"
+    ),
+    Action(
+        "queue.adjudicate",
+        "x",
+        "adjudicate",
+        "adjudicate",
+        help="adjudicate: resolve annotator disagreements",
+    ),
     Action("queue.item", "tab", "focus_item", "go to item"),
     hidden("queue.back", "escape", "back(False)", "back"),
     Action("queue.quit", "q", "back(True)", "quit"),
@@ -152,35 +192,118 @@ OVERVIEW_ACTIONS = [
     Action("overview.open", "enter", "open_entry", "open"),
     Action("overview.next_panel", "tab", "step_panel(1)", "panel"),
     hidden("overview.previous_panel", "shift+tab", "step_panel(-1)", "previous panel"),
-    *(hidden(f"overview.panel_{at}", str(at), f"focus_panel({at})", f"go to panel {at}") for at in range(1, 6)),
-    Action("overview.failures", "f", "show_list('failures')", "failures", help="show the failing items"),
-    Action("overview.adjudicate", "x", "show_list('adjudicate')", "adjudicate", help="resolve annotator disagreements"),
-    Action("overview.suspects", "s", "show_list('suspects')", "suspects", help="show golden answers that look wrong"),
-    Action(
-        "overview.queue", "r", "show_list('queue')", "review", help="open your first unreviewed item of a queue file"
+    *(
+        hidden(f"overview.panel_{at}", str(at), f"focus_panel({at})", f"go to panel {at}")
+        for at in range(1, 6)
     ),
-    hidden("overview.check", "t", "show_list('check')", "check", help="check whether the scores are real"),
-    Action("overview.compare", "c", "show_list('runs')", "compare", help="list the runs; mark two to compare them"),
-    Action("overview.estimates", "n", "show_estimates", "estimate", help="draw a sample and estimate the accuracy"),
-    Action("overview.export", "e", "open_form('export')", "export", help="export labels, corrected runs or patches"),
-    hidden("overview.report", "H", "open_form('report')", "HTML report", help="write the HTML report"),
-    Action("overview.find", "slash", "open_search", "find", help="find runs by model, benchmark, version or path"),
+    Action(
+        "overview.failures", "f", "show_list('failures')", "failures", help="show the failing items"
+    ),
+    Action(
+        "overview.adjudicate",
+        "x",
+        "show_list('adjudicate')",
+        "adjudicate",
+        help="resolve annotator disagreements",
+    ),
+    Action(
+        "overview.suspects",
+        "s",
+        "show_list('suspects')",
+        "suspects",
+        help="show golden answers that look wrong",
+    ),
+    Action(
+        "overview.queue",
+        "r",
+        "show_list('queue')",
+        "review",
+        help="open your first unreviewed item of a queue file",
+    ),
+    hidden(
+        "overview.check",
+        "t",
+        "show_list('check')",
+        "check",
+        help="check whether the scores are real",
+    ),
+    Action(
+        "overview.compare",
+        "c",
+        "show_list('runs')",
+        "compare",
+        help="list the runs; mark two to compare them",
+    ),
+    Action(
+        "overview.estimates",
+        "n",
+        "show_estimates",
+        "estimate",
+        help="draw a sample and estimate the accuracy",
+    ),
+    Action(
+        "overview.export",
+        "e",
+        "open_form('export')",
+        "export",
+        help="export labels, corrected runs or patches",
+    ),
+    hidden(
+        "overview.report", "H", "open_form('report')", "HTML report", help="write the HTML report"
+    ),
+    Action(
+        "overview.find",
+        "slash",
+        "open_search",
+        "find",
+        help="find runs by model, benchmark, version or path",
+    ),
     Action("overview.order", "o", "next_order", "sort", help="sort the runs"),
-    hidden("overview.right", "right,l", "scroll_categories(1)", "scroll to the categories on the right"),
-    hidden("overview.left", "left,h", "scroll_categories(-1)", "scroll to the categories on the left"),
+    hidden(
+        "overview.right", "right,l", "scroll_categories(1)", "scroll to the categories on the right"
+    ),
+    hidden(
+        "overview.left", "left,h", "scroll_categories(-1)", "scroll to the categories on the left"
+    ),
     Action("overview.close", "escape,v", "close", "queue"),
     Action("overview.quit", "q", "app.quit", "quit"),
 ]
 
 ESTIMATE_ACTIONS = [
-    Action("estimates.draw", "enter", "focus_form", "draw", help="go to the form that draws a sample"),
-    Action("estimates.review", "r", "review_sample", "review", help="open your first unreviewed item of the sample"),
+    Action(
+        "estimates.draw", "enter", "focus_form", "draw", help="go to the form that draws a sample"
+    ),
+    Action(
+        "estimates.review",
+        "r",
+        "review_sample",
+        "review",
+        help="open your first unreviewed item of the sample",
+    ),
     Action("estimates.adjudicate", "x", "adjudicate", "resolve disagreements"),
     hidden("estimates.overview", "v", "overview", "overview", help="show the overview"),
-    hidden("estimates.suspects", "s", "suspects", "suspects", help="show golden answers that look wrong"),
-    Action("estimates.metrics", "m", "open_form('estimate')", "all metrics", help="estimate every metric of the run"),
+    hidden(
+        "estimates.suspects",
+        "s",
+        "suspects",
+        "suspects",
+        help="show golden answers that look wrong",
+    ),
+    Action(
+        "estimates.metrics",
+        "m",
+        "open_form('estimate')",
+        "all metrics",
+        help="estimate every metric of the run",
+    ),
     Action("estimates.report", "h", "open_form('report')", "HTML report"),
-    Action("estimates.export", "e", "open_form('export')", "export", help="export labels, corrected runs or patches"),
+    Action(
+        "estimates.export",
+        "e",
+        "open_form('export')",
+        "export",
+        help="export labels, corrected runs or patches",
+    ),
     Action("estimates.close", "escape,q", "close", "back"),
 ]
 
@@ -188,12 +311,22 @@ COMPARISON_ACTIONS = [
     Action("compare.take", "enter", "choose_row", "open"),
     Action("compare.panel", "tab", "switch_panel", "panel", help="go to the other panel"),
     Action(
-        "compare.only", "o", "next_side", "only A / only B", help="show items that only A passes, only B passes, or all"
+        "compare.only",
+        "o",
+        "next_side",
+        "only A / only B",
+        help="show items that only A passes, only B passes, or all",
     ),
     Action(
-        "compare.source", "v", "next_source", "verdict source", help="select the verdicts: official, recomputed, ..."
+        "compare.source",
+        "v",
+        "next_source",
+        "verdict source",
+        help="select the verdicts: official, recomputed, ...",
     ),
-    Action("compare.export", "e", "export", "export", help="export labels, corrected runs or patches"),
+    Action(
+        "compare.export", "e", "export", "export", help="export labels, corrected runs or patches"
+    ),
     Action("compare.close", "q,escape", "close", "back"),
 ]
 
@@ -221,7 +354,13 @@ CLUSTER_ACTIONS = [
     Action("clusters.unfold", "right,l", "unfold(True)", "unfold"),
     hidden("clusters.refold", "left,h", "unfold(False)", "fold"),
     Action("clusters.grouping", "tab", "next_grouping", "grouping", help="change the grouping"),
-    Action("clusters.review", "B", "review_cluster", "review all", help="review all items of the cluster at once"),
+    Action(
+        "clusters.review",
+        "B",
+        "review_cluster",
+        "review all",
+        help="review all items of the cluster at once",
+    ),
     hidden("clusters.undo_review", "z", "undo", "undo", help="undo your last review"),
     Action("clusters.close", "q,escape", "close", "back"),
 ]
@@ -269,9 +408,19 @@ ITEM_ACTIONS = [
     Action("item.tag", "e", "edit_tags", "tag"),
     Action("item.note", "n", "edit_note", "note"),
     Action("item.undo", "z", "undo", "undo"),
-    hidden("item.last_fault", "W", "prompt_for_last_item('fault')", "set the fault of the last reviewed item"),
+    hidden(
+        "item.last_fault",
+        "W",
+        "prompt_for_last_item('fault')",
+        "set the fault of the last reviewed item",
+    ),
     hidden("item.last_tag", "E", "prompt_for_last_item('tag')", "tag the last reviewed item"),
-    hidden("item.last_note", "N", "prompt_for_last_item('note')", "add a note to the last reviewed item"),
+    hidden(
+        "item.last_note",
+        "N",
+        "prompt_for_last_item('note')",
+        "add a note to the last reviewed item",
+    ),
     hidden(
         "item.why",
         "O",
@@ -292,7 +441,11 @@ ITEM_ACTIONS = [
         for at in (1, 2)
     ),
     hidden(
-        "item.reason_3", "3", "score(3)", "give override reason 3", help="give override reason 3 if there are no scores"
+        "item.reason_3",
+        "3",
+        "score(3)",
+        "give override reason 3",
+        help="give override reason 3 if there are no scores",
     ),
     hidden(
         "item.decisive_step",
@@ -306,14 +459,22 @@ ITEM_ACTIONS = [
         "I",
         "toggle_incident",
         "set or clear the mark of an incident",
-        help="incident: mark that the item has no answer for a reason outside the question, or clear the mark",
+        help="incident: mark that the item has no answer for a reason outside the question, or"
+        " clear the mark",
     ),
     hidden("item.labels", "l", "choose_labels", "choose the response labels"),
     hidden("item.target", "T", "switch_target", "review the item, or the part under the cursor"),
     Action("item.next", "right_square_bracket", "step_item(1)", "next"),
     Action("item.previous", "left_square_bracket", "step_item(-1)", "previous"),
-    hidden("item.group_next", "right_curly_bracket", "step_in_group(1)", "show the group's next item"),
-    hidden("item.group_previous", "left_curly_bracket", "step_in_group(-1)", "show the group's previous item"),
+    hidden(
+        "item.group_next", "right_curly_bracket", "step_in_group(1)", "show the group's next item"
+    ),
+    hidden(
+        "item.group_previous",
+        "left_curly_bracket",
+        "step_in_group(-1)",
+        "show the group's previous item",
+    ),
     hidden("item.elsewhere", "m", "show_other_runs", "show the item in other runs"),
     hidden("item.search", "slash", "search", "search in the item"),
     hidden("item.raw", "R", "show_records", "show raw records"),
@@ -330,7 +491,9 @@ ITEM_TEXT_ACTIONS = [
     hidden("item.next_turn", "J", "step_turn(1)", "move to the next turn"),
     hidden("item.previous_turn", "K", "step_turn(-1)", "move to the previous turn"),
     hidden("item.arguments", "a", "toggle_arguments", "move to the arguments of the call"),
-    hidden("item.aside", "tab", "focus_list", "go to the list, or to the arguments if there is no list"),
+    hidden(
+        "item.aside", "tab", "focus_list", "go to the list, or to the arguments if there is no list"
+    ),
     hidden("item.page_down", "pagedown", "page(1)", "page down"),
     hidden("item.page_up", "pageup", "page(-1)", "page up"),
     hidden("item.top", "home", "scroll_to_edge(-1)", "go to the top"),
@@ -349,7 +512,14 @@ ITEM_TEXT_ACTIONS = [
     hidden("item.document", "d", "next_docs", "show function docs: golden, predicted, all, none"),
 ]
 
-BULK_ITEM_ACTIONS = ("item.pass", "item.fail", "item.golden_wrong", "item.unsure", "item.fault", "item.tag")
+BULK_ITEM_ACTIONS = (
+    "item.pass",
+    "item.fail",
+    "item.golden_wrong",
+    "item.unsure",
+    "item.fault",
+    "item.tag",
+)
 BULK_REVIEW_ACTIONS = [
     *(action for action in ITEM_ACTIONS if action.id in BULK_ITEM_ACTIONS),
     Action("bulk.record", "enter", "record", "record"),
@@ -450,7 +620,10 @@ FAULT_ACTIONS = [
 ]
 
 OVERRIDE_REASON_ACTIONS = [
-    *(hidden(f"why.take_{at}", str(at), f"answer({at})", f"choose reason {at}") for at in range(1, 10)),
+    *(
+        hidden(f"why.take_{at}", str(at), f"answer({at})", f"choose reason {at}")
+        for at in range(1, 10)
+    ),
     Action("why.cancel", "escape,q", "cancel", "back"),
 ]
 
@@ -458,18 +631,35 @@ TAG_ACTIONS = [
     Action("tags.save", "enter", "save", "save"),
     Action("tags.toggle", "space", "toggle_tag", "set or clear"),
     Action("tags.new", "n,slash", "enter_new_tag", "new tag"),
-    *(hidden(f"tags.set_{at}", str(at), f"toggle_number({at})", f"set or clear tag {at}") for at in range(1, 10)),
+    *(
+        hidden(f"tags.set_{at}", str(at), f"toggle_number({at})", f"set or clear tag {at}")
+        for at in range(1, 10)
+    ),
     hidden("tags.down", "j,down", "move(1)", "move down"),
     hidden("tags.up", "k,up", "move(-1)", "move up"),
     Action("tags.cancel", "q,escape", "cancel", "cancel"),
 ]
 
 _LIST_SCREENS = (
-    *(QUEUE_ACTIONS, PICKER_ACTIONS, RUN_LIST_ACTIONS, COMPARISON_ACTIONS, CLUSTER_ACTIONS, OVERVIEW_ACTIONS),
+    *(
+        QUEUE_ACTIONS,
+        PICKER_ACTIONS,
+        RUN_LIST_ACTIONS,
+        COMPARISON_ACTIONS,
+        CLUSTER_ACTIONS,
+        OVERVIEW_ACTIONS,
+    ),
     *(ESTIMATE_ACTIONS, AGREEMENT_ACTIONS, CALIBRATION_ACTIONS, CONVENTION_ACTIONS, HELP_ACTIONS),
 )
 _DIALOGS = (
-    *(FAULT_ACTIONS, OVERRIDE_REASON_ACTIONS, TAG_ACTIONS, COPY_ACTIONS, GOLDEN_EDITOR_ACTIONS, GOLDEN_TEXT_ACTIONS),
+    *(
+        FAULT_ACTIONS,
+        OVERRIDE_REASON_ACTIONS,
+        TAG_ACTIONS,
+        COPY_ACTIONS,
+        GOLDEN_EDITOR_ACTIONS,
+        GOLDEN_TEXT_ACTIONS,
+    ),
     *(NOTE_ACTIONS, PROMPT_ACTIONS, FORM_ACTIONS, PAGER_ACTIONS, FLIP_ACTIONS, RUN_SEARCH_ACTIONS),
     *(BULK_REVIEW_ACTIONS, CONFIRM_ACTIONS),
 )
@@ -481,7 +671,10 @@ KEY_SCOPES: tuple[Sequence[Action], ...] = (
     *([*table, *APP_ACTIONS] for table in _DIALOGS),
     COMMAND_PALETTE_ACTIONS,
 )
-"""Sets of actions that are active at the same time. Within a set, no two actions may have the same key."""
+"""Sets of actions that are active at the same time.
+
+Within a set, no two actions may have the same key.
+"""
 ACTIONS: dict[str, Action] = {action.id: action for scope in KEY_SCOPES for action in scope}
 SHARED_GROUPS = ("list", "app")
 """Groups of actions that many screens share."""

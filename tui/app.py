@@ -1,7 +1,8 @@
-"""Run the Textual application: show the first screen, handle the actions available on every screen, and shut down.
+"""Run the Textual application: show the first screen, handle the actions available on every screen,
+and shut down.
 
-SIGTERM, SIGHUP and the loss of the terminal (a dropped connection) quit the app: fcreview writes the reviews and
-restores the terminal, but shows no errors.
+SIGTERM, SIGHUP and the loss of the terminal (a dropped connection) quit the app: fcreview writes
+the reviews and restores the terminal, but shows no errors.
 """
 
 from __future__ import annotations
@@ -26,11 +27,22 @@ from textual.theme import Theme
 from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import View
 from fcreview.tui.actions import APP_ACTIONS
-from fcreview.tui.keymap import KeymapError, find_changed_keys, list_help_sections, make_bindings, validate_keymap
+from fcreview.tui.keymap import (
+    KeymapError,
+    find_changed_keys,
+    list_help_sections,
+    make_bindings,
+    validate_keymap,
+)
 from fcreview.tui.queue.state import CursorPosition, QueuePosition, QueueState
 from fcreview.tui.screens.queue import QueueScreen, find_focused_item_pane
 from fcreview.tui.session import Session
-from fcreview.tui.terminal_output import CompactDriver, ScreenDiffDriver, open_hangup_poll, redirect_lost_streams
+from fcreview.tui.terminal_output import (
+    CompactDriver,
+    ScreenDiffDriver,
+    open_hangup_poll,
+    redirect_lost_streams,
+)
 from fcreview.tui.text.lines import fit_line
 from fcreview.tui.text.styles import is_colour_enabled, set_palette
 from fcreview.tui.themes import OWN_THEMES, build_css_variables, build_palette, choose_theme_name
@@ -44,13 +56,15 @@ if TYPE_CHECKING:
 
 SHUTDOWN_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 SHUTDOWN_TIMEOUT = 10.0
-"""Maximum number of seconds between a signal and the exit of the process. Every review that the screen has confirmed is
-on disk by then."""
+"""Maximum number of seconds between a signal and the exit of the process. Every review that the
+screen has confirmed is on disk by then.
+"""
 
 
 class SignalShutdown:
-    """Quits the app on SIGTERM, on SIGHUP and when the terminal is lost. The kernel sends SIGHUP only to the first
-    process of the session, such as `make`, which does not pass it on."""
+    """Quits the app on SIGTERM, on SIGHUP and when the terminal is lost. The kernel sends SIGHUP
+    only to the first process of the session, such as `make`, which does not pass it on.
+    """
 
     def __init__(self, quit_app: Callable[[int], object]) -> None:
         """Install the handlers. `quit_app` is called on the event loop with the exit code."""
@@ -59,15 +73,18 @@ class SignalShutdown:
         self._signalled = False
         self._previous_handlers = {each: signal.getsignal(each) for each in SHUTDOWN_SIGNALS}
         for each in SHUTDOWN_SIGNALS:
-            if self._previous_handlers[each] is not signal.SIG_IGN:  # nohup makes a program ignore SIGHUP
+            if (
+                self._previous_handlers[each] is not signal.SIG_IGN
+            ):  # nohup makes a program ignore SIGHUP
                 signal.signal(each, self._on_signal)
         self._hangup_poll = open_hangup_poll()
         if self._hangup_poll is not None:
             self._loop.add_reader(self._hangup_poll, self._on_lost_terminal)
 
     def restore_handlers(self) -> None:
-        """Restore the previous signal handlers. After a signal, keep ignoring further signals instead, so that nothing
-        interrupts the shutdown."""
+        """Restore the previous signal handlers. After a signal, keep ignoring further signals
+        instead, so that nothing interrupts the shutdown.
+        """
         self._close_hangup_poll()
         if not self._signalled:
             for each, handler in self._previous_handlers.items():
@@ -96,10 +113,12 @@ class SignalShutdown:
 
 
 class SignalWakeup:
-    """Socket that wakes the event loop on each signal until `close` is called. Create it in the main thread.
+    """Socket that wakes the event loop on each signal until `close` is called. Create it in the
+    main thread.
 
-    Any thread may receive a signal, but its handler runs in the main thread, which waits for keys. Without the socket,
-    an app that continues after `fg` on a busy machine may stay blank until the window is resized.
+    Any thread may receive a signal, but its handler runs in the main thread, which waits for keys.
+    Without the socket, an app that continues after `fg` on a busy machine may stay blank until the
+    window is resized.
     """
 
     def __init__(self) -> None:
@@ -108,7 +127,9 @@ class SignalWakeup:
         for end in (self._read_end, self._write_end):
             end.setblocking(False)
         self._loop.add_reader(self._read_end, self._discard_wakeup_bytes)
-        self._previous_fd = signal.set_wakeup_fd(self._write_end.fileno(), warn_on_full_buffer=False)
+        self._previous_fd = signal.set_wakeup_fd(
+            self._write_end.fileno(), warn_on_full_buffer=False
+        )
 
     def close(self) -> None:
         signal.set_wakeup_fd(self._previous_fd)
@@ -153,11 +174,11 @@ class FcreviewApp(App[int]):
     `return_code` is 1 if the store cannot be opened, and 128 plus the signal number after a signal.
 
     Args:
-        open_item: Id or number of the item to open above the queue at the start.
-        key_names: Configured keys by action id.
-        adjudicate: Whether to start with the disagreements of the view instead of the queue.
-        resume: Whether to restore the filters, order and cursor with which the annotator left the queue.
-        run_watcher: Imports changed files while the app is open.
+        open_item: Id or number of the item to open above the queue at the start. key_names:
+        Configured keys by action id. adjudicate: Whether to start with the disagreements of the
+        view instead of the queue. resume: Whether to restore the filters, order and cursor with
+        which the annotator left the queue. run_watcher: Imports changed files while the app is
+        open.
     """
 
     ENABLE_COMMAND_PALETTE = False
@@ -186,12 +207,15 @@ class FcreviewApp(App[int]):
     ) -> None:
         # With NO_COLOR set, Textual chooses a colour filter before the theme is set.
         super().__init__(
-            driver_class=_choose_driver(session), ansi_color=None if is_colour_enabled(os.environ) else True
+            driver_class=_choose_driver(session),
+            ansi_color=None if is_colour_enabled(os.environ) else True,
         )
         self.animation_level = "none"
         for own_theme in OWN_THEMES:
             self.register_theme(own_theme)
-        self.theme = choose_theme_name(os.environ, session.theme, N_COLOURS.get(self.console.color_system or "", 2))
+        self.theme = choose_theme_name(
+            os.environ, session.theme, N_COLOURS.get(self.console.color_system or "", 2)
+        )
         set_palette(build_palette(self.theme))
         self.session = session
         self._message = ""
@@ -224,14 +248,20 @@ class FcreviewApp(App[int]):
             self._message = str(error)
 
     def get_css_variables(self) -> dict[str, str]:
-        """Add a variable for the colour of each meaning: `$golden`, `$predicted`, `$passed`, `$failed`, `$people`."""
+        """Add a variable for the colour of each meaning: `$golden`, `$predicted`, `$passed`,
+        `$failed`, `$people`.
+        """
         return {**super().get_css_variables(), **build_css_variables(self.theme)}
 
     def _set_web_page_background(self) -> None:
-        """In a browser, give the page around the terminal the background of the theme (sequences OSC 11 and 111)."""
+        """In a browser, give the page around the terminal the background of the theme (sequences
+        OSC 11 and 111).
+        """
         if self._driver is not None and self._driver.is_web:
             palette = build_palette(self.theme)
-            self._driver.write("\x1b]111\x07" if palette.is_ansi else f"\x1b]11;{palette.background}\x07")
+            self._driver.write(
+                "\x1b]111\x07" if palette.is_ansi else f"\x1b]11;{palette.background}\x07"
+            )
 
     def _on_theme_changed(self, theme: Theme) -> None:
         set_palette(build_palette(theme.name))
@@ -247,7 +277,11 @@ class FcreviewApp(App[int]):
         if self._adjudicate:
             return GuardedScreen()
         return QueueScreen(
-            self.session, self._state, open_item=self._open_item, message=self._message, position=self._position
+            self.session,
+            self._state,
+            open_item=self._open_item,
+            message=self._message,
+            position=self._position,
         )
 
     def on_mount(self) -> None:
@@ -256,7 +290,9 @@ class FcreviewApp(App[int]):
         if not self.is_headless:
             self._signal_wakeup = SignalWakeup()
             self._signal_shutdown = SignalShutdown(
-                lambda exit_code: self.run_worker(self._quit_on_signal(exit_code), group="leave", exclusive=True)
+                lambda exit_code: self.run_worker(
+                    self._quit_on_signal(exit_code), group="leave", exclusive=True
+                )
             )
         if self._adjudicate:
             self.call_after_refresh(self._open_adjudication)
@@ -270,14 +306,19 @@ class FcreviewApp(App[int]):
         from fcreview.tui.screens.adjudication import AdjudicationScreen
 
         self.push_screen(
-            AdjudicationScreen(self.session, self._state.view), lambda _: self.exit(self.session.reviewed_count)
+            AdjudicationScreen(self.session, self._state.view),
+            lambda _: self.exit(self.session.reviewed_count),
         )
 
     def on_resize(self, event: events.Resize) -> None:
-        """Redraw the screen, and cover it with `TerminalTooSmallScreen` while the terminal is too small."""
+        """Redraw the screen, and cover it with `TerminalTooSmallScreen` while the terminal is
+        too small.
+        """
         # The terminal may have rearranged its text. `self.size` is still the earlier size.
         self._resend_screen(event.size)
-        is_small_screen = event.size.width < MIN_TERMINAL_SIZE[0] or event.size.height < MIN_TERMINAL_SIZE[1]
+        is_small_screen = (
+            event.size.width < MIN_TERMINAL_SIZE[0] or event.size.height < MIN_TERMINAL_SIZE[1]
+        )
         if is_small_screen and not isinstance(self.screen, TerminalTooSmallScreen):
             self.push_screen(TerminalTooSmallScreen())
         elif not is_small_screen and isinstance(self.screen, TerminalTooSmallScreen):
@@ -310,8 +351,12 @@ class FcreviewApp(App[int]):
         open_annotator_list(self, self.session)
 
     def _quit_to_switch_annotator(self, switch: AnnotatorSwitch) -> None:
-        """End the app, so that the caller starts it again as another annotator, by default at the current position."""
-        call_after_sent_keys(self, lambda: self.run_worker(self._quit(switch), group="leave", exclusive=True))
+        """End the app, so that the caller starts it again as another annotator, by default at
+        the current position.
+        """
+        call_after_sent_keys(
+            self, lambda: self.run_worker(self._quit(switch), group="leave", exclusive=True)
+        )
 
     def action_overview(self) -> None:
         from fcreview.tui.screens.palette_context import open_overview
@@ -319,10 +364,14 @@ class FcreviewApp(App[int]):
         open_overview(self, self.session)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """Disable the action `palette` where the user enters text, because its key then types a character."""
+        """Disable the action `palette` where the user enters text, because its key then types a
+        character.
+        """
         if action != "palette":
             return True
-        if not self.screen_stack or (self.focused is not None and self.focused.check_consume_key("colon", ":")):
+        if not self.screen_stack or (
+            self.focused is not None and self.focused.check_consume_key("colon", ":")
+        ):
             return False
         return isinstance(self.screen, GuardedScreen) and not self.screen.takes_text
 
@@ -338,7 +387,9 @@ class FcreviewApp(App[int]):
             await super().on_event(event)
 
     def on_key(self, event: events.Key) -> None:
-        """Answer a key that starts no action with the screen's message, or with the bell while the screen opens."""
+        """Answer a key that starts no action with the screen's message, or with the bell while
+        the screen opens.
+        """
         self.last_key_time = event.time
         screen = self.screen
         if not isinstance(screen, GuardedScreen) or screen.has_enabled_action(event.key):
@@ -349,16 +400,21 @@ class FcreviewApp(App[int]):
             show_unavailable_key(event.key)
 
     async def action_quit(self) -> None:
-        """Quit after all reviews are on disk. If one cannot be saved, show the error instead; the next attempt
-        quits."""
-        call_after_sent_keys(self, lambda: self.run_worker(self._quit(), group="leave", exclusive=True))
+        """Quit after all reviews are on disk. If one cannot be saved, show the error instead; the
+        next attempt quits.
+        """
+        call_after_sent_keys(
+            self, lambda: self.run_worker(self._quit(), group="leave", exclusive=True)
+        )
 
     async def _quit(self, switch: AnnotatorSwitch | None = None) -> None:
         if await self.session.prepare_to_quit():
             self._save_position()
             queue = self.screen_stack[0]
             if switch is not None and switch.position is None and isinstance(queue, QueueScreen):
-                position = self.session.adapt_position_to_annotator(switch.annotator, self._find_queue_position(queue))
+                position = self.session.adapt_position_to_annotator(
+                    switch.annotator, self._find_queue_position(queue)
+                )
                 switch = replace(switch, position=position)
             self.next_switch = switch
             self.exit(self.session.reviewed_count)
@@ -375,7 +431,10 @@ class FcreviewApp(App[int]):
             self.session.save_position(self._state, self._find_queue_position(queue))
 
     def _find_queue_position(self, queue: QueueScreen) -> QueuePosition:
-        """Return the position to save. If an item is open above the queue, its cursor is on that item."""
+        """Return the position to save.
+
+        If an item is open above the queue, its cursor is on that item.
+        """
         from fcreview.tui.screens.item_pane import ItemScreen
 
         position = queue.position
@@ -386,7 +445,9 @@ class FcreviewApp(App[int]):
             row = above.item_reviewer.displayed.detail.row
             cursor = CursorPosition(row.item, position.cursor.line, (row.id, row.run))
             return replace(position, cursor=cursor, is_item_open=True)
-        return replace(position, is_item_open=above is None and find_focused_item_pane(self) is not None)
+        return replace(
+            position, is_item_open=above is None and find_focused_item_pane(self) is not None
+        )
 
     def on_unmount(self) -> None:
         if self._signal_shutdown is not None:

@@ -1,7 +1,8 @@
-"""Run commands, reports and exports of the command line from a screen, and define the forms for their options.
+"""Run commands, reports and exports of the command line from a screen, and define the forms for
+their options.
 
-In a browser, the app offers files as downloads instead of writing them on the server. The module does not import
-Textual.
+In a browser, the app offers files as downloads instead of writing them on the server. The module
+does not import Textual.
 """
 
 from __future__ import annotations
@@ -44,13 +45,19 @@ class FormField:
     """Whether the option takes no value. The user then enters `yes` or `no`."""
     is_path: bool = False
     choices: Mapping[str, str] = field(default_factory=dict)
-    """Text that the user enters -> value of the option. A text that is not a key is used as the value."""
+    """Text that the user enters -> value of the option.
+
+    A text that is not a key is used as the value.
+    """
 
     @property
     def help_with_choices(self) -> str:
         if self.choices:
             names = ", ".join(self.choices)
-            return f"{self.name}: {names}. Right arrow completes a name. Leave empty for all {self.name}s"
+            return (
+                f"{self.name}: {names}. Right arrow completes a name. Leave empty for all"
+                f" {self.name}s"
+            )
         return self.help + (" (yes or no)" if self.is_switch else "")
 
 
@@ -67,8 +74,9 @@ class CommandService:
     """Functions that run commands on the open workspace, because screens must not import `cli`."""
 
     describe: Callable[[str], Sequence[FormField]]
-    """Returns the options and arguments of a command such as `queue create`, without options that select the
-    workspace."""
+    """Returns the options and arguments of a command such as `queue create`, without options that
+    select the workspace.
+    """
     run: Callable[[str, Sequence[str]], Awaitable[CommandResult]]
     """Runs a command such as `queue create` with options and arguments."""
 
@@ -83,7 +91,10 @@ class CommandForm:
     defaults: Mapping[str, str] = field(default_factory=dict)
     """Initial values by field name. They replace the command's defaults."""
     download: str = ""
-    """Name of the field with the path of the command's only output file. In a browser, the file becomes a download."""
+    """Name of the field with the path of the command's only output file.
+
+    In a browser, the file becomes a download.
+    """
     is_read_only: bool = False
     """Whether the command writes nothing."""
 
@@ -93,14 +104,37 @@ class CommandForm:
 
 
 _FORMS = (
-    CommandForm("queue create", "draw a sample", "create and assign a review queue", {"name": "sample", "size": "50"}),
-    CommandForm("queue extend", "extend a sample", "draw more items to narrow the confidence interval"),
-    CommandForm("queue list", "list queues", "show queues and the progress of each annotator", is_read_only=True),
-    CommandForm("queue show", "show a queue", "show the sampling and progress of a queue", is_read_only=True),
     CommandForm(
-        "estimate", "estimate every metric", "estimate the accuracy with 95 % confidence intervals", is_read_only=True
+        "queue create",
+        "draw a sample",
+        "create and assign a review queue",
+        {"name": "sample", "size": "50"},
     ),
-    CommandForm("report", "HTML report", "write the full report as one HTML file", {"html": "report.html"}, "html"),
+    CommandForm(
+        "queue extend", "extend a sample", "draw more items to narrow the confidence interval"
+    ),
+    CommandForm(
+        "queue list",
+        "list queues",
+        "show queues and the progress of each annotator",
+        is_read_only=True,
+    ),
+    CommandForm(
+        "queue show", "show a queue", "show the sampling and progress of a queue", is_read_only=True
+    ),
+    CommandForm(
+        "estimate",
+        "estimate every metric",
+        "estimate the accuracy with 95 % confidence intervals",
+        is_read_only=True,
+    ),
+    CommandForm(
+        "report",
+        "HTML report",
+        "write the full report as one HTML file",
+        {"html": "report.html"},
+        "html",
+    ),
     CommandForm(
         "export",
         "export with options",
@@ -108,16 +142,27 @@ _FORMS = (
         {"output": "labels.jsonl"},
         "output",
     ),
-    CommandForm("suspects", "list suspects", "show golden answers that look wrong, with evidence", is_read_only=True),
+    CommandForm(
+        "suspects",
+        "list suspects",
+        "show golden answers that look wrong, with evidence",
+        is_read_only=True,
+    ),
     CommandForm("audit", "audit", "show the review history of an item", is_read_only=True),
     CommandForm("import", "import", "import new and changed results"),
     CommandForm("import-labels", "import labels", "import exported labels as reviews"),
     CommandForm("merge", "merge", "merge another workspace"),
-    CommandForm("errata create", "create errata", "write reviewed golden answers to an errata file"),
+    CommandForm(
+        "errata create", "create errata", "write reviewed golden answers to an errata file"
+    ),
     CommandForm("errata check", "check errata", "check an errata file"),
     CommandForm("errata issue", "write errata issue", "write an issue text for the benchmark"),
-    CommandForm("rules list", "list rules", "show the accepted equivalence rules", is_read_only=True),
-    CommandForm("rules preview", "preview a rule", "show the verdicts that an equivalence rule would change"),
+    CommandForm(
+        "rules list", "list rules", "show the accepted equivalence rules", is_read_only=True
+    ),
+    CommandForm(
+        "rules preview", "preview a rule", "show the verdicts that an equivalence rule would change"
+    ),
     CommandForm("rules add", "add a rule", "accept an equivalence rule"),
     CommandForm("rules remove", "remove a rule", "remove an accepted equivalence rule"),
     CommandForm("doctor", "doctor", "check the setup"),
@@ -126,25 +171,37 @@ FORMS = {form.command: form for form in _FORMS}
 """Maps a command to its form. A command with a screen of its own has no form."""
 
 
-def add_run_name_choices(fields: Sequence[FormField], names_by_number: Mapping[int, str]) -> list[FormField]:
-    """Let the field `run` accept and show names instead of numbers. `names_by_number`: name of each run by number."""
+def add_run_name_choices(
+    fields: Sequence[FormField], names_by_number: Mapping[int, str]
+) -> list[FormField]:
+    """Let the field `run` accept and show names instead of numbers.
+
+    `names_by_number`: name of each run by number.
+    """
     choices = {name: str(number) for number, name in names_by_number.items()}
     shown = {number: name for name, number in choices.items()}
     return [
-        replace(each, choices=choices, default=shown.get(each.default, each.default)) if each.name == "run" else each
+        replace(each, choices=choices, default=shown.get(each.default, each.default))
+        if each.name == "run"
+        else each
         for each in fields
     ]
 
 
 def build_command_arguments(fields: Sequence[FormField], values: Sequence[str]) -> list[str]:
-    """Return the command's options, then `--` and its arguments. Fields with an empty value are omitted."""
+    """Return the command's options, then `--` and its arguments.
+
+    Fields with an empty value are omitted.
+    """
     options, arguments = [], ["--"]
     for each, text in zip(fields, map(str.strip, values), strict=True):
         value = os.path.expanduser(text) if each.is_path else each.choices.get(text, text)  # noqa: PTH111 - `~x` may name no user
         if each.is_switch:
             options += [each.flag] if value.lower() in (YES, "y") else []
         elif value and each.flag:
-            options.append(f"{each.flag}={value}" if each.flag.startswith("--") else f"{each.flag}{value}")
+            options.append(
+                f"{each.flag}={value}" if each.flag.startswith("--") else f"{each.flag}{value}"
+            )
         elif value:
             arguments.append(value)
     return [*options, *arguments]
@@ -152,21 +209,27 @@ def build_command_arguments(fields: Sequence[FormField], values: Sequence[str]) 
 
 @dataclass(frozen=True, slots=True)
 class ReportServices:
-    """Functions that the command line passes to the screens, because screens must not import importers."""
+    """Functions that the command line passes to the screens, because screens must not import
+    importers.
+    """
 
     format_report: Callable[[Store, Sequence[int], Callable[[], bool]], str]
     """Formats the report of the runs with these numbers. Without numbers, it covers all runs.
 
-    The last argument is a function that returns True to cancel. A cancelled report contains the tables made so far.
-    Raises: StoreError in blind mode.
+    The last argument is a function that returns True to cancel. A cancelled report contains the
+    tables made so far. Raises: StoreError in blind mode.
     """
     open_benchmarks: Callable[[Callable[[str], None]], BenchmarkServices]
-    """Returns the functions that write benchmark files. The argument receives a warning for each omitted value."""
+    """Returns the functions that write benchmark files.
+
+    The argument receives a warning for each omitted value.
+    """
     commands: CommandService | None = None
     """None disables the forms of the palette."""
     compare_conventions: Callable[[Store, Sequence[int]], list[RunConventions]] | None = None
-    """Computes figures of the runs with these numbers (of all runs without numbers), such as pass^k, by the conventions
-    of each official program."""
+    """Computes figures of the runs with these numbers (of all runs without numbers), such as
+    pass^k, by the conventions of each official program.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +246,12 @@ def path_exists(path: str) -> bool:
     return bool(path) and os.path.exists(expand_home(Path(path)))  # noqa: PTH110 - Path.exists raises for a long name
 
 
-def export_and_summarize(store: Store, request: ExportRequest, services: ReportServices | None) -> str:
-    """Export the items of a view and return a one-line summary. An existing file is replaced, because the palette
-    asked for confirmation. Raises FcreviewError if nothing was written."""
+def export_and_summarize(
+    store: Store, request: ExportRequest, services: ReportServices | None
+) -> str:
+    """Export the items of a view and return a one-line summary. An existing file is replaced,
+    because the palette asked for confirmation. Raises FcreviewError if nothing was written.
+    """
     from fcreview.exporters.base import EXPORTERS, ExportError
     from fcreview.exporters.export import STANDARD_OUTPUT, ExportOutput, export
 
@@ -194,16 +260,33 @@ def export_and_summarize(store: Store, request: ExportRequest, services: ReportS
     warnings: list[str] = []
     benchmarks = services.open_benchmarks(warnings.append) if services is not None else None
     has_whole_runs = EXPORTERS[request.format].writes_runs
-    view = replace(request.view, where="", queue="dataset", share=False) if has_whole_runs else request.view
+    view = (
+        replace(request.view, where="", queue="dataset", share=False)
+        if has_whole_runs
+        else request.view
+    )
     path = expand_home(Path(request.path))
     try:
-        counts = export(store, request.format, path, view, output=ExportOutput(force=True), benchmarks=benchmarks)
+        counts = export(
+            store,
+            request.format,
+            path,
+            view,
+            output=ExportOutput(force=True),
+            benchmarks=benchmarks,
+        )
     except ExportError as error:  # The line may be cut, so the reason comes first.
-        raise FcreviewError(f"export failed: {str(error).removeprefix(f'{path}: ')}: {path}") from error
-    summary = " and ".join(format_count(number, noun) for noun, number in counts.items()) or "nothing"
+        raise FcreviewError(
+            f"export failed: {str(error).removeprefix(f'{path}: ')}: {path}"
+        ) from error
+    summary = (
+        " and ".join(format_count(number, noun) for noun, number in counts.items()) or "nothing"
+    )
     summary += f" ({'whole runs' if has_whole_runs else 'items in the list'}) in {request.path}"
     if warnings:
-        summary += f"; {warnings[0]}" + (f" ({len(warnings)} warnings in total)" if len(warnings) > 1 else "")
+        summary += f"; {warnings[0]}" + (
+            f" ({len(warnings)} warnings in total)" if len(warnings) > 1 else ""
+        )
     return summary
 
 
@@ -214,7 +297,10 @@ def make_download_name(typed_path: str) -> str:
 
 
 def deliver_download(app: App[Any], path: Path) -> None:
-    """Offer a file, or a folder as a ZIP file, to the browser. The caller may delete `path` afterwards."""
+    """Offer a file, or a folder as a ZIP file, to the browser.
+
+    The caller may delete `path` afterwards.
+    """
     if path.is_dir():
         path = Path(shutil.make_archive(str(path), "zip", path))
     app.deliver_binary(path, save_filename=path.name)

@@ -1,9 +1,9 @@
 """Reload changed runs (`open --follow`) and the reviews of a team while the app is open.
 
-A `RunWatcher` finds changed files and imports them in another process. The app then opens the new store and finds the
-displayed items in it by run, category and id. It replaces the old store in one step, so that the cursor, the displayed
-item and its folds stay. A reload waits while a key press is handled or a dialog is open, because both use item numbers,
-and an import changes these numbers.
+A `RunWatcher` finds changed files and imports them in another process. The app then opens the new
+store and finds the displayed items in it by run, category and id. It replaces the old store in one
+step, so that the cursor, the displayed item and its folds stay. A reload waits while a key press is
+handled or a dialog is open, because both use item numbers, and an import changes these numbers.
 """
 
 from __future__ import annotations
@@ -56,10 +56,15 @@ PAUSE_FACTOR = 3
 FAILURE_PAUSE = 6
 """Pause after a failed check or import, as a multiple of the check interval."""
 MAX_FOLLOWERS = 5
-"""Maximum number of later items to try as the new position of the cursor if its item was removed."""
+"""Maximum number of later items to try as the new position of the cursor if its item was
+removed.
+"""
 
 ShowReload = Callable[[str], None]
-"""Shows the prepared data of the new store and a message. It is called after the old store was replaced."""
+"""Shows the prepared data of the new store and a message.
+
+It is called after the old store was replaced.
+"""
 
 
 class ReloadError(FcreviewError):
@@ -102,32 +107,46 @@ def find_new_item_number(row: QueueRow, new_store: Store) -> int | None:
     """Return the number of a row's item in the new store. None if the item was removed."""
     candidates = new_store.fetch_rows(new_store.find_items(row.id, row.run))
     item = next((each.item for each in candidates if each.category == row.category), None)
-    return None if item is None else to_item_number(item, is_duplicate=is_hidden_duplicate(row.item))
+    return (
+        None if item is None else to_item_number(item, is_duplicate=is_hidden_duplicate(row.item))
+    )
 
 
-def find_new_item_numbers(item_numbers: Sequence[int], old_store: Store, new_store: Store) -> tuple[int, ...]:
+def find_new_item_numbers(
+    item_numbers: Sequence[int], old_store: Store, new_store: Store
+) -> tuple[int, ...]:
     """Return the numbers of items in the new store, without removed items.
 
-    If all items were removed, the result is (0,), which selects no item. An empty tuple would select every item.
+    If all items were removed, the result is (0,), which selects no item. An empty tuple would
+    select every item.
     """
     rows = old_store.fetch_rows(list(item_numbers)) if item_numbers else []
     numbers = tuple(
-        strip_duplicate_mark(number) for row in rows if (number := find_new_item_number(row, new_store)) is not None
+        strip_duplicate_mark(number)
+        for row in rows
+        if (number := find_new_item_number(row, new_store)) is not None
     )
     return numbers or (0,) * bool(item_numbers)
 
 
 def renumber_filter(filter_text: str, old_store: Store, new_store: Store) -> str:
-    """Replace the item numbers in a filter by those of the new store. The number of a removed item becomes 0, which
-    selects no item."""
-    words = [word for word in tokenize(filter_text) if isinstance(word, FilterTerm) and word.key == "item"]
+    """Replace the item numbers in a filter by those of the new store. The number of a removed item
+    becomes 0, which selects no item.
+    """
+    words = [
+        word
+        for word in tokenize(filter_text)
+        if isinstance(word, FilterTerm) and word.key == "item"
+    ]
     values = [value for word in words for value in word.values]
     numbers = [int(value.text) for value in values if value.text.isascii() and value.text.isdigit()]
     rows = old_store.fetch_rows(numbers) if numbers else []
     new_numbers = {str(row.item): find_new_item_number(row, new_store) for row in rows}
     for value in sorted(values, key=lambda value: -value.position):
         number = str(strip_duplicate_mark(new_numbers.get(value.text) or 0))
-        filter_text = filter_text[: value.position] + number + filter_text[value.position + len(value.text) :]
+        filter_text = (
+            filter_text[: value.position] + number + filter_text[value.position + len(value.text) :]
+        )
     return filter_text
 
 
@@ -137,7 +156,9 @@ Selection = TypeVar("Selection", QueueSettings, View)
 def renumber_items(selection: Selection, old_store: Store, new_store: Store) -> Selection:
     """Replace the item numbers in the filter and the selected items by those of the new store."""
     where = renumber_filter(selection.where, old_store, new_store)
-    return replace(selection, where=where, items=find_new_item_numbers(selection.items, old_store, new_store))
+    return replace(
+        selection, where=where, items=find_new_item_numbers(selection.items, old_store, new_store)
+    )
 
 
 def prepare_queue_reload(
@@ -149,7 +170,8 @@ def prepare_queue_reload(
     """
     state, levels, rows = queue.state, queue.position.levels, queue.list
     settings, *settings_above = (
-        renumber_items(each, old_store, new_store) for each in (state.settings, *(level.settings for level in levels))
+        renumber_items(each, old_store, new_store)
+        for each in (state.settings, *(level.settings for level in levels))
     )
     row = rows.row_at(rows.cursor) if rows.total else None
     item = None if row is None else find_new_item_number(row, new_store)
@@ -167,7 +189,9 @@ def prepare_queue_reload(
     return show
 
 
-def prepare_item_reload(pane: ItemPane, view: View, old_store: Store, new_store: Store) -> ShowReload:
+def prepare_item_reload(
+    pane: ItemPane, view: View, old_store: Store, new_store: Store
+) -> ShowReload:
     """Read the pane's item from the new store and return the function that shows it.
 
     The cursor and the folds stay. An item that is no longer in the results stays on screen.
@@ -177,13 +201,25 @@ def prepare_item_reload(pane: ItemPane, view: View, old_store: Store, new_store:
     view = renumber_items(view, old_store, new_store)
     item = find_new_item_number(old.detail.row, new_store)
     detail = old.detail if item is None else new_store.read_detail(item)
-    new = DisplayedItem(detail, _locate_in_new_store(old.navigator, view, item, old_store, new_store))
-    last = None if reviewer.last_completed_item is None else old_store.fetch_row(reviewer.last_completed_item)
+    new = DisplayedItem(
+        detail, _locate_in_new_store(old.navigator, view, item, old_store, new_store)
+    )
+    last = (
+        None
+        if reviewer.last_completed_item is None
+        else old_store.fetch_row(reviewer.last_completed_item)
+    )
     last_item = None if last is None else find_new_item_number(last, new_store)
 
     def show(message: str) -> None:
         changes = describe_item_changes(old.detail, new)
-        status = StatusMessage(changes, "warn") if changes else StatusMessage(message, "dim") if message else None
+        status = (
+            StatusMessage(changes, "warn")
+            if changes
+            else StatusMessage(message, "dim")
+            if message
+            else None
+        )
         reviewer.switch_store(new, last_item)
         pane.text.update_after_reload(detail, status)
         pane.refresh_bindings()
@@ -192,19 +228,33 @@ def prepare_item_reload(pane: ItemPane, view: View, old_store: Store, new_store:
 
 
 def _locate_in_new_store(
-    old_navigator: QueueNavigator, view: View, new_number: int | None, old_store: Store, new_store: Store
+    old_navigator: QueueNavigator,
+    view: View,
+    new_number: int | None,
+    old_store: Store,
+    new_store: Store,
 ) -> QueueNavigator:
-    """Find an item's position in the new store. If the item was removed (`new_number` is None) or left the view, use
-    the position of the first later item that still exists."""
+    """Find an item's position in the new store. If the item was removed (`new_number` is None) or
+    left the view, use the position of the first later item that still exists.
+    """
     item, count = GONE_ITEM if new_number is None else new_number, new_store.count_items(view)
     position = None if new_number is None else new_store.find_position(view, new_number)
     if position is not None:
         return QueueNavigator(view, item, count, position, position)
     start = old_navigator.last_position + (old_navigator.position is not None)
     followers = old_store.fetch_page(old_navigator.view, start, MAX_FOLLOWERS)
-    follower = next((number for row in followers if (number := find_new_item_number(row, new_store)) is not None), None)
+    follower = next(
+        (
+            number
+            for row in followers
+            if (number := find_new_item_number(row, new_store)) is not None
+        ),
+        None,
+    )
     next_position = None if follower is None else new_store.find_position(view, follower)
-    return QueueNavigator(view, item, count, None, count if next_position is None else next_position)
+    return QueueNavigator(
+        view, item, count, None, count if next_position is None else next_position
+    )
 
 
 class LiveReload:
@@ -213,7 +263,10 @@ class LiveReload:
     def __init__(self, app: App[Any], session: Session, watcher: RunWatcher | None) -> None:
         self._app, self._session, self._watcher = app, session, watcher
         self._warning = ""
-        """Warning of the last import. It is not shown again if the next import has the same warning."""
+        """Warning of the last import.
+
+        It is not shown again if the next import has the same warning.
+        """
         self._tasks: list[asyncio.Task[None]] = []
         self._reload_lock = asyncio.Lock()
         """Lock that prevents two reloads at the same time."""
@@ -231,16 +284,22 @@ class LiveReload:
             self._watcher.close()
 
     async def _watch_team(self, team: TeamSync) -> None:
-        """Show the number of unsent reviews in the top line, and show received reviews on the screens."""
+        """Show the number of unsent reviews in the top line, and show received reviews on the
+        screens.
+        """
         shown = 0
         while True:
             await asyncio.sleep(TEAM_INTERVAL)
             status = team.status
-            self._show_team_note(f"{status.unsent:,} unsent" if status.unsent and status.problem else "")
+            self._show_team_note(
+                f"{status.unsent:,} unsent" if status.unsent and status.problem else ""
+            )
             if status.received == shown:
                 continue
             started, shown = monotonic(), status.received
-            with suppress(FcreviewError, NoMatches):  # the next received reviews start another attempt
+            with suppress(
+                FcreviewError, NoMatches
+            ):  # the next received reviews start another attempt
                 await self._show_received_reviews()
             await asyncio.sleep(TEAM_PAUSE_FACTOR * (monotonic() - started))
 
@@ -275,7 +334,9 @@ class LiveReload:
             started, pause = monotonic(), watcher.interval
             try:
                 await self._import_and_show_changes(watcher)
-            except Exception as error:  # a file that cannot be read now may be readable at the next check
+            except (
+                Exception
+            ) as error:  # a file that cannot be read now may be readable at the next check
                 self._show_warning(f"reload failed: {error or type(error).__name__}")
                 pause *= FAILURE_PAUSE
             pause = max(pause, PAUSE_FACTOR * (monotonic() - started))
@@ -294,7 +355,9 @@ class LiveReload:
         await self._wait_until_ready()
         store = await asyncio.to_thread(self._session.open_latest_store)
         try:
-            for view in self._list_new_views(result):  # ordering a large view takes longer than a key press may wait
+            for view in self._list_new_views(
+                result
+            ):  # ordering a large view takes longer than a key press may wait
                 await asyncio.to_thread(store.count_items, view)
             while not await self._try_to_replace_store(result, store):
                 await self._wait_until_ready()
@@ -303,8 +366,9 @@ class LiveReload:
                 store.close()
 
     async def _try_to_replace_store(self, result: ReloadResult, store: Store | None) -> bool:
-        """Replace the old store by `store` and show its data. If `store` is None, show the data of the current store
-        again. Return False if the screen changed while the data was read."""
+        """Replace the old store by `store` and show its data. If `store` is None, show the data of
+        the current store again. Return False if the screen changed while the data was read.
+        """
         snapshot = self._take_screen_snapshot()
         if snapshot is None:
             return False
@@ -347,22 +411,29 @@ class LiveReload:
         return [pane for screen in self._app.screen_stack for pane in screen.query(ItemPane)]
 
     def _find_new_runs(self, result: ReloadResult) -> tuple[int, ...]:
-        """Return the numbers of the opened runs after the import, or of the shown runs if the queue shows others."""
+        """Return the numbers of the opened runs after the import, or of the shown runs if the
+        queue shows others.
+        """
         scope = self._queue_screen.state.scope
         return result.runs if scope == result.previous_runs else scope
 
     def _list_new_views(self, result: ReloadResult) -> list[View]:
-        """Return the views of the list and of open items, with new run numbers and old item numbers."""
+        """Return the views of the list and of open items, with new run numbers and old item
+        numbers.
+        """
         state, runs = self._queue_screen.state, self._find_new_runs(result)
-        views = [state.view, *(pane.item_reviewer.displayed.navigator.view for pane in self._item_panes)]
+        views = [
+            state.view,
+            *(pane.item_reviewer.displayed.navigator.view for pane in self._item_panes),
+        ]
         return [replace(view, runs=runs) if view.runs == state.scope else view for view in views]
 
     def _take_screen_snapshot(self) -> tuple[object, ...] | None:
-        """Return values that change when the screen changes. A reload starts again if they differ after it has read
-        the new data.
+        """Return values that change when the screen changes. A reload starts again if they differ
+        after it has read the new data.
 
-        Return None if no reload is possible: while a key press is handled, while rows or an item are loading, or while
-        a screen without an item covers the queue.
+        Return None if no reload is possible: while a key press is handled, while rows or an item
+        are loading, or while a screen without an item covers the queue.
         """
         screens, items, actions = self._app.screen_stack, self._item_panes, self._session.actions
         if not all(isinstance(screen, ItemScreen) for screen in screens[1:]) or not actions.is_idle:
@@ -395,4 +466,6 @@ class LiveReload:
 
 def is_item_loaded(pane: ItemPane) -> bool:
     """Whether the pane shows an item and is not loading another item."""
-    return pane.item_reviewer.is_staying_on_item and not (pane.is_item_loading and isinstance(pane.screen, ItemScreen))
+    return pane.item_reviewer.is_staying_on_item and not (
+        pane.is_item_loading and isinstance(pane.screen, ItemScreen)
+    )

@@ -1,4 +1,7 @@
-"""Run the queries and reviews of all screens in a thread of their own. The module does not import Textual."""
+"""Run the queries and reviews of all screens in a thread of their own.
+
+The module does not import Textual.
+"""
 
 from __future__ import annotations
 
@@ -41,21 +44,30 @@ class AnnotatorVocabulary:
     """Tags and override reasons of the configuration file."""
 
     tags: tuple[str, ...] = ()
-    """Configured error tags. The tag prompt lists these tags first, with the digits from 1 as keys."""
+    """Configured error tags.
+
+    The tag prompt lists these tags first, with the digits from 1 as keys.
+    """
     reasons: tuple[str, ...] = DEFAULT_REASONS
 
 
 @dataclass(frozen=True, slots=True)
 class GoldenSupport:
-    """Functions of the importers for the golden editor, because screens must not import importers."""
+    """Functions of the importers for the golden editor, because screens must not import
+    importers.
+    """
 
     make_template: Callable[[Run, Item], dict[str, Any] | None]
-    """Returns the golden answer in the benchmark's format. None if the golden answer is not known in this format."""
+    """Returns the golden answer in the benchmark's format.
+
+    None if the golden answer is not known in this format.
+    """
     find_problem: Callable[[Run, Item, dict[str, Any]], str | None]
     """Returns why a golden answer is invalid, or None if it is valid."""
     recheck: Callable[[Run, Item, dict[str, Any], Any], bool | None]
-    """Recomputes the verdict with another golden answer, given the item's record in the result file as the last
-    argument. Returns None if that is not possible."""
+    """Recomputes the verdict with another golden answer, given the item's record in the result file
+    as the last argument. Returns None if that is not possible.
+    """
     is_unchanged: Callable[[Run, Item, dict[str, Any]], bool] = lambda *_: False
     """Returns whether a valid golden answer equals the golden answer of the dataset."""
 
@@ -74,7 +86,8 @@ QueuedAction = Callable[[], Awaitable[ActionSucceeded]]
 class ActionQueue:
     """Queue that runs actions in the order of their keys.
 
-    When an action fails, the queue drops the waiting actions, because the user expected the failed action to succeed.
+    When an action fails, the queue drops the waiting actions, because the user expected the failed
+    action to succeed.
     """
 
     def __init__(self) -> None:
@@ -91,7 +104,10 @@ class ActionQueue:
         return self._idle.is_set()
 
     def add_and_check_idle(self, action: QueuedAction) -> bool:
-        """Add an action. Return True if the queue was idle: the caller must then call `run_and_count_dropped`."""
+        """Add an action.
+
+        Return True if the queue was idle: the caller must then call `run_and_count_dropped`.
+        """
         self._waiting.append(action)
         self.added_count += 1
         was_idle = self.is_idle
@@ -99,7 +115,10 @@ class ActionQueue:
         return was_idle
 
     async def run_and_count_dropped(self) -> int:
-        """Run actions until none is waiting. Return the number of actions dropped because an earlier action failed."""
+        """Run actions until none is waiting.
+
+        Return the number of actions dropped because an earlier action failed.
+        """
         dropped = 0
         try:
             while self._waiting:
@@ -118,7 +137,10 @@ class ActionQueue:
         return dropped
 
     async def wait_until_idle(self) -> bool:
-        """Wait until no action is running or waiting. Return False if an action failed in the meantime."""
+        """Wait until no action is running or waiting.
+
+        Return False if an action failed in the meantime.
+        """
         self._failed = False
         await self._idle.wait()
         return not self._failed
@@ -131,7 +153,8 @@ class SessionError(FcreviewError):
 class Session:
     """Queries and reviews of one annotator while the app is open.
 
-    The first query opens the store and the first review opens the journal, unless the caller passes them in.
+    The first query opens the store and the first review opens the journal, unless the caller passes
+    them in.
     """
 
     def __init__(
@@ -157,15 +180,25 @@ class Session:
         self.fixed_annotator_reason = ""
         """Why the user cannot review as another annotator. Empty if they can."""
         self.switch: AnnotatorSwitch | None = None
-        """Request that started this session, if the user changed the annotator in the app. Else None."""
+        """Request that started this session, if the user changed the annotator in the app.
+
+        Else None.
+        """
         self.request_switch: Callable[[AnnotatorSwitch], object] = lambda _: None
         """Ends the session and starts a new one as another annotator. The app sets it."""
         self.in_browser = False
-        """Whether the app runs in a browser, where it writes only the annotator's files and downloads."""
+        """Whether the app runs in a browser, where it writes only the annotator's files and
+        downloads.
+        """
         self.start_options = ""
-        """Command-line options that choose the saved position to resume. Empty if there are none."""
+        """Command-line options that choose the saved position to resume.
+
+        Empty if there are none.
+        """
         self.opens_overview = False
-        """Whether the overview is the first screen if several runs are open and there is no position to resume."""
+        """Whether the overview is the first screen if several runs are open and there is no
+        position to resume.
+        """
         self.shows_welcome = False
         """Whether the first screen shows a welcome message."""
         self.theme: str | None = None
@@ -178,7 +211,9 @@ class Session:
         self.actions = ActionQueue()
         """Queued actions of the review screens. The app quits only after they have run."""
         self.blind = blind
-        """Whether review is blind: other verdicts on an item are hidden until this annotator submits one."""
+        """Whether review is blind: other verdicts on an item are hidden until this annotator
+        submits one.
+        """
         self.queue_file: str | None = None
         """Name of the open queue file, which each review records. None if no queue file is open."""
         self._workspace = workspace or (store.workspace if store is not None else None)
@@ -190,21 +225,35 @@ class Session:
         """Filters and searches of this annotator, from this session and earlier ones."""
         self._reviewer = reviewer
         self._reviewed: dict[str, ItemKey] = {}
-        """Items reviewed in this session, by the event id of the review. Undone reviews are removed."""
+        """Items reviewed in this session, by the event id of the review.
+
+        Undone reviews are removed.
+        """
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self.is_leaving = False
-        """Whether the app is quitting. The session then refuses queries, but still writes reviews."""
+        """Whether the app is quitting.
+
+        The session then refuses queries, but still writes reviews.
+        """
         self._lock = threading.Lock()
         self._running: Callable[[Store], Any] | None = None
-        """Running query, guarded by `_lock`. It is never a review, so reviews are not interrupted."""
+        """Running query, guarded by `_lock`.
+
+        It is never a review, so reviews are not interrupted.
+        """
         self._low_priority: dict[Future[Any], Callable[[Store], Any]] = {}
-        """Waiting or running queries of `query_at_low_priority` that no other query has interrupted."""
+        """Waiting or running queries of `query_at_low_priority` that no other query has
+        interrupted.
+        """
         self._interrupts: set[asyncio.Task[None]] = set()
         """Tasks that interrupt a query. The set keeps asyncio from discarding them."""
 
     @cached_property
     def report_services(self) -> ReportServices | None:
-        """Services for the command palette. None disables reports and exports that need benchmark files."""
+        """Services for the command palette.
+
+        None disables reports and exports that need benchmark files.
+        """
         return self._build_services() if self._build_services is not None else None
 
     @property
@@ -214,13 +263,23 @@ class Session:
 
     @property
     def root_breadcrumb(self) -> tuple[str, ...]:
-        """First name in the top line: the workspace's parent folder, sanitized. Empty without a workspace."""
-        name = sanitize(self.workspace_folder.parent.name) if self.workspace_folder is not None else ""
+        """First name in the top line: the workspace's parent folder, sanitized.
+
+        Empty without a workspace.
+        """
+        name = (
+            sanitize(self.workspace_folder.parent.name) if self.workspace_folder is not None else ""
+        )
         return (f"{name}/",) if name else ()
 
     def load_position(self, state: QueueState) -> QueuePosition | None:
-        """Return the position at which this annotator left the queue. None if it cannot be restored."""
-        return load_position(self._annotator_state, state, self._can_open_queue_file, self.start_options)
+        """Return the position at which this annotator left the queue.
+
+        None if it cannot be restored.
+        """
+        return load_position(
+            self._annotator_state, state, self._can_open_queue_file, self.start_options
+        )
 
     def _can_open_queue_file(self, name: str) -> bool:
         from fcreview.store.queue_file import QueueError, read_queue
@@ -242,7 +301,8 @@ class Session:
     async def normalize_annotator(self, name: str) -> str:
         """Check the name of an annotator, and return it in normal form (Unicode NFC).
 
-        Raises: AnnotatorError or JournalError if the annotator cannot have a journal in the workspace.
+        Raises: AnnotatorError or JournalError if the annotator cannot have a journal in the
+        workspace.
         """
         from fcreview.store.reviews.journal import Journal
 
@@ -254,14 +314,18 @@ class Session:
         return len(set(self._reviewed.values()))
 
     def start_opening_store(self) -> None:
-        """Start to open the store in its thread. If this fails, the first `query` raises the error."""
+        """Start to open the store in its thread.
+
+        If this fails, the first `query` raises the error.
+        """
         self._thread.submit(self._get_store)
 
     async def query(self, read: Callable[[Store], T], *, interruptible: bool = False) -> T:
         """Call `read` with the store, in the store's thread, and return its result.
 
         Args:
-            interruptible: Interrupt the query when the caller is cancelled. Such a query must not write.
+            interruptible: Interrupt the query when the caller is cancelled. Such a query must not
+            write.
 
         Raises:
             SessionError: The store cannot be opened.
@@ -283,7 +347,8 @@ class Session:
             raise
 
     async def query_at_low_priority(self, read: Callable[[Store], T]) -> T:
-        """Call `read` as `query` does. Any other query interrupts it, and it then starts again. `read` must not write.
+        """Call `read` as `query` does. Any other query interrupts it, and it then starts again.
+        `read` must not write.
 
         Raises the exceptions of `query`.
         """
@@ -294,7 +359,9 @@ class Session:
                 return await asyncio.wrap_future(future)
             except asyncio.CancelledError:
                 task = asyncio.current_task()
-                if task is not None and task.cancelling():  # else another query cancelled the waiting query
+                if (
+                    task is not None and task.cancelling()
+                ):  # else another query cancelled the waiting query
                     self._start_interrupt(future, read)
                     raise
             except Exception:
@@ -321,7 +388,8 @@ class Session:
             interrupt.add_done_callback(self._interrupts.discard)
 
     def open_latest_store(self) -> Store:
-        """Open the store that is on disk now, while the store in use stays open. Must be called in a thread.
+        """Open the store that is on disk now, while the store in use stays open. Must be called in
+        a thread.
 
         The caller must pass the new store to `swap_store` or close it.
         """
@@ -330,7 +398,10 @@ class Session:
         return Store.open(self._get_store().workspace, self.annotator, blind=self.blind)
 
     def swap_store(self, store: Store) -> None:
-        """Replace the store for queries and reviews. Must not be called while a query or a review is running."""
+        """Replace the store for queries and reviews.
+
+        Must not be called while a query or a review is running.
+        """
         previous, is_borrowed = self._store, self._is_store_borrowed
         self._store, self._is_store_borrowed = store, False
         if self._reviewer is not None:
@@ -345,7 +416,9 @@ class Session:
         """Open the annotator's journal. Raises: SessionError if it cannot be opened."""
         await self._run_uninterrupted(self._get_reviewer)
 
-    async def record_review(self, item: int, annotation: Annotation, detail: ItemDetail | None = None) -> Event:
+    async def record_review(
+        self, item: int, annotation: Annotation, detail: ItemDetail | None = None
+    ) -> Event:
         """Write a review of an item. The review is on disk when this returns.
 
         Args:
@@ -365,7 +438,10 @@ class Session:
         return await self._run_uninterrupted(write)
 
     async def record_bulk_review(self, items: Sequence[int], annotation: Annotation) -> list[Event]:
-        """Write one review for each item that the annotator has not reviewed. See `Reviewer.review_in_bulk`."""
+        """Write one review for each item that the annotator has not reviewed.
+
+        See `Reviewer.review_in_bulk`.
+        """
         queue = self.queue_file
 
         def write() -> list[Event]:
@@ -393,7 +469,8 @@ class Session:
     async def prepare_to_quit(self) -> bool:
         """Refuse queries, interrupt the running query and wait for the queued actions.
 
-        Return False if an action failed. The session then accepts queries again, so that the user can see the error.
+        Return False if an action failed. The session then accepts queries again, so that the user
+        can see the error.
         """
         self.is_leaving = True
         idle = asyncio.ensure_future(self.actions.wait_until_idle())
@@ -404,7 +481,9 @@ class Session:
         return self.is_leaving
 
     def close(self) -> None:
-        """Write the remaining reviews, interrupt queries and close the store, unless the caller passed it in."""
+        """Write the remaining reviews, interrupt queries and close the store, unless the caller
+        passed it in.
+        """
         self.is_leaving = True
         last = self._thread.submit(lambda: None)
         while not last.done():
@@ -420,14 +499,21 @@ class Session:
         self._interrupt_low_priority()
         return await asyncio.shield(asyncio.wrap_future(self._thread.submit(work)))
 
-    async def _interrupt_until_done(self, future: Future[Any], read: Callable[[Store], Any]) -> None:
-        """Interrupt a query repeatedly, because an interrupt between two SQL statements has no effect."""
+    async def _interrupt_until_done(
+        self, future: Future[Any], read: Callable[[Store], Any]
+    ) -> None:
+        """Interrupt a query repeatedly, because an interrupt between two SQL statements has no
+        effect.
+        """
         while not future.done() and not self.is_leaving:
             self._interrupt_running_query(read)
             await asyncio.sleep(INTERRUPT_INTERVAL)
 
     def _interrupt_running_query(self, only_query: Callable[[Store], Any] | None = None) -> None:
-        """Interrupt the running query. With `only_query`, do nothing if another query is running."""
+        """Interrupt the running query.
+
+        With `only_query`, do nothing if another query is running.
+        """
         with self._lock:
             is_running = self._running is not None and only_query in (None, self._running)
             if is_running and self._store is not None:
@@ -460,7 +546,10 @@ class Session:
         return self._store
 
     def _get_reviewer(self) -> Reviewer:
-        """Return the reviewer. The first call opens the journal, because an annotator who only reads needs none."""
+        """Return the reviewer.
+
+        The first call opens the journal, because an annotator who only reads needs none.
+        """
         if self._reviewer is None:
             from fcreview.store.reviews.journal import Journal
             from fcreview.store.reviews.reviewer import Reviewer

@@ -1,8 +1,11 @@
-"""Reduce terminal output to changed cells and changes of colours and attributes, and survive a lost terminal.
+"""Reduce terminal output to changed cells and changes of colours and attributes, and survive a lost
+terminal.
 
-Textual sends whole lines or the whole screen, with all colours of each piece of text. That is slow over SSH.
+Textual sends whole lines or the whole screen, with all colours of each piece of text. That is slow
+over SSH.
 
-For `fcreview serve`, `CompactWebDriver` sends frames and receives keys as packets on stdout and stdin.
+For `fcreview serve`, `CompactWebDriver` sends frames and receives keys as packets on stdout and
+stdin.
 """
 
 from __future__ import annotations
@@ -30,11 +33,23 @@ from fcreview.model.sanitize import display_width
 from fcreview.tui.text.styles import UNICODE_SYMBOLS
 
 GraphicState = tuple[str, str, frozenset[str]]
-"""(foreground, background, attributes) as SGR parameters (ECMA-48). An empty colour is the terminal's default."""
+"""(foreground, background, attributes) as SGR parameters (ECMA-48).
+
+An empty colour is the terminal's default.
+"""
 RESET: GraphicState = ("", "", frozenset())
 VISIBLE_ON_BLANKS = frozenset("4579")
 """Attributes that change how a blank looks: underline, blink, reverse and strike."""
-_OFF_CODES = {"1": "22", "2": "22", "3": "23", "4": "24", "5": "25", "7": "27", "8": "28", "9": "29"}
+_OFF_CODES = {
+    "1": "22",
+    "2": "22",
+    "3": "23",
+    "4": "24",
+    "5": "25",
+    "7": "27",
+    "8": "28",
+    "9": "29",
+}
 """Attribute -> code that switches it off. 22 switches off both bold (1) and dim (2)."""
 ATTRIBUTES = frozenset(_OFF_CODES)
 _BLANKS = re.compile("\x00+")
@@ -44,7 +59,8 @@ _MAX_ROWS_DOWN = 4
 """Maximum number of rows that the cursor moves down with one byte for each row."""
 
 Cell = tuple[str, GraphicState]
-"""(character, graphic state) of a cell. The character is empty in the second cell of a wide character.
+"""(character, graphic state) of a cell. The character is empty in the second cell of a wide
+character.
 
 A blank has no foreground colour and no attributes, unless its attributes are visible.
 """
@@ -69,7 +85,10 @@ class CellRange(NamedTuple):
 
 
 def format_sgr_transition(before: GraphicState | None, after: GraphicState) -> str:
-    """Return the escape sequence that changes the terminal's state. `before` is None if that state is unknown."""
+    """Return the escape sequence that changes the terminal's state.
+
+    `before` is None if that state is unknown.
+    """
     if before == after:
         return ""
     if after == RESET:
@@ -129,9 +148,12 @@ def _split_into_runs(row: ChangedRow) -> list[_CellRun]:
     return runs
 
 
-def _choose_state_for_blanks(blanks: _CellRun, text_runs: dict[GraphicState, list[_CellRun]]) -> GraphicState:
-    """Return the graphic state in which to write blanks. Of the states of `text_runs` that can draw the blanks, choose
-    one with text in the same row, else the most frequent one."""
+def _choose_state_for_blanks(
+    blanks: _CellRun, text_runs: dict[GraphicState, list[_CellRun]]
+) -> GraphicState:
+    """Return the graphic state in which to write blanks. Of the states of `text_runs` that can draw
+    the blanks, choose one with text in the same row, else the most frequent one.
+    """
 
     def rank(state: GraphicState) -> tuple[bool, int]:
         return any(run.row == blanks.row for run in text_runs[state]), len(text_runs[state])
@@ -164,7 +186,10 @@ class CellWriter:
         return "".join([*self._parts, format_sgr_transition(self._state, RESET), cursor_movement])
 
     def write_span(self, row: int, column: int, cells: Sequence[Cell]) -> None:
-        """Write cells from left to right. The width of their characters may differ between terminals."""
+        """Write cells from left to right.
+
+        The width of their characters may differ between terminals.
+        """
         self._move_cursor(row, column)
         for cell in cells:
             if self._state is None or not _can_draw(self._state, cell):
@@ -173,7 +198,10 @@ class CellWriter:
         self._column = None
 
     def write_changes(self, changed_rows: Sequence[ChangedRow]) -> None:
-        """Write the changed cells in any order. Neither the old nor the new cells may contain wide characters."""
+        """Write the changed cells in any order.
+
+        Neither the old nor the new cells may contain wide characters.
+        """
         rows = {row.number: row.cells for row in changed_rows}
         groups: dict[GraphicState, list[_CellRun]] = {}
         blanks: list[_CellRun] = []
@@ -192,28 +220,46 @@ class CellWriter:
                 self._write_range(rows[number], first, end)
 
     def _rank_next_state(self, state: GraphicState) -> tuple[bool, int, str, list[str]]:
-        """Return a sort key that is lowest for the graphic state that is cheapest to select next."""
+        """Return a sort key that is lowest for the graphic state that is cheapest to select
+        next.
+        """
         background = (self._state or RESET)[1]
-        return state[1] != background, len(format_sgr_transition(self._state, state)), state[0], sorted(state[2])
+        return (
+            state[1] != background,
+            len(format_sgr_transition(self._state, state)),
+            state[0],
+            sorted(state[2]),
+        )
 
-    def _join_runs(self, state: GraphicState, runs: list[_CellRun], rows: dict[int, Row]) -> list[CellRange]:
-        """Return the ranges of the runs, from top left to bottom right. Two runs are joined if writing the cells
-        between them takes no more bytes than a cursor movement."""
+    def _join_runs(
+        self, state: GraphicState, runs: list[_CellRun], rows: dict[int, Row]
+    ) -> list[CellRange]:
+        """Return the ranges of the runs, from top left to bottom right. Two runs are joined if
+        writing the cells between them takes no more bytes than a cursor movement.
+        """
         ranges: list[CellRange] = []
         for run in sorted(runs, key=lambda run: (run.row, run.first)):
             last = ranges[-1] if ranges and ranges[-1].row == run.row else None
-            if last is not None and self._is_cheaper_than_jump(state, rows[run.row], last.end, run.first):
+            if last is not None and self._is_cheaper_than_jump(
+                state, rows[run.row], last.end, run.first
+            ):
                 ranges[-1] = last._replace(end=run.end)
             else:
                 ranges.append(CellRange(run.row, run.first, run.end))
         return ranges
 
     def _is_cheaper_than_jump(self, state: GraphicState, row: Row, first: int, end: int) -> bool:
-        """Whether writing the cells from `first` to `end` takes no more bytes than moving the cursor over them."""
+        """Whether writing the cells from `first` to `end` takes no more bytes than moving the
+        cursor over them.
+        """
         cells = [cell for cell in row[first:end] if cell is not None and _can_draw(state, cell)]
         if len(cells) < end - first:
             return False
-        if self._erases and all(map(_is_blank, cells)) and (_is_blank(row[first - 1]) or _is_blank(row[end])):
+        if (
+            self._erases
+            and all(map(_is_blank, cells))
+            and (_is_blank(row[first - 1]) or _is_blank(row[end]))
+        ):
             return True
         return len("".join(cell[0] for cell in cells).encode()) <= len(f"\x1b[{end - first}C")
 
@@ -222,13 +268,16 @@ class CellWriter:
         self._state = state
 
     def _find_nearest_range(self, ranges: Sequence[CellRange]) -> int:
-        """Return the index of the range, up to the next row, that the cursor reaches with the fewest bytes. Return 0 if
-        that takes a long jump."""
+        """Return the index of the range, up to the next row, that the cursor reaches with the
+        fewest bytes. Return 0 if that takes a long jump.
+        """
 
         def measure_movement(index: int) -> int:
             return len(self._format_cursor_movement(ranges[index].row, ranges[index].first))
 
-        near = itertools.takewhile(lambda index: ranges[index].row <= self._row + 1, range(len(ranges)))
+        near = itertools.takewhile(
+            lambda index: ranges[index].row <= self._row + 1, range(len(ranges))
+        )
         index = min(near, key=measure_movement, default=0)
         return index if measure_movement(index) < LONG_JUMP else 0
 
@@ -237,8 +286,9 @@ class CellWriter:
         self._row, self._column = row, column
 
     def _format_cursor_movement(self, row: int, column: int) -> str:
-        """Return the shortest sequence that moves the cursor. VT (`\\v`) moves it down one row, as LF does, but the
-        terminal driver adds no CR to VT."""
+        """Return the shortest sequence that moves the cursor. VT (`\\v`) moves it down one row, as
+        LF does, but the terminal driver adds no CR to VT.
+        """
         ways = [f"\x1b[{row};{column + 1}H"]
         down = row - self._row
         if self._row == row:
@@ -251,8 +301,13 @@ class CellWriter:
         return min(ways, key=len)
 
     def _write_range(self, row: Row, first: int, end: int) -> None:
-        """Write cells in the selected graphic state. ECH and EL erase blanks without moving the cursor."""
-        text = "".join("\x00" if _is_blank(cell) else cell[0] for cell in row[first:end] if cell is not None)
+        """Write cells in the selected graphic state.
+
+        ECH and EL erase blanks without moving the cursor.
+        """
+        text = "".join(
+            "\x00" if _is_blank(cell) else cell[0] for cell in row[first:end] if cell is not None
+        )
         self._column = end if end < len(row) else None
         if not self._erases or (self._state or RESET)[2] & VISIBLE_ON_BLANKS:
             self._parts.append(text.replace("\x00", " "))
@@ -265,7 +320,11 @@ class CellWriter:
             is_last = at == len(text)
             erasure = f"\x1b[{n_blanks}X" if is_last else f"\x1b[{n_blanks}X\x1b[{n_blanks}C"
             blank_state = "", (self._state or RESET)[1], RESET[2]
-            if is_last and len(row) == self._columns and all(_can_draw(blank_state, each) for each in row[end:]):
+            if (
+                is_last
+                and len(row) == self._columns
+                and all(_can_draw(blank_state, each) for each in row[end:])
+            ):
                 erasure = "\x1b[K"
             if len(erasure) >= n_blanks:
                 self._parts.append(" " * n_blanks)
@@ -277,11 +336,16 @@ class CellWriter:
 
 
 _CONTROL = re.compile(r"\x1b\[([0-9;]*)([A-Za-z])")
-"""Control sequence (ECMA-48). Frames have two kinds: `m` selects colours and attributes, `H` moves the cursor."""
+"""Control sequence (ECMA-48).
+
+Frames have two kinds: `m` selects colours and attributes, `H` moves the cursor.
+"""
 _MODE = re.compile(r"(\x1b\[\?(2026|25|1000|1002|1003|1004|1006|1015|1016|2004)[hl]|\x07)*")
 """Output that changes no cell, such as the choice of a mode."""
 _SIGNS = "".join(getattr(UNICODE_SYMBOLS, each.name) for each in fields(UNICODE_SYMBOLS))
-_NARROW_CHARACTER = rf"[ -~\xa1-\xac\xae-\u024f\u2010-\u2027\u2190-\u2193\u2500-\u257f{re.escape(_SIGNS)}]"
+_NARROW_CHARACTER = (
+    rf"[ -~\xa1-\xac\xae-\u024f\u2010-\u2027\u2190-\u2193\u2500-\u257f{re.escape(_SIGNS)}]"
+)
 _NARROW = re.compile(f"{_NARROW_CHARACTER}*")
 """Text that every terminal draws with one cell for each character."""
 _WIDE_CHARACTER = "[\u3001-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60]"
@@ -290,7 +354,9 @@ _CERTAIN = re.compile(f"{_NARROW_CHARACTER}|{_WIDE_CHARACTER}|")
 MAX_CELLS = 1 << 16
 """Upper bound for the columns and rows of a terminal of unknown size."""
 _COLOUR_LENGTHS = {"5": 3, "2": 5}
-"""Number of SGR parameters of a colour, by the second parameter: 3 in `38;5;N` and 5 in `38;2;R;G;B`."""
+"""Number of SGR parameters of a colour, by the second parameter: 3 in `38;5;N` and 5 in
+`38;2;R;G;B`.
+"""
 
 
 @lru_cache(4096)
@@ -300,7 +366,11 @@ def _apply_sgr(state: GraphicState, parameters: str) -> GraphicState | None:
     numbers, at = parameters.split(";"), 0
     while at < len(numbers):
         number = numbers[at].lstrip("0")
-        length = _COLOUR_LENGTHS.get("".join(numbers[at + 1 : at + 2]), 0) if number in ("38", "48") else 1
+        length = (
+            _COLOUR_LENGTHS.get("".join(numbers[at + 1 : at + 2]), 0)
+            if number in ("38", "48")
+            else 1
+        )
         colour = ";".join(numbers[at : at + length])
         if not length:
             return None
@@ -329,15 +399,23 @@ class Span(NamedTuple):
 
 
 class ScreenDiff:
-    """Model of the terminal's cells. It reduces each frame to the cells that differ from the model."""
+    """Model of the terminal's cells.
+
+    It reduces each frame to the cells that differ from the model.
+    """
 
     def __init__(self, *, erases: bool = False) -> None:
         self.erases = erases
-        """Whether the terminal erases cells with the selected background (ECH and EL, terminfo's `bce`)."""
+        """Whether the terminal erases cells with the selected background (ECH and EL, terminfo's
+        `bce`).
+        """
         self._rows: dict[int, list[Cell | None]] = {}
         """Cells of each row as last sent. None for a cell with unknown content."""
         self._shifting_rows: set[int] = set()
-        """Rows with characters whose width differs between terminals. Their spans are sent in Textual's order."""
+        """Rows with characters whose width differs between terminals.
+
+        Their spans are sent in Textual's order.
+        """
         self.size: tuple[int, int] | None = None
         """Columns and rows of the terminal. None if unknown."""
 
@@ -347,7 +425,10 @@ class ScreenDiff:
         self._shifting_rows.clear()
 
     def reduce_frame(self, text: str) -> str:
-        """Return shorter output that draws the same screen as the frame `text`. Return other output unchanged."""
+        """Return shorter output that draws the same screen as the frame `text`.
+
+        Return other output unchanged.
+        """
         if _MODE.fullmatch(text):
             return text
         parsed = self._parse_frame(text)
@@ -368,19 +449,26 @@ class ScreenDiff:
                 new = self._rows[number]
                 wide, narrow = _split_changes(old, new)
                 for first, end in wide:
-                    writer.write_span(number, first, [cell for cell in new[first:end] if cell is not None])
+                    writer.write_span(
+                        number, first, [cell for cell in new[first:end] if cell is not None]
+                    )
                 changed_rows.append(ChangedRow(number, new, narrow))
         writer.write_changes(changed_rows)
         return writer.finish(cursor)
 
     def _exceeds_screen(self, spans: list[Span]) -> bool:
-        """Whether a frame is larger than the terminal. Textual draws such a frame after the terminal has shrunk."""
+        """Whether a frame is larger than the terminal.
+
+        Textual draws such a frame after the terminal has shrunk.
+        """
         columns, rows = self.size or (MAX_CELLS, MAX_CELLS)
         return any(span.row > rows or span.column - 1 + len(span.cells) > columns for span in spans)
 
     def _parse_frame(self, text: str) -> tuple[list[Span], str] | None:
         """Return (spans, last cursor movement) of a frame. None if the text is not a frame."""
-        pieces = _CONTROL.split(text)  # text, parameters, letter, text, parameters, letter, ..., text
+        pieces = _CONTROL.split(
+            text
+        )  # text, parameters, letter, text, parameters, letter, ..., text
         if len(pieces) == 1 or pieces[0]:
             return None
         spans: list[Span] = []
@@ -405,7 +493,9 @@ class ScreenDiff:
         return spans, cursor
 
     def _parse_cells(self, text: str, state: GraphicState) -> tuple[list[Cell], bool]:
-        """Return (cells, whether every terminal draws one cell for each character) of a text in one state."""
+        """Return (cells, whether every terminal draws one cell for each character) of a text in
+        one state.
+        """
         blank: Cell = (" ", state if state[2] & VISIBLE_ON_BLANKS else ("", state[1], RESET[2]))
         if _NARROW.fullmatch(text):
             return [blank if char == " " else (char, state) for char in text], True
@@ -421,8 +511,9 @@ class ScreenDiff:
         return cells, False
 
     def _store_and_check_free_order(self, span: Span) -> bool:
-        """Store a span in the model. Return whether the cells of its row may be written in any order, because their
-        widths are the same on all terminals."""
+        """Store a span in the model. Return whether the cells of its row may be written in any
+        order, because their widths are the same on all terminals.
+        """
         number, column, cells, is_narrow = span
         row = self._rows.setdefault(number, [])
         start, end = column - 1, column - 1 + len(cells)
@@ -445,12 +536,15 @@ def _is_second_half(row: list[Cell | None], at: int) -> bool:
     return cell is not None and not cell[0]
 
 
-def _split_changes(before: list[Cell | None], after: list[Cell | None]) -> tuple[list[tuple[int, int]], list[int]]:
-    """Return (wide, narrow): the (first, end) ranges of changed cells with a wide character in the old or new row, and
-    the indexes of all other changed cells.
+def _split_changes(
+    before: list[Cell | None], after: list[Cell | None]
+) -> tuple[list[tuple[int, int]], list[int]]:
+    """Return (wide, narrow): the (first, end) ranges of changed cells with a wide character in the
+    old or new row, and the indexes of all other changed cells.
 
-    Both cells of a wide character change together. A wide range must be written from left to right, because terminals
-    differ in what they do to one cell of a character when the other cell is overwritten.
+    Both cells of a wide character change together. A wide range must be written from left to right,
+    because terminals differ in what they do to one cell of a character when the other cell is
+    overwritten.
     """
     if before == after:
         return [], []
@@ -489,16 +583,23 @@ class ScreenDiffDriver(Driver):
 
 
 def open_hangup_poll() -> select.epoll | None:
-    """Return a poll object that becomes readable when the terminal is lost. None without a terminal or `epoll`."""
+    """Return a poll object that becomes readable when the terminal is lost.
+
+    None without a terminal or `epoll`.
+    """
     if not hasattr(select, "epoll") or sys.__stdin__ is None or not sys.__stdin__.isatty():
         return None
     poll = select.epoll()
-    poll.register(sys.__stdin__.fileno(), 0)  # the kernel reports a hang-up even if no event is asked for
+    poll.register(
+        sys.__stdin__.fileno(), 0
+    )  # the kernel reports a hang-up even if no event is asked for
     return poll
 
 
 def redirect_lost_streams() -> None:
-    """Redirect standard streams to the null device if their terminal is lost, because writing could block or fail."""
+    """Redirect standard streams to the null device if their terminal is lost, because writing
+    could block or fail.
+    """
     for stream in (sys.__stdin__, sys.__stdout__, sys.__stderr__):
         if stream is None:
             continue
@@ -516,7 +617,8 @@ def redirect_lost_streams() -> None:
 class TerminalFile:
     """Text file of the terminal that drops its output after the terminal is lost.
 
-    An error would end Textual's thread for output, and the app would wait for this thread when it quits.
+    An error would end Textual's thread for output, and the app would wait for this thread when it
+    quits.
     """
 
     def __init__(self, file: TextIO) -> None:
@@ -544,7 +646,9 @@ class CompactDriver(ScreenDiffDriver, LinuxDriver):
 
 
 def can_erase_with_background() -> bool:
-    """Whether the terminal erases cells (ECH) with the selected background, according to its terminfo entry."""
+    """Whether the terminal erases cells (ECH) with the selected background, according to its
+    terminfo entry.
+    """
     try:
         import curses
     except ImportError:

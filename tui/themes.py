@@ -1,11 +1,12 @@
-"""List the themes of fcreview and of Textual, choose the theme to start with, and make its colours readable.
+"""List the themes of fcreview and of Textual, choose the theme to start with, and make its colours
+readable.
 
-Golden answers, predicted calls, pass, fail and people each have a colour: a colour of the theme with a suitable hue, or
-else a new one. The contrast of all texts is at least 4.5:1 (WCAG 2.1, level AA) on the background, on bars and on the
-row under the cursor.
+Golden answers, predicted calls, pass, fail and people each have a colour: a colour of the theme
+with a suitable hue, or else a new one. The contrast of all texts is at least 4.5:1 (WCAG 2.1, level
+AA) on the background, on bars and on the row under the cursor.
 
-Users choose a theme with `FCREVIEW_THEME` (earlier `FCREVIEW_COLOURS`), with `:theme` in the app, or with the setting
-`theme`.
+Users choose a theme with `FCREVIEW_THEME` (earlier `FCREVIEW_COLOURS`), with `:theme` in the app,
+or with the setting `theme`.
 """
 
 from __future__ import annotations
@@ -23,11 +24,18 @@ MIN_CONTRAST = 4.5
 HUES = {"golden": 38, "predicted": 195, "passed": 105, "failed": 350, "people": 275}
 """Preferred hue of each meaning, in degrees."""
 HUE_TOLERANCE = 17
-"""Largest difference, in degrees, between the preferred hue of a meaning and the hue of the theme colour for it."""
+"""Largest difference, in degrees, between the preferred hue of a meaning and the hue of the
+theme colour for it.
+"""
 MIN_SATURATION = 0.35
-"""Minimum saturation (HLS, 0 to 1) of a theme colour for a meaning. Less saturated colours look grey."""
+"""Minimum saturation (HLS, 0 to 1) of a theme colour for a meaning.
+
+Less saturated colours look grey.
+"""
 CORRECTED_SATURATION = 0.75
-"""Minimum saturation of a coloured text that was made lighter or darker, so that it does not look grey."""
+"""Minimum saturation of a coloured text that was made lighter or darker, so that it does not
+look grey.
+"""
 
 FCREVIEW_DARK = Theme(
     name="fcreview-dark",
@@ -99,12 +107,16 @@ def parse_hex(colour: str) -> RGB:
 
 def measure_contrast(first: str, second: str) -> float:
     """Return the contrast ratio of two colours `#rrggbb`, from 1 to 21 (WCAG 2.1)."""
-    light, dark = sorted((_measure_luminance(parse_hex(each)) for each in (first, second)), reverse=True)
+    light, dark = sorted(
+        (_measure_luminance(parse_hex(each)) for each in (first, second)), reverse=True
+    )
     return (light + 0.05) / (dark + 0.05)
 
 
 def _measure_luminance(colour: RGB) -> float:
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour)
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
@@ -114,25 +126,36 @@ def _blend(colour: str, other: str, other_share: float) -> str:
 
 
 def _make_readable(colour: str, backgrounds: tuple[str, ...], *, is_dark: bool) -> str:
-    """Make a text colour lighter (darker on a light theme) until its contrast suffices on all backgrounds."""
+    """Make a text colour lighter (darker on a light theme) until its contrast suffices on all
+    backgrounds.
+    """
     hue, lightness, saturation = rgb_to_hls(*parse_hex(colour))
     if saturation >= MIN_SATURATION:
         saturation = max(saturation, CORRECTED_SATURATION)
     step = 0.01 if is_dark else -0.01
-    while min(measure_contrast(colour, each) for each in backgrounds) < MIN_CONTRAST and 0 < lightness + step < 1:
+    while (
+        min(measure_contrast(colour, each) for each in backgrounds) < MIN_CONTRAST
+        and 0 < lightness + step < 1
+    ):
         lightness += step
         colour = format_hex(hls_to_rgb(hue, lightness, saturation))
     return colour
 
 
 def _tint_background(background: str, tint: str, text: str) -> str:
-    """Mix as much of the colour `tint` into the background as possible while texts of colour `text` stay readable."""
+    """Mix as much of the colour `tint` into the background as possible while texts of colour
+    `text` stay readable.
+    """
     mixtures = (_blend(background, tint, percent / 100) for percent in range(34, 0, -2))
-    return next((each for each in mixtures if measure_contrast(text, each) >= MIN_CONTRAST), background)
+    return next(
+        (each for each in mixtures if measure_contrast(text, each) >= MIN_CONTRAST), background
+    )
 
 
 def _choose_meaning_colour(meaning: str, candidates: list[str], *, is_dark: bool) -> str:
-    """Return the candidate whose hue is closest to the meaning's preferred hue, or a new colour if none is close."""
+    """Return the candidate whose hue is closest to the meaning's preferred hue, or a new colour
+    if none is close.
+    """
     target = HUES[meaning]
 
     def measure_hue_distance(colour: str) -> float:
@@ -146,13 +169,17 @@ def _choose_meaning_colour(meaning: str, candidates: list[str], *, is_dark: bool
     return format_hex(hls_to_rgb(target / 360, 0.68 if is_dark else 0.35, 0.65))
 
 
-def derive_palette(colours: Mapping[str, str], colour_by_meaning: Mapping[str, str], *, is_dark: bool) -> Palette:
+def derive_palette(
+    colours: Mapping[str, str], colour_by_meaning: Mapping[str, str], *, is_dark: bool
+) -> Palette:
     """Make a palette from the colours of a theme.
 
     Args:
-        colours: `#rrggbb` of `background`, `foreground`, `primary`, `secondary`, `accent`, `success`, `warning` and
+        colours: `#rrggbb` of `background`, `foreground`, `primary`, `secondary`, `accent`,
+        `success`, `warning` and
             `error`.
-        colour_by_meaning: Colours that the theme itself defines for meanings. The keys are keys of `HUES`.
+        colour_by_meaning: Colours that the theme itself defines for meanings. The keys are keys of
+        `HUES`.
     """
     background = colours["background"]
     bar = _blend(background, colours["foreground"], 0.09)
@@ -162,10 +189,13 @@ def derive_palette(colours: Mapping[str, str], colour_by_meaning: Mapping[str, s
         return _make_readable(colour, (background, bar, cursor_row), is_dark=is_dark)
 
     foreground = make_readable(colours["foreground"])
-    candidates = [colours[key] for key in ("warning", "secondary", "accent", "success", "error", "primary")]
+    candidates = [
+        colours[key] for key in ("warning", "secondary", "accent", "success", "error", "primary")
+    ]
     meanings = {
         meaning: make_readable(
-            colour_by_meaning.get(meaning) or _choose_meaning_colour(meaning, candidates, is_dark=is_dark)
+            colour_by_meaning.get(meaning)
+            or _choose_meaning_colour(meaning, candidates, is_dark=is_dark)
         )
         for meaning in HUES
     }
@@ -189,15 +219,25 @@ def derive_palette(colours: Mapping[str, str], colour_by_meaning: Mapping[str, s
 def build_palette(theme_name: str) -> Palette:
     """Return the palette of a theme. Raises: KeyError if no theme has this name."""
     if theme_name in ANSI_THEMES:
-        return ANSI_PALETTE if theme_name == "ansi-dark" else replace(ANSI_PALETTE, is_dark=False, primary="blue")
-    theme = next((each for each in OWN_THEMES if each.name == theme_name), None) or BUILTIN_THEMES[theme_name]
+        return (
+            ANSI_PALETTE
+            if theme_name == "ansi-dark"
+            else replace(ANSI_PALETTE, is_dark=False, primary="blue")
+        )
+    theme = (
+        next((each for each in OWN_THEMES if each.name == theme_name), None)
+        or BUILTIN_THEMES[theme_name]
+    )
     colours = {key: value[:7] for key, value in theme.to_color_system().generate().items()}
     chosen = {key: value for key, value in theme.variables.items() if key in HUES}
     return derive_palette(colours, chosen, is_dark=theme.dark)
 
 
 def build_css_variables(theme_name: str) -> dict[str, str]:
-    """Return the CSS variables of a theme by name, such as `golden`. They override Textual's variables."""
+    """Return the CSS variables of a theme by name, such as `golden`.
+
+    They override Textual's variables.
+    """
     palette = build_palette(theme_name)
     names = ("golden", "predicted", "passed", "failed", "people", "bar")
     if palette.is_ansi:
@@ -209,18 +249,24 @@ def build_css_variables(theme_name: str) -> dict[str, str]:
 
 
 def resolve_theme_name(name: str) -> str | None:
-    """Return the current name of a theme from a current or earlier name such as `dark`. None if it is unknown."""
+    """Return the current name of a theme from a current or earlier name such as `dark`.
+
+    None if it is unknown.
+    """
     name = name.strip().lower()
     name = OLD_NAMES.get(name, name)
     return name if name in list_theme_names() else None
 
 
-def choose_theme_name(env: Mapping[str, str], preferred: str | None, n_terminal_colours: int) -> str:
+def choose_theme_name(
+    env: Mapping[str, str], preferred: str | None, n_terminal_colours: int
+) -> str:
     """Return the name of the theme to start with.
 
     Args:
         preferred: Name of the theme that the user chose or the configuration sets.
-        n_terminal_colours: Number of colours of the terminal. With 16, a theme with the terminal's colours is chosen.
+        n_terminal_colours: Number of colours of the terminal. With 16, a theme with the terminal's
+        colours is chosen.
     """
     if not is_colour_enabled(env):
         return ANSI_THEMES[0]

@@ -1,10 +1,12 @@
-"""Measure how often the intervals of `fcreview agreement` contain the true value, for two annotators and few items.
+"""Measure how often the intervals of `fcreview agreement` contain the true value, for two
+annotators and few items.
 
-Two annotators label items as pass or fail. Both are right with the same probability, independently, which gives the
-stated percent agreement. In the settings with several targets, some items are hard: there, the annotators guess.
+Two annotators label items as pass or fail. Both are right with the same probability, independently,
+which gives the stated percent agreement. In the settings with several targets, some items are hard:
+there, the annotators guess.
 
-Usage: python benchmarks/coverage/agreement.py [--repetitions N]
-Prints a Markdown table. Coefficients have no interval in a sample without a disagreement. Such samples do not count for
+Usage: python benchmarks/coverage/agreement.py [--repetitions N] Prints a Markdown table.
+Coefficients have no interval in a sample without a disagreement. Such samples do not count for
 coverage; the column "no interval" has their share.
 """
 
@@ -45,12 +47,15 @@ class AnnotatorSetting:
 
     @property
     def accuracy(self) -> float:
-        """Probability that an annotator is right: both agree if both are right or both are wrong."""
+        """Probability that an annotator is right: both agree if both are right or both are
+        wrong.
+        """
         return (1 + sqrt(2 * self.agreement - 1)) / 2
 
     def compute_truth(self) -> dict[CoefficientName, float]:
-        """Return the true value of each coefficient. Both annotators pass equally often, so that Cohen's kappa and
-        alpha are the same."""
+        """Return the true value of each coefficient. Both annotators pass equally often, so that
+        Cohen's kappa and alpha are the same.
+        """
         passing = self.prevalence * self.accuracy + (1 - self.prevalence) * (1 - self.accuracy)
         agreement = self.agreement
         if self.n_targets > 1:
@@ -74,7 +79,16 @@ class AnnotatorSetting:
                 truth = generator.random() < self.prevalence
                 for annotator in ANNOTATORS:
                     is_right = generator.random() < accuracy
-                    ratings.append(Rating(item, KEY, f"call {target}", "correct", annotator, bool(truth == is_right)))
+                    ratings.append(
+                        Rating(
+                            item,
+                            KEY,
+                            f"call {target}",
+                            "correct",
+                            annotator,
+                            bool(truth == is_right),
+                        )
+                    )
         return ratings
 
 
@@ -96,7 +110,9 @@ def measure_agreement(
     width = dict.fromkeys(COEFFICIENTS, 0.0)
     for _ in range(repetitions):
         ratings = setting.draw_ratings(n_items, generator)
-        for found in compute_coefficients(RatingGroup("blind", "overall", None, None, "correct", ratings)):
+        for found in compute_coefficients(
+            RatingGroup("blind", "overall", None, None, "correct", ratings)
+        ):
             if found.metric not in truth or found.low is None or found.high is None:
                 continue
             counted[found.metric] += 1
@@ -114,28 +130,47 @@ def measure_agreement(
 
 def list_settings(n_targets: int) -> list[AnnotatorSetting]:
     return [
-        AnnotatorSetting(prevalence, agreement, n_targets) for prevalence, agreement in product(PREVALENCES, AGREEMENTS)
+        AnnotatorSetting(prevalence, agreement, n_targets)
+        for prevalence, agreement in product(PREVALENCES, AGREEMENTS)
     ]
 
 
 def format_rows(n_targets: int, sizes: Sequence[int], repetitions: int) -> Iterator[str]:
-    """Yield a row for each coefficient and size: mean coverage, lowest and highest coverage of the settings."""
+    """Yield a row for each coefficient and size: mean coverage, lowest and highest coverage of
+    the settings.
+    """
     for n_items in sizes:
-        results = [measure_agreement(setting, n_items, repetitions) for setting in list_settings(n_targets)]
+        results = [
+            measure_agreement(setting, n_items, repetitions) for setting in list_settings(n_targets)
+        ]
         for name in COEFFICIENTS:
             coverages = [result[name].covered for result in results]
             mean = f"{100 * float(np.nanmean(coverages)):.1f}"
-            spread = f"{100 * float(np.nanmin(coverages)):.1f} to {100 * float(np.nanmax(coverages)):.1f}"
-            missing = f"{100 * float(np.mean([result[name].without_interval for result in results])):.0f}"
-            half_width = f"±{float(np.nanmean([result[name].half_width for result in results])):.2f}"
-            yield f"| {n_items} × {n_targets} | {name} | {mean} | {spread} | {half_width} | {missing} |"
+            spread = (
+                f"{100 * float(np.nanmin(coverages)):.1f} to"
+                f" {100 * float(np.nanmax(coverages)):.1f}"
+            )
+            missing = (
+                f"{100 * float(np.mean([result[name].without_interval for result in results])):.0f}"
+            )
+            half_width = (
+                f"±{float(np.nanmean([result[name].half_width for result in results])):.2f}"
+            )
+            yield (
+                f"| {n_items} × {n_targets} | {name} | {mean} | {spread} | {half_width} | {missing}"
+                " |"
+            )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repetitions", type=int, default=2000)
     arguments = parser.parse_args()
-    print("| items × targets | coefficient | coverage, % | settings | half-width | no interval, % |")
+    print(
+        "| items × targets | coefficient | coverage, % | settings | half-width | no interval, % |"
+    )
     print("|---" * 6 + "|")
     for n_targets in (1, TARGETS_OF_ITEM):
         for line in format_rows(n_targets, SIZES, arguments.repetitions):

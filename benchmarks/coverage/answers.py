@@ -1,7 +1,9 @@
-"""Measure the coverage of intervals for scores from 0 to 1: CONFETTI's soft score of a call and of a chain of calls.
+"""Measure the coverage of intervals for scores from 0 to 1: CONFETTI's soft score of a call and of
+a chain of calls.
 
-The recorded scores stand for the true scores. The automatic scores are the recorded scores with some replaced by
-another record's score (in long chains more often than in short ones), or the binary verdict as 1 or 0.
+The recorded scores stand for the true scores. The automatic scores are the recorded scores with
+some replaced by another record's score (in long chains more often than in short ones), or the
+binary verdict as 1 or 0.
 
 Usage: python benchmarks/coverage/answers.py BENCH [--repetitions N]   (BENCH: folder of published runs)
 Prints a Markdown table with the coverage and the mean half-width of the interval in points, by setting, design, size.
@@ -30,7 +32,9 @@ from fcreview.stats.estimation import UNEVEN_INTERVAL_PERCENTILES
 from fcreview.stats.posterior import FloatArray, IntArray, ItemStatus
 
 DESIGNS = ("uniform", "extended")
-"""`extended`: half of the sample for the pass rate, as `queue extend` draws; the other half uniform."""
+"""`extended`: half of the sample for the pass rate, as `queue extend` draws; the other half
+uniform.
+"""
 FIGURES = ("per call", "product of a chain", "chains of 1", "chains of 2 and more")
 
 
@@ -48,11 +52,17 @@ class Scores:
         """Compute each figure from scores (draws, records)."""
         products = np.multiply.reduceat(scores, self.starts, axis=1)
         alone = np.diff(np.append(self.starts, len(self.rows))) == 1
-        return [scores.mean(axis=1), products.mean(axis=1), *(products[:, of].mean(axis=1) for of in (alone, ~alone))]
+        return [
+            scores.mean(axis=1),
+            products.mean(axis=1),
+            *(products[:, of].mean(axis=1) for of in (alone, ~alone)),
+        ]
 
 
 def read_scores(setting: Setting, name: str) -> Scores:
-    rows = sorted((row for row in setting.rows if SOFT_SCORE_CRITERION in row.values), key=_sort_key)
+    rows = sorted(
+        (row for row in setting.rows if SOFT_SCORE_CRITERION in row.values), key=_sort_key
+    )
     turns = [str(row.metadata["chain"]["turn"]) for row in rows]
     starts = np.array([at for at, turn in enumerate(turns) if at == 0 or turn != turns[at - 1]])
     truth = np.array([float(row.values[SOFT_SCORE_CRITERION]) for row in rows])
@@ -70,7 +80,9 @@ def _sort_key(row: ScoredItem) -> tuple[str, int]:
     return str(row.metadata["chain"]["turn"]), int(row.metadata["chain"]["position"])
 
 
-def format_coverage(scores: Scores, setting: Setting, design: str, size: int, repetitions: int) -> Iterator[str]:
+def format_coverage(
+    scores: Scores, setting: Setting, design: str, size: int, repetitions: int
+) -> Iterator[str]:
     """Yield the coverage and the mean half-width of each figure's interval, in percent."""
     positions = {id(row): at for at, row in enumerate(setting.rows)}
     of = np.array([positions[id(row)] for row in scores.rows])
@@ -81,7 +93,9 @@ def format_coverage(scores: Scores, setting: Setting, design: str, size: int, re
         sample, probability = population.draw_items(
             design, size, "all items", np.random.default_rng([size, repetition, len(design)])
         )
-        draws = _draws(scores, setting.automatic[of], np.isin(of, sample), probability[of], repetition)
+        draws = _draws(
+            scores, setting.automatic[of], np.isin(of, sample), probability[of], repetition
+        )
         for at, values in enumerate(scores.values(draws)):
             low, high = np.percentile(values, UNEVEN_INTERVAL_PERCENTILES)
             hits[at] += low - 1e-9 <= true[at] <= high + 1e-9
@@ -90,8 +104,13 @@ def format_coverage(scores: Scores, setting: Setting, design: str, size: int, re
         yield f"{100 * hit / repetitions:.1f} (±{100 * width / repetitions:.1f})"
 
 
-def _draws(scores: Scores, verdicts: Flags, sampled: Flags, probability: FloatArray, seed: int) -> FloatArray:
-    """Return the drawn scores: (draws, records). `verdicts` are the automatic verdicts, by which extensions draw."""
+def _draws(
+    scores: Scores, verdicts: Flags, sampled: Flags, probability: FloatArray, seed: int
+) -> FloatArray:
+    """Return the drawn scores: (draws, records).
+
+    `verdicts` are the automatic verdicts, by which extensions draw.
+    """
     before = [
         replace(row, values={**row.values, SOFT_SCORE_CRITERION: float(own)})
         for row, own in zip(scores.rows, scores.automatic, strict=True)
@@ -100,10 +119,14 @@ def _draws(scores: Scores, verdicts: Flags, sampled: Flags, probability: FloatAr
         ItemStatus(row.category, bool(own), None, ("",), float(part), is_sample_reviewed=bool(flag))
         for row, own, part, flag in zip(scores.rows, verdicts, probability, sampled, strict=True)
     ]
-    reviewed = [float(value) if flag else None for value, flag in zip(scores.truth, sampled, strict=True)]
+    reviewed = [
+        float(value) if flag else None for value, flag in zip(scores.truth, sampled, strict=True)
+    ]
     flags = sampled.tolist()
     answers = AnswerModel(
-        before, statuses, CriterionAnswers(SOFT_SCORE_CRITERION, reviewed, flags, flags, [False] * len(flags))
+        before,
+        statuses,
+        CriterionAnswers(SOFT_SCORE_CRITERION, reviewed, flags, flags, [False] * len(flags)),
     )
     draws = np.tile(np.where(sampled, scores.truth, scores.automatic), (DRAWS, 1))
     for draw, found in zip(draws, answers.draw_right_answers(DRAWS, seed), strict=True):
@@ -112,7 +135,9 @@ def _draws(scores: Scores, verdicts: Flags, sampled: Flags, probability: FloatAr
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("bench", type=Path)
     parser.add_argument("--repetitions", type=int, default=200)
     parser.add_argument("--scores", default="", help="only scores with this text in their name")
@@ -127,7 +152,9 @@ def main() -> None:
                 continue
             scores = read_scores(setting, name)
             found = [
-                list(format_coverage(scores, setting, d, n, arguments.repetitions)) for d in DESIGNS for n in SIZES
+                list(format_coverage(scores, setting, d, n, arguments.repetitions))
+                for d in DESIGNS
+                for n in SIZES
             ]
             for figure, cells in zip(FIGURES, zip(*found, strict=True), strict=True):
                 print(f"| {word} | {figure} | {' | '.join(cells)} |", flush=True)

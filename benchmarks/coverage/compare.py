@@ -1,9 +1,10 @@
-"""Measure how often `fcreview compare` finds a difference between equal runs, and how often its intervals are right.
+"""Measure how often `fcreview compare` finds a difference between equal runs, and how often its
+intervals are right.
 
-* Trials: two runs with 50 tasks and 4 trials each. The success probabilities of the tasks are from a beta distribution
-  and are the same in both runs, or as far apart as stated.
-* BFCL Live: the verdicts of a pair of published runs. In each repetition, the verdicts of A and B on each function are
-  exchanged with probability 1/2, so that both runs are equally good.
+* Trials: two runs with 50 tasks and 4 trials each. The success probabilities of the tasks are from
+  a beta distribution and are the same in both runs, or as far apart as stated.
+* BFCL Live: the verdicts of a pair of published runs. In each repetition, the verdicts of A and B
+  on each function are exchanged with probability 1/2, so that both runs are equally good.
 
 Usage: python benchmarks/coverage/compare.py [BENCH] [--repetitions N]   (BENCH: folder of published runs)
 Prints a Markdown table.
@@ -78,7 +79,12 @@ class ComparisonCoverage:
 
 
 def measure_comparisons(
-    name: str, draw: Callable[[np.random.Generator], ClusteredPairs], *, truth: float, repetitions: int, seed: int
+    name: str,
+    draw: Callable[[np.random.Generator], ClusteredPairs],
+    *,
+    truth: float,
+    repetitions: int,
+    seed: int,
 ) -> ComparisonCoverage:
     generator = np.random.default_rng(seed)
     rejected = 0
@@ -91,7 +97,9 @@ def measure_comparisons(
         rejected += difference.p <= LEVEL
         covered += difference.low - 1e-9 <= truth <= difference.high + 1e-9
         width += difference.high - difference.low
-    return ComparisonCoverage(name, rejected / repetitions, covered / repetitions, width / 2 / repetitions)
+    return ComparisonCoverage(
+        name, rejected / repetitions, covered / repetitions, width / 2 / repetitions
+    )
 
 
 def measure_trials(setting: TaskSetting, repetitions: int, seed: int = 1) -> ComparisonCoverage:
@@ -103,7 +111,9 @@ def measure_trials(setting: TaskSetting, repetitions: int, seed: int = 1) -> Com
         return build_pairs([TRIALS] * TASKS, passed_a - passed_b)
 
     truth = setting.a[0] / sum(setting.a) - setting.b[0] / sum(setting.b)
-    return measure_comparisons(setting.name, draw_trials, truth=truth, repetitions=repetitions, seed=seed)
+    return measure_comparisons(
+        setting.name, draw_trials, truth=truth, repetitions=repetitions, seed=seed
+    )
 
 
 def build_pairs(sizes: Sequence[int], differences: NDArray[np.int64]) -> ClusteredPairs:
@@ -128,9 +138,13 @@ def measure_shuffled_labels(pair: LivePair, repetitions: int, seed: int = 1) -> 
         only_a = np.where(keeps, pair.only_a, pair.only_b)
         only_b = np.where(keeps, pair.only_b, pair.only_a)
         differences = (only_a - only_b).tolist()
-        return ClusteredPairs(pair.sizes, differences, only_a=float(only_a.sum()), only_b=float(only_b.sum()))
+        return ClusteredPairs(
+            pair.sizes, differences, only_a=float(only_a.sum()), only_b=float(only_b.sum())
+        )
 
-    return measure_comparisons(pair.name, exchange_verdicts, truth=0.0, repetitions=repetitions, seed=seed)
+    return measure_comparisons(
+        pair.name, exchange_verdicts, truth=0.0, repetitions=repetitions, seed=seed
+    )
 
 
 def read_live_pairs(bench: Path, folder: Path) -> Iterator[LivePair]:
@@ -150,12 +164,16 @@ def _read_live_outcomes(source: Path, workspace_folder: Path) -> dict[str, list[
         rows = store.fetch_runs()
         outcomes = store.analysis.fetch_outcomes(View(), [row.run for row in rows], "official")
     return {
-        row.run_name: [each for each in outcomes[row.run] if each.question_key.category.startswith("live_")]
+        row.run_name: [
+            each for each in outcomes[row.run] if each.question_key.category.startswith("live_")
+        ]
         for row in rows
     }
 
 
-def _sum_by_function(name: str, run_a: Sequence[ItemOutcome], run_b: Sequence[ItemOutcome]) -> LivePair:
+def _sum_by_function(
+    name: str, run_a: Sequence[ItemOutcome], run_b: Sequence[ItemOutcome]
+) -> LivePair:
     sums: dict[Cluster, list[int]] = {}
     for item in align_runs([run_a, run_b]).complete_items:
         a, b = item.outcomes
@@ -170,7 +188,9 @@ def _sum_by_function(name: str, run_a: Sequence[ItemOutcome], run_b: Sequence[It
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("bench", type=Path, nargs="?")
     parser.add_argument("--repetitions", type=int, default=10_000)
     arguments = parser.parse_args()

@@ -1,13 +1,15 @@
 """Measure the intervals of `fcreview estimate` under the ways in which people really work.
 
-A synthetic run has 1,000 items in conversations of four, or 250 tasks with four trials. Automatic verdicts are wrong
-for 4 % of the passes and 25 % of the failures; in conversations, errors cluster. The settings are: a plain sample, a
-sample with triage of wrong failures before, beside and after it, two queues, an extended queue, samples of whole
-conversations, annotators who err, and "unsure" where the automatic verdict is wrong.
+A synthetic run has 1,000 items in conversations of four, or 250 tasks with four trials. Automatic
+verdicts are wrong for 4 % of the passes and 25 % of the failures; in conversations, errors cluster.
+The settings are: a plain sample, a sample with triage of wrong failures before, beside and after
+it, two queues, an extended queue, samples of whole conversations, annotators who err, and "unsure"
+where the automatic verdict is wrong.
 
-Usage: python benchmarks/coverage/designs.py [--repetitions N] [--setting NAME]
-Prints a Markdown table. Each row has the coverage of the interval (or range) that is shown, its mean half-width, the
-ratio to the half-width of the reference interval (`--method score`), and the bias as a part of the half-width.
+Usage: python benchmarks/coverage/designs.py [--repetitions N] [--setting NAME] Prints a Markdown
+table. Each row has the coverage of the interval (or range) that is shown, its mean half-width, the
+ratio to the half-width of the reference interval (`--method score`), and the bias as a part of the
+half-width.
 """
 
 from __future__ import annotations
@@ -28,7 +30,13 @@ from fcreview.stats.estimation import (
     estimate_pass_rate,
 )
 from fcreview.stats.label_errors import LabelAgreement
-from fcreview.stats.posterior import ItemStatus, VarianceModel, allocate_reviews, build_population, draw_posterior
+from fcreview.stats.posterior import (
+    ItemStatus,
+    VarianceModel,
+    allocate_reviews,
+    build_population,
+    draw_posterior,
+)
 from fcreview.stats.score_interval import ScoreStratum, compute_score_interval
 
 N_ITEMS = 1000
@@ -65,8 +73,9 @@ def make_run(*, clustered: bool) -> Run:
 
 
 def compute_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Return accuracy (as PR, the mean progress of conversations of equal length) and SR, the share of conversations
-    without a failure (as pass^4 of four trials)."""
+    """Return accuracy (as PR, the mean progress of conversations of equal length) and SR, the share
+    of conversations without a failure (as pass^4 of four trials).
+    """
     groups: dict[str | None, list[bool]] = {}
     for item in items:
         groups.setdefault(item.group, []).append(item.valid is True)
@@ -94,11 +103,14 @@ Design = Callable[[Run, int, np.random.Generator], Labels]
 
 def make_statuses(run: Run, size: int) -> list[ItemStatus]:
     return [
-        ItemStatus(item.category, item.valid, stratum=("",), inclusion_probability=size / N_ITEMS) for item in run.items
+        ItemStatus(item.category, item.valid, stratum=("",), inclusion_probability=size / N_ITEMS)
+        for item in run.items
     ]
 
 
-def review(statuses: list[ItemStatus], run: Run, positions: Sequence[int], *, is_random: bool) -> None:
+def review(
+    statuses: list[ItemStatus], run: Run, positions: Sequence[int], *, is_random: bool
+) -> None:
     for position in positions:
         statuses[position] = replace(
             statuses[position],
@@ -130,7 +142,10 @@ def triage_before(run: Run, size: int, generator: np.random.Generator) -> Labels
     review(statuses, run, sample, is_random=True)
     for position in triaged:
         statuses[position] = replace(
-            statuses[position], human=run.truth[position], is_random=False, is_known_before_sample=True
+            statuses[position],
+            human=run.truth[position],
+            is_random=False,
+            is_known_before_sample=True,
         )
     return Labels(statuses)
 
@@ -140,7 +155,9 @@ def triage_beside(run: Run, size: int, generator: np.random.Generator) -> Labels
     statuses = make_statuses(run, size)
     sample = draw_sample(size, generator)
     review(statuses, run, sample, is_random=True)
-    others = [position for position in find_wrong_failures(run, generator) if position not in set(sample)]
+    others = [
+        position for position in find_wrong_failures(run, generator) if position not in set(sample)
+    ]
     review(statuses, run, others[:N_TRIAGED], is_random=False)
     return Labels(statuses)
 
@@ -150,13 +167,17 @@ def two_queues(run: Run, size: int, generator: np.random.Generator) -> Labels:
     statuses = make_statuses(run, size)
     sample = draw_sample(size, generator)
     probability = first / N_ITEMS + (1 - first / N_ITEMS) * second / (N_ITEMS - first)
-    statuses = [replace(status, stratum=("", ""), inclusion_probability=probability) for status in statuses]
+    statuses = [
+        replace(status, stratum=("", ""), inclusion_probability=probability) for status in statuses
+    ]
     review(statuses, run, sample, is_random=True)
     return Labels(statuses)
 
 
 def extend(run: Run, size: int, generator: np.random.Generator) -> Labels:
-    """Draw half of the sample, review it, and extend it by verdict as `queue extend --size` does."""
+    """Draw half of the sample, review it, and extend it by verdict as `queue extend --size`
+    does.
+    """
     first = size // 2
     statuses = make_statuses(run, first)
     review(statuses, run, draw_sample(first, generator), is_random=True)
@@ -165,12 +186,19 @@ def extend(run: Run, size: int, generator: np.random.Generator) -> Labels:
     model = VarianceModel(population.cells, draw_posterior(population.cells), weights, variance=1.0)
     probability: dict[bool, float] = {}
     counts = allocate_reviews(model, size - first)
-    for key, candidates, count in zip(population.cell_keys, population.unreviewed, counts, strict=True):
+    for key, candidates, count in zip(
+        population.cell_keys, population.unreviewed, counts, strict=True
+    ):
         chosen = [int(position) for position in generator.permutation(candidates)[:count]]
         review(statuses, run, chosen, is_random=True)
         second = count / len(candidates) if candidates else 0.0
         probability[key.automatic is True] = first / N_ITEMS + (1 - first / N_ITEMS) * second
-    return Labels([replace(status, inclusion_probability=probability[status.automatic is True]) for status in statuses])
+    return Labels(
+        [
+            replace(status, inclusion_probability=probability[status.automatic is True])
+            for status in statuses
+        ]
+    )
 
 
 def conversations(run: Run, size: int, generator: np.random.Generator) -> Labels:
@@ -178,14 +206,18 @@ def conversations(run: Run, size: int, generator: np.random.Generator) -> Labels
     groups = generator.choice(N_ITEMS // GROUP_SIZE, n_groups, replace=False)
     sample = [int(group) * GROUP_SIZE + step for group in groups for step in range(GROUP_SIZE)]
     statuses = [
-        replace(status, cluster=item.group) for status, item in zip(make_statuses(run, size), run.items, strict=True)
+        replace(status, cluster=item.group)
+        for status, item in zip(make_statuses(run, size), run.items, strict=True)
     ]
     review(statuses, run, sample, is_random=True)
     return Labels(statuses)
 
 
 def err(error: float) -> Design:
-    """Annotators are wrong with a probability. A quarter of the sample has two of them, and is adjudicated."""
+    """Annotators are wrong with a probability.
+
+    A quarter of the sample has two of them, and is adjudicated.
+    """
 
     def label(run: Run, size: int, generator: np.random.Generator) -> Labels:
         statuses = make_statuses(run, size)
@@ -198,8 +230,12 @@ def err(error: float) -> Design:
             n_different += bool(is_double and wrong[0] != wrong[1])
             is_adjudicated = is_double and wrong[0] != wrong[1]
             verdict = run.truth[position] is not bool(wrong[0] and not is_adjudicated)
-            statuses[position] = replace(statuses[position], human=verdict, is_random=True, sample_outcome="decided")
-        agreement = LabelAgreement(n_single=size - n_double, n_double=n_double, n_different=n_different)
+            statuses[position] = replace(
+                statuses[position], human=verdict, is_random=True, sample_outcome="decided"
+            )
+        agreement = LabelAgreement(
+            n_single=size - n_double, n_double=n_double, n_different=n_different
+        )
         return Labels(statuses, agreement)
 
     return label
@@ -212,7 +248,9 @@ def unsure_where_wrong(run: Run, size: int, generator: np.random.Generator) -> L
     review(statuses, run, sample, is_random=True)
     for position in sample:
         if run.items[position].valid is not run.truth[position] and generator.random() < 1 / 3:
-            statuses[position] = replace(statuses[position], human=None, is_random=False, sample_outcome="unsure")
+            statuses[position] = replace(
+                statuses[position], human=None, is_random=False, sample_outcome="unsure"
+            )
     return Labels(statuses)
 
 
@@ -238,12 +276,18 @@ SETTINGS = (
 
 
 def build_input(
-    run: Run, statuses: list[ItemStatus], metrics: Callable[[Sequence[ScoredItem]], Sequence[Metric]]
+    run: Run,
+    statuses: list[ItemStatus],
+    metrics: Callable[[Sequence[ScoredItem]], Sequence[Metric]],
 ) -> EstimationInput:
     after = []
     for item, status in zip(run.items, statuses, strict=True):
         is_override = status.human is not None and status.human is not item.valid
-        after.append(replace(item, valid=status.human, overrides={ITEM_CORRECT: status.human}) if is_override else item)
+        after.append(
+            replace(item, valid=status.human, overrides={ITEM_CORRECT: status.human})
+            if is_override
+            else item
+        )
     return EstimationInput(run.items, after, statuses, metrics)
 
 
@@ -255,30 +299,43 @@ class Measured:
     reference_half_width: float | None
 
 
-def measure(run: Run, labels: Labels, seed: int, *, clustered: bool) -> Iterator[tuple[str, Measured]]:
-    """Measure one estimate. The accuracy of samples of single items is estimated by `estimate_pass_rate`, which draws
-    as `estimate_metrics` does and is faster."""
+def measure(
+    run: Run, labels: Labels, seed: int, *, clustered: bool
+) -> Iterator[tuple[str, Measured]]:
+    """Measure one estimate. The accuracy of samples of single items is estimated by
+    `estimate_pass_rate`, which draws as `estimate_metrics` does and is faster.
+    """
     is_group_sample = labels.statuses[0].cluster is not None
     if labels.agreement is None and not is_group_sample:
         found = estimate_pass_rate(labels.statuses, half_width=0.02, seed=seed)
         if found is not None:
-            ends = found.bounds if found.is_bounds_headline and found.bounds else (found.low, found.high)
+            ends = (
+                found.bounds
+                if found.is_bounds_headline and found.bounds
+                else (found.low, found.high)
+            )
             reference = compute_reference_half_width(labels.statuses)
             yield "accuracy", make_measured(ends, found.estimated, run.pass_rate, reference)
         return
 
     metrics = compute_metrics if clustered else compute_accuracy
-    true_items = [replace(item, valid=verdict) for item, verdict in zip(run.items, run.truth, strict=True)]
+    true_items = [
+        replace(item, valid=verdict) for item, verdict in zip(run.items, run.truth, strict=True)
+    ]
     truth = {metric.name: metric.value for metric in metrics(true_items)}
     estimation_input = build_input(run, labels.statuses, metrics)
-    for one in estimate_metrics(estimation_input, EstimationSettings(seed=seed, label_errors=labels.agreement)):
+    for one in estimate_metrics(
+        estimation_input, EstimationSettings(seed=seed, label_errors=labels.agreement)
+    ):
         shown = get_shown_interval(one)
         value = truth[one.name]
         if shown is not None and one.estimated is not None and value is not None:
             yield one.name, make_measured(shown, one.estimated, value, reference=None)
 
 
-def make_measured(ends: tuple[float, float], estimated: float, truth: float, reference: float | None) -> Measured:
+def make_measured(
+    ends: tuple[float, float], estimated: float, truth: float, reference: float | None
+) -> Measured:
     return Measured(
         covers=ends[0] - 1e-9 <= truth <= ends[1] + 1e-9,
         error=estimated - truth,
@@ -288,7 +345,9 @@ def make_measured(ends: tuple[float, float], estimated: float, truth: float, ref
 
 
 def compute_reference_half_width(statuses: Sequence[ItemStatus]) -> float:
-    """Return the half-width of the poststratified score interval, with the undecided items left out."""
+    """Return the half-width of the poststratified score interval, with the undecided items left
+    out.
+    """
     cells = build_population(statuses).cells
     strata = [
         ScoreStratum(
@@ -329,17 +388,27 @@ def format_row(setting: str, size: int, metric: str, results: Sequence[Measured]
     coverage = 100 * float(np.mean([each.covers for each in results]))
     half_width = float(np.mean([each.half_width for each in results]))
     bias = float(np.mean([each.error for each in results])) / half_width
-    references = [each.reference_half_width for each in results if each.reference_half_width is not None]
+    references = [
+        each.reference_half_width for each in results if each.reference_half_width is not None
+    ]
     ratio = f"{half_width / float(np.mean(references)):.2f}" if references else "–"
-    return f"| {setting} | {size} | {metric} | {coverage:.1f} | ±{100 * half_width:.2f} | {ratio} | {bias:+.2f} |"
+    return (
+        f"| {setting} | {size} | {metric} | {coverage:.1f} | ±{100 * half_width:.2f} | {ratio} |"
+        f" {bias:+.2f} |"
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repetitions", type=int, default=1000)
     parser.add_argument("--setting", default="", help="only settings with this text in their name")
     arguments = parser.parse_args()
-    print("| setting | labels | score | coverage | half-width | of the reference | bias / half-width |")
+    print(
+        "| setting | labels | score | coverage | half-width | of the reference | bias / half-width"
+        " |"
+    )
     print("|---" * 7 + "|")
     for setting in SETTINGS:
         if arguments.setting.lower() in setting.name.lower():

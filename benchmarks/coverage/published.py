@@ -1,4 +1,6 @@
-"""Read verdicts of published runs, with one source as the truth and another as the automatic verdict."""
+"""Read verdicts of published runs, with one source as the truth and another as the automatic
+verdict.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ class Published:
     flipped_shares: Sequence[float] = (0.05, 0.2)
     """Shares of the verdicts that are inverted."""
     differs: Sequence[Sequence[float]] = ()
-    """Fractions of passes that are right, by category, for judges whose error differs between categories."""
+    """Fractions of passes that are right, by category, for judges whose error differs between
+    categories.
+    """
     alone: Sequence[str] = ()
     """Categories whose pass rate is a figure."""
 
@@ -65,29 +69,82 @@ class Published:
 AST: MetricKey = ("accuracy", 1, "ast")
 BINARY: MetricKey = ("function calling", 0, "binary accuracy")
 RUNS = (
-    Published("BFCL V3 Claude 3.5", "bfcl_families/v3", "bfcl_families/v3_data",
-              lambda run: run.model.startswith("claude-3-5"), "official", AST, without_value_check=True),
-    Published("BFCL V3 Gemini 1.5", "bfcl_families/v3", "bfcl_families/v3_data",
-              lambda run: run.model.startswith("gemini-1.5"), "official", AST, without_value_check=True),
-    Published("HammerBench GPT-4o", "hammerbench", "",
-              lambda run: run.model == "GPT-4o", "judge", automatic="official"),
-    Published("CONFETTI", "confetti", "", lambda run: bool(run.model), "official", BINARY,
-              differs=((0.87, 0.98), (0.98, 0.87)), alone=("dialogacts",)),
-    Published("BFCL V1 yi-large", "bfcl_families/v1", "bfcl_v1/data",
-              lambda run: run.model == "yi-large-fc", "official", AST,
-              without_value_check=True, flipped_shares=(), alone=("javascript",)),
-    Published("BFCL V1 granite", "bfcl_families/v1", "bfcl_v1/data",
-              lambda run: "granite" in run.model, "official", AST,
-              without_value_check=True, flipped_shares=(), alone=("javascript",)),
-    Published("ACEBench en", "acebench", "", lambda run: run.language == "en", "official",
-              ("result.xlsx", 0, "atom")),
-)  # fmt: skip
+    Published(
+        "BFCL V3 Claude 3.5",
+        "bfcl_families/v3",
+        "bfcl_families/v3_data",
+        lambda run: run.model.startswith("claude-3-5"),
+        "official",
+        AST,
+        without_value_check=True,
+    ),
+    Published(
+        "BFCL V3 Gemini 1.5",
+        "bfcl_families/v3",
+        "bfcl_families/v3_data",
+        lambda run: run.model.startswith("gemini-1.5"),
+        "official",
+        AST,
+        without_value_check=True,
+    ),
+    Published(
+        "HammerBench GPT-4o",
+        "hammerbench",
+        "",
+        lambda run: run.model == "GPT-4o",
+        "judge",
+        automatic="official",
+    ),
+    Published(
+        "CONFETTI",
+        "confetti",
+        "",
+        lambda run: bool(run.model),
+        "official",
+        BINARY,
+        differs=((0.87, 0.98), (0.98, 0.87)),
+        alone=("dialogacts",),
+    ),
+    Published(
+        "BFCL V1 yi-large",
+        "bfcl_families/v1",
+        "bfcl_v1/data",
+        lambda run: run.model == "yi-large-fc",
+        "official",
+        AST,
+        without_value_check=True,
+        flipped_shares=(),
+        alone=("javascript",),
+    ),
+    Published(
+        "BFCL V1 granite",
+        "bfcl_families/v1",
+        "bfcl_v1/data",
+        lambda run: "granite" in run.model,
+        "official",
+        AST,
+        without_value_check=True,
+        flipped_shares=(),
+        alone=("javascript",),
+    ),
+    Published(
+        "ACEBench en",
+        "acebench",
+        "",
+        lambda run: run.language == "en",
+        "official",
+        ("result.xlsx", 0, "atom"),
+    ),
+)
 VALUES = ("value_error", "type_error", "missing_optional")
 """Prefixes of the error types of failures with the right function and the required arguments."""
 
 
 def read_settings(bench: Path, folder: Path, only: str) -> Iterator[Setting]:
-    """Yield the settings that have `only` in their name. Runs are imported into workspaces below `folder`."""
+    """Yield the settings that have `only` in their name.
+
+    Runs are imported into workspaces below `folder`.
+    """
     for published in RUNS:
         names = [published.automatic] if published.automatic else []
         names += ["values unchecked"] if published.without_value_check else []
@@ -101,47 +158,70 @@ def read_settings(bench: Path, folder: Path, only: str) -> Iterator[Setting]:
         weights = _weights(rows, run, published.figure, categories)
         alone = dict[str, NDArray[np.float64]]()
         for name in published.alone:
-            alone[name] = (categories == name) / np.count_nonzero(category == categories.tolist().index(name))
+            alone[name] = (categories == name) / np.count_nonzero(
+                category == categories.tolist().index(name)
+            )
         automatic_verdicts = [automatic] if published.automatic else []
-        automatic_verdicts += [accept_all_values(truth, rows)] if published.without_value_check else []
-        automatic_verdicts += [flip_verdicts(truth, category, part) for part in published.flipped_shares]
+        automatic_verdicts += (
+            [accept_all_values(truth, rows)] if published.without_value_check else []
+        )
+        automatic_verdicts += [
+            flip_verdicts(truth, category, part) for part in published.flipped_shares
+        ]
         truths = [truth] * len(automatic_verdicts) + [
             overturn_verdicts(truth, category, rates) for rates in published.differs
         ]
         automatic_verdicts += [truth] * len(published.differs)
         for name, right, flags in zip(names, truths, automatic_verdicts, strict=True):
             if only.lower() in name.lower():
-                varies = right is not truth or bool(published.alone and published.without_value_check)
+                varies = right is not truth or bool(
+                    published.alone and published.without_value_check
+                )
                 figures = weights | alone if varies else weights
-                yield Setting(name, right, flags, category, rows, partial(_figures, run), figures, varies)
+                yield Setting(
+                    name, right, flags, category, rows, partial(_figures, run), figures, varies
+                )
 
 
 def accept_all_values(truth: Flags, rows: Sequence[ScoredItem]) -> Flags:
-    """Return the verdicts of a checker that only looks at names: items that failed for a value pass."""
+    """Return the verdicts of a checker that only looks at names: items that failed for a value
+    pass.
+    """
     return truth | np.array([(row.error_type or "").startswith(VALUES) for row in rows])
 
 
 def flip_verdicts(truth: Flags, category: NDArray[np.int64], part: float) -> Flags:
-    """Return the verdicts with about this share inverted, in some categories several times as many as in others."""
+    """Return the verdicts with about this share inverted, in some categories several times as
+    many as in others.
+    """
     generator = np.random.default_rng(1)
     chance = generator.gamma(2.0, 0.5, category.max() + 1)[category]
-    flags: Flags = truth ^ (generator.random(len(truth)) < np.minimum(part * chance / chance.mean(), 0.5))
+    flags: Flags = truth ^ (
+        generator.random(len(truth)) < np.minimum(part * chance / chance.mean(), 0.5)
+    )
     return flags
 
 
-def overturn_verdicts(verdicts: Flags, category: NDArray[np.int64], rates: Sequence[float]) -> Flags:
-    """Return true verdicts for these automatic ones: in each category this share of passes is right, and 95 % of the
-    failures."""
+def overturn_verdicts(
+    verdicts: Flags, category: NDArray[np.int64], rates: Sequence[float]
+) -> Flags:
+    """Return true verdicts for these automatic ones: in each category this share of passes is
+    right, and 95 % of the failures.
+    """
     generator = np.random.default_rng(5)
     truth = verdicts.copy()
     for number, rate in enumerate(rates):
         for verdict, right in ((True, rate), (False, 0.95)):
             items = np.flatnonzero((category == number) & (verdicts == verdict))
-            truth[generator.choice(items, round((1 - right) * len(items)), replace=False)] = not verdict
+            truth[
+                generator.choice(items, round((1 - right) * len(items)), replace=False)
+            ] = not verdict
     return truth
 
 
-def _read(bench: Path, folder: Path, published: Published) -> tuple[list[ScoredItem], Flags, Flags, Run]:
+def _read(
+    bench: Path, folder: Path, published: Published
+) -> tuple[list[ScoredItem], Flags, Flags, Run]:
     workspace = find_workspace(folder, folder / published.folder.replace("/", "_"), create=True)
     if not workspace.store.exists():
         data = [bench / published.data] if published.data else []
@@ -149,13 +229,16 @@ def _read(bench: Path, folder: Path, published: Published) -> tuple[list[ScoredI
     with Store.open(workspace) as store:
         row: RunRow = next(each for each in store.fetch_runs() if published.is_wanted(each.info))
         verdicts_of_sources = store.connection.execute(
-            f"SELECT {published.truth}, {published.automatic or published.truth}"  # noqa: S608 - our own names
+            f"SELECT {published.truth},"  # noqa: S608 - our own names
+            f" {published.automatic or published.truth}"
             " FROM item_rows WHERE run = ? ORDER BY seq",
             [row.run],
         ).fetchall()
         rows = store.analysis.fetch_automatically_scored_items(row.run)
     known = [at for at, both in enumerate(verdicts_of_sources) if None not in both]
-    truth, automatic = (np.array([verdicts_of_sources[at][side] for at in known], dtype=bool) for side in (0, 1))
+    truth, automatic = (
+        np.array([verdicts_of_sources[at][side] for at in known], dtype=bool) for side in (0, 1)
+    )
     return [rows[at] for at in known], truth, automatic, row.info
 
 
@@ -172,6 +255,9 @@ def _weights(
     effects = np.zeros(len(categories))
     for number, category in enumerate(categories):
         positions = [at for at, row in enumerate(rows) if row.category == category]
-        more, less = (outcomes.compute_with_same_verdict(positions, verdict)[figure] for verdict in (True, False))
+        more, less = (
+            outcomes.compute_with_same_verdict(positions, verdict)[figure]
+            for verdict in (True, False)
+        )
         effects[number] = (more - less) / len(positions)
     return {figure[2]: effects}

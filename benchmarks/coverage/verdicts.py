@@ -1,13 +1,14 @@
-"""Measure how often the intervals of `fcreview estimate` contain the true value, on verdicts of published runs.
+"""Measure how often the intervals of `fcreview estimate` contain the true value, on verdicts of
+published runs.
 
-One source is the truth and another is the automatic verdict: the recomputed verdict, a judge, or the truth with some
-verdicts flipped at random, more in some categories than in others. Samples are drawn as queue files draw them (uniform,
-stratified by category, uniform and then extended).
+One source is the truth and another is the automatic verdict: the recomputed verdict, a judge, or
+the truth with some verdicts flipped at random, more in some categories than in others. Samples are
+drawn as queue files draw them (uniform, stratified by category, uniform and then extended).
 
-Usage: python benchmarks/coverage/verdicts.py BENCH [--repetitions N] [--setting NAME]
-(BENCH: folder of published runs)
-Prints a Markdown table. Each row has the coverage of the interval in percent and, in points, its mean half-width, the
-mean error of the estimate (bias) and its root mean square error.
+Usage: python benchmarks/coverage/verdicts.py BENCH [--repetitions N] [--setting NAME] (BENCH:
+folder of published runs) Prints a Markdown table. Each row has the coverage of the interval in
+percent and, in points, its mean half-width, the mean error of the estimate (bias) and its root mean
+square error.
 """
 
 from __future__ import annotations
@@ -29,7 +30,12 @@ from published import Setting, read_settings
 from fcreview.model.metric import MetricKey, ScoredItem
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.stats.answer_model import MetricCalculator
-from fcreview.stats.estimation import INTERVAL_PERCENTILES, UNEVEN_INTERVAL_PERCENTILES, EstimationInput, draw_metrics
+from fcreview.stats.estimation import (
+    INTERVAL_PERCENTILES,
+    UNEVEN_INTERVAL_PERCENTILES,
+    EstimationInput,
+    draw_metrics,
+)
 from fcreview.stats.intervals import NORMAL_QUANTILE
 from fcreview.stats.posterior import (
     Cells,
@@ -70,9 +76,15 @@ class Population:
         self.truth, self.category = setting.truth, setting.category
         code = setting.automatic.astype(np.int64) * (self.category.max() + 1) + self.category
         _, first, self.cell = np.unique(code, return_index=True, return_inverse=True)
-        self.pool, self.cell_category = setting.automatic[first].astype(np.int64), self.category[first]
+        self.pool, self.cell_category = (
+            setting.automatic[first].astype(np.int64),
+            self.category[first],
+        )
         self.sizes = np.bincount(self.cell)
-        per_category = {EVEN: np.full(self.category.max() + 1, 1 / len(self.truth)), **setting.weights}
+        per_category = {
+            EVEN: np.full(self.category.max() + 1, 1 / len(self.truth)),
+            **setting.weights,
+        }
         self.weights = {name: weight[self.cell_category] for name, weight in per_category.items()}
         self.values = {
             name: float((np.bincount(self.category, self.truth, len(weight)) * weight).sum())
@@ -84,7 +96,9 @@ class Population:
         passed = np.bincount(self.cell[sample], self.truth[sample], len(self.pool)).astype(np.int64)
         return Cells(self.pool, reviewed, passed, self.sizes - reviewed, fraction)
 
-    def draw_cells(self, design: str, size: int, target: str, generator: np.random.Generator) -> Cells:
+    def draw_cells(
+        self, design: str, size: int, target: str, generator: np.random.Generator
+    ) -> Cells:
         sample, probability = self._choose_items(design, size, target, generator)
         return self.count_cells(sample, probability)
 
@@ -98,39 +112,59 @@ class Population:
     def _choose_items(
         self, design: str, size: int, target: str, generator: np.random.Generator
     ) -> tuple[IntArray, FloatArray]:
-        """Return the items of a sample, and the probability of the items of each cell to be drawn."""
+        """Return the items of a sample, and the probability of the items of each cell to be
+        drawn.
+        """
         everything = np.arange(len(self.truth))
         if design == "stratified":
             counts = np.bincount(self.category)
             parts = in_proportion({f"{at:04}": int(count) for at, count in enumerate(counts)}, size)
-            samples = [_draw(generator, everything[self.category == int(one.name)], one.drawn) for one in parts]
+            samples = [
+                _draw(generator, everything[self.category == int(one.name)], one.drawn)
+                for one in parts
+            ]
             probability = np.array(
-                [parts[self.category[np.flatnonzero(self.cell == at)[0]]].probability for at in self._all]
+                [
+                    parts[self.category[np.flatnonzero(self.cell == at)[0]]].probability
+                    for at in self._all
+                ]
             )
             return np.concatenate(samples), probability
         first = _draw(generator, everything, size if design == "uniform" else size // 2)
         probability = np.full(len(self.pool), len(first) / len(self.truth))
         if design == "uniform":
             return first, probability
-        return self._extended(first, self.count_cells(first, probability), size - len(first), target, generator)
+        return self._extended(
+            first, self.count_cells(first, probability), size - len(first), target, generator
+        )
 
     def _extended(
         self, first: IntArray, cells: Cells, more: int, target: str, generator: np.random.Generator
     ) -> tuple[IntArray, FloatArray]:
-        """Draw as `fcreview queue extend` does: by verdict, and by category if the target weighs them differently."""
+        """Draw as `fcreview queue extend` does: by verdict, and by category if the target weighs
+        them differently.
+        """
         weight = self.weights[target]
         merged = self.pool if np.ptp(weight) < 1e-12 else self._all
         _, group = np.unique(merged, return_inverse=True)
         pooled = Cells(
             np.array([self.pool[group == at][0] for at in range(group.max() + 1)]),
-            *(np.bincount(group, some).astype(np.int64) for some in (cells.reviewed, cells.passed, cells.unreviewed)),
+            *(
+                np.bincount(group, some).astype(np.int64)
+                for some in (cells.reviewed, cells.passed, cells.unreviewed)
+            ),
             np.ones(group.max() + 1),
         )
         mean = np.bincount(group, weight * self.sizes) / np.bincount(group, self.sizes)
         seed = int(generator.integers(2**31))
-        parts = allocate_reviews(VarianceModel(pooled, draw_posterior(pooled, DRAWS, seed), mean, 1.0), more)
+        parts = allocate_reviews(
+            VarianceModel(pooled, draw_posterior(pooled, DRAWS, seed), mean, 1.0), more
+        )
         left = np.setdiff1d(np.arange(len(self.truth)), first)
-        second = [_draw(generator, left[group[self.cell[left]] == at], count) for at, count in enumerate(parts)]
+        second = [
+            _draw(generator, left[group[self.cell[left]] == at], count)
+            for at, count in enumerate(parts)
+        ]
         probability_of_second = parts / np.maximum(pooled.unreviewed, 1)
         return np.concatenate([first, *second]), cells.inclusion_probability + (
             1 - cells.inclusion_probability
@@ -145,7 +179,9 @@ def _draw(generator: np.random.Generator, candidates: IntArray, count: int) -> I
     return generator.choice(candidates, count, replace=False)
 
 
-def measure_coverage(population: Population, design: str, size: int, repetitions: int) -> dict[str, IntervalCoverage]:
+def measure_coverage(
+    population: Population, design: str, size: int, repetitions: int
+) -> dict[str, IntervalCoverage]:
     generator = np.random.default_rng([repetitions, size, DESIGNS.index(design)])
     found: dict[str, list[tuple[bool, float, float]]] = {name: [] for name in population.weights}
     for repetition in range(repetitions):
@@ -156,7 +192,9 @@ def measure_coverage(population: Population, design: str, size: int, repetitions
             for name in (target,) if target else population.weights:
                 even = name == EVEN
                 values = (passes @ population.weights[name])[: made.n_pooled if even else None]
-                low, high = np.percentile(values, INTERVAL_PERCENTILES if even else UNEVEN_INTERVAL_PERCENTILES)
+                low, high = np.percentile(
+                    values, INTERVAL_PERCENTILES if even else UNEVEN_INTERVAL_PERCENTILES
+                )
                 hit = bool(low - 1e-12 <= population.values[name] <= high + 1e-12)
                 error = float(values[: made.n_estimated].mean()) - population.values[name]
                 found[name].append((hit, (high - low) / 2, error))
@@ -170,7 +208,9 @@ def _summarize(measured: FloatArray) -> IntervalCoverage:
 
 
 def wilson_size(share: float, half_width: float) -> float:
-    """Return the size of a uniform sample for which Wilson's interval, which ignores the judge, is as narrow."""
+    """Return the size of a uniform sample for which Wilson's interval, which ignores the judge,
+    is as narrow.
+    """
     return max(NORMAL_QUANTILE**2 * share * (1 - share) / half_width**2 - NORMAL_QUANTILE**2, 1.0)
 
 
@@ -181,8 +221,14 @@ def format_rows(setting: Setting, repetitions: int) -> Iterator[str]:
     for design in designs:
         for size in sizes:
             for name, one in measure_coverage(population, design, size, repetitions).items():
-                labels = f"{size / wilson_size(population.values[name], one.half_width):.2f}" if name == EVEN else ""
-                numbers = f"{100 * one.share:.1f} | {100 * one.half_width:.2f} | {100 * one.bias:+.2f}"
+                labels = (
+                    f"{size / wilson_size(population.values[name], one.half_width):.2f}"
+                    if name == EVEN
+                    else ""
+                )
+                numbers = (
+                    f"{100 * one.share:.1f} | {100 * one.half_width:.2f} | {100 * one.bias:+.2f}"
+                )
                 yield (
                     f"| {setting.name} | {100 * agree:.1f} | {name} | {design} | {size} | {numbers}"
                     f" | {100 * one.rmse:.2f} | {labels} |"
@@ -193,15 +239,29 @@ def measure_metric(setting: Setting, key: MetricKey, size: int, repetitions: int
     """Measure a figure that is not a sum over items, with uniform samples and `draw_metrics`."""
     everything = np.arange(len(setting.truth))
     truth = dict(enumerate(setting.truth.tolist()))
-    before = [replace(row, valid=bool(flag)) for row, flag in zip(setting.rows, setting.automatic, strict=True)]
-    value = MetricCalculator(before, before, setting.figures).compute_with_verdicts(truth.items())[key]
+    before = [
+        replace(row, valid=bool(flag))
+        for row, flag in zip(setting.rows, setting.automatic, strict=True)
+    ]
+    value = MetricCalculator(before, before, setting.figures).compute_with_verdicts(truth.items())[
+        key
+    ]
     hits, width = 0, 0.0
     for repetition in range(repetitions):
         sample = set(_draw(np.random.default_rng([size, repetition]), everything, size).tolist())
-        after = [_with_verdict(row, truth[at]) if at in sample else row for at, row in enumerate(before)]
+        after = [
+            _with_verdict(row, truth[at]) if at in sample else row for at, row in enumerate(before)
+        ]
         probability = size / len(truth)
         statuses = [
-            ItemStatus(row.category, row.valid, truth[at] if at in sample else None, ("",), probability, at in sample)
+            ItemStatus(
+                row.category,
+                row.valid,
+                truth[at] if at in sample else None,
+                ("",),
+                probability,
+                at in sample,
+            )
             for at, row in enumerate(before)
         ]
         draws = draw_metrics(EstimationInput(before, after, statuses, setting.figures), repetition)
@@ -215,27 +275,43 @@ def measure_metric(setting: Setting, key: MetricKey, size: int, repetitions: int
 
 
 def _with_verdict(row: ScoredItem, verdict: bool) -> ScoredItem:
-    return row if row.valid is verdict else replace(row, valid=verdict, overrides={ITEM_CORRECT: verdict})
+    return (
+        row
+        if row.valid is verdict
+        else replace(row, valid=verdict, overrides={ITEM_CORRECT: verdict})
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("bench", type=Path)
     parser.add_argument("--repetitions", type=int, default=1000)
     parser.add_argument("--setting", default="", help="only settings with this text in their name")
-    parser.add_argument("--composed", type=int, default=0, metavar="N", help="N repetitions of ACEBench's Summary")
+    parser.add_argument(
+        "--composed", type=int, default=0, metavar="N", help="N repetitions of ACEBench's Summary"
+    )
     arguments = parser.parse_args()
-    print("| setting | agree | figure | design | size | coverage | half-width | bias | RMSE | labels / Wilson's |")
+    print(
+        "| setting | agree | figure | design | size | coverage | half-width | bias | RMSE | labels"
+        " / Wilson's |"
+    )
     print("|---" * 10 + "|")
     with tempfile.TemporaryDirectory() as folder:
         for setting in read_settings(arguments.bench, Path(folder), arguments.setting):
             if arguments.composed and setting.name.startswith("ACEBench"):
-                print(measure_metric(setting, ("sound", 0, "Summary"), 100, arguments.composed), flush=True)
+                print(
+                    measure_metric(setting, ("sound", 0, "Summary"), 100, arguments.composed),
+                    flush=True,
+                )
                 continue
             started = time.monotonic()
             for line in format_rows(setting, arguments.repetitions):
                 print(line, flush=True)
-            print(f"{setting.name}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+            print(
+                f"{setting.name}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True
+            )
 
 
 if __name__ == "__main__":

@@ -19,9 +19,14 @@ COMMAND_GROUPS = {
     "Exchange": ("import", "export", "import-labels", "merge", "team", "schema"),
     "Setup": ("demo", "doctor", "completion"),
 }
-"""Names of commands by heading of `fcreview --help`. Every command must be listed. The command `x` is the function `x`
-in `cli/commands/x.py`. If it has subcommands, this file has a dictionary `COMMANDS` of their functions instead."""
-MODULES = {"import": "run_import", "schema": "run_import"}  # modules of the commands that have another name
+"""Names of commands by heading of `fcreview --help`. Every command must be listed. The command `x`
+is the function `x` in `cli/commands/x.py`. If it has subcommands, this file has a dictionary
+`COMMANDS` of their functions instead.
+"""
+MODULES = {
+    "import": "run_import",
+    "schema": "run_import",
+}  # modules of the commands that have another name
 COMMANDS = [name for names in COMMAND_GROUPS.values() for name in names]
 KEEP_LINE_BREAKS = "\b"  # first line of a help paragraph in which Typer keeps the line breaks
 START_HERE = {
@@ -49,7 +54,12 @@ class GroupedHelp(TyperGroup):
         for group, names in COMMAND_GROUPS.items():
             commands = [self.commands[name] for name in names if name in self.commands]
             with formatter.section(group):
-                formatter.write_dl([(f"{each.name or '':<{width}}", each.get_short_help_str(200)) for each in commands])
+                formatter.write_dl(
+                    [
+                        (f"{each.name or '':<{width}}", each.get_short_help_str(200))
+                        for each in commands
+                    ]
+                )
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write nothing: `format_help_text` lists the commands before the options."""
@@ -65,14 +75,19 @@ def _print_version(is_requested: bool) -> None:
 
 def _global_options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
 ) -> None:
     pass
 
 
 def add_default_command(arguments: list[str]) -> list[str]:
-    """Replace no arguments by `--help`, and insert `open` if the first argument is an existing path."""
+    """Replace no arguments by `--help`, and insert `open` if the first argument is an existing
+    path.
+    """
     if not arguments:
         return ["--help"]
     first = arguments[0]
@@ -82,7 +97,10 @@ def add_default_command(arguments: list[str]) -> list[str]:
 
 
 def build_program(only_command: str | None = None) -> typer.Typer:
-    """Build the Typer application. If `only_command` is a command, add only this command, which is faster."""
+    """Build the Typer application.
+
+    If `only_command` is a command, add only this command, which is faster.
+    """
     program = typer.Typer(
         cls=GroupedHelp,
         help="Inspect and review the results of function-calling benchmarks, and export labels.",
@@ -98,8 +116,13 @@ def build_program(only_command: str | None = None) -> typer.Typer:
     return program
 
 
-def load_command(name: str) -> tuple[ModuleType, Callable[..., None] | dict[str, Callable[..., None]]]:
-    """Import the module of a command. Return the module, and the command's function or its subcommands by name."""
+def load_command(
+    name: str,
+) -> tuple[ModuleType, Callable[..., None] | dict[str, Callable[..., None]]]:
+    """Import the module of a command.
+
+    Return the module, and the command's function or its subcommands by name.
+    """
     function = name.replace("-", "_")
     module = importlib.import_module(f"fcreview.cli.commands.{MODULES.get(name, function)}")
     found = (getattr(module, each, None) for each in ("COMMANDS", function, f"{function}_"))
@@ -114,7 +137,10 @@ def _add_command(program: typer.Typer, name: str) -> None:
         return
     aliases: dict[str, str] = getattr(module, "ALIASES", {})
     subcommands = typer.Typer(no_args_is_help=True)
-    for each, function in [*command.items(), *((old, command[new]) for old, new in aliases.items())]:
+    for each, function in [
+        *command.items(),
+        *((old, command[new]) for old, new in aliases.items()),
+    ]:
         help_, example = split_help_and_example(function.__doc__)
         subcommands.command(each, help=help_, epilog=example, hidden=each in aliases)(function)
     help_, example = split_help_and_example(module.__doc__)

@@ -1,4 +1,6 @@
-"""`fcreview agreement`: measure inter-annotator agreement, and self-agreement on hidden duplicates."""
+"""`fcreview agreement`: measure inter-annotator agreement, and self-agreement on hidden
+duplicates.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,15 @@ from fcreview.cli.options import (
     option,
     workspace_command,
 )
-from fcreview.cli.output import check_choice, emit, emit_json, emit_lines, format_cell, get_wrap_width, print_table
+from fcreview.cli.output import (
+    check_choice,
+    emit,
+    emit_json,
+    emit_lines,
+    format_cell,
+    get_wrap_width,
+    print_table,
+)
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.model.effective_verdict import is_definite
 from fcreview.model.wording import NO_VALUE, format_count, format_metric_value
@@ -42,7 +52,15 @@ if TYPE_CHECKING:
 
     PairKey = tuple[GroupKey, tuple[str, ...]]
 
-SELF_AGREEMENT_HEADERS = ["annotator", "criterion", "targets", "same", "[95 %]", "Cohen's kappa", "[95 %]"]
+SELF_AGREEMENT_HEADERS = [
+    "annotator",
+    "criterion",
+    "targets",
+    "same",
+    "[95 %]",
+    "Cohen's kappa",
+    "[95 %]",
+]
 
 
 def _print_self_agreement(repeated_ratings: Sequence[RepeatedRating], *, as_json: bool) -> None:
@@ -57,14 +75,16 @@ def _print_self_agreement(repeated_ratings: Sequence[RepeatedRating], *, as_json
     emit("self-agreement on hidden duplicates")
     rows = [
         [
-            "all" if each.annotator is None else format_cell(each.annotator), format_cell(each.criterion),
-            f"{each.n:,}", format_metric_value(each.percent, "share"),
+            "all" if each.annotator is None else format_cell(each.annotator),
+            format_cell(each.criterion),
+            f"{each.n:,}",
+            format_metric_value(each.percent, "share"),
             _format_interval(each.percent_low, each.percent_high, "share"),
             format_metric_value(_round_score(each.kappa), "score"),
             _format_interval(each.kappa_low, each.kappa_high, "score"),
         ]
         for each in coefficients
-    ]  # fmt: skip
+    ]
     print_table(SELF_AGREEMENT_HEADERS, rows, right_aligned=(2, 3, 5))
     emit()
 
@@ -72,14 +92,21 @@ def _print_self_agreement(repeated_ratings: Sequence[RepeatedRating], *, as_json
 def _format_interval(low: float | None, high: float | None, unit: MetricUnit) -> str:
     if low is None or high is None:
         return NO_VALUE
-    return f"[{format_metric_value(_round_score(low), unit)}, {format_metric_value(_round_score(high), unit)}]"
+    return (
+        f"[{format_metric_value(_round_score(low), unit)},"
+        f" {format_metric_value(_round_score(high), unit)}]"
+    )
 
 
 def _round_score(value: float | None) -> float | None:
     return None if value is None else round(value, 3) + 0.0  # avoid -0.000
 
 
-SCOPES_BY_TABLE: dict[str, AgreementScope] = {"criterion": "overall", "benchmark": "benchmark", "category": "category"}
+SCOPES_BY_TABLE: dict[str, AgreementScope] = {
+    "criterion": "overall",
+    "benchmark": "benchmark",
+    "category": "category",
+}
 """Scope of the table for each value of --by."""
 OTHER_COLUMNS_WIDTH, MIN_FIRST_COLUMN_WIDTH = 66, 24
 NOTES = (
@@ -99,7 +126,8 @@ def agreement(
         str | None,
         option(
             "--given KIND",
-            "Reviews to compare: blind, seen (other verdicts were visible), unknown (blindness not recorded), or all.",
+            "Reviews to compare: blind, seen (other verdicts were visible), unknown (blindness not"
+            " recorded), or all.",
             show_default="each group separately",
         ),
     ] = None,
@@ -115,9 +143,10 @@ def agreement(
 ) -> None:
     """Measure inter-annotator agreement.
 
-    Prints % agreement, Fleiss' kappa, Krippendorff's alpha, Gwet's AC1, Cohen's kappa for each pair of annotators, and
-    self-agreement on hidden duplicates; for scores, also AC2 and weighted kappa. Each has a 95 % confidence interval.
-    Blind and other reviews are measured separately. docs/adjudication-and-agreement.md explains the coefficients.
+    Prints % agreement, Fleiss' kappa, Krippendorff's alpha, Gwet's AC1, Cohen's kappa for each pair
+    of annotators, and self-agreement on hidden duplicates; for scores, also AC2 and weighted kappa.
+    Each has a 95 % confidence interval. Blind and other reviews are measured separately.
+    docs/adjudication-and-agreement.md explains the coefficients.
 
     Example: fcreview agreement runs/gpt4o --by category --where category:live_simple
     """
@@ -129,7 +158,10 @@ def agreement(
     with open_workspace(options) as session:
         view = session.build_view(where, run=run, queue=queue)
         analysis = session.store.analysis
-        ratings, repeated_ratings = analysis.fetch_ratings(view), analysis.fetch_duplicate_reviews(view)
+        ratings, repeated_ratings = (
+            analysis.fetch_ratings(view),
+            analysis.fetch_duplicate_reviews(view),
+        )
     pools = _group_by_blind_status(ratings, given)
     for how, group in pools.items():
         from fcreview.stats.agreement import compute_agreement  # imports numpy
@@ -144,10 +176,16 @@ def agreement(
         emit(f"no review is {given}" if given and ratings else "there are no reviews to compare")
 
 
-def _group_by_blind_status(ratings: Sequence[Rating], chosen_status: str | None) -> dict[BlindStatus, Sequence[Rating]]:
+def _group_by_blind_status(
+    ratings: Sequence[Rating], chosen_status: str | None
+) -> dict[BlindStatus, Sequence[Rating]]:
     if chosen_status == "all":
         return {"all": ratings} if ratings else {}
-    return {how: group for how, group in split_by_blind_status(ratings).items() if chosen_status in (None, how)}
+    return {
+        how: group
+        for how, group in split_by_blind_status(ratings).items()
+        if chosen_status in (None, how)
+    }
 
 
 def _print_agreement_tables(
@@ -157,7 +195,10 @@ def _print_agreement_tables(
     *,
     all_tables: bool,
 ) -> None:
-    """Print the tables. Unless `all_tables`, omit tables with one group, because they repeat the overall table."""
+    """Print the tables.
+
+    Unless `all_tables`, omit tables with one group, because they repeat the overall table.
+    """
     unsure = sum(not is_definite(rating.value) for rating in ratings)
     names = sorted({rating.annotator for rating in ratings})
     parts = [
@@ -176,20 +217,31 @@ def _print_agreement_tables(
     emit()
 
 
-def _print_coefficients(coefficients: Sequence[AgreementCoefficient], scope: AgreementScope) -> None:
+def _print_coefficients(
+    coefficients: Sequence[AgreementCoefficient], scope: AgreementScope
+) -> None:
     rows = []
     for _, group in groupby(coefficients, get_group_key):
         first, *others = [each for each in group if each.metric not in PAIR_COEFFICIENTS]
         first_cells = format_group_cells(coefficients, first)
         for each in [first, *(other for other in others if other.annotators == first.annotators)]:
             counts = [f"{each.n_units:,}", f"{each.n_labels:,}", f"{len(each.annotators)}"]
-            rows.append([*first_cells, format_coefficient_name(each), *format_value_and_interval(each), *counts])
+            rows.append(
+                [
+                    *first_cells,
+                    format_coefficient_name(each),
+                    *format_value_and_interval(each),
+                    *counts,
+                ]
+            )
             first_cells = [""] * len(first_cells)
     headers = ["measure", "value", "[95 %]", "units", "labels", "annotators"]
     _print_scope_table(SCOPE_HEADINGS[scope], scope, headers, rows, (1, 3, 4, 5))
 
 
-def _print_annotator_pairs(coefficients: Sequence[AgreementCoefficient], scope: AgreementScope) -> None:
+def _print_annotator_pairs(
+    coefficients: Sequence[AgreementCoefficient], scope: AgreementScope
+) -> None:
     """Print a row for each pair of annotators. Scores also have weighted kappa."""
     by_metric: dict[CoefficientName, dict[PairKey, AgreementCoefficient]] = {}
     for each in coefficients:
@@ -205,10 +257,20 @@ def _print_annotator_pairs(coefficients: Sequence[AgreementCoefficient], scope: 
         row = [*format_group_cells(coefficients, each), format_cell(", ".join(each.annotators))]
         row += [*format_value_and_interval(share), *format_value_and_interval(each)]
         if weighted:
-            row += format_value_and_interval(weighted[pair]) if pair in weighted else [NO_VALUE, NO_VALUE]
+            row += (
+                format_value_and_interval(weighted[pair])
+                if pair in weighted
+                else [NO_VALUE, NO_VALUE]
+            )
         rows.append([*row, f"{each.n_units:,}"])
 
-    heads = ["annotators", COEFFICIENT_LABELS["percent"], "[95 %]", COEFFICIENT_LABELS["cohen"], "[95 %]"]
+    heads = [
+        "annotators",
+        COEFFICIENT_LABELS["percent"],
+        "[95 %]",
+        COEFFICIENT_LABELS["cohen"],
+        "[95 %]",
+    ]
     right_aligned = [1, 3]
     if weighted:
         heads += [COEFFICIENT_LABELS["weighted"], "[95 %]"]
@@ -219,7 +281,11 @@ def _print_annotator_pairs(coefficients: Sequence[AgreementCoefficient], scope: 
 
 
 def _print_scope_table(
-    heading: str, scope: AgreementScope, headers: list[str], rows: list[list[str]], right_aligned: tuple[int, ...]
+    heading: str,
+    scope: AgreementScope,
+    headers: list[str],
+    rows: list[list[str]],
+    right_aligned: tuple[int, ...],
 ) -> None:
     first = ["criterion"] if scope == "overall" else [scope, "criterion"]
     right = [len(first) + at for at in right_aligned]

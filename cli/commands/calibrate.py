@@ -1,4 +1,6 @@
-"""`fcreview calibrate`: measure automatic verdicts against adjudicated and agreed human verdicts."""
+"""`fcreview calibrate`: measure automatic verdicts against adjudicated and agreed human
+verdicts.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,14 @@ from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fcreview.cli.options import JsonOption, RunOption, WhereOption, WorkspaceOptions, option, workspace_command
+from fcreview.cli.options import (
+    JsonOption,
+    RunOption,
+    WhereOption,
+    WorkspaceOptions,
+    option,
+    workspace_command,
+)
 from fcreview.cli.output import check_choice, emit, emit_json, emit_lines, format_cell, print_table
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.model.wording import format_verdict
@@ -31,7 +40,10 @@ if TYPE_CHECKING:
     from fcreview.stats.calibration import Calibration, ConfusionCell, ErrorGroup
 
 FilterBuilder = Callable[..., str | None]  # `_build_cell_filter` without its first two parameters
-_JSON_KEYS = {"automatic": "said", "human": "settled"}  # JSON keys that differ from the names of their fields
+_JSON_KEYS = {
+    "automatic": "said",
+    "human": "settled",
+}  # JSON keys that differ from the names of their fields
 
 
 @workspace_command("policy")
@@ -51,9 +63,10 @@ def calibrate(
 ) -> None:
     """Measure checkers and judges against human labels.
 
-    Prints a confusion matrix, TPR, TNR, precision, F1 and kappa with confidence intervals for each source (official,
-    recomputed, each judge) and criterion. Tables by benchmark, category, tier and error type follow. The last table
-    has the most frequent errors of each source, with filters. docs/calibration.md explains the measures.
+    Prints a confusion matrix, TPR, TNR, precision, F1 and kappa with confidence intervals for each
+    source (official, recomputed, each judge) and criterion. Tables by benchmark, category, tier and
+    error type follow. The last table has the most frequent errors of each source, with filters.
+    docs/calibration.md explains the measures.
 
     Example: fcreview calibrate runs/gpt4o --by category --where benchmark:bfcl
     """
@@ -64,9 +77,15 @@ def calibrate(
         session.print_policy(as_json=as_json)
         view = session.build_view(where, run=run, queue="dataset")
         verdict_pairs = session.store.analysis.fetch_verdict_pairs(view)
-        base_filter = view.where if run is None else f"{view.where} run:{session.find_run_number(run)}".strip()
+        base_filter = (
+            view.where
+            if run is None
+            else f"{view.where} run:{session.find_run_number(run)}".strip()
+        )
         build_filter = partial(_build_cell_filter, session, base_filter)
-        (_print_calibration_json if as_json else _print_calibration_tables)(build_filter, verdict_pairs, scopes)
+        (_print_calibration_json if as_json else _print_calibration_tables)(
+            build_filter, verdict_pairs, scopes
+        )
 
 
 def _build_cell_filter(
@@ -76,7 +95,10 @@ def _build_cell_filter(
     cell: ConfusionCell | ErrorGroup,
     scope: str,
 ) -> str | None:
-    """Build the filter that selects the items of a cell. Return None if it would have to list too many item ids."""
+    """Build the filter that selects the items of a cell.
+
+    Return None if it would have to list too many item ids.
+    """
     from fcreview.store.queries.estimation import CalibrationCell
 
     verdicts = cell.automatic, cell.human
@@ -85,28 +107,43 @@ def _build_cell_filter(
 
 
 def _print_calibration_json(
-    build_filter: FilterBuilder, verdict_pairs: Sequence[VerdictPair], scopes: Sequence[CalibrationScope]
+    build_filter: FilterBuilder,
+    verdict_pairs: Sequence[VerdictPair],
+    scopes: Sequence[CalibrationScope],
 ) -> None:
     """Print a JSON object for each calibration, and then for each group of frequent errors.
 
-    The key `said` is the automatic verdict, and `settled` the human verdict. `where` is a filter that selects the
-    items.
+    The key `said` is the automatic verdict, and `settled` the human verdict. `where` is a filter
+    that selects the items.
     """
     from fcreview.stats.calibration import compute_calibrations, find_error_groups
 
     for group in compute_calibrations(verdict_pairs, scopes):
-        cells = [_build_group_json(cell) | {"where": build_filter(group, cell, group.scope)} for cell in group.cells]
+        cells = [
+            _build_group_json(cell) | {"where": build_filter(group, cell, group.scope)}
+            for cell in group.cells
+        ]
         emit_json({"kind": "calibration"} | asdict(group) | {"cells": cells})
     for kind in find_error_groups(verdict_pairs):
-        emit_json({"kind": "wrong"} | _build_group_json(kind) | {"where": build_filter(kind, kind, kind.by)})
+        emit_json(
+            {"kind": "wrong"}
+            | _build_group_json(kind)
+            | {"where": build_filter(kind, kind, kind.by)}
+        )
 
 
 def _build_group_json(group: ConfusionCell | ErrorGroup) -> dict[str, Any]:
-    return {_JSON_KEYS.get(name, name): value for name, value in asdict(group).items() if name != "items"}
+    return {
+        _JSON_KEYS.get(name, name): value
+        for name, value in asdict(group).items()
+        if name != "items"
+    }
 
 
 def _print_calibration_tables(
-    build_filter: FilterBuilder, verdict_pairs: Sequence[VerdictPair], scopes: Sequence[CalibrationScope]
+    build_filter: FilterBuilder,
+    verdict_pairs: Sequence[VerdictPair],
+    scopes: Sequence[CalibrationScope],
 ) -> None:
     from fcreview.stats.calibration import compute_calibrations, find_error_groups
 
@@ -114,7 +151,9 @@ def _print_calibration_tables(
         emit(NO_PAIRS_MESSAGE)
         return
     emit_lines((*describe_selection(verdict_pairs), *NOTES))
-    for scope, scope_groups in groupby(compute_calibrations(verdict_pairs, scopes), lambda group: group.scope):
+    for scope, scope_groups in groupby(
+        compute_calibrations(verdict_pairs, scopes), lambda group: group.scope
+    ):
         groups = list(scope_groups)
         if scope == "overall":
             _print_confusion_matrices(build_filter, groups)
@@ -130,20 +169,46 @@ def _print_confusion_matrices(build_filter: FilterBuilder, groups: Sequence[Cali
     for group in groups:
         first = format_source_and_criterion(group)
         for cell in group.cells:
-            verdicts = (format_verdict(value, group.criterion) for value in (cell.automatic, cell.human))
-            rows.append([*first, *verdicts, f"{cell.n:,}", format_cell(build_filter(group, cell, group.scope) or "")])
+            verdicts = (
+                format_verdict(value, group.criterion) for value in (cell.automatic, cell.human)
+            )
+            rows.append(
+                [
+                    *first,
+                    *verdicts,
+                    f"{cell.n:,}",
+                    format_cell(build_filter(group, cell, group.scope) or ""),
+                ]
+            )
             first = ["", ""]
     emit()
-    print_table(["source", "criterion", "verdict", "human", "n", "filter"], rows, right_aligned=(4,), max_width=36)
+    print_table(
+        ["source", "criterion", "verdict", "human", "n", "filter"],
+        rows,
+        right_aligned=(4,),
+        max_width=36,
+    )
 
 
 def _print_measures(groups: Sequence[Calibration], scope: CalibrationScope) -> None:
     emit("", scope if scope == "overall" else f"by {scope}")
     rows = []
     for group in groups:
-        first_cells = [*([] if scope == "overall" else [format_cell(group.name)]), *format_source_and_criterion(group)]
-        rows.append([*first_cells, f"{group.n:,}", group.chosen, *format_measures(group.rates).values()])
-    heads = [*([] if scope == "overall" else [scope]), "source", "criterion", "n", "chosen", *MEASURE_LABELS.values()]
+        first_cells = [
+            *([] if scope == "overall" else [format_cell(group.name)]),
+            *format_source_and_criterion(group),
+        ]
+        rows.append(
+            [*first_cells, f"{group.n:,}", group.chosen, *format_measures(group.rates).values()]
+        )
+    heads = [
+        *([] if scope == "overall" else [scope]),
+        "source",
+        "criterion",
+        "n",
+        "chosen",
+        *MEASURE_LABELS.values(),
+    ]
     print_table(heads, rows, right_aligned=(heads.index("n"),), max_width=32)
 
 
@@ -152,7 +217,10 @@ def _print_error_groups(build_filter: FilterBuilder, error_groups: Sequence[Erro
     rows = []
     for _, found in groupby(error_groups, lambda kind: (kind.source, kind.judge, kind.criterion)):
         for kind in sorted(found, key=lambda kind: -kind.wrong)[:MAX_ERROR_GROUPS]:
-            of, where = f"{kind.wrong:,} of {kind.of:,}", format_cell(build_filter(kind, kind, kind.by) or "")
+            of, where = (
+                f"{kind.wrong:,} of {kind.of:,}",
+                format_cell(build_filter(kind, kind, kind.by) or ""),
+            )
             first_cells = [*format_source_and_criterion(kind), kind.by, format_cell(kind.name)]
             rows.append([*first_cells, format_error(kind), of, where])
     heads = ["source", "criterion", "by", "kind", "verdict", "wrong", "filter"]

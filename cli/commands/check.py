@@ -32,19 +32,26 @@ def check(
         str,
         option(
             "--max-difference SHARE",
-            "Share of items, such as 1% or 0.01, that may have another recomputed verdict, or an undecoded reply.",
+            "Share of items, such as 1% or 0.01, that may have another recomputed verdict, or an"
+            " undecoded reply.",
         ),
     ] = DEFAULT_MAX_DIFFERENCE,
     max_incidents: Annotated[
-        int, option("--max-incidents N", "Number of items that may have an incident, such as an API error.", min=0)
+        int,
+        option(
+            "--max-incidents N",
+            "Number of items that may have an incident, such as an API error.",
+            min=0,
+        ),
     ] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Check whether the scores of runs are real.
 
-    Prints a table for each run: missing items, incidents, differences between recomputed and official verdicts, and the
-    dataset, rules and decoder with the reason for their choice. A line is ok, ! for a problem, or – if there is nothing
-    to check. The exit code is 1 if a line is !, or if the import of a run fails. docs/check.md explains each line.
+    Prints a table for each run: missing items, incidents, differences between recomputed and
+    official verdicts, and the dataset, rules and decoder with the reason for their choice. A line
+    is ok, ! for a problem, or – if there is nothing to check. The exit code is 1 if a line is !, or
+    if the import of a run fails. docs/check.md explains each line.
 
     Example: fcreview check result/ --max-incidents 5 --json
     """
@@ -68,7 +75,9 @@ def parse_share(text: str) -> float:
     except ValueError:
         share = -1
     if rest or not 0 <= share <= 1:
-        raise UsageError(f"--max-difference {text!a} is invalid. Pass a share from 0 to 1, such as 0.01 or 1%")
+        raise UsageError(
+            f"--max-difference {text!a} is invalid. Pass a share from 0 to 1, such as 0.01 or 1%"
+        )
     return share
 
 
@@ -82,7 +91,10 @@ def _print_checks(checks: Sequence[RunCheck]) -> None:
 
 
 def format_check_lines(check: RunCheck, page_width: int) -> Iterator[str]:
-    """Format the check of a run as text, one line at a time. Long texts are wrapped to `page_width` columns."""
+    """Format the check of a run as text, one line at a time.
+
+    Long texts are wrapped to `page_width` columns.
+    """
     yield f"run {check.run}   {format_cell(check.title)}  {check.run_name}"
     for line in check.lines:
         yield from _format_line(line, max(page_width - DETAIL_INDENT, MIN_DETAIL_WIDTH))
@@ -90,7 +102,9 @@ def format_check_lines(check: RunCheck, page_width: int) -> Iterator[str]:
 
 def _format_line(line: CheckLine, detail_width: int) -> Iterator[str]:
     start = f" {STATE_MARKS[line.state]:<3} {line.title:<{TITLE_WIDTH}} "
-    first, *rest = textwrap.wrap(format_cell(line.detail), detail_width, break_on_hyphens=False) or [""]
+    first, *rest = textwrap.wrap(
+        format_cell(line.detail), detail_width, break_on_hyphens=False
+    ) or [""]
     yield (start + first).rstrip()
     for text in rest:
         yield " " * DETAIL_INDENT + text

@@ -1,6 +1,7 @@
 """`fcreview completion`: print a shell completion script.
 
-The script contains all commands and options, so that the shell completes them without starting fcreview.
+The script contains all commands and options, so that the shell completes them without starting
+fcreview.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ class CompletableCommand(NamedTuple):
 
 
 def completion(
-    shell: Annotated[str, argument("SHELL", f"{', '.join(SHELLS[:-1])} or {SHELLS[-1]}.", show_default=True)],
+    shell: Annotated[
+        str, argument("SHELL", f"{', '.join(SHELLS[:-1])} or {SHELLS[-1]}.", show_default=True)
+    ],
 ) -> None:
     """Print a shell completion script.
 
@@ -35,25 +38,36 @@ def completion(
     """
     check_choice(SHELLS, shell, "shell")
     commands = list_completable_commands()
-    emit(_format_fish_script(commands) if shell == "fish" else _format_bash_script(commands, is_zsh=shell == "zsh"))
+    emit(
+        _format_fish_script(commands)
+        if shell == "fish"
+        else _format_bash_script(commands, is_zsh=shell == "zsh")
+    )
 
 
 def list_completable_commands() -> list[CompletableCommand]:
     """List every command, in the order of `fcreview --help`."""
     from fcreview.cli.commands import build_program
 
-    program: Any = typer.main.get_command(build_program())  # typed Any, because Typer has its own copy of click
+    program: Any = typer.main.get_command(
+        build_program()
+    )  # typed Any, because Typer has its own copy of click
     return [_make_completable_command(name, command) for name, command in program.commands.items()]
 
 
 def _make_completable_command(name: str, typer_command: Any) -> CompletableCommand:
     inner = [each for each in getattr(typer_command, "commands", {}).values() if not each.hidden]
     shown = [
-        option for each in (typer_command, *inner) for option in each.params if not getattr(option, "hidden", False)
+        option
+        for each in (typer_command, *inner)
+        for option in each.params
+        if not getattr(option, "hidden", False)
     ]
     options = {text for option in shown for text in option.opts if text[:2] == "--"}
     summary = (typer_command.help or "").partition("\n")[0]
-    return CompletableCommand(name, summary, [*(each.name or "" for each in inner), *sorted({*options, "--help"})])
+    return CompletableCommand(
+        name, summary, [*(each.name or "" for each in inner), *sorted({*options, "--help"})]
+    )
 
 
 def _format_bash_script(commands: list[CompletableCommand], *, is_zsh: bool = False) -> str:

@@ -20,15 +20,19 @@ IGNORE_PACKAGE_FILES = shutil.ignore_patterns("__init__.py", "__pycache__", ".*"
 def demo(
     output: Annotated[
         Path | None,
-        option("-o --output DIR", "Copy the sample runs to this folder.", show_default="a temporary folder"),
+        option(
+            "-o --output DIR",
+            "Copy the sample runs to this folder.",
+            show_default="a temporary folder",
+        ),
     ] = None,
     into: Annotated[Path | None, typer.Option("--into", hidden=True)] = None,
     annotator: AnnotatorOption = None,
 ) -> None:
     """Open the sample runs.
 
-    The samples are small runs of every supported benchmark. The command opens a copy, so that you can try every
-    feature. Without a terminal, it prints the failures instead.
+    The samples are small runs of every supported benchmark. The command opens a copy, so that you
+    can try every feature. Without a terminal, it prints the failures instead.
 
     Example: fcreview demo
     """
@@ -42,15 +46,24 @@ def demo(
 
         view = session.build_view()
         clusters = session.store.fetch_clusters(view)
-        print_triage(session, view, TriageTable(clusters, sum(cluster.count for cluster in clusters)))
+        print_triage(
+            session, view, TriageTable(clusters, sum(cluster.count for cluster in clusters))
+        )
     name = format_cell(str(folder))
-    emit("", f"There is no terminal for the app, so the failures are printed. The sample runs are in {name}. Try:")
+    emit(
+        "",
+        "There is no terminal for the app, so the failures are printed. The sample runs are in"
+        f" {name}. Try:",
+    )
     emit(f"  fcreview items {name} --where official:fail")
     emit(f"  fcreview open {name}")
 
 
 def _copy_sample_runs(target: Path | None) -> Path:
-    """Copy the sample runs to `target`, unless it has a copy, or to a temporary folder. Return the folder."""
+    """Copy the sample runs to `target`, unless it has a copy, or to a temporary folder.
+
+    Return the folder.
+    """
     if target is not None and target.exists() and (not target.is_dir() or any(target.iterdir())):
         if not (target / ".fcreview").is_dir():
             raise CommandError(f"{target} is not an empty folder. Choose another folder")

@@ -1,6 +1,7 @@
 """Create, check and publish errata files.
 
-An errata file contains corrected golden answers and equivalence rules. Apply it to runs with --errata FILE.
+An errata file contains corrected golden answers and equivalence rules. Apply it to runs with
+--errata FILE.
 
 Example: fcreview errata create result/ -o errata.jsonl
 """
@@ -13,7 +14,14 @@ from pathlib import Path
 from typing import Annotated
 
 from fcreview.cli.commands.rules import load_accepted_rules
-from fcreview.cli.options import ForceOption, JsonOption, WorkspaceOptions, argument, option, workspace_command
+from fcreview.cli.options import (
+    ForceOption,
+    JsonOption,
+    WorkspaceOptions,
+    argument,
+    option,
+    workspace_command,
+)
 from fcreview.cli.output import emit, emit_json, print_message
 from fcreview.cli.workspace import load_errata, load_workspace_errata
 from fcreview.cli.workspace_import import open_workspace
@@ -27,8 +35,8 @@ ErrataFileArgument = Annotated[Path, argument("FILE", "Errata file from `fcrevie
 def check_errata(file: ErrataFileArgument, as_json: JsonOption = False) -> None:
     """Verify an errata file and list its contents.
 
-    The exit code is 1 if the file is invalid or was modified. Only --errata reports entries that no longer match the
-    dataset. --json prints {file, date, who, digest, goldens, rules}.
+    The exit code is 1 if the file is invalid or was modified. Only --errata reports entries that no
+    longer match the dataset. --json prints {file, date, who, digest, goldens, rules}.
 
     Example: fcreview errata check errata.jsonl
     """
@@ -38,8 +46,13 @@ def check_errata(file: ErrataFileArgument, as_json: JsonOption = False) -> None:
         head = {"file": str(file), "date": errata.date, "who": errata.who, "digest": errata.digest}
         emit_json({**head, "goldens": len(errata.entries), "rules": rules})
         return
-    emit(f"{sanitize(errata.date)}  {sanitize(errata.who)}  the digest {errata.digest[:16]}… is correct")
-    counts = Counter((entry.title or entry.benchmark, entry.category) for entry in errata.entries.values())
+    emit(
+        f"{sanitize(errata.date)}  {sanitize(errata.who)}  the digest {errata.digest[:16]}… is"
+        " correct"
+    )
+    counts = Counter(
+        (entry.title or entry.benchmark, entry.category) for entry in errata.entries.values()
+    )
     for (title, category), number in counts.items():
         emit(f"  {format_count(number, 'golden answer')}  {sanitize(title)}  {sanitize(category)}")
     for rule in rules:
@@ -54,8 +67,8 @@ def create_errata(
 ) -> None:
     """Write corrected golden answers and accepted rules to a file.
 
-    Includes corrections from reviews (`fcreview label --golden-fix`) unless annotators disagree on them, and the errata
-    that the workspace already applies. docs/errata.md describes the format.
+    Includes corrections from reviews (`fcreview label --golden-fix`) unless annotators disagree on
+    them, and the errata that the workspace already applies. docs/errata.md describes the format.
 
     Example: fcreview errata create result/ -o errata.jsonl
     """
@@ -68,13 +81,20 @@ def create_errata(
 
     with open_workspace(options) as session:
         before = load_workspace_errata(session.workspace)
-        source = ExportSource(session.store, session.build_view(), ALL_LABELS, build_benchmark_services(options))
+        source = ExportSource(
+            session.store, session.build_view(), ALL_LABELS, build_benchmark_services(options)
+        )
         new = [fix.to_errata_entry() for fix in collect_resolved_fixes(source).fixes]
         entries = (dict(before.entries) if before else {}) | {entry.key: entry for entry in new}
-        rules = list(dict.fromkeys([*(before.rules if before else ()), *load_accepted_rules(session.workspace)]))
+        rules = list(
+            dict.fromkeys(
+                [*(before.rules if before else ()), *load_accepted_rules(session.workspace)]
+            )
+        )
         if not entries and not rules:
             raise CommandError(
-                "there are no corrected golden answers or accepted rules. Use fcreview label --golden-fix or"
+                "there are no corrected golden answers or accepted rules. Use fcreview label"
+                " --golden-fix or"
                 " fcreview rules add"
             )
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -86,13 +106,15 @@ def create_errata(
 
 def write_issue(
     file: ErrataFileArgument,
-    out: Annotated[Path | None, option("-o --output FILE", "Output file.", show_default="standard output")] = None,
+    out: Annotated[
+        Path | None, option("-o --output FILE", "Output file.", show_default="standard output")
+    ] = None,
     force: ForceOption = False,
 ) -> None:
     """Write a GitHub issue for the benchmark's maintainers, as Markdown.
 
-    The issue lists each corrected golden answer with question, old and new answer, reason, adjudicator and the number
-    of runs that passed with the old answer.
+    The issue lists each corrected golden answer with question, old and new answer, reason,
+    adjudicator and the number of runs that passed with the old answer.
 
     Example: fcreview errata issue errata.jsonl -o issue.md
     """
@@ -101,7 +123,9 @@ def write_issue(
 
     errata = load_errata(file)
     if not errata.entries:
-        problem = "contains no corrected golden answer to report to the maintainers. Choose another file"
+        problem = (
+            "contains no corrected golden answer to report to the maintainers. Choose another file"
+        )
         raise CommandError(f"{sanitize(str(file))} {problem}")
     text = format_issue_report(list(errata.entries.values()), has_patch=False)
     if out is None:

@@ -7,7 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fcreview.cli.options import JsonOption, RunOption, SeedOption, WorkspaceOptions, option, workspace_command
+from fcreview.cli.options import (
+    JsonOption,
+    RunOption,
+    SeedOption,
+    WorkspaceOptions,
+    option,
+    workspace_command,
+)
 from fcreview.cli.output import (
     check_choice,
     emit,
@@ -26,14 +33,21 @@ from fcreview.stats.incidents import WITHOUT_INCIDENTS, omit_stated_accuracies
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
-    from fcreview.stats.estimation import EstimationInput, EstimationSettings, MetricEstimate, PlannedLabels
+    from fcreview.stats.estimation import (
+        EstimationInput,
+        EstimationSettings,
+        MetricEstimate,
+        PlannedLabels,
+    )
     from fcreview.stats.label_errors import LabelAgreement
     from fcreview.stats.posterior import ItemStatus
     from fcreview.store.queries.estimation import RunSampleStatus
     from fcreview.store.rows import RunRow
 
 HALF_WIDTH = 2.0  # default of --half-width, in percentage points
-HalfWidth = Annotated[float, option("--half-width POINTS", "Half width of the target interval, in percentage points.")]
+HalfWidth = Annotated[
+    float, option("--half-width POINTS", "Half width of the target interval, in percentage points.")
+]
 
 
 @workspace_command("policy")
@@ -43,21 +57,28 @@ def estimate(
     half_width: HalfWidth = HALF_WIDTH,
     difference: Annotated[
         float | None,
-        option("--difference POINTS", "Plan the labels of each of two runs that show this difference. Implies --plan."),
+        option(
+            "--difference POINTS",
+            "Plan the labels of each of two runs that show this difference. Implies --plan.",
+        ),
     ] = None,
-    plan: Annotated[bool, option("--plan", "Print how many labels intervals of different widths need.")] = False,
+    plan: Annotated[
+        bool, option("--plan", "Print how many labels intervals of different widths need.")
+    ] = False,
     method: Annotated[
         str,
         option(
             "--method NAME",
-            "How to compute intervals: model (credible interval) or score (a reference in one formula).",
+            "How to compute intervals: model (credible interval) or score (a reference in one"
+            " formula).",
         ),
     ] = "model",
     correct_annotators: Annotated[
         bool,
         option(
             "--correct-annotators",
-            "Correct the estimates for the errors of annotators, from items that two annotators reviewed.",
+            "Correct the estimates for the errors of annotators, from items that two annotators"
+            " reviewed.",
         ),
     ] = False,
     seed: SeedOption = 0,
@@ -65,9 +86,9 @@ def estimate(
 ) -> None:
     """Estimate accuracy from reviewed samples.
 
-    Prints the corrected score and the estimated accuracy of each metric, with a 95 % interval and the number of labels
-    that the target interval needs. Draw a random sample with `fcreview queue create` first. docs/estimates.md explains
-    the methods.
+    Prints the corrected score and the estimated accuracy of each metric, with a 95 % interval and
+    the number of labels that the target interval needs. Draw a random sample with `fcreview queue
+    create` first. docs/estimates.md explains the methods.
 
     Example: fcreview estimate runs/gpt4o --plan --half-width 3 --difference 2
     """
@@ -81,16 +102,22 @@ def estimate(
             sample_status = session.store.analysis.fetch_sample_status(row.run)
             problems += [each for each in sample_status.problems if each not in problems]
             agreement = count_run_label_agreement(session, row)
-            run_settings = _correct_label_errors(settings, agreement) if correct_annotators else settings
+            run_settings = (
+                _correct_label_errors(settings, agreement) if correct_annotators else settings
+            )
             estimates = list(estimate_run_metrics(session, row, sample_status, run_settings))
             if row.incidents:
                 others = estimate_without_incidents(session, row, sample_status, run_settings)
                 estimates = list(_add_estimates_without_incidents(estimates, others))
-            _print_estimates([row], estimates, sample_status.items, half_width, agreement, as_json=as_json)
+            _print_estimates(
+                [row], estimates, sample_status.items, half_width, agreement, as_json=as_json
+            )
         for model_runs in _group_combinable_runs(rows):
             estimates = list(estimate_combined_metrics(session, model_runs, settings))
             if any(each.incidents for each in model_runs):
-                others = estimate_combined_metrics(session, model_runs, settings, without_incidents=True)
+                others = estimate_combined_metrics(
+                    session, model_runs, settings, without_incidents=True
+                )
                 estimates = list(_add_estimates_without_incidents(estimates, others))
             found = (session.store.analysis.fetch_sample_status(each.run) for each in model_runs)
             statuses = [status for sample_status in found for status in sample_status.items]
@@ -105,10 +132,14 @@ def count_run_label_agreement(session: WorkspaceSession, row: RunRow) -> LabelAg
 
     view = View(queue="dataset", runs=(row.run,))
     analysis = session.store.analysis
-    return count_label_agreement(analysis.fetch_ratings(view), analysis.fetch_duplicate_reviews(view))
+    return count_label_agreement(
+        analysis.fetch_ratings(view), analysis.fetch_duplicate_reviews(view)
+    )
 
 
-def _correct_label_errors(settings: EstimationSettings, agreement: LabelAgreement) -> EstimationSettings:
+def _correct_label_errors(
+    settings: EstimationSettings, agreement: LabelAgreement
+) -> EstimationSettings:
     if not agreement.n_double:
         raise CommandError(
             "--correct-annotators needs items that two annotators reviewed. Draw a sample with"
@@ -119,11 +150,15 @@ def _correct_label_errors(settings: EstimationSettings, agreement: LabelAgreemen
 
 def check_half_width(points: float, option_name: str = "--half-width") -> None:
     if not 0 < points < 100:
-        raise UsageError(f"{option_name} {points:g} is invalid. Choose a number of points between 0 and 100")
+        raise UsageError(
+            f"{option_name} {points:g} is invalid. Choose a number of points between 0 and 100"
+        )
 
 
 PLANNED_HALF_WIDTHS = (5.0, 3.0, 2.0, 1.0)
-"""Half-widths, in percentage points, for which --plan counts labels, besides that of --half-width."""
+"""Half-widths, in percentage points, for which --plan counts labels, besides that of
+--half-width.
+"""
 
 
 def _parse_settings(
@@ -150,7 +185,10 @@ def _parse_settings(
 
 
 def estimate_run_metrics(
-    session: WorkspaceSession, row: RunRow, sample_status: RunSampleStatus, settings: EstimationSettings
+    session: WorkspaceSession,
+    row: RunRow,
+    sample_status: RunSampleStatus,
+    settings: EstimationSettings,
 ) -> Iterator[MetricEstimate]:
     from fcreview.stats.estimation import estimate_metrics
 
@@ -158,7 +196,10 @@ def estimate_run_metrics(
 
 
 def estimate_without_incidents(
-    session: WorkspaceSession, row: RunRow, sample_status: RunSampleStatus, settings: EstimationSettings
+    session: WorkspaceSession,
+    row: RunRow,
+    sample_status: RunSampleStatus,
+    settings: EstimationSettings,
 ) -> Iterator[MetricEstimate]:
     """Estimate the metrics of a run from its items without incidents."""
     from fcreview.importers.registry import compute_metrics
@@ -173,8 +214,9 @@ def estimate_without_incidents(
 def _add_estimates_without_incidents(
     estimates: Sequence[MetricEstimate], without_incidents: Iterable[MetricEstimate]
 ) -> Iterator[MetricEstimate]:
-    """Yield each estimate and after it, if they differ, the estimate of the same metric without incidents, which has a
-    name of its own."""
+    """Yield each estimate and after it, if they differ, the estimate of the same metric without
+    incidents, which has a name of its own.
+    """
     by_key = {each.key: each for each in without_incidents}
     for each in estimates:
         yield each
@@ -184,14 +226,19 @@ def _add_estimates_without_incidents(
 
 
 def _group_combinable_runs(rows: Sequence[RunRow]) -> list[list[RunRow]]:
-    """Group runs by model, for benchmarks that define combined metrics of several runs. Omit models with one run."""
+    """Group runs by model, for benchmarks that define combined metrics of several runs.
+
+    Omit models with one run.
+    """
     from fcreview.importers.registry import IMPORTERS
 
     runs_by_model: dict[tuple[str, str, str], list[RunRow]] = {}
     for row in rows:
         importer = IMPORTERS.get(row.info.benchmark)
         if importer is not None and importer.combines_runs:
-            runs_by_model.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(row)
+            runs_by_model.setdefault(
+                (row.info.benchmark, row.info.generation, row.info.model), []
+            ).append(row)
     return [several for several in runs_by_model.values() if len(several) > 1]
 
 
@@ -202,7 +249,10 @@ def estimate_combined_metrics(
     *,
     without_incidents: bool = False,
 ) -> Iterator[MetricEstimate]:
-    """Estimate combined metrics from the samples of several runs. Yield nothing if a required run is missing."""
+    """Estimate combined metrics from the samples of several runs.
+
+    Yield nothing if a required run is missing.
+    """
     from fcreview.importers.registry import compute_combined_metrics
     from fcreview.stats.estimation import combine_runs, estimate_metrics, omit_incidents_from_input
 
@@ -211,14 +261,19 @@ def estimate_combined_metrics(
             [RunItems(row.info, items) for row, items in zip(rows, items_by_run, strict=True)]
         )
 
-    inputs = [build_estimation_input(session, row, session.store.analysis.fetch_sample_status(row.run)) for row in rows]
+    inputs = [
+        build_estimation_input(session, row, session.store.analysis.fetch_sample_status(row.run))
+        for row in rows
+    ]
     if without_incidents:
         inputs = [omit_incidents_from_input(each, each.compute_metrics) for each in inputs]
     if compute_metrics([each.automatic_items for each in inputs]):
         yield from estimate_metrics(combine_runs(inputs, compute_metrics), settings)
 
 
-def build_estimation_input(session: WorkspaceSession, row: RunRow, sample_status: RunSampleStatus) -> EstimationInput:
+def build_estimation_input(
+    session: WorkspaceSession, row: RunRow, sample_status: RunSampleStatus
+) -> EstimationInput:
     from fcreview.importers.registry import compute_metrics
     from fcreview.stats.estimation import EstimationInput
 
@@ -244,50 +299,75 @@ def _print_estimates(
     sample_counts = count_sample_outcomes(statuses)
     if as_json:
         label_fields = {"label_agreement": None if agreement is None else asdict(agreement)}
-        emit_json(*(_build_estimate_json(rows, each, sample_counts) | label_fields for each in estimates))
+        emit_json(
+            *(_build_estimate_json(rows, each, sample_counts) | label_fields for each in estimates)
+        )
     elif len(rows) == 1 or estimates:
         _print_estimate_tables(rows, estimates, sample_counts, half_width, agreement)
 
 
 def count_sample_outcomes(statuses: Sequence[ItemStatus]) -> dict[str, int]:
-    """Count the drawn items of a random sample by outcome: decided, undecided for each reason, not reviewed."""
+    """Count the drawn items of a random sample by outcome: decided, undecided for each reason,
+    not reviewed.
+    """
     from fcreview.stats.posterior import UNDECIDED
 
     counts = Counter(each.sample_outcome for each in statuses if each.sample_outcome)
-    return {"drawn": counts.total()} | {name: counts[name] for name in ("decided", *UNDECIDED, "not reviewed")}
+    return {"drawn": counts.total()} | {
+        name: counts[name] for name in ("decided", *UNDECIDED, "not reviewed")
+    }
 
 
 def _build_estimate_json(
     rows: Sequence[RunRow], estimate: MetricEstimate, sample_counts: dict[str, int]
 ) -> dict[str, Any]:
-    """Build the JSON object of a metric. `run` is null for combined metrics, and `why` explains a missing interval."""
+    """Build the JSON object of a metric.
+
+    `run` is null for combined metrics, and `why` explains a missing interval.
+    """
     from fcreview.stats.estimation import explain_missing_interval
 
     low, high = estimate.bounds or (None, None)
     return {
         "run": rows[0].run if len(rows) == 1 else None,
-        "run_name": rows[0].run_name if len(rows) == 1 else rows[0].info.model, "benchmark": rows[0].info.benchmark,
-        "table": estimate.table, "level": estimate.level, "name": estimate.name,
-        **{name: getattr(estimate, name) for name in ("unit", "automatic", "corrected", "estimated", "low", "high")},
-        "bounds_low": low, "bounds_high": high, "headline": estimate.headline,
-        "n_random": estimate.n_random, "n_known": estimate.n_known, "method": estimate.method,
+        "run_name": rows[0].run_name if len(rows) == 1 else rows[0].info.model,
+        "benchmark": rows[0].info.benchmark,
+        "table": estimate.table,
+        "level": estimate.level,
+        "name": estimate.name,
+        **{
+            name: getattr(estimate, name)
+            for name in ("unit", "automatic", "corrected", "estimated", "low", "high")
+        },
+        "bounds_low": low,
+        "bounds_high": high,
+        "headline": estimate.headline,
+        "n_random": estimate.n_random,
+        "n_known": estimate.n_known,
+        "method": estimate.method,
         "sensitivity": estimate.sensitivity,
-        "why": explain_missing_interval(estimate.method, estimate.criteria), "needed": estimate.needed,
+        "why": explain_missing_interval(estimate.method, estimate.criteria),
+        "needed": estimate.needed,
         "without_incidents": estimate.name.endswith(WITHOUT_INCIDENTS),
         **({"plan": [_build_plan_json(goal) for goal in estimate.plan]} if estimate.plan else {}),
         "sample": {name.replace(" ", "_"): count for name, count in sample_counts.items()},
-    }  # fmt: skip
+    }
 
 
 def _build_plan_json(goal: PlannedLabels) -> dict[str, Any]:
-    """Build the JSON object of a goal. `with_judges` is reserved for labels of judges that replace human labels."""
+    """Build the JSON object of a goal.
+
+    `with_judges` is reserved for labels of judges that replace human labels.
+    """
     found = {"half_width": goal.half_width, "labels": goal.labels, "with_judges": None}
     return found if goal.difference is None else {"difference": goal.difference, **found}
 
 
 def _print_plan(estimates: Sequence[MetricEstimate]) -> None:
     """Print the plan of the first metric that has one."""
-    planned = next((one for one in estimates if any(goal.labels is not None for goal in one.plan)), None)
+    planned = next(
+        (one for one in estimates if any(goal.labels is not None for goal in one.plan)), None
+    )
     if planned is None:
         emit("There is no plan, because no item of a random sample is reviewed.", "")
         return
@@ -298,7 +378,9 @@ def _print_plan(estimates: Sequence[MetricEstimate]) -> None:
             name = f"difference of {goal.difference:g} points between two runs, labels of each run"
         rows.append([name, NO_VALUE if goal.labels is None else f"{goal.labels:,}"])
     emit()
-    print_table([f"plan for {format_cell(planned.name)}", "further labels"], rows, right_aligned=(1,))
+    print_table(
+        [f"plan for {format_cell(planned.name)}", "further labels"], rows, right_aligned=(1,)
+    )
     emit("Each goal is reached with a probability of 80 %.", "")
 
 
@@ -312,30 +394,53 @@ def _print_estimate_tables(
     info, languages = rows[0].info, "+".join(dict.fromkeys(row.info.language for row in rows))
     name = rows[0].run_name if len(rows) == 1 else info.model
     names = (info.benchmark, info.generation, languages, name)
-    emit(format_run_heading(rows[0].run if len(rows) == 1 else None, names, sum(row.n_items for row in rows)))
+    emit(
+        format_run_heading(
+            rows[0].run if len(rows) == 1 else None, names, sum(row.n_items for row in rows)
+        )
+    )
     if n_incidents := sum(row.incidents for row in rows):
-        emit(f"{format_count(n_incidents, 'incident')}: they keep the benchmark's verdict, and are in no sample")
+        emit(
+            f"{format_count(n_incidents, 'incident')}: they keep the benchmark's verdict, and are"
+            " in no sample"
+        )
     if sample_counts["drawn"]:
         emit("sample: " + " · ".join(f"{count:,} {name}" for name, count in sample_counts.items()))
         emit_lines(f"labels: {line}" for line in describe_label_agreement(estimates, agreement))
     emit_lines(
-        (*_explain_undecided_items(estimates, sample_counts), *_explain_missing_intervals(estimates, sample_counts))
+        (
+            *_explain_undecided_items(estimates, sample_counts),
+            *_explain_missing_intervals(estimates, sample_counts),
+        )
     )
     has_bounds = any(one.bounds for one in estimates)
     for table in dict.fromkeys(one.table for one in estimates):
         cells = [
             [
                 "  " * one.level + format_cell(one.name),
-                *(format_metric_value(value, one.unit, one.digits) for value in (one.automatic, one.corrected)),
-                *format_estimate_and_interval(one), *([_format_bounds(one)] if has_bounds else []),
-                f"{one.n_random:,}", f"{one.n_known:,}", "" if one.needed is None else f"{one.needed:,}",
+                *(
+                    format_metric_value(value, one.unit, one.digits)
+                    for value in (one.automatic, one.corrected)
+                ),
+                *format_estimate_and_interval(one),
+                *([_format_bounds(one)] if has_bounds else []),
+                f"{one.n_random:,}",
+                f"{one.n_known:,}",
+                "" if one.needed is None else f"{one.needed:,}",
             ]
             for one in estimates
             if one.table == table
-        ]  # fmt: skip
+        ]
         emit()
         bounds = ["range (undecided)"] if has_bounds else []
-        heads = [format_cell(table), "automatic", "corrected", "estimated accuracy", "95 % CI", *bounds]
+        heads = [
+            format_cell(table),
+            "automatic",
+            "corrected",
+            "estimated accuracy",
+            "95 % CI",
+            *bounds,
+        ]
         heads += ["sampled", "labelled", f"needed for ±{half_width:g}"]
         right_aligned = [at for at in range(1, len(heads)) if heads[at] not in ("95 % CI", *bounds)]
         print_table(heads, cells, right_aligned=right_aligned, max_width=44)
@@ -344,13 +449,20 @@ def _print_estimate_tables(
     emit()
 
 
-def describe_label_agreement(estimates: Sequence[MetricEstimate], agreement: LabelAgreement | None) -> Iterator[str]:
-    """Describe how often annotators differ, and how much errors of annotators change the first estimate."""
+def describe_label_agreement(
+    estimates: Sequence[MetricEstimate], agreement: LabelAgreement | None
+) -> Iterator[str]:
+    """Describe how often annotators differ, and how much errors of annotators change the first
+    estimate.
+    """
     if agreement is None:
         return
     if agreement.n_double:
         share = f"{100 * agreement.n_different / agreement.n_double:.0f} %"
-        yield f"annotators differ on {agreement.n_different:,} of {agreement.n_double:,} items ({share})"
+        yield (
+            f"annotators differ on {agreement.n_different:,} of {agreement.n_double:,} items"
+            f" ({share})"
+        )
     else:
         yield "no item has the verdicts of two annotators, so the error of the labels is unknown"
     if agreement.n_repeated:
@@ -359,11 +471,18 @@ def describe_label_agreement(estimates: Sequence[MetricEstimate], agreement: Lab
         yield f"annotators changed their verdict on {counts} hidden duplicates ({share})"
     first = next((one for one in estimates if one.sensitivity), None)
     if first is not None and first.sensitivity is not None:
-        low, high = (format_metric_value(end, first.unit, first.digits) for end in first.sensitivity)
-        yield f"If 95 % of the labels are right, {format_cell(first.name)} is {low.removesuffix(' %')} to {high}."
+        low, high = (
+            format_metric_value(end, first.unit, first.digits) for end in first.sensitivity
+        )
+        yield (
+            f"If 95 % of the labels are right, {format_cell(first.name)} is"
+            f" {low.removesuffix(' %')} to {high}."
+        )
 
 
-def _explain_undecided_items(estimates: Sequence[MetricEstimate], sample_counts: dict[str, int]) -> Iterator[str]:
+def _explain_undecided_items(
+    estimates: Sequence[MetricEstimate], sample_counts: dict[str, int]
+) -> Iterator[str]:
     if not any(one.bounds for one in estimates):
         return
     undecided = sample_counts["drawn"] - sample_counts["decided"] - sample_counts["not reviewed"]
@@ -371,12 +490,20 @@ def _explain_undecided_items(estimates: Sequence[MetricEstimate], sample_counts:
     share = f"{100 * undecided / reached:.0f} %"
     counts = f"{undecided:,} of {reached:,} reviewed items of the sample ({share}) are undecided"
     if any(one.is_bounds_headline for one in estimates):
-        yield f"{counts}. At the low end of each range, all undecided items fail. At the high end, they all pass."
+        yield (
+            f"{counts}. At the low end of each range, all undecided items fail. At the high end,"
+            " they all pass."
+        )
     else:
-        yield f"{counts}. The interval treats undecided items like decided items with the same automatic verdict."
+        yield (
+            f"{counts}. The interval treats undecided items like decided items with the same"
+            " automatic verdict."
+        )
 
 
-def _explain_missing_intervals(estimates: Sequence[MetricEstimate], sample_counts: dict[str, int]) -> Iterator[str]:
+def _explain_missing_intervals(
+    estimates: Sequence[MetricEstimate], sample_counts: dict[str, int]
+) -> Iterator[str]:
     from fcreview.stats.estimation import explain_missing_interval
 
     methods = {one.method for one in estimates}
@@ -384,20 +511,29 @@ def _explain_missing_intervals(estimates: Sequence[MetricEstimate], sample_count
         known, reason = max((one.n_known for one in estimates), default=0), "no item is reviewed"
         if known:
             reason = "the reviewed items are not from a random sample"
-        advice = "Review the sample" if sample_counts["drawn"] else "Use fcreview queue create to draw a sample"
+        advice = (
+            "Review the sample"
+            if sample_counts["drawn"]
+            else "Use fcreview queue create to draw a sample"
+        )
         yield f"There are no confidence intervals, because {reason}. {advice}."
     reasons: dict[str, list[str]] = {}
     for one in estimates:
         if one.method in ("undecided", "not sampled", "not asked", "other verdicts"):
-            reasons.setdefault(explain_missing_interval(one.method, one.criteria), []).append(one.name)
+            reasons.setdefault(explain_missing_interval(one.method, one.criteria), []).append(
+                one.name
+            )
     for reason, names in reasons.items():
-        shown = ", ".join(map(format_cell, names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+        shown = ", ".join(map(format_cell, names[:4])) + (
+            f" and {len(names) - 4} more" if len(names) > 4 else ""
+        )
         yield f"There is no confidence interval for {shown}: {reason}"
 
 
 def format_estimate_and_interval(estimate: MetricEstimate) -> tuple[str, str]:
-    """Return the estimated value or its range, and the confidence interval, as texts such as `74.9 %` and `[69.8,
-    79.6]`. An unknown value is `–`."""
+    """Return the estimated value or its range, and the confidence interval, as texts such as `74.9
+    %` and `[69.8, 79.6]`. An unknown value is `–`.
+    """
     if estimate.is_bounds_headline:
         return _format_bounds(estimate), NO_VALUE
     if estimate.low is None or estimate.high is None:
@@ -406,12 +542,18 @@ def format_estimate_and_interval(estimate: MetricEstimate) -> tuple[str, str]:
         format_metric_value(each, estimate.unit, estimate.digits).removesuffix(" %")
         for each in (estimate.low, estimate.high)
     )
-    return format_metric_value(estimate.estimated, estimate.unit, estimate.digits), f"[{low}, {high}]"
+    return format_metric_value(
+        estimate.estimated, estimate.unit, estimate.digits
+    ), f"[{low}, {high}]"
 
 
 def _format_bounds(estimate: MetricEstimate) -> str:
-    """Format the value if all undecided items fail, and if all pass, as `71.8 to 79.0 %`, or `–` if unknown."""
+    """Format the value if all undecided items fail, and if all pass, as `71.8 to 79.0 %`, or `–`
+    if unknown.
+    """
     if estimate.bounds is None:
         return NO_VALUE
-    low, high = (format_metric_value(each, estimate.unit, estimate.digits) for each in estimate.bounds)
+    low, high = (
+        format_metric_value(each, estimate.unit, estimate.digits) for each in estimate.bounds
+    )
     return f"{low.removesuffix(' %')} to {high}"

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from fcreview.cli.commands import KEEP_LINE_BREAKS
 from fcreview.cli.config import load_config
-from fcreview.cli.options import ForceOption, WhereOption, WorkspaceOptions, option, workspace_command
+from fcreview.cli.options import (
+    ForceOption,
+    WhereOption,
+    WorkspaceOptions,
+    option,
+    workspace_command,
+)
 from fcreview.cli.output import Progress, check_choice, create_stdout_writer, print_message
 from fcreview.cli.workspace_import import discover_runs, open_workspace
 from fcreview.errors import UsageError
@@ -22,7 +28,9 @@ if TYPE_CHECKING:
 
 NAME_WIDTH = max(len(each.name) for each in FORMATS)
 TRAINING_FORMATS = ("sft", "preference")  # formats that export training rows instead of labels
-FORMAT_HELP = "\n".join([KEEP_LINE_BREAKS, *(f"{each.name:<{NAME_WIDTH}}  {each.help}" for each in FORMATS), ""])
+FORMAT_HELP = "\n".join(
+    [KEEP_LINE_BREAKS, *(f"{each.name:<{NAME_WIDTH}}  {each.help}" for each in FORMATS), ""]
+)
 
 
 @workspace_command("annotator", "policy")
@@ -34,36 +42,61 @@ def export(
     where: WhereOption = "",
     queue: Annotated[
         str | None,
-        option("--queue NAME", "Export only the items of this queue, such as judged, uncertain or suspects."),
+        option(
+            "--queue NAME",
+            "Export only the items of this queue, such as judged, uncertain or suspects.",
+        ),
     ] = None,
-    only: Annotated[str, option("--only KIND", "Labels to export: all, reviewed or adjudicated.")] = "all",
+    only: Annotated[
+        str, option("--only KIND", "Labels to export: all, reviewed or adjudicated.")
+    ] = "all",
     with_: Annotated[
-        str | None, option("--with content", "Also export the question, messages, functions and calls of each item.")
+        str | None,
+        option(
+            "--with content",
+            "Also export the question, messages, functions and calls of each item.",
+        ),
     ] = None,
     agreed: Annotated[
-        int, option("--agreed N", "For sft and preference: number of annotators who must agree.", min=1)
+        int,
+        option("--agreed N", "For sft and preference: number of annotators who must agree.", min=1),
     ] = 1,
     trust_rule: Annotated[
-        bool, option("--trust-rule", "For sft and preference: use automatic verdicts of unreviewed items.")
+        bool,
+        option(
+            "--trust-rule", "For sft and preference: use automatic verdicts of unreviewed items."
+        ),
     ] = False,
     max_pairs: Annotated[
-        int, option("--max-pairs N", "For preference: maximum number of pairs for each question.", min=1)
+        int,
+        option(
+            "--max-pairs N", "For preference: maximum number of pairs for each question.", min=1
+        ),
     ] = 4,
     exclude_benchmark_goldens: Annotated[
-        bool, option("--exclude-benchmark-goldens", "For sft and preference: do not use golden calls.")
+        bool,
+        option("--exclude-benchmark-goldens", "For sft and preference: do not use golden calls."),
     ] = False,
     include_incidents: Annotated[
         bool,
-        option("--include-incidents", "For sft and preference: also use items without an answer of the model."),
+        option(
+            "--include-incidents",
+            "For sft and preference: also use items without an answer of the model.",
+        ),
     ] = False,
-    flavour: Annotated[str, option("--flavour NAME", "For sft and preference: row format, trl or openai.")] = "trl",
-    check: Annotated[bool, option("--check", "For inspect: verify the exported logs with inspect_ai.")] = False,
+    flavour: Annotated[
+        str, option("--flavour NAME", "For sft and preference: row format, trl or openai.")
+    ] = "trl",
+    check: Annotated[
+        bool, option("--check", "For inspect: verify the exported logs with inspect_ai.")
+    ] = False,
 ) -> None:
     """Export labels, corrected runs or golden answers.
 
-    A label is a row for one target (an item, a turn or a call), with the verdict of each source, the reviews of each
-    annotator and the effective verdict. Other formats write corrected runs (native), corrected golden answers
-    (golden-patch), trajectories (atif) or training data (sft, preference). docs/export.md describes them.
+    A label is a row for one target (an item, a turn or a call), with the verdict of each source,
+    the reviews of each annotator and the effective verdict. Other formats write corrected runs
+    (native), corrected golden answers (golden-patch), trajectories (atif) or training data (sft,
+    preference). docs/export.md describes them.
 
     Example: fcreview export runs/gpt4o --format csv -o labels.csv --only reviewed
     """
@@ -86,23 +119,35 @@ def export(
         choice = replace(choice, training=training)
     if check and format != "inspect":
         raise UsageError("--check needs --format inspect")
-    if format in EXPORTERS and EXPORTERS[format].writes_runs and (where or only != "all" or with_ or queue):
-        raise UsageError(f"--format {format} writes whole runs. Omit --where, --queue, --only and --with")
+    if (
+        format in EXPORTERS
+        and EXPORTERS[format].writes_runs
+        and (where or only != "all" or with_ or queue)
+    ):
+        raise UsageError(
+            f"--format {format} writes whole runs. Omit --where, --queue, --only and --with"
+        )
     with open_workspace(options) as session:
         _check_queue_selects_items(queue)
         view = session.build_view(where, queue=queue or "dataset")
         services = build_benchmark_services(options)
         with Progress("exporting", "{:,}".format, quiet=out == exports.STANDARD_OUTPUT) as progress:
-            watched = exports.ExportOutput(create_stdout_writer, lambda noun, n: progress(f"{noun}s", n, 0), force)
+            watched = exports.ExportOutput(
+                create_stdout_writer, lambda noun, n: progress(f"{noun}s", n, 0), force
+            )
             counts = exports.export(session.store, format, out, view, watched, choice, services)
         if not any(counts.values()):
-            print_message(f"nothing to export, because {_explain_empty_export(session, view, choice, format)}")
+            print_message(
+                f"nothing to export, because {_explain_empty_export(session, view, choice, format)}"
+            )
     if format == "native":
         _warn_of_missing_datasets(Path(out))
     if check:
         from fcreview.exporters.inspect_log import check_and_count_log_copies
 
-        print_message(f"inspect_ai accepts {format_count(check_and_count_log_copies(Path(out)), 'log')}")
+        print_message(
+            f"inspect_ai accepts {format_count(check_and_count_log_copies(Path(out)), 'log')}"
+        )
     if out != exports.STANDARD_OUTPUT:
         written = " and ".join(format_count(number, noun) for noun, number in counts.items())
         print_message(f"wrote {written} to {out}")
@@ -112,7 +157,9 @@ def _check_queue_selects_items(queue: str | None) -> None:
     from fcreview.store.rows import BUILTIN_QUEUES, PARTIAL_QUEUES
 
     if queue in BUILTIN_QUEUES and queue not in PARTIAL_QUEUES:
-        raise UsageError(f"--queue {queue} only orders items. Choose a queue file, {' or '.join(PARTIAL_QUEUES)}")
+        raise UsageError(
+            f"--queue {queue} only orders items. Choose a queue file, {' or '.join(PARTIAL_QUEUES)}"
+        )
 
 
 def _parse_label_selection(only: str, with_option: str | None) -> LabelSelection:
@@ -130,7 +177,9 @@ def _warn_of_missing_datasets(exported_runs: Path) -> None:
             print_message(f"The export of {name} has no dataset. Pass --data DIR when you open it")
 
 
-def _explain_empty_export(session: WorkspaceSession, view: View, selection: LabelSelection, format_name: str) -> str:
+def _explain_empty_export(
+    session: WorkspaceSession, view: View, selection: LabelSelection, format_name: str
+) -> str:
     count = session.store.count_items(view)
     if not count:
         return session.explain_empty_view(view)

@@ -9,7 +9,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from fcreview.cli.options import JsonOption, RunOption, WorkspaceOptions, argument, option, workspace_command
+from fcreview.cli.options import (
+    JsonOption,
+    RunOption,
+    WorkspaceOptions,
+    argument,
+    option,
+    workspace_command,
+)
 from fcreview.cli.output import emit, emit_json
 from fcreview.cli.workspace import WorkspaceSession
 from fcreview.cli.workspace_import import open_workspace
@@ -26,8 +33,13 @@ RUN_FORMAT = "inspect"  # format of files that contain a run with human reviews
 NOTES_FORMAT = "tau2-notes"  # format of notes on simulations of a run
 OTHER_FORMATS = (RUN_FORMAT, NOTES_FORMAT)
 READERS = {each.name: each.read for each in FORMATS if each.read}
-RECORD_UNITS = {"labelstudio": "task", "csv": "row"}  # what error messages call a record of a format, if not `line`
-AdjudicateOption = Annotated[bool, option("--adjudicate", "Record adjudications, which resolve disagreements.")]
+RECORD_UNITS = {
+    "labelstudio": "task",
+    "csv": "row",
+}  # what error messages call a record of a format, if not `line`
+AdjudicateOption = Annotated[
+    bool, option("--adjudicate", "Record adjudications, which resolve disagreements.")
+]
 
 
 @workspace_command("annotator")
@@ -35,10 +47,14 @@ def import_labels(
     options: WorkspaceOptions,
     file: Annotated[Path, argument("FILE", "File with exported labels.")],
     format: Annotated[  # noqa: A002
-        str, option("--format NAME", f"Format of the file: {', '.join([*READERS, *OTHER_FORMATS])}.")
+        str,
+        option("--format NAME", f"Format of the file: {', '.join([*READERS, *OTHER_FORMATS])}."),
     ] = "jsonl",
     source_annotator: Annotated[
-        str | None, option("--said-by NAME", "Name of the annotator in the file, if it differs from --annotator.")
+        str | None,
+        option(
+            "--said-by NAME", "Name of the annotator in the file, if it differs from --annotator."
+        ),
     ] = None,
     adjudicate: AdjudicateOption = False,
     run: RunOption = None,
@@ -46,18 +62,22 @@ def import_labels(
 ) -> None:
     """Import exported labels as reviews.
 
-    Records the reviews for --annotator (default: you). If a line is invalid, nothing is recorded. Reviews that the
-    workspace already has are skipped. With --format inspect, FILE is an Inspect log whose score edits are imported.
-    With --format tau2-notes, FILE is a note or a folder of notes.
+    Records the reviews for --annotator (default: you). If a line is invalid, nothing is recorded.
+    Reviews that the workspace already has are skipped. With --format inspect, FILE is an Inspect
+    log whose score edits are imported. With --format tau2-notes, FILE is a note or a folder of
+    notes.
 
     Example: fcreview import-labels runs/gpt4o labels.jsonl --annotator alice
     """
     if format not in (*READERS, *OTHER_FORMATS):
         raise UsageError(
-            f"fcreview cannot import the format {format!r}. Choose {', '.join([*READERS, *OTHER_FORMATS])}"
+            f"fcreview cannot import the format {format!r}. Choose"
+            f" {', '.join([*READERS, *OTHER_FORMATS])}"
         )
     with open_workspace(options) as session:
-        record_labels(session, file, format, source_annotator, adjudicate=adjudicate, run=run, as_json=as_json)
+        record_labels(
+            session, file, format, source_annotator, adjudicate=adjudicate, run=run, as_json=as_json
+        )
 
 
 def _read_labels(file: Path, format_name: str) -> list[ImportedReview | InvalidRecord]:
@@ -68,32 +88,49 @@ def _read_labels(file: Path, format_name: str) -> list[ImportedReview | InvalidR
     return list(READERS[format_name]()(content))
 
 
-def _read_reviews_in_runs(paths: Sequence[Path], benchmark: str) -> list[ImportedReview | InvalidRecord]:
+def _read_reviews_in_runs(
+    paths: Sequence[Path], benchmark: str
+) -> list[ImportedReview | InvalidRecord]:
     from fcreview.importers.registry import discover, read_items
     from fcreview.model.item import Item
     from fcreview.store.label_import import ImportedReview, normalize_time
 
     found = discover(paths, format=benchmark)
     if not found.plans:
-        raise CommandError("\n".join(issue.what for issue in found.issues if issue.severity == "error"))
+        raise CommandError(
+            "\n".join(issue.what for issue in found.issues if issue.severity == "error")
+        )
     reviews: list[ImportedReview | InvalidRecord] = []
     for plan in found.plans:
         run = plan.run
-        names = {"benchmark": run.benchmark, "generation": run.generation, "language": run.language, "model": run.model}
+        names = {
+            "benchmark": run.benchmark,
+            "generation": run.generation,
+            "language": run.language,
+            "model": run.model,
+        }
         for item in read_items(plan):
             if not isinstance(item, Item):
                 continue
             for each in item.extra.recorded_reviews:
                 fault = next((fault for fault in FAULTS if fault == each.fault), None)
                 annotation = Annotation(
-                    target=each.target, criterion=each.criterion, verdict=each.verdict, note=each.reason, fault=fault,
+                    target=each.target,
+                    criterion=each.criterion,
+                    verdict=each.verdict,
+                    note=each.reason,
+                    fault=fault,
                     tags=each.tags or None,
-                )  # fmt: skip
+                )
                 review = ImportedReview(
-                    item.line, {**names, "category": item.category, "id": item.id}, annotation, each.author,
-                    normalize_time(each.time or ""), prediction_hash=item.prediction_hash,
+                    item.line,
+                    {**names, "category": item.category, "id": item.id},
+                    annotation,
+                    each.author,
+                    normalize_time(each.time or ""),
+                    prediction_hash=item.prediction_hash,
                     exported_events=tuple(each.events),
-                )  # fmt: skip
+                )
                 reviews.append(review)
     return reviews
 
@@ -111,10 +148,16 @@ def record_labels(
 ) -> None:
     """Record the annotator's reviews from a file of labels and print their number.
 
-    `source_annotator` is the annotator's name in the file, if it differs. With `mark_untimed_not_blind`, a
-    review without a time is recorded as not blind instead of as unknown.
+    `source_annotator` is the annotator's name in the file, if it differs. With
+    `mark_untimed_not_blind`, a review without a time is recorded as not blind instead of as
+    unknown.
     """
-    from fcreview.store.label_import import ReviewFile, import_reviews, mark_not_blind, to_adjudication
+    from fcreview.store.label_import import (
+        ReviewFile,
+        import_reviews,
+        mark_not_blind,
+        to_adjudication,
+    )
 
     if format == RUN_FORMAT:
         reviews = _read_reviews_in_runs([file], format)
@@ -137,14 +180,22 @@ def record_labels(
     if result.already:
         emit(f"skipped {format_count(result.already, 'review')}: already recorded")
     if result.older:
-        emit(f"skipped {format_count(result.older, 'review')}: the workspace has newer reviews by {session.annotator}")
+        emit(
+            f"skipped {format_count(result.older, 'review')}: the workspace has newer reviews by"
+            f" {session.annotator}"
+        )
 
 
 def read_limited_file(path: Path) -> bytes:
-    """Read a file or pipe. Raises OSError after `MAX_INPUT_BYTES`, because reading a device may never end."""
+    """Read a file or pipe.
+
+    Raises OSError after `MAX_INPUT_BYTES`, because reading a device may never end.
+    """
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         content = file.read(MAX_INPUT_BYTES + 1) if size <= MAX_INPUT_BYTES else b""
     if max(size, len(content)) > MAX_INPUT_BYTES:
-        raise OSError(errno.EFBIG, f"the file has more than {MAX_INPUT_BYTES:,} bytes", os.fspath(path))
+        raise OSError(
+            errno.EFBIG, f"the file has more than {MAX_INPUT_BYTES:,} bytes", os.fspath(path)
+        )
     return content

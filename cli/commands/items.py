@@ -16,7 +16,15 @@ from fcreview.cli.options import (
     option,
     workspace_command,
 )
-from fcreview.cli.output import clip_to_terminal, emit, emit_json, format_cell, format_row, print_message, show_activity
+from fcreview.cli.output import (
+    clip_to_terminal,
+    emit,
+    emit_json,
+    format_cell,
+    format_row,
+    print_message,
+    show_activity,
+)
 from fcreview.cli.workspace import WorkspaceSession
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import UsageError
@@ -44,14 +52,18 @@ def items(
     ids: Annotated[bool, option("--ids", "Print only the ids, each once, one a line.")] = False,
     not_run: Annotated[
         bool,
-        option("--not-run", "Also list the items of the dataset without a result. --where does not apply to them."),
+        option(
+            "--not-run",
+            "Also list the items of the dataset without a result. --where does not apply to them.",
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """List items with their verdicts.
 
-    Prints the official, recomputed, judge and human verdict, the error type and the first difference. To list what a
-    benchmark's program should run again, use --where incident:any --ids --not-run.
+    Prints the official, recomputed, judge and human verdict, the error type and the first
+    difference. To list what a benchmark's program should run again, use --where incident:any --ids
+    --not-run.
 
     Example: fcreview items runs/gpt4o --where 'official:fail -reviewed' --limit 20
     """
@@ -71,9 +83,17 @@ def items(
             for rows in _fetch_row_windows(session, view, limit):
                 judged = session.store.analysis.fetch_judge_verdicts([row.item for row in rows])
                 for row in rows:
-                    emit_json(_build_row_json(row, session.store.runs[row.run]) | {"judged": judged.get(row.item, [])})
+                    emit_json(
+                        _build_row_json(row, session.store.runs[row.run])
+                        | {"judged": judged.get(row.item, [])}
+                    )
             store = session.store
-            emit_json(*(_build_missing_json(each, store.runs[each.run], store.run_names[each.run]) for each in missing))
+            emit_json(
+                *(
+                    _build_missing_json(each, store.runs[each.run], store.run_names[each.run])
+                    for each in missing
+                )
+            )
         else:
             print_item_rows(session, view, limit)
             for each in missing:
@@ -82,7 +102,9 @@ def items(
             print_message(f"fcreview: {session.explain_empty_view(view)}")
 
 
-def _print_ids(session: WorkspaceSession, view: View, limit: int | None, missing: Sequence[RunMissingItem]) -> None:
+def _print_ids(
+    session: WorkspaceSession, view: View, limit: int | None, missing: Sequence[RunMissingItem]
+) -> None:
     """Print each id once. Several runs can have items of the same id."""
     printed: set[str] = set()
     for row in iterate_item_rows(session, view, limit):
@@ -96,18 +118,25 @@ def _print_ids(session: WorkspaceSession, view: View, limit: int | None, missing
 
 
 def _build_missing_json(missing: RunMissingItem, run: Run, run_name: str) -> dict[str, Any]:
-    """Build the JSON object of an item without a result. Only these objects have the field `not_run`."""
+    """Build the JSON object of an item without a result.
+
+    Only these objects have the field `not_run`.
+    """
     names = {name: getattr(run, name) for name in ("benchmark", "generation", "language")}
     item = missing.item
     run_fields = {"run": missing.run, "run_name": run_name, "model": run.model, **names}
     return {**run_fields, "category": item.category, "id": item.id, "not_run": True}
 
 
-def iterate_item_rows(session: WorkspaceSession, view: View, limit: int | None) -> Iterator[QueueRow]:
+def iterate_item_rows(
+    session: WorkspaceSession, view: View, limit: int | None
+) -> Iterator[QueueRow]:
     return (row for rows in _fetch_row_windows(session, view, limit) for row in rows)
 
 
-def _fetch_row_windows(session: WorkspaceSession, view: View, limit: int | None) -> Iterator[list[QueueRow]]:
+def _fetch_row_windows(
+    session: WorkspaceSession, view: View, limit: int | None
+) -> Iterator[list[QueueRow]]:
     """Fetch rows in windows, so that memory use does not grow with the list."""
     offset = 0
     while limit is None or offset < limit:
@@ -120,14 +149,24 @@ def _fetch_row_windows(session: WorkspaceSession, view: View, limit: int | None)
 
 
 def _build_row_json(row: QueueRow, run: Run) -> dict[str, Any]:
-    """Build the JSON object of an item. An automatic verdict is true (pass), false or null (unknown)."""
-    fields = {name: value for name, value in asdict(row).items() if name not in ("item", "seq", "model", "run_name")}
+    """Build the JSON object of an item.
+
+    An automatic verdict is true (pass), false or null (unknown).
+    """
+    fields = {
+        name: value
+        for name, value in asdict(row).items()
+        if name not in ("item", "seq", "model", "run_name")
+    }
     names = {name: getattr(run, name) for name in ("benchmark", "generation", "language")}
     return {"run": row.run, "run_name": row.run_name, "model": row.model, **names, **fields}
 
 
 def print_item_rows(session: WorkspaceSession, view: View, limit: int | None) -> None:
-    """Print items as a table with complete ids. The first rows determine the widths of the other columns."""
+    """Print items as a table with complete ids.
+
+    The first rows determine the widths of the other columns.
+    """
     has_names = (len(view.runs) or session.n_runs) > 1
     headers = ["run", *HEADERS] if has_names else HEADERS
     printed, widths = 0, list[int]()
@@ -135,7 +174,10 @@ def print_item_rows(session: WorkspaceSession, view: View, limit: int | None) ->
         cells = [[*([row.run_name] if has_names else []), *_format_row_cells(row)] for row in rows]
         printed += len(cells)
         if cells and not widths:
-            widths = [min(max(map(display_width, column)), MAX_COLUMN) for column in zip(headers, *cells, strict=True)]
+            widths = [
+                min(max(map(display_width, column)), MAX_COLUMN)
+                for column in zip(headers, *cells, strict=True)
+            ]
             cells = [headers, *cells]
         for line in cells:
             own_widths = list(widths)
@@ -143,7 +185,11 @@ def print_item_rows(session: WorkspaceSession, view: View, limit: int | None) ->
                 own_widths[at] = max(widths[at], display_width(line[at]))
             emit(clip_to_terminal(format_row(line, own_widths)))
     total = session.store.count_items(view)
-    print_message(f"{printed:,} of {format_count(total, 'item')}" if printed < total else format_count(total, "item"))
+    print_message(
+        f"{printed:,} of {format_count(total, 'item')}"
+        if printed < total
+        else format_count(total, "item")
+    )
 
 
 def _format_row_cells(row: QueueRow) -> list[str]:
@@ -151,7 +197,9 @@ def _format_row_cells(row: QueueRow) -> list[str]:
     if row.is_incident:
         error = f"{INCIDENT_PREFIX}{row.incident}"
     return [
-        sanitize(row.id), format_cell(row.category),
+        sanitize(row.id),
+        format_cell(row.category),
         *map(format_verdict, (row.official, row.rule, row.judge, row.human)),
-        format_cell(error), format_cell(row.first_difference),
-    ]  # fmt: skip
+        format_cell(error),
+        format_cell(row.first_difference),
+    ]

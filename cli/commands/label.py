@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.commands.import_labels import AdjudicateOption, read_limited_file, record_labels
 from fcreview.cli.commands.show import find_item_number
-from fcreview.cli.options import JsonOption, RunOption, WorkspaceOptions, argument, option, workspace_command
+from fcreview.cli.options import (
+    JsonOption,
+    RunOption,
+    WorkspaceOptions,
+    argument,
+    option,
+    workspace_command,
+)
 from fcreview.cli.output import check_choice, emit, emit_json, print_message, print_warning
 from fcreview.cli.workspace import WorkspaceSession
 from fcreview.cli.workspace_import import open_workspace
@@ -38,27 +45,41 @@ def label(
         str | None,
         option(
             "--verdict VALUE",
-            f"{', '.join(PASS_FAIL)} or golden-wrong. With --criterion, also 0, 1 or 2, yes or no, a number, or"
+            f"{', '.join(PASS_FAIL)} or golden-wrong. With --criterion, also 0, 1 or 2, yes or no,"
+            " a number, or"
             " labels separated by commas.",
         ),
     ] = None,
-    target: Annotated[str, option("--target ADDRESS", f"Target of the review: {ADDRESS_FORMS}.")] = ITEM,
+    target: Annotated[
+        str, option("--target ADDRESS", f"Target of the review: {ADDRESS_FORMS}.")
+    ] = ITEM,
     criterion: Annotated[
         str,
         option(
             "--criterion NAME",
-            f"{', '.join(UNIVERSAL_CRITERIA)}, or a criterion of the benchmark's verdicts on the item.",
+            f"{', '.join(UNIVERSAL_CRITERIA)}, or a criterion of the benchmark's verdicts on the"
+            " item.",
         ),
     ] = CORRECT,
-    fault: Annotated[str | None, option("--fault NAME", f"Who is to blame for the error: {', '.join(FAULTS)}.")] = None,
-    tag: Annotated[list[str] | None, option("--tag TAG", "Error tag. You can repeat the option.")] = None,
-    reason: Annotated[str | None, option("--reason --note TEXT", "Note that explains the review.")] = None,
+    fault: Annotated[
+        str | None, option("--fault NAME", f"Who is to blame for the error: {', '.join(FAULTS)}.")
+    ] = None,
+    tag: Annotated[
+        list[str] | None, option("--tag TAG", "Error tag. You can repeat the option.")
+    ] = None,
+    reason: Annotated[
+        str | None, option("--reason --note TEXT", "Note that explains the review.")
+    ] = None,
     golden_fix: Annotated[
         str | None,
-        option("--golden-fix JSON", "Corrected golden answer in the benchmark's format: JSON, or a file with JSON."),
+        option(
+            "--golden-fix JSON",
+            "Corrected golden answer in the benchmark's format: JSON, or a file with JSON.",
+        ),
     ] = None,
     from_: Annotated[
-        Path | None, option("--from FILE", "Import exported labels, as `fcreview import-labels` does.")
+        Path | None,
+        option("--from FILE", "Import exported labels, as `fcreview import-labels` does."),
     ] = None,
     adjudicate: AdjudicateOption = False,
     undo: Annotated[bool, option("--undo", "Retract your last review, on any item.")] = False,
@@ -67,24 +88,48 @@ def label(
 ) -> None:
     """Record a review from a script.
 
-    Sets only the fields that you pass. The verdict golden-wrong records a pass with the fault golden. A corrected
-    golden answer must be valid in the benchmark's format and differ from the golden answer in the dataset. Reviews
-    without a time in the --from file are recorded as not blind.
+    Sets only the fields that you pass. The verdict golden-wrong records a pass with the fault
+    golden. A corrected golden answer must be valid in the benchmark's format and differ from the
+    golden answer in the dataset. Reviews without a time in the --from file are recorded as not
+    blind.
 
-    Example: fcreview label runs/gpt4o live_simple_3-3-0 --verdict fail --fault model --tag unit --reason 'wrong unit'
+    Example: fcreview label runs/gpt4o live_simple_3-3-0 --verdict fail --fault model --tag unit
+    --reason 'wrong unit'
     """
-    if from_ is not None and (item is not None or undo or verdict or fault or tag or reason or golden_fix):
-        raise UsageError("--from reads items and verdicts from FILE. Omit ITEM, --undo and the options for a verdict")
+    if from_ is not None and (
+        item is not None or undo or verdict or fault or tag or reason or golden_fix
+    ):
+        raise UsageError(
+            "--from reads items and verdicts from FILE. Omit ITEM, --undo and the options for a"
+            " verdict"
+        )
     if from_ is not None:
         with open_workspace(options) as session:
-            record_labels(session, from_, adjudicate=adjudicate, run=run, mark_untimed_not_blind=True, as_json=as_json)
+            record_labels(
+                session,
+                from_,
+                adjudicate=adjudicate,
+                run=run,
+                mark_untimed_not_blind=True,
+                as_json=as_json,
+            )
         return
-    fields = {"verdict": verdict, "fault": fault, "tag": tag, "reason": reason, "golden-fix": golden_fix}
+    fields = {
+        "verdict": verdict,
+        "fault": fault,
+        "tag": tag,
+        "reason": reason,
+        "golden-fix": golden_fix,
+    }
     given = [f"--{name}" for name, value in fields.items() if value is not None]
     if undo and (given or item is not None or adjudicate):
-        raise UsageError("--undo retracts your last review. Omit ITEM and the options for a verdict")
+        raise UsageError(
+            "--undo retracts your last review. Omit ITEM and the options for a verdict"
+        )
     if not undo and (item is None or not given):
-        raise UsageError("pass ITEM and at least one of --verdict, --fault, --tag, --reason and --golden-fix")
+        raise UsageError(
+            "pass ITEM and at least one of --verdict, --fault, --tag, --reason and --golden-fix"
+        )
     if adjudicate and (verdict in ABSTENTIONS or (verdict is None and fault is None)):
         raise UsageError(f"--adjudicate must resolve the disagreement: {RESOLUTION_REQUIREMENT}")
     blamed: Fault | None = None if fault is None else check_choice(FAULTS, fault, "fault")
@@ -99,14 +144,23 @@ def label(
         if verdict == GOLDEN_WRONG:
             if criterion != CORRECT or fault not in (None, "golden"):
                 raise UsageError(
-                    "golden-wrong sets the fault and applies to the criterion correct. Omit --fault and --criterion"
+                    "golden-wrong sets the fault and applies to the criterion correct. Omit --fault"
+                    " and --criterion"
                 )
             value, blamed = True, "golden"
         else:
             value = _parse_verdict(verdict, criterion, scale)
-        fix = None if golden_fix is None else _parse_golden_fix(golden_fix, detail, target, criterion)
+        fix = (
+            None if golden_fix is None else _parse_golden_fix(golden_fix, detail, target, criterion)
+        )
         review = Annotation(
-            target=target, criterion=criterion, verdict=value, fault=blamed, tags=tag, note=reason, golden_fix=fix
+            target=target,
+            criterion=criterion,
+            verdict=value,
+            fault=blamed,
+            tags=tag,
+            note=reason,
+            golden_fix=fix,
         )
         if adjudicate:
             review = replace(review, act="adjudicate")
@@ -115,16 +169,22 @@ def label(
 
 
 def _warn_about_contradiction(session: WorkspaceSession, item: int) -> None:
-    """Warn if this annotator's verdict on the item contradicts the annotator's own verdicts on its parts."""
+    """Warn if this annotator's verdict on the item contradicts the annotator's own verdicts on
+    its parts.
+    """
     for contradiction in session.store.fetch_contradictions([item >> 32]):
         if contradiction.item == item and session.annotator in contradiction.annotators:
             print_warning(
-                "your verdict on the item contradicts your verdicts on its parts or criteria. It counts for the item,"
-                " the others for all other figures. Change one of them, or run fcreview label --undo"
+                "your verdict on the item contradicts your verdicts on its parts or criteria. It"
+                " counts for the item,"
+                " the others for all other figures. Change one of them, or run fcreview label"
+                " --undo"
             )
 
 
-def _parse_golden_fix(json_or_file: str, detail: ItemDetail, target: str, criterion: str) -> dict[str, Any]:
+def _parse_golden_fix(
+    json_or_file: str, detail: ItemDetail, target: str, criterion: str
+) -> dict[str, Any]:
     from fcreview.importers.registry import explain_golden_fix_rejection
 
     if (target, criterion) != ITEM_CORRECT:
@@ -134,13 +194,17 @@ def _parse_golden_fix(json_or_file: str, detail: ItemDetail, target: str, criter
         try:
             text = read_limited_file(Path(json_or_file)).decode()
         except (OSError, ValueError) as error:
-            raise UsageError(f"--golden-fix must be a JSON object or a file with a JSON object: {error}") from error
+            raise UsageError(
+                f"--golden-fix must be a JSON object or a file with a JSON object: {error}"
+            ) from error
     try:
         fix = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"--golden-fix must be valid JSON: {error}") from error
     if not isinstance(fix, dict):
-        raise UsageError("--golden-fix must be a JSON object with the changed fields of the golden answer")
+        raise UsageError(
+            "--golden-fix must be a JSON object with the changed fields of the golden answer"
+        )
     problem = explain_golden_fix_rejection(detail.run, detail.item, fix)
     if problem:
         raise CommandError(f"--golden-fix does not fit {detail.row.id}: {problem}")
@@ -154,7 +218,9 @@ def _find_scale(detail: ItemDetail, target: str, criterion: str) -> Scale:
     values = [v.value for v in automatic if v.target == target]
     scale = find_scale(criterion, values) or find_scale(criterion, [v.value for v in automatic])
     if scale is None or not (automatic or criterion in UNIVERSAL_CRITERIA):
-        known = dict.fromkeys([*UNIVERSAL_CRITERIA, *(sanitize(v.criterion) for v in detail.item.verdicts)])
+        known = dict.fromkeys(
+            [*UNIVERSAL_CRITERIA, *(sanitize(v.criterion) for v in detail.item.verdicts)]
+        )
         raise UsageError(f"this item has no criterion {criterion!r}. Choose {', '.join(known)}")
     return scale
 
@@ -193,7 +259,9 @@ def _print_event(event: Event, as_json: bool, *, is_undone: bool = False) -> Non
     if as_json:
         emit_json(event)
         return
-    verdict = f"{sanitize(event.criterion)} {format_verdict(event.verdict, event.criterion) or 'none'}"
+    verdict = (
+        f"{sanitize(event.criterion)} {format_verdict(event.verdict, event.criterion) or 'none'}"
+    )
     parts = (
         verdict if event.verdict is not None else "",
         f"fault {event.fault}" if event.fault else "",

@@ -37,22 +37,31 @@ MAX_CONFLICTS = 10  # maximum number of conflicting corrections that a merge pri
 class MergedErrata:
     """Result of merging errata or rules. The fields are also the keys of the JSON output."""
 
-    kind: str  # `errata`, which runs are imported with, or `rules`, which the next errata file will contain
+    # `errata`, which runs are imported with, or `rules`, which the next errata file will contain
+    kind: str
     new: int = 0  # number of new golden answers or, for `rules`, number of new rules
     known: int = 0  # number of golden answers or rules that both workspaces have
     rules: int = 0  # number of new rules in `errata`
     conflicts: Sequence[ErrataKey] = field(default_factory=list)
-    """Keys [benchmark, generation, language, category, id] of items with different corrections in the workspaces."""
-    kept_as: str = ""  # name of the file in .fcreview with all errata of the other workspace; empty without conflicts
+    """Keys [benchmark, generation, language, category, id] of items with different corrections
+    in the workspaces.
+    """
+    # name of the file in .fcreview with all errata of the other workspace; empty without conflicts
+    kept_as: str = ""
     why: str = ""  # reason why the file could not be merged; empty on success
 
 
 def _merge_errata_and_rules(workspace: Workspace, other: Workspace) -> Iterator[MergedErrata]:
-    for kind, path, merge_file in (("errata", other.errata, _merge_errata_file), ("rules", other.rules, _merge_rules)):
+    for kind, path, merge_file in (
+        ("errata", other.errata, _merge_errata_file),
+        ("rules", other.rules, _merge_rules),
+    ):
         if path.is_file():
             try:
                 yield merge_file(workspace, other)
-            except FcreviewError as error:  # fcreview merges reviews and queues even if a file is damaged
+            except (
+                FcreviewError
+            ) as error:  # fcreview merges reviews and queues even if a file is damaged
                 yield MergedErrata(kind, why=str(error))
 
 
@@ -68,7 +77,14 @@ def _merge_errata_file(workspace: Workspace, other: Workspace) -> MergedErrata:
         workspace.files.write(workspace.root / kept_as, raw)
     if combined.content is not None:
         workspace.files.write(workspace.errata, combined.content if here is not None else raw)
-    return MergedErrata("errata", combined.n_new, combined.n_known, combined.n_new_rules, combined.conflicts, kept_as)
+    return MergedErrata(
+        "errata",
+        combined.n_new,
+        combined.n_known,
+        combined.n_new_rules,
+        combined.conflicts,
+        kept_as,
+    )
 
 
 def _merge_rules(workspace: Workspace, other: Workspace) -> MergedErrata:
@@ -87,24 +103,34 @@ def _print_merged_errata(merged: MergedErrata) -> None:
     if merged.kind == "rules":
         emit(f"accepted rules: {merged.new:,} new, {known}")
         return
-    emit(f"errata: {format_count(merged.new, 'new golden answer')}, {known}; {format_count(merged.rules, 'new rule')}")
+    emit(
+        f"errata: {format_count(merged.new, 'new golden answer')}, {known};"
+        f" {format_count(merged.rules, 'new rule')}"
+    )
     if merged.new or merged.rules:
-        print_message("fcreview: the next command on these runs applies the errata. Pass --errata none to remove them")
+        print_message(
+            "fcreview: the next command on these runs applies the errata. Pass --errata none to"
+            " remove them"
+        )
     for key in merged.conflicts[:MAX_CONFLICTS]:
         name = format_cell(" ".join(filter(None, key)))
         print_message(
-            f"fcreview: {name}: the workspaces correct this golden answer differently. This workspace keeps its own"
+            f"fcreview: {name}: the workspaces correct this golden answer differently. This"
+            " workspace keeps its own"
         )
     if merged.conflicts:
         more = len(merged.conflicts) - MAX_CONFLICTS
         rest = f"There are {format_count(more, 'more conflict')}. " if more > 0 else ""
-        print_message(f"fcreview: {rest}All errata of the other workspace are in .fcreview/{merged.kept_as}")
+        print_message(
+            f"fcreview: {rest}All errata of the other workspace are in .fcreview/{merged.kept_as}"
+        )
 
 
 QUEUE_MESSAGES = {
     "new": "queue {queue}: imported as {kept_as}",
     "known": "queue {queue}: already in this workspace as {kept_as}",
-    "differs": "queue {queue}: this workspace has another queue {queue}, so the imported queue is saved as {kept_as}",
+    "differs": "queue {queue}: this workspace has another queue {queue}, so the imported queue is"
+    " saved as {kept_as}",
 }
 
 
@@ -113,24 +139,36 @@ def merge(
     options: WorkspaceOptions,
     other: Annotated[
         Path | None,
-        argument("OTHER", "Other workspace: a folder that contains .fcreview, or .fcreview itself. Or a journal file."),
+        argument(
+            "OTHER",
+            "Other workspace: a folder that contains .fcreview, or .fcreview itself. Or a journal"
+            " file.",
+        ),
     ] = None,
     from_team: Annotated[
-        bool, option("--from-team", "Copy the reviews received from the team to the workspace's journals.")
+        bool,
+        option(
+            "--from-team", "Copy the reviews received from the team to the workspace's journals."
+        ),
     ] = False,
     to_team: Annotated[bool, option("--to-team", "Send all of your reviews to the team.")] = False,
-    yes: Annotated[bool, option("--yes -y", "Merge new reviews of other annotators without asking.")] = False,
+    yes: Annotated[
+        bool, option("--yes -y", "Merge new reviews of other annotators without asking.")
+    ] = False,
     mine: Annotated[
-        bool, option("--mine", "Also merge your own new reviews, which you recorded in another copy.")
+        bool,
+        option("--mine", "Also merge your own new reviews, which you recorded in another copy."),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Merge another workspace.
 
-    Adds the reviews, queues, errata and rules of OTHER to the workspace of PATH. Lists the annotators with new reviews
-    and asks before it writes anything. Nothing is overwritten, and OTHER is not changed.
+    Adds the reviews, queues, errata and rules of OTHER to the workspace of PATH. Lists the
+    annotators with new reviews and asks before it writes anything. Nothing is overwritten, and
+    OTHER is not changed.
 
-    If OTHER is a journal file, such as a copy that a sync program made, adds its reviews, also your own.
+    If OTHER is a journal file, such as a copy that a sync program made, adds its reviews, also your
+    own.
 
     Example: fcreview merge runs/gpt4o ~/from-alice/gpt4o
     """
@@ -151,7 +189,9 @@ def merge(
         _merge_journal_file(here, other, is_confirmed=yes, as_json=as_json)
         return
     there = find_workspace(other, other, create=False)
-    plan = plan_journal_merge(here, there, resolve_annotator(options, load_config()), include_own=mine)
+    plan = plan_journal_merge(
+        here, there, resolve_annotator(options, load_config()), include_own=mine
+    )
     print_journal_warnings(read_events_and_warnings(here)[1])
     if not yes:
         _confirm_new_reviews(plan.list_changed_journals_of_others())
@@ -179,7 +219,9 @@ def _merge_journal_file(here: Workspace, path: Path, *, is_confirmed: bool, as_j
         (emit_json if as_json else _print_merged_journal)(merged)
 
 
-def _merge_with_team(options: WorkspaceOptions, *, from_team: bool, is_confirmed: bool, as_json: bool) -> None:
+def _merge_with_team(
+    options: WorkspaceOptions, *, from_team: bool, is_confirmed: bool, as_json: bool
+) -> None:
     from fcreview.cli.commands.team import open_team_exchange
     from fcreview.store.reviews.journal_merge import plan_team_merge
     from fcreview.store.reviews.journal_reader import list_journals
@@ -202,26 +244,34 @@ def _merge_with_team(options: WorkspaceOptions, *, from_team: bool, is_confirmed
         others = [each.stem for each in list_journals(here) if each.stem != exchange.link.annotator]
     if others:
         print_message(
-            f"fcreview: reviews by {format_cell(', '.join(others))} were not sent. Each member sends their own reviews"
+            f"fcreview: reviews by {format_cell(', '.join(others))} were not sent. Each member"
+            " sends their own reviews"
         )
 
 
-def _confirm_new_reviews(journals: Sequence[MergedJournal], heading: str = "New reviews of other annotators:") -> None:
+def _confirm_new_reviews(
+    journals: Sequence[MergedJournal], heading: str = "New reviews of other annotators:"
+) -> None:
     if not journals:
         return
     rows = [
         [
-            format_cell(each.annotator), str(each.new - each.adjudications - each.retractions),
-            str(each.retractions), str(each.adjudications),
+            format_cell(each.annotator),
+            str(each.new - each.adjudications - each.retractions),
+            str(each.retractions),
+            str(each.adjudications),
         ]
         for each in journals
-    ]  # fmt: skip
+    ]
     print_message(heading)
-    for line in format_table(("annotator", "reviews", "retractions", "adjudications"), rows, right_aligned=(1, 2, 3)):
+    for line in format_table(
+        ("annotator", "reviews", "retractions", "adjudications"), rows, right_aligned=(1, 2, 3)
+    ):
         print_message(f"  {line}")
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise CommandError(
-            "nothing was merged, because there is no terminal for the confirmation. Pass --yes to merge the reviews of"
+            "nothing was merged, because there is no terminal for the confirmation. Pass --yes to"
+            " merge the reviews of"
             " other annotators"
         )
     if not typer.confirm("Merge these reviews?", err=True):
@@ -229,7 +279,9 @@ def _confirm_new_reviews(journals: Sequence[MergedJournal], heading: str = "New 
 
 
 def _print_merged_journal(merged: MergedJournal) -> None:
-    apart = f" ({format_count(merged.adjudications, 'adjudication')})" if merged.adjudications else ""
+    apart = (
+        f" ({format_count(merged.adjudications, 'adjudication')})" if merged.adjudications else ""
+    )
     new = f"{format_count(merged.new, 'new event')}{apart}"
     emit(f"{format_cell(merged.annotator)}: {new}, {merged.known:,} already in this workspace")
     if merged.withheld:

@@ -10,7 +10,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from fcreview.cli.commands.team import sync_team_in_background, warn_of_ignored_team_files
-from fcreview.cli.config import find_team_link, load_config, load_theme, record_first_start, save_theme
+from fcreview.cli.config import (
+    find_team_link,
+    load_config,
+    load_theme,
+    record_first_start,
+    save_theme,
+)
 from fcreview.cli.options import (
     IMPORT_OPTIONS,
     PATHS_ARGUMENT,
@@ -40,7 +46,10 @@ if TYPE_CHECKING:
 MAX_PRINTED_ITEMS = 40  # maximum number of items that are printed without a terminal
 MAX_COPIED_ITEMS = 20_000  # maximum number of items of a lake that are copied to a local store
 StartScreen = Literal["queue", "resume", "overview", "adjudicate"]
-"""First screen. `resume` opens the item seen last. So does `overview`, else it shows the overview of several runs."""
+"""First screen.
+
+`resume` opens the item seen last. So does `overview`, else it shows the overview of several runs.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +63,9 @@ class OpenOptions:
     overview: bool = False  # open several runs on the overview if there is no position to resume
 
     def build_view(self, session: WorkspaceSession) -> View:
-        return session.build_review_view(self.where, queue=self.queue, seed=self.seed, run=self.run, blind=self.blind)
+        return session.build_review_view(
+            self.where, queue=self.queue, seed=self.seed, run=self.run, blind=self.blind
+        )
 
 
 @workspace_command("annotator", *IMPORT_OPTIONS, path_argument=PATHS_ARGUMENT)
@@ -66,13 +77,16 @@ def open_(
     where: WhereOption = "",
     run: RunOption = None,
     blind: BlindOption = False,
-    follow: Annotated[bool, option("--follow", "Import new and changed results while the app is open.")] = False,
+    follow: Annotated[
+        bool, option("--follow", "Import new and changed results while the app is open.")
+    ] = False,
 ) -> None:
     """Browse and review runs in the terminal.
 
-    Imports new and changed results at PATH, then opens the app. Without a terminal, prints the first items instead.
-    With a queue from `fcreview queue create`, the app shows the items that are assigned to you. If PATH is a lake
-    (docs/lake.md), fcreview copies these items, or the items that --where selects, to the workspace.
+    Imports new and changed results at PATH, then opens the app. Without a terminal, prints the
+    first items instead. With a queue from `fcreview queue create`, the app shows the items that are
+    assigned to you. If PATH is a lake (docs/lake.md), fcreview copies these items, or the items
+    that --where selects, to the workspace.
 
     Example: fcreview open runs/gpt4o --where 'official:fail -reviewed' --queue random --follow
     """
@@ -82,12 +96,18 @@ def open_(
     if follow and can_show_app():
         from fcreview.cli.watch import FileWatcher
 
-        watcher = FileWatcher(options, load_config().follow)  # created first, to notice changes during the import
+        watcher = FileWatcher(
+            options, load_config().follow
+        )  # created first, to notice changes during the import
     elif follow:
         print_message("fcreview: --follow needs a terminal. Only the current items are printed")
     open_options = OpenOptions(item, queue, seed, where, run, blind, overview=True)
     with open_workspace(options) as session:
-        local = session if session.workspace.lake is None else _copy_lake_items_to_store(session, open_options)
+        local = (
+            session
+            if session.workspace.lake is None
+            else _copy_lake_items_to_store(session, open_options)
+        )
         try:
             show_queue(local, open_options, watcher)
         finally:
@@ -95,9 +115,14 @@ def open_(
 
 
 def show_queue(
-    session: WorkspaceSession, selection: OpenOptions = OpenOptions(), watcher: FileWatcher | None = None
+    session: WorkspaceSession,
+    selection: OpenOptions = OpenOptions(),
+    watcher: FileWatcher | None = None,
 ) -> None:
-    """Show the queue in the app. Without a terminal, print the selected item or the first items of the queue."""
+    """Show the queue in the app.
+
+    Without a terminal, print the selected item or the first items of the queue.
+    """
     warn_of_ignored_team_files(session.workspace)
     view, first = selection.build_view(session), None
     if selection.item is not None:
@@ -107,16 +132,30 @@ def show_queue(
     if can_show_app():
         if watcher is not None:
             watcher.runs = session.scope
-        names = " ".join(filter(None, (selection.where, selection.queue, selection.run, selection.item)))
+        names = " ".join(
+            filter(None, (selection.where, selection.queue, selection.run, selection.item))
+        )
         start: StartScreen = "queue" if names else "overview" if selection.overview else "resume"
-        show_app(session, view, first, blind=selection.blind, start=start, watcher=watcher, start_options=names)
+        show_app(
+            session,
+            view,
+            first,
+            blind=selection.blind,
+            start=start,
+            watcher=watcher,
+            start_options=names,
+        )
         return
     if selection.blind:
         raise CommandError(
-            "--blind needs a terminal, because printed items show verdicts. Use fcreview review --plain --blind to"
+            "--blind needs a terminal, because printed items show verdicts. Use fcreview review"
+            " --plain --blind to"
             " review line by line."
         )
-    print_message("fcreview: There is no terminal for the app. Use fcreview review --plain to review line by line")
+    print_message(
+        "fcreview: There is no terminal for the app. Use fcreview review --plain to review line by"
+        " line"
+    )
     if first is None:
         from fcreview.cli.commands.items import print_item_rows
 
@@ -140,14 +179,22 @@ def show_app(
     """Run the app. If the user changes to another annotator, run it again for that annotator.
 
     Args:
-        first_item: number of the item to open; None opens the queue.
-        watcher: imports changed files while the app is open.
-        start_options: options that select items. In a browser, the app resumes the position in the queue only if these
+        first_item: number of the item to open; None opens the queue. watcher: imports changed files
+        while the app is open. start_options: options that select items. In a browser, the app
+        resumes the position in the queue only if these
             options are the same as before.
     """
     from fcreview.store.rows import View
 
-    app = make_app(session, view, first_item, blind=blind, start=start, watcher=watcher, start_options=start_options)
+    app = make_app(
+        session,
+        view,
+        first_item,
+        blind=blind,
+        start=start,
+        watcher=watcher,
+        start_options=start_options,
+    )
     if start != "adjudicate":
         view = View(runs=view.runs)  # `switch` contains the position in the queue
     while (switch := run_app(session, app)) is not None:
@@ -164,7 +211,10 @@ def create_session_for(session: WorkspaceSession, annotator: str) -> WorkspaceSe
 
 
 def discard_pending_keys() -> None:
-    """Discard keys that the user pressed while no app was running. They were meant for the earlier annotator."""
+    """Discard keys that the user pressed while no app was running.
+
+    They were meant for the earlier annotator.
+    """
     with suppress(OSError, ValueError, termios.error):
         termios.tcflush(sys.stdin, termios.TCIFLUSH)
 
@@ -180,7 +230,10 @@ def make_app(
     start_options: str = "",
     switch: AnnotatorSwitch | None = None,
 ) -> FcreviewApp:
-    """Create the app. `switch` is the request to change to this annotator, if the app ran for another one before."""
+    """Create the app.
+
+    `switch` is the request to change to this annotator, if the app ran for another one before.
+    """
     from fcreview.store.database import pause_garbage_collection
 
     with pause_garbage_collection():  # imports create many objects that stay in use
@@ -190,7 +243,9 @@ def make_app(
         config = load_config()
         session.close()
         golden, services = build_golden_services(), partial(build_report_services, session)
-        screens = Session(session.workspace, session.annotator, blind=blind, golden=golden, services=services)
+        screens = Session(
+            session.workspace, session.annotator, blind=blind, golden=golden, services=services
+        )
         screens.start_opening_store()  # opens the store while the import of Textual takes its time
         screens.vocabulary = AnnotatorVocabulary(config.tags, config.reasons or DEFAULT_REASONS)
         screens.opens_overview = start == "overview"
@@ -200,7 +255,10 @@ def make_app(
             _configure_for_browser(screens)
             screens.start_options = start_options
         else:
-            screens.shows_welcome, screens.save_theme = switch is None and record_first_start(), save_theme
+            screens.shows_welcome, screens.save_theme = (
+                switch is None and record_first_start(),
+                save_theme,
+            )
         from fcreview.tui.app import FcreviewApp
 
         return FcreviewApp(
@@ -222,14 +280,25 @@ def explain_fixed_annotator(session: WorkspaceSession) -> str:
     link = find_team_link(session.workspace)
     if link is not None:
         team_name = format_cell(link.annotator)
-        return f"Your annotator name in the team is {team_name}. To use another name, start fcreview with --annotator"
-    if session.workspace.lake is None and session.options and find_lake_location(session.options.paths) is not None:
-        return f"Only items for {name} were copied from the lake. Start fcreview with --annotator to use another name"
+        return (
+            f"Your annotator name in the team is {team_name}. To use another name, start fcreview"
+            " with --annotator"
+        )
+    if (
+        session.workspace.lake is None
+        and session.options
+        and find_lake_location(session.options.paths) is not None
+    ):
+        return (
+            f"Only items for {name} were copied from the lake. Start fcreview with --annotator to"
+            " use another name"
+        )
     return ""
 
 
 def run_app(session: WorkspaceSession, app: FcreviewApp) -> AnnotatorSwitch | None:
-    """Run the app. Return the user's request to change to another annotator, or None if the user quits.
+    """Run the app. Return the user's request to change to another annotator, or None if the user
+    quits.
 
     Raises SystemExit if the return code of the app is not 0.
     """
@@ -237,14 +306,19 @@ def run_app(session: WorkspaceSession, app: FcreviewApp) -> AnnotatorSwitch | No
         reviewed = app.run()
     if reviewed:
         journal = session.workspace.reviews / f"{session.annotator}.jsonl"
-        print_message(f"{format_count(reviewed, 'item')} reviewed. The reviews are in {format_cell(str(journal))}")
+        print_message(
+            f"{format_count(reviewed, 'item')} reviewed. The reviews are in"
+            f" {format_cell(str(journal))}"
+        )
     if app.return_code:
         raise SystemExit(app.return_code)
     return app.next_switch
 
 
 def _configure_for_browser(screens: Session) -> None:
-    """Set up the app for a browser, in which it may write only the annotator's files, such as the theme."""
+    """Set up the app for a browser, in which it may write only the annotator's files, such as
+    the theme.
+    """
     from fcreview.store.workspace import AnnotatorState
     from fcreview.tui.themes import resolve_theme_name
 
@@ -254,9 +328,12 @@ def _configure_for_browser(screens: Session) -> None:
     screens.save_theme = lambda name: state.try_write("theme", {"theme": name})
 
 
-def _copy_lake_items_to_store(session: WorkspaceSession, selection: OpenOptions) -> WorkspaceSession:
-    """Copy the selected items of a lake to a local store, and return a session with this store. If too many or all
-    items are selected, return `session`."""
+def _copy_lake_items_to_store(
+    session: WorkspaceSession, selection: OpenOptions
+) -> WorkspaceSession:
+    """Copy the selected items of a lake to a local store, and return a session with this store. If
+    too many or all items are selected, return `session`.
+    """
     from fcreview.store.lake.reader import copy_items_to_new_store
 
     view = selection.build_view(session)
@@ -265,14 +342,17 @@ def _copy_lake_items_to_store(session: WorkspaceSession, selection: OpenOptions)
     count = session.store.count_items(view)
     if not 0 < count <= MAX_COPIED_ITEMS:
         if count:
-            print_message(f"fcreview: {count:,} items are too many for a local copy. The app reads the lake")
+            print_message(
+                f"fcreview: {count:,} items are too many for a local copy. The app reads the lake"
+            )
         return session
     items = [row.item for row in session.store.fetch_page(view, 0, count)]
     session.close()
     workspace = copy_items_to_new_store(session.workspace, items)
     size = workspace.store.stat().st_size / 1e6
     print_message(
-        f"fcreview: copied {format_count(count, 'item')} ({size:.1f} MB) to {sanitize(str(workspace.root))}."
+        f"fcreview: copied {format_count(count, 'item')} ({size:.1f} MB) to"
+        f" {sanitize(str(workspace.root))}."
         " You can open this folder without the lake"
     )
     return replace(session, workspace=workspace, _store=None, _runs=[])

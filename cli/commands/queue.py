@@ -10,7 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fcreview.cli.commands.estimate import HALF_WIDTH, HalfWidth, build_estimation_input, check_half_width
+from fcreview.cli.commands.estimate import (
+    HALF_WIDTH,
+    HalfWidth,
+    build_estimation_input,
+    check_half_width,
+)
 from fcreview.cli.options import (
     JsonOption,
     RandomSeedOption,
@@ -22,7 +27,14 @@ from fcreview.cli.options import (
     split_at_commas,
     workspace_command,
 )
-from fcreview.cli.output import check_choice, emit, emit_json, format_cell, print_message, print_table
+from fcreview.cli.output import (
+    check_choice,
+    emit,
+    emit_json,
+    format_cell,
+    print_message,
+    print_table,
+)
 from fcreview.cli.workspace import format_run_choices
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError, UsageError
@@ -59,7 +71,12 @@ def list_queues(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
             emit_json(*(_build_queue_json(session, queue) for queue in queues))
             return
         rows = [
-            [format_cell(queue.name), f"{len(queue.items):,}", format_cell(each.annotator), each.summary]
+            [
+                format_cell(queue.name),
+                f"{len(queue.items):,}",
+                format_cell(each.annotator),
+                each.summary,
+            ]
             for queue in queues
             for each in session.store.measure_queue_progress(queue.name)
         ]
@@ -71,9 +88,18 @@ def list_queues(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
 def _build_queue_json(session: WorkspaceSession, queue: QueueFile) -> dict[str, Any]:
     """Build the JSON object of a queue. `total` counts an item with a hidden duplicate twice."""
     names = (
-        "seed", "where", "stratify", "size", "overlap", "repeats", "population", "excludes", "n_excluded", "cluster",
+        "seed",
+        "where",
+        "stratify",
+        "size",
+        "overlap",
+        "repeats",
+        "population",
+        "excludes",
+        "n_excluded",
+        "cluster",
         "n_incidents",
-    )  # fmt: skip
+    )
     return {
         "queue": queue.name,
         "created": queue.created,
@@ -84,12 +110,14 @@ def _build_queue_json(session: WorkspaceSession, queue: QueueFile) -> dict[str, 
 
 @workspace_command()
 def show_queue_details(
-    options: WorkspaceOptions, name: Annotated[str, argument("NAME", "Queue name.")], as_json: JsonOption = False
+    options: WorkspaceOptions,
+    name: Annotated[str, argument("NAME", "Queue name.")],
+    as_json: JsonOption = False,
 ) -> None:
     """Show how a queue was sampled, and its progress.
 
-    Prints the strata with their inclusion probabilities, and the progress of each annotator. --json also prints a line
-    for each item.
+    Prints the strata with their inclusion probabilities, and the progress of each annotator. --json
+    also prints a line for each item.
 
     Example: fcreview queue show runs/gpt4o pilot
     """
@@ -98,7 +126,9 @@ def show_queue_details(
         if as_json:
             fields = ("name", "size", "drawn", "probability")
             strata = [{name: getattr(each, name) for name in fields} for each in queue.strata]
-            emit_json(_build_queue_json(session, queue) | {"strata": strata, "runs": queue.design.runs})
+            emit_json(
+                _build_queue_json(session, queue) | {"strata": strata, "runs": queue.design.runs}
+            )
             emit_json(*_build_queue_item_json(queue))
             return
         _print_queue(session, queue)
@@ -123,14 +153,18 @@ def _print_queue(session: WorkspaceSession, queue: QueueFile) -> None:
         emit(f"sampling frame: {design.frame_text}")
     if design.excludes:
         earlier = ", ".join(map(sanitize, design.excludes))
-        emit(f"{format_count(design.n_excluded, 'item')} of earlier queues ({earlier}) cannot be drawn again")
+        emit(
+            f"{format_count(design.n_excluded, 'item')} of earlier queues ({earlier}) cannot be"
+            " drawn again"
+        )
     emit(f"filter: {sanitize(design.where) or 'all items'} · created: {sanitize(queue.created)}")
     repeats = format_count(design.repeats, "hidden duplicate")
     overlap = format_count(design.overlap, design.cluster or "item")
     emit(f"All annotators review {overlap}. Each annotator has {repeats}.")
     emit()
     chances = [
-        [format_cell(s.name) or "all", f"{s.size:,}", f"{s.drawn:,}", f"{s.probability:.4g}"] for s in queue.strata
+        [format_cell(s.name) or "all", f"{s.size:,}", f"{s.drawn:,}", f"{s.probability:.4g}"]
+        for s in queue.strata
     ]
     print_table(["stratum", "items", "drawn", "probability"], chances, right_aligned=(1, 2, 3))
     emit()
@@ -143,29 +177,43 @@ def _print_queue(session: WorkspaceSession, queue: QueueFile) -> None:
 def create_queue(
     options: WorkspaceOptions,
     name: Annotated[str, option("--name NAME", "Name of the new queue.")],
-    annotators: Annotated[str, option("--annotators A,B,C", "Annotator names, separated by commas.")],
+    annotators: Annotated[
+        str, option("--annotators A,B,C", "Annotator names, separated by commas.")
+    ],
     where: WhereOption = "",
     run: RunOption = None,
     size: Annotated[
-        int | None, option("--size N", "Number of items to draw.", min=1, show_default="all selected items")
+        int | None,
+        option("--size N", "Number of items to draw.", min=1, show_default="all selected items"),
     ] = None,
     stratify: Annotated[
         str,
         option(
             "--stratify BY",
-            "Fields to stratify by, separated by commas, such as category, language, model, error or official.",
+            "Fields to stratify by, separated by commas, such as category, language, model, error"
+            " or official.",
         ),
     ] = "",
-    overlap: Annotated[int, option("--overlap N", "Number of items that every annotator reviews.", min=0)] = 0,
-    repeats: Annotated[
-        int, option("--repeats N", "Number of items that each annotator gets twice, as hidden duplicates.", min=0)
+    overlap: Annotated[
+        int, option("--overlap N", "Number of items that every annotator reviews.", min=0)
     ] = 0,
-    allow_overlap: Annotated[bool, option("--allow-overlap", "Draw also from the items of earlier queues.")] = False,
+    repeats: Annotated[
+        int,
+        option(
+            "--repeats N",
+            "Number of items that each annotator gets twice, as hidden duplicates.",
+            min=0,
+        ),
+    ] = 0,
+    allow_overlap: Annotated[
+        bool, option("--allow-overlap", "Draw also from the items of earlier queues.")
+    ] = False,
     cluster: Annotated[
         str,
         option(
             "--cluster KIND",
-            "Draw whole groups of items, each as one: task (all trials of a task) or conversation. --size and --overlap"
+            "Draw whole groups of items, each as one: task (all trials of a task) or conversation."
+            " --size and --overlap"
             " then count groups.",
         ),
     ] = "",
@@ -174,19 +222,24 @@ def create_queue(
     ] = False,
     seed: RandomSeedOption = None,
     team: Annotated[
-        bool, option("--team", "Send the queue to the server of your team, so that all members get their items.")
+        bool,
+        option(
+            "--team",
+            "Send the queue to the server of your team, so that all members get their items.",
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Create a queue from a random sample of items.
 
-    Annotators review their items with `fcreview open PATH --queue NAME --annotator WHO --blind`. The queue is saved in
-    .fcreview/queues/NAME.json with the inclusion probability of each item. An existing queue is never overwritten, and
-    items of earlier queues are not drawn again. Items without an answer of the model (incidents) are left out; the
-    queue records how many. Without --seed, the seed is random; the queue records it.
+    Annotators review their items with `fcreview open PATH --queue NAME --annotator WHO --blind`.
+    The queue is saved in .fcreview/queues/NAME.json with the inclusion probability of each item. An
+    existing queue is never overwritten, and items of earlier queues are not drawn again. Items
+    without an answer of the model (incidents) are left out; the queue records how many. Without
+    --seed, the seed is random; the queue records it.
 
-    Example: fcreview queue create runs/gpt4o --name pilot --size 200 --stratify category --overlap 50
-    --annotators alice,bob,carol --repeats 10
+    Example: fcreview queue create runs/gpt4o --name pilot --size 200 --stratify category --overlap
+    50 --annotators alice,bob,carol --repeats 10
     """
     from fcreview.stats.sampling import ShareOptions, draw_seed
     from fcreview.store.queue_file import check_new_queue_name, write_queue
@@ -224,8 +277,10 @@ def create_queue(
 
 
 VERDICT_FILTER_NOTE = (
-    "fcreview: the filter selects items by a verdict, so the sample represents only items with this verdict. estimate"
-    " has no interval for scores of the whole run, and calibrate measures precision or wrong fails, but no TPR or TNR"
+    "fcreview: the filter selects items by a verdict, so the sample represents only items with this"
+    " verdict. estimate"
+    " has no interval for scores of the whole run, and calibrate measures precision or wrong fails,"
+    " but no TPR or TNR"
 )
 
 
@@ -258,13 +313,15 @@ def extend_queue(
         str,
         option(
             "--target METRIC",
-            "Draw items that narrow the interval of this metric of `fcreview estimate`, such as 'BFCL overall'.",
+            "Draw items that narrow the interval of this metric of `fcreview estimate`, such as"
+            " 'BFCL overall'.",
             show_default="the first metric",
         ),
     ] = "",
     half_width: HalfWidth = HALF_WIDTH,
     size: Annotated[
-        int | None, option("--size N", "Draw at most N items.", min=1, show_default="all that are needed")
+        int | None,
+        option("--size N", "Draw at most N items.", min=1, show_default="all that are needed"),
     ] = None,
     run: RunOption = None,
     annotators: Annotated[
@@ -280,8 +337,9 @@ def extend_queue(
 ) -> None:
     """Extend a queue to narrow a metric's interval.
 
-    Creates a queue NAME-2, NAME-3 ... with the additional items that narrow the interval most. The target interval is
-    reached if all items of both queues are reviewed. `fcreview estimate` uses all of these queues as one sample.
+    Creates a queue NAME-2, NAME-3 ... with the additional items that narrow the interval most. The
+    target interval is reached if all items of both queues are reviewed. `fcreview estimate` uses
+    all of these queues as one sample.
 
     Example: fcreview queue extend runs/gpt4o --name pilot --target "BFCL overall" --half-width 2
     """
@@ -296,20 +354,29 @@ def extend_queue(
         row, sample_status, sample = _find_sampled_run(session, name, run)
         if sample.queue.design.cluster:
             raise CommandError(
-                f"queue {sanitize(name)} draws whole groups, and cannot be extended. Draw more groups with"
+                f"queue {sanitize(name)} draws whole groups, and cannot be extended. Draw more"
+                " groups with"
                 f" fcreview queue create --cluster {sample.queue.design.cluster}"
             )
         draws, metric = _draw_metric_values(session, row, sample_status, target)
         points = {"share": 0.01, "percent": 1.0}.get(metric.unit)
         if points is None:
-            raise UsageError(f"--target {metric.name} is not a rate. Only rates have intervals in percentage points")
+            raise UsageError(
+                f"--target {metric.name} is not a rate. Only rates have intervals in percentage"
+                " points"
+            )
         unreviewed = sample_status.find_undecided_positions(sample)
         waiting = format_count(len(unreviewed), "unreviewed item")
         first = f" after the review of {waiting} of {sanitize(name)}" if unreviewed else ""
-        goal = ExtensionGoal(metric.key, half_width * points, sample_status.samples.index(sample), unreviewed, size)
+        goal = ExtensionGoal(
+            metric.key, half_width * points, sample_status.samples.index(sample), unreviewed, size
+        )
         parts = plan_extension(draws, goal)
         if not parts:
-            print_message(f"nothing to draw: the interval of {sanitize(metric.name)} is within ±{half_width:g}{first}")
+            print_message(
+                f"nothing to draw: the interval of {sanitize(metric.name)} is within"
+                f" ±{half_width:g}{first}"
+            )
             return
         request = ExtensionRequest(
             sample.queue, row, metric.name, parts, names, seed=draw_seed() if seed is None else seed
@@ -323,64 +390,91 @@ def extend_queue(
             _print_queue(session, queue)
     more = format_count(len(queue.items), "item")
     print_message(
-        f"queue {sanitize(queue.name)} saved in {file}: {more} to narrow the interval to ±{half_width:g}{first}"
+        f"queue {sanitize(queue.name)} saved in {file}: {more} to narrow the interval to"
+        f" ±{half_width:g}{first}"
     )
 
 
 def _find_sampled_run(
     session: WorkspaceSession, queue_name: str, number_or_model: str | None
 ) -> tuple[RunRow, RunSampleStatus, QueueSample]:
-    """Find the run from which a queue was drawn. Raises CommandError unless it was drawn from one run."""
+    """Find the run from which a queue was drawn.
+
+    Raises CommandError unless it was drawn from one run.
+    """
     queue = session.load_queue_file(queue_name)
     matches, problems = [], list[str]()
     for row in session.select_runs(number_or_model):
         sample_status = session.store.analysis.fetch_sample_status(row.run)
         problems += sample_status.problems
         matches += [
-            (row, sample_status, sample) for sample in sample_status.samples if queue_name in sample.queue_names
+            (row, sample_status, sample)
+            for sample in sample_status.samples
+            if queue_name in sample.queue_names
         ]
     if len(matches) > 1:
         runs = format_run_choices([row for row, _, _ in matches])
         raise CommandError(f"queue {queue_name} has items of several runs. Choose --run {runs}")
     if not matches:
         why = next((each for each in problems if each.startswith(f"queue {queue.name}:")), None)
-        raise CommandError(why or f"queue {queue_name} has no items in these runs. Choose other runs")
+        raise CommandError(
+            why or f"queue {queue_name} has no items in these runs. Choose other runs"
+        )
     return matches[0]
 
 
 def _draw_metric_values(
     session: WorkspaceSession, row: RunRow, sample_status: RunSampleStatus, target: str
 ) -> tuple[MetricDraws, Metric]:
-    """Draw values of every metric from its posterior distribution, and find the metric of --target. Raises CommandError
-    if the interval of this metric cannot be estimated."""
+    """Draw values of every metric from its posterior distribution, and find the metric of --target.
+    Raises CommandError if the interval of this metric cannot be estimated.
+    """
     from fcreview.stats.answer_model import AnswerModel
     from fcreview.stats.estimation import MetricDependencies, draw_metrics, explain_missing_interval
 
     run = build_estimation_input(session, row, sample_status)
-    metric = _find_metric_by_name(target, run.compute_metrics(run.reviewed_items), (row.info.benchmark, row.info.title))
+    metric = _find_metric_by_name(
+        target, run.compute_metrics(run.reviewed_items), (row.info.benchmark, row.info.title)
+    )
     draws = draw_metrics(run)
     if draws is None:
         raise CommandError("the queue has no reviewed items. Review some items first")
     dependencies = MetricDependencies(
-        run, [AnswerModel(run.automatic_items, run.statuses, asked) for asked in run.criterion_answers], is_sampled=True
+        run,
+        [AnswerModel(run.automatic_items, run.statuses, asked) for asked in run.criterion_answers],
+        is_sampled=True,
     )
     if criteria := dependencies.find_criteria(metric.key):
         raise CommandError(
-            f"{metric.name} depends on {' and '.join(criteria)}, but queue extend supports only metrics"
-            " that depend on the verdict of the whole item. Use fcreview queue create to draw more items"
+            f"{metric.name} depends on {' and '.join(criteria)}, but queue extend supports only"
+            " metrics"
+            " that depend on the verdict of the whole item. Use fcreview queue create to draw more"
+            " items"
         )
     if (method := dependencies.choose_method(metric.key)) == "other verdicts":
-        raise CommandError(f"fcreview cannot estimate {metric.name}: {explain_missing_interval(method)}")
+        raise CommandError(
+            f"fcreview cannot estimate {metric.name}: {explain_missing_interval(method)}"
+        )
     if metric.key not in draws.values:
-        raise CommandError(f"fcreview cannot estimate {metric.name}. Run fcreview estimate for the reason")
+        raise CommandError(
+            f"fcreview cannot estimate {metric.name}. Run fcreview estimate for the reason"
+        )
     return draws, metric
 
 
-def _find_metric_by_name(target: str, metrics: Sequence[Metric], benchmark_titles: tuple[str, ...]) -> Metric:
+def _find_metric_by_name(
+    target: str, metrics: Sequence[Metric], benchmark_titles: tuple[str, ...]
+) -> Metric:
     name = target.strip().casefold()
-    title = next((each for each in benchmark_titles if each and name.startswith(each.casefold())), "")
+    title = next(
+        (each for each in benchmark_titles if each and name.startswith(each.casefold())), ""
+    )
     name = name[len(title) :].strip()
-    matches = [one for one in metrics if name in (one.name.casefold(), f"{one.table} {one.name}".casefold())]
+    matches = [
+        one
+        for one in metrics
+        if name in (one.name.casefold(), f"{one.table} {one.name}".casefold())
+    ]
     if not name:
         matches = list(metrics[:1])
     if len({one.key for one in matches}) == 1:
@@ -389,4 +483,9 @@ def _find_metric_by_name(target: str, metrics: Sequence[Metric], benchmark_title
     raise UsageError(f"--target {target!r} is not one metric of the run. Choose {names}")
 
 
-COMMANDS = {"create": create_queue, "extend": extend_queue, "list": list_queues, "show": show_queue_details}
+COMMANDS = {
+    "create": create_queue,
+    "extend": extend_queue,
+    "list": list_queues,
+    "show": show_queue_details,
+}

@@ -7,7 +7,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fcreview.cli.options import ForceOption, JsonOption, RunOption, WorkspaceOptions, option, workspace_command
+from fcreview.cli.options import (
+    ForceOption,
+    JsonOption,
+    RunOption,
+    WorkspaceOptions,
+    option,
+    workspace_command,
+)
 from fcreview.cli.output import (
     emit_json,
     emit_lines,
@@ -48,7 +55,9 @@ if TYPE_CHECKING:
     from fcreview.store.rows import RunRow
 
 MAX_LISTED_CONTRADICTIONS = 3
-MAX_CONVENTION_ITEMS = 3  # maximum number of item ids in the column with the differences of a convention
+MAX_CONVENTION_ITEMS = (
+    3  # maximum number of item ids in the column with the differences of a convention
+)
 NO_CONVENTIONS = "fcreview knows no other counting conventions for this benchmark"
 
 
@@ -57,22 +66,31 @@ def report(
     options: WorkspaceOptions,
     run: RunOption = None,
     as_json: JsonOption = False,
-    html: Annotated[Path | None, option("--html FILE", "Write the full report as one HTML file.")] = None,
+    html: Annotated[
+        Path | None, option("--html FILE", "Write the full report as one HTML file.")
+    ] = None,
     force: ForceOption = False,
     markdown: Annotated[bool, option("--markdown", "Print the full report as Markdown.")] = False,
     sign: Annotated[
-        bool, option("--sign", "Print a signing sheet of each run: figure, design, labels, method, seed and hashes.")
+        bool,
+        option(
+            "--sign",
+            "Print a signing sheet of each run: figure, design, labels, method, seed and hashes.",
+        ),
     ] = False,
     conventions: Annotated[
-        bool, option("--conventions", "Compare how the official programs count errors and repeated trials.")
+        bool,
+        option(
+            "--conventions", "Compare how the official programs count errors and repeated trials."
+        ),
     ] = False,
 ) -> None:
     """Print the benchmark's metrics for each run.
 
-    Each metric has an official, a recomputed and a corrected value. If a random sample was reviewed, an estimated
-    accuracy with a 95 % confidence interval follows. The last tables combine several runs of one model, such as both
-    languages of ACEBench. --html and --markdown add failure causes, suspect golden answers, calibration, agreement,
-    review progress and sampling.
+    Each metric has an official, a recomputed and a corrected value. If a random sample was
+    reviewed, an estimated accuracy with a 95 % confidence interval follows. The last tables combine
+    several runs of one model, such as both languages of ACEBench. --html and --markdown add failure
+    causes, suspect golden answers, calibration, agreement, review progress and sampling.
 
     Example: fcreview report runs/gpt4o --html report.html
     """
@@ -82,7 +100,9 @@ def report(
         raise UsageError("--conventions has no effect with --html or --markdown. Omit one of them")
     if html is not None or markdown:
         if as_json or (html is not None and markdown):
-            raise UsageError("--json, --html and --markdown exclude each other. Pass only one of them")
+            raise UsageError(
+                "--json, --html and --markdown exclude each other. Pass only one of them"
+            )
         from fcreview.store.database import pause_garbage_collection
 
         with open_workspace(options) as session, pause_garbage_collection():
@@ -119,16 +139,22 @@ def _print_signing_sheets(session: WorkspaceSession, run: str | None) -> None:
 
 def _warn_about_contradictions(session: WorkspaceSession, run: str | None) -> None:
     """Warn about items on which the verdicts of one annotator contradict each other."""
-    contradictions = session.store.fetch_contradictions([row.run for row in session.select_runs(run)])
+    contradictions = session.store.fetch_contradictions(
+        [row.run for row in session.select_runs(run)]
+    )
     if not contradictions:
         return
-    listed = [f"{sanitize(each.id)} ({sanitize(', '.join(each.annotators))})" for each in contradictions]
+    listed = [
+        f"{sanitize(each.id)} ({sanitize(', '.join(each.annotators))})" for each in contradictions
+    ]
     shown = ", ".join(listed[:MAX_LISTED_CONTRADICTIONS])
     if len(listed) > MAX_LISTED_CONTRADICTIONS:
         shown += ", …"
     print_warning(
-        f"{format_count(len(listed), 'item')} with contradictory verdicts of one annotator, such as a part that fails"
-        f" and an item that passes: {shown}. The verdict on the item counts for the item, the others for other figures"
+        f"{format_count(len(listed), 'item')} with contradictory verdicts of one annotator, such as"
+        " a part that fails"
+        f" and an item that passes: {shown}. The verdict on the item counts for the item, the"
+        " others for other figures"
     )
 
 
@@ -147,7 +173,9 @@ def _without_item_count(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def compute_run_conventions(analysis: UnblindedAnalysis, row: RunRow) -> RunConventions:
-    """Compute the metrics of a run from its effective verdicts, once for each counting convention."""
+    """Compute the metrics of a run from its effective verdicts, once for each counting
+    convention.
+    """
     from fcreview.importers.registry import list_trials
     from fcreview.store.rows import View
 
@@ -174,7 +202,11 @@ def _format_conventions(run_fields: dict[str, Any], rows: Sequence[ConventionRow
     has_incidents = any(row.incidents for row in rows)
     cells = []
     for row, before in zip(rows, ["", *(row.figure for row in rows)], strict=False):
-        cells.append(_format_convention_cells(row, shows_figure=row.figure != before, has_incidents=has_incidents))
+        cells.append(
+            _format_convention_cells(
+                row, shows_figure=row.figure != before, has_incidents=has_incidents
+            )
+        )
     heads = ["figure", "  convention", "value", "trials", "tasks", "differences"]
     right_aligned = [2, 3, 4]
     if has_incidents:
@@ -184,16 +216,26 @@ def _format_conventions(run_fields: dict[str, Any], rows: Sequence[ConventionRow
     yield from format_table(heads, cells, right_aligned=right_aligned)
     yield ""
     yield "* marks the convention of the program that produced the run."
-    yield "The last column lists items that this convention and the program's convention count differently."
+    yield (
+        "The last column lists items that this convention and the program's convention count"
+        " differently."
+    )
     for spread in find_spreads(rows):
         if spread.high - spread.low > 1e-9:
-            low, high = (format_metric_value(each, "share", 2) for each in (spread.low, spread.high))
+            low, high = (
+                format_metric_value(each, "share", 2) for each in (spread.low, spread.high)
+            )
             points = 100 * (spread.high - spread.low)
-            yield f"{spread.figure} is {low} to {high}, depending on the convention ({points:.1f} points)"
+            yield (
+                f"{spread.figure} is {low} to {high}, depending on the convention ({points:.1f}"
+                " points)"
+            )
     yield ""
 
 
-def _format_convention_cells(row: ConventionRow, *, shows_figure: bool, has_incidents: bool) -> list[str]:
+def _format_convention_cells(
+    row: ConventionRow, *, shows_figure: bool, has_incidents: bool
+) -> list[str]:
     cells = [
         row.figure if shows_figure else "",
         f"{'* ' if row.is_own else '  '}{row.convention}",
@@ -201,14 +243,22 @@ def _format_convention_cells(row: ConventionRow, *, shows_figure: bool, has_inci
     ]
     if has_incidents:
         cells.append(format_convention_without_incidents(row))
-    return [*cells, f"{row.n:,}", f"{row.n_tasks:,}", format_cell(_describe_convention_differences(row))]
+    return [
+        *cells,
+        f"{row.n:,}",
+        f"{row.n_tasks:,}",
+        format_cell(_describe_convention_differences(row)),
+    ]
 
 
 def _describe_convention_differences(row: ConventionRow) -> str:
     parts = [row.note] if row.note else []
     if row.items:
         more = ", …" if len(row.items) > MAX_CONVENTION_ITEMS else ""
-        parts.append(f"{format_count(len(row.items), 'item')}: {', '.join(row.items[:MAX_CONVENTION_ITEMS])}{more}")
+        parts.append(
+            f"{format_count(len(row.items), 'item')}:"
+            f" {', '.join(row.items[:MAX_CONVENTION_ITEMS])}{more}"
+        )
     return "; ".join(parts)
 
 
@@ -225,12 +275,17 @@ def _write_or_print_full_report(
     from fcreview.exporters.export import OverwriteRules, write_output_file
     from fcreview.exporters.report_pages import render_html
 
-    write_output_file(html_file, render_html(page).encode(), OverwriteRules.for_store(session.store, force=force))
+    write_output_file(
+        html_file, render_html(page).encode(), OverwriteRules.for_store(session.store, force=force)
+    )
     print_message(f"wrote the report to {html_file}")
 
 
 def build_estimate_fields(estimate: MetricEstimate | None) -> dict[str, Any]:
-    """Build the JSON fields of an estimate. If `headline` is `bounds`, the report shows the bounds and no interval."""
+    """Build the JSON fields of an estimate.
+
+    If `headline` is `bounds`, the report shows the bounds and no interval.
+    """
     if estimate is None:
         return dict.fromkeys(("estimated", "low", "high", "bounds_low", "bounds_high", "headline"))
     bounds_low, bounds_high = estimate.bounds or (None, None)
@@ -244,7 +299,9 @@ def build_estimate_fields(estimate: MetricEstimate | None) -> dict[str, Any]:
     }
 
 
-def _print_metrics_json(run_fields: dict[str, Any], metrics: list[MetricRow], estimates: EstimateByMetric) -> None:
+def _print_metrics_json(
+    run_fields: dict[str, Any], metrics: list[MetricRow], estimates: EstimateByMetric
+) -> None:
     sources = select_metric_sources(metrics)
     for line in metrics:
         fields = asdict(line)

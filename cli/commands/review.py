@@ -44,7 +44,9 @@ if TYPE_CHECKING:
 @workspace_command("annotator", path_argument=PATHS_ARGUMENT)
 def review(
     options: WorkspaceOptions,
-    plain: Annotated[bool, option("--plain", "Review line by line, for screen readers and simple terminals.")] = False,
+    plain: Annotated[
+        bool, option("--plain", "Review line by line, for screen readers and simple terminals.")
+    ] = False,
     queue: QueueOrDefaultOption = None,
     seed: OrderSeedOption = 0,
     where: WhereOption = "",
@@ -53,8 +55,9 @@ def review(
 ) -> None:
     """Review items one by one.
 
-    Opens the app on a terminal. With --plain, or without a terminal, fcreview prints each item as text and reads a
-    one-letter answer from standard input. It saves the answer before it prints the next item.
+    Opens the app on a terminal. With --plain, or without a terminal, fcreview prints each item as
+    text and reads a one-letter answer from standard input. It saves the answer before it prints the
+    next item.
 
     Example: fcreview review runs/gpt4o --plain --where 'official:fail -reviewed'
     """
@@ -88,13 +91,19 @@ ANSWER_HELP = (
 
 
 def _review_line_by_line(session: WorkspaceSession, view: View, *, blind: bool) -> None:
-    """Review items until the queue or the input ends. Raises CommandError if a review could not be saved."""
+    """Review items until the queue or the input ends.
+
+    Raises CommandError if a review could not be saved.
+    """
     from fcreview.store.reviews.reviewer import Reviewer
     from fcreview.store.store import Store
 
     session.close()
     warn_of_ignored_team_files(session.workspace)
-    with sync_team_in_background(session), Store.open(session.workspace, session.annotator, blind=blind) as store:
+    with (
+        sync_team_in_background(session),
+        Store.open(session.workspace, session.annotator, blind=blind) as store,
+    ):
         if view.queue_file is not None:
             store.load_queue(view.queue_file)
         reviewer = Reviewer(store, session.open_journal())
@@ -118,7 +127,9 @@ class ReviewLoop:
 
     def __init__(self, store: Store, view: View, reviews: Session) -> None:
         self._store, self._view, self._reviews = store, view, reviews
-        self._recorder = ReviewRecorder(reviews, lambda _: "", is_judged_queue=view.queue == "judged")
+        self._recorder = ReviewRecorder(
+            reviews, lambda _: "", is_judged_queue=view.queue == "judged"
+        )
         self.n_saved = 0  # number of saved reviews
         self._navigator: QueueNavigator | None = None
         self._is_finished = False
@@ -181,7 +192,9 @@ class ReviewLoop:
 
     @property
     def _current_subject(self) -> ReviewSubject:
-        return ReviewSubject(self._current_navigator.item, self._store.read_detail(self._current_navigator.item))
+        return ReviewSubject(
+            self._current_navigator.item, self._store.read_detail(self._current_navigator.item)
+        )
 
     def _record_fault(self, subject: ReviewSubject, fault_prefix: str) -> None:
         fault = next((each for each in FAULTS if each.startswith(fault_prefix)), None)
@@ -194,12 +207,18 @@ class ReviewLoop:
         outcome = asyncio.run(recording)
         emit(outcome.message)
         if outcome.style == "bad":
-            raise CommandError("fcreview could not save the review and has stopped. Solve the problem and start again.")
+            raise CommandError(
+                "fcreview could not save the review and has stopped. Solve the problem and start"
+                " again."
+            )
         self.n_saved += outcome.succeeded and outcome.undone is None
         return outcome
 
     def _record_and_continue(self, recording: Coroutine[Any, Any, ReviewOutcome]) -> None:
-        """Record an answer. If the answer completes the item, show the next item, or finish at the end of the queue."""
+        """Record an answer.
+
+        If the answer completes the item, show the next item, or finish at the end of the queue.
+        """
         if not self._save_and_print(recording).completes_item:
             return
         following = self._current_navigator.find_next_unreviewed(self._store)
@@ -225,29 +244,48 @@ class ReviewLoop:
         run = f"{sanitize(detail.run.full_title)}, {detail.row.run_name}"
         hide_verdicts = self._store.blind and detail.row.you is None
         emit("", f"item {sanitize(detail.row.id)}{position}, {run}")
-        emit_lines(format_plain_item_lines(detail, self._reviews.annotator, hide_verdicts=hide_verdicts, full=full))
+        emit_lines(
+            format_plain_item_lines(
+                detail, self._reviews.annotator, hide_verdicts=hide_verdicts, full=full
+            )
+        )
 
 
 def format_plain_item_lines(
     detail: ItemDetail, annotator: str, *, hide_verdicts: bool, full: bool = False
 ) -> Iterator[str]:
-    """Format the item as sanitised lines without columns. With `full`, messages and long texts are complete."""
+    """Format the item as sanitised lines without columns.
+
+    With `full`, messages and long texts are complete.
+    """
     if not hide_verdicts:
         yield format_item_heading(detail)
     options = DisplayOptions(
-        hide_verdicts=hide_verdicts, full_dialogue=full, unfold_all=full, print_hint="enter t for the full text"
+        hide_verdicts=hide_verdicts,
+        full_dialogue=full,
+        unfold_all=full,
+        print_hint="enter t for the full text",
     )
     for block in build_document(detail, annotator, options):
         if block.is_argument and block.copied_value is not None:
-            yield _format_argument_difference(plain_text(block.lines(WIDTH)[0])[:1], block.copied_value())
+            yield _format_argument_difference(
+                plain_text(block.lines(WIDTH)[0])[:1], block.copied_value()
+            )
         else:
-            lines = (HORIZONTAL_RULE.sub("", plain_text(line)).strip() for line in block.lines(WIDTH))
+            lines = (
+                HORIZONTAL_RULE.sub("", plain_text(line)).strip() for line in block.lines(WIDTH)
+            )
             yield from (line for line in lines if line and line.split() != TABLE_HEADERS)
 
 
 def _format_argument_difference(state: str, values: Mapping[str, str | None]) -> str:
-    """Format an argument as `days, differs. golden: [1, 2]. predicted: [1]`. `state` is a key of `STATE_TEXTS`."""
-    golden, predicted = (sanitize(text) if (text := values[side]) is not None else "none" for side in SIDES)
+    """Format an argument as `days, differs. golden: [1, 2]. predicted: [1]`.
+
+    `state` is a key of `STATE_TEXTS`.
+    """
+    golden, predicted = (
+        sanitize(text) if (text := values[side]) is not None else "none" for side in SIDES
+    )
     name = sanitize(values["argument"] or "function")
     if state == "=":
         return f"{name}, equal: {predicted if values['predicted'] is not None else 'omitted'}"

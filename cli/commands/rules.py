@@ -16,7 +16,12 @@ from fcreview.cli.config import load_config
 from fcreview.cli.options import JsonOption, WorkspaceOptions, argument, workspace_command
 from fcreview.cli.output import emit, emit_json, format_cell, print_message, print_table
 from fcreview.cli.run_options import set_options_and_errata
-from fcreview.cli.workspace import load_workspace_errata, locate_workspace, read_workspace_file, supports_equivalences
+from fcreview.cli.workspace import (
+    load_workspace_errata,
+    locate_workspace,
+    read_workspace_file,
+    supports_equivalences,
+)
 from fcreview.cli.workspace_import import discover_runs, open_workspace
 from fcreview.equivalence import EquivalenceRule, parse_rule
 from fcreview.errata import parse_rules, serialize_rules
@@ -45,18 +50,29 @@ class RuleFlip:
     difference: str  # first difference between golden answer and prediction when the item fails
 
     def as_json(self) -> dict[str, Any]:
-        """Build the JSON object {run_name, benchmark, generation, language, model, category, id, flip, difference}."""
-        key = {name: getattr(self.run, name) for name in ("benchmark", "generation", "language", "model")}
+        """Build the JSON object {run_name, benchmark, generation, language, model, category, id,
+        flip, difference}.
+        """
+        key = {
+            name: getattr(self.run, name)
+            for name in ("benchmark", "generation", "language", "model")
+        }
         flip = {"flip": FLIP_TEXT[self.passes], "difference": self.difference}
         return {"run_name": self.run_name, **key, "category": self.category, "id": self.id, **flip}
 
 
 def find_verdict_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iterator[RuleFlip]:
-    """Find the verdicts that a rule changes. Raises CommandError if the rule applies to none of the runs."""
+    """Find the verdicts that a rule changes.
+
+    Raises CommandError if the rule applies to none of the runs.
+    """
     config, workspace = load_config(), locate_workspace(options, create=False)
     plans = discover_runs(options, config).plans
     set_options_and_errata(
-        plans, replace(options, decoder=None, evaluator=None, verdict_from=None, errata=None), config, workspace
+        plans,
+        replace(options, decoder=None, evaluator=None, verdict_from=None, errata=None),
+        config,
+        workspace,
     )
     affected = {
         number: plan
@@ -64,7 +80,9 @@ def find_verdict_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iter
         if supports_equivalences(plan.importer) and rule.benchmark in ("", plan.run.benchmark)
     }
     if not affected:
-        raise CommandError(f"the rule changes nothing, because there is no {rule.benchmark or 'BFCL'} run at PATH")
+        raise CommandError(
+            f"the rule changes nothing, because there is no {rule.benchmark or 'BFCL'} run at PATH"
+        )
     names = build_run_names(dict(enumerate(plan.run for plan in plans)))
     for number, plan in affected.items():
         yield from _find_run_flips(plan, names[number], rule)
@@ -76,9 +94,21 @@ def _find_run_flips(plan: RunPlan, run_name: str, rule: EquivalenceRule) -> Iter
     before = {item.id: item for item in _read_items(plan)}
     for item in _read_items(replace(plan, errata=(plan.errata or Errata()).with_rules(rule))):
         was = before.get(item.id)
-        if was is not None and was.rule is not None and item.rule is not None and was.rule is not item.rule:
+        if (
+            was is not None
+            and was.rule is not None
+            and item.rule is not None
+            and was.rule is not item.rule
+        ):
             failing = was if item.rule else item
-            yield RuleFlip(plan.run, run_name, item.category, item.id, item.rule, failing.first_difference or "")
+            yield RuleFlip(
+                plan.run,
+                run_name,
+                item.category,
+                item.id,
+                item.rule,
+                failing.first_difference or "",
+            )
 
 
 def _read_items(plan: RunPlan) -> Iterator[Item]:
@@ -88,13 +118,19 @@ def _read_items(plan: RunPlan) -> Iterator[Item]:
 
 
 def print_verdict_flips(flips: Sequence[RuleFlip], *, as_json: bool) -> None:
-    """Print the verdicts that a rule changes. Changes to fail come first, because they are usually unintended."""
+    """Print the verdicts that a rule changes.
+
+    Changes to fail come first, because they are usually unintended.
+    """
     ordered = sorted(flips, key=lambda flip: flip.passes)
     if as_json:
         emit_json(*(flip.as_json() for flip in ordered))
         return
     if not flips:
-        emit("The rule changes no recomputed verdict. Run fcreview doctor to check that no dataset is missing")
+        emit(
+            "The rule changes no recomputed verdict. Run fcreview doctor to check that no dataset"
+            " is missing"
+        )
         return
     gained = sum(flip.passes for flip in flips)
     items = format_count(len({(flip.category, flip.id) for flip in flips}), "item")
@@ -102,14 +138,18 @@ def print_verdict_flips(flips: Sequence[RuleFlip], *, as_json: bool) -> None:
     counts = f"{gained:,} from fail to pass, {len(flips) - gained:,} from pass to fail"
     emit(f"The rule changes {format_count(len(flips), 'verdict')} ({items}, {runs}): {counts}")
     cells = [
-        [FLIP_TEXT[flip.passes], flip.run_name, format_cell(flip.id), format_cell(flip.difference)] for flip in ordered
+        [FLIP_TEXT[flip.passes], flip.run_name, format_cell(flip.id), format_cell(flip.difference)]
+        for flip in ordered
     ]
     emit()
     print_table(["flip", "run", "item", "first difference"], cells)
 
 
 def load_accepted_rules(workspace: Workspace) -> list[EquivalenceRule]:
-    """Load the accepted rules of the workspace, oldest first. Raises ErrataError for an invalid line."""
+    """Load the accepted rules of the workspace, oldest first.
+
+    Raises ErrataError for an invalid line.
+    """
     content = read_workspace_file(workspace, workspace.rules)
     return [] if content is None else parse_rules(content, str(workspace.rules))
 
@@ -122,9 +162,9 @@ def save_accepted_rules(workspace: Workspace, rules: Sequence[EquivalenceRule]) 
 def list_rules(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     """List accepted rules.
 
-    Shows who accepted each rule, the date, and whether the errata of the workspace already apply the rule. --json
-    prints {rule, benchmark, function, argument, who, date, says, applied}. Rules of the form `accept ... for ...` also
-    have the keys given and wanted.
+    Shows who accepted each rule, the date, and whether the errata of the workspace already apply
+    the rule. --json prints {rule, benchmark, function, argument, who, date, says, applied}. Rules
+    of the form `accept ... for ...` also have the keys given and wanted.
 
     Example: fcreview rules list result/
     """
@@ -133,7 +173,12 @@ def list_rules(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
         in_errata = errata.rules if errata else ()
         rules = list(dict.fromkeys([*load_accepted_rules(session.workspace), *in_errata]))
         if as_json:
-            emit_json(*({**each.as_json(), "says": str(each), "applied": each in in_errata} for each in rules))
+            emit_json(
+                *(
+                    {**each.as_json(), "says": str(each), "applied": each in in_errata}
+                    for each in rules
+                )
+            )
             return
         rows = [
             [
@@ -145,7 +190,10 @@ def list_rules(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
             for rule in rules
         ]
         if not rows:
-            print_message("There are no rules. Run fcreview rules preview to see which verdicts a rule would change")
+            print_message(
+                "There are no rules. Run fcreview rules preview to see which verdicts a rule would"
+                " change"
+            )
             return
         print_table(["rule", "who", "date", ""], rows)
 
@@ -154,19 +202,22 @@ RuleArgument = Annotated[
     str,
     argument(
         "RULE",
-        "number-equal, default-omittable, ignore-case, power-notation or 'accept PREDICTED for GOLDEN'. Add 'in"
+        "number-equal, default-omittable, ignore-case, power-notation or 'accept PREDICTED for"
+        " GOLDEN'. Add 'in"
         " ARGUMENT', 'of FUNCTION' or 'on BENCHMARK' to limit the rule.",
     ),
 ]
 
 
 @workspace_command()
-def preview_rule(options: WorkspaceOptions, rule: RuleArgument, as_json: JsonOption = False) -> None:
+def preview_rule(
+    options: WorkspaceOptions, rule: RuleArgument, as_json: JsonOption = False
+) -> None:
     """List the verdicts that a rule would change.
 
-    Lists the recomputed verdicts of all runs at PATH that would change, with the first difference of each item. Saves
-    nothing; use `fcreview rules add` to accept the rule. --json prints {benchmark, generation, language, model,
-    category, id, flip, difference}.
+    Lists the recomputed verdicts of all runs at PATH that would change, with the first difference
+    of each item. Saves nothing; use `fcreview rules add` to accept the rule. --json prints
+    {benchmark, generation, language, model, category, id, flip, difference}.
 
     Example: fcreview rules preview result/ 'accept 5.0 for 5 in amount of calculate_tip'
     """
@@ -179,8 +230,8 @@ def preview_rule(options: WorkspaceOptions, rule: RuleArgument, as_json: JsonOpt
 def accept_rule(options: WorkspaceOptions, rule: RuleArgument) -> None:
     """Accept a rule.
 
-    Prints the verdicts that the rule changes. To apply the rule, write it to an errata file with `fcreview errata
-    create`, and pass the file with --errata.
+    Prints the verdicts that the rule changes. To apply the rule, write it to an errata file with
+    `fcreview errata create`, and pass the file with --errata.
 
     Example: fcreview rules add result/ 'ignore-case in city'
     """
@@ -191,7 +242,9 @@ def accept_rule(options: WorkspaceOptions, rule: RuleArgument) -> None:
             raise CommandError(f"the rule is already accepted: {sanitize(str(parsed))}")
         print_verdict_flips(list(find_verdict_flips(options, parsed)), as_json=False)
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        save_accepted_rules(session.workspace, [*known, replace(parsed, who=session.annotator, date=now)])
+        save_accepted_rules(
+            session.workspace, [*known, replace(parsed, who=session.annotator, date=now)]
+        )
     next_step = "Run fcreview errata create, then pass --errata FILE to recompute verdicts"
     print_message(f"accepted the rule {sanitize(str(parsed))}. {next_step}")
 

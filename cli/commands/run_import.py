@@ -1,4 +1,7 @@
-"""`fcreview import`: import runs into a workspace or a lake. `fcreview schema`: print the generic format's schema."""
+"""`fcreview import`: import runs into a workspace or a lake.
+
+`fcreview schema`: print the generic format's schema.
+"""
 
 from __future__ import annotations
 
@@ -73,28 +76,37 @@ def import_(
     ] = False,
     name: Annotated[
         str | None,
-        option("--name TEXT", "Name the run. fcreview remembers the name; an empty one restores the default."),
+        option(
+            "--name TEXT",
+            "Name the run. fcreview remembers the name; an empty one restores the default.",
+        ),
     ] = None,
     lake: Annotated[
-        str | None, option("--lake DIR", "Write Parquet files to DIR or s3://BUCKET/NAME instead of a store.")
+        str | None,
+        option("--lake DIR", "Write Parquet files to DIR or s3://BUCKET/NAME instead of a store."),
     ] = None,
-    part: Annotated[str | None, option("--part K/N", "Import only the K-th of N parts of the runs.")] = None,
+    part: Annotated[
+        str | None, option("--part K/N", "Import only the K-th of N parts of the runs.")
+    ] = None,
     dask: Annotated[
         str | None,
         option(
             "--dask ADDRESS",
-            "Import into the lake with the workers of this Dask scheduler. Pass --part N to set the number of parts.",
+            "Import into the lake with the workers of this Dask scheduler. Pass --part N to set the"
+            " number of parts.",
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Import runs and print an import summary.
 
-    Imports only new and changed runs. A run whose dataset folder is missing keeps its last import. The exit code is 1
-    if the import of a run failed, if no run was found, or if a run has changed but its dataset is missing.
+    Imports only new and changed runs. A run whose dataset folder is missing keeps its last import.
+    The exit code is 1 if the import of a run failed, if no run was found, or if a run has changed
+    but its dataset is missing.
 
-    With --lake, the command writes the runs to a folder of Parquet files that other commands read like a workspace.
-    Several machines can import one part each, such as `fcreview import archive --lake lake --part 3/16` (docs/lake.md).
+    With --lake, the command writes the runs to a folder of Parquet files that other commands read
+    like a workspace. Several machines can import one part each, such as `fcreview import archive
+    --lake lake --part 3/16` (docs/lake.md).
 
     Example: fcreview import runs/gpt4o --data bfcl/data --json
     """
@@ -104,12 +116,15 @@ def import_(
     if lake is not None:
         if options.workspace is not None:
             raise UsageError(
-                "--workspace has no effect with --lake. Pass --workspace to the commands that read the lake"
+                "--workspace has no effect with --lake. Pass --workspace to the commands that read"
+                " the lake"
             )
         location = resolve_lake_location(lake)
         if dask is not None:
             if name is not None:
-                raise UsageError("--name has no effect with --dask. Use [run_names] in the configuration")
+                raise UsageError(
+                    "--name has no effect with --dask. Use [run_names] in the configuration"
+                )
             summary, scores = _import_on_cluster(options, location, dask, _parse_part_count(part))
         else:
             summary, scores = _import_to_lake(options, config, location, _parse_part(part))
@@ -128,7 +143,9 @@ def import_(
         emit_json(*rows, *issues)
     elif rows or issues:
         _print_import_summary(rows, issues, location, time.perf_counter() - started)
-        command = f"fcreview check {location}" if lake is not None else format_check_command(options)
+        command = (
+            f"fcreview check {location}" if lake is not None else format_check_command(options)
+        )
         _print_problems(rows, sanitize(command))
     if not rows and (part is None or dask is not None):
         raise CommandError(explain_no_runs(options, summary))
@@ -143,15 +160,25 @@ def _discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
     if options.name is None or len(discovered.plans) <= 1:
         return discovered
     names = build_run_names(dict(enumerate(plan.run for plan in discovered.plans)))
-    choices = [f"{names[number]} ({sanitize(plan.run.path)})" for number, plan in enumerate(discovered.plans)]
+    choices = [
+        f"{names[number]} ({sanitize(plan.run.path)})"
+        for number, plan in enumerate(discovered.plans)
+    ]
     listed = ", ".join(choices[:MAX_LISTED_RUNS])
     if len(choices) > MAX_LISTED_RUNS:
         listed += f" and {len(choices) - MAX_LISTED_RUNS} more"
-    raise UsageError(f"--name is for one run, but {len(choices)} were found. Pass the path of one: {listed}")
+    raise UsageError(
+        f"--name is for one run, but {len(choices)} were found. Pass the path of one: {listed}"
+    )
 
 
 def _format_official_rate(row: dict[str, Any]) -> str:
-    if row["judge_known"] and not row["official_known"] and not row["rule_known"] and not row["stated_of"]:
+    if (
+        row["judge_known"]
+        and not row["official_known"]
+        and not row["rule_known"]
+        and not row["stated_of"]
+    ):
         return format_judge_rate(row["judge_pass"], row["judge_known"], row["items"])
     stated = {name: row[name] for name in ("stated_pass", "stated_of")}
     return format_official_rate(row["official_pass"], row["official_known"], row["items"], **stated)
@@ -166,16 +193,25 @@ def _print_import_summary(
             table.append(_format_run_cells(row))
             if row["incidents"]:
                 table.append(_format_cells_without_incidents(row))
-        print_table(["benchmark", "name", "items", "official", "issues", "status"], table, right_aligned=(2, 3, 4))
+        print_table(
+            ["benchmark", "name", "items", "official", "issues", "status"],
+            table,
+            right_aligned=(2, 3, 4),
+        )
     _print_choices(rows)
     for severity in SEVERITIES:
         _print_issues([issue for issue in issues if issue["severity"] == severity], severity)
-    unchanged = {row["run"]: row["issues"] for row in rows if row["status"] not in ("imported", "failed")}
+    unchanged = {
+        row["run"]: row["issues"] for row in rows if row["status"] not in ("imported", "failed")
+    }
     known = sum(unchanged.values()) - sum(issue.get("run") in unchanged for issue in issues)
     if known > 0:
         emit()
         count = format_count(known, "issue")
-        emit(f"The list omits {count} of unchanged runs. Use fcreview sql to query the table import_issues")
+        emit(
+            f"The list omits {count} of unchanged runs. Use fcreview sql to query the table"
+            " import_issues"
+        )
     emit()
     n_items = sum(row["items"] for row in rows)
     emit(
@@ -217,7 +253,9 @@ def _format_run_cells(row: dict[str, Any]) -> list[str]:
 
 
 def _format_cells_without_incidents(row: dict[str, Any]) -> list[str]:
-    """Return the cells of the line below a run with incidents, which has the official figure without them."""
+    """Return the cells of the line below a run with incidents, which has the official figure
+    without them.
+    """
     n_answered = row["items"] - row["incidents"]
     title = f"  without {format_count(row['incidents'], 'incident')}"
     passed = row["official_pass_without_incidents"]
@@ -227,7 +265,9 @@ def _format_cells_without_incidents(row: dict[str, Any]) -> list[str]:
 
 
 def _print_choices(rows: list[dict[str, Any]]) -> None:
-    """Print the choices of the importers that were not the ordinary ones: `decoder FC: agrees with 40 of 40 ...`."""
+    """Print the choices of the importers that were not the ordinary ones: `decoder FC: agrees
+    with 40 of 40 ...`.
+    """
     lines = []
     for row in rows:
         for choice in row["choices"]:
@@ -238,7 +278,10 @@ def _print_choices(rows: list[dict[str, Any]]) -> None:
 
     emit("", format_count(len(lines), "choice"), *lines[:MAX_LISTED_CHOICES])
     if len(lines) > MAX_LISTED_CHOICES:
-        emit(f"  … {len(lines) - MAX_LISTED_CHOICES:,} more. Use fcreview runs --json to list all of them")
+        emit(
+            f"  … {len(lines) - MAX_LISTED_CHOICES:,} more. Use fcreview runs --json to list all of"
+            " them"
+        )
 
 
 def _print_issues(issues: list[dict[str, Any]], severity: str) -> None:
@@ -258,7 +301,9 @@ def _print_issues(issues: list[dict[str, Any]], severity: str) -> None:
 
 
 def _get_issue_kind(issue: dict[str, Any]) -> str:
-    """Return the kind of an issue: the first sentence of its message, in which `…` replaces ids and numbers."""
+    """Return the kind of an issue: the first sentence of its message, in which `…` replaces ids
+    and numbers.
+    """
     return _mask_ids_and_numbers(issue).partition(". ")[0]
 
 
@@ -278,12 +323,27 @@ def _mask_ids_and_numbers(issue: dict[str, Any]) -> str:
 
 
 SCORE_NAMES = (
-    "official_pass", "official_known", "rule_known", "judge_pass", "judge_known", "stated_pass", "stated_of",
-    "incidents", "official_pass_without_incidents", "official_known_without_incidents", "not_run", "expected_items",
-)  # fmt: skip
-ScoresByRun = dict[int, dict[str, Any]]  # counts by name (see `SCORE_NAMES`), `problems` and `choices` by run
-_import_lock = threading.Lock()  # A worker imports one part at a time, because an import uses the whole process.
-PARTS_PER_WORKER = 4  # Number of parts for each worker. With several small parts, all workers finish at a similar time.
+    "official_pass",
+    "official_known",
+    "rule_known",
+    "judge_pass",
+    "judge_known",
+    "stated_pass",
+    "stated_of",
+    "incidents",
+    "official_pass_without_incidents",
+    "official_known_without_incidents",
+    "not_run",
+    "expected_items",
+)
+ScoresByRun = dict[
+    int, dict[str, Any]
+]  # counts by name (see `SCORE_NAMES`), `problems` and `choices` by run
+_import_lock = (
+    threading.Lock()
+)  # A worker imports one part at a time, because an import uses the whole process.
+# Number of parts for each worker. With several small parts, all workers finish at a similar time.
+PARTS_PER_WORKER = 4
 
 
 def _fetch_score_counts(workspace: Workspace) -> ScoresByRun:
@@ -321,7 +381,11 @@ def _parse_part_count(text: str | None) -> int | None:
 
 
 def _import_to_lake(
-    options: WorkspaceOptions, config: Config, location: str, part: LakePart, n_workers: int | None = None
+    options: WorkspaceOptions,
+    config: Config,
+    location: str,
+    part: LakePart,
+    n_workers: int | None = None,
 ) -> tuple[ImportSummary, ScoresByRun]:
     from fcreview.importers.registry import read_items
     from fcreview.store.importing.source_files import DatasetOptions
@@ -334,7 +398,13 @@ def _import_to_lake(
 
     def save_score_counts(workspace: Workspace, lake_run_numbers: dict[int, int]) -> None:
         found = _fetch_score_counts(workspace)
-        scores.update({lake_run_numbers[run]: counts for run, counts in found.items() if run in lake_run_numbers})
+        scores.update(
+            {
+                lake_run_numbers[run]: counts
+                for run, counts in found.items()
+                if run in lake_run_numbers
+            }
+        )
 
     with Progress() as progress:
         lake = LakeImport(
@@ -350,11 +420,16 @@ def _import_to_lake(
         try:
             return import_part(lake, discovered.plans, discovered.issues, part), scores
         except OSError as error:
-            raise CommandError(f"fcreview cannot write to the lake {location}: {error.strerror or error}") from error
+            raise CommandError(
+                f"fcreview cannot write to the lake {location}: {error.strerror or error}"
+            ) from error
 
 
 def _use_names_of_lake(summary: ImportSummary, location: str) -> None:
-    """Use the names that the runs have in the complete lake. Each part of an import names only its own runs."""
+    """Use the names that the runs have in the complete lake.
+
+    Each part of an import names only its own runs.
+    """
     from fcreview.store.store import Store, StoreError
 
     with tempfile.TemporaryDirectory(prefix="fcreview-lake-") as folder:
@@ -368,23 +443,32 @@ def _use_names_of_lake(summary: ImportSummary, location: str) -> None:
 
 
 def _check_lake_folder(location: str) -> None:
-    """Raise CommandError if the folder has files but is not a lake. Ignore temporary files, because the import of
-    another part may be creating the lake."""
+    """Raise CommandError if the folder has files but is not a lake. Ignore temporary files, because
+    the import of another part may be creating the lake.
+    """
     folder = Path(location)
     if location.startswith("s3://") or not folder.is_dir():
         return
-    names = [name for name in os.listdir(folder) if not name.startswith(".") and not name.endswith(".tmp")]  # noqa: PTH208
+    names = [
+        name
+        for name in os.listdir(folder)  # noqa: PTH208
+        if not name.startswith(".") and not name.endswith(".tmp")
+    ]
     if names and LAKE_FILE not in names:
-        raise CommandError(f"{location} contains files and is not a lake. Choose an empty folder for the lake")
+        raise CommandError(
+            f"{location} contains files and is not a lake. Choose an empty folder for the lake"
+        )
 
 
 def _import_on_cluster(
     options: WorkspaceOptions, location: str, scheduler: str, n_parts: int | None
 ) -> tuple[ImportSummary, ScoresByRun]:
-    """Import all runs at the paths into a lake with the workers of a Dask cluster, which need access to the paths.
+    """Import all runs at the paths into a lake with the workers of a Dask cluster, which need
+    access to the paths.
 
-    `scheduler` is the address of the Dask scheduler or the path of its scheduler file (`.json`). By default, `n_parts`
-    is `PARTS_PER_WORKER` for each worker. Raises CommandError if Dask is not installed or the cluster is unreachable.
+    `scheduler` is the address of the Dask scheduler or the path of its scheduler file (`.json`). By
+    default, `n_parts` is `PARTS_PER_WORKER` for each worker. Raises CommandError if Dask is not
+    installed or the cluster is unreachable.
     """
     from fcreview.store.lake.writer import LakePart
     from fcreview.store.rows import ImportSummary
@@ -397,29 +481,49 @@ def _import_on_cluster(
         options,
         paths=[path.resolve() for path in options.paths],
         data=[path.resolve() for path in options.data or ()],
-        errata=options.errata if options.errata in (None, NO_ERRATA) else os.path.abspath(options.errata),  # noqa: PTH100
+        errata=options.errata
+        if options.errata in (None, NO_ERRATA)
+        else os.path.abspath(options.errata),  # noqa: PTH100
     )
     try:
-        client = distributed.Client(**{"scheduler_file" if scheduler.endswith(".json") else "address": scheduler})
+        client = distributed.Client(
+            **{"scheduler_file" if scheduler.endswith(".json") else "address": scheduler}
+        )
     except (OSError, ValueError) as error:
-        raise CommandError(f"fcreview cannot connect to the Dask scheduler {scheduler}: {error}") from error
+        raise CommandError(
+            f"fcreview cannot connect to the Dask scheduler {scheduler}: {error}"
+        ) from error
     with client:
         n_parts = n_parts or PARTS_PER_WORKER * max(1, len(client.nthreads()))
         parts = [LakePart(number, n_parts) for number in range(1, n_parts + 1)]
-        futures = [client.submit(import_part_on_worker, options, location, part, pure=False) for part in parts]
-        summary, scores, searched, failures = ImportSummary(), ScoresByRun(), list[dict[str, Any]](), []
+        futures = [
+            client.submit(import_part_on_worker, options, location, part, pure=False)
+            for part in parts
+        ]
+        summary, scores, searched, failures = (
+            ImportSummary(),
+            ScoresByRun(),
+            list[dict[str, Any]](),
+            [],
+        )
         for part, future in zip(parts, futures, strict=True):
             try:
                 result, found = future.result()
             except Exception as error:  # another process can raise any kind of exception
                 failures.append(
-                    f"part {part.number}/{part.count}: {type(error).__name__}: {' '.join(str(error).split())}"
+                    f"part {part.number}/{part.count}: {type(error).__name__}:"
+                    f" {' '.join(str(error).split())}"
                 )
                 continue
             summary.runs += result.runs
-            # Each worker searches for runs, so that the results of all parts repeat the issues of the search.
-            summary.issues += [issue for issue in result.issues if "run" in issue or issue not in searched]
-            searched += [issue for issue in result.issues if "run" not in issue and issue not in searched]
+            # Each worker searches for runs, so that the results of all parts repeat the issues of
+            # the search.
+            summary.issues += [
+                issue for issue in result.issues if "run" in issue or issue not in searched
+            ]
+            searched += [
+                issue for issue in result.issues if "run" not in issue and issue not in searched
+            ]
             scores |= found
     if failures:
         lost = f"{len(failures)} of {n_parts} parts failed"
@@ -438,7 +542,8 @@ def import_part_on_worker(
 def schema() -> None:
     """Print the JSON Schema of the generic format.
 
-    fcreview can import your own results if you write them as JSON Lines that match this schema (docs/generic.md).
+    fcreview can import your own results if you write them as JSON Lines that match this schema
+    (docs/generic.md).
 
     Example: fcreview schema > fcreview.schema.json
     """

@@ -7,7 +7,14 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.options import JsonOption, WorkspaceOptions, option, workspace_command
-from fcreview.cli.output import check_choice, emit, emit_json, format_cell, format_table, print_warning
+from fcreview.cli.output import (
+    check_choice,
+    emit,
+    emit_json,
+    format_cell,
+    format_table,
+    print_warning,
+)
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.model.wording import (
     NO_ANSWERS,
@@ -38,32 +45,49 @@ INCIDENTS_NOTE = (
     "An incident is an item without an answer, for a reason outside the question. List them with"
     " fcreview items --where incident:any."
 )
-NOT_RUN_NOTE = "If items of the dataset have no result, the column items shows how many of them have one."
+NOT_RUN_NOTE = (
+    "If items of the dataset have no result, the column items shows how many of them have one."
+)
 HEADERS = [
-    "run", "benchmark", "name", "items", "official", "recomp.", "corrected", "reviewed", "part", "issues",
-]  # fmt: skip
+    "run",
+    "benchmark",
+    "name",
+    "items",
+    "official",
+    "recomp.",
+    "corrected",
+    "reviewed",
+    "part",
+    "issues",
+]
 
 
 @workspace_command("annotator", "policy")
 def runs(
     options: WorkspaceOptions,
     sort: Annotated[
-        str, option("--sort KEY", f"Sort by {', '.join(SORT_KEYS)}. Numbers are sorted highest first.")
+        str,
+        option("--sort KEY", f"Sort by {', '.join(SORT_KEYS)}. Numbers are sorted highest first."),
     ] = "run",
     reverse: Annotated[bool, option("--reverse", "Reverse the sort order.")] = False,
     group: Annotated[
         str | None,
-        option("--group BY", f"Group by {', '.join(GROUP_LABELS)}. The date comes from folder names."),
+        option(
+            "--group BY", f"Group by {', '.join(GROUP_LABELS)}. The date comes from folder names."
+        ),
     ] = None,
     only: Annotated[
-        str, option("--only TEXT", "List only runs with these words in benchmark, version, model or path.")
+        str,
+        option(
+            "--only TEXT", "List only runs with these words in benchmark, version, model or path."
+        ),
     ] = "",
     as_json: JsonOption = False,
 ) -> None:
     """List runs with their pass rates.
 
-    Prints the official, the recomputed and the corrected pass rate. If only some items have a verdict, their number
-    follows the rate. --json adds counts by category.
+    Prints the official, the recomputed and the corrected pass rate. If only some items have a
+    verdict, their number follows the rate. --json adds counts by category.
 
     Example: fcreview runs result/ --sort official --group model --only v3
     """
@@ -84,7 +108,8 @@ def runs(
         _print_run_table(groups, shows_groups=bool(by))
         emit(
             "",
-            f"{format_count(len(selected), 'run')}. If only some items have a verdict, their number follows the rate.",
+            f"{format_count(len(selected), 'run')}. If only some items have a verdict, their number"
+            " follows the rate.",
         )
         if any(row.incidents for row in selected):
             emit(INCIDENTS_NOTE)
@@ -93,25 +118,40 @@ def runs(
         lacking = [str(row.run) for row in selected if row.info.lacks_dataset]
         if lacking:
             more = len(lacking) - MAX_LISTED_RUNS
-            listed = ", ".join(lacking[:MAX_LISTED_RUNS]) + (f" and {more:,} more" if more > 0 else "")
+            listed = ", ".join(lacking[:MAX_LISTED_RUNS]) + (
+                f" and {more:,} more" if more > 0 else ""
+            )
             print_warning(f"run {listed}: {NO_DATASET_MESSAGE}")
 
 
-def _select_and_sort_runs(session: WorkspaceSession, search_text: str, sort: str, *, reverse: bool) -> list[RunRow]:
-    """Select and sort runs. In a lake, run numbers are hashes, so that the default order is by benchmark and model."""
+def _select_and_sort_runs(
+    session: WorkspaceSession, search_text: str, sort: str, *, reverse: bool
+) -> list[RunRow]:
+    """Select and sort runs.
+
+    In a lake, run numbers are hashes, so that the default order is by benchmark and model.
+    """
     found = search_runs(session.runs, search_text)
     if sort != "run" or session.workspace.lake is None:
         return sort_runs(found, sort, reverse=reverse)
     return sorted(
         found,
-        key=lambda row: (row.info.benchmark, row.info.generation, row.info.language, row.info.model, row.info.path),
+        key=lambda row: (
+            row.info.benchmark,
+            row.info.generation,
+            row.info.language,
+            row.info.model,
+            row.info.path,
+        ),
         reverse=reverse,
     )
 
 
 def _print_run_table(groups: Sequence[RunGroup], *, shows_groups: bool) -> None:
     cells_by_run = {
-        row.run: [_format_run_cells(row), *_format_cells_without_incidents(row)] for part in groups for row in part.runs
+        row.run: [_format_run_cells(row), *_format_cells_without_incidents(row)]
+        for part in groups
+        for row in part.runs
     }
     table = [cells for run_cells in cells_by_run.values() for cells in run_cells]
     first, *lines = format_table(HEADERS, table, right_aligned=(0, *range(3, 10)), max_width=60)
@@ -125,7 +165,10 @@ def _print_run_table(groups: Sequence[RunGroup], *, shows_groups: bool) -> None:
 
 
 def _format_cells_without_incidents(row: RunRow) -> list[list[str]]:
-    """Return the cells of the line below a run with incidents, which has the figures without them. Else no line."""
+    """Return the cells of the line below a run with incidents, which has the figures without them.
+
+    Else no line.
+    """
     if not row.incidents:
         return []
     title = f"  without {format_count(row.incidents, 'incident')}"
@@ -141,27 +184,42 @@ def _format_cells_without_incidents(row: RunRow) -> list[list[str]]:
         official_text = format_rate_with_count(*official, row.n_answered)
     return [
         [
-            "", "", title, f"{row.n_answered:,}", official_text,
+            "",
+            "",
+            title,
+            f"{row.n_answered:,}",
+            official_text,
             format_recomputed_rate(*rule, row.n_answered, lacks_dataset=row.info.lacks_dataset),
-            format_rate_with_count(*effective, row.n_answered), "", "", "",
+            format_rate_with_count(*effective, row.n_answered),
+            "",
+            "",
+            "",
         ]
-    ]  # fmt: skip
+    ]
 
 
 def _format_run_cells(row: RunRow) -> list[str]:
     info = row.info
     return [
-        str(row.run), format_cell(format_dataset_name(info.benchmark, info.generation, info.language)),
-        row.run_name, row.items_text, row.official_rate_text,
-        format_recomputed_rate(row.rule_pass, row.rule_known, row.n_items, lacks_dataset=info.lacks_dataset),
+        str(row.run),
+        format_cell(format_dataset_name(info.benchmark, info.generation, info.language)),
+        row.run_name,
+        row.items_text,
+        row.official_rate_text,
+        format_recomputed_rate(
+            row.rule_pass, row.rule_known, row.n_items, lacks_dataset=info.lacks_dataset
+        ),
         format_corrected_rate(row.effective_pass, row.effective_known, row.n_items, row.disputed),
-        f"{row.reviewed:,}", f"{row.in_part:,}", f"{row.n_issues:,}",
-    ]  # fmt: skip
+        f"{row.reviewed:,}",
+        f"{row.in_part:,}",
+        f"{row.n_issues:,}",
+    ]
 
 
 def _build_run_json(row: RunRow) -> dict[str, Any]:
-    """Build the flat JSON object of a run. `date` is the date in the name of a parent folder, or the name of the folder
-    if it contains no date. Each fact is two fields: NAME and NAME_reason."""
+    """Build the flat JSON object of a run. `date` is the date in the name of a parent folder, or
+    the name of the folder if it contains no date. Each fact is two fields: NAME and NAME_reason.
+    """
     fields = asdict(row)
     info = fields.pop("info")
     facts: dict[str, Any] = {}

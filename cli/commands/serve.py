@@ -37,7 +37,8 @@ DEFAULT_PORT = 8000
 SECRET_VARIABLE = "FCREVIEW_SERVE_SECRET"  # noqa: S105 - the name of a variable
 MIN_SECRET = 16  # minimum length of the secret of a proxy, in characters
 NO_LOGIN = (
-    "fcreview serve needs a login. Create a users file with `fcreview serve --add-user NAME --users FILE`"
+    "fcreview serve needs a login. Create a users file with `fcreview serve --add-user NAME --users"
+    " FILE`"
     " and pass --users FILE, or pass --trust-header NAME if a proxy logs users in."
 )
 
@@ -59,9 +60,15 @@ class ServeOptions:
 @workspace_command(*IMPORT_OPTIONS, path_argument=OPTIONAL_PATHS_ARGUMENT)
 def serve(
     options: WorkspaceOptions,
-    users: Annotated[Path | None, option("--users FILE", "Users file, which --add-user creates.")] = None,
+    users: Annotated[
+        Path | None, option("--users FILE", "Users file, which --add-user creates.")
+    ] = None,
     add_user: Annotated[
-        str | None, option("--add-user NAME", "Add this annotator to the users file, or change the password, and exit.")
+        str | None,
+        option(
+            "--add-user NAME",
+            "Add this annotator to the users file, or change the password, and exit.",
+        ),
     ] = None,
     trust_header: Annotated[
         str | None,
@@ -74,25 +81,48 @@ def serve(
         Path | None,
         option(
             "--secret-file FILE",
-            f"File with the secret that the proxy sends as X-Fcreview-Secret. Default: {SECRET_VARIABLE}.",
+            "File with the secret that the proxy sends as X-Fcreview-Secret. Default:"
+            f" {SECRET_VARIABLE}.",
         ),
     ] = None,
     host: Annotated[
-        str | None, option("--host HOST", f"Address to listen on. Default: {DEFAULT_HOST}. Other addresses need TLS.")
+        str | None,
+        option(
+            "--host HOST",
+            f"Address to listen on. Default: {DEFAULT_HOST}. Other addresses need TLS.",
+        ),
     ] = None,
     port: Annotated[
         int | None,
-        option("--port N", f"Port to listen on. Default: {DEFAULT_PORT}; 0 for any free port.", min=0, max=65_535),
+        option(
+            "--port N",
+            f"Port to listen on. Default: {DEFAULT_PORT}; 0 for any free port.",
+            min=0,
+            max=65_535,
+        ),
     ] = None,
-    socket: Annotated[Path | None, option("--socket PATH", "Listen on a Unix socket that only you can use.")] = None,
-    tls_cert: Annotated[Path | None, option("--tls-cert FILE", "TLS certificate chain (PEM).")] = None,
-    tls_key: Annotated[Path | None, option("--tls-key FILE", "Private key of the TLS certificate.")] = None,
+    socket: Annotated[
+        Path | None, option("--socket PATH", "Listen on a Unix socket that only you can use.")
+    ] = None,
+    tls_cert: Annotated[
+        Path | None, option("--tls-cert FILE", "TLS certificate chain (PEM).")
+    ] = None,
+    tls_key: Annotated[
+        Path | None, option("--tls-key FILE", "Private key of the TLS certificate.")
+    ] = None,
     url: Annotated[
-        str | None, option("--url URL", "Address that browsers use, such as https://review.example.org.")
+        str | None,
+        option("--url URL", "Address that browsers use, such as https://review.example.org."),
     ] = None,
-    max_sessions: Annotated[int, option("--max-sessions N", "Maximum number of open browser tabs.", min=1)] = 20,
+    max_sessions: Annotated[
+        int, option("--max-sessions N", "Maximum number of open browser tabs.", min=1)
+    ] = 20,
     queue: Annotated[
-        str | None, option("--queue NAME", "Order, selection or queue that each session opens, as for fcreview open.")
+        str | None,
+        option(
+            "--queue NAME",
+            "Order, selection or queue that each session opens, as for fcreview open.",
+        ),
     ] = None,
     where: WhereOption = "",
     run: RunOption = None,
@@ -100,9 +130,9 @@ def serve(
 ) -> None:
     """Serve the app to web browsers.
 
-    Annotators log in with their annotator name and password, or through a proxy. Each browser tab has its own process
-    of the app, which writes only the annotator's journal and settings. The browser downloads exports. Listens on
-    127.0.0.1 unless you pass --host or --socket.
+    Annotators log in with their annotator name and password, or through a proxy. Each browser tab
+    has its own process of the app, which writes only the annotator's journal and settings. The
+    browser downloads exports. Listens on 127.0.0.1 unless you pass --host or --socket.
 
     Example: fcreview serve runs/ --users users.toml
     """
@@ -114,11 +144,17 @@ def serve(
     try:
         import textual_serve  # noqa: F401
     except ImportError:
-        raise CommandError("fcreview serve needs textual-serve. Run: pip install 'fcreview[serve]'") from None
-    server = ServeOptions(users, trust_header, secret_file, host, port, socket, tls_cert, tls_key, url, max_sessions)
+        raise CommandError(
+            "fcreview serve needs textual-serve. Run: pip install 'fcreview[serve]'"
+        ) from None
+    server = ServeOptions(
+        users, trust_header, secret_file, host, port, socket, tls_cert, tls_key, url, max_sessions
+    )
     _check_serve_options(server)
     with open_workspace(options) as session:  # imports new results before the first session
-        session.build_view("" if "@" in where else where, queue=queue or "dataset", run=run, blind=blind)
+        session.build_view(
+            "" if "@" in where else where, queue=queue or "dataset", run=run, blind=blind
+        )
     _run_server(server, build_open_arguments(options, queue, where, run, blind))
 
 
@@ -145,20 +181,37 @@ def _check_serve_options(options: ServeOptions) -> None:
     from fcreview.cli.serve_login import is_loopback_host, parse_origin
 
     if (options.users is None) == (options.trust_header is None):
-        raise UsageError(NO_LOGIN if options.users is None else "pass either --users or --trust-header, not both")
-    if options.trust_header is not None and not re.fullmatch(r"[A-Za-z0-9-]+", options.trust_header):
-        raise UsageError(f"invalid --trust-header {options.trust_header!a}: use only letters, digits and -")
+        raise UsageError(
+            NO_LOGIN if options.users is None else "pass either --users or --trust-header, not both"
+        )
+    if options.trust_header is not None and not re.fullmatch(
+        r"[A-Za-z0-9-]+", options.trust_header
+    ):
+        raise UsageError(
+            f"invalid --trust-header {options.trust_header!a}: use only letters, digits and -"
+        )
     if (options.tls_cert is None) != (options.tls_key is None):
         raise UsageError("pass --tls-cert and --tls-key together")
     if options.socket is not None:
         if options.host is not None or options.port is not None or options.tls_cert is not None:
-            raise UsageError("--socket has no effect with --host, --port or --tls-cert. Pass only --socket")
+            raise UsageError(
+                "--socket has no effect with --host, --port or --tls-cert. Pass only --socket"
+            )
         if options.url is None:
-            raise UsageError("--socket needs --url: the address that browsers use, such as https://review.example.org")
+            raise UsageError(
+                "--socket needs --url: the address that browsers use, such as"
+                " https://review.example.org"
+            )
     if options.url is not None:
         parse_origin(options.url)
-    if options.socket is None and options.tls_cert is None and not is_loopback_host(options.host or DEFAULT_HOST):
-        raise UsageError(f"--host {options.host} needs TLS: pass --tls-cert FILE and --tls-key FILE")
+    if (
+        options.socket is None
+        and options.tls_cert is None
+        and not is_loopback_host(options.host or DEFAULT_HOST)
+    ):
+        raise UsageError(
+            f"--host {options.host} needs TLS: pass --tls-cert FILE and --tls-key FILE"
+        )
 
 
 def _run_server(options: ServeOptions, open_arguments: Sequence[str]) -> None:
@@ -169,7 +222,8 @@ def _run_server(options: ServeOptions, open_arguments: Sequence[str]) -> None:
     named = checks.parse_origin(options.url) if options.url is not None else None
     if named is None and host in ("0.0.0.0", "::", ""):  # noqa: S104 - compared only
         raise UsageError(
-            f"--host {host} needs --url: the address that browsers use, such as https://review.example.org"
+            f"--host {host} needs --url: the address that browsers use, such as"
+            " https://review.example.org"
         )
 
     def list_origins(port: int) -> list[str]:
@@ -188,7 +242,9 @@ def _run_server(options: ServeOptions, open_arguments: Sequence[str]) -> None:
         emit(f"Serving at {list_origins(port)[0]}. Press Ctrl+C to stop.")
         sys.stdout.flush()
 
-    _build_login(options, "", is_secure=False)  # reports errors of the users file before the server starts
+    _build_login(
+        options, "", is_secure=False
+    )  # reports errors of the users file before the server starts
     port = DEFAULT_PORT if options.port is None else options.port
     address = ListenAddress(host, port, options.socket, _load_certificate(options))
     asyncio.run(run_server(make_server, address, announce_port))
@@ -201,12 +257,15 @@ def _build_login(options: ServeOptions, cookie_base_name: str, *, is_secure: boo
     if options.users is not None:
         users = UsersFile(options.users)
         if not users.load_password_hashes():
-            raise UsageError(f"{options.users} has no users. Run fcreview serve --add-user NAME --users FILE")
+            raise UsageError(
+                f"{options.users} has no users. Run fcreview serve --add-user NAME --users FILE"
+            )
         return PasswordLogin(users, cookie_base_name, is_secure)
     secret = _read_proxy_secret(options)
     if secret is None and options.socket is None:
         raise UsageError(
-            "--trust-header needs --socket PATH, or a secret that the proxy sends. Pass --secret-file FILE or set"
+            "--trust-header needs --socket PATH, or a secret that the proxy sends. Pass"
+            " --secret-file FILE or set"
             f" {SECRET_VARIABLE}"
         )
     return HeaderLogin(options.trust_header or "", secret)
@@ -233,7 +292,9 @@ def _load_certificate(options: ServeOptions) -> ssl.SSLContext | None:
     try:
         context.load_cert_chain(options.tls_cert, options.tls_key, password=_refuse_encrypted_key)
     except (OSError, ValueError) as error:
-        raise CommandError(f"fcreview cannot use {options.tls_cert} with {options.tls_key}: {error}") from error
+        raise CommandError(
+            f"fcreview cannot use {options.tls_cert} with {options.tls_key}: {error}"
+        ) from error
     return context
 
 
@@ -256,5 +317,7 @@ def ask_password(annotator: str) -> str:
     """Ask for a password. Without a terminal, read it from the first line of standard input."""
     if not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\n")
-    password: str = typer.prompt(f"Password of {annotator}", hide_input=True, confirmation_prompt=True, err=True)
+    password: str = typer.prompt(
+        f"Password of {annotator}", hide_input=True, confirmation_prompt=True, err=True
+    )
     return password

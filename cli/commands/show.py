@@ -45,7 +45,9 @@ def show(
     run: RunOption = None,
     full: Annotated[bool, option("--full", "Print all messages and long texts in full.")] = False,
     as_json: JsonOption = False,
-    html: Annotated[Path | None, option("--html FILE", "Write the item as an HTML page to FILE.")] = None,
+    html: Annotated[
+        Path | None, option("--html FILE", "Write the item as an HTML page to FILE.")
+    ] = None,
     force: ForceOption = False,
 ) -> None:
     """Show one item.
@@ -77,14 +79,25 @@ def _write_item_page(session: WorkspaceSession, item: int, file: Path, *, force:
 
 
 def find_item_number(session: WorkspaceSession, item_id: str, run: str | None) -> int:
-    """Return the number of the item with an id. Raises CommandError if no item or several items have the id."""
-    matches = [(row, item) for row in session.select_runs(run) for item in session.store.find_items(item_id, row.run)]
+    """Return the number of the item with an id.
+
+    Raises CommandError if no item or several items have the id.
+    """
+    matches = [
+        (row, item)
+        for row in session.select_runs(run)
+        for item in session.store.find_items(item_id, row.run)
+    ]
     if len(matches) == 1:
         return matches[0][1]
     if not matches:
-        ids = dict.fromkeys(row.id for row in iterate_item_rows(session, session.build_view(run=run), MAX_SEARCHED))
+        ids = dict.fromkeys(
+            row.id for row in iterate_item_rows(session, session.build_view(run=run), MAX_SEARCHED)
+        )
         close = get_close_matches(item_id, list(ids), n=3, cutoff=0.6)
-        advice = f"Did you mean {' or '.join(close)}?" if close else "Run fcreview items to list the ids"
+        advice = (
+            f"Did you mean {' or '.join(close)}?" if close else "Run fcreview items to list the ids"
+        )
         raise CommandError(f"no item has the id {item_id!r}. {advice}")
     runs = list({row.run: row for row, _ in matches}.values())
     if len(runs) == 1:
@@ -92,11 +105,16 @@ def find_item_number(session: WorkspaceSession, item_id: str, run: str | None) -
             f"{len(matches)} items of run {format_run_choices(runs)} have the id {item_id!r}."
             " Choose one of them in the app with fcreview open"
         )
-    raise CommandError(f"{len(runs)} runs have an item {item_id!r}. Choose --run {format_run_choices(runs)}")
+    raise CommandError(
+        f"{len(runs)} runs have an item {item_id!r}. Choose --run {format_run_choices(runs)}"
+    )
 
 
 def _build_item_json(detail: ItemDetail) -> dict[str, Any]:
-    """Build the JSON object of an item. `item.extra` is flat: benchmark-specific fields are not nested."""
+    """Build the JSON object of an item.
+
+    `item.extra` is flat: benchmark-specific fields are not nested.
+    """
     extra = detail.item.extra.as_json()
     if "state_differences" in extra:
         extra["state_differences"] = {
@@ -114,34 +132,57 @@ def _get_dataclass_fields(value: Any) -> dict[str, Any]:
 
 
 def print_item(session: WorkspaceSession, item: int, *, full: bool = False) -> None:
-    emit_lines(format_item_lines(session.store.read_detail(item), session.annotator, get_wrap_width(), full=full))
+    emit_lines(
+        format_item_lines(
+            session.store.read_detail(item), session.annotator, get_wrap_width(), full=full
+        )
+    )
 
 
-def format_item_lines(detail: ItemDetail, annotator: str, width: int, *, full: bool = False) -> Iterator[str]:
-    """Format the item as lines of sanitised text. Unless `full`, long texts are shortened and show their full size."""
+def format_item_lines(
+    detail: ItemDetail, annotator: str, width: int, *, full: bool = False
+) -> Iterator[str]:
+    """Format the item as lines of sanitised text.
+
+    Unless `full`, long texts are shortened and show their full size.
+    """
     yield format_item_heading(detail)
     options = DisplayOptions(full_dialogue=full, unfold_all=full, print_hint=FULL_HINT)
     for block in build_document(detail, annotator, options):
         if full and block.folded and block.full_text:
             yield f"{sanitize(block.title)}:"
-            yield from (INDENT + line for line in sanitize_and_wrap(block.full_text(), width - len(INDENT)))
+            yield from (
+                INDENT + line for line in sanitize_and_wrap(block.full_text(), width - len(INDENT))
+            )
         else:
             yield from map(plain_text, block.lines(width))
 
 
 def format_item_heading(detail: ItemDetail) -> str:
-    """Format a line such as `simple_3   official fail   recomp. fail   judge -   human -   value_error`."""
+    """Format a line such as `simple_3   official fail   recomp. fail   judge -   human -
+    value_error`.
+    """
     row = detail.row
-    sources = (("official", row.official), ("recomp.", row.rule), ("judge", row.judge), ("human", row.human))
+    sources = (
+        ("official", row.official),
+        ("recomp.", row.rule),
+        ("judge", row.judge),
+        ("human", row.human),
+    )
     verdicts = [f"{name} {format_verdict(verdict)}" for name, verdict in sources]
     error = sanitize(row.error_type or row.rule_error_type or "")
     if row.is_incident:
         error = f"{INCIDENT_PREFIX}{row.incident}"
-    return "   ".join([sanitize(row.id), *verdicts, error, "STALE REVIEW" if row.stale else ""]).rstrip()
+    return "   ".join(
+        [sanitize(row.id), *verdicts, error, "STALE REVIEW" if row.stale else ""]
+    ).rstrip()
 
 
 LAYOUT_WIDTHS = {"wide": 96, "narrow": 42}
-"""Line width in characters by layout, wide for desktops and paper, narrow for phones. CSS shows one of the layouts."""
+"""Line width in characters by layout, wide for desktops and paper, narrow for phones.
+
+CSS shows one of the layouts.
+"""
 CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 STYLE = """
 :root { color-scheme: light dark; }
@@ -171,7 +212,10 @@ summary, .dim, .equal { opacity: .65; }
 
 
 def render_item_page(detail: ItemDetail, annotator: str, heading: str) -> str:
-    """Render the HTML page of an item, on which readers can unfold long texts. `heading` has the verdicts."""
+    """Render the HTML page of an item, on which readers can unfold long texts.
+
+    `heading` has the verdicts.
+    """
     options = DisplayOptions(full_dialogue=True, unfold_all=True, print_hint="full text below")
     blocks = build_document(detail, annotator, options)
     name = escape(sanitize(detail.row.id))
@@ -191,7 +235,9 @@ def render_item_page(detail: ItemDetail, annotator: str, heading: str) -> str:
 
 def _render_block(block: Block) -> Iterator[str]:
     wide, narrow = (block.lines(cells) for cells in LAYOUT_WIDTHS.values())
-    if not block.full_text and len(narrow) == len(wide):  # without a full text below, wrap lines that are clipped
+    if not block.full_text and len(narrow) == len(
+        wide
+    ):  # without a full text below, wrap lines that are clipped
         narrow = [
             _strip_horizontal_rule(wide_line) if _is_clipped([line]) else line
             for line, wide_line in zip(narrow, wide, strict=True)
@@ -217,5 +263,11 @@ def _strip_horizontal_rule(line: Line) -> Line:
 
 
 def _render_line(line: Line) -> str:
-    """Render a line as HTML. Only the text has to be escaped, because fcreview defines the style names."""
-    return "".join(f'<span class="{style}">{escape(text)}</span>' if style else escape(text) for text, style in line)
+    """Render a line as HTML.
+
+    Only the text has to be escaped, because fcreview defines the style names.
+    """
+    return "".join(
+        f'<span class="{style}">{escape(text)}</span>' if style else escape(text)
+        for text, style in line
+    )

@@ -18,15 +18,19 @@ def sql(
     query: Annotated[str, argument("SQL", "A read-only statement in DuckDB's dialect.")],
     as_json: JsonOption = False,
     as_csv: Annotated[bool, option("--csv", "Print CSV with a header instead of a table.")] = False,
-    seconds: Annotated[float, option("--seconds N", "Cancel the statement after N seconds.", min=0.1)] = 60.0,
+    seconds: Annotated[
+        float, option("--seconds N", "Cancel the statement after N seconds.", min=0.1)
+    ] = 60.0,
 ) -> None:
     """Query the workspace with SQL.
 
     The statement can only read the tables of the workspace (docs/sql-and-json.md).
 
-    Tables and views: runs, items, messages, calls, pairs, verdicts, functions, import_issues, sources, reviews, labels.
+    Tables and views: runs, items, messages, calls, pairs, verdicts, functions, import_issues,
+    sources, reviews, labels.
 
-    Example: fcreview sql runs/ 'SELECT model, error_type, count(*) AS n FROM items GROUP BY ALL ORDER BY n DESC'
+    Example: fcreview sql runs/ 'SELECT model, error_type, count(*) AS n FROM items GROUP BY ALL
+    ORDER BY n DESC'
     """
     if as_json and as_csv:
         raise UsageError("--json and --csv exclude each other. Pass only one of them")
@@ -39,13 +43,17 @@ def sql(
             emit_utf8(_format_csv([columns, *rows]))
         else:
             print_table(
-                [format_cell(column) for column in columns], ([format_cell(cell) for cell in row] for row in rows)
+                [format_cell(column) for column in columns],
+                ([format_cell(cell) for cell in row] for row in rows),
             )
             print_message(format_count(len(rows), "row"))
 
 
 def _format_csv(rows: Iterable[Sequence[Any]]) -> bytes:
-    """Format rows as CSV in which spreadsheets run no formulas. Lines end with LF, as shell tools expect."""
+    """Format rows as CSV in which spreadsheets run no formulas.
+
+    Lines end with LF, as shell tools expect.
+    """
     from fcreview.exporters.label_files import encode_csv, format_csv_cell
 
     return encode_csv((map(format_csv_cell, row) for row in rows), "\n")

@@ -6,8 +6,22 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fcreview.cli.options import JsonOption, RunOption, WhereOption, WorkspaceOptions, option, workspace_command
-from fcreview.cli.output import emit, emit_json, emit_lines, get_wrap_width, print_warning, show_activity
+from fcreview.cli.options import (
+    JsonOption,
+    RunOption,
+    WhereOption,
+    WorkspaceOptions,
+    option,
+    workspace_command,
+)
+from fcreview.cli.output import (
+    emit,
+    emit_json,
+    emit_lines,
+    get_wrap_width,
+    print_warning,
+    show_activity,
+)
 from fcreview.cli.workspace import WorkspaceSession
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.model.sanitize import sanitize
@@ -22,9 +36,13 @@ MAX_REASONS = 4
 MAX_MODELS = 5
 MAX_QUESTION = 150  # length limit of questions, in characters
 ONLY_FAILING = (
-    "Without a dataset, only failing items have golden answers. The N in 'of N runs' counts only runs that fail"
+    "Without a dataset, only failing items have golden answers. The N in 'of N runs' counts only"
+    " runs that fail"
 )
-ACTION_HINT = "In `fcreview open PATH --item ID`: press g to mark the golden answer as wrong, G to correct it."
+ACTION_HINT = (
+    "In `fcreview open PATH --item ID`: press g to mark the golden answer as wrong, G to correct"
+    " it."
+)
 
 
 @workspace_command()
@@ -32,23 +50,29 @@ def suspects(
     options: WorkspaceOptions,
     where: WhereOption = "",
     limit: Annotated[
-        int | None, option("--limit N", "List at most N items. Default: 20, or all with --json.", min=1)
+        int | None,
+        option("--limit N", "List at most N items. Default: 20, or all with --json.", min=1),
     ] = None,
     run: RunOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List golden answers that look wrong.
 
-    Ranks items by the evidence against their golden answers. The evidence comes from all runs at PATH and from the
-    golden answers of other items. A score of 0.5 or more is strong evidence. --where and --run limit the list, but not
-    the evidence. docs/suspects.md explains the reasons.
+    Ranks items by the evidence against their golden answers. The evidence comes from all runs at
+    PATH and from the golden answers of other items. A score of 0.5 or more is strong evidence.
+    --where and --run limit the list, but not the evidence. docs/suspects.md explains the reasons.
 
     Example: fcreview suspects result/ --where category:live_simple
     """
     with open_workspace(options) as session:
         ranking = fetch_ranked_suspects(session, where, run)
         if as_json:
-            emit_json(*(_build_suspect_json(rank, suspect) for rank, suspect in enumerate(ranking[:limit], 1)))
+            emit_json(
+                *(
+                    _build_suspect_json(rank, suspect)
+                    for rank, suspect in enumerate(ranking[:limit], 1)
+                )
+            )
         else:
             _print_suspects(ranking, limit or DEFAULT_LIMIT)
         if lacking := sum(run.info.lacks_dataset for run in session.runs):
@@ -56,9 +80,12 @@ def suspects(
             print_warning(f"{runs}: {NO_DATASET_MESSAGE} {ONLY_FAILING}")
 
 
-def fetch_ranked_suspects(session: WorkspaceSession, where: str = "", run: str | None = None) -> list[Suspect]:
-    """Rank the questions that the filter selects, most suspect first. The evidence comes from all runs, even if `run`
-    (number, name or model) limits the ranking to the questions of one run."""
+def fetch_ranked_suspects(
+    session: WorkspaceSession, where: str = "", run: str | None = None
+) -> list[Suspect]:
+    """Rank the questions that the filter selects, most suspect first. The evidence comes from all
+    runs, even if `run` (number, name or model) limits the ranking to the questions of one run.
+    """
     from fcreview.golden_audit.score import rank_suspects
     from fcreview.store.database import pause_garbage_collection
     from fcreview.store.filters.tokens import add_terms
@@ -68,13 +95,18 @@ def fetch_ranked_suspects(session: WorkspaceSession, where: str = "", run: str |
     with show_activity("comparing answers with golden answers"), pause_garbage_collection():
         audit = session.store.analysis.fetch_audit_input(session.build_view(where))
         ranking = rank_suspects(audit.questions, audit.run_profiles)
-    return [each for each in ranking if audit.selected_keys is None or each.question.key in audit.selected_keys]
+    return [
+        each
+        for each in ranking
+        if audit.selected_keys is None or each.question.key in audit.selected_keys
+    ]
 
 
 def _build_suspect_json(rank: int, suspect: Suspect) -> dict[str, Any]:
-    """Build the JSON object of a suspect. `score` is from 0 to 1, and `reasons` are texts, strongest first.
-    `alternative` is {answer, models, families} or null. `models` is empty if the answer comes only from golden
-    answers."""
+    """Build the JSON object of a suspect. `score` is from 0 to 1, and `reasons` are texts,
+    strongest first. `alternative` is {answer, models, families} or null. `models` is empty if the
+    answer comes only from golden answers.
+    """
     other = suspect.alternative
     return {
         "rank": rank,
@@ -83,7 +115,11 @@ def _build_suspect_json(rank: int, suspect: Suspect) -> dict[str, Any]:
         "reasons": [reason.full_text for reason in suspect.reasons],
         "n_runs": len(suspect.question.runs),
         "n_failing": suspect.question.n_failing,
-        "alternative": {"answer": other.answer, "models": list(other.models), "families": list(other.families)}
+        "alternative": {
+            "answer": other.answer,
+            "models": list(other.models),
+            "families": list(other.families),
+        }
         if other
         else None,
         "strong": suspect.is_strong,
@@ -93,9 +129,15 @@ def _build_suspect_json(rank: int, suspect: Suspect) -> dict[str, Any]:
 def _print_suspects(ranking: Sequence[Suspect], limit: int) -> None:
     from fcreview.golden_audit.score import STRONG_SCORE
 
-    with_reason, n_strong = sum(bool(each.reasons) for each in ranking), sum(each.is_strong for each in ranking)
+    with_reason, n_strong = (
+        sum(bool(each.reasons) for each in ranking),
+        sum(each.is_strong for each in ranking),
+    )
     strong = f"{format_count(n_strong, 'strong suspect')} (score {STRONG_SCORE} or more)"
-    emit(f"{format_count(len(ranking), 'golden answer')} · {format_count(with_reason, 'suspect')} · {strong}")
+    emit(
+        f"{format_count(len(ranking), 'golden answer')} · {format_count(with_reason, 'suspect')} ·"
+        f" {strong}"
+    )
     for rank, suspect in enumerate(ranking[:limit], 1):
         emit()
         if rank == n_strong + 1 > 1:
@@ -104,21 +146,31 @@ def _print_suspects(ranking: Sequence[Suspect], limit: int) -> None:
     if ranking:
         emit("", ACTION_HINT)
     if len(ranking) > limit:
-        emit(f"… {format_count(len(ranking) - limit, 'more golden answer')}. Use --limit N, or --json to list all")
+        emit(
+            f"… {format_count(len(ranking) - limit, 'more golden answer')}. Use --limit N, or"
+            " --json to list all"
+        )
 
 
 def _format_suspect_lines(rank: int, suspect: Suspect) -> Iterator[str]:
-    """Format `  1  0.92  simple_3  simple  12 of 12 runs fail`, the question, the reasons and the alternative."""
+    """Format `  1  0.92  simple_3  simple  12 of 12 runs fail`, the question, the reasons and
+    the alternative.
+    """
     case = suspect.question
     failing = f"{case.n_failing} of {format_count(len(case.runs), 'run')} fail"
-    yield f"{rank:>3}  {suspect.score:.2f}  {sanitize(case.key.id)}  {sanitize(case.key.category)}  {failing}"
+    yield (
+        f"{rank:>3}  {suspect.score:.2f}  {sanitize(case.key.id)}  {sanitize(case.key.category)} "
+        f" {failing}"
+    )
     if question := " ".join(case.text.split()):
         short = question if len(question) <= MAX_QUESTION else question[: MAX_QUESTION - 1] + "…"
         yield from _wrap_indented("question:", short)
     for reason in suspect.reasons[:MAX_REASONS]:
         yield from _wrap_indented("-", reason.full_text)
     if len(suspect.reasons) > MAX_REASONS:
-        yield from _wrap_indented("-", f"and {format_count(len(suspect.reasons) - MAX_REASONS, 'more reason')}")
+        yield from _wrap_indented(
+            "-", f"and {format_count(len(suspect.reasons) - MAX_REASONS, 'more reason')}"
+        )
     if suspect.alternative:
         yield from _wrap_indented("-", _format_alternative(suspect.alternative))
 
@@ -126,7 +178,11 @@ def _format_suspect_lines(rank: int, suspect: Suspect) -> Iterator[str]:
 def _format_alternative(answer: AlternativeAnswer) -> str:
     if not answer.models:
         return answer.text
-    more = f" and {len(answer.models) - MAX_MODELS} more models" if len(answer.models) > MAX_MODELS else ""
+    more = (
+        f" and {len(answer.models) - MAX_MODELS} more models"
+        if len(answer.models) > MAX_MODELS
+        else ""
+    )
     return f"{answer.text}  ({', '.join(answer.models[:MAX_MODELS])}{more})"
 
 
@@ -134,5 +190,8 @@ def _wrap_indented(prefix: str, text: str) -> list[str]:
     indent = " " * 11
     first = f"{indent}{prefix} "
     return textwrap.wrap(
-        sanitize(text), max(get_wrap_width(), 60), initial_indent=first, subsequent_indent=indent + "  "
+        sanitize(text),
+        max(get_wrap_width(), 60),
+        initial_indent=first,
+        subsequent_indent=indent + "  ",
     )

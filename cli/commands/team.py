@@ -1,6 +1,7 @@
 """Exchange reviews with a team through a PostgreSQL server.
 
-fcreview saves reviews in your workspace before it sends them, so that you can work offline (docs/team.md).
+fcreview saves reviews in your workspace before it sends them, so that you can work offline
+(docs/team.md).
 
 Example: fcreview team join postgresql://pilot.alice@db.example.org/reviews runs/gpt4o
 """
@@ -48,19 +49,25 @@ def warn_of_ignored_team_files(workspace: Workspace) -> None:
     for file in (workspace.root / "team.toml", workspace.parent_folder / "team.toml"):
         if os.path.lexists(file):
             print_message(
-                f"fcreview: ignored {file}, because only your own configuration sets the team. Use fcreview team join"
+                f"fcreview: ignored {file}, because only your own configuration sets the team. Use"
+                " fcreview team join"
             )
 
 
 @contextmanager
 def open_team_exchange(workspace: Workspace) -> Iterator[Exchange]:
-    """Yield an unconnected `Exchange` with the workspace's team. Raises CommandError if there is no team."""
+    """Yield an unconnected `Exchange` with the workspace's team.
+
+    Raises CommandError if there is no team.
+    """
     from fcreview.store.team_exchange import Exchange
 
     warn_of_ignored_team_files(workspace)
     link = find_team_link(workspace)
     if link is None:
-        raise CommandError(f"{workspace.root} belongs to no team. Use fcreview team join URL to join a team")
+        raise CommandError(
+            f"{workspace.root} belongs to no team. Use fcreview team join URL to join a team"
+        )
     exchange = Exchange(workspace, link)
     try:
         yield exchange
@@ -70,7 +77,10 @@ def open_team_exchange(workspace: Workspace) -> Iterator[Exchange]:
 
 @contextmanager
 def sync_team_in_background(session: WorkspaceSession) -> Iterator[TeamSync | None]:
-    """Exchange reviews with the annotator's team in a thread while the block runs. Yield None if there is no team."""
+    """Exchange reviews with the annotator's team in a thread while the block runs.
+
+    Yield None if there is no team.
+    """
     sync = start_team_sync(session)
     try:
         yield sync
@@ -80,8 +90,9 @@ def sync_team_in_background(session: WorkspaceSession) -> Iterator[TeamSync | No
 
 
 def start_team_sync(session: WorkspaceSession) -> TeamSync | None:
-    """Start a thread that exchanges reviews with the annotator's team. Return None if there is no team, and in a
-    browser, where a session must not write the journals of other annotators."""
+    """Start a thread that exchanges reviews with the annotator's team. Return None if there is no
+    team, and in a browser, where a session must not write the journals of other annotators.
+    """
     link = None if is_in_browser() else find_team_link(session.workspace)
     if link is None:
         return None
@@ -101,7 +112,10 @@ def print_sync_problems(status: SyncStatus) -> None:
     if status.unsent:
         why = f" ({status.problem})" if status.problem else ""
         count = format_count(status.unsent, "review")
-        print_message(f"fcreview: {count} not sent to the team yet{why}. fcreview sends them at the next start")
+        print_message(
+            f"fcreview: {count} not sent to the team yet{why}. fcreview sends them at the next"
+            " start"
+        )
     if status.refusal:
         print_message(f"fcreview: {status.refusal}")
 
@@ -110,30 +124,41 @@ WATCH_SECONDS = 2.0  # seconds between two exchanges with --watch
 MAX_WAIT_SECONDS = 30.0  # longest time between two attempts to connect
 NEW_PASSWORD = "FCREVIEW_TEAM_PASSWORD"  # noqa: S105 - the name of a variable
 UrlArgument = Annotated[str, argument("URL", "postgresql://USER@HOST:PORT/DATABASE")]
-PathArgument = Annotated[Path, argument("[PATH]", "A run, or a folder with a workspace.", show_default=True)]
-WorkspaceOption = Annotated[Path | None, option("--workspace DIR", "Folder that contains .fcreview/.")]
+PathArgument = Annotated[
+    Path, argument("[PATH]", "A run, or a folder with a workspace.", show_default=True)
+]
+WorkspaceOption = Annotated[
+    Path | None, option("--workspace DIR", "Folder that contains .fcreview/.")
+]
 
 
 def create_project(
-    url: Annotated[str, argument("[URL]", "Server URL with the login of an administrator.", show_default=True)] = "",
+    url: Annotated[
+        str, argument("[URL]", "Server URL with the login of an administrator.", show_default=True)
+    ] = "",
     project: Annotated[str, option("--project P", "Name of the project.")] = "",
     reveal: Annotated[
         str,
         option(
             "--reveal RULE",
-            "When annotators see the reviews of others on an item: closed (after adjudication, or when all assigned"
+            "When annotators see the reviews of others on an item: closed (after adjudication, or"
+            " when all assigned"
             " annotators have reviewed it), own (after their own verdict) or never.",
         ),
     ] = "closed",
-    lead: Annotated[str | None, option("--lead NAME", "Annotator name of the lead.", show_default="you")] = None,
+    lead: Annotated[
+        str | None, option("--lead NAME", "Annotator name of the lead.", show_default="you")
+    ] = None,
     local: Annotated[
-        bool, option("--local", "Only print the commands that start a trial server on this machine.")
+        bool,
+        option("--local", "Only print the commands that start a trial server on this machine."),
     ] = False,
 ) -> None:
     """Create a project on a PostgreSQL server.
 
-    Creates or upgrades the schema `fcreview` in the database, and creates a project with its lead. Only this command
-    needs the login of an administrator. Prints the lead's login and one-time password.
+    Creates or upgrades the schema `fcreview` in the database, and creates a project with its lead.
+    Only this command needs the login of an administrator. Prints the lead's login and one-time
+    password.
 
     Example: fcreview team create postgresql://postgres@db.example.org/reviews --project pilot
     """
@@ -143,7 +168,10 @@ def create_project(
     from fcreview.store.team_server import REVEAL_RULES, create_team, parse_server_url
 
     if not url or not project:
-        raise UsageError("team create needs a URL and --project. For a trial server, use fcreview team create --local")
+        raise UsageError(
+            "team create needs a URL and --project. For a trial server, use fcreview team create"
+            " --local"
+        )
     check_choice(REVEAL_RULES, reveal, "reveal rule")
     address = parse_server_url(url)
     lead = resolve_annotator(WorkspaceOptions([], annotator=lead), load_config())
@@ -157,13 +185,19 @@ def create_project(
 def _print_trial_server_commands(project: str) -> None:
     folder = "~/fcreview-team"
     user = sanitize(os.environ.get("USER") or "postgres")
-    emit(f"initdb -D {folder} --username={user} --auth-local=peer --auth-host=scram-sha-256 --encoding=UTF8")
+    emit(
+        f"initdb -D {folder} --username={user} --auth-local=peer --auth-host=scram-sha-256"
+        " --encoding=UTF8"
+    )
     emit(f'pg_ctl -D {folder} -o "-p 55432 -k /tmp" -l {folder}/log start')
     emit(f"fcreview team create postgresql://{user}@%2Ftmp:55432/postgres --project {project}")
 
 
 def _print_invitation(address: ServerAddress, password: str) -> None:
-    """Print the command with which the member joins. It uses localhost, because a socket login asks for no password."""
+    """Print the command with which the member joins.
+
+    It uses localhost, because a socket login asks for no password.
+    """
     if address.host.startswith("/"):
         address = replace(address, host="localhost")
     emit(f"join with: fcreview team join {address}")
@@ -174,13 +208,18 @@ def invite_member(
     name: Annotated[str, argument("NAME", "Annotator name of the new member.")],
     path: PathArgument = Path(),
     role: Annotated[
-        str, option("--role ROLE", "Role of the member: annotator, adjudicator, lead, or none to end a membership.")
+        str,
+        option(
+            "--role ROLE",
+            "Role of the member: annotator, adjudicator, lead, or none to end a membership.",
+        ),
     ] = "annotator",
     workspace: WorkspaceOption = None,
 ) -> None:
     """Invite a member, or change a member's role.
 
-    Only a lead can invite. Prints the login and a one-time password, which the member replaces with `team join`.
+    Only a lead can invite. Prints the login and a one-time password, which the member replaces with
+    `team join`.
 
     Example: fcreview team invite alice runs/gpt4o --role annotator
     """
@@ -192,15 +231,19 @@ def invite_member(
         invitation = exchange.connect().invite(name, role)
         emit(f"{format_cell(name)}: {role}")
         if invitation is not None:
-            _print_invitation(exchange.link.address.with_user(invitation.login), invitation.password)
+            _print_invitation(
+                exchange.link.address.with_user(invitation.login), invitation.password
+            )
 
 
-def join_team(url: UrlArgument, path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None:
+def join_team(
+    url: UrlArgument, path: PathArgument = Path(), workspace: WorkspaceOption = None
+) -> None:
     """Join a team with a workspace.
 
-    Saves the server and the project in your own configuration, not in the workspace. Reads the password from
-    PGPASSWORD, ~/.pgpass or a service file, or asks for the password. If it is a one-time password, you choose a new
-    one.
+    Saves the server and the project in your own configuration, not in the workspace. Reads the
+    password from PGPASSWORD, ~/.pgpass or a service file, or asks for the password. If it is a
+    one-time password, you choose a new one.
 
     Example: fcreview team join postgresql://pilot.alice@db.example.org/reviews runs/gpt4o
     """
@@ -215,7 +258,9 @@ def join_team(url: UrlArgument, path: PathArgument = Path(), workspace: Workspac
     except TeamError as error:
         if "no password" not in str(error) or not sys.stdin.isatty():
             raise
-        server = TeamServer.connect(address, typer.prompt(f"Password of {address.user}", hide_input=True, err=True))
+        server = TeamServer.connect(
+            address, typer.prompt(f"Password of {address.user}", hide_input=True, err=True)
+        )
     with server:
         member = server.fetch_membership()
         link = TeamLink(address, member.project, check_annotator(member.annotator))
@@ -226,20 +271,27 @@ def join_team(url: UrlArgument, path: PathArgument = Path(), workspace: Workspac
                 f" {address.host}:{address.port}:{address.database}:{address.user}:PASSWORD"
             )
     save_team_link(here, link)
-    emit(f"joined {link.project} as {format_cell(link.annotator)} ({member.role}) · reveal rule: {member.reveal}")
+    emit(
+        f"joined {link.project} as {format_cell(link.annotator)} ({member.role}) · reveal rule:"
+        f" {member.reveal}"
+    )
     if resolve_annotator(WorkspaceOptions([path]), load_config()) != link.annotator:
         print_message(
-            f"fcreview: your annotator name in the team is {link.annotator}. Review with --annotator {link.annotator}"
+            f"fcreview: your annotator name in the team is {link.annotator}. Review with"
+            f" --annotator {link.annotator}"
         )
 
 
 def _ask_new_password() -> str:
     password = os.environ.get(NEW_PASSWORD, "")
     if not password and sys.stdin.isatty():
-        password = typer.prompt("Choose a new password", hide_input=True, confirmation_prompt=True, err=True)
+        password = typer.prompt(
+            "Choose a new password", hide_input=True, confirmation_prompt=True, err=True
+        )
     if len(password) < 8:
         raise CommandError(
-            f"the new password must have at least 8 characters. Without a terminal, set {NEW_PASSWORD} to the password"
+            "the new password must have at least 8 characters. Without a terminal, set"
+            f" {NEW_PASSWORD} to the password"
         )
     return password
 
@@ -247,7 +299,8 @@ def _ask_new_password() -> str:
 def leave_team(path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None:
     """Disconnect a workspace from its team.
 
-    Reviews stay in the workspace and on the server. If you join again, fcreview sends the unsent reviews.
+    Reviews stay in the workspace and on the server. If you join again, fcreview sends the unsent
+    reviews.
 
     Example: fcreview team leave runs/gpt4o
     """
@@ -281,7 +334,9 @@ def fetch_reviews(path: PathArgument = Path(), workspace: WorkspaceOption = None
 
 def sync_reviews(
     path: PathArgument = Path(),
-    watch: Annotated[bool, option("--watch", "Send and fetch reviews until you press Ctrl+C.")] = False,
+    watch: Annotated[
+        bool, option("--watch", "Send and fetch reviews until you press Ctrl+C.")
+    ] = False,
     workspace: WorkspaceOption = None,
 ) -> None:
     """Send and fetch reviews.
@@ -317,8 +372,8 @@ def show_team_status(
 ) -> None:
     """Show the team, unsent reviews and problems.
 
-    Compares your copies of reviews with the reviews on the server, and your runs with the runs of other members. Lists
-    transactions on the server that delay new reviews.
+    Compares your copies of reviews with the reviews on the server, and your runs with the runs of
+    other members. Lists transactions on the server that delay new reviews.
 
     Example: fcreview team status runs/gpt4o
     """
@@ -331,7 +386,8 @@ def show_team_status(
         lost = exchange.inbox.count_lost_lines_by_annotator(exchange.pull_all_lines())
         members = server.fetch_members()
         problems = [
-            f"the server no longer has {format_count(n, 'journal line')} of {name}, but you have a copy"
+            f"the server no longer has {format_count(n, 'journal line')} of {name}, but you have a"
+            " copy"
             for name, n in lost.items()
         ]
         problems += [
@@ -339,22 +395,37 @@ def show_team_status(
             for what, login, n in server.fetch_blocking_transactions()
         ]
         runs = _send_run_digests(server, here)
-        problems += describe_run_differences(runs, server.fetch_run_digests(), exchange.link.annotator)
+        problems += describe_run_differences(
+            runs, server.fetch_run_digests(), exchange.link.annotator
+        )
         problems += exchange.inbox.warnings
         link, me = exchange.link, server.fetch_membership()
     if as_json:
-        about = {"project": link.project, "server": str(link.address), "annotator": link.annotator, "role": me.role}
+        about = {
+            "project": link.project,
+            "server": str(link.address),
+            "annotator": link.annotator,
+            "role": me.role,
+        }
         emit_json(about | {"unsent": unsent, "members": members, "problems": problems})
         return
     emit(f"{link.project} at {link.address} · reveal rule: {me.reveal}")
-    emit(f"you are {format_cell(link.annotator)} ({me.role}) · {format_count(unsent, 'unsent review')}")
-    rows = [[format_cell(m.annotator), m.role, "yes" if m.has_joined else "no", f"{m.n_lines:,}"] for m in members]
+    emit(
+        f"you are {format_cell(link.annotator)} ({me.role}) ·"
+        f" {format_count(unsent, 'unsent review')}"
+    )
+    rows = [
+        [format_cell(m.annotator), m.role, "yes" if m.has_joined else "no", f"{m.n_lines:,}"]
+        for m in members
+    ]
     print_table(["annotator", "role", "joined", "lines"], rows, right_aligned=(3,))
     emit_lines(f"! {sanitize(problem)}" for problem in problems)
 
 
 def _send_run_digests(server: TeamServer, workspace: Workspace) -> list[RunDigest]:
-    """Send digests of the workspace's golden answers and predictions to the team server, and return the digests."""
+    """Send digests of the workspace's golden answers and predictions to the team server, and
+    return the digests.
+    """
     from fcreview.store.store import Store
     from fcreview.store.team_exchange import compute_run_digests, report_run_digests
 
@@ -376,7 +447,9 @@ def _fetch_queues(server: TeamServer, workspace: Workspace) -> None:
             emit(f"queue {format_cell(merged.kept_as)} received")
 
 
-def _print_sync_counts(exchange: Exchange, sent: int | None = None, received: int | None = None) -> None:
+def _print_sync_counts(
+    exchange: Exchange, sent: int | None = None, received: int | None = None
+) -> None:
     counts = {"sent": sent, "received": received}
     emit(" · ".join(f"{count:,} {name}" for name, count in counts.items() if count is not None))
     for problem in filter(None, [exchange.refusal_message, *exchange.inbox.warnings]):

@@ -1,7 +1,8 @@
 """Draw the pictures of README and docs from the sample runs: `make pictures`.
 
-A picture shows the running app after the listed keys. Two annotators have reviewed three items before, so that there
-are disagreements. Links to fonts are removed. The picture of the HTML report needs Chromium and is omitted without it.
+A picture shows the running app after the listed keys. Two annotators have reviewed three items
+before, so that there are disagreements. Links to fonts are removed. The picture of the HTML report
+needs Chromium and is omitted without it.
 """
 
 from __future__ import annotations
@@ -63,19 +64,28 @@ PICTURES = (
 
 
 def prepared(benchmark: str, place: Path) -> Workspace:
-    """Import the sample runs of a benchmark into a new workspace, in which two annotators disagree on three items."""
+    """Import the sample runs of a benchmark into a new workspace, in which two annotators
+    disagree on three items.
+    """
     shutil.copytree(SAMPLES / benchmark, place / benchmark)
     workspace = find_workspace(place / benchmark, place / benchmark)
     import_runs(workspace, discover([place / benchmark]).plans, read_items, n_workers=1)
-    for who, verdict, note in (("bob", True, "the same city"), ("carol", False, "another argument than asked for")):
+    for who, verdict, note in (
+        ("bob", True, "the same city"),
+        ("carol", False, "another argument than asked for"),
+    ):
         with Store.open(workspace, who) as store:
             for row in store.fetch_page(View(queue="failures"), 0, 3):
-                Reviewer(store, Journal(workspace, who)).review(row.item, Annotation(verdict=verdict, note=note))
+                Reviewer(store, Journal(workspace, who)).review(
+                    row.item, Annotation(verdict=verdict, note=note)
+                )
     return workspace
 
 
 def review_sample(workspace: Workspace) -> None:
-    """Draw a sample of 24 items; alice and bob review their shares and differ on one of four shared items."""
+    """Draw a sample of 24 items; alice and bob review their shares and differ on one of four
+    shared items.
+    """
     with Store.open(workspace, "alice") as store:
         run = max(store.fetch_runs(), key=lambda each: each.n_items).run
         sharing = ShareOptions(("alice", "bob"), overlap=4)
@@ -86,7 +96,9 @@ def review_sample(workspace: Workspace) -> None:
             reviewer = Reviewer(store, Journal(workspace, who))
             reviewer.queue = "pilot"
             for row in store.fetch_page(View(queue="pilot"), 0, 24):
-                reviewer.review(row.item, Annotation(verdict=bool(row.official) or row.id == doubted))
+                reviewer.review(
+                    row.item, Annotation(verdict=bool(row.official) or row.id == doubted)
+                )
 
 
 async def draw(picture: Picture, workspace: Workspace) -> str:
@@ -114,8 +126,18 @@ def draw_report(workspace: Workspace, target: Path) -> None:
         return
     page = workspace.parent_folder / "report.html"
     command = Path(sys.executable).with_name("fcreview")
-    subprocess.run([command, "report", workspace.parent_folder, "--html", page], check=True, capture_output=True)  # noqa: S603
-    options = ["--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=1200,1100", f"--screenshot={target}"]
+    subprocess.run(  # noqa: S603
+        [command, "report", workspace.parent_folder, "--html", page],
+        check=True,
+        capture_output=True,
+    )
+    options = [
+        "--headless",
+        "--no-sandbox",
+        "--hide-scrollbars",
+        "--window-size=1200,1100",
+        f"--screenshot={target}",
+    ]
     subprocess.run([program, *options, page.as_uri()], check=True, capture_output=True)  # noqa: S603
 
 

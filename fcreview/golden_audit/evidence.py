@@ -1,9 +1,10 @@
 """Collect the evidence about one question that all checks of the golden audit use.
 
-The evidence includes the weights of runs. The weight of a run is the information content, in bits, of its failure:
-log2(1 / share of failures in the category). It is 3.3 bits for a run that passes 90 % of the items, 1 bit for a run
-that passes 50 %, and almost 0 bits for a run that always fails. The weight is divided by the number of runs of the
-model family, so that a family with many runs does not weigh more than a family with one run.
+The evidence includes the weights of runs. The weight of a run is the information content, in bits,
+of its failure: log2(1 / share of failures in the category). It is 3.3 bits for a run that passes 90
+% of the items, 1 bit for a run that passes 50 %, and almost 0 bits for a run that always fails. The
+weight is divided by the number of runs of the model family, so that a family with many runs does
+not weigh more than a family with one run.
 """
 
 from __future__ import annotations
@@ -24,21 +25,38 @@ from fcreview.golden_audit.question import (
     RunProfile,
     normalize_text,
 )
-from fcreview.model.function_schema import FunctionSchema, Parameter, find_schema, read_function_schema
+from fcreview.model.function_schema import (
+    FunctionSchema,
+    Parameter,
+    find_schema,
+    read_function_schema,
+)
 from fcreview.model.item import AcceptedValues, Call
 
 _UNITS = (
-    ("km", "kilometer", "kilometers", "kilometre", "kilometres", "kms"), ("m", "meter", "meters", "metre", "metres"),
-    ("cm", "centimeter", "centimeters"), ("mile", "miles", "mi"), ("ft", "foot", "feet"), ("inch", "inches", "in"),
-    ("kg", "kilogram", "kilograms", "kgs"), ("g", "gram", "grams"), ("lb", "lbs", "pound", "pounds"),
-    ("oz", "ounce", "ounces"), ("l", "liter", "liters", "litre", "litres"),
+    ("km", "kilometer", "kilometers", "kilometre", "kilometres", "kms"),
+    ("m", "meter", "meters", "metre", "metres"),
+    ("cm", "centimeter", "centimeters"),
+    ("mile", "miles", "mi"),
+    ("ft", "foot", "feet"),
+    ("inch", "inches", "in"),
+    ("kg", "kilogram", "kilograms", "kgs"),
+    ("g", "gram", "grams"),
+    ("lb", "lbs", "pound", "pounds"),
+    ("oz", "ounce", "ounces"),
+    ("l", "liter", "liters", "litre", "litres"),
     ("celsius", "c", "centigrade", "degree celsius", "degrees celsius"),
     ("fahrenheit", "f", "degree fahrenheit", "degrees fahrenheit"),
-    ("s", "sec", "second", "seconds"), ("min", "minute", "minutes"), ("h", "hr", "hour", "hours"),
-    ("usd", "us dollar", "us dollars", "dollar", "dollars"), ("eur", "euro", "euros"),
-    ("gbp", "british pound", "british pounds"), ("jpy", "yen", "japanese yen"),
-    ("us", "usa", "united states", "united states of america", "america"), ("uk", "united kingdom", "great britain"),
-)  # fmt: skip
+    ("s", "sec", "second", "seconds"),
+    ("min", "minute", "minutes"),
+    ("h", "hr", "hour", "hours"),
+    ("usd", "us dollar", "us dollars", "dollar", "dollars"),
+    ("eur", "euro", "euros"),
+    ("gbp", "british pound", "british pounds"),
+    ("jpy", "yen", "japanese yen"),
+    ("us", "usa", "united states", "united states of america", "america"),
+    ("uk", "united kingdom", "great britain"),
+)
 _UNIT_OF_NAME = {name: group[0] for group in _UNITS for name in group}
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _ISO_DATE = re.compile(r"^(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:T00:00(?::00)?Z?)?$")
@@ -51,7 +69,10 @@ _POWER = re.compile(r"[\w)]\s*(?:\^|\*\*)\s*[-\w(]")
 MAX_LIST_DEPTH = 2
 MAX_LIST_LENGTH = 50
 _MAX_TEXT_LENGTH = 400
-"""Maximum length of texts, in characters. Of longer texts, only case, spaces and punctuation are normalized."""
+"""Maximum length of texts, in characters.
+
+Of longer texts, only case, spaces and punctuation are normalized.
+"""
 CASE_DIFFERS = "same text except for case, spaces or punctuation"
 SAME_NUMBER = "same number in another notation"
 SAME_UNIT = "same unit, written differently"
@@ -60,12 +81,17 @@ SINGLE_VALUE = "same value, with or without a list around it"
 
 
 def describe_equivalence(golden: Any, predicted: Any, depth: int = 0) -> str | None:
-    """Describe why two different values may have the same meaning: `same unit, written differently`; else return None.
-    `depth` is the number of lists around the values."""
+    """Describe why two different values may have the same meaning: `same unit, written
+    differently`; else return None. `depth` is the number of lists around the values.
+    """
     if isinstance(golden, str) and isinstance(predicted, str):
         return _describe_text_equivalence(golden, predicted)
     if isinstance(golden, list) or isinstance(predicted, (list, tuple)):
-        return _describe_list_equivalence(golden, predicted, depth + 1) if depth < MAX_LIST_DEPTH else None
+        return (
+            _describe_list_equivalence(golden, predicted, depth + 1)
+            if depth < MAX_LIST_DEPTH
+            else None
+        )
     if isinstance(golden, bool) or isinstance(predicted, bool):
         is_same = {str(golden).lower(), str(predicted).lower()} in ({"true"}, {"false"})
         return "same boolean, once as a string" if is_same else None
@@ -84,7 +110,9 @@ def _is_close(one: float, other: float) -> bool:
 
 
 def parse_number(value: Any) -> float | None:
-    """Convert a number or a text such as `"1,000"`, `"$5"` or `"5%"` (0.05) to a float, or return None."""
+    """Convert a number or a text such as `"1,000"`, `"$5"` or `"5%"` (0.05) to a float, or
+    return None.
+    """
     if isinstance(value, bool):
         return None
     try:
@@ -101,7 +129,9 @@ def parse_number(value: Any) -> float | None:
 def _describe_text_equivalence(golden: str, predicted: str) -> str | None:
     if len(golden) > _MAX_TEXT_LENGTH or len(predicted) > _MAX_TEXT_LENGTH:
         return CASE_DIFFERS if normalize_text(golden) == normalize_text(predicted) else None
-    for description, canonical_form in (_FORMULA_FORM, *_TEXT_FORMS) if is_power_formula(golden) else _TEXT_FORMS:
+    for description, canonical_form in (
+        (_FORMULA_FORM, *_TEXT_FORMS) if is_power_formula(golden) else _TEXT_FORMS
+    ):
         form = canonical_form(golden)
         if form is not None and form == canonical_form(predicted):
             return description
@@ -116,7 +146,9 @@ def _to_canonical_number(text: str) -> str | None:
 
 
 def normalize_formula(text: str) -> str | None:
-    """Convert a formula to one notation, so that `3x^2 + 2x` equals `lambda x: 3*x**2 + 2*x`, or return None."""
+    """Convert a formula to one notation, so that `3x^2 + 2x` equals `lambda x: 3*x**2 + 2*x`, or
+    return None.
+    """
     if not any(mark in text for mark in "^*+-/=") or not re.search(r"[\dxyzt]", text):
         return None
     body = _FUNCTION_PREFIX.sub("", text.lower())
@@ -125,7 +157,10 @@ def normalize_formula(text: str) -> str | None:
 
 
 def is_power_formula(text: str) -> bool:
-    """Whether a text is a formula with a power, such as `x^2`. A unit such as `m^2` is not a formula."""
+    """Whether a text is a formula with a power, such as `x^2`.
+
+    A unit such as `m^2` is not a formula.
+    """
     base = re.split(r"\^|\*\*", text.lower(), maxsplit=1)[0].strip()
     return bool(_POWER.search(text)) and base not in _UNIT_OF_NAME
 
@@ -135,7 +170,10 @@ def _to_canonical_unit(text: str) -> str | None:
 
 
 def to_iso_date(text: str) -> str | None:
-    """Convert a date to `2020-01-31`, or return None. In ambiguous dates such as `3/4/2020`, the month is first."""
+    """Convert a date to `2020-01-31`, or return None.
+
+    In ambiguous dates such as `3/4/2020`, the month is first.
+    """
     text = text.strip().lower()
     if found := _ISO_DATE.match(text):
         return "-".join(part.zfill(2) for part in found.groups())
@@ -165,15 +203,22 @@ _TEXT_FORMS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
     (SAME_UNIT, _to_canonical_unit),
     (SAME_WORDS, _stem_words),
 )
-"""Description -> function. The description applies to two texts if the function returns the same text for both."""
+"""Description -> function.
+
+The description applies to two texts if the function returns the same text for both.
+"""
 
 
 def is_short_form_of(short: str, long: str) -> bool:
-    """Whether `short` is a part or the initials of `long`: `CA` of `San Francisco, CA`, `NYC` of `New York City`."""
+    """Whether `short` is a part or the initials of `long`: `CA` of `San Francisco, CA`, `NYC` of
+    `New York City`.
+    """
     few, many = re.findall(r"\w+", short.lower()), re.findall(r"\w+", long.lower())
     if not few or len(few) > len(many) or normalize_text(short) == normalize_text(long):
         return False
-    if len(few) < len(many) and any(many[at : at + len(few)] == few for at in range(len(many) - len(few) + 1)):
+    if len(few) < len(many) and any(
+        many[at : at + len(few)] == few for at in range(len(many) - len(few) + 1)
+    ):
         return True
     return len(few) == 1 and is_initials_of(few[0], long)
 
@@ -190,14 +235,22 @@ def _describe_list_equivalence(golden: Any, predicted: Any, depth: int) -> str |
             return _describe_element_equivalence(golden, list(predicted), depth)
         return None
     elements, value = (golden, predicted) if isinstance(golden, list) else (predicted, golden)
-    if len(elements) == 1 and (elements[0] == value or describe_equivalence(elements[0], value, depth)):
+    if len(elements) == 1 and (
+        elements[0] == value or describe_equivalence(elements[0], value, depth)
+    ):
         return SINGLE_VALUE
     if isinstance(value, str) and all(isinstance(element, str) for element in elements):
-        return "same list, once as a string" if normalize_text("".join(elements)) == normalize_text(value) else None
+        return (
+            "same list, once as a string"
+            if normalize_text("".join(elements)) == normalize_text(value)
+            else None
+        )
     return None
 
 
-def _describe_element_equivalence(golden: list[Any], predicted: list[Any], depth: int) -> str | None:
+def _describe_element_equivalence(
+    golden: list[Any], predicted: list[Any], depth: int
+) -> str | None:
     remaining = list(predicted)
     description = None
     for value in golden:
@@ -216,7 +269,8 @@ def _describe_element_equivalence(golden: list[Any], predicted: list[Any], depth
 
 
 def _merge_equal_differences(
-    differences_by_answer: Sequence[tuple[DistinctAnswer, list[AnswerDifference]]], counted_runs: Container[int]
+    differences_by_answer: Sequence[tuple[DistinctAnswer, list[AnswerDifference]]],
+    counted_runs: Container[int],
 ) -> list[SharedDifference]:
     first: dict[tuple[Any, ...], AnswerDifference] = {}
     runs: defaultdict[tuple[Any, ...], set[int]] = defaultdict(set)
@@ -242,7 +296,10 @@ class RunWeights:
     run_profiles: Mapping[int, RunProfile]
 
     def compute_weight_share(self, runs: Iterable[int]) -> float:
-        """Return the weight of these runs as a share of the total weight. The share is at least 0 and less than 1."""
+        """Return the weight of these runs as a share of the total weight.
+
+        The share is at least 0 and less than 1.
+        """
         return sum(self.bits.get(run, 0.0) for run in runs) / (self._total_bits + ABSENT_RUN_BITS)
 
     @cached_property
@@ -263,10 +320,17 @@ class RunWeigher:
         """Category -> number of a run -> information content, in bits, of a failure of the run."""
 
     def compute_weights(self, question: AuditedQuestion) -> RunWeights:
-        """Compute the weights of the runs that pass the question, or fail it with a decoded answer."""
-        profiles, failure_bits = self._run_profiles, self._compute_failure_bits_by_run(question.key.category)
+        """Compute the weights of the runs that pass the question, or fail it with a decoded
+        answer.
+        """
+        profiles, failure_bits = (
+            self._run_profiles,
+            self._compute_failure_bits_by_run(question.key.category),
+        )
         counted = (
-            answer for answer in question.answers if answer.passed or (answer.passed is False and answer.is_decoded)
+            answer
+            for answer in question.answers
+            if answer.passed or (answer.passed is False and answer.is_decoded)
         )
         runs = [run for answer in counted for run in answer.runs if run in profiles]
         sizes = Counter([profiles[run].family for run in runs])
@@ -313,7 +377,9 @@ class QuestionEvidence:
     run_weights: RunWeights
     function_schemas: Sequence[FunctionSchema]
     differences: Sequence[tuple[DistinctAnswer, list[AnswerDifference]]]
-    """Decoded failing answers with differences from the golden answer that no passing answer has."""
+    """Decoded failing answers with differences from the golden answer that no passing answer
+    has.
+    """
     shared_differences: Sequence[SharedDifference]
     passing_differences: frozenset[tuple[Any, ...]]
     """`AnswerDifference.match_key` of every difference that a passing answer has."""
@@ -327,27 +393,47 @@ class QuestionEvidence:
     def is_omitted_by_passing_answer(self, call: Call, argument: str) -> bool:
         return (call.turn, call.index, call.name, argument, "-", "") in self.passing_differences
 
-    def build_alternative_answer(self, difference: AnswerDifference, runs: Iterable[int]) -> AlternativeAnswer:
-        """Build the alternative answer that `runs` gave. Its text names the golden call if others have its function."""
+    def build_alternative_answer(
+        self, difference: AnswerDifference, runs: Iterable[int]
+    ) -> AlternativeAnswer:
+        """Build the alternative answer that `runs` gave.
+
+        Its text names the golden call if others have its function.
+        """
         runs = tuple(runs)
-        several = sum(call.name == difference.function for call in self.question.golden) > 1 and bool(difference.path)
-        text = f"call {difference.golden_index + 1}, {difference.label}" if several else difference.label
-        return AlternativeAnswer(text, self.run_weights.list_models(runs), self.run_weights.list_families(runs), runs)
+        several = sum(
+            call.name == difference.function for call in self.question.golden
+        ) > 1 and bool(difference.path)
+        text = (
+            f"call {difference.golden_index + 1}, {difference.label}"
+            if several
+            else difference.label
+        )
+        return AlternativeAnswer(
+            text, self.run_weights.list_models(runs), self.run_weights.list_families(runs), runs
+        )
 
 
 def collect_evidence(
-    question: AuditedQuestion, weigher: RunWeigher, read_schema: Callable[[dict[str, Any]], FunctionSchema]
+    question: AuditedQuestion,
+    weigher: RunWeigher,
+    read_schema: Callable[[dict[str, Any]], FunctionSchema],
 ) -> QuestionEvidence:
     weights = weigher.compute_weights(question)
     passing = frozenset(
-        difference.match_key for answer in question.answers if answer.passed for difference in answer.differences
+        difference.match_key
+        for answer in question.answers
+        if answer.passed
+        for difference in answer.differences
     )
     differences = []
     remaining: dict[int, list[AnswerDifference]] = {}
     for answer in question.failing_answers:
         found, at = answer.differences if answer.is_decoded else (), id(answer.differences)
         if at not in remaining:
-            remaining[at] = [difference for difference in found if difference.match_key not in passing]
+            remaining[at] = [
+                difference for difference in found if difference.match_key not in passing
+            ]
         if remaining[at]:
             differences.append((answer, remaining[at]))
     shared = _merge_equal_differences(differences, weights.bits)

@@ -1,5 +1,6 @@
-"""Define the data of the golden audit, which looks for wrong golden answers: questions with the answers of all runs,
-run profiles, and reasons to suspect the benchmark."""
+"""Define the data of the golden audit, which looks for wrong golden answers: questions with the
+answers of all runs, run profiles, and reasons to suspect the benchmark.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +37,9 @@ class AnswerDifference:
     """`Call.index` of the golden call, or -1 if the predicted call has no golden call."""
     function: str
     path: str
-    """Path of the argument or nested value; empty if a call is missing, unexpected or of another function."""
+    """Path of the argument or nested value; empty if a call is missing, unexpected or of another
+    function.
+    """
     state: str
     predicted: Any
     golden: Any
@@ -46,12 +49,25 @@ class AnswerDifference:
     def match_key(self) -> tuple[Any, ...]:
         """Key that two differences share if they are the same difference in two answers."""
         omitted = self.predicted is NO_VALUE
-        text = "" if omitted else normalize_text(to_json_text(self.predicted)) or to_json_text(self.predicted)
-        return (self.turn, self.golden_index, self.function, self.path, "-" if omitted else "", text)
+        text = (
+            ""
+            if omitted
+            else normalize_text(to_json_text(self.predicted)) or to_json_text(self.predicted)
+        )
+        return (
+            self.turn,
+            self.golden_index,
+            self.function,
+            self.path,
+            "-" if omitted else "",
+            text,
+        )
 
     @property
     def label(self) -> str:
-        """Description of the prediction: `unit: "km"`, `without unit`, `no call of f`, `f(unit="km")`."""
+        """Description of the prediction: `unit: "km"`, `without unit`, `no call of f`,
+        `f(unit="km")`.
+        """
         if not self.path:
             if self.state == "-":
                 return f"no call of {self.function}"
@@ -64,39 +80,57 @@ class AnswerDifference:
     def golden_label(self) -> str:
         """Description of the golden value: `"km" or 2 more`, `no value`."""
         accepts_none = isinstance(self.golden, AcceptedValues) and not self.golden.any_of
-        return "no value" if self.golden is NO_VALUE or accepts_none else abbreviate_golden(self.golden)
+        return (
+            "no value"
+            if self.golden is NO_VALUE or accepts_none
+            else abbreviate_golden(self.golden)
+        )
 
 
 def _format_arguments(arguments: Any) -> str:
     if not isinstance(arguments, dict):
         return "…"
-    text = ", ".join(f"{name}={abbreviate(value, 30)}" for name, value in list(arguments.items())[:6])
+    text = ", ".join(
+        f"{name}={abbreviate(value, 30)}" for name, value in list(arguments.items())[:6]
+    )
     return text if len(text) <= 100 else text[:99] + "…"
 
 
 def find_differences(
     golden_calls: Sequence[Call], predicted_calls: Sequence[Call], pairs: Sequence[CallPair]
 ) -> list[AnswerDifference]:
-    """Return the first `MAX_DIFFERENCES` differences, without those that the benchmark's normalisation removes."""
+    """Return the first `MAX_DIFFERENCES` differences, without those that the benchmark's
+    normalisation removes.
+    """
     golden = {(call.turn, call.index): call for call in golden_calls}
     predicted = {(call.turn, call.index): call for call in predicted_calls}
     differences: list[AnswerDifference] = []
     for pair in pairs:
         golden_call = None if pair.golden is None else golden.get((pair.turn, pair.golden))
-        predicted_call = None if pair.predicted is None else predicted.get((pair.turn, pair.predicted))
+        predicted_call = (
+            None if pair.predicted is None else predicted.get((pair.turn, pair.predicted))
+        )
         differences += _find_pair_differences(pair, golden_call, predicted_call)
         if len(differences) > MAX_DIFFERENCES:
             break
     return differences[:MAX_DIFFERENCES]
 
 
-def _find_pair_differences(pair: CallPair, golden: Call | None, predicted: Call | None) -> list[AnswerDifference]:
+def _find_pair_differences(
+    pair: CallPair, golden: Call | None, predicted: Call | None
+) -> list[AnswerDifference]:
     index = -1 if pair.golden is None else pair.golden
     if golden is None or predicted is None:
         arguments = NO_VALUE if predicted is None else predicted.arguments
         return [AnswerDifference(pair.turn, index, pair.name, "", pair.state, arguments, NO_VALUE)]
-    if any(not diff.path and diff.state == "!" for diff in pair.diff):  # The two calls have different functions.
-        return [AnswerDifference(pair.turn, index, predicted.name, "", "!", predicted.arguments, NO_VALUE)]
+    if any(
+        not diff.path and diff.state == "!" for diff in pair.diff
+    ):  # The two calls have different functions.
+        return [
+            AnswerDifference(
+                pair.turn, index, predicted.name, "", "!", predicted.arguments, NO_VALUE
+            )
+        ]
     found: dict[str, AnswerDifference] = {}
     for diff in pair.diff:
         if diff.state == "~":
@@ -108,7 +142,9 @@ def _find_pair_differences(pair: CallPair, golden: Call | None, predicted: Call 
         if inside and diff.state not in "+-" and _has_nested_objects(left):
             path = diff.path
             left, right = find_values_at(left, right, inside)
-        found.setdefault(path, AnswerDifference(pair.turn, index, pair.name, path, diff.state, right, left))
+        found.setdefault(
+            path, AnswerDifference(pair.turn, index, pair.name, path, diff.state, right, left)
+        )
     return list(found.values())
 
 
@@ -116,7 +152,10 @@ def _has_nested_objects(golden: Any) -> bool:
     values = golden.any_of if isinstance(golden, AcceptedValues) else [golden]
     return any(
         isinstance(value, GoldenObject)
-        or (isinstance(value, list) and any(isinstance(element, (GoldenObject, dict)) for element in value))
+        or (
+            isinstance(value, list)
+            and any(isinstance(element, (GoldenObject, dict)) for element in value)
+        )
         for value in values
     )
 
@@ -127,7 +166,9 @@ class DistinctAnswer:
 
     runs: list[int]
     passed: bool | None
-    """Official verdict, else the recomputed verdict, else the judge verdict; None if there is no verdict."""
+    """Official verdict, else the recomputed verdict, else the judge verdict; None if there is no
+    verdict.
+    """
     has_verdict_conflict: bool = False
     is_decoded: bool = True
     differences: Sequence[AnswerDifference] = ()
@@ -147,10 +188,15 @@ class AuditedQuestion:
     group: str | None = None
     """Id of the conversation that contains the question; None if there is none."""
     is_self_contained: bool = True
-    """Whether the question contains all values for the golden calls. False if the golden calls use tool results."""
+    """Whether the question contains all values for the golden calls.
+
+    False if the golden calls use tool results.
+    """
     answers: list[DistinctAnswer] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
-    """Fault -> number of items on which annotators agreed on this fault, or an adjudicator decided on it."""
+    """Fault -> number of items on which annotators agreed on this fault, or an adjudicator
+    decided on it.
+    """
 
     @property
     def runs(self) -> list[int]:
@@ -177,13 +223,26 @@ _NAMES_OF_FAMILY = {
 }
 _FAMILY_OF_NAME = {name: family for family, names in _NAMES_OF_FAMILY.items() for name in names}
 _WORD = re.compile(r"[a-z]+(?:\d(?=[-_.]|$))?")
-_MAKERS = ("meta", "open", "openai", "anthropic", "google", "nvidia", "databricks", "cohere", "amazon", "microsoft")
+_MAKERS = (
+    "meta",
+    "open",
+    "openai",
+    "anthropic",
+    "google",
+    "nvidia",
+    "databricks",
+    "cohere",
+    "amazon",
+    "microsoft",
+)
 
 
 @lru_cache(1 << 12)
 def find_model_family(model: str) -> str:
-    """Return the family of a model: `gpt` for `gpt-4o-2024-08-06-FC`. For an unknown family, return the first word of
-    the model name that is not the name of a company: `functionary` for `meetkai/functionary-small`."""
+    """Return the family of a model: `gpt` for `gpt-4o-2024-08-06-FC`. For an unknown family, return
+    the first word of the model name that is not the name of a company: `functionary` for
+    `meetkai/functionary-small`.
+    """
     name = re.split(r"[/_]", model.lower(), maxsplit=1)[-1]
     word = next((word for word in _WORD.findall(name) if word not in _MAKERS), None)
     if word is None:
@@ -200,13 +259,17 @@ class RunProfile:
     """Share of passing verdicts, from 0 to 1, smoothed by `smooth_pass_rate`."""
     pass_rate_by_category: Mapping[str, float] = field(default_factory=dict)
     conflict_rate: float = 0.0
-    """Share, from 0 to 1, of the run's items on which the official and the recomputed verdict differ."""
+    """Share, from 0 to 1, of the run's items on which the official and the recomputed verdict
+    differ.
+    """
     n_passed: int = 0
     n_verdicts: int = 0
 
 
 def smooth_pass_rate(n_passed: int, n_verdicts: int) -> float:
-    """Return the pass rate after adding one passing and one failing item, so that it is never 0 or 1."""
+    """Return the pass rate after adding one passing and one failing item, so that it is never 0
+    or 1.
+    """
     return (n_passed + 1) / (n_verdicts + 2)
 
 
@@ -235,10 +298,14 @@ class Reason:
     """Key of `REASON_CHANCES`, or `settled` if annotators decided on a fault."""
     strength: float
     text: str
-    """The problem in a few words, then the details: `wrong type: x is boolean, but documented as string`."""
+    """The problem in a few words, then the details: `wrong type: x is boolean, but documented as
+    string`.
+    """
     alternative: AlternativeAnswer | None = None
     function: str = ""
-    """Function of the golden call that the reason is about; empty if there is none or `text` contains it."""
+    """Function of the golden call that the reason is about; empty if there is none or `text`
+    contains it.
+    """
 
     @property
     def full_text(self) -> str:

@@ -1,12 +1,15 @@
-"""Compute how likely it is that the benchmark is wrong about a question, for example that its golden answer is wrong.
+"""Compute how likely it is that the benchmark is wrong about a question, for example that its
+golden answer is wrong.
 
-The score of a question combines all reasons to suspect it. This module finds the reasons that compare runs: good runs
-fail, independent models agree on another answer, stronger runs fail where weaker runs pass, official and recomputed
-verdicts differ, or the differences from the golden answer may not matter. `golden_checks` finds all other reasons.
+The score of a question combines all reasons to suspect it. This module finds the reasons that
+compare runs: good runs fail, independent models agree on another answer, stronger runs fail where
+weaker runs pass, official and recomputed verdicts differ, or the differences from the golden answer
+may not matter. `golden_checks` finds all other reasons.
 
-Each kind of reason has a prior probability of being right. The prior has the weight of `PRIOR_REVIEWS` reviews. A
-reviewed question counts as one review for every kind of reason that this module finds for it. The review confirms the
-reasons if the fault is golden, question or checker, and refutes them if the fault is model.
+Each kind of reason has a prior probability of being right. The prior has the weight of
+`PRIOR_REVIEWS` reviews. A reviewed question counts as one review for every kind of reason that this
+module finds for it. The review confirms the reasons if the fault is golden, question or checker,
+and refutes them if the fault is model.
 """
 
 from __future__ import annotations
@@ -34,7 +37,13 @@ from fcreview.golden_audit.golden_checks import (
     find_ungrounded_values,
     is_documented_default,
 )
-from fcreview.golden_audit.question import AlternativeAnswer, AnswerDifference, AuditedQuestion, Reason, RunProfile
+from fcreview.golden_audit.question import (
+    AlternativeAnswer,
+    AnswerDifference,
+    AuditedQuestion,
+    Reason,
+    RunProfile,
+)
 from fcreview.matching.first_difference import NO_VALUE
 from fcreview.model.function_schema import NO_DEFAULT
 from fcreview.model.item import AcceptedValues
@@ -42,10 +51,14 @@ from fcreview.model.json_value import split_path
 from fcreview.model.wording import format_count
 
 MIN_FAMILIES = 2
-"""Minimum number of model families that must give the same answer. Models of one family are not independent."""
+"""Minimum number of model families that must give the same answer.
+
+Models of one family are not independent.
+"""
 MAX_CONFLICT_RATE = 0.02
-"""Maximum share of a run's items on which official and recomputed verdict differ. Conflicts of a run with a larger
-share are ignored, because fcreview may read such a run incorrectly."""
+"""Maximum share of a run's items on which official and recomputed verdict differ. Conflicts of a
+run with a larger share are ignored, because fcreview may read such a run incorrectly.
+"""
 
 
 RateAndWeight = tuple[float, float]
@@ -53,7 +66,9 @@ RateAndWeight = tuple[float, float]
 
 
 def find_reasons_from_runs(evidence: QuestionEvidence) -> list[Reason]:
-    """Find the reasons to suspect the golden answer that follow from the verdicts and answers of the runs."""
+    """Find the reasons to suspect the golden answer that follow from the verdicts and answers of
+    the runs.
+    """
     return [
         *_find_failing_models(evidence),
         *_find_consensus(evidence),
@@ -68,7 +83,9 @@ def _find_failing_models(evidence: QuestionEvidence) -> list[Reason]:
     if not share:
         return []
     profiles = evidence.run_weights.run_profiles
-    best = profiles[max(failing, key=lambda run: profiles[run].pass_rate if run in profiles else 0.0)]
+    best = profiles[
+        max(failing, key=lambda run: profiles[run].pass_rate if run in profiles else 0.0)
+    ]
     answers = format_count(len(evidence.run_weights.bits), "decoded answer")
     verb = "fails" if len(failing) == 1 else "fail"
     items = format_count(best.n_verdicts, "item")
@@ -78,12 +95,19 @@ def _find_failing_models(evidence: QuestionEvidence) -> list[Reason]:
 
 def _find_consensus(evidence: QuestionEvidence) -> list[Reason]:
     weights = evidence.run_weights
-    several = [each for each in evidence.shared_differences if len(weights.list_families(each.runs)) >= MIN_FAMILIES]
+    several = [
+        each
+        for each in evidence.shared_differences
+        if len(weights.list_families(each.runs)) >= MIN_FAMILIES
+    ]
     if not several:
         return []
     best = max(several, key=lambda each: weights.compute_weight_share(each.runs))
     alternative = evidence.build_alternative_answer(best.difference, best.runs)
-    families = f"{len(alternative.families)} of {format_count(weights.n_families, 'model family', 'model families')}"
+    families = (
+        f"{len(alternative.families)} of"
+        f" {format_count(weights.n_families, 'model family', 'model families')}"
+    )
     golden = f", golden {best.difference.golden_label}" if best.difference.path else ""
     models = format_count(len(alternative.models), "model")
     text = f"models agree: {alternative.answer}{golden} ({families}, {models})"
@@ -91,10 +115,14 @@ def _find_consensus(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:
-    """Find questions that better runs fail and weaker runs pass. The strength is 2 p - 1, where p is the probability
-    that a failing run is better than a passing run. It is lower if one side has fewer than three model families."""
+    """Find questions that better runs fail and weaker runs pass. The strength is 2 p - 1, where p
+    is the probability that a failing run is better than a passing run. It is lower if one side has
+    fewer than three model families.
+    """
     weights, profiles = evidence.run_weights, evidence.run_weights.run_profiles
-    failed = {run for answer, _ in evidence.differences for run in answer.runs if run in weights.bits}
+    failed = {
+        run for answer, _ in evidence.differences for run in answer.runs if run in weights.bits
+    }
     passed = weights.bits.keys() - failed
     sides = [Counter([profiles[run].family for run in side]) for side in (failed, passed)]
     fewest = min(map(len, sides))
@@ -110,29 +138,49 @@ def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:
         return []
     best = profiles[max(failed, key=lambda run: profiles[run].pass_rate)].model
     worst = profiles[min(passed, key=lambda run: profiles[run].pass_rate)].model
-    return [Reason("reversed", strength, f"stronger models fail: {best} fails, but the weaker model {worst} passes")]
+    return [
+        Reason(
+            "reversed",
+            strength,
+            f"stronger models fail: {best} fails, but the weaker model {worst} passes",
+        )
+    ]
 
 
 def sum_win_weights(runs: Sequence[RateAndWeight], other_runs: Sequence[RateAndWeight]) -> float:
-    """Sum the weights of all pairs in which one of `runs` has a higher pass rate than one of `other_runs`. The weight
-    of a pair is the product of the two weights. A pair with equal rates counts half."""
+    """Sum the weights of all pairs in which one of `runs` has a higher pass rate than one of
+    `other_runs`. The weight of a pair is the product of the two weights. A pair with equal rates
+    counts half.
+    """
     ordered = sorted(other_runs)
     rates = [rate for rate, _ in ordered]
     weight_below = [0.0, *accumulate(weight for _, weight in ordered)]
     """Element n is the total weight of the n other runs with the lowest rates."""
     return sum(
-        weight * (weight_below[bisect_left(rates, rate)] + weight_below[bisect_right(rates, rate)]) / 2
+        weight
+        * (weight_below[bisect_left(rates, rate)] + weight_below[bisect_right(rates, rate)])
+        / 2
         for rate, weight in runs
     )
 
 
 def _find_verdict_conflicts(evidence: QuestionEvidence) -> list[Reason]:
-    runs = [run for answer in evidence.question.answers if answer.has_verdict_conflict for run in answer.runs]
+    runs = [
+        run
+        for answer in evidence.question.answers
+        if answer.has_verdict_conflict
+        for run in answer.runs
+    ]
     profiles = evidence.run_weights.run_profiles
-    rare = [run for run in runs if run in profiles and profiles[run].conflict_rate <= MAX_CONFLICT_RATE]
+    rare = [
+        run for run in runs if run in profiles and profiles[run].conflict_rate <= MAX_CONFLICT_RATE
+    ]
     if not rare:
         return []
-    text = f"verdicts differ: official and recomputed verdict disagree on {format_count(len(rare), 'answer')}"
+    text = (
+        "verdicts differ: official and recomputed verdict disagree on"
+        f" {format_count(len(rare), 'answer')}"
+    )
     return [Reason("contradiction", len(rare) / len(evidence.question.runs), text)]
 
 
@@ -140,12 +188,17 @@ EMPTY_VALUES: tuple[Any, ...] = ("", [], {}, None)
 
 
 def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex) -> list[Reason]:
-    """Find failing answers that may be right, because every difference from the golden answer may not matter."""
+    """Find failing answers that may be right, because every difference from the golden answer
+    may not matter.
+    """
     runs_of: defaultdict[str, list[int]] = defaultdict(list)
     examples: dict[str, AnswerDifference] = {}
     explained_runs: list[int] = []
     explanations_of: dict[int, list[str]] = {}
-    """`id()` of a list of differences -> explanations of the differences. Several answers can share one list."""
+    """`id()` of a list of differences -> explanations of the differences.
+
+    Several answers can share one list.
+    """
     for answer, differences in evidence.differences:
         if id(differences) not in explanations_of:
             explanations_of[id(differences)] = _explain_differences(evidence, index, differences)
@@ -191,13 +244,19 @@ def explain_difference(
     golden = difference.golden
     accepted = golden.any_of if isinstance(golden, AcceptedValues) else [golden]
     if difference.predicted is NO_VALUE:
-        if default is not NO_DEFAULT and any(is_documented_default(value, default) for value in accepted):
+        if default is not NO_DEFAULT and any(
+            is_documented_default(value, default) for value in accepted
+        ):
             return "the golden value is the documented default"
         return None
     if golden is NO_VALUE:
         if default is not NO_DEFAULT and is_documented_default(difference.predicted, default):
             return "the golden answer omits this value, which is the documented default"
-        return "the golden answer omits this value, which is empty" if difference.predicted in EMPTY_VALUES else None
+        return (
+            "the golden answer omits this value, which is empty"
+            if difference.predicted in EMPTY_VALUES
+            else None
+        )
     for value in accepted:
         if equivalence := describe_equivalence(value, difference.predicted):
             return f"the golden value is {difference.golden_label} ({equivalence})"
@@ -215,8 +274,9 @@ BENCHMARK_FAULTS = frozenset({"golden", "question", "checker"})
 def update_reason_chances(
     chances: Mapping[str, float], question_reasons: Iterable[tuple[AuditedQuestion, list[Reason]]]
 ) -> dict[str, float]:
-    """Update the probability that a reason of each kind is right by the reviews that confirm or refute it:
-    (PRIOR_REVIEWS * prior + confirmed) / (PRIOR_REVIEWS + confirmed + refuted)."""
+    """Update the probability that a reason of each kind is right by the reviews that confirm or
+    refute it: (PRIOR_REVIEWS * prior + confirmed) / (PRIOR_REVIEWS + confirmed + refuted).
+    """
     confirmed: Counter[str] = Counter()
     refuted: Counter[str] = Counter()
     for question, reasons in question_reasons:
@@ -224,28 +284,46 @@ def update_reason_chances(
         if at_fault is not None:
             (confirmed if at_fault else refuted).update({reason.kind for reason in reasons})
     return {
-        kind: (PRIOR_REVIEWS * chance + confirmed[kind]) / (PRIOR_REVIEWS + confirmed[kind] + refuted[kind])
+        kind: (PRIOR_REVIEWS * chance + confirmed[kind])
+        / (PRIOR_REVIEWS + confirmed[kind] + refuted[kind])
         for kind, chance in chances.items()
     }
 
 
 def is_benchmark_at_fault(question: AuditedQuestion) -> bool | None:
-    """Whether annotators decided on one of `BENCHMARK_FAULTS`; None if they decided neither on these nor on `model`."""
+    """Whether annotators decided on one of `BENCHMARK_FAULTS`; None if they decided neither on
+    these nor on `model`.
+    """
     if any(question.faults[fault] for fault in BENCHMARK_FAULTS):
         return True
     return False if question.faults["model"] else None
 
 
 REASON_CHANCES = {
-    "contract": 0.6, "default": 0.5, "loose": 0.4, "notation": 0.4, "omission": 0.4, "siblings": 0.3,
-    "ungrounded": 0.25, "agreement": 0.6, "explained": 0.5, "failing": 0.3, "reversed": 0.2, "contradiction": 0.3,
-}  # fmt: skip
+    "contract": 0.6,
+    "default": 0.5,
+    "loose": 0.4,
+    "notation": 0.4,
+    "omission": 0.4,
+    "siblings": 0.3,
+    "ungrounded": 0.25,
+    "agreement": 0.6,
+    "explained": 0.5,
+    "failing": 0.3,
+    "reversed": 0.2,
+    "contradiction": 0.3,
+}
 """Kind of reason -> rough prior probability that a reason of this kind with strength 1 is right."""
 CONVENTION_SHARE = 0.1
-"""Maximum share of a dataset's questions with a kind of reason. Beyond it, the kind is a convention and is weakened."""
+"""Maximum share of a dataset's questions with a kind of reason.
+
+Beyond it, the kind is a convention and is weakened.
+"""
 MIN_CONVENTION_ITEMS = 20
 MIN_SHOWN_STRENGTH = 0.05
-GOLDEN_ONLY_KINDS = frozenset({"contract", "default", "omission", "loose", "notation", "siblings", "ungrounded"})
+GOLDEN_ONLY_KINDS = frozenset(
+    {"contract", "default", "omission", "loose", "notation", "siblings", "ungrounded"}
+)
 """Kinds of reasons that do not depend on the answers of runs."""
 QuestionReasons = list[tuple[AuditedQuestion, list[Reason]]]
 FAULT_TEXTS = {
@@ -253,8 +331,9 @@ FAULT_TEXTS = {
     False: "reviewed: annotators decided that the model is at fault",
 }
 STRONG_SCORE = 0.5
-"""Minimum score of a strong suspect. If failures of models are the only reasons, the score is at most 0.44.
-docs/suspects-evaluation.md lists the known errors by score."""
+"""Minimum score of a strong suspect. If failures of models are the only reasons, the score is at
+most 0.44. docs/suspects-evaluation.md lists the known errors by score.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,9 +349,14 @@ class Suspect:
 
     @property
     def alternative(self) -> AlternativeAnswer | None:
-        """Alternative answer of the strongest reason that has one, preferably an answer that models gave."""
+        """Alternative answer of the strongest reason that has one, preferably an answer that
+        models gave.
+        """
         alternatives = [reason.alternative for reason in self.reasons if reason.alternative]
-        return next((each for each in alternatives if each.models), alternatives[0] if alternatives else None)
+        return next(
+            (each for each in alternatives if each.models),
+            alternatives[0] if alternatives else None,
+        )
 
 
 def rank_suspects(
@@ -280,8 +364,10 @@ def rank_suspects(
     run_profiles: Mapping[int, RunProfile],
     on_progress: Callable[[int, int], object] = lambda *_: None,
 ) -> list[Suspect]:
-    """Score all questions and sort them by score, highest first. Before each question, call `on_progress` with the
-    numbers of checked and of all questions. It can raise an exception to cancel."""
+    """Score all questions and sort them by score, highest first. Before each question, call
+    `on_progress` with the numbers of checked and of all questions. It can raise an exception to
+    cancel.
+    """
     datasets: dict[tuple[str, str, str], list[AuditedQuestion]] = {}
     for question in questions:
         datasets.setdefault(question.key[:3], []).append(question)
@@ -315,7 +401,9 @@ def _weaken_conventions(question_reasons: QuestionReasons) -> QuestionReasons:
     for question, reasons in question_reasons:
         dataset = question.key[:3]
         sizes[dataset] += 1
-        counts.update((dataset, kind) for kind in {reason.kind for reason in reasons} & GOLDEN_ONLY_KINDS)
+        counts.update(
+            (dataset, kind) for kind in {reason.kind for reason in reasons} & GOLDEN_ONLY_KINDS
+        )
     factors = {
         (dataset, kind): CONVENTION_SHARE * sizes[dataset] / count
         for (dataset, kind), count in counts.items()
@@ -323,7 +411,9 @@ def _weaken_conventions(question_reasons: QuestionReasons) -> QuestionReasons:
     }
 
     def weaken_if_convention(question: AuditedQuestion, reason: Reason) -> Reason:
-        return replace(reason, strength=reason.strength * factors.get((question.key[:3], reason.kind), 1.0))
+        return replace(
+            reason, strength=reason.strength * factors.get((question.key[:3], reason.kind), 1.0)
+        )
 
     return [
         (question, [weaken_if_convention(question, reason) for reason in reasons])
@@ -331,9 +421,13 @@ def _weaken_conventions(question_reasons: QuestionReasons) -> QuestionReasons:
     ]
 
 
-def score_suspect(question: AuditedQuestion, reasons: Iterable[Reason], chances: Mapping[str, float]) -> Suspect:
-    """Compute the score of a question: 1 minus the probability that the strongest reasons of all kinds are wrong. If
-    annotators decided on a fault, move the score halfway to 1 (benchmark) or to 0 (model)."""
+def score_suspect(
+    question: AuditedQuestion, reasons: Iterable[Reason], chances: Mapping[str, float]
+) -> Suspect:
+    """Compute the score of a question: 1 minus the probability that the strongest reasons of all
+    kinds are wrong. If annotators decided on a fault, move the score halfway to 1 (benchmark) or to
+    0 (model).
+    """
     ordered = sorted(reasons, key=lambda reason: -chances[reason.kind] * reason.strength)
     strongest: dict[str, float] = {}
     for reason in ordered:

@@ -1,12 +1,13 @@
 """Pair predicted calls with golden calls so that the total cost of the pairs is lowest.
 
-The cost of a pair depends on different functions, arguments that are not accepted, and different positions, in this
-order of importance. Each call is in exactly one pair. A missing or extra call is alone in its pair.
+The cost of a pair depends on different functions, arguments that are not accepted, and different
+positions, in this order of importance. Each call is in exactly one pair. A missing or extra call is
+alone in its pair.
 
-Calls of different functions are paired only if the predicted call replaces the golden call. This requires similar
-names, or equal numbers of golden and predicted calls, where neither function is called on the other side. Therefore, if
-the model repeats one golden call instead of making another one, the repeated call is extra and the other golden call is
-missing.
+Calls of different functions are paired only if the predicted call replaces the golden call. This
+requires similar names, or equal numbers of golden and predicted calls, where neither function is
+called on the other side. Therefore, if the model repeats one golden call instead of making another
+one, the repeated call is extra and the other golden call is missing.
 """
 
 from __future__ import annotations
@@ -35,10 +36,15 @@ from fcreview.model.item import AcceptedValues, Call, CallPair
 
 OTHER_FUNCTION_COST = 1e6
 UNPAIRED_COST = 0.6e6
-"""Cost of an unpaired call if the order is kept. A pair of different functions costs less than two unpaired calls."""
+"""Cost of an unpaired call if the order is kept.
+
+A pair of different functions costs less than two unpaired calls.
+"""
 UNDECODABLE_COST = 100.0
 OTHER_FUNCTION_ARGUMENT_FACTOR = 1e-3
-"""Factor for the cost of arguments in a pair of different functions, too small to change the other pairs."""
+"""Factor for the cost of arguments in a pair of different functions, too small to change the
+other pairs.
+"""
 DISTANCE_COST = 1e-5
 MAX_COMPARED_PAIRS = 3600
 """Maximum number of possible pairs (60 by 60) for which costs are compared."""
@@ -51,7 +57,11 @@ IndexPair = tuple[int, int]
 
 
 def align_calls_by_turn(
-    golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules = EXACT_RULES, *, keep_order: bool = False
+    golden: Sequence[Call],
+    predicted: Sequence[Call],
+    rules: ComparisonRules = EXACT_RULES,
+    *,
+    keep_order: bool = False,
 ) -> list[CallPair]:
     """Pair and compare the calls of each turn with `align_calls`."""
     turns: defaultdict[int, tuple[list[Call], list[Call]]] = defaultdict(lambda: ([], []))
@@ -59,22 +69,38 @@ def align_calls_by_turn(
         turns[call.turn][0].append(call)
     for call in predicted:
         turns[call.turn][1].append(call)
-    return [pair for turn in sorted(turns) for pair in align_calls(*turns[turn], rules, keep_order=keep_order)]
+    return [
+        pair
+        for turn in sorted(turns)
+        for pair in align_calls(*turns[turn], rules, keep_order=keep_order)
+    ]
 
 
 def align_calls(
-    golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules = EXACT_RULES, *, keep_order: bool = False
+    golden: Sequence[Call],
+    predicted: Sequence[Call],
+    rules: ComparisonRules = EXACT_RULES,
+    *,
+    keep_order: bool = False,
 ) -> list[CallPair]:
-    """Pair and compare the golden and predicted calls of one turn. Returns the pairs in golden order, then the extra
-    predicted calls. With `keep_order`, the predicted calls of the pairs are in order too."""
+    """Pair and compare the golden and predicted calls of one turn. Returns the pairs in golden
+    order, then the extra predicted calls. With `keep_order`, the predicted calls of the pairs are
+    in order too.
+    """
     if len(golden) == len(predicted):
-        if all(_is_equal_call(one, other, rules) for one, other in zip(golden, predicted, strict=True)):
-            return [_make_equal_pair(one, other) for one, other in zip(golden, predicted, strict=True)]
+        if all(
+            _is_equal_call(one, other, rules) for one, other in zip(golden, predicted, strict=True)
+        ):
+            return [
+                _make_equal_pair(one, other) for one, other in zip(golden, predicted, strict=True)
+            ]
         if len(golden) == 1:
             return [_compare_pair(golden[0], predicted[0], rules)]
     assigned = _pair_calls(golden, predicted, rules, keep_order)
     names = {call.name for call in golden}, {call.name for call in predicted}
-    partners = {i: j for i, j in assigned if _can_be_paired(golden, predicted, (i, j), rules, names)}
+    partners = {
+        i: j for i, j in assigned if _can_be_paired(golden, predicted, (i, j), rules, names)
+    }
     pairs = [
         _compare_pair(call, predicted[partners[at]], rules)
         if at in partners
@@ -93,11 +119,18 @@ def _can_be_paired(
     rules: ComparisonRules,
     function_names: tuple[set[str], set[str]],
 ) -> bool:
-    """Whether a golden and a predicted call may be paired. `function_names` are all golden and all predicted names."""
+    """Whether a golden and a predicted call may be paired.
+
+    `function_names` are all golden and all predicted names.
+    """
     wanted, made = golden[pair[0]], predicted[pair[1]]
     if is_same_function(wanted, made, rules) or _is_similar_name(wanted.name, made.name):
         return True
-    if len(golden) != len(predicted) or made.name in function_names[0] or wanted.name in function_names[1]:
+    if (
+        len(golden) != len(predicted)
+        or made.name in function_names[0]
+        or wanted.name in function_names[1]
+    ):
         return False
     if len(golden) * len(predicted) > MAX_COMPARED_PAIRS:
         return True
@@ -107,7 +140,9 @@ def _can_be_paired(
 
 
 def _is_similar_name(first: str, second: str) -> bool:
-    """Whether two names differ only in spelling or qualifier: `get_wether`, `get_weather`; `Maps.find`, `find`."""
+    """Whether two names differ only in spelling or qualifier: `get_wether`, `get_weather`;
+    `Maps.find`, `find`.
+    """
     first, second = first[:MAX_NAME_LENGTH].casefold(), second[:MAX_NAME_LENGTH].casefold()
     if not first or not second or first.rpartition(".")[2] == second.rpartition(".")[2]:
         return True
@@ -142,12 +177,14 @@ def _pair_calls(
         return _pair_without_costs(golden, predicted, keep_order)
 
     def compute_cost(golden_index: int, predicted_index: int) -> float:
-        return _compute_pair_cost(golden[golden_index], predicted[predicted_index], rules) + DISTANCE_COST * abs(
-            golden_index - predicted_index
-        )
+        return _compute_pair_cost(
+            golden[golden_index], predicted[predicted_index], rules
+        ) + DISTANCE_COST * abs(golden_index - predicted_index)
 
     if keep_order:
-        return _assign_in_order([[compute_cost(i, j) for j in range(len(predicted))] for i in range(len(golden))])
+        return _assign_in_order(
+            [[compute_cost(i, j) for j in range(len(predicted))] for i in range(len(golden))]
+        )
     by_name = dict(_pair_unique_functions(golden, predicted, rules))
     paired = set(by_name.values())
     rows = [i for i in range(len(golden)) if i not in by_name]
@@ -162,11 +199,16 @@ def _pair_calls(
 def _pair_unique_functions(
     golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules
 ) -> list[IndexPair]:
-    """Pair calls whose function occurs once on each side. The cheapest pairing always contains these pairs."""
+    """Pair calls whose function occurs once on each side.
+
+    The cheapest pairing always contains these pairs.
+    """
     single: dict[int, int] = {}
     counts = [0] * len(predicted)
     for i, one in enumerate(golden):
-        same_function = [j for j, other in enumerate(predicted) if is_same_function(one, other, rules)]
+        same_function = [
+            j for j, other in enumerate(predicted) if is_same_function(one, other, rules)
+        ]
         for j in same_function:
             counts[j] += 1
         if len(same_function) == 1:
@@ -198,8 +240,17 @@ def _compute_argument_cost(accepted: AcceptedValues, value: Any, rules: Comparis
     if is_accepted(accepted, value):
         return 0
     if type(value) in SCALAR_TYPES:
-        return NORMALISED_WEIGHT if any(is_equivalent_scalar(one, value, rules) for one in accepted.any_of) else 1
-    return min(1.0, sum_difference_weights(diff_accepted_values(accepted, value, "", 0, ComparisonBudget(rules))))
+        return (
+            NORMALISED_WEIGHT
+            if any(is_equivalent_scalar(one, value, rules) for one in accepted.any_of)
+            else 1
+        )
+    return min(
+        1.0,
+        sum_difference_weights(
+            diff_accepted_values(accepted, value, "", 0, ComparisonBudget(rules))
+        ),
+    )
 
 
 def _assign_in_any_order(costs: list[list[float]]) -> list[IndexPair]:
@@ -208,15 +259,20 @@ def _assign_in_any_order(costs: list[list[float]]) -> list[IndexPair]:
         transposed = [list(column) for column in zip(*costs, strict=True)]
         return [(i, j) for j, i in _assign_in_any_order(transposed)]
     cheapest = [min(range(columns), key=row.__getitem__) for row in costs]
-    if len(set(cheapest)) == rows:  # Each row has its own cheapest column, so no other assignment costs less.
+    if (
+        len(set(cheapest)) == rows
+    ):  # Each row has its own cheapest column, so no other assignment costs less.
         return list(enumerate(cheapest))
     return _assign_by_hungarian_method(costs)
 
 
 def _assign_by_hungarian_method(costs: list[list[float]]) -> list[IndexPair]:
-    """Assign a column to each row so that the total cost is lowest. There must be at least as many columns as rows. The
-    Hungarian method adds one row at a time, and reassigns earlier rows along the cheapest path to a free column."""
-    # The prices are the dual variables of the assignment problem. `owner` is the row of each column.
+    """Assign a column to each row so that the total cost is lowest. There must be at least as many
+    columns as rows. The Hungarian method adds one row at a time, and reassigns earlier rows along
+    the cheapest path to a free column.
+    """
+    # The prices are the dual variables of the assignment problem. `owner` is the row of each
+    # column.
     rows, columns = len(costs), len(costs[0])
     row_price, column_price = [0.0] * rows, [0.0] * columns
     owner: list[int | None] = [None] * columns
@@ -252,7 +308,10 @@ def _assign_by_hungarian_method(costs: list[list[float]]) -> list[IndexPair]:
 
 def _assign_in_order(costs: list[list[float]]) -> list[IndexPair]:
     rows, columns = len(costs), len(costs[0])
-    best = [[UNPAIRED_COST * (rows - i + columns - j) for j in range(columns + 1)] for i in range(rows + 1)]
+    best = [
+        [UNPAIRED_COST * (rows - i + columns - j) for j in range(columns + 1)]
+        for i in range(rows + 1)
+    ]
     for i in reversed(range(rows)):
         for j in reversed(range(columns)):
             skipped = UNPAIRED_COST + min(best[i + 1][j], best[i][j + 1])
@@ -270,14 +329,23 @@ def _assign_in_order(costs: list[list[float]]) -> list[IndexPair]:
     return pairs
 
 
-def _pair_without_costs(golden: Sequence[Call], predicted: Sequence[Call], keep_order: bool) -> list[IndexPair]:
-    """Pair calls of the same function in order, then all others. With `keep_order`, pair calls at equal positions."""
+def _pair_without_costs(
+    golden: Sequence[Call], predicted: Sequence[Call], keep_order: bool
+) -> list[IndexPair]:
+    """Pair calls of the same function in order, then all others.
+
+    With `keep_order`, pair calls at equal positions.
+    """
     if keep_order:
         return [(at, at) for at in range(min(len(golden), len(predicted)))]
     unpaired: defaultdict[str, list[int]] = defaultdict(list)
     for j in reversed(range(len(predicted))):
         unpaired[predicted[j].name].append(j)
-    pairs = [(i, unpaired[call.name].pop()) for i, call in enumerate(golden) if unpaired.get(call.name)]
+    pairs = [
+        (i, unpaired[call.name].pop()) for i, call in enumerate(golden) if unpaired.get(call.name)
+    ]
     paired_golden, paired_predicted = {i for i, _ in pairs}, {j for _, j in pairs}
     rest = (i for i in range(len(golden)) if i not in paired_golden)
-    return pairs + list(zip(rest, (j for j in range(len(predicted)) if j not in paired_predicted), strict=False))
+    return pairs + list(
+        zip(rest, (j for j in range(len(predicted)) if j not in paired_predicted), strict=False)
+    )

@@ -1,4 +1,5 @@
-"""Arrange clusters of similar failures in groups by error type, function or decisive step, and describe the groups.
+"""Arrange clusters of similar failures in groups by error type, function or decisive step, and
+describe the groups.
 
 `store/queries/clusters.py` computes the clusters. The functions that format text also sanitize it.
 """
@@ -15,25 +16,51 @@ from fcreview.model.wording import describe_error_type, format_count
 Grouping = int
 """Index in `GROUPINGS`."""
 GROUPINGS = ("error type", "function", "argument", "category", "value", "decisive step")
-"""Properties by which clusters can be grouped. `value` is the pair of golden and predicted value at the first
-difference, and `decisive step` is the kind of the guessed decisive step."""
+"""Properties by which clusters can be grouped. `value` is the pair of golden and predicted value at
+the first difference, and `decisive step` is the kind of the guessed decisive step.
+"""
 BY_ERROR_TYPE, BY_FUNCTION, BY_ARGUMENT, BY_CATEGORY, BY_VALUE, BY_DECISIVE_STEP = range(6)
 SUBDIVISIONS = (
-    (BY_FUNCTION, BY_ARGUMENT), (BY_ERROR_TYPE, BY_ARGUMENT), (BY_ERROR_TYPE, BY_FUNCTION),
-    (BY_ERROR_TYPE, BY_FUNCTION), (BY_FUNCTION, BY_ARGUMENT), (BY_ERROR_TYPE, BY_FUNCTION),
-)  # fmt: skip
-"""The two further properties that divide a group into clusters, for each grouping in `GROUPINGS`."""
+    (BY_FUNCTION, BY_ARGUMENT),
+    (BY_ERROR_TYPE, BY_ARGUMENT),
+    (BY_ERROR_TYPE, BY_FUNCTION),
+    (BY_ERROR_TYPE, BY_FUNCTION),
+    (BY_FUNCTION, BY_ARGUMENT),
+    (BY_ERROR_TYPE, BY_FUNCTION),
+)
+"""The two further properties that divide a group into clusters, for each grouping in
+`GROUPINGS`.
+"""
 VALUE_ARROW = " -> "
-GROUPING_PLURALS = ("error types", "functions", "arguments", "categories", "values", "decisive steps")
-GROUPING_HEADINGS = ("error type", "function", "argument", "category", f"golden{VALUE_ARROW}predicted", "decisive step")
-UNNAMED_GROUPS = (*(f"(no {name})" for name in GROUPINGS[:BY_VALUE]), "(no value differs)", "(no decisive step)")
+GROUPING_PLURALS = (
+    "error types",
+    "functions",
+    "arguments",
+    "categories",
+    "values",
+    "decisive steps",
+)
+GROUPING_HEADINGS = (
+    "error type",
+    "function",
+    "argument",
+    "category",
+    f"golden{VALUE_ARROW}predicted",
+    "decisive step",
+)
+UNNAMED_GROUPS = (
+    *(f"(no {name})" for name in GROUPINGS[:BY_VALUE]),
+    "(no value differs)",
+    "(no decisive step)",
+)
 """For each grouping, the title of the clusters without the property, such as `(no function)`."""
 
 
 @dataclass(slots=True)
 class Cluster:
-    """Failures with the same values of some properties: the property of the grouping, and its two properties in
-    `SUBDIVISIONS`. All other properties are empty."""
+    """Failures with the same values of some properties: the property of the grouping, and its two
+    properties in `SUBDIVISIONS`. All other properties are empty.
+    """
 
     error_type: str
     function: str | None
@@ -43,37 +70,63 @@ class Cluster:
     where: str
     """Filter that selects exactly the items of the cluster."""
     terms: tuple[str, ...] = ("", "", "")
-    """Filter term for each property in `GROUPINGS`, such as `error:value_error:string`; empty without the property."""
+    """Filter term for each property in `GROUPINGS`, such as `error:value_error:string`; empty
+    without the property.
+    """
     difference: str = ""
     step_reason: str = ""
-    """Reason for the decisive step of the cluster's first item. Empty if clusters are not grouped by decisive step."""
+    """Reason for the decisive step of the cluster's first item.
+
+    Empty if clusters are not grouped by decisive step.
+    """
     category: str | None = None
     golden: str | None = None
     predicted: str | None = None
     decisive_step: str | None = None
-    """Kind of the decisive step of all items in the cluster; None if the cluster is not grouped by decisive step."""
+    """Kind of the decisive step of all items in the cluster; None if the cluster is not grouped
+    by decisive step.
+    """
     n_decisive: int = 0
     first_item: int | None = None
     scope_term: str = ""
-    """Further filter term that selects the items: `incident:none` if the view also has failing incidents."""
+    """Further filter term that selects the items: `incident:none` if the view also has failing
+    incidents.
+    """
     incident: str | None = None
-    """Kind of the incident of all items; None for failures of the model. All other properties are then empty."""
+    """Kind of the incident of all items; None for failures of the model.
+
+    All other properties are then empty.
+    """
     usual_reason: str = ""
-    """Most frequent first difference of the items whose function is unknown, such as `prose, not calls`."""
+    """Most frequent first difference of the items whose function is unknown, such as `prose, not
+    calls`.
+    """
 
     @property
     def names_by_grouping(self) -> tuple[str | None, ...]:
-        """Value of each property in `GROUPINGS`; None for a property that the failures do not share.
+        """Value of each property in `GROUPINGS`; None for a property that the failures do not
+        share.
 
-        A cluster of incidents has the filter term of its kind in every grouping, such as `incident:rate_limit`."""
+        A cluster of incidents has the filter term of its kind in every grouping, such as
+        `incident:rate_limit`.
+        """
         if self.incident is not None:
             return (self.terms[BY_ERROR_TYPE],) * len(GROUPINGS)
         error_type = self.error_type or None
-        return error_type, self.function, self.argument, self.category, self._value_pair, self.decisive_step
+        return (
+            error_type,
+            self.function,
+            self.argument,
+            self.category,
+            self._value_pair,
+            self.decisive_step,
+        )
 
     @property
     def description(self) -> str:
-        """Reason for the decisive step of the cluster's first item, else the first difference of this item."""
+        """Reason for the decisive step of the cluster's first item, else the first difference of
+        this item.
+        """
         return self.step_reason or self.difference
 
     @property
@@ -98,7 +151,9 @@ class ClusterGroup:
 
     @property
     def is_incident(self) -> bool:
-        """Whether the items have no answer for a reason outside the question, so that the model is not at fault."""
+        """Whether the items have no answer for a reason outside the question, so that the model
+        is not at fault.
+        """
         return any(cluster.incident is not None for cluster in self.clusters)
 
     @property
@@ -110,12 +165,17 @@ class ClusterGroup:
     @property
     def example_cluster(self) -> Cluster | None:
         """Largest cluster that has a description; None if no cluster has one."""
-        return max((each for each in self.clusters if each.description), key=lambda each: each.count, default=None)
+        return max(
+            (each for each in self.clusters if each.description),
+            key=lambda each: each.count,
+            default=None,
+        )
 
 
 def group_clusters(clusters: Iterable[Cluster], grouping: Grouping) -> list[ClusterGroup]:
-    """Group clusters by name, largest group first. Incidents come before failures of the model. In the grouping by
-    value, the group without a name comes last."""
+    """Group clusters by name, largest group first. Incidents come before failures of the model. In
+    the grouping by value, the group without a name comes last.
+    """
     groups: dict[tuple[str, str | None], ClusterGroup] = {}
     for cluster in clusters:
         key = cluster.terms[grouping], cluster.names_by_grouping[grouping]
@@ -128,12 +188,20 @@ def group_clusters(clusters: Iterable[Cluster], grouping: Grouping) -> list[Clus
 
 
 def get_computed_grouping(grouping: Grouping) -> Grouping:
-    """Return the grouping for which clusters must be computed. The first three groupings share their clusters."""
+    """Return the grouping for which clusters must be computed.
+
+    The first three groupings share their clusters.
+    """
     return grouping if grouping in (BY_CATEGORY, BY_VALUE, BY_DECISIVE_STEP) else BY_ERROR_TYPE
 
 
-def select_clusters_with_subdivision(clusters: Iterable[Cluster], grouping: Grouping) -> list[Cluster]:
-    """Select the clusters that have at least one of the properties that subdivide the grouping. Incidents have none."""
+def select_clusters_with_subdivision(
+    clusters: Iterable[Cluster], grouping: Grouping
+) -> list[Cluster]:
+    """Select the clusters that have at least one of the properties that subdivide the grouping.
+
+    Incidents have none.
+    """
     selected = []
     for cluster in clusters:
         has_property = any(cluster.names_by_grouping[each] for each in SUBDIVISIONS[grouping])
@@ -145,16 +213,28 @@ def select_clusters_with_subdivision(clusters: Iterable[Cluster], grouping: Grou
 def describe_cluster(cluster: Cluster, grouping: Grouping, separator: str = "·") -> str:
     """Format the two properties of a cluster that subdivide a grouping: `get_weather · city`."""
     return f" {separator} ".join(
-        sanitize(name) for each in SUBDIVISIONS[grouping] if (name := cluster.names_by_grouping[each])
+        sanitize(name)
+        for each in SUBDIVISIONS[grouping]
+        if (name := cluster.names_by_grouping[each])
     )
 
 
-def group_by_shared_name(clusters: Iterable[Cluster], grouping: Grouping) -> dict[str, list[Cluster]]:
-    """Group clusters by a name that several of them share, such as an argument of several functions."""
-    return {name: found for name, found in _group_by_name(clusters, grouping).items() if name and len(found) > 1}
+def group_by_shared_name(
+    clusters: Iterable[Cluster], grouping: Grouping
+) -> dict[str, list[Cluster]]:
+    """Group clusters by a name that several of them share, such as an argument of several
+    functions.
+    """
+    return {
+        name: found
+        for name, found in _group_by_name(clusters, grouping).items()
+        if name and len(found) > 1
+    }
 
 
-def _group_by_name(clusters: Iterable[Cluster], grouping: Grouping) -> dict[str | None, list[Cluster]]:
+def _group_by_name(
+    clusters: Iterable[Cluster], grouping: Grouping
+) -> dict[str | None, list[Cluster]]:
     by_name: dict[str | None, list[Cluster]] = {}
     for cluster in clusters:
         by_name.setdefault(cluster.names_by_grouping[grouping], []).append(cluster)
@@ -162,9 +242,10 @@ def _group_by_name(clusters: Iterable[Cluster], grouping: Grouping) -> dict[str 
 
 
 def summarize_group(group: ClusterGroup, grouping: Grouping, separator: str = "·") -> str:
-    """Describe the largest part of a group, with its number of items: `23 get_weather · city` for a function with one
-    argument, or `9 city · 5 functions` for an argument of several functions. If no two items share a name, only count
-    the names: `40 functions`."""
+    """Describe the largest part of a group, with its number of items: `23 get_weather · city` for a
+    function with one argument, or `9 city · 5 functions` for an argument of several functions. If
+    no two items share a name, only count the names: `40 functions`.
+    """
     outer, inner = SUBDIVISIONS[grouping]
     informative = select_clusters_with_subdivision(group.clusters, grouping)
     if len(informative) == 1:
@@ -181,7 +262,10 @@ def summarize_group(group: ClusterGroup, grouping: Grouping, separator: str = "�
         return f"{largest.n_items:,} {largest.text}"
     outer_names = {cluster.names_by_grouping[outer] for cluster in informative}
     if not outer_names:
-        return next((sanitize(cluster.usual_reason) for cluster in group.clusters if cluster.usual_reason), "")
+        return next(
+            (sanitize(cluster.usual_reason) for cluster in group.clusters if cluster.usual_reason),
+            "",
+        )
     return format_count(len(outer_names), GROUPINGS[outer])
 
 
@@ -193,20 +277,30 @@ class _ClusterSummary(NamedTuple):
 def _summarize_clusters_of_name(
     clusters: Sequence[Cluster], grouping: Grouping, other_grouping: Grouping, separator: str
 ) -> _ClusterSummary:
-    """Summarize clusters that have the same name in `grouping`, such as the argument `city`. The text is `city ·
-    get_weather` if the clusters also have the same name in `other_grouping`, else `city · 5 functions`."""
+    """Summarize clusters that have the same name in `grouping`, such as the argument `city`. The
+    text is `city · get_weather` if the clusters also have the same name in `other_grouping`, else
+    `city · 5 functions`.
+    """
     name = clusters[0].names_by_grouping[grouping]
     others = {cluster.names_by_grouping[other_grouping] for cluster in clusters}
     parts = [sanitize(name) if name else ""]
     if len(others) > 1:
-        parts = [parts[0] or UNNAMED_GROUPS[grouping], format_count(len(others), GROUPINGS[other_grouping])]
+        parts = [
+            parts[0] or UNNAMED_GROUPS[grouping],
+            format_count(len(others), GROUPINGS[other_grouping]),
+        ]
     elif only := others.pop():
         parts.append(sanitize(only))
-    return _ClusterSummary(sum(cluster.count for cluster in clusters), f" {separator} ".join(filter(None, parts)))
+    return _ClusterSummary(
+        sum(cluster.count for cluster in clusters), f" {separator} ".join(filter(None, parts))
+    )
 
 
 def draw_bar(number: int, total: int, width: int) -> str:
-    """Draw the share `number / total` as a bar of up to `width` terminal cells. The bar is empty only for 0."""
+    """Draw the share `number / total` as a bar of up to `width` terminal cells.
+
+    The bar is empty only for 0.
+    """
     eighths = max(round(8 * width * number / total), 1) if number else 0
     full, rest = divmod(eighths, 8)
     return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
@@ -217,16 +311,24 @@ def has_decisive_steps(clusters: Iterable[Cluster]) -> bool:
 
 
 def explain_group(group: ClusterGroup, grouping: Grouping = BY_ERROR_TYPE) -> str:
-    """Explain the kind of decisive step or the most frequent error type of a group: `mostly value_error:string: string
-    is not an accepted value`. Returns an empty text for an unknown error type."""
+    """Explain the kind of decisive step or the most frequent error type of a group: `mostly
+    value_error:string: string is not an accepted value`. Returns an empty text for an unknown error
+    type.
+    """
     if grouping == BY_DECISIVE_STEP and not group.is_incident:
         return f"{group.name}: {describe_error_type(group.name)}" if group.name else ""
     by_error_type = group_clusters(group.clusters, BY_ERROR_TYPE)
     name = by_error_type[0].name or ""
     meaning = describe_error_type(name)
-    return f"{'mostly ' if len(by_error_type) > 1 else ''}{sanitize(name)}: {meaning}" if meaning else ""
+    return (
+        f"{'mostly ' if len(by_error_type) > 1 else ''}{sanitize(name)}: {meaning}"
+        if meaning
+        else ""
+    )
 
 
 def format_share(number: int, total: int) -> str:
-    """Format the share `number / total` as a percentage: `17 %`, or `<1 %` for less than 1 percent."""
+    """Format the share `number / total` as a percentage: `17 %`, or `<1 %` for less than 1
+    percent.
+    """
     return f"{100 * number / total:.0f} %" if 100 * number >= total else "<1 %"

@@ -1,8 +1,9 @@
-"""Convert an item to a conversation of chat messages, find repeated calls, and read facts from tool results.
+"""Convert an item to a conversation of chat messages, find repeated calls, and read facts from tool
+results.
 
-An item stores messages and calls separately, by turn and step. In a conversation, a reply of the model is one message
-with its reasoning, text and calls, followed by a tool message for each result. The exporters for ATIF and for training
-data write conversations in this form.
+An item stores messages and calls separately, by turn and step. In a conversation, a reply of the
+model is one message with its reasoning, text and calls, followed by a tool message for each result.
+The exporters for ATIF and for training data write conversations in this form.
 """
 
 from __future__ import annotations
@@ -16,7 +17,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.matching.diff import is_same_value
-from fcreview.model.item import GOLDEN_CALL, SIMULATED_USER_INSTRUCTION, Call, Item, Message, Role, assign_step_numbers
+from fcreview.model.item import (
+    GOLDEN_CALL,
+    SIMULATED_USER_INSTRUCTION,
+    Call,
+    Item,
+    Message,
+    Role,
+    assign_step_numbers,
+)
 from fcreview.model.json_value import MAX_DEPTH, is_nested_deeper_than
 
 MAX_TEXT = 200_000
@@ -25,8 +34,10 @@ _CallPosition = tuple[int, int, int]
 
 
 def parse_quoted_calls(text: str) -> list[Call]:
-    """Parse the golden calls that a benchmark quotes in a message: `{"name": "f", "arguments": {}}`, `{"f": {}}` or a
-    list of such objects. Returns an empty list for any other text. The arguments are plain JSON values."""
+    """Parse the golden calls that a benchmark quotes in a message: `{"name": "f", "arguments":
+    {}}`, `{"f": {}}` or a list of such objects. Returns an empty list for any other text. The
+    arguments are plain JSON values.
+    """
     try:
         value = json.loads(text) if len(text) <= MAX_TEXT else None
     except (ValueError, RecursionError):
@@ -51,14 +62,20 @@ def _parse_quoted_object(value: Any) -> list[Call]:
 
 
 def is_same_call(first: Call, second: Call) -> bool:
-    """Whether two calls have equal functions and arguments. A call that cannot be decoded equals no other call."""
+    """Whether two calls have equal functions and arguments.
+
+    A call that cannot be decoded equals no other call.
+    """
     if first.arguments is None or second.arguments is None:
         return False
     return first.name == second.name and is_same_value(first.arguments, second.arguments)
 
 
 class RepeatedCalls:
-    """Index of an item's predicted and quoted calls. It finds earlier occurrences of the same call."""
+    """Index of an item's predicted and quoted calls.
+
+    It finds earlier occurrences of the same call.
+    """
 
     def __init__(self, item: Item) -> None:
         self._steps = assign_step_numbers(item)
@@ -68,10 +85,14 @@ class RepeatedCalls:
             self._predicted.setdefault(_make_call_key(call), []).append((_get_position(call), call))
         for message in item.messages:
             for call in parse_quoted_calls(message.content) if message.name == GOLDEN_CALL else ():
-                self._quoted.setdefault(_make_call_key(call), []).append(((message.turn, message.step, 0), call))
+                self._quoted.setdefault(_make_call_key(call), []).append(
+                    ((message.turn, message.step, 0), call)
+                )
 
     def describe_earlier_occurrence(self, call: Call) -> str | None:
-        """Return the position of the latest equal call before a call, predicted or quoted: `turn 1 step 2`; or None."""
+        """Return the position of the latest equal call before a call, predicted or quoted: `turn
+        1 step 2`; or None.
+        """
         key, position = _make_call_key(call), _get_position(call)
         predicted = self._predicted.get(key, [])
         predicted = predicted[: bisect_left(predicted, position, key=lambda each: each[0])][-1:]
@@ -94,7 +115,9 @@ def _make_value_key(value: Any, depth: int) -> Hashable:
     if depth > MAX_DEPTH or value != value:
         return type(value).__name__
     if isinstance(value, dict):
-        return dict, frozenset((name, _make_value_key(each, depth + 1)) for name, each in value.items())
+        return dict, frozenset(
+            (name, _make_value_key(each, depth + 1)) for name, each in value.items()
+        )
     if isinstance(value, (list, tuple)):
         return type(value), tuple(_make_value_key(each, depth + 1) for each in value)
     return type(value), value if isinstance(value, Hashable) else repr(value)
@@ -123,7 +146,9 @@ class ChatMessage:
 
 
 def build_chat_messages(item: Item) -> list[ChatMessage]:
-    """Convert the messages and calls of an item to a conversation, without the instruction to a simulated user."""
+    """Convert the messages and calls of an item to a conversation, without the instruction to a
+    simulated user.
+    """
     user_calls = {(turn, index) for turn, index in item.extra.user_calls or ()}
     messages: defaultdict[tuple[int, int], list[Message]] = defaultdict(list)
     calls: defaultdict[tuple[int, int], list[Call]] = defaultdict(list)
@@ -140,8 +165,13 @@ def build_chat_messages(item: Item) -> list[ChatMessage]:
     return found
 
 
-def _build_step_messages(messages: Sequence[Message], calls: Sequence[Call], caller: Role) -> Iterator[ChatMessage]:
-    """Yield the messages of a step. All calls, texts and reasoning of `caller` become one message."""
+def _build_step_messages(
+    messages: Sequence[Message], calls: Sequence[Call], caller: Role
+) -> Iterator[ChatMessage]:
+    """Yield the messages of a step.
+
+    All calls, texts and reasoning of `caller` become one message.
+    """
     reply = ChatMessage(caller, calls=list(calls)) if calls else None
     is_reply_open = reply is not None
     n_results = 0
@@ -180,7 +210,11 @@ def is_only_call_text(text: str, calls: Sequence[Call]) -> bool:
     """Whether a text is only the raw form of these calls, such as `[f(a=1)]`."""
     start = text.lstrip()
     names = [call.name.rpartition(".")[2] for call in calls]
-    return bool(calls) and start.startswith(("[", "{", "<", "`", *names)) and all(name in start for name in names)
+    return (
+        bool(calls)
+        and start.startswith(("[", "{", "<", "`", *names))
+        and all(name in start for name in names)
+    )
 
 
 def _assign_call_ids(messages: Sequence[ChatMessage]) -> None:
@@ -195,7 +229,13 @@ def _assign_call_ids(messages: Sequence[ChatMessage]) -> None:
             message.call_id = current.ids[int(message.call_id)]
 
 
-_SCHEMA_TYPES = {"dict": "object", "float": "number", "tuple": "array", "list": "array", "int": "integer"}
+_SCHEMA_TYPES = {
+    "dict": "object",
+    "float": "number",
+    "tuple": "array",
+    "list": "array",
+    "int": "integer",
+}
 
 
 def make_tool_definitions(functions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -209,26 +249,36 @@ def _convert_schema_types(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     kind = value.get("type")
-    changed = {"type": _SCHEMA_TYPES[kind]} if isinstance(kind, str) and kind in _SCHEMA_TYPES else {}
+    changed = (
+        {"type": _SCHEMA_TYPES[kind]} if isinstance(kind, str) and kind in _SCHEMA_TYPES else {}
+    )
     return {name: _convert_schema_types(each) for name, each in value.items()} | changed
 
 
 MAX_RESULT_LENGTH = 1_000_000
 MAX_LEVELS = 50
 _REFUSAL = re.compile(
-    r"""\s*(?:error\b|exception\b|traceback\b|invalid\b|status: False\b|\{\s*['"]error['"])""", re.IGNORECASE
+    r"""\s*(?:error\b|exception\b|traceback\b|invalid\b|status: False\b|\{\s*['"]error['"])""",
+    re.IGNORECASE,
 )
 _WORD = re.compile(r"[a-z0-9]+")
 
 
 def is_refusal(tool_result: str) -> bool:
-    """Whether a tool result reports that the environment refused the call: `Error: ...` or `{"error": ...}`."""
+    """Whether a tool result reports that the environment refused the call: `Error: ...` or
+    `{"error": ...}`.
+    """
     return _REFUSAL.match(tool_result) is not None
 
 
 def extract_words(text: str) -> set[str]:
-    """Return the words of a text in lower case, without a final s, so that a plural equals its singular."""
-    return {word[:-1] if len(word) > 3 and word.endswith("s") else word for word in _WORD.findall(text.lower())}
+    """Return the words of a text in lower case, without a final s, so that a plural equals its
+    singular.
+    """
+    return {
+        word[:-1] if len(word) > 3 and word.endswith("s") else word
+        for word in _WORD.findall(text.lower())
+    }
 
 
 @dataclass(slots=True)
@@ -237,7 +287,9 @@ class ObjectDescription:
 
     name: str = ""
     options: tuple[str, ...] = ()
-    """Options of the object, such as `black` and `512GB`, which distinguish it from similar objects."""
+    """Options of the object, such as `black` and `512GB`, which distinguish it from similar
+    objects.
+    """
 
 
 @dataclass(slots=True)
@@ -277,15 +329,21 @@ class ObjectDescriptions:
         return bool(known.name or known.options)
 
     def is_named_in(self, object_id: str, words: set[str]) -> bool:
-        """Whether the words of a text (see `extract_words`) include a word of the object's name or all its options."""
+        """Whether the words of a text (see `extract_words`) include a word of the object's name
+        or all its options.
+        """
         known = self.by_id.get(object_id, ObjectDescription())
         if extract_words(known.name) & words:
             return True
-        return bool(known.options) and all(extract_words(option) <= words for option in known.options)
+        return bool(known.options) and all(
+            extract_words(option) <= words for option in known.options
+        )
 
 
 def _find_object_ids(json_object: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the id of an object: the value of `item_id`, else of its only field such as `id` or `user_id`."""
+    """Yield the id of an object: the value of `item_id`, else of its only field such as `id` or
+    `user_id`.
+    """
     names = [name for name in json_object if name == "id" or name.endswith("_id")]
     chosen = ["item_id"] if "item_id" in names else names if len(names) == 1 else []
     yield from (json_object[name] for name in chosen if isinstance(json_object[name], str))
@@ -293,4 +351,8 @@ def _find_object_ids(json_object: Mapping[str, Any]) -> Iterator[str]:
 
 def _read_object_options(json_object: Mapping[str, Any]) -> tuple[str, ...]:
     options = json_object.get("options")
-    return tuple(each for each in options.values() if isinstance(each, str)) if isinstance(options, dict) else ()
+    return (
+        tuple(each for each in options.values() if isinstance(each, str))
+        if isinstance(options, dict)
+        else ()
+    )

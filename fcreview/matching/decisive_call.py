@@ -1,28 +1,67 @@
-"""Guess the decisive step of items whose golden calls are paired with the model's calls: BFCL, ACEBench and
-ComplexFuncBench. docs/decisive-step.md lists the kinds of steps.
+"""Guess the decisive step of items whose golden calls are paired with the model's calls: BFCL,
+ACEBench and ComplexFuncBench. docs/decisive-step.md lists the kinds of steps.
 
-fcreview looks for the kinds of steps in a fixed order, and uses the first kind that it finds. If both `wrong_call` and
-`refused_call` occur, the earlier message is decisive. Within a kind, the earliest message is decisive. If the benchmark
-compares only the effect of calls, fcreview considers calls that only read data last."""
+fcreview looks for the kinds of steps in a fixed order, and uses the first kind that it finds. If
+both `wrong_call` and `refused_call` occur, the earlier message is decisive. Within a kind, the
+earliest message is decisive. If the benchmark compares only the effect of calls, fcreview considers
+calls that only read data last.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from fcreview.matching.conversation import ChatMessage, build_chat_messages, is_refusal, is_same_call
+from fcreview.matching.conversation import (
+    ChatMessage,
+    build_chat_messages,
+    is_refusal,
+    is_same_call,
+)
 from fcreview.matching.decisive_step import DecisiveStep, add_guessed_step, is_read_only
 from fcreview.matching.first_difference import MAX_VALUE_IN_LINE, find_first_difference
 from fcreview.model.address import call_address
 from fcreview.model.item import Call, CallPair, Item
 
-READING_FUNCTIONS = frozenset({
-    "absolute_value", "add", "cat", "cd", "diff", "divide", "du", "echo", "estimate_distance",
-    "estimate_drive_feasibility_by_mileage", "gallon_to_liter", "grep", "imperial_si_conversion", "liter_to_gallon",
-    "logarithm", "ls", "max_value", "mean", "min_value", "multiply", "percentage", "power", "pwd", "round_number",
-    "si_unit_conversion", "sort", "square_root", "standard_deviation", "subtract", "sum_values", "tail", "wc",
-})  # fmt: skip
-"""BFCL functions that do not change the compared state, although their names begin with no verb of `READING_VERBS`."""
+READING_FUNCTIONS = frozenset(
+    {
+        "absolute_value",
+        "add",
+        "cat",
+        "cd",
+        "diff",
+        "divide",
+        "du",
+        "echo",
+        "estimate_distance",
+        "estimate_drive_feasibility_by_mileage",
+        "gallon_to_liter",
+        "grep",
+        "imperial_si_conversion",
+        "liter_to_gallon",
+        "logarithm",
+        "ls",
+        "max_value",
+        "mean",
+        "min_value",
+        "multiply",
+        "percentage",
+        "power",
+        "pwd",
+        "round_number",
+        "si_unit_conversion",
+        "sort",
+        "square_root",
+        "standard_deviation",
+        "subtract",
+        "sum_values",
+        "tail",
+        "wc",
+    }
+)
+"""BFCL functions that do not change the compared state, although their names begin with no verb
+of `READING_VERBS`.
+"""
 MIN_REPEATS = 3
 """Minimum number of equal calls that form a loop. Two equal calls may be a second attempt."""
 
@@ -55,7 +94,11 @@ class _PairedItem:
                 by_call[pair.turn, pair.predicted] = pair, call_address(pair.turn, at)
             elif self.turn in (None, pair.turn):
                 self.missing.append(pair)
-        results = {each.call_id: each.content for each in self.messages if each.role == "tool" and each.call_id}
+        results = {
+            each.call_id: each.content
+            for each in self.messages
+            if each.role == "tool" and each.call_id
+        }
         for number, message in enumerate(self.messages, 1):
             turns = {each.turn for each in message.sources} | {each.turn for each in message.calls}
             if message.role != "assistant" or message.is_given or self.turn not in (None, *turns):
@@ -64,21 +107,31 @@ class _PairedItem:
             for call, call_id in zip(message.calls, message.ids, strict=True):
                 found = by_call.get((call.turn, call.index))
                 if found is not None:
-                    self.calls.append(_PairedCall(number, call, *found, is_refusal(results.get(call_id, ""))))
+                    self.calls.append(
+                        _PairedCall(number, call, *found, is_refusal(results.get(call_id, "")))
+                    )
 
     def find_golden_call(self, pair: CallPair) -> Call | None:
         at = pair.turn, pair.golden
         return next((each for each in self.item.golden if (each.turn, each.index) == at), None)
 
 
-def add_decisive_call(item: Item, failed_turn: int | None = None, *, only_effect_counts: bool) -> None:
-    """Guess the decisive step of an item that fails, and add it as a recomputed verdict. `failed_turn` is from 0, or
-    None if it is unknown. `only_effect_counts` states whether the benchmark compares only the effect of calls."""
+def add_decisive_call(
+    item: Item, failed_turn: int | None = None, *, only_effect_counts: bool
+) -> None:
+    """Guess the decisive step of an item that fails, and add it as a recomputed verdict.
+    `failed_turn` is from 0, or None if it is unknown. `only_effect_counts` states whether the
+    benchmark compares only the effect of calls.
+    """
     if item.official is False or (item.official is None and item.rule is False):
-        add_guessed_step(item, find_decisive_call(item, failed_turn, only_effect_counts=only_effect_counts))
+        add_guessed_step(
+            item, find_decisive_call(item, failed_turn, only_effect_counts=only_effect_counts)
+        )
 
 
-def find_decisive_call(item: Item, failed_turn: int | None = None, *, only_effect_counts: bool) -> DecisiveStep | None:
+def find_decisive_call(
+    item: Item, failed_turn: int | None = None, *, only_effect_counts: bool
+) -> DecisiveStep | None:
     """Return the decisive step of a failed conversation, or None if no fact suggests a step."""
     if not item.pairs:
         return None
@@ -87,15 +140,22 @@ def find_decisive_call(item: Item, failed_turn: int | None = None, *, only_effec
     if step is None and only_effect_counts:
         step = _find_unexpected_write(paired)
     step = step or _find_missing_call(paired, only_effect_counts=only_effect_counts)
-    if step is None and only_effect_counts:  # A wrong call that only reads data may have caused the later calls.
+    if (
+        step is None and only_effect_counts
+    ):  # A wrong call that only reads data may have caused the later calls.
         step = next(_find_wrong_calls(paired, only_effect_counts=False), None)
     return step
 
 
 def find_call_loop(item: Item) -> DecisiveStep | None:
-    """Return the step at which `MIN_REPEATS` or more equal calls at the end of the conversation began, or None."""
+    """Return the step at which `MIN_REPEATS` or more equal calls at the end of the conversation
+    began, or None.
+    """
     calls = [
-        (n, call) for n, each in enumerate(build_chat_messages(item), 1) if not each.is_given for call in each.calls
+        (n, call)
+        for n, each in enumerate(build_chat_messages(item), 1)
+        if not each.is_given
+        for call in each.calls
     ]
     count = 1
     while count < len(calls) and is_same_call(calls[-count - 1][1], calls[-1][1]):
@@ -103,7 +163,9 @@ def find_call_loop(item: Item) -> DecisiveStep | None:
     if count < MIN_REPEATS:
         return None
     number, call = calls[1 - count]
-    return DecisiveStep(number, "repeated_call", f"{call.name} is called {count} times with the same arguments.")
+    return DecisiveStep(
+        number, "repeated_call", f"{call.name} is called {count} times with the same arguments."
+    )
 
 
 def _changes_state(call: Call) -> bool:
@@ -120,7 +182,9 @@ def _find_wrong_calls(paired: _PairedItem, *, only_effect_counts: bool) -> Itera
         if each.pair.state == "!" and counts and (each.address, True) not in verdicts:
             yield DecisiveStep(each.message, "wrong_call", _explain_wrong_call(paired, each))
         elif each.pair.golden is None and each.refused and name in missing:
-            yield DecisiveStep(each.message, "refused_call", f"{name} is refused and not made correctly later.")
+            yield DecisiveStep(
+                each.message, "refused_call", f"{name} is refused and not made correctly later."
+            )
 
 
 def _find_unexpected_write(paired: _PairedItem) -> DecisiveStep | None:
@@ -136,7 +200,11 @@ def _find_unexpected_write(paired: _PairedItem) -> DecisiveStep | None:
 
 def _explain_wrong_call(paired: _PairedItem, wrong: _PairedCall) -> str:
     pair, name = wrong.pair, wrong.call.name
-    skipped = [other for other in paired.missing if pair.golden is not None and (other.golden or 0) < pair.golden]
+    skipped = [
+        other
+        for other in paired.missing
+        if pair.golden is not None and (other.golden or 0) < pair.golden
+    ]
     if paired.turn is None and skipped:
         return f"{name} is called, but {skipped[0].name} is not called before it."
     if name != pair.name:
@@ -159,13 +227,21 @@ def _shorten(text: str) -> str:
 
 
 def _find_missing_call(paired: _PairedItem, *, only_effect_counts: bool) -> DecisiveStep | None:
-    missing = [(pair, call) for pair in paired.missing if (call := paired.find_golden_call(pair)) is not None]
+    missing = [
+        (pair, call)
+        for pair in paired.missing
+        if (call := paired.find_golden_call(pair)) is not None
+    ]
     counted = [call for _, call in missing if not only_effect_counts or _changes_state(call)]
     if not counted or not paired.replies:
         return None
     name = counted[0].name
     first, reply = paired.replies[0]
     if paired.turn is not None and not paired.calls and f"{name}(" in reply.content:
-        return DecisiveStep(first, "undecodable_call", f"The reply names {name}, but no call can be decoded from it.")
+        return DecisiveStep(
+            first,
+            "undecodable_call",
+            f"The reply names {name}, but no call can be decoded from it.",
+        )
     where = "" if paired.turn is None else f" in turn {paired.turn + 1}"
     return DecisiveStep(paired.replies[-1][0], "missing_call", f"{name} is never called{where}.")

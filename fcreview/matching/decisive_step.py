@@ -1,13 +1,16 @@
-"""Guess the decisive step of a failed conversation: the message after which the conversation could no longer succeed.
+"""Guess the decisive step of a failed conversation: the message after which the conversation could
+no longer succeed.
 
-fcreview guesses the step from facts: the golden actions and their order, unexpected calls that change something,
-refused calls, expected texts, and the messages of the user. No LLM judges the step. An annotator can confirm or change
-the guess. docs/decisive-step.md lists the kinds of steps. The module `decisive_call` guesses the step for items whose
-calls are paired with golden calls.
+fcreview guesses the step from facts: the golden actions and their order, unexpected calls that
+change something, refused calls, expected texts, and the messages of the user. No LLM judges the
+step. An annotator can confirm or change the guess. docs/decisive-step.md lists the kinds of steps.
+The module `decisive_call` guesses the step for items whose calls are paired with golden calls.
 
-A writing call is a call that changes something. A refused writing call is wrong only if no other writing call is wrong.
-A wrong or missing action fails the item even if all expected texts are in the replies. fcreview therefore checks the
-expected texts only if no action or calculation is wrong. If several messages qualify, the earliest one is decisive."""
+A writing call is a call that changes something. A refused writing call is wrong only if no other
+writing call is wrong. A wrong or missing action fails the item even if all expected texts are in
+the replies. fcreview therefore checks the expected texts only if no action or calculation is wrong.
+If several messages qualify, the earliest one is decisive.
+"""
 
 from __future__ import annotations
 
@@ -29,25 +32,58 @@ from fcreview.model.json_value import abbreviate, canonical_json
 from fcreview.model.verdict import DECISIVE_STEP
 
 GUESS = "guess from facts"
-READING_VERBS = frozenset({
-    "calculate", "check", "compare", "count", "display", "fetch", "find", "get", "list", "lookup", "read", "search",
-    "show", "think", "verify", "view",
-})  # fmt: skip
-"""First words in the names of functions that change nothing. They suffice for all functions of tau-bench."""
+READING_VERBS = frozenset(
+    {
+        "calculate",
+        "check",
+        "compare",
+        "count",
+        "display",
+        "fetch",
+        "find",
+        "get",
+        "list",
+        "lookup",
+        "read",
+        "search",
+        "show",
+        "think",
+        "verify",
+        "view",
+    }
+)
+"""First words in the names of functions that change nothing.
+
+They suffice for all functions of tau-bench.
+"""
 CALCULATION = "calculate"
-"""Name of the function that computes an expression. It changes nothing, but the model tells the user its result."""
+"""Name of the function that computes an expression.
+
+It changes nothing, but the model tells the user its result.
+"""
 FREE_TEXT_WORDS = 6
-"""Minimum number of words of a free text, such as the summary of a transfer. Free texts are not compared."""
+"""Minimum number of words of a free text, such as the summary of a transfer.
+
+Free texts are not compared.
+"""
 MIN_SHARED_NUMBERS = 2
-"""Minimum number of numbers that a wrong calculation shares with a golden calculation. One may be chance."""
+"""Minimum number of numbers that a wrong calculation shares with a golden calculation.
+
+One may be chance.
+"""
 MIN_SHARE = 0.5
-"""Minimum share, from 0 to 1, of the golden calculation's numbers that also occur in the wrong calculation."""
+"""Minimum share, from 0 to 1, of the golden calculation's numbers that also occur in the wrong
+calculation.
+"""
 MIN_DIGITS = 2
 """Minimum number of digits in a whole number for which fcreview searches the replies."""
 MIN_IDENTIFIER_LENGTH = 3
 """Minimum length, in characters, of a value for which fcreview searches the messages."""
 HANDOVER_WORDS = frozenset({"human", "agent", "representative", "supervisor", "person", "someone"})
-"""Words with which users ask for a human agent. The name of a handover function also contains one of these words."""
+"""Words with which users ask for a human agent.
+
+The name of a handover function also contains one of these words.
+"""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _STATED_NUMBER = re.compile(r"(?<![\w#.,-])\$?(\d[\d,]*(?:\.\d+)?)(?![\w-]|\.\d)")
 _LIST_NUMBER = re.compile(r"(?m)(?:^|\s)\d{1,2}\.\s")
@@ -56,8 +92,12 @@ _RETRACTION = re.compile(
     r"|don'?t (?:want|need))",
     re.IGNORECASE,
 )
-_REFUSAL = re.compile(r"\b(?:unfortunately|can(?:no|')t|can not|unable to|not able to|not possible)\b", re.IGNORECASE)
-_PROPOSAL = re.compile(r"\b(?:confirm|would you like|shall i|should i|do you want|proceed)\b", re.IGNORECASE)
+_REFUSAL = re.compile(
+    r"\b(?:unfortunately|can(?:no|')t|can not|unable to|not able to|not possible)\b", re.IGNORECASE
+)
+_PROPOSAL = re.compile(
+    r"\b(?:confirm|would you like|shall i|should i|do you want|proceed)\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +116,22 @@ class _Write:
     message: int
     refused: bool
     by_user: bool
-    """Whether a simulated user made the call. Such a call can match a golden action, but is never wrong."""
+    """Whether a simulated user made the call.
+
+    Such a call can match a golden action, but is never wrong.
+    """
 
 
 def find_decisive_step(
     messages: Sequence[ChatMessage], golden: Sequence[Call], missing_texts: Sequence[str] = ()
 ) -> DecisiveStep | None:
-    """Return the decisive step of a failed conversation, or None if no fact suggests a step. `golden` are the golden
-    actions in order. `missing_texts` are the expected texts that no reply contains."""
-    if not any(message.role == "assistant" for message in messages) or not (golden or missing_texts):
+    """Return the decisive step of a failed conversation, or None if no fact suggests a step.
+    `golden` are the golden actions in order. `missing_texts` are the expected texts that no reply
+    contains.
+    """
+    if not any(message.role == "assistant" for message in messages) or not (
+        golden or missing_texts
+    ):
         return None
     facts = _Facts(messages, golden)
     found = list(facts.find_wrong_writes())
@@ -98,7 +145,12 @@ def find_decisive_step(
 def add_decisive_step(item: Item, missing_texts: Sequence[str] = ()) -> None:
     """Guess the decisive step of an item that fails, and add it as a recomputed verdict."""
     fails = item.official is False or (item.official is None and item.rule is False)
-    add_guessed_step(item, find_decisive_step(build_chat_messages(item), item.golden, missing_texts) if fails else None)
+    add_guessed_step(
+        item,
+        find_decisive_step(build_chat_messages(item), item.golden, missing_texts)
+        if fails
+        else None,
+    )
 
 
 def add_guessed_step(item: Item, step: DecisiveStep | None) -> None:
@@ -111,17 +163,25 @@ def add_guessed_step(item: Item, step: DecisiveStep | None) -> None:
 
 def is_read_only(function_name: str) -> bool:
     """Whether the first word of a function's name suggests that the function only reads data."""
-    return re.split(r"[_.\-\s]|(?<=[a-z])(?=[A-Z])", function_name.rpartition(".")[2])[0].lower() in READING_VERBS
+    return (
+        re.split(r"[_.\-\s]|(?<=[a-z])(?=[A-Z])", function_name.rpartition(".")[2])[0].lower()
+        in READING_VERBS
+    )
 
 
 class _Facts:
-    """Calls that write data, and tool results, of a conversation. The calls are matched with the golden actions."""
+    """Calls that write data, and tool results, of a conversation.
+
+    The calls are matched with the golden actions.
+    """
 
     def __init__(self, messages: Sequence[ChatMessage], golden: Sequence[Call]) -> None:
         self.messages = messages
         self.golden = [call for call in golden if not is_read_only(call.name)]
         self.golden_calculations = [call for call in golden if call.name == CALCULATION]
-        results = {each.call_id: each.content for each in messages if each.role == "tool" and each.call_id}
+        results = {
+            each.call_id: each.content for each in messages if each.role == "tool" and each.call_id
+        }
         self.writes = [
             _Write(call, number, is_refusal(results.get(call_id, "")), message.role == "user")
             for number, message in enumerate(messages, 1)
@@ -134,7 +194,9 @@ class _Facts:
         """Index of a golden action -> the call that performed the action."""
         self.wrong: list[_Write] = []
         self.handovers: list[_Write] = []
-        """Calls that hand the conversation over to a human agent, although no golden action does so."""
+        """Calls that hand the conversation over to a human agent, although no golden action does
+        so.
+        """
         self.refused: dict[int, _Write] = {}
         """Index of a golden action -> the refused call that equals it."""
         self._match_writes()
@@ -144,7 +206,9 @@ class _Facts:
         return [index for index in range(len(self.golden)) if index not in self.done]
 
     def collect_descriptions(self, before_message: int | None = None) -> ObjectDescriptions:
-        """Collect names and options of objects from all tool results, or from those before a message number."""
+        """Collect names and options of objects from all tool results, or from those before a
+        message number.
+        """
         found = ObjectDescriptions()
         earlier = self.messages if before_message is None else self.messages[: before_message - 1]
         found.add_tool_results(message.content for message in earlier if message.role == "tool")
@@ -152,7 +216,11 @@ class _Facts:
 
     def _match_writes(self) -> None:
         for write in self.writes:
-            equal = [index for index, call in enumerate(self.golden) if _has_same_effect(call, write.call)]
+            equal = [
+                index
+                for index, call in enumerate(self.golden)
+                if _has_same_effect(call, write.call)
+            ]
             open_ones = [index for index in equal if index not in self.done]
             if equal and write.refused:
                 self.refused[(open_ones or equal)[0]] = write
@@ -165,15 +233,22 @@ class _Facts:
             else:
                 self.wrong.append(write)
         accepted = [write for write in self.wrong if not write.refused]
-        self.wrong = accepted or [write for write in self.wrong if not self._is_repaired_later(write)]
+        self.wrong = accepted or [
+            write for write in self.wrong if not self._is_repaired_later(write)
+        ]
 
     def _is_repaired_later(self, write: _Write) -> bool:
-        later = (self.golden[index].name for index, each in self.done.items() if each.message > write.message)
+        later = (
+            self.golden[index].name
+            for index, each in self.done.items()
+            if each.message > write.message
+        )
         return write.call.name in later
 
     def find_wrong_writes(self) -> Iterator[DecisiveStep]:
-        """Yield a step for each wrong writing call, and for each golden action that came too early, so that the
-        environment refused another golden action that should have come before it."""
+        """Yield a step for each wrong writing call, and for each golden action that came too early,
+        so that the environment refused another golden action that should have come before it.
+        """
         for write in self.wrong:
             yield self._find_user_fault(write) or DecisiveStep(
                 write.message, "wrong_write", self._explain_wrong_write(write)
@@ -182,11 +257,16 @@ class _Facts:
             if index not in self.done:
                 early = self._find_too_early_write(index, write)
                 if early is not None:
-                    reason = f"{early.call.name} was called first. The environment then refused {write.call.name}."
+                    reason = (
+                        f"{early.call.name} was called first. The environment then refused"
+                        f" {write.call.name}."
+                    )
                     yield DecisiveStep(early.message, "wrong_order", reason)
 
     def _find_too_early_write(self, refused_index: int, refused_write: _Write) -> _Write | None:
-        """Return a call before `refused_write` that performed a later golden action on the same object, or None."""
+        """Return a call before `refused_write` that performed a later golden action on the same
+        object, or None.
+        """
         ids = set(_list_identifiers(refused_write.call.arguments or {}))
         for index, write in self.done.items():
             shares_object = ids & set(_list_identifiers(write.call.arguments or {}))
@@ -199,19 +279,35 @@ class _Facts:
         if similar is None:
             return f"{write.call.name} changes data, and no golden action calls it."
         given, wanted = write.call.arguments or {}, _get_first_accepted_values(similar)
-        differing = [name for name in {**wanted, **given} if not _is_same_argument(wanted.get(name), given.get(name))]
+        differing = [
+            name
+            for name in {**wanted, **given}
+            if not _is_same_argument(wanted.get(name), given.get(name))
+        ]
         if not differing:
-            return f"{write.call.name} was called again with the arguments of an earlier golden action."
-        name, own, golden = _find_innermost_difference(differing[0], given.get(differing[0]), wanted.get(differing[0]))
-        return f"{write.call.name} has {name} {abbreviate(own)}, but the golden action has {abbreviate(golden)}."
+            return (
+                f"{write.call.name} was called again with the arguments of an earlier golden"
+                " action."
+            )
+        name, own, golden = _find_innermost_difference(
+            differing[0], given.get(differing[0]), wanted.get(differing[0])
+        )
+        return (
+            f"{write.call.name} has {name} {abbreviate(own)}, but the golden action has"
+            f" {abbreviate(golden)}."
+        )
 
     def _find_most_similar_action(self, call: Call) -> Call | None:
         given = call.arguments or {}
 
         def compute_similarity(action_index: int) -> tuple[bool, int]:
-            """Return whether the golden action was not done yet, and its number of arguments equal to the call's."""
+            """Return whether the golden action was not done yet, and its number of arguments
+            equal to the call's.
+            """
             golden_values = _get_first_accepted_values(self.golden[action_index])
-            n_equal = sum(_is_same_argument(value, given.get(name)) for name, value in golden_values.items())
+            n_equal = sum(
+                _is_same_argument(value, given.get(name)) for name, value in golden_values.items()
+            )
             return action_index not in self.done, n_equal
 
         same_function = [index for index, each in enumerate(self.golden) if each.name == call.name]
@@ -220,13 +316,17 @@ class _Facts:
     def _find_user_fault(self, write: _Write) -> DecisiveStep | None:
         similar = self._find_most_similar_action(write.call)
         wanted_arguments = _get_first_accepted_values(similar) if similar else {}
-        given, wanted = _list_identifiers(write.call.arguments or {}), _list_identifiers(wanted_arguments)
+        given, wanted = (
+            _list_identifiers(write.call.arguments or {}),
+            _list_identifiers(wanted_arguments),
+        )
         wrong = [each for each in given if each not in wanted]
         omitted = [each for each in wanted if each not in given]
         user = _UserMessages(self.messages, write.message, self.collect_descriptions(write.message))
         if not wrong and not omitted and similar is not None:
             return user.find_payment_choice(
-                _list_payment_methods(write.call.arguments or {}), _list_payment_methods(wanted_arguments)
+                _list_payment_methods(write.call.arguments or {}),
+                _list_payment_methods(wanted_arguments),
             )
         return (
             user.find_retraction(omitted)
@@ -235,37 +335,65 @@ class _Facts:
         )
 
     def find_wrong_calculations(self) -> Iterator[DecisiveStep]:
-        """Yield a step for each calculation that shares numbers with a golden calculation but does not equal one."""
+        """Yield a step for each calculation that shares numbers with a golden calculation but
+        does not equal one.
+        """
         for number, message in enumerate(self.messages, 1):
             for call in message.calls if message.role == "assistant" else ():
                 if call.name != CALCULATION:
                     continue
                 numbers = _count_numbers(call.arguments)
-                golden = [_count_numbers(_get_first_accepted_values(each)) for each in self.golden_calculations]
-                if numbers not in golden and any(_is_similar_calculation(numbers, each) for each in golden):
+                golden = [
+                    _count_numbers(_get_first_accepted_values(each))
+                    for each in self.golden_calculations
+                ]
+                if numbers not in golden and any(
+                    _is_similar_calculation(numbers, each) for each in golden
+                ):
                     reason = "The numbers differ from those of the golden calculation."
                     yield DecisiveStep(number, "wrong_calculation", reason)
 
     def find_wrong_answers(self, missing_texts: Sequence[str]) -> Iterator[DecisiveStep]:
-        """Yield a step for each expected text that no reply contains. The step is at a message that contains the text
-        beside a call, else at the first reply with a similar number, else at the last reply."""
-        replies = [(n, message) for n, message in enumerate(self.messages, 1) if message.role == "assistant"]
+        """Yield a step for each expected text that no reply contains. The step is at a message that
+        contains the text beside a call, else at the first reply with a similar number, else at the
+        last reply.
+        """
+        replies = [
+            (n, message)
+            for n, message in enumerate(self.messages, 1)
+            if message.role == "assistant"
+        ]
         for text in missing_texts:
             wanted = text.lower().replace(",", "")
-            beside_call = [n for n, each in replies if each.calls and wanted in each.content.lower().replace(",", "")]
+            beside_call = [
+                n
+                for n, each in replies
+                if each.calls and wanted in each.content.lower().replace(",", "")
+            ]
             others = [
                 n
                 for n, each in replies
-                if any(self._is_misstated_number(wanted, one) for one in _list_stated_numbers(each.content))
+                if any(
+                    self._is_misstated_number(wanted, one)
+                    for one in _list_stated_numbers(each.content)
+                )
             ]
             if beside_call:
-                reason = f"{abbreviate(text)} is only in a message with a call. The user does not see such messages."
+                reason = (
+                    f"{abbreviate(text)} is only in a message with a call. The user does not see"
+                    " such messages."
+                )
                 yield DecisiveStep(beside_call[0], "unseen_answer", reason)
             elif others:
-                reason = f"This reply states a different value, and none of the replies contains {abbreviate(text)}."
+                reason = (
+                    "This reply states a different value, and none of the replies contains"
+                    f" {abbreviate(text)}."
+                )
                 yield DecisiveStep(others[0], "wrong_answer", reason)
             else:
-                yield DecisiveStep(replies[-1][0], "missing_answer", f"No reply contains {abbreviate(text)}.")
+                yield DecisiveStep(
+                    replies[-1][0], "missing_answer", f"No reply contains {abbreviate(text)}."
+                )
 
     def _is_misstated_number(self, expected: str, stated: str) -> bool:
         if not _NUMBER.fullmatch(expected) or ("." in expected) != ("." in stated):
@@ -275,7 +403,9 @@ class _Facts:
         return len(stated) == len(expected) >= MIN_DIGITS
 
     def explain_missing_action(self) -> DecisiveStep:
-        """Return the step at which the model declined, handed the conversation over, or forgot an action."""
+        """Return the step at which the model declined, handed the conversation over, or forgot
+        an action.
+        """
         name = self.golden[self.missing_action_indexes[0]].name
         topics = [_get_topic_words(self.golden[index]) for index in self.missing_action_indexes]
         for number in range(len(self.messages), 0, -1):
@@ -284,11 +414,20 @@ class _Facts:
             if declines and any(topic & extract_words(message.content) for topic in topics):
                 retraction = self._find_retraction_before(number)
                 if retraction is not None:
-                    return DecisiveStep(retraction, "user_retraction", "The user rejects the model's proposal.")
-                return DecisiveStep(number, "refused_request", f"The model declines, and {name} is never called.")
+                    return DecisiveStep(
+                        retraction, "user_retraction", "The user rejects the model's proposal."
+                    )
+                return DecisiveStep(
+                    number, "refused_request", f"The model declines, and {name} is never called."
+                )
         for write in self.handovers:
             asked = next(
-                (extract_words(m.content) for m in self.messages[write.message - 2 :: -1] if m.role == "user"), set()
+                (
+                    extract_words(m.content)
+                    for m in self.messages[write.message - 2 :: -1]
+                    if m.role == "user"
+                ),
+                set(),
             )
             if not asked & HANDOVER_WORDS:
                 reason = f"{write.call.name} is called, but {name} is not called before it."
@@ -303,18 +442,26 @@ class _Facts:
             for each in _list_identifiers(_get_first_accepted_values(self.golden[index]))
         ]
         known = [each for each in wanted if user.descriptions.has_description(each)]
-        named = max((number for each in wanted for number in user.find_messages_with(each)), default=None)
+        named = max(
+            (number for each in wanted for number in user.find_messages_with(each)), default=None
+        )
         if named is None and known and user.turns:
             reason = f"The user never states the values that {function_name} needs."
             return DecisiveStep(user.turns[0][0], "user_omission", reason)
-        replies = [number for number, message in enumerate(self.messages, 1) if message.role == "assistant"]
-        reply = next((number for number in replies if named is not None and number > named), replies[-1])
+        replies = [
+            number for number, message in enumerate(self.messages, 1) if message.role == "assistant"
+        ]
+        reply = next(
+            (number for number in replies if named is not None and number > named), replies[-1]
+        )
         return DecisiveStep(reply, "missing_action", f"{function_name} is never called.")
 
     def _find_retraction_before(self, message_number: int) -> int | None:
-        earlier = [n for n in range(message_number - 1, 0, -1) if self.messages[n - 1].role in ("user", "assistant")][
-            :2
-        ]
+        earlier = [
+            n
+            for n in range(message_number - 1, 0, -1)
+            if self.messages[n - 1].role in ("user", "assistant")
+        ][:2]
         if len(earlier) < 2:
             return None
         user, proposal = (self.messages[n - 1] for n in earlier)
@@ -324,49 +471,84 @@ class _Facts:
 
 
 class _UserMessages:
-    def __init__(self, messages: Sequence[ChatMessage], before: int, descriptions: ObjectDescriptions) -> None:
-        texts = [(n, m.content) for n, m in enumerate(messages, 1) if m.role == "user" and n < before and m.content]
+    def __init__(
+        self, messages: Sequence[ChatMessage], before: int, descriptions: ObjectDescriptions
+    ) -> None:
+        texts = [
+            (n, m.content)
+            for n, m in enumerate(messages, 1)
+            if m.role == "user" and n < before and m.content
+        ]
         self.turns = texts[::-1]
-        """(number, text) of the user's messages before the message with the number `before`, latest first."""
+        """(number, text) of the user's messages before the message with the number `before`,
+        latest first.
+        """
         self.descriptions = descriptions
 
     def find_messages_with(self, value: str) -> list[int]:
-        """Return the numbers of the user's messages that contain a value, or name the object whose id it is."""
+        """Return the numbers of the user's messages that contain a value, or name the object
+        whose id it is.
+        """
         return [
-            number for number, text in self.turns
-            if value.lower() in text.lower() or self.descriptions.is_named_in(value, extract_words(text))
-        ]  # fmt: skip
+            number
+            for number, text in self.turns
+            if value.lower() in text.lower()
+            or self.descriptions.is_named_in(value, extract_words(text))
+        ]
 
     def find_retraction(self, omitted_values: Sequence[str]) -> DecisiveStep | None:
         for number, text in self.turns:
             words = extract_words(text)
-            if _RETRACTION.search(text) and any(self.descriptions.is_named_in(each, words) for each in omitted_values):
-                return DecisiveStep(number, "user_retraction", "The user withdraws a value that a golden action needs.")
+            if _RETRACTION.search(text) and any(
+                self.descriptions.is_named_in(each, words) for each in omitted_values
+            ):
+                return DecisiveStep(
+                    number,
+                    "user_retraction",
+                    "The user withdraws a value that a golden action needs.",
+                )
         return None
 
     def find_wrong_choice(self, wrong_values: Sequence[str]) -> DecisiveStep | None:
-        """Return a step at the last message that states one of the wrong values, if the user stated all of them."""
+        """Return a step at the last message that states one of the wrong values, if the user
+        stated all of them.
+        """
         mentions = [self.find_messages_with(each) for each in wrong_values]
         if not wrong_values or not all(mentions):
             return None
         last = max(numbers[0] for numbers in mentions)
-        return DecisiveStep(last, "user_choice", "The user states values that no golden action contains.")
+        return DecisiveStep(
+            last, "user_choice", "The user states values that no golden action contains."
+        )
 
-    def find_payment_choice(self, given_methods: Sequence[str], golden_methods: Sequence[str]) -> DecisiveStep | None:
-        """Return a step at the user's last message with a payment method that no golden action uses."""
+    def find_payment_choice(
+        self, given_methods: Sequence[str], golden_methods: Sequence[str]
+    ) -> DecisiveStep | None:
+        """Return a step at the user's last message with a payment method that no golden action
+        uses.
+        """
         for each in given_methods:
             kind = {word for word in extract_words(each.replace("_", " ")) if not word.isdigit()}
-            numbers = [number for number, text in self.turns if kind and kind <= extract_words(text)]
+            numbers = [
+                number for number, text in self.turns if kind and kind <= extract_words(text)
+            ]
             if each not in golden_methods and numbers:
                 reason = "The user chooses a payment method that no golden action uses."
                 return DecisiveStep(numbers[0], "user_choice", reason)
         return None
 
-    def find_incomplete_choice(self, given_values: Sequence[str], omitted_values: Sequence[str]) -> DecisiveStep | None:
-        """Return a step at the last message that names all described objects of the call, if no message names an
-        omitted object."""
+    def find_incomplete_choice(
+        self, given_values: Sequence[str], omitted_values: Sequence[str]
+    ) -> DecisiveStep | None:
+        """Return a step at the last message that names all described objects of the call, if no
+        message names an omitted object.
+        """
         named = [each for each in given_values if self.descriptions.has_description(each)]
-        if not omitted_values or not named or any(self.find_messages_with(each) for each in omitted_values):
+        if (
+            not omitted_values
+            or not named
+            or any(self.find_messages_with(each) for each in omitted_values)
+        ):
             return None
         for number, text in self.turns:
             if all(self.descriptions.is_named_in(each, extract_words(text)) for each in named):
@@ -418,20 +600,29 @@ class _ValueDifference(NamedTuple):
 
 
 def _find_innermost_difference(path: str, given: Any, wanted: Any) -> _ValueDifference:
-    """Return the first nested value that differs. For lists of different lengths, return the lengths."""
+    """Return the first nested value that differs.
+
+    For lists of different lengths, return the lengths.
+    """
     inner: list[tuple[str, Any, Any]] = []
     if isinstance(given, dict) and isinstance(wanted, dict) and given.keys() == wanted.keys():
         inner = [(f"{path}.{name}", each, wanted[name]) for name, each in given.items()]
     elif isinstance(given, list) and isinstance(wanted, list) and len(given) == len(wanted):
-        inner = [(f"{path}[{at}]", *each) for at, each in enumerate(zip(given, wanted, strict=True))]
+        inner = [
+            (f"{path}[{at}]", *each) for at, each in enumerate(zip(given, wanted, strict=True))
+        ]
     elif isinstance(given, list) and isinstance(wanted, list):
         return _ValueDifference(f"number of {path}", len(given), len(wanted))
-    differences = (_find_innermost_difference(*each) for each in inner if not _is_same_argument(*each[1:]))
+    differences = (
+        _find_innermost_difference(*each) for each in inner if not _is_same_argument(*each[1:])
+    )
     return next(differences, _ValueDifference(path, given, wanted))
 
 
 def _list_identifiers(arguments: Mapping[str, Any]) -> list[str]:
-    """Return the values that identify objects such as orders: those with a digit, without users and payment methods."""
+    """Return the values that identify objects such as orders: those with a digit, without users
+    and payment methods.
+    """
     return [
         value
         for name, each in arguments.items()
@@ -441,7 +632,12 @@ def _list_identifiers(arguments: Mapping[str, Any]) -> list[str]:
 
 
 def _list_payment_methods(arguments: Mapping[str, Any]) -> list[str]:
-    return [text for name, each in arguments.items() if "payment" in name for text in _iter_texts_with_digit(each)]
+    return [
+        text
+        for name, each in arguments.items()
+        if "payment" in name
+        for text in _iter_texts_with_digit(each)
+    ]
 
 
 def _iter_texts_with_digit(value: Any) -> Iterator[str]:
@@ -455,7 +651,9 @@ def _iter_texts_with_digit(value: Any) -> Iterator[str]:
 
 
 def _count_numbers(arguments: Mapping[str, Any] | None) -> Counter[str]:
-    return Counter(number for each in (arguments or {}).values() for number in _NUMBER.findall(str(each)))
+    return Counter(
+        number for each in (arguments or {}).values() for number in _NUMBER.findall(str(each))
+    )
 
 
 def _is_similar_calculation(numbers: Counter[str], golden_numbers: Counter[str]) -> bool:
@@ -464,4 +662,7 @@ def _is_similar_calculation(numbers: Counter[str], golden_numbers: Counter[str])
 
 
 def _list_stated_numbers(text: str) -> list[str]:
-    return [number.replace(",", "") for number in _STATED_NUMBER.findall(_LIST_NUMBER.sub(" ", text.replace("*", "")))]
+    return [
+        number.replace(",", "")
+        for number in _STATED_NUMBER.findall(_LIST_NUMBER.sub(" ", text.replace("*", "")))
+    ]

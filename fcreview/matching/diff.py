@@ -1,9 +1,9 @@
 """Compare a predicted call with a golden call and describe the differences, down to nested values.
 
-Values of different types are not equal, unless `ComparisonRules` states that a benchmark treats them as equal. Each
-difference has the path of the innermost value that differs. If a golden answer accepts several values, the prediction
-is compared with the closest one. In lists of different lengths, equal elements at the beginning and at the end are
-matched first.
+Values of different types are not equal, unless `ComparisonRules` states that a benchmark treats
+them as equal. Each difference has the path of the innermost value that differs. If a golden answer
+accepts several values, the prediction is compared with the closest one. In lists of different
+lengths, equal elements at the beginning and at the end are matched first.
 """
 
 from __future__ import annotations
@@ -14,27 +14,46 @@ from operator import eq
 from typing import Any
 
 from fcreview.model.item import AcceptedValues, ArgumentDiff, Call, GoldenObject
-from fcreview.model.json_value import MAX_DEPTH, TOO_DEEP_TEXT, abbreviate, append_to_path, to_json_text
+from fcreview.model.json_value import (
+    MAX_DEPTH,
+    TOO_DEEP_TEXT,
+    abbreviate,
+    append_to_path,
+    to_json_text,
+)
 
 _TYPE_NAMES = {
-    str: "string", int: "integer", float: "float", bool: "boolean", type(None): "null", list: "list", tuple: "tuple",
-    dict: "object", GoldenObject: "object",
-}  # fmt: skip
+    str: "string",
+    int: "integer",
+    float: "float",
+    bool: "boolean",
+    type(None): "null",
+    list: "list",
+    tuple: "tuple",
+    dict: "object",
+    GoldenObject: "object",
+}
 
 
 def get_type_name(value: Any) -> str:
-    """Return the name of a value's type as in JSON, or the name of the Python type if JSON has no such type."""
+    """Return the name of a value's type as in JSON, or the name of the Python type if JSON has
+    no such type.
+    """
     return _TYPE_NAMES.get(type(value)) or type(value).__name__
 
 
 def describe_value_difference(accepted: Sequence[Any], value: Any) -> str:
-    """Describe how a value differs from the accepted values: `value differs: 3, golden 5` or `none of 2 accepted
-    values`. If only the type, the case, white space or quotation marks differ, the text says so."""
+    """Describe how a value differs from the accepted values: `value differs: 3, golden 5` or `none
+    of 2 accepted values`. If only the type, the case, white space or quotation marks differ, the
+    text says so.
+    """
     none_of = f"none of {len(accepted)} accepted values"
     if get_type_name(value) not in {get_type_name(one) for one in accepted}:
         golden = f"golden {_format_with_type(accepted[0])}" if len(accepted) == 1 else none_of
         return f"type differs: {_format_with_type(value)}, {golden}"
-    small = next((found for one in accepted if (found := _describe_small_difference(one, value))), None)
+    small = next(
+        (found for one in accepted if (found := _describe_small_difference(one, value))), None
+    )
     if len(accepted) > 1:
         return none_of + (f": {small}" if small else "")
     return small or f"value differs: {abbreviate(value)}, golden {abbreviate(accepted[0])}"
@@ -61,14 +80,20 @@ SCALAR_TYPES = frozenset({str, int, float, bool, type(None)})
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRules:
-    """Rules by which a benchmark treats different values as equal, with the state `~`. By default, no rule is set."""
+    """Rules by which a benchmark treats different values as equal, with the state `~`.
+
+    By default, no rule is set.
+    """
 
     normalise: Callable[[str], str] = str
     int_is_float: bool = False
     """Whether an integer equals a golden float of the same value, outside lists and objects."""
     tuple_is_list: bool = False
     is_same_name: Callable[[str, str], bool] = eq
-    """Whether a golden and a predicted name mean the same function. The state of such calls is `=`, not `~`."""
+    """Whether a golden and a predicted name mean the same function.
+
+    The state of such calls is `=`, not `~`.
+    """
 
 
 EXACT_RULES = ComparisonRules()
@@ -78,15 +103,19 @@ def is_accepted(golden: AcceptedValues, value: Any, depth: int = 0) -> bool:
     kind = type(value)
     if kind in SCALAR_TYPES:
         for expected in golden.any_of:
-            if type(expected) is kind and (expected == value or (expected != expected and value != value)):
+            if type(expected) is kind and (
+                expected == value or (expected != expected and value != value)
+            ):
                 return True
         return False
     return any(is_same_value(expected, value, depth) for expected in golden.any_of)
 
 
 def is_same_value(expected: Any, value: Any, depth: int = 0) -> bool:
-    """Whether two values are exactly equal. 1, 1.0 and True are different at every depth, and NaN equals NaN.
-    `expected` can contain `GoldenObject`. Values that are nested deeper than `json_value.MAX_DEPTH` are different."""
+    """Whether two values are exactly equal. 1, 1.0 and True are different at every depth, and NaN
+    equals NaN. `expected` can contain `GoldenObject`. Values that are nested deeper than
+    `json_value.MAX_DEPTH` are different.
+    """
     kind = type(value)
     if type(expected) is not kind:
         return (
@@ -100,23 +129,36 @@ def is_same_value(expected: Any, value: Any, depth: int = 0) -> bool:
     if kind is list or kind is tuple:
         if len(expected) != len(value) or depth >= MAX_DEPTH:
             return False
-        return all(is_same_value(one, other, depth + 1) for one, other in zip(expected, value, strict=True))
+        return all(
+            is_same_value(one, other, depth + 1) for one, other in zip(expected, value, strict=True)
+        )
     if kind is dict:
         if len(expected) != len(value) or depth >= MAX_DEPTH:
             return False
-        return all(key in value and is_same_value(one, value[key], depth + 1) for key, one in expected.items())
+        return all(
+            key in value and is_same_value(one, value[key], depth + 1)
+            for key, one in expected.items()
+        )
     return bool(expected == value)  # Values such as bytes and sets are compared as a whole.
 
 
 def is_equivalent_scalar(expected: Any, value: Any, rules: ComparisonRules) -> bool:
-    """Whether a benchmark's rules treat two strings or numbers as equal, although they are not exactly equal."""
+    """Whether a benchmark's rules treat two strings or numbers as equal, although they are not
+    exactly equal.
+    """
     if isinstance(value, str):
         return isinstance(expected, str) and rules.normalise(value) == rules.normalise(expected)
-    return rules.int_is_float and type(expected) is float and type(value) is int and expected == value
+    return (
+        rules.int_is_float and type(expected) is float and type(value) is int and expected == value
+    )
 
 
-def are_arguments_accepted(golden: dict[str, AcceptedValues], given: dict[str, Any], depth: int = 0) -> bool:
-    """Whether all values are accepted, only optional arguments are omitted, and no argument is unexpected."""
+def are_arguments_accepted(
+    golden: dict[str, AcceptedValues], given: dict[str, Any], depth: int = 0
+) -> bool:
+    """Whether all values are accepted, only optional arguments are omitted, and no argument is
+    unexpected.
+    """
     n_accepted = 0
     for name, accepted in golden.items():
         if name in given:
@@ -130,18 +172,27 @@ def are_arguments_accepted(golden: dict[str, AcceptedValues], given: dict[str, A
 
 MAX_DIFFERENCES = 50
 MAX_COMPARED_VALUES = 200_000
-"""Maximum number of values in a call that are compared. A difference reports that a larger call is too large."""
+"""Maximum number of values in a call that are compared.
+
+A difference reports that a larger call is too large.
+"""
 MAX_COMPARED_CONTAINERS = 50
 NORMALISED_WEIGHT = 0.1
 """Weight of a difference with the state `~`. Any other difference has the weight 1."""
 
 
-def diff_call(golden: Call, predicted: Call, rules: ComparisonRules = EXACT_RULES) -> list[ArgumentDiff]:
-    """Return the differences between two calls: first the differences in golden arguments in golden order, then the
-    unexpected arguments. A difference of the call as a whole, such as another function, has an empty path."""
+def diff_call(
+    golden: Call, predicted: Call, rules: ComparisonRules = EXACT_RULES
+) -> list[ArgumentDiff]:
+    """Return the differences between two calls: first the differences in golden arguments in golden
+    order, then the unexpected arguments. A difference of the call as a whole, such as another
+    function, has an empty path.
+    """
     found: list[ArgumentDiff] = []
     if not is_same_function(golden, predicted, rules):
-        found.append(ArgumentDiff("", "!", f"function differs: {predicted.name}, golden {golden.name}"))
+        found.append(
+            ArgumentDiff("", "!", f"function differs: {predicted.name}, golden {golden.name}")
+        )
     if golden.arguments is None or predicted.arguments is None:
         return found + _diff_undecodable_calls(golden, predicted)
     if are_arguments_accepted(golden.arguments, predicted.arguments):
@@ -156,7 +207,9 @@ def diff_call(golden: Call, predicted: Call, rules: ComparisonRules = EXACT_RULE
         elif not accepted.optional:
             found.append(ArgumentDiff(path, "-", "required, but missing"))
     unexpected = (name for name in predicted.arguments if name not in golden.arguments)
-    return found + [ArgumentDiff(append_to_path("", name), "+", "not in golden") for name in unexpected]
+    return found + [
+        ArgumentDiff(append_to_path("", name), "+", "not in golden") for name in unexpected
+    ]
 
 
 def is_same_function(golden: Call, predicted: Call, rules: ComparisonRules) -> bool:
@@ -164,12 +217,18 @@ def is_same_function(golden: Call, predicted: Call, rules: ComparisonRules) -> b
 
 
 def sum_difference_weights(differences: Iterable[ArgumentDiff]) -> float:
-    """Return the total weight of differences: `NORMALISED_WEIGHT` for the state `~`, 1 for any other state."""
+    """Return the total weight of differences: `NORMALISED_WEIGHT` for the state `~`, 1 for any
+    other state.
+    """
     return sum(NORMALISED_WEIGHT if difference.state == "~" else 1.0 for difference in differences)
 
 
-def find_closest_value(accepted: AcceptedValues, value: Any, rules: ComparisonRules = EXACT_RULES) -> Any:
-    """Return the accepted value with the smallest differences, or None if there is no accepted value."""
+def find_closest_value(
+    accepted: AcceptedValues, value: Any, rules: ComparisonRules = EXACT_RULES
+) -> Any:
+    """Return the accepted value with the smallest differences, or None if there is no accepted
+    value.
+    """
     for expected in accepted.any_of:
         if is_same_value(expected, value):
             return expected
@@ -193,12 +252,18 @@ class ComparisonBudget:
 def diff_accepted_values(
     accepted: AcceptedValues, value: Any, path: str, depth: int, budget: ComparisonBudget
 ) -> list[ArgumentDiff]:
-    """Return the differences from the closest accepted value. The list is empty if the value is accepted."""
+    """Return the differences from the closest accepted value.
+
+    The list is empty if the value is accepted.
+    """
     if is_accepted(accepted, value, depth):
         return []
     if not accepted.any_of:
         return [ArgumentDiff(path, "!", "must be omitted, because no value is accepted")]
-    compared = [diff_values(expected, value, path, depth, budget) for expected in _select_candidates(accepted, value)]
+    compared = [
+        diff_values(expected, value, path, depth, budget)
+        for expected in _select_candidates(accepted, value)
+    ]
     best = min(compared, key=sum_difference_weights)
     if len(accepted.any_of) == 1 or all(difference.state == "~" for difference in best):
         return best
@@ -208,8 +273,12 @@ def diff_accepted_values(
     return [ArgumentDiff(best[0].path, best[0].state, reason), *best[1:]]
 
 
-def diff_values(expected: Any, value: Any, path: str, depth: int, budget: ComparisonBudget) -> list[ArgumentDiff]:
-    """Return the differences between a value and one golden value, which may contain `GoldenObject`."""
+def diff_values(
+    expected: Any, value: Any, path: str, depth: int, budget: ComparisonBudget
+) -> list[ArgumentDiff]:
+    """Return the differences between a value and one golden value, which may contain
+    `GoldenObject`.
+    """
     budget.remaining -= 1
     if budget.remaining < 0:
         return [ArgumentDiff(path, "!", "too large to compare in full")]
@@ -218,40 +287,64 @@ def diff_values(expected: Any, value: Any, path: str, depth: int, budget: Compar
     if (golden_kind != kind and not tuple_as_list) or kind not in ("object", "list", "tuple"):
         return _diff_scalars(expected, value, path, depth, budget.rules)
     if depth >= MAX_DEPTH:
-        return [] if expected is value else [ArgumentDiff(path, "!", f"not compared: {TOO_DEEP_TEXT[2:]}")]
+        return (
+            []
+            if expected is value
+            else [ArgumentDiff(path, "!", f"not compared: {TOO_DEEP_TEXT[2:]}")]
+        )
     if kind == "object":
         fields = expected.fields if isinstance(expected, GoldenObject) else expected
         return _diff_objects(fields, value, path, depth, budget)
     differences = _diff_lists(expected, value, path, depth, budget)
-    return [ArgumentDiff(path, "~", "tuple accepted as list"), *differences] if tuple_as_list else differences
+    return (
+        [ArgumentDiff(path, "~", "tuple accepted as list"), *differences]
+        if tuple_as_list
+        else differences
+    )
 
 
 def _select_candidates(accepted: AcceptedValues, value: Any) -> list[Any]:
-    """Return the accepted values to compare; for an object or list, at most `MAX_COMPARED_CONTAINERS` of its type."""
+    """Return the accepted values to compare; for an object or list, at most
+    `MAX_COMPARED_CONTAINERS` of its type.
+    """
     kind = get_type_name(value)
     if kind not in ("object", "list", "tuple"):
         return accepted.any_of
     same_type = [
-        one for one in accepted.any_of if get_type_name(one) == kind or (get_type_name(one), kind) == ("list", "tuple")
+        one
+        for one in accepted.any_of
+        if get_type_name(one) == kind or (get_type_name(one), kind) == ("list", "tuple")
     ]
     return (same_type or accepted.any_of)[:MAX_COMPARED_CONTAINERS]
 
 
-def _diff_scalars(expected: Any, value: Any, path: str, depth: int, rules: ComparisonRules) -> list[ArgumentDiff]:
+def _diff_scalars(
+    expected: Any, value: Any, path: str, depth: int, rules: ComparisonRules
+) -> list[ArgumentDiff]:
     if is_same_value(expected, value):
         return []
     if isinstance(expected, str) and isinstance(value, str):
         normalised = rules.normalise(value)
         if normalised == rules.normalise(expected):
             return [ArgumentDiff(path, "~", f"equal after normalisation: {abbreviate(normalised)}")]
-    if depth == 0 and rules.int_is_float and type(expected) is float and type(value) is int and expected == value:
+    if (
+        depth == 0
+        and rules.int_is_float
+        and type(expected) is float
+        and type(value) is int
+        and expected == value
+    ):
         reason = f"integer {abbreviate(value)} accepted as float {abbreviate(expected)}"
         return [ArgumentDiff(path, "~", reason)]
     return [ArgumentDiff(path, "!", describe_value_difference([expected], value))]
 
 
 def _diff_objects(
-    fields: Mapping[str, Any], value: dict[str, Any], path: str, depth: int, budget: ComparisonBudget
+    fields: Mapping[str, Any],
+    value: dict[str, Any],
+    path: str,
+    depth: int,
+    budget: ComparisonBudget,
 ) -> list[ArgumentDiff]:
     found: list[ArgumentDiff] = []
     for name, expected in fields.items():
@@ -268,11 +361,15 @@ def _diff_objects(
         if budget.remaining < 0:
             return found
     return found + [
-        ArgumentDiff(append_to_path(path, name), "+", "not in golden") for name in value if name not in fields
+        ArgumentDiff(append_to_path(path, name), "+", "not in golden")
+        for name in value
+        if name not in fields
     ]
 
 
-def _diff_lists(expected: Any, value: Any, path: str, depth: int, budget: ComparisonBudget) -> list[ArgumentDiff]:
+def _diff_lists(
+    expected: Any, value: Any, path: str, depth: int, budget: ComparisonBudget
+) -> list[ArgumentDiff]:
     found: list[ArgumentDiff] = []
     start, golden_end, end = 0, len(expected), len(value)
     if golden_end != end:
@@ -280,31 +377,48 @@ def _diff_lists(expected: Any, value: Any, path: str, depth: int, budget: Compar
         shorter = min(golden_end, end)
         while start < shorter and is_same_value(expected[start], value[start], depth + 1):
             start += 1
-        while min(golden_end, end) > start and is_same_value(expected[golden_end - 1], value[end - 1], depth + 1):
+        while min(golden_end, end) > start and is_same_value(
+            expected[golden_end - 1], value[end - 1], depth + 1
+        ):
             golden_end, end = golden_end - 1, end - 1
     common_end = min(golden_end, end)
     for index in range(start, common_end):
-        found += diff_values(expected[index], value[index], append_to_path(path, index), depth + 1, budget)
+        found += diff_values(
+            expected[index], value[index], append_to_path(path, index), depth + 1, budget
+        )
         if budget.remaining < 0:
             return found
-    found += [ArgumentDiff(append_to_path(path, index), "-", "missing") for index in range(common_end, golden_end)]
-    return found + [ArgumentDiff(append_to_path(path, index), "+", "not in golden") for index in range(common_end, end)]
+    found += [
+        ArgumentDiff(append_to_path(path, index), "-", "missing")
+        for index in range(common_end, golden_end)
+    ]
+    return found + [
+        ArgumentDiff(append_to_path(path, index), "+", "not in golden")
+        for index in range(common_end, end)
+    ]
 
 
 def _summarize_differences(path: str, differences: list[ArgumentDiff]) -> list[ArgumentDiff]:
-    """Limit the differences in the argument at `path` to `MAX_DIFFERENCES`, and add their number."""
+    """Limit the differences in the argument at `path` to `MAX_DIFFERENCES`, and add their
+    number.
+    """
     if len(differences) <= MAX_DIFFERENCES:
         return differences
     own = [difference for difference in differences[:1] if difference.path == path]
     inner = [difference for difference in differences if difference.path != path][:MAX_DIFFERENCES]
     reason = f"{own[0].reason}; " if own else ""
-    reason += f"{len(differences) - len(own):,} nested values differ, the first {MAX_DIFFERENCES} are listed"
+    reason += (
+        f"{len(differences) - len(own):,} nested values differ, the first {MAX_DIFFERENCES} are"
+        " listed"
+    )
     return [ArgumentDiff(path, "!", reason), *inner]
 
 
 def _diff_undecodable_calls(golden: Call, predicted: Call) -> list[ArgumentDiff]:
     if predicted.arguments is not None:
-        reason = f"golden call cannot be decoded: {golden.decode_error or abbreviate(golden.raw or '')}"
+        reason = (
+            f"golden call cannot be decoded: {golden.decode_error or abbreviate(golden.raw or '')}"
+        )
         return [ArgumentDiff("", "!", reason)]
     if golden.arguments is None and golden.raw is not None and golden.raw == predicted.raw:
         return []

@@ -1,5 +1,5 @@
-"""Describe the differences of a call pair: build the rows of the argument table, and find the first difference, which
-lists and clusters show.
+"""Describe the differences of a call pair: build the rows of the argument table, and find the first
+difference, which lists and clusters show.
 
 The texts are not sanitized.
 """
@@ -15,14 +15,32 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from fcreview.matching.diff import EXACT_RULES, ComparisonRules, find_closest_value
-from fcreview.model.item import AcceptedValues, ArgumentDiff, Call, CallPair, DiffState, GoldenObject, Item
-from fcreview.model.json_value import abbreviate, abbreviate_golden, append_to_path, split_path, to_json_text
+from fcreview.model.item import (
+    AcceptedValues,
+    ArgumentDiff,
+    Call,
+    CallPair,
+    DiffState,
+    GoldenObject,
+    Item,
+)
+from fcreview.model.json_value import (
+    abbreviate,
+    abbreviate_golden,
+    append_to_path,
+    split_path,
+    to_json_text,
+)
 
 _BLANKS_AROUND_QUOTES = re.compile(r" *(['\"]) *")
 MAX_TEXT_LENGTH = 2000
 _MAX_NAMED_CHARACTERS = 3
 _LETTERS = dict(
-    zip("аеорсухіјѕԁһӏАВЕКМНОРСТХІЅЈΑΒΕΖΗΙΚΜΝΟΡΤΥΧονι", "aeopcyxijsdhlABEKMHOPCTXISJABEZHIKMNOPTYXovi", strict=True)
+    zip(
+        "аеорсухіјѕԁһӏАВЕКМНОРСТХІЅЈΑΒΕΖΗΙΚΜΝΟΡΤΥΧονι",
+        "aeopcyxijsdhlABEKMHOPCTXISJABEZHIKMNOPTYXovi",
+        strict=True,
+    )
 )
 """Cyrillic or Greek letter -> Latin letter that looks equal, from Unicode's `confusables.txt`."""
 _MARKS = dict(zip("‘’‚′“”„″‐‑‒–—−⁄∕×…", "''''\"\"\"\"------//x.", strict=True))
@@ -31,15 +49,19 @@ _TABLE = str.maketrans(_LETTERS | _MARKS)
 
 
 def normalize_lookalikes(text: str) -> str:
-    """Replace letters, quotation marks, dashes and blanks, so that texts that look equal become equal."""
+    """Replace letters, quotation marks, dashes and blanks, so that texts that look equal become
+    equal.
+    """
     plain = unicodedata.normalize("NFKC", text.translate(_TABLE))
     drawn = "".join(char for char in plain if unicodedata.category(char) not in ("Cf", "Mn"))
     return _BLANKS_AROUND_QUOTES.sub(r"\1", " ".join(drawn.split()))
 
 
 def describe_hidden_difference(golden: str, predicted: str) -> str | None:
-    """Describe the first difference between two strings that look equal: `texts look alike: U+0430 CYRILLIC SMALL
-    LETTER A instead of U+0061 LATIN SMALL LETTER A at character 5`. Returns None if they do not look equal."""
+    """Describe the first difference between two strings that look equal: `texts look alike: U+0430
+    CYRILLIC SMALL LETTER A instead of U+0061 LATIN SMALL LETTER A at character 5`. Returns None if
+    they do not look equal.
+    """
     if golden == predicted or max(len(golden), len(predicted)) > MAX_TEXT_LENGTH:
         return None
     if normalize_lookalikes(golden) != normalize_lookalikes(predicted):
@@ -60,7 +82,10 @@ def describe_hidden_difference(golden: str, predicted: str) -> str | None:
 def _format_character_names(text: str) -> str:
     if text and not text.strip(" "):
         return "1 blank" if len(text) == 1 else f"{len(text)} blanks"
-    names = [f"U+{ord(char):04X} {unicodedata.name(char, '')}".strip() for char in text[:_MAX_NAMED_CHARACTERS]]
+    names = [
+        f"U+{ord(char):04X} {unicodedata.name(char, '')}".strip()
+        for char in text[:_MAX_NAMED_CHARACTERS]
+    ]
     return ", ".join(names) + (" ..." if len(text) > _MAX_NAMED_CHARACTERS else "")
 
 
@@ -73,7 +98,9 @@ class ArgumentRow:
     """Row of the argument table: an argument, or a nested value of the argument above it."""
 
     path: str
-    """Path of the argument or nested value; empty in a row for the call as a whole, which shows the function names."""
+    """Path of the argument or nested value; empty in a row for the call as a whole, which shows
+    the function names.
+    """
     depth: int
     """Indentation: 0 for an argument, 1 to `MAX_INDENT` for a nested value."""
     state: DiffState
@@ -85,14 +112,20 @@ class ArgumentRow:
 
     @property
     def is_required_by_function(self) -> bool:
-        """Whether the function requires this missing argument although the golden answer allows omitting it."""
+        """Whether the function requires this missing argument although the golden answer allows
+        omitting it.
+        """
         return self.state == "-" and self.optional and self.reason is not None
 
 
-def build_argument_rows(golden: Call | None, predicted: Call | None, diff: Sequence[ArgumentDiff]) -> list[ArgumentRow]:
-    """Build the rows of the argument table of a call pair from `CallPair.diff`, in golden order. Each argument is
-    followed by its nested values that differ. Unexpected arguments come last. If one of the calls is missing, all rows
-    have the state `-` or `+`. An omitted optional argument has the state `=` and no predicted value."""
+def build_argument_rows(
+    golden: Call | None, predicted: Call | None, diff: Sequence[ArgumentDiff]
+) -> list[ArgumentRow]:
+    """Build the rows of the argument table of a call pair from `CallPair.diff`, in golden order.
+    Each argument is followed by its nested values that differ. Unexpected arguments come last. If
+    one of the calls is missing, all rows have the state `-` or `+`. An omitted optional argument
+    has the state `=` and no predicted value.
+    """
     wanted: dict[str, AcceptedValues] = (golden.arguments if golden else None) or {}
     given: dict[str, Any] = (predicted.arguments if predicted else None) or {}
     by_argument: defaultdict[str, list[ArgumentDiff]] = defaultdict(list)
@@ -103,19 +136,34 @@ def build_argument_rows(golden: Call | None, predicted: Call | None, diff: Seque
     rows = [ArgumentRow("", 0, each.state, *names, each.reason) for each in diff if not each.path]
     is_decoded = predicted is not None and predicted.arguments is not None
     for name in [*wanted, *(name for name in given if name not in wanted)]:
-        accepted, value, differences = wanted.get(name), given.get(name, NO_VALUE), by_argument[name]
+        accepted, value, differences = (
+            wanted.get(name),
+            given.get(name, NO_VALUE),
+            by_argument[name],
+        )
         path, optional = append_to_path("", name), accepted is not None and accepted.optional
         state, reason = _find_state_and_reason(path, accepted, value, differences, is_decoded)
         golden_text = _format_if_present(accepted) if accepted else None
-        rows.append(ArgumentRow(path, 0, state, golden_text, _format_if_present(value), reason, optional))
-        rows += [_build_nested_row(each, accepted, value) for each in differences if each.path != path]
+        rows.append(
+            ArgumentRow(path, 0, state, golden_text, _format_if_present(value), reason, optional)
+        )
+        rows += [
+            _build_nested_row(each, accepted, value) for each in differences if each.path != path
+        ]
     return rows
 
 
 def _find_state_and_reason(
-    path: str, accepted: AcceptedValues | None, value: Any, differences: list[ArgumentDiff], is_decoded: bool
+    path: str,
+    accepted: AcceptedValues | None,
+    value: Any,
+    differences: list[ArgumentDiff],
+    is_decoded: bool,
 ) -> tuple[DiffState, str | None]:
-    """Return the state and the reason in an argument's row. `is_decoded` is false without predicted arguments."""
+    """Return the state and the reason in an argument's row.
+
+    `is_decoded` is false without predicted arguments.
+    """
     if not differences:
         if accepted is None:
             return "+", None
@@ -133,7 +181,9 @@ def _find_state_and_reason(
     return "!", f"{count} {'differ' if n_nested > 1 else 'differs'}"
 
 
-def _build_nested_row(difference: ArgumentDiff, accepted: AcceptedValues | None, value: Any) -> ArgumentRow:
+def _build_nested_row(
+    difference: ArgumentDiff, accepted: AcceptedValues | None, value: Any
+) -> ArgumentRow:
     keys, state = split_path(difference.path)[1:], difference.state
     golden, predicted = find_values_at(accepted, value, keys)
     optional = isinstance(golden, AcceptedValues) and golden.optional
@@ -141,14 +191,18 @@ def _build_nested_row(difference: ArgumentDiff, accepted: AcceptedValues | None,
         None if state == "+" else _format_if_present(golden),
         None if state == "-" else _format_if_present(predicted),
     )
-    return ArgumentRow(difference.path, min(len(keys), MAX_INDENT), state, *texts, difference.reason, optional)
+    return ArgumentRow(
+        difference.path, min(len(keys), MAX_INDENT), state, *texts, difference.reason, optional
+    )
 
 
 def find_values_at(
     golden: Any, predicted: Any, keys: Sequence[str | int], rules: ComparisonRules = EXACT_RULES
 ) -> tuple[Any, Any]:
-    """Return the golden and the predicted value at a path inside an argument. A missing value is `NO_VALUE`. If several
-    golden values are accepted, the path is followed in the value closest to the prediction."""
+    """Return the golden and the predicted value at a path inside an argument. A missing value is
+    `NO_VALUE`. If several golden values are accepted, the path is followed in the value closest to
+    the prediction.
+    """
     for key in keys:
         if isinstance(golden, AcceptedValues):
             golden = find_closest_value(golden, predicted, rules)
@@ -175,24 +229,37 @@ MAX_VALUE_IN_CLUSTER = 120
 
 @dataclass(frozen=True, slots=True)
 class FirstDifference:
-    """First difference of a prediction from the golden answer. All fields are None if there is no difference."""
+    """First difference of a prediction from the golden answer.
+
+    All fields are None if there is no difference.
+    """
 
     function: str | None = None
     argument: str | None = None
-    """Path of the argument; None if the whole call is missing or unexpected, or has a different function."""
+    """Path of the argument; None if the whole call is missing or unexpected, or has a different
+    function.
+    """
     text: str | None = None
-    """Description of the difference in one line: `location "Hangzhou, CN" (golden "Hangzhou, China")`."""
+    """Description of the difference in one line: `location "Hangzhou, CN" (golden "Hangzhou,
+    China")`.
+    """
     golden: str | None = None
     predicted: str | None = None
 
     def apply_to(self, item: Item) -> None:
-        item.diff_function, item.diff_argument, item.first_difference = self.function, self.argument, self.text
+        item.diff_function, item.diff_argument, item.first_difference = (
+            self.function,
+            self.argument,
+            self.text,
+        )
         item.diff_golden, item.diff_predicted = self.golden, self.predicted
 
 
 def set_difference_location(item: Item, function: str | None, argument: str | None) -> None:
-    """Set the function and the argument in which the benchmark's checker reports the error. The golden and predicted
-    value of the first difference are removed if they belong to another function or argument."""
+    """Set the function and the argument in which the benchmark's checker reports the error. The
+    golden and predicted value of the first difference are removed if they belong to another
+    function or argument.
+    """
     is_inside = argument is not None and (item.diff_argument or "").startswith(argument)
     if function != item.diff_function or not is_inside:
         item.diff_golden = item.diff_predicted = None
@@ -200,10 +267,15 @@ def set_difference_location(item: Item, function: str | None, argument: str | No
 
 
 def find_first_difference(
-    pairs: Sequence[CallPair], golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules = EXACT_RULES
+    pairs: Sequence[CallPair],
+    golden: Sequence[Call],
+    predicted: Sequence[Call],
+    rules: ComparisonRules = EXACT_RULES,
 ) -> FirstDifference:
-    """Find and describe the first difference that is not equal after normalisation: `location "Hangzhou, CN" (golden
-    "Hangzhou, China")`, `days 3 (not in golden)`, `get_weather not called`, `get_news called (golden get_weather)`."""
+    """Find and describe the first difference that is not equal after normalisation: `location
+    "Hangzhou, CN" (golden "Hangzhou, China")`, `days 3 (not in golden)`, `get_weather not called`,
+    `get_news called (golden get_weather)`.
+    """
     for pair in pairs:
         if pair.state == "-":
             return FirstDifference(pair.name, None, f"{pair.name} not called")
@@ -211,7 +283,9 @@ def find_first_difference(
             return FirstDifference(pair.name, None, f"{pair.name} called, not in golden")
         if pair.state == "!":
             golden_call = _find_call(golden, pair.turn, pair.golden)
-            return _describe_pair_difference(pair, golden_call, _find_call(predicted, pair.turn, pair.predicted), rules)
+            return _describe_pair_difference(
+                pair, golden_call, _find_call(predicted, pair.turn, pair.predicted), rules
+            )
     return FirstDifference()
 
 
@@ -228,7 +302,9 @@ def _describe_pair_difference(
     if not difference.path:
         text = difference.reason
         if golden is not None and predicted is not None and golden.name != predicted.name:
-            called = f"{predicted.name} called" if predicted.name else "a call that cannot be decoded"
+            called = (
+                f"{predicted.name} called" if predicted.name else "a call that cannot be decoded"
+            )
             text = f"{called} (golden {golden.name})"
         return FirstDifference(pair.name, None, text)
     wanted = (golden.arguments if golden else None) or {}
@@ -246,7 +322,9 @@ def _describe_pair_difference(
 
 
 def _format_difference(difference: ArgumentDiff, golden: Any, predicted: Any) -> str:
-    golden_text = "" if golden is NO_VALUE else f"(golden {abbreviate_golden(golden, MAX_VALUE_IN_LINE)})"
+    golden_text = (
+        "" if golden is NO_VALUE else f"(golden {abbreviate_golden(golden, MAX_VALUE_IN_LINE)})"
+    )
     if difference.state == "-":
         return f"missing {golden_text}".rstrip()
     is_container = isinstance(predicted, (dict, list, tuple))
@@ -254,4 +332,8 @@ def _format_difference(difference: ArgumentDiff, golden: Any, predicted: Any) ->
         return difference.reason
     if difference.state == "+":
         return f"{abbreviate(predicted, MAX_VALUE_IN_LINE)} (not in golden)"
-    return f"{abbreviate(predicted, MAX_VALUE_IN_LINE)} {golden_text}" if golden_text else difference.reason
+    return (
+        f"{abbreviate(predicted, MAX_VALUE_IN_LINE)} {golden_text}"
+        if golden_text
+        else difference.reason
+    )

@@ -1,9 +1,10 @@
 """Format and parse the addresses of verdict targets: `item`, `response`, `turn:2`, `turn:2/call:1`,
 `turn:2/call:1/arg:city`.
 
-In an address, turns and calls have numbers from 1. Everywhere else in fcreview, the numbers are from 0. The number of a
-call is the position of its call pair in the turn, so a missing or extra call has an address too. An argument has a path
-as in `fcreview.model.json_value`. The path may contain `/` and `:`. Only this module formats and parses addresses.
+In an address, turns and calls have numbers from 1. Everywhere else in fcreview, the numbers are
+from 0. The number of a call is the position of its call pair in the turn, so a missing or extra
+call has an address too. An argument has a path as in `fcreview.model.json_value`. The path may
+contain `/` and `:`. Only this module formats and parses addresses.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ _PART = re.compile(r"turn:([1-9]\d{0,8})(?:/call:([1-9]\d{0,8})(?:/arg:(.+))?)?"
 
 @dataclass(frozen=True, slots=True)
 class PartAddress:
-    """Address of a turn, a call pair or an argument. `str()` formats it. `turn` and `call` are indexes from 0."""
+    """Address of a turn, a call pair or an argument.
+
+    `str()` formats it. `turn` and `call` are indexes from 0.
+    """
 
     turn: int
     call: int | None = None
@@ -41,7 +45,10 @@ def turn_address(turn: int) -> str:
 
 
 def call_address(turn: int, position: int) -> str:
-    """Format the address of a call pair: `turn:1/call:2`. `position` is its index in the turn, from 0."""
+    """Format the address of a call pair: `turn:1/call:2`.
+
+    `position` is its index in the turn, from 0.
+    """
     return f"turn:{turn + 1}/call:{position + 1}"
 
 
@@ -51,7 +58,10 @@ def argument_address(turn: int, position: int, path: str) -> str:
 
 
 def parse_address(address: str) -> PartAddress | None:
-    """Parse the address of a turn, call or argument. Returns None for `item`, `response` and every other text."""
+    """Parse the address of a turn, call or argument.
+
+    Returns None for `item`, `response` and every other text.
+    """
     match = _PART.fullmatch(address)
     if match is None:
         return None
@@ -64,7 +74,9 @@ def is_address(text: str) -> bool:
 
 
 def get_enclosing_call_address(address: str) -> str | None:
-    """Return the address of the call that contains a part: `turn:2/call:1` for `turn:2/call:1/arg:city`, or None."""
+    """Return the address of the call that contains a part: `turn:2/call:1` for
+    `turn:2/call:1/arg:city`, or None.
+    """
     part = parse_address(address)
     return None if part is None or part.call is None else call_address(part.turn, part.call)
 

@@ -1,8 +1,10 @@
-"""Combine the opinions of all annotators on an item into decisions, and find the open disagreements.
+"""Combine the opinions of all annotators on an item into decisions, and find the open
+disagreements.
 
-A decision is the adjudicated verdict, else the unanimous verdict, else the majority verdict if the policy allows it,
-else "disputed". An "unsure" opinion never decides. An adjudication becomes stale when the prediction or the golden
-answer changes. The disagreement is then open again."""
+A decision is the adjudicated verdict, else the unanimous verdict, else the majority verdict if the
+policy allows it, else "disputed". An "unsure" opinion never decides. An adjudication becomes stale
+when the prediction or the golden answer changes. The disagreement is then open again.
+"""
 
 from __future__ import annotations
 
@@ -62,18 +64,26 @@ class Disagreement:
     target: str
     criterion: str
     answers: list[Opinion]
-    """One opinion for each annotator with a current verdict, which may be "unsure". The order is random, to hide the
-    annotators. A verdict on the item may follow from verdicts on parts."""
+    """One opinion for each annotator with a current verdict, which may be "unsure". The order is
+    random, to hide the annotators. A verdict on the item may follow from verdicts on parts.
+    """
     majority: Any
-    """Verdict of more than half of the annotators; None if there is none. The adjudication screen shows it."""
+    """Verdict of more than half of the annotators; None if there is none.
+
+    The adjudication screen shows it.
+    """
 
 
 def can_resolve_disagreement(annotation: Annotation) -> bool:
     """Whether an adjudication has a verdict other than "unsure", or a fault and no verdict."""
-    return is_definite(annotation.verdict) or (annotation.verdict is None and annotation.fault is not None)
+    return is_definite(annotation.verdict) or (
+        annotation.verdict is None and annotation.fault is not None
+    )
 
 
-def find_disagreements(item_key: ItemKey, opinions: Sequence[Opinion], context: RollUpContext) -> list[Disagreement]:
+def find_disagreements(
+    item_key: ItemKey, opinions: Sequence[Opinion], context: RollUpContext
+) -> list[Disagreement]:
     """Return the open disagreements on an item. A disagreement on `item`/`correct` comes first."""
     found = []
     current = group_by_target(o for o in opinions if not o.stale)
@@ -81,9 +91,14 @@ def find_disagreements(item_key: ItemKey, opinions: Sequence[Opinion], context: 
         about = current.get((target, criterion), [])
         if _is_disputed(about, collected, criterion):
             given = collected.verdicts
-            answers = [_build_opinion_with_verdict(name, about, target, criterion, given[name]) for name in given]
+            answers = [
+                _build_opinion_with_verdict(name, about, target, criterion, given[name])
+                for name in given
+            ]
             answers = shuffle_opinions(item_key, answers)
-            found.append(Disagreement(target, criterion, answers, find_majority_verdict(given.values())))
+            found.append(
+                Disagreement(target, criterion, answers, find_majority_verdict(given.values()))
+            )
     return found
 
 
@@ -103,7 +118,9 @@ def format_answer_letter(index: int) -> str:
     return (format_answer_letter(quotient - 1) if quotient else "") + chr(ord("A") + last)
 
 
-def _is_disputed(opinions: Sequence[Opinion], collected: VerdictsByAnnotator, criterion: str) -> bool:
+def _is_disputed(
+    opinions: Sequence[Opinion], collected: VerdictsByAnnotator, criterion: str
+) -> bool:
     if collected.adjudication is not None:
         return False
     agreed = find_agreed_verdict(collected.verdicts.values())
@@ -123,26 +140,41 @@ def _build_opinion_with_verdict(
     if own is not None and is_definite(own.verdict):
         return own
     tags, note = (own.tags, own.note) if own is not None else (None, None)
-    return Opinion(annotator=annotator, target=target, criterion=criterion, verdict=verdict, tags=tags, note=note)
+    return Opinion(
+        annotator=annotator,
+        target=target,
+        criterion=criterion,
+        verdict=verdict,
+        tags=tags,
+        note=note,
+    )
 
 
 @dataclass(slots=True)
 class Decision:
-    """Combined reviews of all annotators on one target and criterion. Each field is a column of the table
-    `human_labels`. The name of the column is in the field's metadata, if it differs from the name of the field."""
+    """Combined reviews of all annotators on one target and criterion. Each field is a column of the
+    table `human_labels`. The name of the column is in the field's metadata, if it differs from the
+    name of the field.
+    """
 
     target: str
     criterion: str
     human: Any = None
-    """Decided verdict; "disputed" if annotators disagree, "unsure" if all are unsure, None if there is none."""
+    """Decided verdict; "disputed" if annotators disagree, "unsure" if all are unsure, None if
+    there is none.
+    """
     decided_by: DecidedBy | None = None
-    """How the annotators decided. None if no annotator decided, so that the automatic verdict is used."""
+    """How the annotators decided.
+
+    None if no annotator decided, so that the automatic verdict is used.
+    """
     mine: Any = field(default=None, metadata={"column": "you"})
     """Verdict of the annotator who uses fcreview."""
     fault: str | None = None
-    """Fault that the adjudicator gave, or None if the adjudicator passed the target without a fault. Without an
-    adjudication, the fault on which the annotators agree, or "disputed". After a majority decision, only the annotators
-    of the majority and unsure annotators are considered."""
+    """Fault that the adjudicator gave, or None if the adjudicator passed the target without a
+    fault. Without an adjudication, the fault on which the annotators agree, or "disputed". After a
+    majority decision, only the annotators of the majority and unsure annotators are considered.
+    """
     golden_fix: dict[str, Any] | None = None
     """Golden fix of the adjudicator, else of the annotators; None if their golden fixes differ."""
     tags: list[str] = field(default_factory=list)
@@ -151,27 +183,37 @@ class Decision:
     n_verdicts: int = 0
     """Number of annotators and adjudicators with a current verdict, which may be "unsure"."""
     stale: bool = False
-    """Whether an annotator reviewed an earlier prediction or golden answer. Such a review does not count."""
+    """Whether an annotator reviewed an earlier prediction or golden answer.
+
+    Such a review does not count.
+    """
     n_part_verdicts: int = field(default=0, compare=False, metadata={"column": "n_parts"})
     """Number of other targets and criteria with a current verdict. Set only on `item`/`correct`."""
     n_my_part_verdicts: int = field(default=0, compare=False, metadata={"column": "your_parts"})
-    """Number of other targets and criteria with a current verdict of the annotator who uses fcreview."""
+    """Number of other targets and criteria with a current verdict of the annotator who uses
+    fcreview.
+    """
     mine_stale: bool = field(default=False, metadata={"column": "your_stale"})
     mine_bulk: bool = field(default=False, metadata={"column": "your_bulk"})
     individual: Any = None
     """Value of `human` without bulk reviews."""
     individual_by: DecidedBy | None = None
     incident_mark: bool | None = None
-    """Whether the annotators decided that the item is an incident; None if they did not. Set only on `item`/`correct`,
-    so that one row of the table `human_labels` has all that lists and counts need."""
+    """Whether the annotators decided that the item is an incident; None if they did not. Set only
+    on `item`/`correct`, so that one row of the table `human_labels` has all that lists and counts
+    need.
+    """
     my_incident_mark: bool | None = field(default=None, metadata={"column": "your_incident_mark"})
     """The same decision by the annotator who uses fcreview alone, for blind review."""
     derived: Any = None
-    """Verdict that follows from decided verdicts on other targets and criteria by the rules of the benchmark. It counts
-    if the annotators decided nothing about this target and criterion. If it contradicts nothing, `human` has it too."""
+    """Verdict that follows from decided verdicts on other targets and criteria by the rules of the
+    benchmark. It counts if the annotators decided nothing about this target and criterion. If it
+    contradicts nothing, `human` has it too.
+    """
     contradicting: list[str] = field(default_factory=list)
-    """Annotators whose verdict on the item contradicts their own verdicts on parts or other criteria. Set only on
-    `item`/`correct`."""
+    """Annotators whose verdict on the item contradicts their own verdicts on parts or other
+    criteria. Set only on `item`/`correct`.
+    """
 
 
 def has_seen_other_verdicts(
@@ -182,9 +224,10 @@ def has_seen_other_verdicts(
     golden_hash: str = "",
     presentation: int = 1,
 ) -> bool:
-    """Whether an annotator has seen other verdicts on an item. Other verdicts become visible when the annotator submits
-    a verdict that decides the item, or records an event outside blind review. They stay visible after an undo. `events`
-    contains the annotator's events on the item, in order."""
+    """Whether an annotator has seen other verdicts on an item. Other verdicts become visible when
+    the annotator submits a verdict that decides the item, or records an event outside blind review.
+    They stay visible after an undo. `events` contains the annotator's events on the item, in order.
+    """
     decided = {1: False, 2: False}
     for number, event in enumerate(events, 1):
         if event.annotator != annotator or is_stale(event, prediction_hash, golden_hash):
@@ -195,25 +238,40 @@ def has_seen_other_verdicts(
         if event.blind is False:
             return True
         until = events[:number]
-        opinions = fold_events(until, find_retracted_events(until), prediction_hash, golden_hash, shown_as)
+        opinions = fold_events(
+            until, find_retracted_events(until), prediction_hash, golden_hash, shown_as
+        )
         decided[shown_as] = decide(opinions, context, annotator)[0].mine is not None
     return decided[presentation]
 
 
 def decide(
-    opinions: Sequence[Opinion], context: RollUpContext, annotator: str | None = None, policy: Policy = UNANIMOUS
+    opinions: Sequence[Opinion],
+    context: RollUpContext,
+    annotator: str | None = None,
+    policy: Policy = UNANIMOUS,
 ) -> list[Decision]:
-    """Combine the opinions of all annotators on one item into decisions. The first decision is on `item`/`correct`. One
-    decision for each other reviewed target and criterion follows. `Decision.mine` is the verdict of `annotator`."""
+    """Combine the opinions of all annotators on one item into decisions. The first decision is on
+    `item`/`correct`. One decision for each other reviewed target and criterion follows.
+    `Decision.mine` is the verdict of `annotator`.
+    """
     by_target = group_by_target(opinions)
     if len(opinions) == 1 and ITEM_CORRECT in by_target and is_current_review(opinions[0]):
-        return _apply_derived_verdicts([_decide_by_single_opinion(opinions[0], annotator)], {}, context)
+        return _apply_derived_verdicts(
+            [_decide_by_single_opinion(opinions[0], annotator)], {}, context
+        )
     collected = collect_verdicts(opinions, context)
-    decisions = [_decide_item(by_target.pop(ITEM_CORRECT, []), opinions, collected[ITEM_CORRECT], annotator, policy)]
+    decisions = [
+        _decide_item(
+            by_target.pop(ITEM_CORRECT, []), opinions, collected[ITEM_CORRECT], annotator, policy
+        )
+    ]
     for target_criterion, each in collected.items():
         if target_criterion != ITEM_CORRECT:
             decisions.append(
-                _decide_target(target_criterion, by_target.get(target_criterion, []), each, annotator, policy)
+                _decide_target(
+                    target_criterion, by_target.get(target_criterion, []), each, annotator, policy
+                )
             )
     _copy_incident_mark(decisions)
     decisions[0].contradicting = find_contradicting_annotators(opinions, context)
@@ -221,14 +279,18 @@ def decide(
 
 
 def find_contradicting_annotators(opinions: Iterable[Opinion], context: RollUpContext) -> list[str]:
-    """Return the annotators who gave another verdict on the item than the one that their own verdicts on parts and
-    criteria imply by the rules of the benchmark. For example, `db` fails and `correct` passes in tau-bench."""
+    """Return the annotators who gave another verdict on the item than the one that their own
+    verdicts on parts and criteria imply by the rules of the benchmark. For example, `db` fails and
+    `correct` passes in tau-bench.
+    """
     if not derives_verdicts(context.benchmark):
         return []
     verdicts: dict[str, dict[TargetCriterion, Any]] = {}
     for opinion in opinions:
         if is_current_review(opinion) and is_definite(opinion.verdict):
-            verdicts.setdefault(opinion.annotator, {})[opinion.target, opinion.criterion] = opinion.verdict
+            verdicts.setdefault(opinion.annotator, {})[opinion.target, opinion.criterion] = (
+                opinion.verdict
+            )
 
     found = []
     for annotator, own in verdicts.items():
@@ -240,12 +302,15 @@ def find_contradicting_annotators(opinions: Iterable[Opinion], context: RollUpCo
 
 
 def _apply_derived_verdicts(
-    decisions: list[Decision], collected: Mapping[TargetCriterion, VerdictsByAnnotator], context: RollUpContext
+    decisions: list[Decision],
+    collected: Mapping[TargetCriterion, VerdictsByAnnotator],
+    context: RollUpContext,
 ) -> list[Decision]:
-    """Set the verdicts that follow from decided verdicts by the rules of the benchmark, and return all decisions.
+    """Set the verdicts that follow from decided verdicts by the rules of the benchmark, and return
+    all decisions.
 
-    The result has a decision for each target and criterion whose verdict changes, even if nobody reviewed it. Metrics
-    derive the same verdicts (`ScoredItem.derive_verdict`).
+    The result has a decision for each target and criterion whose verdict changes, even if nobody
+    reviewed it. Metrics derive the same verdicts (`ScoredItem.derive_verdict`).
     """
     if not derives_verdicts(context.benchmark):
         return decisions
@@ -253,13 +318,17 @@ def _apply_derived_verdicts(
     if not overriding:
         return decisions
 
-    overrides = {target_criterion: decision.human for target_criterion, decision in overriding.items()}
+    overrides = {
+        target_criterion: decision.human for target_criterion, decision in overriding.items()
+    }
     by_target = {(decision.target, decision.criterion): decision for decision in decisions}
     for target_criterion in list_derivable_targets(context.benchmark, overrides, context.automatic):
         decision = by_target.get(target_criterion)
         if decision is not None and not _can_derive(decision, collected):
             continue
-        verdict = derive_verdict(context.benchmark, target_criterion, overrides, context.metadata, context.automatic)
+        verdict = derive_verdict(
+            context.benchmark, target_criterion, overrides, context.metadata, context.automatic
+        )
         if verdict is None or is_same_verdict(verdict, context.automatic.get(target_criterion)):
             continue
         sources = find_derivation_sources(context.benchmark, target_criterion, overrides)
@@ -278,20 +347,28 @@ def _find_overriding_decisions(
     for decision in decisions:
         target_criterion = decision.target, decision.criterion
         is_decided = decision.decided_by in RESOLUTIONS and decision.criterion != INCIDENT
-        if is_decided and not is_same_verdict(decision.human, context.automatic.get(target_criterion)):
+        if is_decided and not is_same_verdict(
+            decision.human, context.automatic.get(target_criterion)
+        ):
             found[target_criterion] = decision
     return found
 
 
-def _can_derive(decision: Decision, collected: Mapping[TargetCriterion, VerdictsByAnnotator]) -> bool:
-    """Whether the verdict on a target can be derived: if nobody decided it, or if the reviews of the target disagree.
+def _can_derive(
+    decision: Decision, collected: Mapping[TargetCriterion, VerdictsByAnnotator]
+) -> bool:
+    """Whether the verdict on a target can be derived: if nobody decided it, or if the reviews of
+    the target disagree.
 
-    An open disagreement keeps what would hold without the disputed reviews. If a derived verdict is one side of the
-    disagreement, it is disputed too.
+    An open disagreement keeps what would hold without the disputed reviews. If a derived verdict is
+    one side of the disagreement, it is disputed too.
     """
     if decision.decided_by is None:
         return True
-    return decision.decided_by == DISPUTED and not collected[decision.target, decision.criterion].has_derived
+    return (
+        decision.decided_by == DISPUTED
+        and not collected[decision.target, decision.criterion].has_derived
+    )
 
 
 def _set_derived_verdict(decision: Decision, verdict: Any, deciding: Sequence[Decision]) -> None:
@@ -309,7 +386,9 @@ def _set_derived_verdict(decision: Decision, verdict: Any, deciding: Sequence[De
 
 
 def _copy_incident_mark(decisions: Sequence[Decision]) -> None:
-    """Copy the decision on the criterion `incident` to the first decision, which is on `item`/`correct`."""
+    """Copy the decision on the criterion `incident` to the first decision, which is on
+    `item`/`correct`.
+    """
     about_item = decisions[0]
     for decision in decisions:
         if (decision.target, decision.criterion) != (ITEM, INCIDENT):
@@ -320,9 +399,12 @@ def _copy_incident_mark(decisions: Sequence[Decision]) -> None:
             about_item.my_incident_mark = decision.mine
 
 
-def set_verdicts_without_bulk(decisions: Iterable[Decision], decisions_without_bulk: Iterable[Decision]) -> None:
-    """Set the fields of `decisions` that depend on bulk reviews: `individual`, `individual_by` and `mine_bulk`.
-    `decisions_without_bulk` are the decisions that follow from all other reviews."""
+def set_verdicts_without_bulk(
+    decisions: Iterable[Decision], decisions_without_bulk: Iterable[Decision]
+) -> None:
+    """Set the fields of `decisions` that depend on bulk reviews: `individual`, `individual_by` and
+    `mine_bulk`. `decisions_without_bulk` are the decisions that follow from all other reviews.
+    """
     without_bulk = {(each.target, each.criterion): each for each in decisions_without_bulk}
     for decision in decisions:
         target_criterion = decision.target, decision.criterion
@@ -336,11 +418,19 @@ def _decide_by_single_opinion(opinion: Opinion, annotator: str | None) -> Decisi
     verdict = opinion.verdict
     decided_by: DecidedBy | None = "unanimous" if is_definite(verdict) else None
     return Decision(
-        *ITEM_CORRECT, human=verdict, decided_by=decided_by, individual=verdict, individual_by=decided_by,
-        mine=verdict if opinion.annotator == annotator else None, fault=opinion.fault, golden_fix=opinion.golden_fix,
-        tags=list(dict.fromkeys(opinion.tags or ())), notes=[opinion.note] if opinion.note else [],
-        annotators=[opinion.annotator], n_verdicts=int(verdict is not None),
-    )  # fmt: skip
+        *ITEM_CORRECT,
+        human=verdict,
+        decided_by=decided_by,
+        individual=verdict,
+        individual_by=decided_by,
+        mine=verdict if opinion.annotator == annotator else None,
+        fault=opinion.fault,
+        golden_fix=opinion.golden_fix,
+        tags=list(dict.fromkeys(opinion.tags or ())),
+        notes=[opinion.note] if opinion.note else [],
+        annotators=[opinion.annotator],
+        n_verdicts=int(verdict is not None),
+    )
 
 
 def _decide_item(
@@ -359,8 +449,11 @@ def _decide_item(
     decision.annotators = sorted({*decision.annotators, *from_parts})
     decision.n_verdicts = decision.n_verdicts or int(collected.adjudication is not None)
     decision.stale = any(o.stale for o in all_opinions)
-    # A review of the mark of an incident says nothing about the answer, so it is no verdict on the item or a part.
-    current = [o for o in all_opinions if not o.stale and o.verdict is not None and o.criterion != INCIDENT]
+    # A review of the mark of an incident says nothing about the answer, so it is no verdict on the
+    # item or a part.
+    current = [
+        o for o in all_opinions if not o.stale and o.verdict is not None and o.criterion != INCIDENT
+    ]
     mine = [o for o in current if o.annotator == annotator and not o.is_adjudication]
     decision.n_part_verdicts = len({(o.target, o.criterion) for o in current} - {ITEM_CORRECT})
     decision.n_my_part_verdicts = len({(o.target, o.criterion) for o in mine} - {ITEM_CORRECT})
@@ -379,16 +472,23 @@ def _decide_target(
     current = [o for o in opinions if not o.stale]
     adjudications = [o for o in current if o.is_adjudication]
     decision = Decision(
-        *target_criterion, mine=collected.independent.get(annotator) if annotator else None,
+        *target_criterion,
+        mine=collected.independent.get(annotator) if annotator else None,
         fault=_find_decided_fault(adjudications, current),
         golden_fix=_find_common_golden_fix(adjudications) or _find_common_golden_fix(current),
         tags=list(dict.fromkeys(tag for o in current for tag in o.tags or ())),
-        notes=[o.note for o in current if o.note], annotators=sorted({o.annotator for o in current}),
+        notes=[o.note for o in current if o.note],
+        annotators=sorted({o.annotator for o in current}),
         n_verdicts=len({*verdicts, *(o.annotator for o in adjudications if o.verdict is not None)}),
-        stale=any(o.stale for o in opinions), mine_stale=any(o.stale for o in opinions if o.annotator == annotator),
-    )  # fmt: skip
+        stale=any(o.stale for o in opinions),
+        mine_stale=any(o.stale for o in opinions if o.annotator == annotator),
+    )
     agreed = find_agreed_verdict(verdicts.values())
-    majority = find_majority_verdict(verdicts.values()) if agreed == DISPUTED and policy == "majority" else None
+    majority = (
+        find_majority_verdict(verdicts.values())
+        if agreed == DISPUTED and policy == "majority"
+        else None
+    )
     if adjudication is not None:
         decision.human, decision.decided_by = adjudication, "adjudication"
     elif majority is not None:
@@ -398,9 +498,14 @@ def _decide_target(
         )
     elif agreed is None:
         abstentions = {*verdicts.values()}
-        decision.human = abstentions.pop() if len(abstentions) == 1 else UNSURE if abstentions else None
+        decision.human = (
+            abstentions.pop() if len(abstentions) == 1 else UNSURE if abstentions else None
+        )
     else:
-        decision.human, decision.decided_by = agreed, "disputed" if agreed == DISPUTED else "unanimous"
+        decision.human, decision.decided_by = (
+            agreed,
+            "disputed" if agreed == DISPUTED else "unanimous",
+        )
     decision.individual, decision.individual_by = decision.human, decision.decided_by
     return decision
 
@@ -411,13 +516,19 @@ def _find_common_fault(opinions: Iterable[Opinion]) -> str | None:
 
 
 def _find_decided_fault(adjudications: Sequence[Opinion], current: Iterable[Opinion]) -> str | None:
-    """Return the fault with which an adjudicator passed the target. Otherwise, return the common fault of all opinions
-    whose verdict agrees with the decision, or "disputed" if they have different faults."""
+    """Return the fault with which an adjudicator passed the target. Otherwise, return the common
+    fault of all opinions whose verdict agrees with the decision, or "disputed" if they have
+    different faults.
+    """
     last = find_latest_adjudication(adjudications)
     if last is not None and last.verdict is True:
         return last.fault
     if last is not None and is_definite(last.verdict):
-        current = [o for o in current if not is_definite(o.verdict) or is_same_verdict(o.verdict, last.verdict)]
+        current = [
+            o
+            for o in current
+            if not is_definite(o.verdict) or is_same_verdict(o.verdict, last.verdict)
+        ]
     return _find_common_fault(adjudications) or _find_common_fault(current)
 
 

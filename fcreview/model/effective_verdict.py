@@ -1,9 +1,10 @@
-"""Determine the effective verdict, which is the verdict of the annotators if they decided on one, else the automatic
-verdict.
+"""Determine the effective verdict, which is the verdict of the annotators if they decided on one,
+else the automatic verdict.
 
-A `Policy` states how many annotators must agree. The verdict of an annotator can also follow from the annotator's
-verdicts on parts of the item (`roll_up_parts`) or on other criteria (`fcreview.model.verdict`). The store computes
-effective verdicts in SQL, which `fcreview.store.reviews.review_sql` generates from `SCORING_ORDER`.
+A `Policy` states how many annotators must agree. The verdict of an annotator can also follow from
+the annotator's verdicts on parts of the item (`roll_up_parts`) or on other criteria
+(`fcreview.model.verdict`). The store computes effective verdicts in SQL, which
+`fcreview.store.reviews.review_sql` generates from `SCORING_ORDER`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from fcreview.model.address import ITEM, RESPONSE, get_enclosing_call_address, parse_address, turn_address
+from fcreview.model.address import (
+    ITEM,
+    RESPONSE,
+    get_enclosing_call_address,
+    parse_address,
+    turn_address,
+)
 from fcreview.model.item import Item, SourceName
 from fcreview.model.review import CORRECT, ITEM_CORRECT, Annotation, Opinion
 from fcreview.model.verdict import (
@@ -27,13 +34,21 @@ from fcreview.model.verdict import (
 DISPUTED = "disputed"
 DecidedBy = Literal["adjudication", "unanimous", "majority", "disputed"]
 RESOLUTIONS: tuple[DecidedBy, ...] = ("adjudication", "unanimous", "majority")
-"""Ways to decide by which a human verdict replaces the automatic verdict. Disputed items keep the automatic verdict."""
+"""Ways to decide by which a human verdict replaces the automatic verdict.
+
+Disputed items keep the automatic verdict.
+"""
 Policy = Literal["unanimous", "majority"]
 POLICIES: tuple[Policy, ...] = ("unanimous", "majority")
-"""Policies for items without an adjudication: all annotators must agree, or more than half of them."""
+"""Policies for items without an adjudication: all annotators must agree, or more than half of
+them.
+"""
 UNANIMOUS: Policy = "unanimous"
 SCORING_ORDER: tuple[SourceName, ...] = ("official", "rule", "judge")
-"""Automatic sources by precedence. The first source with a verdict determines the automatic verdict."""
+"""Automatic sources by precedence.
+
+The first source with a verdict determines the automatic verdict.
+"""
 
 
 def is_definite(verdict: Any) -> bool:
@@ -42,7 +57,10 @@ def is_definite(verdict: Any) -> bool:
 
 
 def is_same_verdict(first: Any, second: Any) -> bool:
-    """Whether two verdicts are equal. The order of labels does not matter, and 1 equals 1.0 but not true."""
+    """Whether two verdicts are equal.
+
+    The order of labels does not matter, and 1 equals 1.0 but not true.
+    """
     if isinstance(first, list) and isinstance(second, list):
         return set(map(repr, first)) == set(map(repr, second))
     if isinstance(first, (int, float)) and isinstance(second, (int, float)):
@@ -51,15 +69,23 @@ def is_same_verdict(first: Any, second: Any) -> bool:
 
 
 def find_agreed_verdict(verdicts: Iterable[Any]) -> Any:
-    """Return the verdict on which all annotators agree, "disputed" if they disagree, or None if all are unsure."""
+    """Return the verdict on which all annotators agree, "disputed" if they disagree, or None if
+    all are unsure.
+    """
     definite = [*filter(is_definite, verdicts)]
     if not definite:
         return None
-    return definite[0] if all(is_same_verdict(definite[0], other) for other in definite[1:]) else DISPUTED
+    return (
+        definite[0]
+        if all(is_same_verdict(definite[0], other) for other in definite[1:])
+        else DISPUTED
+    )
 
 
 def find_majority_verdict(verdicts: Iterable[Any]) -> Any:
-    """Return the verdict of more than half of the annotators who are not unsure, or None if there is none."""
+    """Return the verdict of more than half of the annotators who are not unsure, or None if
+    there is none.
+    """
     definite = [*filter(is_definite, verdicts)]
     for verdict in definite:
         if 2 * sum(is_same_verdict(verdict, other) for other in definite) > len(definite):
@@ -76,8 +102,9 @@ def select_automatic_verdict(verdict_by_source: Mapping[SourceName, Any]) -> Any
 def select_effective_verdict(
     automatic: Any, human: Any = None, decided_by: DecidedBy | None = None, derived: Any = None
 ) -> Any:
-    """Return the human verdict if the annotators decided on one, else the verdict that follows from their verdicts on
-    other targets and criteria, else the automatic verdict."""
+    """Return the human verdict if the annotators decided on one, else the verdict that follows from
+    their verdicts on other targets and criteria, else the automatic verdict.
+    """
     if decided_by in RESOLUTIONS:
         return human
     return automatic if derived is None else derived
@@ -87,20 +114,27 @@ OverriddenVerdict = dict[str, Any]
 """Automatic verdict that an annotator's verdict overrides: {source, by, value}."""
 
 
-def select_overridden_verdict(automatic: Mapping[str, Mapping[str, Any]], human: Any) -> OverriddenVerdict | None:
-    """Return the automatic verdict that counts if a human verdict overrides it, else None. `automatic` maps sources to
-    {by, value}."""
+def select_overridden_verdict(
+    automatic: Mapping[str, Mapping[str, Any]], human: Any
+) -> OverriddenVerdict | None:
+    """Return the automatic verdict that counts if a human verdict overrides it, else None.
+    `automatic` maps sources to {by, value}.
+    """
     if not is_definite(human):
         return None
     for source in SCORING_ORDER:
         verdict = automatic.get(source)
         if verdict is not None and verdict["value"] is not None:
-            return None if is_same_verdict(human, verdict["value"]) else {"source": source, **verdict}
+            return (
+                None if is_same_verdict(human, verdict["value"]) else {"source": source, **verdict}
+            )
     return None
 
 
 def find_overridden_verdict(item: Item, annotation: Annotation) -> OverriddenVerdict | None:
-    """Return the first automatic verdict in `SCORING_ORDER` if an annotation of the item overrides it, else None."""
+    """Return the first automatic verdict in `SCORING_ORDER` if an annotation of the item
+    overrides it, else None.
+    """
     found: dict[str, dict[str, Any]] = {}
     if (annotation.target, annotation.criterion) == ITEM_CORRECT:
         found = {source: {"by": None, "value": getattr(item, source)} for source in SCORING_ORDER}
@@ -112,7 +146,9 @@ def find_overridden_verdict(item: Item, annotation: Annotation) -> OverriddenVer
 
 @dataclass(slots=True)
 class RollUpContext:
-    """Data about an item that is needed to derive its verdict from the annotators' verdicts on its parts."""
+    """Data about an item that is needed to derive its verdict from the annotators' verdicts on
+    its parts.
+    """
 
     n_pairs: Mapping[int, int] = field(default_factory=dict)
     """Turn (from 0) -> number of call pairs."""
@@ -132,8 +168,10 @@ PartVerdicts = Mapping[str, Any]
 
 
 def roll_up_parts(verdicts: PartVerdicts, context: RollUpContext) -> bool | None:
-    """Return the item verdict that follows from an annotator's verdicts on parts, or None. Parts without a review keep
-    the benchmark's verdict. Reviews that confirm the benchmark are ignored, because its item verdict includes them."""
+    """Return the item verdict that follows from an annotator's verdicts on parts, or None. Parts
+    without a review keep the benchmark's verdict. Reviews that confirm the benchmark are ignored,
+    because its item verdict includes them.
+    """
     benchmark = context.benchmark_part_verdicts
     overriding = {
         address: verdict
@@ -143,30 +181,45 @@ def roll_up_parts(verdicts: PartVerdicts, context: RollUpContext) -> bool | None
     if not any(isinstance(verdict, bool) for verdict in overriding.values()):
         return None
     if context.needs is None:
-        failed = {get_enclosing_call_address(address) for address, verdict in overriding.items() if verdict is False}
-        passed = {address: True for address, verdict in benchmark.items() if verdict is True and address not in failed}
+        failed = {
+            get_enclosing_call_address(address)
+            for address, verdict in overriding.items()
+            if verdict is False
+        }
+        passed = {
+            address: True
+            for address, verdict in benchmark.items()
+            if verdict is True and address not in failed
+        }
         return roll_up_if_all_must_pass({**passed, **overriding}, context.n_pairs)
     if overriding.get(RESPONSE) is False:
         return False
-    if all(any(_is_part_passing(address, overriding, benchmark) for address in group) for group in context.needs):
+    if all(
+        any(_is_part_passing(address, overriding, benchmark) for address in group)
+        for group in context.needs
+    ):
         return True
     return False if False in overriding.values() else None
 
 
 def roll_up_benchmark_verdicts(context: RollUpContext) -> bool | None:
-    """Return the benchmark's verdict on the item, else the item verdict that follows from its verdicts on the parts."""
+    """Return the benchmark's verdict on the item, else the item verdict that follows from its
+    verdicts on the parts.
+    """
     if context.benchmark_item_verdict is not None:
         return context.benchmark_item_verdict
     if context.needs is None:
         return roll_up_if_all_must_pass(context.benchmark_part_verdicts, context.n_pairs)
     return all(
-        any(context.benchmark_part_verdicts.get(address) is True for address in group) for group in context.needs
+        any(context.benchmark_part_verdicts.get(address) is True for address in group)
+        for group in context.needs
     )
 
 
 def has_contradiction(first: PartVerdicts, second: PartVerdicts) -> bool:
-    """Whether the part verdicts of two annotators contradict each other: they differ on a part, or one annotator passes
-    a turn or call, and the other annotator fails a part inside it."""
+    """Whether the part verdicts of two annotators contradict each other: they differ on a part, or
+    one annotator passes a turn or call, and the other annotator fails a part inside it.
+    """
     return any(
         (first_address == second_address and not is_same_verdict(first_verdict, second_verdict))
         or _is_failure_inside_pass(first_address, first_verdict, second_address, second_verdict)
@@ -178,13 +231,18 @@ def has_contradiction(first: PartVerdicts, second: PartVerdicts) -> bool:
     )
 
 
-def _is_failure_inside_pass(outer_address: str, outer_verdict: bool, address: str, verdict: bool) -> bool:
+def _is_failure_inside_pass(
+    outer_address: str, outer_verdict: bool, address: str, verdict: bool
+) -> bool:
     return outer_verdict and not verdict and address.startswith(outer_address + "/")
 
 
-def _is_part_passing(address: str, verdicts: PartVerdicts, benchmark_verdicts: PartVerdicts) -> bool:
-    """Whether the part at an address passes. The verdict on its turn decides, else the verdict on the part, else a
-    failing argument of the part, else the benchmark's verdict."""
+def _is_part_passing(
+    address: str, verdicts: PartVerdicts, benchmark_verdicts: PartVerdicts
+) -> bool:
+    """Whether the part at an address passes. The verdict on its turn decides, else the verdict on
+    the part, else a failing argument of the part, else the benchmark's verdict.
+    """
     part = parse_address(address)
     on_turn = verdicts.get(turn_address(part.turn)) if part else None
     for verdict in (on_turn, verdicts.get(address)):
@@ -200,14 +258,22 @@ ArgumentVerdict = tuple[str | None, Any]
 """Path of an argument, or None for the whole turn or call, and the verdict."""
 
 
-def roll_up_if_all_must_pass(verdicts: PartVerdicts, n_pairs_by_turn: Mapping[int, int]) -> bool | None:
-    """Return the item verdict if all calls of all turns must pass, or, without calls, the response. A verdict on a turn
-    or call takes precedence over verdicts on its parts. Returns None if verdicts are missing."""
-    turns: dict[int, dict[int | None, list[ArgumentVerdict]]] = {turn: {} for turn in n_pairs_by_turn}
+def roll_up_if_all_must_pass(
+    verdicts: PartVerdicts, n_pairs_by_turn: Mapping[int, int]
+) -> bool | None:
+    """Return the item verdict if all calls of all turns must pass, or, without calls, the response.
+    A verdict on a turn or call takes precedence over verdicts on its parts. Returns None if
+    verdicts are missing.
+    """
+    turns: dict[int, dict[int | None, list[ArgumentVerdict]]] = {
+        turn: {} for turn in n_pairs_by_turn
+    }
     for address, verdict in verdicts.items():
         part = parse_address(address)
         if part is not None:
-            turns.setdefault(part.turn, {}).setdefault(part.call, []).append((part.argument, verdict))
+            turns.setdefault(part.turn, {}).setdefault(part.call, []).append(
+                (part.argument, verdict)
+            )
     on_turns = [_roll_up_turn(calls, n_pairs_by_turn.get(turn, 0)) for turn, calls in turns.items()]
     if False in on_turns or verdicts.get(RESPONSE) is False:
         return False
@@ -216,11 +282,15 @@ def roll_up_if_all_must_pass(verdicts: PartVerdicts, n_pairs_by_turn: Mapping[in
     return True if all(verdict is True for verdict in on_turns) else None
 
 
-def _roll_up_turn(verdicts_by_call: Mapping[int | None, Sequence[ArgumentVerdict]], n_pairs: int) -> bool | None:
+def _roll_up_turn(
+    verdicts_by_call: Mapping[int | None, Sequence[ArgumentVerdict]], n_pairs: int
+) -> bool | None:
     on_turn = next((verdict for _, verdict in verdicts_by_call.get(None, ())), None)
     if isinstance(on_turn, bool):
         return on_turn
-    on_calls = [_roll_up_call(verdicts) for call, verdicts in verdicts_by_call.items() if call is not None]
+    on_calls = [
+        _roll_up_call(verdicts) for call, verdicts in verdicts_by_call.items() if call is not None
+    ]
     if False in on_calls:
         return False
     return True if n_pairs and sum(verdict is True for verdict in on_calls) >= n_pairs else None
@@ -234,7 +304,10 @@ def _roll_up_call(verdicts: Sequence[ArgumentVerdict]) -> bool | None:
 
 
 ROLL_UP_CRITERIA = (CORRECT, EQUIVALENT)
-"""Criteria whose verdicts on parts determine the item verdict. For a part with both, the first criterion counts."""
+"""Criteria whose verdicts on parts determine the item verdict.
+
+For a part with both, the first criterion counts.
+"""
 
 
 @dataclass(slots=True)
@@ -250,20 +323,26 @@ class VerdictsByAnnotator:
     """Whether a verdict in `verdicts` follows from an annotator's other verdicts."""
 
 
-def collect_verdicts(opinions: Sequence[Opinion], context: RollUpContext) -> dict[TargetCriterion, VerdictsByAnnotator]:
+def collect_verdicts(
+    opinions: Sequence[Opinion], context: RollUpContext
+) -> dict[TargetCriterion, VerdictsByAnnotator]:
     """Collect the current verdicts on an item and its parts. The first key is `item`/`correct`.
 
-    If an annotator gave no item verdict or is unsure, it is derived from the annotator's verdicts on parts. If an
-    annotator did not review a criterion that another annotator reviewed, the verdict on it is derived from the
-    annotator's verdicts on other criteria.
+    If an annotator gave no item verdict or is unsure, it is derived from the annotator's verdicts
+    on parts. If an annotator did not review a criterion that another annotator reviewed, the
+    verdict on it is derived from the annotator's verdicts on other criteria.
     """
     by_target = group_by_target(opinions)
     by_target = {ITEM_CORRECT: by_target.pop(ITEM_CORRECT, []), **by_target}
     collected = {}
     for target_criterion, about in by_target.items():
         last = find_latest_adjudication(about)
-        verdicts = {o.annotator: o.verdict for o in about if is_current_review(o) and o.verdict is not None}
-        collected[target_criterion] = VerdictsByAnnotator(verdicts, last.verdict if last else None, dict(verdicts))
+        verdicts = {
+            o.annotator: o.verdict for o in about if is_current_review(o) and o.verdict is not None
+        }
+        collected[target_criterion] = VerdictsByAnnotator(
+            verdicts, last.verdict if last else None, dict(verdicts)
+        )
     parts = select_part_opinions(opinions)
     if parts:
         _add_verdicts_from_parts(collected[ITEM_CORRECT], parts, context)
@@ -286,15 +365,18 @@ def is_current_review(opinion: Opinion) -> bool:
 def _add_verdicts_from_parts(
     item_verdicts: VerdictsByAnnotator, part_opinions: Sequence[Opinion], context: RollUpContext
 ) -> None:
-    """Add the item verdict of each annotator who reviewed parts but not the item. An annotator who only confirms the
-    benchmark's verdicts gets no item verdict, unless another annotator overrides one of these verdicts. The item
-    verdict is then the benchmark's verdict on the item."""
+    """Add the item verdict of each annotator who reviewed parts but not the item. An annotator who
+    only confirms the benchmark's verdicts gets no item verdict, unless another annotator overrides
+    one of these verdicts. The item verdict is then the benchmark's verdict on the item.
+    """
     adjudicated = _collect_part_verdicts([o for o in part_opinions if o.is_adjudication])
     if item_verdicts.adjudication is None:
         item_verdicts.adjudication = roll_up_parts(adjudicated, context)
     names = dict.fromkeys(o.annotator for o in part_opinions if not o.is_adjudication)
     own = {
-        name: _collect_part_verdicts([o for o in part_opinions if o.annotator == name and is_current_review(o)])
+        name: _collect_part_verdicts(
+            [o for o in part_opinions if o.annotator == name and is_current_review(o)]
+        )
         for name in names
     }
     combined = {name: {**verdicts, **adjudicated} for name, verdicts in own.items()}
@@ -302,7 +384,9 @@ def _add_verdicts_from_parts(
     overriding = [combined[name] for name, verdict in rolled_up.items() if verdict is not None]
     for name in names:
         verdict = rolled_up[name]
-        if verdict is None and any(has_contradiction(combined[name], other) for other in overriding):
+        if verdict is None and any(
+            has_contradiction(combined[name], other) for other in overriding
+        ):
             verdict = roll_up_benchmark_verdicts(context)
         if verdict is not None and not is_definite(item_verdicts.verdicts.get(name)):
             item_verdicts.verdicts[name] = verdict
@@ -313,15 +397,21 @@ def _add_verdicts_from_parts(
 
 
 def _add_verdicts_from_criteria(
-    collected: dict[TargetCriterion, VerdictsByAnnotator], opinions: Iterable[Opinion], context: RollUpContext
+    collected: dict[TargetCriterion, VerdictsByAnnotator],
+    opinions: Iterable[Opinion],
+    context: RollUpContext,
 ) -> None:
-    """Derive verdicts from verdicts on other criteria, and add them to `collected`. For a target and criterion without
-    a review, derived verdicts are added only if they differ and follow from undisputed verdicts."""
+    """Derive verdicts from verdicts on other criteria, and add them to `collected`. For a target
+    and criterion without a review, derived verdicts are added only if they differ and follow from
+    undisputed verdicts.
+    """
     given: dict[str, dict[TargetCriterion, Any]] = {}
     adjudicated: dict[TargetCriterion, Any] = {}
     for opinion in sorted(opinions, key=lambda o: o.time):
         if is_definite(opinion.verdict) and not opinion.stale:
-            verdicts = adjudicated if opinion.is_adjudication else given.setdefault(opinion.annotator, {})
+            verdicts = (
+                adjudicated if opinion.is_adjudication else given.setdefault(opinion.annotator, {})
+            )
             verdicts[opinion.target, opinion.criterion] = opinion.verdict
     if len(given) < 2:
         return
@@ -331,16 +421,22 @@ def _add_verdicts_from_criteria(
         if each.adjudication is None and find_agreed_verdict(each.verdicts.values()) == DISPUTED
     }
     combined = {name: {**own, **adjudicated} for name, own in given.items()}
-    for target_criterion in {target_criterion: None for own in given.values() for target_criterion in own}:
+    for target_criterion in {
+        target_criterion: None for own in given.values() for target_criterion in own
+    }:
         about = collected[target_criterion]
-        for name, derived in _derive_verdict_by_annotator(target_criterion, combined, context).items():
+        for name, derived in _derive_verdict_by_annotator(
+            target_criterion, combined, context
+        ).items():
             # An annotator who is unsure about a criterion leaves the verdict on it to the others.
             if name not in about.verdicts:
                 about.verdicts[name] = derived
                 about.has_derived = True
     for target_criterion in find_derived_targets(context.benchmark, collected):
         resolved = {
-            name: {source: verdict for source, verdict in verdicts.items() if source not in disputed}
+            name: {
+                source: verdict for source, verdict in verdicts.items() if source not in disputed
+            }
             for name, verdicts in combined.items()
         }
         by_annotator = _derive_verdict_by_annotator(target_criterion, resolved, context)
@@ -349,10 +445,14 @@ def _add_verdicts_from_criteria(
 
 
 def _derive_verdict_by_annotator(
-    target_criterion: TargetCriterion, verdicts: Mapping[str, Mapping[TargetCriterion, Any]], context: RollUpContext
+    target_criterion: TargetCriterion,
+    verdicts: Mapping[str, Mapping[TargetCriterion, Any]],
+    context: RollUpContext,
 ) -> dict[str, Any]:
-    """Derive each annotator's verdict on `target_criterion` from those of the annotator's verdicts that override
-    automatic ones. An annotator who only confirms verdicts that others override gets the automatic verdict."""
+    """Derive each annotator's verdict on `target_criterion` from those of the annotator's verdicts
+    that override automatic ones. An annotator who only confirms verdicts that others override gets
+    the automatic verdict.
+    """
     given = {source: None for own in verdicts.values() for source in own}
     sources = find_derivation_sources(context.benchmark, target_criterion, given)
     overriding = {
@@ -365,7 +465,9 @@ def _derive_verdict_by_annotator(
     }
     overridden = {source for own in overriding.values() for source in own}
     derived = {
-        name: derive_verdict(context.benchmark, target_criterion, own, context.metadata, context.automatic)
+        name: derive_verdict(
+            context.benchmark, target_criterion, own, context.metadata, context.automatic
+        )
         for name, own in overriding.items()
     }
     for name, own in verdicts.items():
@@ -375,12 +477,18 @@ def _derive_verdict_by_annotator(
 
 
 def select_part_opinions(opinions: Iterable[Opinion]) -> list[Opinion]:
-    """Select the current opinions from which an item verdict can follow: opinions on parts, on `ROLL_UP_CRITERIA`."""
-    return [o for o in opinions if not o.stale and o.criterion in ROLL_UP_CRITERIA and o.target != ITEM]
+    """Select the current opinions from which an item verdict can follow: opinions on parts, on
+    `ROLL_UP_CRITERIA`.
+    """
+    return [
+        o for o in opinions if not o.stale and o.criterion in ROLL_UP_CRITERIA and o.target != ITEM
+    ]
 
 
 def find_latest_adjudication(opinions: Iterable[Opinion]) -> Opinion | None:
-    """Return the latest adjudication that is not stale and whose verdict is not "unsure", or None if there is none."""
+    """Return the latest adjudication that is not stale and whose verdict is not "unsure", or
+    None if there is none.
+    """
     found = [o for o in opinions if o.is_adjudication and not o.stale and is_definite(o.verdict)]
     return max(found, key=lambda o: o.time) if found else None
 

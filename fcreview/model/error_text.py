@@ -1,7 +1,7 @@
 """Find the kind of a failure in the text of its error message.
 
-Sources: the error messages of OpenAI, Anthropic, Google, Mistral, Cohere, Amazon Bedrock and Azure, of vLLM, SGLang and
-llama.cpp, of litellm, httpx, requests and aiohttp, and of Python.
+Sources: the error messages of OpenAI, Anthropic, Google, Mistral, Cohere, Amazon Bedrock and Azure,
+of vLLM, SGLang and llama.cpp, of litellm, httpx, requests and aiohttp, and of Python.
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ from functools import lru_cache
 from fcreview.model.incident import IncidentKind
 
 MAX_CLASSIFIED_CHARACTERS = 20_000
-"""Characters of an error text that are searched: the first and the last half, because the message is at the beginning
-of a response and at the end of a traceback."""
+"""Characters of an error text that are searched: the first and the last half, because the message
+is at the beginning of a response and at the end of a traceback.
+"""
 
 
 def classify_error_text(*texts: str) -> IncidentKind:
     """Return the kind of a failure from texts that are already known to be about an error.
 
-    Usually, there is one text. If a file has the message and the name of the exception, or its code, in fields of their
-    own, all are given. The first kind whose words occur in one of the texts counts. The order matters: providers wrap a
-    429 or a context overflow into a 400, and quote the user's words. On replies of a model, which may be about rate
-    limits or timeouts, the words mean nothing.
+    Usually, there is one text. If a file has the message and the name of the exception, or its
+    code, in fields of their own, all are given. The first kind whose words occur in one of the
+    texts counts. The order matters: providers wrap a 429 or a context overflow into a 400, and
+    quote the user's words. On replies of a model, which may be about rate limits or timeouts, the
+    words mean nothing.
     """
     return _classify_normalised_texts(tuple(map(_normalise_error_text, texts)))
 
@@ -32,7 +34,9 @@ _NORMALISED_CHARACTERS = str.maketrans(dict.fromkeys("_-\t\r\n", " "))
 
 
 def _normalise_error_text(text: str) -> str:
-    """Return the text in lower case with blanks for `_`, `-` and line breaks, so that `rate_limit` is `rate limit`."""
+    """Return the text in lower case with blanks for `_`, `-` and line breaks, so that
+    `rate_limit` is `rate limit`.
+    """
     if len(text) > MAX_CLASSIFIED_CHARACTERS:
         half = MAX_CLASSIFIED_CHARACTERS // 2
         text = f"{text[:half]} {text[-half:]}"
@@ -88,10 +92,15 @@ def _compile(*patterns: str) -> tuple[re.Pattern[str], ...]:
 
 
 def _status(*codes: int) -> str:
-    """Return a pattern for an HTTP status that is named as such: `error code: 503`, `http/1.1 503`, `"status": 503`,
-    `answered 503`, `(503)` or `503` at the beginning. Other numbers, such as counts of tokens, do not match."""
+    """Return a pattern for an HTTP status that is named as such: `error code: 503`, `http/1.1 503`,
+    `"status": 503`, `answered 503`, `(503)` or `503` at the beginning. Other numbers, such as
+    counts of tokens, do not match.
+    """
     code = f"(?:{'|'.join(map(str, codes))})"
-    name = r"\b(?:error|status|http|code|statuscode|response|returned|answered|received|failed with|responded with|got)"
+    name = (
+        r"\b(?:error|status|http|code|statuscode|response|returned|answered|received|failed"
+        r" with|responded with|got)"
+    )
     more_names = r"(?: (?:http|status|error|code|an?)\b){0,3}(?:/[\d.]{1,3})?"
     separator = r"['\"]?[ :=]{0,3}['\"(\[<]?"
     no_count = r"(?!\d|[.,]\d| (?:tokens|characters|items)\b)"
@@ -137,15 +146,20 @@ _ERROR_WORDS = (
             "harmonyerror",
         ),
         patterns=_compile(
-            # A handler of BFCL looked for the arguments of a call that the model had written in another form.
+            # A handler of BFCL looked for the arguments of a call that the model had written in
+            # another form.
             r"\A(?:keyerror: ?|keyerror\()?['\"](?:arguments|parameters)['\"]\)?\Z",
             # The text of the model follows, or the words say whose JSON it is.
-            r"invalid json(?:: ?[\[{'\"]| (?:in|from) (?:the )?(?:model|tool|function|argument|response|reply|output))",
+            r"invalid json(?:: ?[\[{'\"]| (?:in|from) (?:the"
+            r" )?(?:model|tool|function|argument|response|reply|output))",
             r"unexpected token .{1,12} json",
-            r"\b(?:arguments?|response|reply|output|content|call)\b.{0,40} (?:not|n't) (?:a )?valid json",
-            r"(?:failed|unable|could not|cannot|can't|error|failure) (?:to )?(?:pars|decod|interpret)(?:e|ing)\b.{0,60}"
+            r"\b(?:arguments?|response|reply|output|content|call)\b.{0,40} (?:not|n't) (?:a )?valid"
+            r" json",
+            r"(?:failed|unable|could not|cannot|can't|error|failure) (?:to"
+            r" )?(?:pars|decod|interpret)(?:e|ing)\b.{0,60}"
             r"\b(?:call|argument|function|tool|model|llm|output|response|reply|completion)",
-            r"\b(?:call|argument|tool|output|response|reply|completion)s? (?:could not|cannot) be (?:parsed|decoded)",
+            r"\b(?:call|argument|tool|output|response|reply|completion)s? (?:could not|cannot) be"
+            r" (?:parsed|decoded)",
             r"malformed (?:function|tool|model)|(?:function|tool) call (?:is |was )?malformed",
             r"invalid (?:function|tool) call",
             r"\b(?:json|yaml|xml) pars(?:e|ing) error",
@@ -170,13 +184,16 @@ _ERROR_WORDS = (
             "reduce the number of input tokens",
         ),
         patterns=_compile(
-            r"(?:maximum|max|model'?s?|exceed\w*|available|supported|longer than).{0,40}context (?:length|window|size)",
-            r"context (?:length|window|size|limit).{0,20}(?:exceed|overflow|reached|error|too (?:long|large))",
+            r"(?:maximum|max|model'?s?|exceed\w*|available|supported|longer than).{0,40}context"
+            r" (?:length|window|size)",
+            r"context (?:length|window|size|limit).{0,20}(?:exceed|overflow|reached|error|too"
+            r" (?:long|large))",
             r"exceed\w*.{0,40}\bcontext\b",
             r"\b(?:prompt|input|request|conversation|messages?|sequence|query)\b.{0,20} too long",
             # Bedrock's "Too many tokens, please wait" is a rate limit.
             r"too many (?:input |prompt )?tokens(?!,? (?:please wait|per\b))",
-            r"(?:exceed\w*|larger than|greater than|longer than|more than).{0,40}(?:max\w*|limit|number|allowed).{0,20}"
+            r"(?:exceed\w*|larger than|greater than|longer than|more"
+            r" than).{0,40}(?:max\w*|limit|number|allowed).{0,20}"
             r" tokens(?! per|.{0,10}/ ?min)",
             r"\b(?:number of|input|prompt|requested|total) tokens?\b.{0,60}"
             r"(?:exceed|greater than|larger than|longer than)",
@@ -185,7 +202,8 @@ _ERROR_WORDS = (
             r"\btokens of context\b|\bcontext (?:is )?too (?:long|large)",
             r"\bmaximum (?:is|of) [\d,]{1,12} tokens\b",
             r"\b(?:less|fewer) than [\d,]{1,12} (?:input |prompt )?tokens\b",
-            r"\b(?:prompt|input|sequence) (?:length|tokens?|is|was)?.{0,40}(?:exceed|longer than|larger than)",
+            r"\b(?:prompt|input|sequence) (?:length|tokens?|is|was)?.{0,40}(?:exceed|longer"
+            r" than|larger than)",
             r"maximum (?:prompt|input|sequence|token|model) length",
             r"\btoken limit\b.{0,20}\b(?:prompt|input|context)\b",
         ),
@@ -233,7 +251,8 @@ _ERROR_WORDS = (
             r"\b(?:safety|blocklist|spii|image safety|content filtered|refusal)\b",
             r"\A['\"]?(?:safety|blocklist|spii)['\"]?\Z",
             r"\b(?:block|filter|reject|flag|refus)\w*\b.{0,60}\b(?:safety|polic(?:y|ies)|unsafe|harmful)",
-            r"\b(?:response|output|prompt|request|input|completion|candidate)s? (?:was|were|is|has been|have been|got) "
+            r"\b(?:response|output|prompt|request|input|completion|candidate)s? (?:was|were|is|has"
+            r" been|have been|got) "
             r"(?:filtered|flagged|blocked)",
             r"violat\w+.{0,40}(?:polic|terms|guideline)|\bpolicy violation",
         ),
@@ -278,7 +297,8 @@ _ERROR_WORDS = (
             _status(402),
             r"\b(?:tokens?|requests?) (?:per|/) ?(?:min|sec|day|hour)",
             r"\b(?:tpm|rpm|tpd|rpd)\b",
-            r"\b(?:usage|spend|spending|concurrency|request|daily|monthly|account) limit.{0,20}(?:reach|exceed|hit)",
+            r"\b(?:usage|spend|spending|concurrency|request|daily|monthly|account)"
+            r" limit.{0,20}(?:reach|exceed|hit)",
             r"\b(?:exceeded|reached|hit) (?:your|the) (?:\w{1,20} ){0,2}"
             r"(?:usage|spend|spending|concurrency|request|daily|monthly) limit",
         ),
@@ -311,13 +331,15 @@ _ERROR_WORDS = (
         ),
         patterns=_compile(
             _status(401, 403),
-            r"\bapi ?key.{0,60}(?:incorrect|invalid|not valid|missing|expired|not found|not set|not provided|"
+            r"\bapi ?key.{0,60}(?:incorrect|invalid|not valid|missing|expired|not found|not set|not"
+            r" provided|"
             r"must be set|revoked|disabled|required)",
             r"\b(?:incorrect|invalid|missing|expired|no|wrong|bad|revoked|unknown) (?:x )?(?:api )?"
             r"(?:key|credentials?)\b",
             # Python's PermissionError names a file.
             r"permission denied(?!:? ?['\"]?/)",
-            # OpenAI's "does not exist or you do not have access to it" is about the name of a model.
+            # OpenAI's "does not exist or you do not have access to it" is about the name of a
+            # model.
             r"(?<!or you )(?:do not|does not|don't|doesn't) have (?:access|permission)",
             r"\btoken\b.{0,40} (?:invalid|expired)\b",
             r"\b(?:key|token|credentials?) (?:is|are|was|were) missing\b",
@@ -405,7 +427,8 @@ _ERROR_WORDS = (
         patterns=_compile(
             r"\bconnection (?:was |has been |is |got )?(?:unexpectedly |forcibly )?"
             r"(?:reset|refused|abort|closed|broken|interrupted|terminated|lost|dropped)",
-            r"\b(?:peer|remote|remote end|remote host|server|host) (?:unexpectedly )?(?:closed|hung up)",
+            r"\b(?:peer|remote|remote end|remote host|server|host) (?:unexpectedly )?(?:closed|hung"
+            r" up)",
             r"\b(?:refused|closed|reset|dropped|lost|aborted) (?:the |a )?connection",
             r"\bconnection\b.{0,40}\b(?:lost|dropped|refused|reset)\b",
             r"\b(?:ssl|tls|dns|enotfound)\b|\bsslerror",
@@ -457,7 +480,8 @@ _ERROR_WORDS = (
             _status(500, 501, 502, 503, 505, 507, 520, 521, 523, 525, 526, 527, 529, 530),
             r"\b(?:cuda|gpu)\b.{0,20} error",
             r"\b(?:high|heavy) (?:load|demand|traffic)\b",
-            r"\b(?:inference|model|api|backend|generation) (?:server|service|engine|endpoint)\b.{0,20}"
+            r"\b(?:inference|model|api|backend|generation)"
+            r" (?:server|service|engine|endpoint)\b.{0,20}"
             r"\b(?:crash|died|down|restart|stopped|failed)",
             r"\bservice\b.{0,20} down\b|\bmaintenance\b",
         ),
@@ -471,11 +495,14 @@ _ERROR_WORDS = (
         patterns=_compile(
             r"\b(?:max|maximum|limit) (?:number )?(?:of )?(?:allowed )?(?:agent |tool )?"
             r"(?:turn|step|iteration|round|message|action|call|attempt)s?\b",
-            r"\b(?:turn|step|iteration|message|round|time|cost|working|action|token)s? (?:limit|budget)\b",
+            r"\b(?:turn|step|iteration|message|round|time|cost|working|action|token)s?"
+            r" (?:limit|budget)\b",
             r"\bmax ?(?:turns|steps|iterations|rounds)",
             r"\bbudget of \d",
-            r"\b(?:turns|steps|iterations|rounds|budget|cost)\b.{0,30}\b(?:exceed|exhaust|used up|reached)",
-            r"\b(?:exceeded|reached|hit|used up)\b.{0,20}\b(?:turn|step|iteration|round|time|cost|message)s?\b.{0,10}"
+            r"\b(?:turns|steps|iterations|rounds|budget|cost)\b.{0,30}\b(?:exceed|exhaust|used"
+            r" up|reached)",
+            r"\b(?:exceeded|reached|hit|used"
+            r" up)\b.{0,20}\b(?:turn|step|iteration|round|time|cost|message)s?\b.{0,10}"
             r"(?:limit|budget)",
         ),
     ),
@@ -626,11 +653,33 @@ _ERROR_WORDS = (
             "failed precondition",
         ),
         patterns=_compile(
-            _status(400, 404, 405, 406, 409, 410, 411, 412, 413, 414, 415, 417, 418, 421, 422, 423, 424, 426, 428, 431),
+            _status(
+                400,
+                404,
+                405,
+                406,
+                409,
+                410,
+                411,
+                412,
+                413,
+                414,
+                415,
+                417,
+                418,
+                421,
+                422,
+                423,
+                424,
+                426,
+                428,
+                431,
+            ),
             r"\b(?:unknown|unrecognized|unrecognised|unexpected|extra|missing|required|deprecated|duplicate|empty|"
             r"illegal) (?:required )?"
             r"(?:field|parameter|argument|name|model|input|value|property|key|role|content|message)",
-            r"\b(?:should|must|cannot|can't|may not|expected)\b.{0,30} (?:be|have|contain|start|end|follow|include)\b",
+            r"\b(?:should|must|cannot|can't|may not|expected)\b.{0,30}"
+            r" (?:be|have|contain|start|end|follow|include)\b",
             r"\bis (?:too large|too small|required|invalid|null|empty)\b",
         ),
     ),
@@ -643,9 +692,18 @@ _ERROR_WORDS = (
             r"\b(?:exceeded|reached|hit)\b.{0,30}\blimit\b",
         ),
     ),
-    # The name of a general exception says only where the failure was, so it counts only without any other words.
+    # The name of a general exception says only where the failure was, so it counts only without any
+    # other words.
     _ErrorWords(
-        kind="harness", phrases=("runtimeerror", "valueerror", "oserror", "systemerror", "cancellederror", "traceback")
+        kind="harness",
+        phrases=(
+            "runtimeerror",
+            "valueerror",
+            "oserror",
+            "systemerror",
+            "cancellederror",
+            "traceback",
+        ),
     ),
 )
 """The kinds in the order in which they are tried."""

@@ -1,8 +1,9 @@
-"""Parse the function docs of benchmarks: the name, the description and the JSON Schema of the parameters.
+"""Parse the function docs of benchmarks: the name, the description and the JSON Schema of the
+parameters.
 
-Any part of a function doc can be missing or malformed, because function docs come from data files. The functions of
-this module skip malformed parts. Only `read_declared_parameters(strict=True)` raises an error instead. Checkers use it,
-because a verdict must not depend on a guess.
+Any part of a function doc can be missing or malformed, because function docs come from data files.
+The functions of this module skip malformed parts. Only `read_declared_parameters(strict=True)`
+raises an error instead. Checkers use it, because a verdict must not depend on a guess.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ _TYPE_NAMES = {
     "object": ("object", "dict", "hashmap"),
 }
 JSON_TYPES = {name: kind for kind, names in _TYPE_NAMES.items() for name in names}
-"""Type name in Python, Java, JavaScript or JSON Schema -> type of JSON value. Any other type allows every value."""
+"""Type name in Python, Java, JavaScript or JSON Schema -> type of JSON value.
+
+Any other type allows every value.
+"""
 PARAMETER_KEYS = ("parameters", "inputSchema", "input_schema", "arguments")
 NO_DEFAULT: Any = object()
 
@@ -47,7 +51,10 @@ class Parameter:
     required: bool
     choices: tuple[Any, ...]
     default: Any
-    """Default value: a JSON value from the schema, or a text from the description. `NO_DEFAULT` if there is none."""
+    """Default value: a JSON value from the schema, or a text from the description.
+
+    `NO_DEFAULT` if there is none.
+    """
     description: str
     item_kind: str | None = None
 
@@ -61,15 +68,22 @@ class FunctionSchema:
     description: str = ""
 
 
-def get_parameters_schema(function_doc: Mapping[str, Any], keys: Sequence[str] = PARAMETER_KEYS[:1]) -> dict[str, Any]:
+def get_parameters_schema(
+    function_doc: Mapping[str, Any], keys: Sequence[str] = PARAMETER_KEYS[:1]
+) -> dict[str, Any]:
     return next((schema for key in keys if isinstance(schema := function_doc.get(key), dict)), {})
 
 
 def read_declared_parameters(
-    function_doc: Mapping[str, Any], keys: Sequence[str] = PARAMETER_KEYS[:1], *, strict: bool = False
+    function_doc: Mapping[str, Any],
+    keys: Sequence[str] = PARAMETER_KEYS[:1],
+    *,
+    strict: bool = False,
 ) -> DeclaredParameters:
-    """Return the properties and required names in a function doc, without malformed parts. With `strict`, raise
-    MalformedSchema for a malformed part. `keys` are the keys of the function doc that can contain the schema."""
+    """Return the properties and required names in a function doc, without malformed parts. With
+    `strict`, raise MalformedSchema for a malformed part. `keys` are the keys of the function doc
+    that can contain the schema.
+    """
     schema = get_parameters_schema(function_doc, keys)
     properties, required = schema.get("properties"), schema.get("required")
     if strict:
@@ -88,7 +102,9 @@ def _build_declared_parameters(properties: Any, required: Any) -> DeclaredParame
 
 
 def read_function_schema(function_doc: Mapping[str, Any]) -> FunctionSchema:
-    """Parse a function doc, or a tool definition that contains the function doc in its field `function`."""
+    """Parse a function doc, or a tool definition that contains the function doc in its field
+    `function`.
+    """
     inner = function_doc.get("function")
     body = inner if isinstance(inner, Mapping) else function_doc
     schema = get_parameters_schema(body, PARAMETER_KEYS)
@@ -102,24 +118,38 @@ def read_function_schema(function_doc: Mapping[str, Any]) -> FunctionSchema:
         if isinstance(one, Mapping)
     }
     lists_parameters = declared.properties is not None
-    return FunctionSchema(str(body.get("name") or ""), parameters, lists_parameters, str(body.get("description") or ""))
+    return FunctionSchema(
+        str(body.get("name") or ""),
+        parameters,
+        lists_parameters,
+        str(body.get("description") or ""),
+    )
 
 
 def _parse_parameter(name: str, schema: Mapping[str, Any], required: bool) -> Parameter:
     description = str(schema.get("description") or "")
     items = schema.get("items")
     element = items if isinstance(items, Mapping) else {}
-    choices = next((c for c in (schema.get("enum"), element.get("enum")) if isinstance(c, Sequence)), ())
+    choices = next(
+        (c for c in (schema.get("enum"), element.get("enum")) if isinstance(c, Sequence)), ()
+    )
     return Parameter(
-        name, JSON_TYPES.get(str(schema.get("type")).lower()), required,
+        name,
+        JSON_TYPES.get(str(schema.get("type")).lower()),
+        required,
         tuple(choices) if not isinstance(choices, str) else (),
-        schema["default"] if schema.get("default") is not None else parse_documented_default(description), description,
+        schema["default"]
+        if schema.get("default") is not None
+        else parse_documented_default(description),
+        description,
         JSON_TYPES.get(str(element.get("type")).lower()),
-    )  # fmt: skip
+    )
 
 
 _QUOTED = r"""\"[^\"]*\"|'[^']*'|\[[^\]]*\]"""
-_FEW_WORDS = r"""[^\s,;()'\"]+(?:\ [^\s,;()'\"]+){0,2}?(?=\.?\s*(?:[,;()]|$|\.\s)|\s+(?:if|when|unless)\b)"""
+_FEW_WORDS = (
+    r"""[^\s,;()'\"]+(?:\ [^\s,;()'\"]+){0,2}?(?=\.?\s*(?:[,;()]|$|\.\s)|\s+(?:if|when|unless)\b)"""
+)
 _DEFAULT = re.compile(
     rf"""\b(?i:defaults?)(?:\s+(?i:value|method|unit|option|setting)\b)?
     (?:
@@ -129,16 +159,24 @@ _DEFAULT = re.compile(
     )""",
     re.VERBOSE,
 )
-"""Pattern for a default X in a description. `default is X` and `default: X` match if X has at most three words.
-`default X` matches only if X is quoted, a number, true, false or capitalized, unlike `the default route`."""
+"""Pattern for a default X in a description. `default is X` and `default: X` match if X has at most
+three words. `default X` matches only if X is quoted, a number, true, false or capitalized, unlike
+`the default route`.
+"""
 _APPROXIMATION = re.compile(r"^(?:approximately|about|around)\s+|(?<=\d) [a-zA-Z/^0-9]+$")
-"""Pattern for a word before a number and for the unit after it, as in `approximately 9.81 m/s^2`."""
+"""Pattern for a word before a number and for the unit after it, as in `approximately 9.81
+m/s^2`.
+"""
 _SPELLED_OUT = {"zero": "0", "one": "1", "two": "2", "true": "True", "false": "False"}
-_NOT_A_DEFAULT = re.compile(r"(?:none|null|is|to|value|the|an?|any|not|no|empty|current|use)?(?:\s.*)?", re.IGNORECASE)
+_NOT_A_DEFAULT = re.compile(
+    r"(?:none|null|is|to|value|the|an?|any|not|no|empty|current|use)?(?:\s.*)?", re.IGNORECASE
+)
 
 
 def parse_documented_default(description: str) -> Any:
-    """Return the default value that a description states, such as `km` for `Default is 'km'.`, or `NO_DEFAULT`."""
+    """Return the default value that a description states, such as `km` for `Default is 'km'.`,
+    or `NO_DEFAULT`.
+    """
     match = _DEFAULT.search(description)
     if not match:
         return NO_DEFAULT
@@ -150,8 +188,10 @@ _NUMBER_SUFFIX = re.compile(r"[ _]\d+$")
 
 
 def find_schema(function_name: str, schemas: Sequence[FunctionSchema]) -> FunctionSchema | None:
-    """Return the schema of a called function, or None. A dot equals an underscore, because some models do not allow
-    dots. A number after the name is ignored, because early BFCL data adds a number to repeated calls (`play 2`)."""
+    """Return the schema of a called function, or None. A dot equals an underscore, because some
+    models do not allow dots. A number after the name is ignored, because early BFCL data adds a
+    number to repeated calls (`play 2`).
+    """
     for each in (function_name, _NUMBER_SUFFIX.sub("", function_name)):
         plain = each.replace(".", "_")
         for schema in schemas:

@@ -21,13 +21,18 @@ IncidentKind = Literal[
     "empty_reply",
     "unknown",
 ]
-"""Kind of an incident. `limit` means that a limit of the benchmark was used up, which is a result and not a failure."""
+"""Kind of an incident.
+
+`limit` means that a limit of the benchmark was used up, which is a result and not a failure.
+"""
 INCIDENT_KINDS: tuple[IncidentKind, ...] = get_args(IncidentKind)
 
 IncidentCertainty = Literal["marked", "rule", "weak", "human"]
-"""`marked`: the program that wrote the file says so in a field of its own. `rule`: fcreview recognised the text.
-`weak`: an empty reply, of which nobody can tell whether the model or the service was silent. `human`: a reviewer set
-the mark, and fcreview would not have counted the item as an incident. Importers do not use `human`."""
+"""`marked`: the program that wrote the file says so in a field of its own. `rule`: fcreview
+recognised the text. `weak`: an empty reply, of which nobody can tell whether the model or the
+service was silent. `human`: a reviewer set the mark, and fcreview would not have counted the item
+as an incident. Importers do not use `human`.
+"""
 
 INCIDENT = "incident"
 """Criterion of reviews that set (true) or clear (false) the mark of an item."""
@@ -53,7 +58,8 @@ class Incident:
 def is_counted_incident(kind: IncidentKind | None, certainty: IncidentCertainty | None) -> bool:
     """Whether figures without incidents leave an item out.
 
-    A used-up limit is a result, and a weak mark is a guess. They count only if a reviewer says so."""
+    A used-up limit is a result, and a weak mark is a guess. They count only if a reviewer says so.
+    """
     if kind is None:
         return False
     if certainty == "human":
@@ -64,8 +70,8 @@ def is_counted_incident(kind: IncidentKind | None, certainty: IncidentCertainty 
 def decide_incident(automatic: Incident | None, human_mark: bool | None) -> Incident | None:
     """Return the incident that counts: the decision of the reviewers, else the automatic one.
 
-    A review that confirms a counted incident changes nothing. `fcreview.store.reviews.review_sql` has the same rule as
-    SQL.
+    A review that confirms a counted incident changes nothing. `fcreview.store.reviews.review_sql`
+    has the same rule as SQL.
     """
     if human_mark is None:
         return automatic
@@ -87,9 +93,11 @@ _SENTENCES: dict[IncidentKind, str] = {
     "bad_request": "The API rejected the request; the model gave no answer",
     "harness": "The benchmark's program failed; the model gave no answer that it could use",
     "tool_backend": "The server of a tool failed; the model could not finish its answer",
-    "context_length": "The conversation is longer than the model can read; the model gave no answer",
+    "context_length": "The conversation is longer than the model can read; the model gave no"
+    " answer",
     "content_filter": "The provider blocked the request or the reply; the model gave no answer",
-    "unparsable": "The server or the benchmark's program could not parse the model's reply; there is no answer",
+    "unparsable": "The server or the benchmark's program could not parse the model's reply; there"
+    " is no answer",
     "limit": "A limit of the run was used up (turns, steps, time or cost)",
     "empty_reply": "The reply is empty",
     "unknown": "The model gave no answer for a reason outside the question",
@@ -111,13 +119,18 @@ _LABELS: dict[IncidentKind, str] = {
     "unknown": "unknown cause",
 }
 NO_ANSWER = "the model gave no answer"
-"""Text instead of the reason why no call could be read from an incident, such as `prose, not calls`."""
+"""Text instead of the reason why no call could be read from an incident, such as `prose, not
+calls`.
+"""
 WEAK_NOTE = "empty reply"
 """Note on an item with a weak mark. It says nothing about the cause."""
 
 
 def describe_incident(kind: str, certainty: str | None) -> str:
-    """Explain why an item has no answer, as a sentence without full stop. A weak mark is only a short note."""
+    """Explain why an item has no answer, as a sentence without full stop.
+
+    A weak mark is only a short note.
+    """
     if certainty == "weak":
         return WEAK_NOTE
     for known_kind, sentence in _SENTENCES.items():

@@ -1,10 +1,12 @@
 """Convert JSON values to text, plain JSON and hashes, and handle paths inside arguments.
 
-A predicted value can be any Python literal, such as a tuple, bytes, a set, a complex number or an integer of any size.
-Golden values can contain `AcceptedValues` and `GoldenObject`. Nesting is limited to `MAX_DEPTH` levels, because files
-can contain malicious data. A text replaces values at deeper levels.
+A predicted value can be any Python literal, such as a tuple, bytes, a set, a complex number or an
+integer of any size. Golden values can contain `AcceptedValues` and `GoldenObject`. Nesting is
+limited to `MAX_DEPTH` levels, because files can contain malicious data. A text replaces values at
+deeper levels.
 
-A path identifies a value inside the arguments of a call: `city`, `filter.price`, `items[2].name`, `filter["a.b"]`.
+A path identifies a value inside the arguments of a call: `city`, `filter.price`, `items[2].name`,
+`filter["a.b"]`.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ import orjson
 from fcreview.model.item import AcceptedValues, GoldenObject
 
 MAX_DEPTH = 100
-"""Maximum nesting of a value, in levels. Deeper nesting could exceed the recursion limits of Python and orjson."""
+"""Maximum nesting of a value, in levels.
+
+Deeper nesting could exceed the recursion limits of Python and orjson.
+"""
 TOO_DEEP_TEXT = f"… nested deeper than {MAX_DEPTH} levels"
 
 
@@ -31,7 +36,11 @@ def is_nested_deeper_than(value: Any, levels: int) -> bool:
     """Whether a JSON value has more than `levels` levels of nested objects and lists."""
     layer = [value]
     for _ in range(levels + 1):
-        containers = [one.values() if isinstance(one, dict) else one for one in layer if isinstance(one, (dict, list))]
+        containers = [
+            one.values() if isinstance(one, dict) else one
+            for one in layer
+            if isinstance(one, (dict, list))
+        ]
         layer = [part for container in containers for part in container]
     return bool(layer)
 
@@ -41,7 +50,9 @@ def is_string_list(value: Any) -> bool:
 
 
 def abbreviate(value: Any, max_length: int = 60) -> str:
-    """Format a value with `to_json_text`, and shorten the text to at most `max_length` characters."""
+    """Format a value with `to_json_text`, and shorten the text to at most `max_length`
+    characters.
+    """
     if isinstance(value, str):
         value = value[: max_length + 1]
     text = to_json_text(value)
@@ -49,7 +60,9 @@ def abbreviate(value: Any, max_length: int = 60) -> str:
 
 
 def abbreviate_golden(value: Any, max_length: int = 60) -> str:
-    """Format a golden value with `abbreviate`: the first accepted value and the number of others, `"km" or 2 more`."""
+    """Format a golden value with `abbreviate`: the first accepted value and the number of
+    others, `"km" or 2 more`.
+    """
     if not isinstance(value, AcceptedValues) or not value.any_of:
         return abbreviate(value, max_length)
     more = len(value.any_of) - 1
@@ -57,8 +70,10 @@ def abbreviate_golden(value: Any, max_length: int = 60) -> str:
 
 
 def to_json_text(value: Any, depth: int = 0) -> str:
-    """Format a value in one line, not sanitized: `{"a": [1, 2.0, "3", true, null]}`, `(1, 2)`, `NaN`. Accepted values
-    become `"C" or "F"`. A question mark follows the name of an optional field: `{"unit"?: "C" or "F"}`."""
+    """Format a value in one line, not sanitized: `{"a": [1, 2.0, "3", true, null]}`, `(1, 2)`,
+    `NaN`. Accepted values become `"C" or "F"`. A question mark follows the name of an optional
+    field: `{"unit"?: "C" or "F"}`.
+    """
     kind = type(value)
     if kind is str:
         return str(encode_basestring(value))
@@ -72,12 +87,16 @@ def to_json_text(value: Any, depth: int = 0) -> str:
         return TOO_DEEP_TEXT
     if isinstance(value, dict):
         return _join_parts(
-            "{", [f"{_format_key(key)}: {to_json_text(one, depth + 1)}" for key, one in value.items()], "}"
+            "{",
+            [f"{_format_key(key)}: {to_json_text(one, depth + 1)}" for key, one in value.items()],
+            "}",
         )
     if isinstance(value, list):
         return _join_parts("[", [to_json_text(one, depth + 1) for one in value], "]")
     if isinstance(value, tuple):
-        return _join_parts("(", [to_json_text(one, depth + 1) for one in value], ",)" if len(value) == 1 else ")")
+        return _join_parts(
+            "(", [to_json_text(one, depth + 1) for one in value], ",)" if len(value) == 1 else ")"
+        )
     if isinstance(value, (AcceptedValues, GoldenObject)):
         return _format_golden(value, depth)
     return _format_literal(value, depth)
@@ -87,7 +106,8 @@ def _format_golden(value: AcceptedValues | GoldenObject, depth: int) -> str:
     if isinstance(value, AcceptedValues):
         return " or ".join([to_json_text(one, depth) for one in value.any_of]) or "(omitted)"
     fields = [
-        f"{_format_key(name)}{'?' if accepted.optional else ''}: {to_json_text(accepted, depth + 1)}"
+        f"{_format_key(name)}{'?' if accepted.optional else ''}:"
+        f" {to_json_text(accepted, depth + 1)}"
         for name, accepted in value.fields.items()
     ]
     return _join_parts("{", fields, "}")
@@ -124,16 +144,19 @@ def _format_literal(value: Any, depth: int) -> str:
 
 
 def to_plain_json(value: Any, depth: int = 0) -> Any:
-    """Convert a value to plain JSON that orjson can write. This is slow, so callers first try to write the original
-    value.
+    """Convert a value to plain JSON that orjson can write. This is slow, so callers first try to
+    write the original value.
 
-    Integers beyond 64 bits, non-finite numbers, bytes and other literals become text. Lone surrogates become `\\udXXX`.
-    Tuples and sets become lists. Keys become text. If two keys become equal, a prime is appended to the second.
-    `AcceptedValues` becomes `{"any_of": [...], "optional": false}`, and `GoldenObject` becomes `{"fields": {...}}`.
+    Integers beyond 64 bits, non-finite numbers, bytes and other literals become text. Lone
+    surrogates become `\\udXXX`. Tuples and sets become lists. Keys become text. If two keys become
+    equal, a prime is appended to the second. `AcceptedValues` becomes `{"any_of": [...],
+    "optional": false}`, and `GoldenObject` becomes `{"fields": {...}}`.
     """
     kind = type(value)
     if kind is str:
-        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
+        return (
+            value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
+        )
     if value is None or kind is bool:
         return value
     if kind is int:
@@ -165,13 +188,18 @@ def _to_plain_object(value: dict[Any, Any], depth: int) -> dict[str, Any]:
 
 
 def parse_json(text: str | None) -> Any:
-    """Parse JSON text. Returns None for None, because DuckDB returns None for the SQL value NULL."""
+    """Parse JSON text.
+
+    Returns None for None, because DuckDB returns None for the SQL value NULL.
+    """
     return None if text is None else orjson.loads(text)
 
 
 def canonical_json(value: Any, default: Callable[[Any], Any] | None = None) -> bytes:
-    """Return JSON with sorted keys and without white space. The texts of `1`, `1.0` and `true` differ. `default`
-    converts values of types that JSON does not have. Raises TypeError for other types."""
+    """Return JSON with sorted keys and without white space. The texts of `1`, `1.0` and `true`
+    differ. `default` converts values of types that JSON does not have. Raises TypeError for other
+    types.
+    """
     return orjson.dumps(value, default, orjson.OPT_SORT_KEYS)
 
 
@@ -181,7 +209,10 @@ def json_hash(value: Any, n_bytes: int, default: Callable[[Any], Any] | None = N
 
 
 def answer_hash(value: Any) -> str:
-    """Return a hash of a predicted or golden answer: BLAKE2b (8 bytes, as hex) of its JSON. Keys are not sorted."""
+    """Return a hash of a predicted or golden answer: BLAKE2b (8 bytes, as hex) of its JSON.
+
+    Keys are not sorted.
+    """
     try:
         text = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
     except TypeError:
@@ -190,16 +221,23 @@ def answer_hash(value: Any) -> str:
 
 
 def parse_accepted_values(stored: Any, depth: int = 0) -> AcceptedValues:
-    """Parse stored accepted values: `{"any_of": [...], "optional": false}`. Raises ValueError for any other form."""
+    """Parse stored accepted values: `{"any_of": [...], "optional": false}`.
+
+    Raises ValueError for any other form.
+    """
     if not _is_stored_accepted_values(stored):
-        raise ValueError('a golden argument must be stored as {"any_of": [...], "optional": true or false}')
+        raise ValueError(
+            'a golden argument must be stored as {"any_of": [...], "optional": true or false}'
+        )
     values = [_parse_accepted_value(one, depth + 1) for one in stored["any_of"]]
     return AcceptedValues(values, bool(stored.get("optional", False)))
 
 
 def _is_stored_accepted_values(stored: Any) -> bool:
     return (
-        isinstance(stored, dict) and isinstance(stored.get("any_of"), list) and stored.keys() <= {"any_of", "optional"}
+        isinstance(stored, dict)
+        and isinstance(stored.get("any_of"), list)
+        and stored.keys() <= {"any_of", "optional"}
     )
 
 
@@ -209,8 +247,14 @@ def _parse_accepted_value(stored: Any, depth: int) -> Any:
             return [_parse_accepted_value(one, depth + 1) for one in stored]
         if isinstance(stored, dict):
             fields = stored.get("fields")
-            if len(stored) == 1 and isinstance(fields, dict) and all(map(_is_stored_accepted_values, fields.values())):
-                return GoldenObject({name: parse_accepted_values(one, depth + 1) for name, one in fields.items()})
+            if (
+                len(stored) == 1
+                and isinstance(fields, dict)
+                and all(map(_is_stored_accepted_values, fields.values()))
+            ):
+                return GoldenObject(
+                    {name: parse_accepted_values(one, depth + 1) for name, one in fields.items()}
+                )
             return {name: _parse_accepted_value(one, depth + 1) for name, one in stored.items()}
     return stored
 
@@ -220,7 +264,10 @@ _PATH_STEP = re.compile(r'\[(-?\d{1,18})\]|\[("(?:[^"\\]|\\.)*")\]|\.?([^.\[\]"]
 
 
 def append_to_path(path: str, key: Any) -> str:
-    """Append a field name or a list index (from 0) to a path. The path of a whole argument is its name."""
+    """Append a field name or a list index (from 0) to a path.
+
+    The path of a whole argument is its name.
+    """
     if type(key) is int and abs(key) < 10**18:
         return f"{path}[{key}]"
     name = key if isinstance(key, str) else to_json_text(key)

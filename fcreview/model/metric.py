@@ -1,7 +1,7 @@
 """Define the metrics that a benchmark publishes, and the scored items from which they are computed.
 
-Each importer has one pure function that computes the official, the recomputed and the corrected metrics. The three
-kinds of metrics differ only in the verdicts of the scored items.
+Each importer has one pure function that computes the official, the recomputed and the corrected
+metrics. The three kinds of metrics differ only in the verdicts of the scored items.
 """
 
 from __future__ import annotations
@@ -17,10 +17,14 @@ from fcreview.model.item import Run
 from fcreview.model.verdict import NO_VERDICTS, SNAPSHOT_BENCHMARK, TargetCriterion, derive_verdict
 
 MetricUnit = Literal["share", "percent", "score", "count", "seconds", "dollars"]
-"""Unit: `share` is from 0 to 1, `percent` from 0 to 100, and `score` is a mean on the scale of a criterion."""
+"""Unit: `share` is from 0 to 1, `percent` from 0 to 100, and `score` is a mean on the scale of a
+criterion.
+"""
 MetricSource = Literal["official", "rule", "errata", "corrected"]
-"""Source of the verdicts of a metric: `rule` means recomputed verdicts, `errata` means verdicts recomputed with
-corrected golden answers, and `corrected` means automatic verdicts that human verdicts replace where there are any."""
+"""Source of the verdicts of a metric: `rule` means recomputed verdicts, `errata` means verdicts
+recomputed with corrected golden answers, and `corrected` means automatic verdicts that human
+verdicts replace where there are any.
+"""
 MetricKey = tuple[str, int, str]
 T = TypeVar("T")
 METRIC_SOURCES: tuple[MetricSource, ...] = ("official", "rule", "corrected")
@@ -30,7 +34,9 @@ METRIC_SOURCES_WITH_ERRATA: tuple[MetricSource, ...] = ("official", "rule", "err
 
 @dataclass(slots=True)
 class ScoredItem:
-    """An item with its verdicts from one source, or several items with equal verdicts (see `n_items`)."""
+    """An item with its verdicts from one source, or several items with equal verdicts (see
+    `n_items`).
+    """
 
     id: str
     category: str
@@ -42,14 +48,17 @@ class ScoredItem:
     part_verdicts: Sequence[tuple[str, str, Any]] = ()
     """(target, criterion, verdict) of each verdict on a turn, call or argument."""
     overrides: Mapping[TargetCriterion, Any] = field(default_factory=dict)
-    """(target, criterion) -> human verdict that overrides the automatic verdict. `valid`, `values` and `part_verdicts`
-    contain it. Importers derive other verdicts from it (see `derive_verdict`)."""
+    """(target, criterion) -> human verdict that overrides the automatic verdict. `valid`, `values`
+    and `part_verdicts` contain it. Importers derive other verdicts from it (see `derive_verdict`).
+    """
     reviewed: Collection[TargetCriterion] = ()
-    """Targets and criteria whose verdicts are never derived: those with a human verdict, and those with an open
-    disagreement in which derived verdicts take part."""
+    """Targets and criteria whose verdicts are never derived: those with a human verdict, and those
+    with an open disagreement in which derived verdicts take part.
+    """
     disputed: Collection[TargetCriterion] = ()
-    """Targets and criteria on which annotators disagree. They keep the verdict that follows from other verdicts, else
-    the automatic verdict."""
+    """Targets and criteria on which annotators disagree. They keep the verdict that follows from
+    other verdicts, else the automatic verdict.
+    """
     metadata: Mapping[str, Any] = field(default_factory=dict)
     n_golden: int = 0
     n_predicted: int = 0
@@ -58,18 +67,30 @@ class ScoredItem:
     tokens_in: int | None = None
     tokens_out: int | None = None
     seconds: tuple[float, ...] = ()
-    """Duration of each step, in seconds. For an item without durations of steps, the total duration."""
+    """Duration of each step, in seconds.
+
+    For an item without durations of steps, the total duration.
+    """
     setting: str | None = None
     n_items: int = 1
-    """Number of items that this object represents. If `aggregates_rows` of the importer is true, one object represents
-    all items of a category with equal verdicts, and has the sum of their tokens. The fields `id`, `metadata` and
-    `group` and the numbers of calls, functions and turns are then meaningless."""
+    """Number of items that this object represents. If `aggregates_rows` of the importer is true,
+    one object represents all items of a category with equal verdicts, and has the sum of their
+    tokens. The fields `id`, `metadata` and `group` and the numbers of calls, functions and turns
+    are then meaningless.
+    """
     is_incident: bool = False
-    """Whether the item has no answer for a reason outside the question, so that figures without incidents omit it."""
+    """Whether the item has no answer for a reason outside the question, so that figures without
+    incidents omit it.
+    """
     is_group_incomplete: bool = False
-    """Whether figures without incidents left out an item of the same group, such as a trial of the same task."""
+    """Whether figures without incidents left out an item of the same group, such as a trial of
+    the same task.
+    """
     tags: Sequence[str] = ()
-    """Distinct error tags that annotators gave to the item and its parts. Empty for other sources than `corrected`."""
+    """Distinct error tags that annotators gave to the item and its parts.
+
+    Empty for other sources than `corrected`.
+    """
     cache: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)
 
     def is_target_reviewed(self, target: str, criterion: str) -> bool:
@@ -77,24 +98,34 @@ class ScoredItem:
         return (target, criterion) in self.overrides or (target, criterion) in self.reviewed
 
     def derive_verdict(self, benchmark: str, target: str, criterion: str) -> Any:
-        """Derive the verdict on a criterion from overrides on other criteria. Returns None if no verdict follows, or if
-        the target has a human verdict or an open disagreement on the criterion."""
+        """Derive the verdict on a criterion from overrides on other criteria. Returns None if no
+        verdict follows, or if the target has a human verdict or an open disagreement on the
+        criterion.
+        """
         if self.is_target_reviewed(target, criterion):
             return None
         return derive_verdict(
-            benchmark, (target, criterion), self.overrides, self.metadata, self._get_automatic_verdicts(benchmark)
+            benchmark,
+            (target, criterion),
+            self.overrides,
+            self.metadata,
+            self._get_automatic_verdicts(benchmark),
         )
 
     def _get_automatic_verdicts(self, benchmark: str) -> Mapping[TargetCriterion, Any]:
-        """Return the verdicts on the item's criteria, where overrides of some of them leave others as they are."""
+        """Return the verdicts on the item's criteria, where overrides of some of them leave
+        others as they are.
+        """
         if benchmark != SNAPSHOT_BENCHMARK:
             return NO_VERDICTS
         return {(ITEM, criterion): value for criterion, value in self.values.items()}
 
 
 def cached_on_item(compute: Callable[[ScoredItem], T]) -> Callable[[ScoredItem], T]:
-    """Cache the results of the decorated function in its argument, the item, because estimates compute metrics several
-    hundred times from the same items. An item must not change after the first call."""
+    """Cache the results of the decorated function in its argument, the item, because estimates
+    compute metrics several hundred times from the same items. An item must not change after the
+    first call.
+    """
 
     @wraps(compute)
     def cached(item: ScoredItem) -> T:
@@ -109,7 +140,10 @@ def cached_on_item(compute: Callable[[ScoredItem], T]) -> Callable[[ScoredItem],
 
 @cached_on_item
 def get_chain_id(item: ScoredItem) -> str | None:
-    """Return the id of the item's chain, or None. The score of a chain is the product of the scores of its items."""
+    """Return the id of the item's chain, or None.
+
+    The score of a chain is the product of the scores of its items.
+    """
     chain = item.metadata.get("chain")
     return str(chain["turn"]) if isinstance(chain, dict) else None
 
@@ -122,24 +156,34 @@ class RunItems:
 
 @dataclass(slots=True)
 class Metric:
-    """One number in a benchmark's results. The table, the level and the name identify the metric."""
+    """One number in a benchmark's results.
+
+    The table, the level and the name identify the metric.
+    """
 
     table: str
     name: str
     value: float | None
     unit: MetricUnit = "share"
     level: int = 0
-    """Indentation of the metric's row, from 0. The row belongs to the nearest row above it with a lower level."""
+    """Indentation of the metric's row, from 0.
+
+    The row belongs to the nearest row above it with a lower level.
+    """
     note: str = ""
     """Remark, such as a known error of the official program or an unusual denominator."""
     n: int | None = None
-    """Number of verdicts from which the value is computed. It is less than `total` if some items have no verdict."""
+    """Number of verdicts from which the value is computed.
+
+    It is less than `total` if some items have no verdict.
+    """
     total: int | None = None
     counted_noun: str = "items"
     digits: int = 1
     measures_spread: bool = False
-    """Whether the metric measures the spread of the results, such as a standard error. It has no true value that a
-    review of all items would give."""
+    """Whether the metric measures the spread of the results, such as a standard error. It has no
+    true value that a review of all items would give.
+    """
 
     @property
     def key(self) -> MetricKey:
@@ -147,19 +191,33 @@ class Metric:
 
 
 def pass_rate(items: Sequence[ScoredItem]) -> float | None:
-    """Compute the share of passing items among the items with a verdict. Returns None if no item has a verdict."""
+    """Compute the share of passing items among the items with a verdict.
+
+    Returns None if no item has a verdict.
+    """
     known = sum(item.n_items for item in items if item.valid is not None)
     return sum(item.n_items for item in items if item.valid) / known if known else None
 
 
-def build_pass_rate_metric(table: str, name: str, items: Sequence[ScoredItem], level: int = 0) -> Metric:
+def build_pass_rate_metric(
+    table: str, name: str, items: Sequence[ScoredItem], level: int = 0
+) -> Metric:
     """Build a metric with the pass rate, the number of verdicts and the number of items."""
     known = sum(item.n_items for item in items if item.valid is not None)
-    return Metric(table, name, pass_rate(items), level=level, n=known, total=sum(item.n_items for item in items))
+    return Metric(
+        table,
+        name,
+        pass_rate(items),
+        level=level,
+        n=known,
+        total=sum(item.n_items for item in items),
+    )
 
 
 def build_tag_metrics(items: Sequence[ScoredItem], first_tags: Sequence[str] = ()) -> list[Metric]:
-    """Build a metric with the number of items for each error tag: first `first_tags`, then all others by frequency."""
+    """Build a metric with the number of items for each error tag: first `first_tags`, then all
+    others by frequency.
+    """
     counts = Counter(tag for item in items for tag in item.tags)
     names = [tag for tag in first_tags if tag in counts]
     names += [tag for tag, _ in counts.most_common() if tag not in first_tags]
@@ -167,9 +225,13 @@ def build_tag_metrics(items: Sequence[ScoredItem], first_tags: Sequence[str] = (
 
 
 def build_category_metrics(items: Sequence[ScoredItem], table: str = "accuracy") -> list[Metric]:
-    """Build a metric with the pass rate of all items, then one for each category in order of appearance."""
+    """Build a metric with the pass rate of all items, then one for each category in order of
+    appearance.
+    """
     categories: dict[str, list[ScoredItem]] = {}
     for item in items:
         categories.setdefault(item.category, []).append(item)
-    rates = [build_pass_rate_metric(table, name, part, level=1) for name, part in categories.items()]
+    rates = [
+        build_pass_rate_metric(table, name, part, level=1) for name, part in categories.items()
+    ]
     return [build_pass_rate_metric(table, "all items", items), *rates]

@@ -1,9 +1,12 @@
-"""Define reviews: the fields of an annotation, the journal event that records it, and an annotator's current opinion.
+"""Define reviews: the fields of an annotation, the journal event that records it, and an
+annotator's current opinion.
 
-`fold_events` combines the events of an annotator into opinions. An event with a verdict also replaces the fault of the
-opinion. If an annotator gives "pass" with the fault golden and later "fail" without a fault, the opinion is "fail"
-without a fault. Tags, notes and golden fixes do not change until an event contains new ones. An event with a fault but
-without a verdict sets only the fault."""
+`fold_events` combines the events of an annotator into opinions. An event with a verdict also
+replaces the fault of the opinion. If an annotator gives "pass" with the fault golden and later
+"fail" without a fault, the opinion is "fail" without a fault. Tags, notes and golden fixes do not
+change until an event contains new ones. An event with a fault but without a verdict sets only the
+fault.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,10 @@ from fcreview.model.address import ITEM
 from fcreview.model.json_value import is_string_list
 
 Act = Literal["review", "retract", "adjudicate"]
-"""Kind of an event: `review` sets the fields that the event contains, `retract` undoes the event with the id in
-`retracts`, and `adjudicate` is a review that resolves the disagreement on its target."""
+"""Kind of an event: `review` sets the fields that the event contains, `retract` undoes the event
+with the id in `retracts`, and `adjudicate` is a review that resolves the disagreement on its
+target.
+"""
 ACTS: tuple[Act, ...] = ("review", "retract", "adjudicate")
 Fault = Literal["model", "golden", "checker", "judge", "simulator", "question"]
 FAULTS: tuple[Fault, ...] = ("model", "golden", "checker", "judge", "simulator", "question")
@@ -27,7 +32,9 @@ ITEM_CORRECT = (ITEM, CORRECT)
 JOURNAL_VERSION = 1
 
 FieldKind = Literal["text", "texts", "object", "value", "flag", "count"]
-"""Type of a review field in JSON: string, list of strings, object, verdict, boolean, or integer of at least 1."""
+"""Type of a review field in JSON: string, list of strings, object, verdict, boolean, or integer
+of at least 1.
+"""
 
 
 _IS_KIND: dict[FieldKind, Callable[[Any], bool]] = {
@@ -61,7 +68,10 @@ class ItemKey(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Annotation:
-    """Review of one target and criterion. A field of None keeps the earlier value; an empty note or list removes it."""
+    """Review of one target and criterion.
+
+    A field of None keeps the earlier value; an empty note or list removes it.
+    """
 
     act: Act = "review"
     target: str = ITEM
@@ -73,8 +83,10 @@ class Annotation:
     note: str | None = field(default=None, metadata=_make_field_metadata("text"))
     golden_fix: dict[str, Any] | None = field(default=None, metadata=_make_field_metadata("object"))
     overrules: dict[str, Any] | None = field(default=None, metadata=_make_field_metadata("object"))
-    """Automatic verdict that the annotator's verdict overrides: {source, by, value} as in `model.item.Verdict`.
-    fcreview sets this field. A later event without a verdict can add the annotator's reason under the key `reason`."""
+    """Automatic verdict that the annotator's verdict overrides: {source, by, value} as in
+    `model.item.Verdict`. fcreview sets this field. A later event without a verdict can add the
+    annotator's reason under the key `reason`.
+    """
 
     @property
     def reason(self) -> str:
@@ -88,7 +100,10 @@ class Event(Annotation):
     """One line of a journal, `.fcreview/reviews/<annotator>.jsonl`."""
 
     event: str
-    """Random 128-bit id in hex. It identifies the event when fcreview merges copies of a journal."""
+    """Random 128-bit id in hex.
+
+    It identifies the event when fcreview merges copies of a journal.
+    """
     time: str
     annotator: str
     key: ItemKey
@@ -97,20 +112,28 @@ class Event(Annotation):
     golden_hash: str = ""
     retracts: str | None = field(default=None, metadata=_make_field_metadata("text"))
     blind: bool | None = field(default=None, metadata=_make_field_metadata("flag"))
-    """Whether other verdicts were hidden from the annotator; None if unknown, as in retractions and old journals."""
+    """Whether other verdicts were hidden from the annotator; None if unknown, as in retractions
+    and old journals.
+    """
     queue: str | None = field(default=None, metadata=_make_field_metadata("text"))
-    """Queue file in which the annotator opened the item; None if the annotator did not use a queue file."""
+    """Queue file in which the annotator opened the item; None if the annotator did not use a
+    queue file.
+    """
     presentation: int | None = field(default=None, metadata=_make_field_metadata("count"))
     """2 for a hidden duplicate. Its review measures self-agreement and never decides a verdict."""
     bulk: str | None = field(default=None, metadata=_make_field_metadata("text"))
-    """Id of the bulk review to which the event belongs. A bulk review gives one verdict to all items of a cluster.
-    Agreement, calibration, estimates and self-agreement ignore bulk reviews."""
+    """Id of the bulk review to which the event belongs. A bulk review gives one verdict to all
+    items of a cluster. Agreement, calibration, estimates and self-agreement ignore bulk reviews.
+    """
     place: list[str] | None = field(default=None, metadata=_make_field_metadata("texts"))
-    """Place of the event in the order of the annotator's events (see `store.reviews.line_order`); None in journals of
-    older versions."""
+    """Place of the event in the order of the annotator's events (see `store.reviews.line_order`);
+    None in journals of older versions.
+    """
     previous: str = ""
     hash: str = ""
-    """Hash of this event: BLAKE2b (16 bytes, as hex) of its canonical JSON (sorted keys) without this field."""
+    """Hash of this event: BLAKE2b (16 bytes, as hex) of its canonical JSON (sorted keys) without
+    this field.
+    """
     version: int = JOURNAL_VERSION
     extra: dict[str, Any] | None = None
     """Fields from a newer version of fcreview. fcreview does not change them."""
@@ -118,7 +141,9 @@ class Event(Annotation):
 
 @dataclass(slots=True, kw_only=True)
 class Opinion(Annotation):
-    """An annotator's current review of one target and criterion, combined from all events of the annotator."""
+    """An annotator's current review of one target and criterion, combined from all events of the
+    annotator.
+    """
 
     annotator: str
     time: str = ""
@@ -134,13 +159,19 @@ class Opinion(Annotation):
         return self.act == "adjudicate"
 
 
-ANNOTATION_FIELDS: tuple[str, ...] = tuple(each.name for each in fields(Annotation) if each.metadata)
+ANNOTATION_FIELDS: tuple[str, ...] = tuple(
+    each.name for each in fields(Annotation) if each.metadata
+)
 _OPTIONAL = {each.name: each.metadata for each in fields(Event) if each.metadata}
-OPTIONAL_FIELDS: dict[str, FieldKind] = {name: metadata["kind"] for name, metadata in _OPTIONAL.items()}
+OPTIONAL_FIELDS: dict[str, FieldKind] = {
+    name: metadata["kind"] for name, metadata in _OPTIONAL.items()
+}
 
 
 def describe_field_error(name: str, value: Any) -> str | None:
-    """Describe why a value of one of `OPTIONAL_FIELDS` is invalid: `fault must be one of model, golden`; else None."""
+    """Describe why a value of one of `OPTIONAL_FIELDS` is invalid: `fault must be one of model,
+    golden`; else None.
+    """
     kind, allowed = _OPTIONAL[name]["kind"], _OPTIONAL[name]["allowed"]
     if not _IS_KIND[kind](value):
         return f"{name} has the wrong type"
@@ -155,18 +186,31 @@ RetractedEvent = tuple[str, str]
 
 def find_retracted_events(events: Iterable[Event]) -> set[RetractedEvent]:
     """Find the retracted events. Annotators can retract only their own events."""
-    return {(event.retracts, event.annotator) for event in events if event.act == "retract" and event.retracts}
+    return {
+        (event.retracts, event.annotator)
+        for event in events
+        if event.act == "retract" and event.retracts
+    }
 
 
-def find_last_event(events: Reversible[Event], annotator: str, retracted: set[RetractedEvent]) -> Event | None:
-    """Return the latest event of an annotator that is neither retracted nor a retraction, or None."""
-    own = (event for event in reversed(events) if event.annotator == annotator and event.act != "retract")
+def find_last_event(
+    events: Reversible[Event], annotator: str, retracted: set[RetractedEvent]
+) -> Event | None:
+    """Return the latest event of an annotator that is neither retracted nor a retraction, or
+    None.
+    """
+    own = (
+        event
+        for event in reversed(events)
+        if event.annotator == annotator and event.act != "retract"
+    )
     return next((event for event in own if (event.event, annotator) not in retracted), None)
 
 
 def is_stale(event: Event, prediction_hash: str, golden_hash: str) -> bool:
-    """Whether the prediction or the golden answer changed after the annotator recorded the event. An empty hash means
-    that the answer is unknown. An unknown answer never makes an event stale."""
+    """Whether the prediction or the golden answer changed after the annotator recorded the event.
+    An empty hash means that the answer is unknown. An unknown answer never makes an event stale.
+    """
     hashes = ((event.prediction_hash, prediction_hash), (event.golden_hash, golden_hash))
     return any(recorded and current and recorded != current for recorded, current in hashes)
 
@@ -178,11 +222,13 @@ def fold_events(
     golden_hash: str = "",
     presentation: int = 1,
 ) -> list[Opinion]:
-    """Combine the events of one item into current opinions, in the order of the first event on each target. An event
-    changes only the fields that it contains. An event with a verdict also clears the fault. If an annotator reviews a
-    target again, the annotator's stale opinion on the target is dropped.
+    """Combine the events of one item into current opinions, in the order of the first event on each
+    target. An event changes only the fields that it contains. An event with a verdict also clears
+    the fault. If an annotator reviews a target again, the annotator's stale opinion on the target
+    is dropped.
 
-    An empty hash means that the answer is unknown. `presentation` is 1 for normal reviews and 2 for hidden duplicates.
+    An empty hash means that the answer is unknown. `presentation` is 1 for normal reviews and 2 for
+    hidden duplicates.
     """
     opinions: dict[tuple[str, str, str, str], Opinion] = {}
     for event in events:
@@ -195,7 +241,11 @@ def fold_events(
         opinion = opinions.get(subject)
         if opinion is None or (opinion.stale and not stale):
             opinion = opinions[subject] = Opinion(
-                annotator=event.annotator, target=event.target, criterion=event.criterion, act=event.act, stale=stale
+                annotator=event.annotator,
+                target=event.target,
+                criterion=event.criterion,
+                act=event.act,
+                stale=stale,
             )
         elif stale and not opinion.stale:
             continue

@@ -1,6 +1,8 @@
-"""Check whether the score of a run is real: what is missing, what failed, and by which rules it was counted.
+"""Check whether the score of a run is real: what is missing, what failed, and by which rules it was
+counted.
 
-`check_run` turns the counts and facts of a run into lines. Commands, screens and reports show the same lines.
+`check_run` turns the counts and facts of a run into lines. Commands, screens and reports show the
+same lines.
 """
 
 from __future__ import annotations
@@ -55,8 +57,9 @@ class CheckLimits:
     """From where on a count is a problem."""
 
     max_difference: float = 0.01
-    """Share of items, from 0 to 1, that may have another recomputed verdict than the official one, and share of items
-    whose replies may be undecoded."""
+    """Share of items, from 0 to 1, that may have another recomputed verdict than the official one,
+    and share of items whose replies may be undecoded.
+    """
     max_incidents: int = 0
 
 
@@ -140,7 +143,10 @@ class CheckLine:
     name: LineName
     state: LineState
     detail: str
-    """What was found, as a phrase. The text can contain names from the files, and is not sanitised."""
+    """What was found, as a phrase.
+
+    The text can contain names from the files, and is not sanitised.
+    """
     count: int | None = None
     """Number of items that are a problem; None if the line does not count items."""
     expected: int | None = None
@@ -172,7 +178,10 @@ class RunCheck:
 
     @property
     def summary(self) -> str:
-        """The problems in one line: `29 incidents, 397 of 400 items not run`. Empty without problems."""
+        """The problems in one line: `29 incidents, 397 of 400 items not run`.
+
+        Empty without problems.
+        """
         return ", ".join(_summarize_line(line) for line in self.problems)
 
     def as_json(self) -> dict[str, Any]:
@@ -195,8 +204,9 @@ class RunCheck:
 
 
 def summarize_problems(checks: Sequence[RunCheck]) -> str:
-    """Return the problems of a single run, or the number of runs with a problem: `3 of 12 runs with a problem`. Empty
-    without problems."""
+    """Return the problems of a single run, or the number of runs with a problem: `3 of 12 runs with
+    a problem`. Empty without problems.
+    """
     failing = [check for check in checks if not check.is_ok]
     if not failing:
         return ""
@@ -232,7 +242,11 @@ def check_run(run: CheckedRun, limits: CheckLimits = DEFAULT_LIMITS) -> RunCheck
 def _check_items(run: CheckedRun) -> CheckLine:
     counts = run.counts
     if counts.n_expected is None:
-        return CheckLine("items", "unknown", f"{format_count(counts.n_items, 'item')}; the expected number is unknown")
+        return CheckLine(
+            "items",
+            "unknown",
+            f"{format_count(counts.n_items, 'item')}; the expected number is unknown",
+        )
 
     fact = run.facts.get("expected_items")
     scope = f" ({fact.reason})" if fact is not None and fact.reason else ""
@@ -299,7 +313,10 @@ def _check_undecoded(counts: RunCounts, limits: CheckLimits) -> CheckLine:
         return CheckLine("undecoded", "unknown", "no calls")
     detail = f"{counts.n_undecoded:,} of {counts.n_items:,}" if counts.n_undecoded else "none"
     if counts.n_undecoded and counts.n_compared:
-        detail += f"; official and recomputed verdict are equal for {counts.n_undecoded_with_equal_verdicts:,} of them"
+        detail += (
+            "; official and recomputed verdict are equal for"
+            f" {counts.n_undecoded_with_equal_verdicts:,} of them"
+        )
     return CheckLine(
         "undecoded",
         "problem" if counts.n_undecoded > limits.max_difference * counts.n_items else "ok",
@@ -311,19 +328,30 @@ def _check_undecoded(counts: RunCounts, limits: CheckLimits) -> CheckLine:
 
 
 def _check_other_replies(run: CheckedRun) -> CheckLine:
-    """Check score entries that quote another reply than the result file contains. If most of them do, the importer has
-    dropped the official verdicts, and only the fact tells their number."""
+    """Check score entries that quote another reply than the result file contains. If most of them
+    do, the importer has dropped the official verdicts, and only the fact tells their number.
+    """
     counts = run.counts
     where = OTHER_REPLY_FILTER if counts.n_other_reply else ""
     fact = run.facts.get("scores_of_other_replies")
     if fact is not None and isinstance(fact.value, int) and fact.value > 0:
         detail = f"{fact.reason}, so the official verdicts are unknown"
-        return CheckLine("other_reply", "problem", detail, count=fact.value, expected=counts.n_items, where=where)
+        return CheckLine(
+            "other_reply", "problem", detail, count=fact.value, expected=counts.n_items, where=where
+        )
 
     if counts.n_other_reply:
-        detail = f"{format_count(counts.n_other_reply, 'score entry', 'score entries')} quote another reply"
+        detail = (
+            f"{format_count(counts.n_other_reply, 'score entry', 'score entries')} quote another"
+            " reply"
+        )
         return CheckLine(
-            "other_reply", "problem", detail, count=counts.n_other_reply, expected=counts.n_items, where=where
+            "other_reply",
+            "problem",
+            detail,
+            count=counts.n_other_reply,
+            expected=counts.n_items,
+            where=where,
         )
     if not counts.n_official:
         return CheckLine("other_reply", "unknown", "no official verdicts")
@@ -348,7 +376,11 @@ def _check_scored_twice(counts: RunCounts) -> CheckLine:
 def _describe_dataset(run: CheckedRun) -> CheckLine:
     fact = run.facts.get("dataset_version")
     if run.dataset is None:
-        detail = "no dataset. Pass --data DIR" if run.needs_dataset else "the results contain the questions"
+        detail = (
+            "no dataset. Pass --data DIR"
+            if run.needs_dataset
+            else "the results contain the questions"
+        )
         return CheckLine("dataset", "unknown", detail)
     if fact is None:
         return CheckLine("dataset", "ok", run.dataset)
@@ -396,7 +428,10 @@ def _check_judge(counts: RunCounts) -> CheckLine:
 def _check_import_errors(counts: RunCounts) -> CheckLine:
     if not counts.n_import_errors:
         return CheckLine("import_errors", "ok", "none", count=0)
-    detail = f"{counts.n_import_errors:,}, such as: {counts.first_import_error}. List them with fcreview import --json"
+    detail = (
+        f"{counts.n_import_errors:,}, such as: {counts.first_import_error}. List them with fcreview"
+        " import --json"
+    )
     return CheckLine("import_errors", "problem", detail, count=counts.n_import_errors)
 
 

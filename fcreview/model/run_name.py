@@ -1,8 +1,8 @@
 """Name the runs of a workspace, so that two runs never look alike.
 
-A name is the model, or the name that the user gave to the run. If several runs have this name, the name also says what
-distinguishes the run, most telling first: benchmark and version, language, what the importer found (`Run.name_parts`),
-the name of its file or folder, and at last its number:
+A name is the model, or the name that the user gave to the run. If several runs have this name, the
+name also says what distinguishes the run, most telling first: benchmark and version, language, what
+the importer found (`Run.name_parts`), the name of its file or folder, and at last its number:
 
 * `gpt-4o`
 * `gpt-4o · V3` and `gpt-4o · V4`
@@ -24,7 +24,10 @@ NAME_SEPARATOR = " · "
 MAX_MODEL_CELLS = 60
 MAX_PART_CELLS = 32
 MAX_TEXT_LENGTH = 1_000
-"""Number of characters of a model or of a part that are examined. Files can contain longer texts."""
+"""Number of characters of a model or of a part that are examined.
+
+Files can contain longer texts.
+"""
 MAX_PARTS = 40
 UNNAMED = "unnamed"
 _ELLIPSIS = "…"
@@ -41,8 +44,9 @@ class _NamedRun:
     number: int
     name: str
     parts: list[str]
-    """What can distinguish the run from others of the same name, most telling first. `_add_distinguishing_parts` moves
-    parts to the name."""
+    """What can distinguish the run from others of the same name, most telling first.
+    `_add_distinguishing_parts` moves parts to the name.
+    """
 
 
 def build_run_names(runs: Mapping[int, Run]) -> dict[int, str]:
@@ -96,10 +100,11 @@ def _list_path_parts(path: str) -> list[str]:
 
 
 def _add_distinguishing_parts(group: Sequence[_NamedRun]) -> None:
-    """Add parts to the names of runs with equal names, until the names differ or no run has another part.
+    """Add parts to the names of runs with equal names, until the names differ or no run has another
+    part.
 
-    Each step adds to each name the run's most telling part that not all runs of the group have. As a part that they all
-    have is left out, each step divides the group.
+    Each step adds to each name the run's most telling part that not all runs of the group have. As
+    a part that they all have is left out, each step divides the group.
     """
     if len(group) < 2:
         return
@@ -122,7 +127,9 @@ def _add_distinguishing_parts(group: Sequence[_NamedRun]) -> None:
 
 
 def _number_equal_names(names: dict[int, str]) -> None:
-    """Add the run number to names that are equal, and to names that are then equal to such a name."""
+    """Add the run number to names that are equal, and to names that are then equal to such a
+    name.
+    """
     while True:
         counts = Counter(names.values())
         equal = [number for number, name in names.items() if counts[name] > 1]
@@ -137,7 +144,10 @@ def _clean_text(text: str) -> str:
 
 
 def _shorten_parts(parts: Collection[str]) -> dict[str, str]:
-    """Return a short form of each part. If one is too wide, all lose the words at the start that they share."""
+    """Return a short form of each part.
+
+    If one is too wide, all lose the words at the start that they share.
+    """
     if max(map(display_width, parts), default=0) <= MAX_PART_CELLS:
         return {part: part for part in parts}
 
@@ -147,7 +157,10 @@ def _shorten_parts(parts: Collection[str]) -> dict[str, str]:
 
 
 def _cut_wide_texts(texts: Iterable[str], max_cells: int) -> dict[str, str]:
-    """Cut the middle of each text that is wider than `max_cells`. What distinguishes the texts stays if possible."""
+    """Cut the middle of each text that is wider than `max_cells`.
+
+    What distinguishes the texts stays if possible.
+    """
     labels = {text: _cut_middle(text, max_cells) for text in texts}
     texts_by_label: dict[str, list[str]] = {}
     for text, label in labels.items():
@@ -178,7 +191,9 @@ def _count_common(sequences: Sequence[Sequence[str]]) -> int:
 
 
 def _cut_before_difference(texts: Sequence[str], max_cells: int) -> dict[str, str]:
-    """Cut texts so that the place at which they begin to differ stays: `the first wor…ngs that differ`."""
+    """Cut texts so that the place at which they begin to differ stays: `the first wor…ngs that
+    differ`.
+    """
     n_equal = _count_common(texts)
     head = _take_start(texts[0][:n_equal], _HEAD_CELLS)
     room = max_cells - display_width(head) - 1
@@ -186,7 +201,10 @@ def _cut_before_difference(texts: Sequence[str], max_cells: int) -> dict[str, st
 
 
 def _cut_middle(text: str, max_cells: int) -> str:
-    """Replace the middle of a text that is too wide by an ellipsis. Two thirds of the room are for its beginning."""
+    """Replace the middle of a text that is too wide by an ellipsis.
+
+    Two thirds of the room are for its beginning.
+    """
     if display_width(text) <= max_cells:
         return text
 

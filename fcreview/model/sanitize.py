@@ -1,8 +1,9 @@
-"""Sanitize text from data files: it cannot move the cursor or reorder, hide or overlap other text on a terminal, and
-`[redacted]` replaces API keys, because the published questions and scores of some benchmarks contain real keys.
+"""Sanitize text from data files: it cannot move the cursor or reorder, hide or overlap other text
+on a terminal, and `[redacted]` replaces API keys, because the published questions and scores of
+some benchmarks contain real keys.
 
-On the screen, a visible symbol replaces every character that could be invisible or misleading. Stored text does not
-change.
+On the screen, a visible symbol replaces every character that could be invisible or misleading.
+Stored text does not change.
 
 | in the data | on the screen |
 |---|---|
@@ -24,21 +25,59 @@ from typing import Any
 MAX_MARKS = 4
 TAB_STOP = 4
 
-# Characters in these ranges are assigned and visible, need no base, and have the same width on all terminals. Nearly
-# all texts contain only such characters, as a single search shows. Only characters outside the ranges are examined.
+# Characters in these ranges are assigned and visible, need no base, and have the same width on all
+# terminals. Nearly all texts contain only such characters, as a single search shows. Only
+# characters outside the ranges are examined.
 PLAIN_RANGES = (
     *((0x20, 0x7E), (0xA1, 0xAC), (0xAE, 0x2FF)),  # Latin
     *((0x391, 0x3A1), (0x3A3, 0x482), (0x48A, 0x52F)),  # Greek, Cyrillic
-    *((0x5D0, 0x5EA), (0x620, 0x64A), (0x660, 0x66F), (0x671, 0x6D5), (0x1E00, 0x1EFF)),  # Hebrew, Arabic, Vietnamese
-    *((0x2010, 0x2027), (0x2030, 0x205E), (0x2074, 0x208E), (0x20A0, 0x20BF)),  # punctuation, currency
-    *((0x2100, 0x218B), (0x2190, 0x2426), (0x2460, 0x262F), (0x2638, 0x2689), (0x2690, 0x2B73)),  # symbols, boxes
-    *((0x3000, 0x3029), (0x3030, 0x303E), (0x3041, 0x3096), (0x309B, 0x30FF), (0x3105, 0x312E)),  # kana, bopomofo
-    *((0x3131, 0x3163), (0x3220, 0x32FE), (0x3300, 0x4DB5), (0x4E00, 0x9FEA), (0xAC00, 0xD7A3)),  # Han, Hangul
-    *((0xF900, 0xFA6D), (0xFE30, 0xFE52), (0xFF01, 0xFF9D), (0xFFE0, 0xFFE6)),  # full and half width forms
+    *(
+        (0x5D0, 0x5EA),
+        (0x620, 0x64A),
+        (0x660, 0x66F),
+        (0x671, 0x6D5),
+        (0x1E00, 0x1EFF),
+    ),  # Hebrew, Arabic, Vietnamese
+    *(
+        (0x2010, 0x2027),
+        (0x2030, 0x205E),
+        (0x2074, 0x208E),
+        (0x20A0, 0x20BF),
+    ),  # punctuation, currency
+    *(
+        (0x2100, 0x218B),
+        (0x2190, 0x2426),
+        (0x2460, 0x262F),
+        (0x2638, 0x2689),
+        (0x2690, 0x2B73),
+    ),  # symbols, boxes
+    *(
+        (0x3000, 0x3029),
+        (0x3030, 0x303E),
+        (0x3041, 0x3096),
+        (0x309B, 0x30FF),
+        (0x3105, 0x312E),
+    ),  # kana, bopomofo
+    *(
+        (0x3131, 0x3163),
+        (0x3220, 0x32FE),
+        (0x3300, 0x4DB5),
+        (0x4E00, 0x9FEA),
+        (0xAC00, 0xD7A3),
+    ),  # Han, Hangul
+    *(
+        (0xF900, 0xFA6D),
+        (0xFE30, 0xFE52),
+        (0xFF01, 0xFF9D),
+        (0xFFE0, 0xFFE6),
+    ),  # full and half width forms
     *((0x1F300, 0x1F3FA), (0x1F400, 0x1F64F)),  # emoji
 )
-_NOT_PLAIN = re.compile("[^" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in PLAIN_RANGES) + "]+")
-_INVISIBLE = re.compile(  # letters and marks that are invisible, although their Unicode category does not say so
+_NOT_PLAIN = re.compile(
+    "[^" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in PLAIN_RANGES) + "]+"
+)
+# letters and marks that are invisible, although their Unicode category does not say so
+_INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
 )
 _UNSTABLE_WIDTH = re.compile(  # width differs between Unicode versions or terminals
@@ -57,7 +96,9 @@ class _WidthCache(dict[str, int]):
 
 @cache
 def _get_visible_symbol(char: str) -> str:
-    """Return the character, the visible symbol that replaces it, or `_MARK` for a combining mark."""
+    """Return the character, the visible symbol that replaces it, or `_MARK` for a combining
+    mark.
+    """
     code, category = ord(char), unicodedata.category(char)
     if code < 0x20:
         return "⏎" if char == "\n" else chr(0x2400 + code)
@@ -65,7 +106,12 @@ def _get_visible_symbol(char: str) -> str:
         return "␡"
     if category == "Zs":
         return "⍽"
-    if category[0] == "C" or category in ("Zl", "Zp", "Me") or _INVISIBLE.match(char) or _UNSTABLE_WIDTH.match(char):
+    if (
+        category[0] == "C"
+        or category in ("Zl", "Zp", "Me")
+        or _INVISIBLE.match(char)
+        or _UNSTABLE_WIDTH.match(char)
+    ):
         return f"‹U+{code:04X}›"
     if category in ("Mn", "Mc") or _JOINING_JAMO.match(char):
         return _MARK
@@ -82,7 +128,10 @@ _widths = _WidthCache({chr(code): 1 for code in range(0x20, 0x7F)})
 
 
 def _replace_unsafe_chars(match: re.Match[str]) -> str:
-    """Replace the unsafe characters. A combining mark at the start belongs to the plain character before the match."""
+    """Replace the unsafe characters.
+
+    A combining mark at the start belongs to the plain character before the match.
+    """
     replaced: list[str] = []
     has_base, marks, after_flag = match.start() > 0, 0, False
     for char in match.group():
@@ -114,14 +163,19 @@ def sanitize(text: str) -> str:
 
 
 def sanitize_lines(text: str) -> list[str]:
-    """Split text at newlines and make each line safe to draw. Tabs become spaces up to the next tab stop."""
+    """Split text at newlines and make each line safe to draw.
+
+    Tabs become spaces up to the next tab stop.
+    """
     if "\t" in text:
         return [sanitize(line.expandtabs(TAB_STOP)) for line in text.split("\n")]
     return [sanitize(line) for line in text.split("\n")]
 
 
 def display_width(text: str) -> int:
-    """Return the width of sanitized text in cells: 2 for East Asian wide characters, 0 for marks, 1 for all others."""
+    """Return the width of sanitized text in cells: 2 for East Asian wide characters, 0 for
+    marks, 1 for all others.
+    """
     if text.isascii():
         return len(text)
     return sum(map(_widths.__getitem__, text))
@@ -144,7 +198,10 @@ def clip(text: str, width: int) -> str:
 
 
 def pad(text: str, width: int, *, align_right: bool = False) -> str:
-    """Shorten sanitized text or fill it with spaces to `width` terminal cells. `align_right` puts the spaces first."""
+    """Shorten sanitized text or fill it with spaces to `width` terminal cells.
+
+    `align_right` puts the spaces first.
+    """
     text = clip(text, width)
     blanks = " " * (width - display_width(text))
     return blanks + text if align_right else text + blanks
@@ -152,7 +209,10 @@ def pad(text: str, width: int, *, align_right: bool = False) -> str:
 
 REDACTED = "[redacted]"
 
-_NAME = r"(?:x-rapidapi-key|api[-_ ]?key|access[-_](?:key|token)|auth[-_]token|app[-_]?id|token|secret|key)"
+_NAME = (
+    r"(?:x-rapidapi-key|api[-_"
+    r" ]?key|access[-_](?:key|token)|auth[-_]token|app[-_]?id|token|secret|key)"
+)
 _KEY_NAME = re.compile(_NAME, re.IGNORECASE)
 _NAMED_VALUE = re.compile(
     r"(?P<name>(?:\b|[-_\\\"'])"
@@ -160,19 +220,25 @@ _NAMED_VALUE = re.compile(
     + r"\b\\?[\"']?\s*(?:[:=]|is|of)\s*\\?[\"'`]?)(?P<value>(?=\S*\d)[A-Za-z0-9._~+/-]{6,}=*)",
     re.IGNORECASE,
 )
-_LONG_TOKEN = re.compile(r"(?<![\w/.%-])(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])[A-Za-z0-9_-]{24,}(?![\w/%-])")
+_LONG_TOKEN = re.compile(
+    r"(?<![\w/.%-])(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])[A-Za-z0-9_-]{24,}(?![\w/%-])"
+)
 
 
 def redact_third_party_keys(value: Any) -> Any:
-    """Return a copy of a JSON value without secrets of any format: values of fields such as `api_key`, values in texts
-    such as `token=...`, and long random words."""
+    """Return a copy of a JSON value without secrets of any format: values of fields such as
+    `api_key`, values in texts such as `token=...`, and long random words.
+    """
     if isinstance(value, str):
-        return _LONG_TOKEN.sub(REDACTED, _NAMED_VALUE.sub(lambda match: match["name"] + REDACTED, value))
+        return _LONG_TOKEN.sub(
+            REDACTED, _NAMED_VALUE.sub(lambda match: match["name"] + REDACTED, value)
+        )
     if isinstance(value, list):
         return [redact_third_party_keys(part) for part in value]
     if isinstance(value, dict):
         return {
-            name: REDACTED if _is_secret(name, part) else redact_third_party_keys(part) for name, part in value.items()
+            name: REDACTED if _is_secret(name, part) else redact_third_party_keys(part)
+            for name, part in value.items()
         }
     return value
 
@@ -184,25 +250,36 @@ def _is_secret(name: Any, value: Any) -> bool:
 
 _KEY_FORMATS = [
     (b"sk-", rb"sk-(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{20,}"),
-    # An error message quotes the ends of a wrong key: `Incorrect API key provided: sk-proj-****3Q4A`.
+    # An error message quotes the ends of a wrong key: `Incorrect API key provided:
+    # sk-proj-****3Q4A`.
     (b"sk-", rb"sk-[A-Za-z0-9_-]{0,40}\*{2,400}[A-Za-z0-9_*-]{0,40}"),
     (b"hf_", rb"hf_[A-Za-z0-9]{30,}"),
     (b"AKIA", rb"AKIA[0-9A-Z]{16}(?![0-9A-Za-z])"),
     (b"AIza", rb"AIza[A-Za-z0-9_-]{35}"),
-    *((b"gh" + kind + b"_", b"gh" + kind + rb"_[A-Za-z0-9]{36,}") for kind in (b"o", b"p", b"s", b"u", b"r")),
+    *(
+        (b"gh" + kind + b"_", b"gh" + kind + rb"_[A-Za-z0-9]{36,}")
+        for kind in (b"o", b"p", b"s", b"u", b"r")
+    ),
     (b"github_pat_", rb"github_pat_[A-Za-z0-9_]{22,}"),
     (b"xox", rb"xox[abeoprs]-[A-Za-z0-9-]{10,}"),
     (b"earer ", rb"(earer )(?=[A-Za-z._~+/-]*[0-9])[A-Za-z0-9._~+/-]{16,}=*"),
     (b"PRIVATE KEY-----", rb"(PRIVATE KEY-----)[A-Za-z0-9+/=\\\snr]{40,}"),
 ]
-"""Literal and pattern of each API key format. Texts are searched for the literal first, because this is fast. Patterns
-have no look-behind, which is ten times slower. The text of a pattern's group is kept."""
+"""Literal and pattern of each API key format. Texts are searched for the literal first, because
+this is fast. Patterns have no look-behind, which is ten times slower. The text of a pattern's group
+is kept.
+"""
 _PATTERNS = [(literal, re.compile(pattern)) for literal, pattern in _KEY_FORMATS]
-_search_literals = re.compile(rb"k(?<=sk)-|f(?<=hf)_|AKIA|AIza|gh[opsur]_|github_pat_|xox|KEY-----").search
-"""Search for all literals of `_KEY_FORMATS` at once, except `earer `. This takes a quarter of the time of separate
-searches. Each alternative begins with a rare letter, which saves another third of the time."""
+_search_literals = re.compile(
+    rb"k(?<=sk)-|f(?<=hf)_|AKIA|AIza|gh[opsur]_|github_pat_|xox|KEY-----"
+).search
+"""Search for all literals of `_KEY_FORMATS` at once, except `earer `. This takes a quarter of the
+time of separate searches. Each alternative begins with a rare letter, which saves another third of
+the time.
+"""
 _CREDENTIAL_NAME = re.compile(
-    r"(?:.*[-_ ])?(?:api[-_ ]?key|(?:access|auth|secret|private)[-_ ]?(?:key|token)|authorization|password|secret)",
+    r"(?:.*[-_ ])?(?:api[-_ ]?key|(?:access|auth|secret|private)[-_"
+    r" ]?(?:key|token)|authorization|password|secret)",
     re.IGNORECASE,
 )
 
@@ -234,7 +311,10 @@ def _is_credential_name(name: str) -> bool:
 
 
 def redact_credentials(settings: Any) -> Any:
-    """Replace strings in fields such as `api_key` or `password`. Do not use this for the arguments of calls."""
+    """Replace strings in fields such as `api_key` or `password`.
+
+    Do not use this for the arguments of calls.
+    """
     if isinstance(settings, list):
         return [redact_credentials(part) for part in settings]
     if isinstance(settings, dict):

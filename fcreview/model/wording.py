@@ -1,4 +1,6 @@
-"""Format verdicts, error types, metrics, rates and table columns as text for commands and screens."""
+"""Format verdicts, error types, metrics, rates and table columns as text for commands and
+screens.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,17 @@ if TYPE_CHECKING:
 
 
 def get_scale_words(criterion: str) -> dict[str, Any]:
-    """Map the words of a criterion's scale to verdicts. Without a scale, the words are pass, fail and unsure."""
+    """Map the words of a criterion's scale to verdicts.
+
+    Without a scale, the words are pass, fail and unsure.
+    """
     return dict(SCALES.get(criterion, Scale(PASS_FAIL)).words)
 
 
 def format_answer(criterion: str, value: Any) -> str:
-    """Return the word for a verdict, such as `pass` or `2`, or JSON if the criterion's scale has no word for it."""
+    """Return the word for a verdict, such as `pass` or `2`, or JSON if the criterion's scale has
+    no word for it.
+    """
     for word, verdict in get_scale_words(criterion).items():
         if type(verdict) is type(value) and verdict == value:
             return word
@@ -38,20 +45,29 @@ def parse_answer(criterion: str, word: str) -> Any:
     try:
         return json.loads(word)
     except ValueError:
-        raise ValueError(f"{word!r} is not a valid verdict on {criterion} (allowed: {', '.join(words)})") from None
+        raise ValueError(
+            f"{word!r} is not a valid verdict on {criterion} (allowed: {', '.join(words)})"
+        ) from None
 
 
 def describe_scale_error(criterion: str, value: Any) -> str | None:
-    """Describe why a criterion's scale does not allow a verdict. Returns None if the verdict is allowed. Yes/no
-    criteria also allow a list, because HammerBench lists the hallucinated arguments."""
+    """Describe why a criterion's scale does not allow a verdict. Returns None if the verdict is
+    allowed. Yes/no criteria also allow a list, because HammerBench lists the hallucinated
+    arguments.
+    """
     scale = SCALES.get(criterion)
-    if scale is None or any(type(verdict) is type(value) and verdict == value for verdict in scale.words.values()):
+    if scale is None or any(
+        type(verdict) is type(value) and verdict == value for verdict in scale.words.values()
+    ):
         return None
     if isinstance(value, list) and (scale.labels or scale.words is YES_NO):
         return None
     if scale.is_number_allowed(value):
         return None
-    return f"{to_json_text(value)} is not a valid verdict on {criterion} (allowed: {scale.describe_answers()})"
+    return (
+        f"{to_json_text(value)} is not a valid verdict on {criterion} (allowed:"
+        f" {scale.describe_answers()})"
+    )
 
 
 COLUMN_GAP = 2
@@ -65,16 +81,23 @@ def compute_column_widths(
     table_width: int | None = None,
     min_widths: Sequence[int] = (),
 ) -> list[int]:
-    """Compute the width of each column, in terminal cells, so that the title and the sanitized texts fit. `max_width`
-    limits every column except the last. If the table is wider than `table_width`, shorten columns, but not below the
-    width of the title or the entry in `min_widths`."""
-    sizes = [max([display_width(title), *(display_width(row[at]) for row in rows)]) for at, title in enumerate(titles)]
+    """Compute the width of each column, in terminal cells, so that the title and the sanitized
+    texts fit. `max_width` limits every column except the last. If the table is wider than
+    `table_width`, shorten columns, but not below the width of the title or the entry in
+    `min_widths`.
+    """
+    sizes = [
+        max([display_width(title), *(display_width(row[at]) for row in rows)])
+        for at, title in enumerate(titles)
+    ]
     last = len(sizes) - 1
     if max_width is not None:
         sizes = [min(size, max_width) if at < last else size for at, size in enumerate(sizes)]
     if table_width is None:
         return sizes
-    minimum = [max([display_width(title), *min_widths[at : at + 1]]) for at, title in enumerate(titles)]
+    minimum = [
+        max([display_width(title), *min_widths[at : at + 1]]) for at, title in enumerate(titles)
+    ]
     while sum(sizes) + COLUMN_GAP * last > table_width:
         shrinkable = [at for at, size in enumerate(sizes) if size > minimum[at]]
         if not shrinkable:
@@ -83,9 +106,13 @@ def compute_column_widths(
     return sizes
 
 
-def align_row(texts: Sequence[str], widths: Sequence[int], right_columns: Container[int] = ()) -> list[str]:
-    """Shorten the sanitized texts of a row to the column widths, or fill them with spaces. Each text but the first
-    begins with the column gap. `right_columns` are the indexes of columns that are aligned to the right."""
+def align_row(
+    texts: Sequence[str], widths: Sequence[int], right_columns: Container[int] = ()
+) -> list[str]:
+    """Shorten the sanitized texts of a row to the column widths, or fill them with spaces. Each
+    text but the first begins with the column gap. `right_columns` are the indexes of columns that
+    are aligned to the right.
+    """
     columns = enumerate(zip(texts, widths, strict=True))
     return [
         " " * (COLUMN_GAP * (at > 0)) + pad(text, width, align_right=at in right_columns)
@@ -114,11 +141,13 @@ _MEANINGS = {
     "model answered in words, but a call was expected": "text",
     "model declined, but a call was expected": "refused",
     "another function was called": (
-        "wrong_func_name, wrong function name, function name error, func_error, wrong_function, function_mismatch"
+        "wrong_func_name, wrong function name, function name error, func_error, wrong_function,"
+        " function_mismatch"
     ),
     "another function was called first": "wrong_first_function",
     "required argument is missing": "missing_required, lack_args",
-    "argument of the golden call is missing": "missing_optional, param_missing, missing_parameter, missing_argument",
+    "argument of the golden call is missing": "missing_optional, param_missing, missing_parameter,"
+    " missing_argument",
     "function does not have this argument": "unexpected_param",
     "argument is not in the golden call": (
         "addition_args, param_hallucination, hallucination, hallucinated_parameter, extra_argument"
@@ -165,7 +194,8 @@ _MEANINGS = {
     "a golden action came too late and was refused": "wrong_order",
     "numbers in a calculation differ from the golden calculation": "wrong_calculation",
     "a reply states a different value than expected": "wrong_answer",
-    "an expected text was only in a message with a call, which the user does not see": "unseen_answer",
+    "an expected text was only in a message with a call, which the user does not"
+    " see": "unseen_answer",
     "no reply contains an expected text": "missing_answer",
     "the user chose a value that no golden action has": "user_choice",
     "the user withdrew a value that a golden action needs": "user_retraction",
@@ -190,11 +220,16 @@ _MEANINGS = {
     "the conversation was longer than the model can read": "context_window_exceeded",
     "the benchmark's infrastructure failed, so nothing was checked": "infrastructure_error",
 }
-_ERROR_TYPES = {error_type: meaning for meaning, types in _MEANINGS.items() for error_type in types.split(", ")}
+_ERROR_TYPES = {
+    error_type: meaning for meaning, types in _MEANINGS.items() for error_type in types.split(", ")
+}
 
 
 def describe_verdict_failure(source: str, failure: str) -> str:
-    """Explain a verdict that is missing because the judge or scorer failed. The text is sanitized."""
+    """Explain a verdict that is missing because the judge or scorer failed.
+
+    The text is sanitized.
+    """
     name = "judge" if source == "judge" else "scorer"
     return f"unknown: the {name} failed ({sanitize(failure)})"
 
@@ -203,9 +238,11 @@ INCIDENT_PREFIX = "incident:"
 
 
 def describe_error_type(error_type: str) -> str:
-    """Describe an error type: `string is not an accepted value` for `value_error:string`. The whole type is looked up,
-    then its last part, then its first part. ` + ` joins several types. Returns an empty text for an unknown type. The
-    filter term of a kind of incidents, such as `incident:rate_limit`, is described too."""
+    """Describe an error type: `string is not an accepted value` for `value_error:string`. The whole
+    type is looked up, then its last part, then its first part. ` + ` joins several types. Returns
+    an empty text for an unknown type. The filter term of a kind of incidents, such as
+    `incident:rate_limit`, is described too.
+    """
     if error_type.startswith(INCIDENT_PREFIX):
         return describe_incident(error_type.removeprefix(INCIDENT_PREFIX), None)
     types = error_type.split(" + ")
@@ -217,7 +254,9 @@ def describe_error_type(error_type: str) -> str:
 
 
 def format_metric_value(value: float | None, unit: MetricUnit, digits: int = 1) -> str:
-    """Format the value of a metric with its unit: `57.1 %`, `12`, `0.734`, `0.02 s`, `6.56 $`; `–` for None."""
+    """Format the value of a metric with its unit: `57.1 %`, `12`, `0.734`, `0.02 s`, `6.56 $`;
+    `–` for None.
+    """
     if value is None:
         return NO_VALUE
     if unit == "share":
@@ -232,12 +271,19 @@ def format_metric_value(value: float | None, unit: MetricUnit, digits: int = 1) 
 def format_with_interval(
     value: float | None, low: float | None, high: float | None, unit: MetricUnit, decimals: int
 ) -> tuple[str, str]:
-    """Format a value and its interval: `91.2 %`, `[85.0, 95.1]`. The second text is empty without an interval."""
+    """Format a value and its interval: `91.2 %`, `[85.0, 95.1]`.
+
+    The second text is empty without an interval.
+    """
     texts = [
-        format_metric_value(None if each is None else round(each, decimals) + 0.0, unit)  # -0.0 + 0.0 is 0.0.
+        format_metric_value(
+            None if each is None else round(each, decimals) + 0.0, unit
+        )  # -0.0 + 0.0 is 0.0.
         for each in (value, low, high)
     ]
-    return texts[0], "" if low is None else f"[{texts[1].removesuffix(' %')}, {texts[2].removesuffix(' %')}]"
+    return texts[
+        0
+    ], "" if low is None else f"[{texts[1].removesuffix(' %')}, {texts[2].removesuffix(' %')}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,17 +297,32 @@ class HeaderAccuracy:
     def message(self) -> str:
         share = f"{100 * self.passed / self.total:.2f} %"
         counts = f"{self.passed} of {self.total}"
-        return f"the score file states {share} ({counts}); without the result file, only failed items are known"
+        return (
+            f"the score file states {share} ({counts}); without the result file, only failed items"
+            " are known"
+        )
 
 
-def read_header_accuracy(header: Any, n_known_items: int, n_known_passed: int) -> HeaderAccuracy | None:
-    """Read the accuracy of a category from the header of its score file, `{"correct_count": 344, "total_count": 400}`.
-    It is needed if the result file is missing, because score files list only failed items. Returns None if a known item
-    passed, or if the header states fewer failures than there are known items."""
-    correct, total = (header.get("correct_count"), header.get("total_count")) if isinstance(header, dict) else (0, 0)
+def read_header_accuracy(
+    header: Any, n_known_items: int, n_known_passed: int
+) -> HeaderAccuracy | None:
+    """Read the accuracy of a category from the header of its score file, `{"correct_count": 344,
+    "total_count": 400}`. It is needed if the result file is missing, because score files list only
+    failed items. Returns None if a known item passed, or if the header states fewer failures than
+    there are known items.
+    """
+    correct, total = (
+        (header.get("correct_count"), header.get("total_count"))
+        if isinstance(header, dict)
+        else (0, 0)
+    )
     if not isinstance(correct, int) or not isinstance(total, int) or n_known_passed:
         return None
-    return HeaderAccuracy(correct, total) if 0 < correct < total and n_known_items <= total - correct else None
+    return (
+        HeaderAccuracy(correct, total)
+        if 0 < correct < total and n_known_items <= total - correct
+        else None
+    )
 
 
 NO_VALUE = "–"
@@ -289,18 +350,27 @@ def format_rate(n_passed: int, n_verdicts: int) -> str:
 
 
 def format_rate_with_count(n_passed: int, n_verdicts: int, n_items: int) -> str:
-    """Format a pass rate: `71.3 %`. If some items have no verdict, add the number of verdicts: `71.3 % of 998`."""
-    return format_rate(n_passed, n_verdicts) + (f" of {n_verdicts:,}" if 0 < n_verdicts < n_items else "")
+    """Format a pass rate: `71.3 %`.
+
+    If some items have no verdict, add the number of verdicts: `71.3 % of 998`.
+    """
+    return format_rate(n_passed, n_verdicts) + (
+        f" of {n_verdicts:,}" if 0 < n_verdicts < n_items else ""
+    )
 
 
 def format_corrected_rate(n_passed: int, n_verdicts: int, n_items: int, n_disputed: int) -> str:
-    """Format the corrected pass rate and the open disagreements, if any: `35.9 % · 13 open disagreements`."""
+    """Format the corrected pass rate and the open disagreements, if any: `35.9 % · 13 open
+    disagreements`.
+    """
     rate = format_rate_with_count(n_passed, n_verdicts, n_items)
     return f"{rate} · {format_count(n_disputed, 'open disagreement')}" if n_disputed else rate
 
 
 NEARLY_COMPLETE = 0.9
-"""Share of the items that must have a recomputed verdict, so that their rate represents all items of a metric."""
+"""Share of the items that must have a recomputed verdict, so that their rate represents all
+items of a metric.
+"""
 
 
 def is_nearly_complete(n_verdicts: int, n_items: int) -> bool:
@@ -309,13 +379,19 @@ def is_nearly_complete(n_verdicts: int, n_items: int) -> bool:
 
 
 def format_recomputed_rate(
-    n_passed: int, n_verdicts: int, n_items: int, placeholder: str = NO_VALUE, *, lacks_dataset: bool = False
+    n_passed: int,
+    n_verdicts: int,
+    n_items: int,
+    placeholder: str = NO_VALUE,
+    *,
+    lacks_dataset: bool = False,
 ) -> str:
-    """Format the pass rate of recomputed verdicts, with their number if some items have none: `71.3 % of 998`.
+    """Format the pass rate of recomputed verdicts, with their number if some items have none: `71.3
+    % of 998`.
 
-    If only failed items can be recomputed, their pass rate would mislead, and only the number is shown:
-    `– (61 of 1,000)`. That is so without a dataset. With a dataset of another version, fewer than half of the items
-    have a verdict.
+    If only failed items can be recomputed, their pass rate would mislead, and only the number is
+    shown: `– (61 of 1,000)`. That is so without a dataset. With a dataset of another version, fewer
+    than half of the items have a verdict.
     """
     if n_verdicts in (0, n_items):
         return format_rate(n_passed, n_verdicts)
@@ -327,7 +403,9 @@ def format_recomputed_rate(
 def format_official_rate(
     n_passed: int, n_verdicts: int, n_items: int, *, stated_pass: int = 0, stated_of: int = 0
 ) -> str:
-    """Format the official pass rate: `71.3 % of 998`, or, from the headers of the score files, `86.0 % stated`."""
+    """Format the official pass rate: `71.3 % of 998`, or, from the headers of the score files,
+    `86.0 % stated`.
+    """
     if n_verdicts or not stated_of:
         return format_rate_with_count(n_passed, n_verdicts, n_items)
     return f"{format_rate(stated_pass, stated_of)} stated"
@@ -343,7 +421,9 @@ NO_ANSWERS = "no item has an answer"
 
 
 def format_rate_without_incidents(n_passed: int, n_verdicts: int, n_answered: int) -> str:
-    """Format a pass rate without incidents and the number of its items: `46.9 % (211)`, or `–` without a verdict."""
+    """Format a pass rate without incidents and the number of its items: `46.9 % (211)`, or `–`
+    without a verdict.
+    """
     if not n_answered:
         return NO_ANSWERS
     if not n_verdicts:
@@ -357,7 +437,9 @@ def format_not_run(n_items: int, n_expected: int) -> str:
 
 
 def format_verdict(value: Any, criterion: str = CORRECT) -> str:
-    """Format a verdict as sanitized text: `pass`, `fail`, `yes`, `no`, a number, a word or labels; `–` for None."""
+    """Format a verdict as sanitized text: `pass`, `fail`, `yes`, `no`, a number, a word or
+    labels; `–` for None.
+    """
     if value is None:
         return NO_VALUE
     if isinstance(value, bool):

@@ -1,12 +1,14 @@
 """Compute the agreement of annotators: all coefficients, with intervals, for each group of ratings.
 
-Units with the same labels form one pattern. A `Statistic` is a function that computes one coefficient for many samples
-with a few matrix products. Its argument `pattern_counts`, of shape (samples, patterns), contains the number of units of
-each pattern in each sample. It returns one value per sample, or NaN if the coefficient is undefined. `label_counts`, of
-shape (patterns, categories), contains the number of annotators who chose each category.
+Units with the same labels form one pattern. A `Statistic` is a function that computes one
+coefficient for many samples with a few matrix products. Its argument `pattern_counts`, of shape
+(samples, patterns), contains the number of units of each pattern in each sample. It returns one
+value per sample, or NaN if the coefficient is undefined. `label_counts`, of shape (patterns,
+categories), contains the number of annotators who chose each category.
 
-Percent agreement has Wilson's interval with the effective number of units (see `paired_difference`). The other
-coefficients have jackknife intervals: `estimate_with_jackknife` explains the method.
+Percent agreement has Wilson's interval with the effective number of units (see
+`paired_difference`). The other coefficients have jackknife intervals: `estimate_with_jackknife`
+explains the method.
 """
 
 from __future__ import annotations
@@ -47,14 +49,21 @@ _ZERO_TOLERANCE = 1e-12
 
 
 def compute_pairwise_agreement(label_counts: FloatArray) -> FloatArray:
-    """Return the share of equal pairs of labels in each pattern; 0 for a pattern with fewer than two labels."""
+    """Return the share of equal pairs of labels in each pattern; 0 for a pattern with fewer than
+    two labels.
+    """
     n_labels = label_counts.sum(1)
-    share: FloatArray = (label_counts * (label_counts - 1)).sum(1) / np.maximum(n_labels * (n_labels - 1), 1)
+    share: FloatArray = (label_counts * (label_counts - 1)).sum(1) / np.maximum(
+        n_labels * (n_labels - 1), 1
+    )
     return share
 
 
 def build_percent_agreement(agreement: NDArray[np.float64 | np.bool_]) -> Statistic:
-    """Build the statistic for percent agreement. `agreement` is the share of equal pairs of labels in each pattern."""
+    """Build the statistic for percent agreement.
+
+    `agreement` is the share of equal pairs of labels in each pattern.
+    """
 
     def compute_mean_agreement(pattern_counts: FloatArray) -> FloatArray:
         return _divide_or_nan(pattern_counts @ agreement, pattern_counts.sum(1))
@@ -63,7 +72,9 @@ def build_percent_agreement(agreement: NDArray[np.float64 | np.bool_]) -> Statis
 
 
 def build_cohen_kappa(labels: NDArray[np.int64]) -> Statistic:
-    """Build the statistic for unweighted kappa (Cohen 1960) from category indexes of two annotators in each pattern."""
+    """Build the statistic for unweighted kappa (Cohen 1960) from category indexes of two
+    annotators in each pattern.
+    """
     one_hot = np.eye(int(labels.max(initial=0)) + 1)[labels]
     first, second = one_hot[:, 0], one_hot[:, 1]
     equal = (labels[:, 0] == labels[:, 1]).astype(np.float64)
@@ -79,7 +90,10 @@ def build_cohen_kappa(labels: NDArray[np.int64]) -> Statistic:
 
 
 def build_fleiss_kappa(label_counts: FloatArray) -> Statistic:
-    """Build the statistic for Fleiss' kappa (Fleiss 1971). All patterns must have the same number of labels."""
+    """Build the statistic for Fleiss' kappa (Fleiss 1971).
+
+    All patterns must have the same number of labels.
+    """
     agreement = compute_pairwise_agreement(label_counts)
 
     def compute_kappa(pattern_counts: FloatArray) -> FloatArray:
@@ -92,8 +106,10 @@ def build_fleiss_kappa(label_counts: FloatArray) -> Statistic:
 
 
 def build_gwet_ac1(label_counts: FloatArray) -> Statistic:
-    """Build the statistic for Gwet's AC1 (Gwet 2008, with missing labels as in Gwet 2014). Units with one label count
-    only for the prevalence of the categories. `label_counts` has a column for every category of the scale."""
+    """Build the statistic for Gwet's AC1 (Gwet 2008, with missing labels as in Gwet 2014). Units
+    with one label count only for the prevalence of the categories. `label_counts` has a column for
+    every category of the scale.
+    """
     has_pairs = (label_counts.sum(1) > 1).astype(np.float64)
     agreement = compute_pairwise_agreement(label_counts)
     shares = label_counts / label_counts.sum(1, keepdims=True)
@@ -102,14 +118,17 @@ def build_gwet_ac1(label_counts: FloatArray) -> Statistic:
     def compute_ac1(pattern_counts: FloatArray) -> FloatArray:
         prevalence = (pattern_counts @ shares) / pattern_counts.sum(1, keepdims=True)
         by_chance = (prevalence * (1 - prevalence)).sum(1) / n_other_categories
-        return _correct_for_chance(_divide_or_nan(pattern_counts @ agreement, pattern_counts @ has_pairs), by_chance)
+        return _correct_for_chance(
+            _divide_or_nan(pattern_counts @ agreement, pattern_counts @ has_pairs), by_chance
+        )
 
     return compute_ac1
 
 
 def make_quadratic_weights(scores: FloatArray) -> FloatArray:
-    """Return how much two scores agree: 1 for equal scores, 0 for the lowest and the highest (Fleiss and Cohen
-    1973)."""
+    """Return how much two scores agree: 1 for equal scores, 0 for the lowest and the highest
+    (Fleiss and Cohen 1973).
+    """
     distance = (scores[:, np.newaxis] - scores) ** 2
     largest = distance.max(initial=0.0) or 1.0
     weights: FloatArray = 1 - distance / largest
@@ -117,7 +136,9 @@ def make_quadratic_weights(scores: FloatArray) -> FloatArray:
 
 
 def build_weighted_kappa(labels: NDArray[np.int64], weights: FloatArray) -> Statistic:
-    """Build the statistic for weighted kappa (Cohen 1968) from category indexes of two annotators in each pattern."""
+    """Build the statistic for weighted kappa (Cohen 1968) from category indexes of two
+    annotators in each pattern.
+    """
     one_hot = np.eye(len(weights))[labels]
     first, second = one_hot[:, 0], one_hot[:, 1]
     agreement = weights[labels[:, 0], labels[:, 1]]
@@ -139,31 +160,42 @@ def build_gwet_ac2(label_counts: FloatArray, weights: FloatArray) -> Statistic:
     agreement = has_pairs * weighted / np.maximum(n_labels * (n_labels - 1), 1)
     shares = label_counts / label_counts.sum(1, keepdims=True)
     n_categories = label_counts.shape[1]
-    chance_factor = weights.sum() / (n_categories * (n_categories - 1)) if n_categories > 1 else np.nan
+    chance_factor = (
+        weights.sum() / (n_categories * (n_categories - 1)) if n_categories > 1 else np.nan
+    )
 
     def compute_ac2(pattern_counts: FloatArray) -> FloatArray:
         prevalence = (pattern_counts @ shares) / pattern_counts.sum(1, keepdims=True)
         by_chance = chance_factor * (prevalence * (1 - prevalence)).sum(1)
-        return _correct_for_chance(_divide_or_nan(pattern_counts @ agreement, pattern_counts @ has_pairs), by_chance)
+        return _correct_for_chance(
+            _divide_or_nan(pattern_counts @ agreement, pattern_counts @ has_pairs), by_chance
+        )
 
     return compute_ac2
 
 
 def build_krippendorff_alpha(label_counts: FloatArray, distance: FloatArray) -> Statistic:
-    """Build the statistic for Krippendorff's alpha (Krippendorff 2004, chapter 11). Every pattern must have at least
-    two labels. `distance`, of shape (categories, categories), contains the squared distances."""
+    """Build the statistic for Krippendorff's alpha (Krippendorff 2004, chapter 11). Every pattern
+    must have at least two labels. `distance`, of shape (categories, categories), contains the
+    squared distances.
+    """
     disagreement = ((label_counts @ distance) * label_counts).sum(1) / (label_counts.sum(1) - 1)
 
     def compute_alpha(pattern_counts: FloatArray) -> FloatArray:
         category_counts = pattern_counts @ label_counts
         expected = ((category_counts @ distance) * category_counts).sum(1)
-        return _compute_alpha_from_disagreement(pattern_counts @ disagreement, expected, category_counts.sum(1))
+        return _compute_alpha_from_disagreement(
+            pattern_counts @ disagreement, expected, category_counts.sum(1)
+        )
 
     return compute_alpha
 
 
 def build_ordinal_krippendorff_alpha(label_counts: FloatArray) -> Statistic:
-    """Build the statistic for ordinal alpha. The distance of categories is the squared difference of mean ranks."""
+    """Build the statistic for ordinal alpha.
+
+    The distance of categories is the squared difference of mean ranks.
+    """
     low, high = np.triu_indices(label_counts.shape[1], 1)
     pairs = label_counts[:, low] * label_counts[:, high] / (label_counts.sum(1, keepdims=True) - 1)
 
@@ -180,8 +212,10 @@ def build_ordinal_krippendorff_alpha(label_counts: FloatArray) -> Statistic:
 
 
 def compute_masi_distances(sets: Sequence[frozenset[str]]) -> FloatArray:
-    """Return the MASI distances between sets of labels (Passonneau 2006), of shape (sets, sets). The distance is 1
-    minus the product of the Jaccard index and 1 for equal sets, 2/3 for a set and its subset, or 1/3 for other sets."""
+    """Return the MASI distances between sets of labels (Passonneau 2006), of shape (sets, sets).
+    The distance is 1 minus the product of the Jaccard index and 1 for equal sets, 2/3 for a set and
+    its subset, or 1/3 for other sets.
+    """
     words = sorted(frozenset().union(*sets))
     contains = np.array([[word in each for word in words] for each in sets], dtype=np.float64)
     size = contains.sum(1)
@@ -192,7 +226,9 @@ def compute_masi_distances(sets: Sequence[frozenset[str]]) -> FloatArray:
     return 1 - monotonicity * np.where(union > 0, common / np.maximum(union, 1), 1)
 
 
-def _compute_alpha_from_disagreement(observed: FloatArray, expected: FloatArray, n_labels: FloatArray) -> FloatArray:
+def _compute_alpha_from_disagreement(
+    observed: FloatArray, expected: FloatArray, n_labels: FloatArray
+) -> FloatArray:
     return 1 - _divide_or_nan(observed * (n_labels - 1), expected)
 
 
@@ -203,26 +239,32 @@ def _correct_for_chance(observed: FloatArray, by_chance: FloatArray) -> FloatArr
 def _divide_or_nan(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     """Divide element by element. Where the denominator is 0, the result is NaN."""
     is_defined = np.abs(denominator) > _ZERO_TOLERANCE
-    ratio: FloatArray = np.where(is_defined, numerator / np.where(is_defined, denominator, 1), np.nan)
+    ratio: FloatArray = np.where(
+        is_defined, numerator / np.where(is_defined, denominator, 1), np.nan
+    )
     return ratio
 
 
 _MAX_COUNTS = 2_000_000
 """Maximum number of pattern counts that are in memory at a time."""
 _STEP = 1e-4
-"""Number of units by which the count of a pattern changes to measure its influence on a coefficient."""
+"""Number of units by which the count of a pattern changes to measure its influence on a
+coefficient.
+"""
 _MAX_SMOOTHED_VALUE = 0.999999
 PRIOR_AGREEMENTS = 1.0
 PRIOR_DISAGREEMENTS = 0.5
-"""Numbers of units that are added for the interval of two annotators, spread over all pairs of categories. They were
-chosen by simulation (`benchmarks/coverage/agreement.py`). Without them, the intervals of kappa and alpha are much too
-narrow if one category is rare."""
+"""Numbers of units that are added for the interval of two annotators, spread over all pairs of
+categories. They were chosen by simulation (`benchmarks/coverage/agreement.py`). Without them, the
+intervals of kappa and alpha are much too narrow if one category is rare.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class CoefficientEstimate:
-    """Coefficient with its 95 % interval. The value is None if the coefficient is undefined, and the ends of the
-    interval are None if there is no interval."""
+    """Coefficient with its 95 % interval. The value is None if the coefficient is undefined, and
+    the ends of the interval are None if there is no interval.
+    """
 
     value: float | None = None
     low: float | None = None
@@ -242,15 +284,19 @@ INTERVAL_PERCENTILES = (2.5, 97.5)
 
 
 class BootstrapEstimate(NamedTuple):
-    """Coefficient with its bootstrap interval. The value is None if the coefficient is undefined. The ends of the
-    interval are None if the coefficient is undefined in more than half of the resamples."""
+    """Coefficient with its bootstrap interval. The value is None if the coefficient is undefined.
+    The ends of the interval are None if the coefficient is undefined in more than half of the
+    resamples.
+    """
 
     value: float | None = None
     low: float | None = None
     high: float | None = None
 
     def omit_interval_of_single_unit(self, n_units: int) -> BootstrapEstimate:
-        """Return the estimate, without its interval if there is only one unit, because all resamples are then equal."""
+        """Return the estimate, without its interval if there is only one unit, because all
+        resamples are then equal.
+        """
         return self if n_units > 1 else BootstrapEstimate(self.value)
 
 
@@ -260,15 +306,22 @@ def bootstrap(
     n_resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> list[BootstrapEstimate]:
-    """Compute each statistic and its bootstrap interval, from the middle 95 % of the resampled values (Efron and
-    Tibshirani 1993, chapter 13). The intervals are too narrow for fewer than a few dozen units. `units_per_pattern` is
-    the number of units that have each pattern."""
-    values = [float(statistic(units_per_pattern[np.newaxis].astype(np.float64))[0]) for statistic in statistics]
+    """Compute each statistic and its bootstrap interval, from the middle 95 % of the resampled
+    values (Efron and Tibshirani 1993, chapter 13). The intervals are too narrow for fewer than a
+    few dozen units. `units_per_pattern` is the number of units that have each pattern.
+    """
+    values = [
+        float(statistic(units_per_pattern[np.newaxis].astype(np.float64))[0])
+        for statistic in statistics
+    ]
     resampled: list[list[FloatArray]] = [[] for _ in statistics]
     for pattern_counts in _iter_resamples(units_per_pattern, n_resamples, seed):
         for chunks, statistic in zip(resampled, statistics, strict=True):
             chunks.append(statistic(pattern_counts))
-    return [_build_estimate(value, np.concatenate(chunks)) for value, chunks in zip(values, resampled, strict=True)]
+    return [
+        _build_estimate(value, np.concatenate(chunks))
+        for value, chunks in zip(values, resampled, strict=True)
+    ]
 
 
 def _build_estimate(value: float, resampled_values: FloatArray) -> BootstrapEstimate:
@@ -281,13 +334,17 @@ def _build_estimate(value: float, resampled_values: FloatArray) -> BootstrapEsti
     return BootstrapEstimate(value, float(low), float(high))
 
 
-def _iter_resamples(units_per_pattern: NDArray[np.int64], n_resamples: int, seed: int) -> Iterator[FloatArray]:
+def _iter_resamples(
+    units_per_pattern: NDArray[np.int64], n_resamples: int, seed: int
+) -> Iterator[FloatArray]:
     generator = np.random.default_rng(seed)
     n_units = int(units_per_pattern.sum())
     step = max(1, _MAX_COUNTS // len(units_per_pattern))
     for start in range(0, n_resamples, step):
         size = min(step, n_resamples - start)
-        yield generator.multinomial(n_units, units_per_pattern / n_units, size=size).astype(np.float64)
+        yield generator.multinomial(n_units, units_per_pattern / n_units, size=size).astype(
+            np.float64
+        )
 
 
 IntArray = NDArray[np.int64]
@@ -307,14 +364,18 @@ class ItemGroup:
 
 @dataclass(frozen=True, slots=True)
 class RatingTable:
-    """Labels that the annotators gave to all units. Each row is a pattern: the labels of one or more units."""
+    """Labels that the annotators gave to all units.
+
+    Each row is a pattern: the labels of one or more units.
+    """
 
     annotators: tuple[str, ...]
     label_keys: tuple[LabelKey, ...]
     level: MeasurementLevel
     cells: IntArray
-    """Indexes into `label_keys`, or `NO_LABEL`, of shape (patterns, annotators). The last patterns may be those of
-    `prior_units`."""
+    """Indexes into `label_keys`, or `NO_LABEL`, of shape (patterns, annotators). The last patterns
+    may be those of `prior_units`.
+    """
     units_per_pattern: IntArray
     """Number of units of each pattern; 0 for a pattern that only `prior_units` has."""
     item_groups: tuple[ItemGroup, ...]
@@ -322,7 +383,9 @@ class RatingTable:
     """Number of units of each pattern that are added for intervals."""
 
     def count_labels(self) -> IntArray:
-        """Count the annotators who chose each label in each pattern, of shape (patterns, label_keys)."""
+        """Count the annotators who chose each label in each pattern, of shape (patterns,
+        label_keys).
+        """
         n_patterns, size = len(self.cells), len(self.label_keys)
         numbered = self.cells + size * np.arange(n_patterns)[:, np.newaxis]
         chosen = np.bincount(numbered[self.cells != NO_LABEL], minlength=n_patterns * size)
@@ -341,7 +404,10 @@ class RatingTable:
 
 
 def build_rating_table(criterion: str, ratings: Sequence[Rating]) -> RatingTable:
-    """Build the table of at least one rating. If an annotator labelled a unit more than once, the last label counts."""
+    """Build the table of at least one rating.
+
+    If an annotator labelled a unit more than once, the last label counts.
+    """
     annotators = sorted({rating.annotator for rating in ratings})
     values = [rating.value for rating in ratings]
     label_keys = list_label_keys(criterion, values)
@@ -350,9 +416,13 @@ def build_rating_table(criterion: str, ratings: Sequence[Rating]) -> RatingTable
     row: dict[tuple[int, str], int] = {}
     rows = [row.setdefault((rating.item, rating.target), len(row)) for rating in ratings]
     cells = np.full((len(row), len(annotators)), NO_LABEL, dtype=np.int64)
-    cells[rows, [column[rating.annotator] for rating in ratings]] = [code[to_label_key(value)] for value in values]
+    cells[rows, [column[rating.annotator] for rating in ratings]] = [
+        code[to_label_key(value)] for value in values
+    ]
 
-    patterns, pattern_of_unit, units_per_pattern = np.unique(cells, axis=0, return_inverse=True, return_counts=True)
+    patterns, pattern_of_unit, units_per_pattern = np.unique(
+        cells, axis=0, return_inverse=True, return_counts=True
+    )
     items = [item for item, _ in row]
     prior_cells, prior_units = _make_prior_units(len(annotators), len(label_keys))
     return RatingTable(
@@ -360,7 +430,9 @@ def build_rating_table(criterion: str, ratings: Sequence[Rating]) -> RatingTable
         label_keys=tuple(label_keys),
         level=infer_measurement_level(values),
         cells=np.concatenate([patterns, prior_cells]),
-        units_per_pattern=np.concatenate([units_per_pattern, np.zeros(len(prior_cells), dtype=np.int64)]),
+        units_per_pattern=np.concatenate(
+            [units_per_pattern, np.zeros(len(prior_cells), dtype=np.int64)]
+        ),
         item_groups=_group_items(items, pattern_of_unit.reshape(-1).tolist()),
         prior_units=np.concatenate([np.zeros(len(patterns)), prior_units]),
     )
@@ -376,11 +448,14 @@ def _group_items(items: Sequence[int], pattern_of_unit: Sequence[int]) -> tuple[
 
 
 def _make_prior_units(n_annotators: int, n_categories: int) -> tuple[IntArray, FloatArray]:
-    """Return the patterns that are added for intervals, and the number of units of each. Only two annotators who use
-    at least two and not very many categories have such patterns."""
+    """Return the patterns that are added for intervals, and the number of units of each. Only two
+    annotators who use at least two and not very many categories have such patterns.
+    """
     if n_annotators != 2 or not 2 <= n_categories <= MAX_PRIOR_CATEGORIES:
         return np.zeros((0, n_annotators), dtype=np.int64), np.zeros(0)
-    pairs = np.array([(a, b) for a in range(n_categories) for b in range(n_categories)], dtype=np.int64)
+    pairs = np.array(
+        [(a, b) for a in range(n_categories) for b in range(n_categories)], dtype=np.int64
+    )
     is_equal = pairs[:, 0] == pairs[:, 1]
     n_unequal = n_categories * (n_categories - 1)
     units = np.where(is_equal, PRIOR_AGREEMENTS / n_categories, PRIOR_DISAGREEMENTS / n_unequal)
@@ -414,7 +489,9 @@ class _CoefficientRequest:
 
 
 def compute_coefficients(group: RatingGroup) -> Iterator[AgreementCoefficient]:
-    """Compute the coefficients of all annotators of a group, then the coefficients of each pair of annotators."""
+    """Compute the coefficients of all annotators of a group, then the coefficients of each pair
+    of annotators.
+    """
     table = build_rating_table(group.criterion, group.ratings)
     n_labels = (table.cells != NO_LABEL).sum(axis=1)
     for request in _build_requests_for_all_annotators(table):
@@ -429,7 +506,9 @@ def compute_coefficients(group: RatingGroup) -> Iterator[AgreementCoefficient]:
         table_of_pair = build_rating_table(group.criterion, ratings)
         # With two annotators, the percentage of all annotators is the same.
         has_share = len(table.annotators) > 2
-        for request in _build_requests_for_pair(table_of_pair, has_share=has_share, level=table.level):
+        for request in _build_requests_for_pair(
+            table_of_pair, has_share=has_share, level=table.level
+        ):
             n_units = int(table_of_pair.units_per_pattern[request.patterns].sum())
             yield _make_coefficient(group, table_of_pair, request, n_labels=2 * n_units)
 
@@ -506,14 +585,17 @@ def estimate_with_jackknife(
 ) -> CoefficientEstimate:
     """Compute the interval of a coefficient by the infinitesimal jackknife (Efron 1982, chapter 6).
 
-    The influence of an item is the derivative of the coefficient with respect to the item's weight. The variance is the
-    sum of the squared influences, as in Gwet's variance (Gwet 2008), but also holds for several units of an item. The
-    ends are computed on the logit scale with Student's t, because coefficients near 1 have skewed distributions. For
-    two annotators, the interval is computed with `prior_units`.
+    The influence of an item is the derivative of the coefficient with respect to the item's weight.
+    The variance is the sum of the squared influences, as in Gwet's variance (Gwet 2008), but also
+    holds for several units of an item. The ends are computed on the logit scale with Student's t,
+    because coefficients near 1 have skewed distributions. For two annotators, the interval is
+    computed with `prior_units`.
     """
     counts = table.units_per_pattern + table.prior_units
     center = float(statistic(counts[np.newaxis])[0])
-    prior_groups = [ItemGroup((int(pattern),), n_items=1) for pattern in np.flatnonzero(table.prior_units)]
+    prior_groups = [
+        ItemGroup((int(pattern),), n_items=1) for pattern in np.flatnonzero(table.prior_units)
+    ]
     influences = _compute_influences(statistic, counts, [*item_groups, *prior_groups])
     n_items = sum(group.n_items for group in item_groups)
     weights = np.array([float(group.n_items) for group in item_groups])
@@ -530,7 +612,9 @@ def estimate_with_jackknife(
     return CoefficientEstimate(value, low, high, method="jackknife")
 
 
-def _compute_influences(statistic: Statistic, counts: FloatArray, item_groups: Sequence[ItemGroup]) -> FloatArray:
+def _compute_influences(
+    statistic: Statistic, counts: FloatArray, item_groups: Sequence[ItemGroup]
+) -> FloatArray:
     """Return the derivative of the statistic with respect to the number of items of each group."""
     influences = [np.zeros(0)]
     step = max(1, _MAX_COUNTS // len(counts))
@@ -551,7 +635,9 @@ def _build_requests_for_all_annotators(table: RatingTable) -> Iterator[_Coeffici
     counts = table.count_labels().astype(np.float64)
     n_labels = (table.cells != NO_LABEL).sum(axis=1)
     several = np.flatnonzero(n_labels > 1)
-    balanced = np.flatnonzero(n_labels == _find_most_frequent_label_count(n_labels, table.units_per_pattern))
+    balanced = np.flatnonzero(
+        n_labels == _find_most_frequent_label_count(n_labels, table.units_per_pattern)
+    )
     agreement = compute_pairwise_agreement(counts)
 
     yield _build_percent_request(table)
@@ -576,8 +662,9 @@ def _build_percent_request(table: RatingTable) -> _CoefficientRequest:
 def _build_requests_for_pair(
     table: RatingTable, *, has_share: bool, level: MeasurementLevel
 ) -> Iterator[_CoefficientRequest]:
-    """Build the requests for two annotators. If one of them labelled nothing, there is none. `level` is the level of
-    the labels of all annotators."""
+    """Build the requests for two annotators. If one of them labelled nothing, there is none.
+    `level` is the level of the labels of all annotators.
+    """
     if len(table.annotators) < 2:
         return
     if has_share:
@@ -619,7 +706,9 @@ def _choose_krippendorff_alpha(table: RatingTable, label_counts: FloatArray) -> 
 
 @dataclass(frozen=True, slots=True)
 class SelfAgreement:
-    """Agreement of annotators with their own repeated labels, in the fields of `fcreview agreement --json`."""
+    """Agreement of annotators with their own repeated labels, in the fields of `fcreview
+    agreement --json`.
+    """
 
     scope: Literal["self"]
     annotator: str | None
@@ -635,7 +724,9 @@ class SelfAgreement:
 
 
 def compute_self_agreement(repeats: Iterable[RepeatedRating]) -> Iterator[SelfAgreement]:
-    """Compute self-agreement on each criterion, for each annotator and then for all annotators together."""
+    """Compute self-agreement on each criterion, for each annotator and then for all annotators
+    together.
+    """
     by_criterion: dict[str, dict[str, list[RepeatedRating]]] = {}
     for each in repeats:
         if is_definite(each.first) and is_definite(each.second):
@@ -656,8 +747,12 @@ def _compute_self_agreement_on(
     for unit, each in enumerate(repeats):
         # Two annotators may have repeated the same target, which gives two units.
         target = f"{unit}"
-        ratings.append(Rating(each.item, each.key, target, criterion, annotator="1", value=each.first))
-        ratings.append(Rating(each.item, each.key, target, criterion, annotator="2", value=each.second))
+        ratings.append(
+            Rating(each.item, each.key, target, criterion, annotator="1", value=each.first)
+        )
+        ratings.append(
+            Rating(each.item, each.key, target, criterion, annotator="2", value=each.second)
+        )
     table = build_rating_table(criterion, ratings)
     share, kappa = (
         _estimate_coefficient(request, table)

@@ -1,7 +1,9 @@
-"""Group the ratings of annotators for measuring agreement, and format agreement and disagreements as text.
+"""Group the ratings of annotators for measuring agreement, and format agreement and disagreements
+as text.
 
-A unit is one target of one item on one criterion. A label is a verdict other than "unsure". The store already excludes
-adjudications, stale and retracted reviews, and verdicts that only follow from verdicts on parts.
+A unit is one target of one item on one criterion. A label is a verdict other than "unsure". The
+store already excludes adjudications, stale and retracted reviews, and verdicts that only follow
+from verdicts on parts.
 """
 
 from __future__ import annotations
@@ -12,7 +14,12 @@ from typing import Any, Literal
 
 from fcreview.model.address import ITEM
 from fcreview.model.decision import Disagreement
-from fcreview.model.effective_verdict import DISPUTED, SCORING_ORDER, find_agreed_verdict, is_definite
+from fcreview.model.effective_verdict import (
+    DISPUTED,
+    SCORING_ORDER,
+    find_agreed_verdict,
+    is_definite,
+)
 from fcreview.model.item import Item, Verdict
 from fcreview.model.metric import MetricUnit
 from fcreview.model.review import CORRECT, Fault, ItemKey, Opinion
@@ -24,10 +31,13 @@ FAULT_UNRESOLVED = "all pass; fault unresolved"
 
 
 def list_automatic_verdicts(item: Item, disagreement: Disagreement) -> list[Verdict]:
-    """List the automatic verdicts on the target and criterion of a disagreement, including the verdicts that are only
-    in the fields `official`, `rule` and `judge` of the item."""
+    """List the automatic verdicts on the target and criterion of a disagreement, including the
+    verdicts that are only in the fields `official`, `rule` and `judge` of the item.
+    """
     about = disagreement.target, disagreement.criterion
-    verdicts = [verdict for verdict in item.verdicts if (verdict.target, verdict.criterion) == about]
+    verdicts = [
+        verdict for verdict in item.verdicts if (verdict.target, verdict.criterion) == about
+    ]
     if about == (ITEM, CORRECT):
         listed = {verdict.source for verdict in verdicts}
         own = {source: getattr(item, source) for source in SCORING_ORDER if source not in listed}
@@ -36,7 +46,9 @@ def list_automatic_verdicts(item: Item, disagreement: Disagreement) -> list[Verd
 
 
 def list_verdicts_for_adjudication(item: Item, disagreement: Disagreement) -> list[Verdict]:
-    """List the automatic verdicts on a disagreement, then the judge verdicts on other criteria of its target."""
+    """List the automatic verdicts on a disagreement, then the judge verdicts on other criteria
+    of its target.
+    """
     others = [v for v in item.verdicts if (v.source, v.target) == ("judge", disagreement.target)]
     same = list_automatic_verdicts(item, disagreement)
     return [*same, *(verdict for verdict in others if verdict.criterion != disagreement.criterion)]
@@ -49,8 +61,9 @@ def format_opinion(opinion: Opinion) -> str:
 
 
 def format_source_verdict(verdict: Verdict, criterion: str) -> str:
-    """Format an automatic verdict with the judge's name, the criterion if it is not `criterion`, and the rationale:
-    `gpt-4o equivalent pass: same city`."""
+    """Format an automatic verdict with the judge's name, the criterion if it is not `criterion`,
+    and the rationale: `gpt-4o equivalent pass: same city`.
+    """
     judge = verdict.by if verdict.source == "judge" else ""
     other = verdict.criterion if verdict.criterion != criterion else ""
     value = " ".join(filter(None, (judge, other, format_verdict(verdict.value, verdict.criterion))))
@@ -71,20 +84,30 @@ def format_majority(disagreement: Disagreement) -> str:
 
 
 BlindStatus = Literal["blind", "seen", "unknown", "all"]
-"""Whether other verdicts were hidden (`blind`), visible (`seen`) or it is `unknown`; `all` for all reviews."""
+"""Whether other verdicts were hidden (`blind`), visible (`seen`) or it is `unknown`; `all` for
+all reviews.
+"""
 BLIND_STATUSES: tuple[BlindStatus, ...] = ("blind", "seen", "unknown", "all")
 _STATUS_OF_RATING: dict[bool | None, BlindStatus] = {True: "blind", False: "seen", None: "unknown"}
 
 MeasurementLevel = Literal["nominal", "ordinal", "masi"]
-"""How labels are compared: by equality (`nominal`), by order (`ordinal`), or as sets that may overlap (`masi`)."""
+"""How labels are compared: by equality (`nominal`), by order (`ordinal`), or as sets that may
+overlap (`masi`).
+"""
 
 AgreementScope = Literal["overall", "benchmark", "category"]
 AGREEMENT_SCOPES: tuple[AgreementScope, ...] = ("overall", "benchmark", "category")
 
 GroupKey = tuple[str | None, str | None, str]
-"""Benchmark, category and criterion of a group of ratings. None means all benchmarks or all categories."""
+"""Benchmark, category and criterion of a group of ratings.
+
+None means all benchmarks or all categories.
+"""
 LabelKey = str | frozenset[str]
-"""Hashable form of a label. True and 1 have different keys. Lists with the same elements have the same key."""
+"""Hashable form of a label.
+
+True and 1 have different keys. Lists with the same elements have the same key.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +126,9 @@ class Rating:
 
 @dataclass(frozen=True, slots=True)
 class RepeatedRating:
-    """The two verdicts of an annotator on one target and criterion of an item that the queue showed twice."""
+    """The two verdicts of an annotator on one target and criterion of an item that the queue
+    showed twice.
+    """
 
     item: int
     key: ItemKey
@@ -135,7 +160,10 @@ IntervalMethod = Literal["wilson", "jackknife"]
 
 @dataclass(frozen=True, slots=True)
 class AgreementCoefficient:
-    """An agreement coefficient of one group of ratings. `fcreview agreement --json` prints these fields."""
+    """An agreement coefficient of one group of ratings.
+
+    `fcreview agreement --json` prints these fields.
+    """
 
     scope: AgreementScope
     benchmark: str | None
@@ -145,11 +173,16 @@ class AgreementCoefficient:
     metric: CoefficientName
     annotators: tuple[str, ...]
     value: float | None
-    """1 for perfect agreement, 0 for agreement by chance; `percent` is from 0 to 1. None if undefined."""
+    """1 for perfect agreement, 0 for agreement by chance; `percent` is from 0 to 1.
+
+    None if undefined.
+    """
     low: float | None
     high: float | None
     n_units: int
-    """Number of units that at least two of the annotators labelled; for `fleiss`, with equally many labels."""
+    """Number of units that at least two of the annotators labelled; for `fleiss`, with equally
+    many labels.
+    """
     n_labels: int
     given: BlindStatus
     interval: IntervalMethod | None = None
@@ -158,7 +191,10 @@ class AgreementCoefficient:
 
 
 def split_by_blind_status(ratings: Iterable[Rating]) -> dict[BlindStatus, list[Rating]]:
-    """Split ratings by blind status, in the order of `BLIND_STATUSES`. A status without ratings is omitted."""
+    """Split ratings by blind status, in the order of `BLIND_STATUSES`.
+
+    A status without ratings is omitted.
+    """
     groups: dict[BlindStatus, list[Rating]] = {status: [] for status in BLIND_STATUSES}
     for rating in ratings:
         groups[_STATUS_OF_RATING[rating.blind]].append(rating)
@@ -166,21 +202,29 @@ def split_by_blind_status(ratings: Iterable[Rating]) -> dict[BlindStatus, list[R
 
 
 def build_labels_with_faults(ratings: Iterable[Rating]) -> list[Rating]:
-    """Return the ratings without "unsure". If an annotator passed a target with a fault, add all ratings on the
-    criterion again under `<criterion>+fault`, with values such as `pass:golden`, to measure agreement on faults."""
+    """Return the ratings without "unsure". If an annotator passed a target with a fault, add all
+    ratings on the criterion again under `<criterion>+fault`, with values such as `pass:golden`, to
+    measure agreement on faults.
+    """
     labels = [rating for rating in ratings if is_definite(rating.value)]
     with_fault = {label.criterion for label in labels if _get_fault_of_pass(label)}
     return labels + [
-        replace(label, criterion=f"{label.criterion}+fault", value=f"{word}:{fault}" if fault else word)
+        replace(
+            label, criterion=f"{label.criterion}+fault", value=f"{word}:{fault}" if fault else word
+        )
         for label in labels
         if label.criterion in with_fault
         for word, fault in [("pass" if label.value is True else "fail", _get_fault_of_pass(label))]
     ]
 
 
-def group_ratings(ratings: Iterable[Rating], scope: AgreementScope, blind_status: BlindStatus) -> list[RatingGroup]:
-    """Group ratings by criterion. Depending on `scope`, also group them by benchmark or category. Groups are sorted by
-    benchmark, category and criterion. The criteria are in the order of `SCALES`."""
+def group_ratings(
+    ratings: Iterable[Rating], scope: AgreementScope, blind_status: BlindStatus
+) -> list[RatingGroup]:
+    """Group ratings by criterion. Depending on `scope`, also group them by benchmark or category.
+    Groups are sorted by benchmark, category and criterion. The criteria are in the order of
+    `SCALES`.
+    """
     groups: dict[GroupKey, list[Rating]] = {}
     for rating in ratings:
         benchmark = None if scope == "overall" else rating.key.benchmark
@@ -191,13 +235,23 @@ def group_ratings(ratings: Iterable[Rating], scope: AgreementScope, blind_status
     def get_sort_key(names: GroupKey) -> tuple[str, str, int, str]:
         benchmark, category, criterion = names
         base = criterion.removesuffix("+fault")
-        return benchmark or "", category or "", order.index(base) if base in order else len(order), criterion
+        return (
+            benchmark or "",
+            category or "",
+            order.index(base) if base in order else len(order),
+            criterion,
+        )
 
-    return [RatingGroup(blind_status, scope, *names, groups[names]) for names in sorted(groups, key=get_sort_key)]
+    return [
+        RatingGroup(blind_status, scope, *names, groups[names])
+        for names in sorted(groups, key=get_sort_key)
+    ]
 
 
 def find_jointly_labelled_items(group: RatingGroup, annotators: Sequence[str]) -> list[int]:
-    """Return the sorted numbers of the items with a target that at least two of the `annotators` labelled."""
+    """Return the sorted numbers of the items with a target that at least two of the `annotators`
+    labelled.
+    """
     annotators_of: dict[tuple[int, str], set[str]] = {}
     for rating in group.ratings:
         if rating.annotator in annotators:
@@ -210,7 +264,9 @@ def to_label_key(value: Any) -> LabelKey:
 
 
 def infer_measurement_level(values: Iterable[Any]) -> MeasurementLevel:
-    """Return `masi` if any value is a list of labels, `ordinal` if all values are numbers, else `nominal`."""
+    """Return `masi` if any value is a list of labels, `ordinal` if all values are numbers, else
+    `nominal`.
+    """
     types = {type(value) for value in values}
     if list in types:
         return "masi"
@@ -218,7 +274,10 @@ def infer_measurement_level(values: Iterable[Any]) -> MeasurementLevel:
 
 
 def list_label_keys(criterion: str, values: Sequence[Any]) -> list[LabelKey]:
-    """List the keys of all labels of the criterion's scale, then of all others in `values`. Numbers are sorted."""
+    """List the keys of all labels of the criterion's scale, then of all others in `values`.
+
+    Numbers are sorted.
+    """
     words = SCALES[criterion].words if criterion in SCALES else {}
     labels = [*(value for value in words.values() if is_definite(value)), *values]
     if infer_measurement_level(labels) == "ordinal":
@@ -231,25 +290,40 @@ def _get_fault_of_pass(rating: Rating) -> str | None:
 
 
 SCOPE_HEADINGS: dict[AgreementScope, str] = {
-    "overall": "overall", "benchmark": "by benchmark", "category": "by category"
-}  # fmt: skip
+    "overall": "overall",
+    "benchmark": "by benchmark",
+    "category": "by category",
+}
 BLIND_STATUS_LABELS: dict[BlindStatus, str] = {
-    "blind": "blind reviews", "seen": "reviews that were not blind",
-    "unknown": "reviews with unknown blind status", "all": "all reviews, blind or not",
-}  # fmt: skip
+    "blind": "blind reviews",
+    "seen": "reviews that were not blind",
+    "unknown": "reviews with unknown blind status",
+    "all": "all reviews, blind or not",
+}
 COEFFICIENT_LABELS: dict[CoefficientName, str] = {
-    "percent": "% agreement", "fleiss": "Fleiss' kappa", "alpha": "Krippendorff's alpha", "ac1": "Gwet's AC1",
-    "ac2": "Gwet's AC2", "cohen": "Cohen's kappa", "weighted": "weighted kappa",
-}  # fmt: skip
+    "percent": "% agreement",
+    "fleiss": "Fleiss' kappa",
+    "alpha": "Krippendorff's alpha",
+    "ac1": "Gwet's AC1",
+    "ac2": "Gwet's AC2",
+    "cohen": "Cohen's kappa",
+    "weighted": "weighted kappa",
+}
 
 
-def format_group_cells(coefficients: Iterable[AgreementCoefficient], coefficient: AgreementCoefficient) -> list[str]:
-    """Format the group of a coefficient as table cells: its benchmark or category, if any, and its criterion. Before a
-    category, the benchmark is omitted if all `coefficients` in the table have the same benchmark."""
+def format_group_cells(
+    coefficients: Iterable[AgreementCoefficient], coefficient: AgreementCoefficient
+) -> list[str]:
+    """Format the group of a coefficient as table cells: its benchmark or category, if any, and its
+    criterion. Before a category, the benchmark is omitted if all `coefficients` in the table have
+    the same benchmark.
+    """
     names = [name for name in get_group_key(coefficient)[:2] if name is not None]
     if len(names) > 1 and len({each.benchmark for each in coefficients}) == 1:
         names = names[1:]
-    return [sanitize(each) for each in (*(["/".join(names)] if names else []), coefficient.criterion)]
+    return [
+        sanitize(each) for each in (*(["/".join(names)] if names else []), coefficient.criterion)
+    ]
 
 
 def format_coefficient_name(coefficient: AgreementCoefficient) -> str:
@@ -260,7 +334,9 @@ def format_coefficient_name(coefficient: AgreementCoefficient) -> str:
 
 def format_value_and_interval(coefficient: AgreementCoefficient) -> list[str]:
     unit: MetricUnit = "share" if coefficient.metric == "percent" else "score"
-    value, interval = format_with_interval(coefficient.value, coefficient.low, coefficient.high, unit, 3)
+    value, interval = format_with_interval(
+        coefficient.value, coefficient.low, coefficient.high, unit, 3
+    )
     return [value, interval or NO_VALUE]
 
 

@@ -1,16 +1,18 @@
 """Compute the metrics that a run would have if unreviewed items had other verdicts or answers.
 
-For the criterion `correct`, random verdicts replace the verdicts of unreviewed items. The module then computes the
-benchmark's own metrics.
+For the criterion `correct`, random verdicts replace the verdicts of unreviewed items. The module
+then computes the benchmark's own metrics.
 
-For all other criteria, such as scores from 0 to 2 and labels, the module first draws whether the automatic answer of an
-item is right, as `posterior` draws verdicts. Items whose automatic answers have the same kind form a pool. A pool is
-divided into cells as in `posterior`, and also by the other answers in the item's chain.
+For all other criteria, such as scores from 0 to 2 and labels, the module first draws whether the
+automatic answer of an item is right, as `posterior` draws verdicts. Items whose automatic answers
+have the same kind form a pool. A pool is divided into cells as in `posterior`, and also by the
+other answers in the item's chain.
 
-If the automatic answer is wrong, the module draws the right answer from the human answers that replaced answers of this
-kind. The draw is a Bayesian bootstrap (Rubin 1981) with one additional answer as its prior (a Dirichlet process,
-Ferguson 1973). The additional answer is drawn from the human answers to items of other kinds or, less often, from the
-whole scale. Answers that no annotator has given are therefore possible, even if annotators gave only a few answers.
+If the automatic answer is wrong, the module draws the right answer from the human answers that
+replaced answers of this kind. The draw is a Bayesian bootstrap (Rubin 1981) with one additional
+answer as its prior (a Dirichlet process, Ferguson 1973). The additional answer is drawn from the
+human answers to items of other kinds or, less often, from the whole scale. Answers that no
+annotator has given are therefore possible, even if annotators gave only a few answers.
 """
 
 from __future__ import annotations
@@ -49,7 +51,10 @@ PLACEHOLDER_NAME = "·"
 
 @dataclass(frozen=True, slots=True)
 class CriterionAnswers:
-    """Human answers on one criterion for all items of a run. Each sequence has one entry per item."""
+    """Human answers on one criterion for all items of a run.
+
+    Each sequence has one entry per item.
+    """
 
     criterion: str
     human: Sequence[Any]
@@ -59,19 +64,25 @@ class CriterionAnswers:
 
 
 class AnswerModel:
-    """Model of the right answers on one criterion for a run's items. `scale` is None if answers cannot be drawn.
-    `n_unanswered` is the number of reviewed sample items without a human answer on the criterion. If it is not 0,
-    annotators may have chosen what to answer, so the answers are not a random sample."""
+    """Model of the right answers on one criterion for a run's items. `scale` is None if answers
+    cannot be drawn. `n_unanswered` is the number of reviewed sample items without a human answer on
+    the criterion. If it is not 0, annotators may have chosen what to answer, so the answers are not
+    a random sample.
+    """
 
     def __init__(
-        self, automatic_items: Sequence[ScoredItem], statuses: Sequence[ItemStatus], human_answers: CriterionAnswers
+        self,
+        automatic_items: Sequence[ScoredItem],
+        statuses: Sequence[ItemStatus],
+        human_answers: CriterionAnswers,
     ) -> None:
         self.criterion = human_answers.criterion
         self.automatic = [item.values.get(self.criterion) for item in automatic_items]
         self.scale = scale = find_answer_scale(self.criterion, self.automatic)
         self.human_answers = human_answers
         kinds = [
-            None if answer is None or scale is None else classify_answer(answer, scale) for answer in self.automatic
+            None if answer is None or scale is None else classify_answer(answer, scale)
+            for answer in self.automatic
         ]
         contexts = describe_chain_contexts(automatic_items, self.automatic)
         self.statuses = [
@@ -79,28 +90,39 @@ class AnswerModel:
                 status,
                 automatic=kind,
                 context=contexts[at],
-                # Items with equal answers can have different inclusion probabilities, because an extension of a sample
-                # draws items by verdict.
-                stratum=None if status.stratum is None else (*status.stratum, f"{status.inclusion_probability:.6f}"),
-                human=None if kind is None or human is None else is_same_verdict(human, self.automatic[at]),
+                # Items with equal answers can have different inclusion probabilities, because an
+                # extension of a sample draws items by verdict.
+                stratum=None
+                if status.stratum is None
+                else (*status.stratum, f"{status.inclusion_probability:.6f}"),
+                human=None
+                if kind is None or human is None
+                else is_same_verdict(human, self.automatic[at]),
                 is_random=kind is not None and human_answers.is_random[at],
             )
-            for at, (status, kind, human) in enumerate(zip(statuses, kinds, human_answers.human, strict=True))
+            for at, (status, kind, human) in enumerate(
+                zip(statuses, kinds, human_answers.human, strict=True)
+            )
         ]
         self.n_unanswered = sum(
             status.is_sample_reviewed and kind is not None and not is_reviewed
-            for status, kind, is_reviewed in zip(statuses, kinds, human_answers.is_reviewed, strict=True)
+            for status, kind, is_reviewed in zip(
+                statuses, kinds, human_answers.is_reviewed, strict=True
+            )
         )
         self.population: Population = build_population(self.statuses)
 
     @property
     def is_sampled(self) -> bool:
-        """Whether the human answers are a random sample, so that right answers can be drawn from them."""
+        """Whether the human answers are a random sample, so that right answers can be drawn from
+        them.
+        """
         return self.scale is not None and bool(self.population.n_random) and not self.n_unanswered
 
     def draw_right_answers(self, n_draws: int, seed: int = SEED) -> Iterator[Mapping[int, Any]]:
-        """Draw which automatic answers are wrong. Each draw is a mapping: position of a wrong answer -> right
-        answer."""
+        """Draw which automatic answers are wrong. Each draw is a mapping: position of a wrong
+        answer -> right answer.
+        """
         generator = np.random.default_rng([seed, len(self.criterion)])
         posterior: PosteriorDraws = draw_posterior(self.population.cells, n_draws, seed)
         passes = posterior.passes[: posterior.n_pooled]
@@ -109,20 +131,31 @@ class AnswerModel:
             for status, answer in zip(self.statuses, self.automatic, strict=True)
             if status.automatic is not None
         }
-        pools = {kind: self._build_pool(kind, answer, len(passes), generator) for kind, answer in example.items()}
+        pools = {
+            kind: self._build_pool(kind, answer, len(passes), generator)
+            for kind, answer in example.items()
+        }
         cells = []
-        for at, (key, unreviewed) in enumerate(zip(self.population.cell_keys, self.population.unreviewed, strict=True)):
+        for at, (key, unreviewed) in enumerate(
+            zip(self.population.cell_keys, self.population.unreviewed, strict=True)
+        ):
             n_wrong = len(unreviewed) - passes[:, at]
             max_wrong = int(n_wrong.max(initial=0))
             answers = pools[key.automatic].draw_answer_numbers(max_wrong, generator)
-            order = np.argsort(generator.random((len(passes), len(unreviewed))), axis=1)[:, :max_wrong]
-            cells.append((key.automatic, np.asarray(unreviewed, dtype=np.int64)[order], answers, n_wrong))
+            order = np.argsort(generator.random((len(passes), len(unreviewed))), axis=1)[
+                :, :max_wrong
+            ]
+            cells.append(
+                (key.automatic, np.asarray(unreviewed, dtype=np.int64)[order], answers, n_wrong)
+            )
         for draw in range(len(passes)):
             right_answers: dict[int, Any] = {}
             for kind, positions, answers, n_wrong in cells:
                 n = n_wrong[draw]
                 chosen = zip(positions[draw, :n].tolist(), answers[draw, :n].tolist(), strict=True)
-                right_answers.update((position, pools[kind].get_answer(draw, number)) for position, number in chosen)
+                right_answers.update(
+                    (position, pools[kind].get_answer(draw, number)) for position, number in chosen
+                )
             yield right_answers
 
     def _build_pool(
@@ -134,9 +167,13 @@ class AnswerModel:
             for human, status in zip(self.human_answers.human, self.statuses, strict=True)
             if status.is_random
         ]
-        observed = [human for human, status in sampled if status.automatic == kind and status.human is False]
+        observed = [
+            human for human, status in sampled if status.automatic == kind and status.human is False
+        ]
         other_kinds = [
-            human for human, status in sampled if status.automatic != kind and classify_answer(human, scale) != kind
+            human
+            for human, status in sampled
+            if status.automatic != kind and classify_answer(human, scale) != kind
         ]
         n_atoms = n_draws * PRIOR_ATOMS
         from_scale = _draw_from_scale(automatic, scale, n_atoms, generator)
@@ -146,24 +183,35 @@ class AnswerModel:
             other_kinds[number] if number < len(other_kinds) else answer
             for number, answer in zip(chosen, from_scale, strict=True)
         ]
-        shape = np.concatenate([np.ones(len(observed)), np.full(PRIOR_ATOMS, PRIOR_ANSWERS / PRIOR_ATOMS)])
+        shape = np.concatenate(
+            [np.ones(len(observed)), np.full(PRIOR_ATOMS, PRIOR_ANSWERS / PRIOR_ATOMS)]
+        )
         weights = generator.gamma(shape, size=(n_draws, len(shape)))
         weights[:, -1] += _MIN_WEIGHT  # Gamma variates with a small shape can all be 0.
-        return _AnswerPool(observed, atoms, np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1))
+        return _AnswerPool(
+            observed, atoms, np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class _AnswerPool:
-    """Possible right answers to items with the same kind of automatic answer, with weights in each draw."""
+    """Possible right answers to items with the same kind of automatic answer, with weights in
+    each draw.
+    """
 
     observed: Sequence[Any]
     atoms: Sequence[Any]
     """Answers from the prior, `PRIOR_ATOMS` for each draw."""
     cumulative_weights: FloatArray
-    """Cumulative weights of `observed` and of the answers of the draw in `atoms`, of shape (draws, answers)."""
+    """Cumulative weights of `observed` and of the answers of the draw in `atoms`, of shape
+    (draws, answers).
+    """
 
     def draw_answer_numbers(self, n: int, generator: np.random.Generator) -> IntArray:
-        """Choose `n` answers in each draw. Returns numbers for `get_answer`, of the shape (draws, n)."""
+        """Choose `n` answers in each draw.
+
+        Returns numbers for `get_answer`, of the shape (draws, n).
+        """
         draws, width = self.cumulative_weights.shape
         row = np.arange(draws)[:, np.newaxis]
         targets = (generator.random((draws, n)) + row).ravel()
@@ -178,8 +226,9 @@ class _AnswerPool:
 
 
 def describe_chain_contexts(items: Sequence[ScoredItem], answers: Sequence[Any]) -> list[str]:
-    """Describe for each item whether another answer in its chain is 0, because an answer of 0 is more often wrong if no
-    other answer is 0. The text is empty if there is no other answer."""
+    """Describe for each item whether another answer in its chain is 0, because an answer of 0 is
+    more often wrong if no other answer is 0. The text is empty if there is no other answer.
+    """
     chains: dict[str, list[int]] = {}
     for at, item in enumerate(items):
         if (chain := get_chain_id(item)) is not None and isinstance(answers[at], (int, float)):
@@ -199,7 +248,9 @@ def replace_answer(item: ScoredItem, criterion: str, answer: Any) -> ScoredItem:
 
 
 def find_answer_scale(criterion: str, automatic: Iterable[Any]) -> Scale | None:
-    """Return the scale from which answers are drawn, or None if the scale is unknown or has no bounds."""
+    """Return the scale from which answers are drawn, or None if the scale is unknown or has no
+    bounds.
+    """
     named = SCALES.get(criterion)
     scale = named if named is not None and named.known_labels else find_scale(criterion, automatic)
     if scale is None or scale.labels or _list_scale_values(scale):
@@ -208,15 +259,25 @@ def find_answer_scale(criterion: str, automatic: Iterable[Any]) -> Scale | None:
 
 
 def classify_answer(answer: Any, scale: Scale) -> str:
-    """Return the kind of an automatic answer: its range of numbers (`least`, `low`, `high` or `most`), its labels, or
-    its number of names (`2` means 2 or more). Answers of one kind are assumed to be wrong equally often."""
+    """Return the kind of an automatic answer: its range of numbers (`least`, `low`, `high` or
+    `most`), its labels, or its number of names (`2` means 2 or more). Answers of one kind are
+    assumed to be wrong equally often.
+    """
     if scale.numbers is not None and isinstance(answer, (int, float)):
         low, high = scale.numbers
         return (
-            "least" if answer <= low else "most" if answer >= high else "low" if answer < (low + high) / 2 else "high"
+            "least"
+            if answer <= low
+            else "most"
+            if answer >= high
+            else "low"
+            if answer < (low + high) / 2
+            else "high"
         )
     if isinstance(answer, list):
-        return ",".join(sorted(map(str, answer))) if scale.known_labels else str(min(len(answer), 2))
+        return (
+            ",".join(sorted(map(str, answer))) if scale.known_labels else str(min(len(answer), 2))
+        )
     return str(answer)
 
 
@@ -230,15 +291,22 @@ def get_scale_ends(scale: Scale) -> tuple[Any, Any]:
     return values[0], values[-1]
 
 
-def _draw_from_scale(automatic: Any, scale: Scale, n: int, generator: np.random.Generator) -> list[Any]:
-    """Draw `n` answers that differ from the automatic answer. Numbers are drawn from the Jeffreys prior of a share."""
+def _draw_from_scale(
+    automatic: Any, scale: Scale, n: int, generator: np.random.Generator
+) -> list[Any]:
+    """Draw `n` answers that differ from the automatic answer.
+
+    Numbers are drawn from the Jeffreys prior of a share.
+    """
     if scale.numbers is not None:
         low, high = scale.numbers
         numbers: list[Any] = (low + (high - low) * generator.beta(0.5, 0.5, n)).tolist()
         return numbers
     if scale.labels and not scale.known_labels:
         return [[] if automatic else [PLACEHOLDER_NAME]] * n
-    answers = [[label] for label in scale.known_labels] if scale.labels else _list_scale_values(scale)
+    answers = (
+        [[label] for label in scale.known_labels] if scale.labels else _list_scale_values(scale)
+    )
     others = [answer for answer in answers if not is_same_verdict(answer, automatic)] or [automatic]
     return [others[at] for at in generator.integers(len(others), size=n).tolist()]
 
@@ -266,7 +334,10 @@ class MetricCalculator:
         reviewed_items: Sequence[ScoredItem],
         compute_metrics: MetricFunction,
     ) -> None:
-        """Create a calculator. `reviewed_items` are the same items as `automatic_items`, with human verdicts."""
+        """Create a calculator.
+
+        `reviewed_items` are the same items as `automatic_items`, with human verdicts.
+        """
         self._items, self._compute_metrics = list(reviewed_items), compute_metrics
         self._automatic = [item.valid for item in automatic_items]
         self._cache: dict[tuple[int, bool], ScoredItem] = {}
@@ -277,7 +348,9 @@ class MetricCalculator:
 
     def compute_with_verdicts(self, verdicts: Iterable[AssumedVerdict]) -> MetricValues:
         """Compute the metrics with these verdicts. All other items keep their verdict."""
-        return collect_metric_values(self._compute_metrics(self.build_items_with_verdicts(verdicts)))
+        return collect_metric_values(
+            self._compute_metrics(self.build_items_with_verdicts(verdicts))
+        )
 
     def build_items_with_verdicts(self, verdicts: Iterable[AssumedVerdict]) -> list[ScoredItem]:
         items = self._items.copy()
@@ -291,8 +364,9 @@ class MetricCalculator:
     def compute_draws(
         self, population: Population, posterior: PosteriorDraws, seed: int
     ) -> dict[MetricKey, FloatArray]:
-        """Compute the metrics of each draw, with random passing items in each cell. Metrics without a value in a draw
-        are omitted."""
+        """Compute the metrics of each draw, with random passing items in each cell. Metrics without
+        a value in a draw are omitted.
+        """
         generator = np.random.default_rng(seed)
         draws = []
         for passes in posterior.passes:
@@ -302,7 +376,9 @@ class MetricCalculator:
             ):
                 assumed = key.automatic is not False
                 n_others = len(unreviewed) - n_passes if assumed else n_passes
-                others = generator.choice(len(unreviewed), n_others, replace=False) if n_others else ()
+                others = (
+                    generator.choice(len(unreviewed), n_others, replace=False) if n_others else ()
+                )
                 if key.automatic is None:
                     verdicts += ((at, True) for at in unreviewed)
                 verdicts += ((unreviewed[at], not assumed) for at in others)
@@ -312,7 +388,9 @@ class MetricCalculator:
     def _get_item_with_verdict(self, position: int, verdict: bool) -> ScoredItem:
         if (position, verdict) not in self._cache:
             item = self._items[position]
-            overrides = {about: value for about, value in item.overrides.items() if about != ITEM_CORRECT}
+            overrides = {
+                about: value for about, value in item.overrides.items() if about != ITEM_CORRECT
+            }
             if verdict is not self._automatic[position]:
                 overrides[ITEM_CORRECT] = verdict
             if item.valid is not verdict or dict(item.overrides) != overrides:
@@ -331,7 +409,9 @@ def draw_answer_metrics(
 ) -> dict[MetricKey, FloatArray]:
     """Compute the metrics of each draw, with the right answers that the models draw."""
     values = []
-    for right_answers in zip(*(model.draw_right_answers(n_draws, seed) for model in models), strict=True):
+    for right_answers in zip(
+        *(model.draw_right_answers(n_draws, seed) for model in models), strict=True
+    ):
         items = list(reviewed_items)
         for model, answers in zip(models, right_answers, strict=True):
             for at, answer in answers.items():

@@ -1,8 +1,8 @@
-"""Compare automatic verdicts with human verdicts: compute confusion matrices, measures with intervals, and groups of
-errors, and format them as text.
+"""Compare automatic verdicts with human verdicts: compute confusion matrices, measures with
+intervals, and groups of errors, and format them as text.
 
-Shares (TPR, TNR, precision, agreement) have Wilson's score interval. F1 and kappa have a bootstrap interval, from
-verdict pairs that are resampled with replacement (Efron and Tibshirani 1993).
+Shares (TPR, TNR, precision, agreement) have Wilson's score interval. F1 and kappa have a bootstrap
+interval, from verdict pairs that are resampled with replacement (Efron and Tibshirani 1993).
 """
 
 from __future__ import annotations
@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from fcreview.model.metric import MetricUnit
 from fcreview.model.sanitize import sanitize
-from fcreview.model.wording import NO_VALUE, format_count, format_verdict, format_with_interval, get_source_name
+from fcreview.model.wording import (
+    NO_VALUE,
+    format_count,
+    format_verdict,
+    format_with_interval,
+    get_source_name,
+)
 from fcreview.stats.agreement_ratings import infer_measurement_level, to_label_key
 from fcreview.stats.intervals import compute_wilson_interval
 
@@ -25,9 +31,18 @@ if TYPE_CHECKING:
 WEIGHT_DIGITS = 9
 """Decimals to which the weights of pairs are equal."""
 CalibrationScope = Literal["overall", "benchmark", "category", "tier", "error", "function"]
-CALIBRATION_SCOPES: tuple[CalibrationScope, ...] = ("overall", "benchmark", "category", "tier", "error", "function")
+CALIBRATION_SCOPES: tuple[CalibrationScope, ...] = (
+    "overall",
+    "benchmark",
+    "category",
+    "tier",
+    "error",
+    "function",
+)
 SelectionMethod = Literal["random", "by hand", "both"]
-"""How items were selected: `random` if all items are from a random sample, `by hand` if no item is, else `both`."""
+"""How items were selected: `random` if all items are from a random sample, `by hand` if no item
+is, else `both`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +62,9 @@ class VerdictPair:
     error: str | None = None
     function: str | None = None
     weight: float = 1.0
-    """Number of items for which an item of a random sample stands: 1 / its inclusion probability."""
+    """Number of items for which an item of a random sample stands: 1 / its inclusion
+    probability.
+    """
 
     @property
     def is_correct(self) -> bool:
@@ -68,7 +85,9 @@ class VerdictPairGroup:
 
     @property
     def is_binary(self) -> bool:
-        return all(isinstance(value, bool) for pair in self.pairs for value in (pair.automatic, pair.human))
+        return all(
+            isinstance(value, bool) for pair in self.pairs for value in (pair.automatic, pair.human)
+        )
 
     @property
     def selection(self) -> SelectionMethod:
@@ -77,8 +96,9 @@ class VerdictPairGroup:
 
     @property
     def measured_pairs(self) -> Sequence[VerdictPair]:
-        """The pairs from which measures are computed: those of random samples, if there are any, because pairs that
-        were chosen by hand say nothing about other items."""
+        """The pairs from which measures are computed: those of random samples, if there are any,
+        because pairs that were chosen by hand say nothing about other items.
+        """
         return [pair for pair in self.pairs if pair.is_random] or self.pairs
 
     @property
@@ -118,7 +138,10 @@ class ConfusionCell:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Confusion matrix and measures of one group. `fcreview calibrate --json` prints these fields."""
+    """Confusion matrix and measures of one group.
+
+    `fcreview calibrate --json` prints these fields.
+    """
 
     scope: CalibrationScope
     name: str | None
@@ -136,7 +159,9 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class ErrorGroup:
-    """Wrong automatic verdicts with the same human verdict, on items with the same category, error type or function."""
+    """Wrong automatic verdicts with the same human verdict, on items with the same category,
+    error type or function.
+    """
 
     source: str
     judge: str | None
@@ -147,13 +172,19 @@ class ErrorGroup:
     human: Any
     wrong: int
     of: int
-    """Number of all verdict pairs, right or wrong, with the same `name` and the same automatic verdict."""
+    """Number of all verdict pairs, right or wrong, with the same `name` and the same automatic
+    verdict.
+    """
     items: tuple[int, ...]
 
 
-def group_verdict_pairs(pairs: Iterable[VerdictPair], scopes: Iterable[CalibrationScope]) -> Iterator[VerdictPairGroup]:
-    """For each scope, group verdict pairs by source, judge, criterion and the value of the scope, such as the error
-    type. Pairs without this value are omitted. Numbers become floats, so that 1 and 1.0 are the same label."""
+def group_verdict_pairs(
+    pairs: Iterable[VerdictPair], scopes: Iterable[CalibrationScope]
+) -> Iterator[VerdictPairGroup]:
+    """For each scope, group verdict pairs by source, judge, criterion and the value of the scope,
+    such as the error type. Pairs without this value are omitted. Numbers become floats, so that 1
+    and 1.0 are the same label.
+    """
     comparable = []
     for pair in pairs:
         if infer_measurement_level((pair.automatic, pair.human)) == "ordinal":
@@ -165,15 +196,22 @@ def group_verdict_pairs(pairs: Iterable[VerdictPair], scopes: Iterable[Calibrati
             name = None if scope == "overall" else getattr(pair, scope)
             if scope == "overall" or name is not None:
                 groups.setdefault((pair.source, pair.judge, pair.criterion, name), []).append(pair)
-        for source, judge, criterion, name in sorted(groups, key=lambda names: [each or "" for each in names]):
+        for source, judge, criterion, name in sorted(
+            groups, key=lambda names: [each or "" for each in names]
+        ):
             group = tuple(groups[source, judge, criterion, name])
             yield VerdictPairGroup(scope, name, source, judge, criterion, group)
 
 
 MEASURE_LABELS: dict[MeasureName, str] = {
-    "tpr": "TPR", "tnr": "TNR", "precision": "precision", "wrong_fails": "wrong fails", "f1": "F1", "kappa": "kappa",
+    "tpr": "TPR",
+    "tnr": "TNR",
+    "precision": "precision",
+    "wrong_fails": "wrong fails",
+    "f1": "F1",
+    "kappa": "kappa",
     "agreement": "agreement",
-}  # fmt: skip
+}
 MAX_ERROR_GROUPS = 12
 """Maximum number of error groups of a source that commands and screens with limited space show."""
 BY_HAND = (
@@ -182,17 +220,23 @@ BY_HAND = (
 )
 NOTES = (
     "Positive means pass or yes. Unsure and stale reviews, and open disagreements, are excluded.",
-    "[ ]: 95 % interval (Wilson for shares, bootstrap for F1 and kappa, stratified bootstrap for samples with unequal"
+    "[ ]: 95 % interval (Wilson for shares, bootstrap for F1 and kappa, stratified bootstrap for"
+    " samples with unequal"
     " chances). –: not available.",
 )
 NO_PAIRS_MESSAGE = "No item has both an automatic and a human verdict to compare."
 
 
 def describe_selection(pairs: Iterable[VerdictPair]) -> list[str]:
-    """Describe how many reviewed items are in a random sample. If none is, add a line with a warning."""
+    """Describe how many reviewed items are in a random sample.
+
+    If none is, add a line with a warning.
+    """
     is_random = {pair.item: pair.is_random for pair in pairs}
     n_random = sum(is_random.values())
-    counts = f"{format_count(len(is_random), 'reviewed item')}, {n_random:,} of them in a random sample"
+    counts = (
+        f"{format_count(len(is_random), 'reviewed item')}, {n_random:,} of them in a random sample"
+    )
     return [counts] if n_random else [counts, BY_HAND]
 
 
@@ -209,12 +253,16 @@ def format_selection_method(group: Calibration) -> str:
 
 def format_error(group: ErrorGroup) -> str:
     """Format the automatic and the human verdict of an error group: `pass, human fail`."""
-    automatic, human = (format_verdict(value, group.criterion) for value in (group.automatic, group.human))
+    automatic, human = (
+        format_verdict(value, group.criterion) for value in (group.automatic, group.human)
+    )
     return f"{automatic}, human {human}"
 
 
 def format_measure(measure: CalibrationMeasure | None) -> list[str]:
-    """Return two table cells: the value of a measure and its interval, such as `91.2 %` and `[85.0, 95.1]`."""
+    """Return two table cells: the value of a measure and its interval, such as `91.2 %` and
+    `[85.0, 95.1]`.
+    """
     if measure is None:
         return [NO_VALUE, ""]
     unit: MetricUnit = "score" if measure.metric in ("kappa", "f1") else "share"
@@ -224,12 +272,16 @@ def format_measure(measure: CalibrationMeasure | None) -> list[str]:
 def format_measures(measures: Sequence[CalibrationMeasure]) -> dict[MeasureName, str]:
     """Return the formatted value and interval of each measure, in the order of `MEASURE_LABELS`."""
     by_name = {measure.metric: measure for measure in measures}
-    return {name: " ".join(filter(None, format_measure(by_name.get(name)))) for name in MEASURE_LABELS}
+    return {
+        name: " ".join(filter(None, format_measure(by_name.get(name)))) for name in MEASURE_LABELS
+    }
 
 
 def compute_binary_measures(confusion_counts: Sequence[int]) -> list[CalibrationMeasure]:
-    """Compute the measures of verdicts that are true or false. `confusion_counts` contains the numbers of true
-    positives, false positives, false negatives and true negatives. Positive means pass or yes."""
+    """Compute the measures of verdicts that are true or false. `confusion_counts` contains the
+    numbers of true positives, false positives, false negatives and true negatives. Positive means
+    pass or yes.
+    """
     import numpy as np
 
     from fcreview.stats.agreement import build_cohen_kappa
@@ -244,26 +296,33 @@ def compute_binary_measures(confusion_counts: Sequence[int]) -> list[Calibration
         _compute_share_measure("precision", tp, tp + fp),
         _compute_share_measure("wrong_fails", fn, fn + tn),
         *_compute_bootstrap_measures(
-            np.array(confusion_counts, dtype=np.int64), {"f1": _compute_f1, "kappa": build_cohen_kappa(labels)}
+            np.array(confusion_counts, dtype=np.int64),
+            {"f1": _compute_f1, "kappa": build_cohen_kappa(labels)},
         ),
     ]
 
 
 def compute_multiclass_measures(label_pairs: Sequence[tuple[int, int]]) -> list[CalibrationMeasure]:
-    """Compute agreement and kappa. Each pair contains the numbers of the automatic label and of the human label."""
+    """Compute agreement and kappa.
+
+    Each pair contains the numbers of the automatic label and of the human label.
+    """
     import numpy as np
 
     from fcreview.stats.agreement import build_cohen_kappa
 
-    patterns, counts = np.unique(np.array(label_pairs, dtype=np.int64).reshape(-1, 2), axis=0, return_counts=True)
+    patterns, counts = np.unique(
+        np.array(label_pairs, dtype=np.int64).reshape(-1, 2), axis=0, return_counts=True
+    )
     n_equal = int(counts[patterns[:, 0] == patterns[:, 1]].sum())
     agreement = _compute_share_measure("agreement", n_equal, int(counts.sum()))
     return [agreement, *_compute_bootstrap_measures(counts, {"kappa": build_cohen_kappa(patterns)})]
 
 
 def _compute_weighted_measures(pairs: Sequence[VerdictPair]) -> list[CalibrationMeasure]:
-    """Compute the measures of pairs that stand for different numbers of items, or that have only one automatic
-    verdict."""
+    """Compute the measures of pairs that stand for different numbers of items, or that have only
+    one automatic verdict.
+    """
     from fcreview.stats.weighted_calibration import WeightedPair, compute_weighted_measures
 
     denominators: dict[MeasureName, int] = {
@@ -273,7 +332,9 @@ def _compute_weighted_measures(pairs: Sequence[VerdictPair]) -> list[Calibration
         "wrong_fails": sum(not pair.automatic for pair in pairs),
     }
     weighted = [
-        WeightedPair(automatic=pair.automatic, human=pair.human, weight=round(pair.weight, WEIGHT_DIGITS))
+        WeightedPair(
+            automatic=pair.automatic, human=pair.human, weight=round(pair.weight, WEIGHT_DIGITS)
+        )
         for pair in pairs
     ]
     values = {measure.name: measure for measure in compute_weighted_measures(weighted)}
@@ -291,11 +352,16 @@ def _compute_weighted_measures(pairs: Sequence[VerdictPair]) -> list[Calibration
 
 
 def _compute_weighted_agreement(pairs: Sequence[VerdictPair]) -> CalibrationMeasure:
-    """Compute the share of equal scores or labels, with Wilson's interval for the effective number of pairs (Kish)."""
+    """Compute the share of equal scores or labels, with Wilson's interval for the effective
+    number of pairs (Kish).
+    """
     total = sum(pair.weight for pair in pairs)
     share = sum(pair.weight for pair in pairs if pair.is_correct) / total
     effective_n = total**2 / sum(pair.weight**2 for pair in pairs)
-    low, high = compute_wilson_interval(round(share * effective_n), round(effective_n)) or (None, None)
+    low, high = compute_wilson_interval(round(share * effective_n), round(effective_n)) or (
+        None,
+        None,
+    )
     return CalibrationMeasure("agreement", share, low, high, interval="wilson", n=len(pairs))
 
 
@@ -313,7 +379,9 @@ def _compute_f1(pattern_counts: FloatArray) -> FloatArray:
     return value
 
 
-def _compute_bootstrap_measures(counts: IntArray, statistics: dict[MeasureName, Statistic]) -> list[CalibrationMeasure]:
+def _compute_bootstrap_measures(
+    counts: IntArray, statistics: dict[MeasureName, Statistic]
+) -> list[CalibrationMeasure]:
     from fcreview.stats.agreement import bootstrap
 
     n = int(counts.sum())
@@ -324,23 +392,41 @@ def _compute_bootstrap_measures(counts: IntArray, statistics: dict[MeasureName, 
     ]
 
 
-def compute_calibrations(pairs: Iterable[VerdictPair], scopes: Iterable[CalibrationScope]) -> Iterator[Calibration]:
+def compute_calibrations(
+    pairs: Iterable[VerdictPair], scopes: Iterable[CalibrationScope]
+) -> Iterator[Calibration]:
     yield from map(calibrate_group, group_verdict_pairs(pairs, scopes))
 
 
 def calibrate_group(group: VerdictPairGroup) -> Calibration:
-    cells, n_random = _count_confusion_cells(group.pairs), sum(pair.is_random for pair in group.pairs)
+    cells, n_random = (
+        _count_confusion_cells(group.pairs),
+        sum(pair.is_random for pair in group.pairs),
+    )
     return Calibration(
-        group.scope, group.name, group.source, group.judge, group.criterion, group.is_binary, group.selection,
-        len(group.pairs), n_random, cells, tuple(_compute_measures(group)),
-    )  # fmt: skip
+        group.scope,
+        group.name,
+        group.source,
+        group.judge,
+        group.criterion,
+        group.is_binary,
+        group.selection,
+        len(group.pairs),
+        n_random,
+        cells,
+        tuple(_compute_measures(group)),
+    )
 
 
 def find_error_groups(pairs: Iterable[VerdictPair]) -> Iterator[ErrorGroup]:
-    """Yield the error groups of each source, judge and criterion, for each of `ERROR_GROUPINGS` the largest first."""
+    """Yield the error groups of each source, judge and criterion, for each of `ERROR_GROUPINGS`
+    the largest first.
+    """
     for group in group_verdict_pairs(pairs, ("overall",)):
         for grouping in ERROR_GROUPINGS:
-            yield from sorted(_group_errors(group, grouping), key=lambda errors: (-errors.wrong, errors.name))
+            yield from sorted(
+                _group_errors(group, grouping), key=lambda errors: (-errors.wrong, errors.name)
+            )
 
 
 def _group_errors(group: VerdictPairGroup, grouping: ErrorGrouping) -> Iterator[ErrorGroup]:
@@ -352,12 +438,22 @@ def _group_errors(group: VerdictPairGroup, grouping: ErrorGrouping) -> Iterator[
             continue
         totals[name, to_label_key(pair.automatic)] += 1
         if not pair.is_correct:
-            wrong.setdefault((name, to_label_key(pair.automatic), to_label_key(pair.human)), []).append(pair)
+            wrong.setdefault(
+                (name, to_label_key(pair.automatic), to_label_key(pair.human)), []
+            ).append(pair)
     for (name, automatic, _), errors in wrong.items():
         yield ErrorGroup(
-            group.source, group.judge, group.criterion, grouping, name,
-            errors[0].automatic, errors[0].human, len(errors), totals[name, automatic], _list_item_numbers(errors),
-        )  # fmt: skip
+            group.source,
+            group.judge,
+            group.criterion,
+            grouping,
+            name,
+            errors[0].automatic,
+            errors[0].human,
+            len(errors),
+            totals[name, automatic],
+            _list_item_numbers(errors),
+        )
 
 
 def _count_confusion_cells(pairs: Iterable[VerdictPair]) -> tuple[ConfusionCell, ...]:
@@ -371,7 +467,9 @@ def _count_confusion_cells(pairs: Iterable[VerdictPair]) -> tuple[ConfusionCell,
 
     order = sorted(cells, key=get_sort_key)
     return tuple(
-        ConfusionCell(members[0].automatic, members[0].human, len(members), _list_item_numbers(members))
+        ConfusionCell(
+            members[0].automatic, members[0].human, len(members), _list_item_numbers(members)
+        )
         for members in (cells[labels] for labels in order)
     )
 
@@ -393,4 +491,6 @@ def _compute_measures(group: VerdictPairGroup) -> list[CalibrationMeasure]:
         return [_compute_weighted_agreement(pairs)]
     keys = [(to_label_key(pair.automatic), to_label_key(pair.human)) for pair in pairs]
     numbers = {key: number for number, key in enumerate(dict.fromkeys(chain.from_iterable(keys)))}
-    return compute_multiclass_measures([(numbers[automatic], numbers[human]) for automatic, human in keys])
+    return compute_multiclass_measures(
+        [(numbers[automatic], numbers[human]) for automatic, human in keys]
+    )

@@ -1,18 +1,22 @@
-"""Estimate metrics from a sample of whole groups of items: of tasks with all their trials, or of conversations.
+"""Estimate metrics from a sample of whole groups of items: of tasks with all their trials, or of
+conversations.
 
-Errors of a checker or judge cluster in groups, and metrics such as pass^k, PR and SR judge a group as a whole. The unit
-of the sample and of the estimate is therefore the group. For each metric, a group has an automatic value, from its
-automatic verdicts, and, if it was sampled, a value from human verdicts. The difference of the two is the correction of
-the group. The corrections of the groups that were not sampled are drawn from those of the sampled groups:
+Errors of a checker or judge cluster in groups, and metrics such as pass^k, PR and SR judge a group
+as a whole. The unit of the sample and of the estimate is therefore the group. For each metric, a
+group has an automatic value, from its automatic verdicts, and, if it was sampled, a value from
+human verdicts. The difference of the two is the correction of the group. The corrections of the
+groups that were not sampled are drawn from those of the sampled groups:
 
-* Groups are divided into strata by the stratum of the sample and by their automatic value: lowest, highest, or between
-  (Lohr, Sampling, section 4.4, poststratification).
-* The correction of a group that was not sampled is drawn with the Bayesian bootstrap (Rubin 1981) for finite
-  populations (Lo 1988): Dirichlet weights for the corrections of the sampled groups, and two prior corrections with the
-  weight 1/2 each, which are as large as the largest correction of any sampled group. For values of 0 and 1, this is the
-  Jeffreys posterior Beta(k + 1/2, n - k + 1/2).
+* Groups are divided into strata by the stratum of the sample and by their automatic value: lowest,
+  highest, or between (Lohr, Sampling, section 4.4, poststratification).
+* The correction of a group that was not sampled is drawn with the Bayesian bootstrap (Rubin 1981)
+  for finite populations (Lo 1988): Dirichlet weights for the corrections of the sampled groups, and
+  two prior corrections with the weight 1/2 each, which are as large as the largest correction of
+  any sampled group. For values of 0 and 1, this is the Jeffreys posterior Beta(k + 1/2, n - k +
+  1/2).
 
-A metric must be a weighted mean of its values in the groups. Other metrics, such as F1 scores, have no interval.
+A metric must be a weighted mean of its values in the groups. Other metrics, such as F1 scores, have
+no interval.
 """
 
 from __future__ import annotations
@@ -46,7 +50,9 @@ class Group:
     is_sampled: bool
     """Whether all its items were reviewed as part of the sample."""
     is_known_before_sample: bool
-    """Whether all its items were reviewed before the sample was drawn, so that it needs no estimate."""
+    """Whether all its items were reviewed before the sample was drawn, so that it needs no
+    estimate.
+    """
 
 
 def build_groups(statuses: Sequence[ItemStatus]) -> list[Group]:
@@ -61,8 +67,13 @@ def _build_group(name: str, positions: list[int], statuses: Sequence[ItemStatus]
     of_group = [statuses[position] for position in positions]
     # Incidents keep the benchmark's verdict, so they need no review.
     is_known = all(status.human is not None or status.is_incident for status in of_group)
-    is_known_before = is_known and all(status.is_known_before_sample or status.is_incident for status in of_group)
-    is_reached = all(status.is_random or status.is_known_before_sample or status.is_incident for status in of_group)
+    is_known_before = is_known and all(
+        status.is_known_before_sample or status.is_incident for status in of_group
+    )
+    is_reached = all(
+        status.is_random or status.is_known_before_sample or status.is_incident
+        for status in of_group
+    )
     strata = [status.stratum for status in of_group if status.stratum is not None]
     return Group(
         name,
@@ -98,7 +109,10 @@ class GroupValues:
 
     def list_classes(self) -> list[tuple[str, ValueClass]]:
         """Return the stratum and the class of the automatic value of each group."""
-        return [(name, self._classify(value)) for name, value in zip(self.stratum, self.automatic, strict=True)]
+        return [
+            (name, self._classify(value))
+            for name, value in zip(self.stratum, self.automatic, strict=True)
+        ]
 
     def _classify(self, value: float) -> ValueClass:
         if value <= self.lowest + _TOLERANCE:
@@ -119,7 +133,9 @@ class GroupMetrics:
         compute_metrics: MetricFunction,
     ) -> None:
         self._groups = groups
-        self._automatic = [_compute_group_metrics(group, automatic_items, compute_metrics) for group in groups]
+        self._automatic = [
+            _compute_group_metrics(group, automatic_items, compute_metrics) for group in groups
+        ]
         self._human = [
             _compute_group_metrics(group, reviewed_items, compute_metrics)
             if group.is_sampled or group.is_known_before_sample
@@ -128,21 +144,29 @@ class GroupMetrics:
         ]
 
     def find_values(self, metric: Metric) -> GroupValues | None:
-        """Return the values of a metric in the groups. `metric` has its value from the automatic verdicts of all items.
-        Return None if the metric is not a weighted mean of its values in the groups."""
+        """Return the values of a metric in the groups. `metric` has its value from the automatic
+        verdicts of all items. Return None if the metric is not a weighted mean of its values in the
+        groups.
+        """
         if metric.value is None:
             return None
         counted = [index for index, metrics in enumerate(self._automatic) if metric.key in metrics]
         automatic = [self._automatic[index][metric.key] for index in counted]
         values = np.array([each.value for each in automatic], dtype=np.float64)
         for weights in self._list_possible_weights(counted, automatic):
-            if weights.sum() > 0 and abs(np.average(values, weights=weights) - metric.value) < _TOLERANCE:
+            if (
+                weights.sum() > 0
+                and abs(np.average(values, weights=weights) - metric.value) < _TOLERANCE
+            ):
                 return self._build_values(metric, counted, values, weights)
         return None
 
-    def _list_possible_weights(self, counted: Sequence[int], metrics: Sequence[Metric]) -> list[FloatArray]:
-        """Return the weights that a benchmark may use: the number of verdicts, 1 for each group, or the number of
-        items."""
+    def _list_possible_weights(
+        self, counted: Sequence[int], metrics: Sequence[Metric]
+    ) -> list[FloatArray]:
+        """Return the weights that a benchmark may use: the number of verdicts, 1 for each group, or
+        the number of items.
+        """
         verdicts = [1.0 if metric.n is None else float(metric.n) for metric in metrics]
         sizes = [float(len(self._groups[index].positions)) for index in counted]
         return [np.array(weights) for weights in (verdicts, np.ones(len(counted)), sizes)]
@@ -189,10 +213,17 @@ def _find_scale(metric: Metric, values: FloatArray) -> tuple[float, float]:
 
 
 def make_pass_rate_values(groups: Sequence[Group], statuses: Sequence[ItemStatus]) -> GroupValues:
-    """Return the pass rate of each group, weighted by its number of items. An item without an automatic verdict counts
-    as failing."""
-    automatic = [np.mean([statuses[position].automatic is True for position in group.positions]) for group in groups]
-    human = [np.mean([_passes_after_review(statuses[position]) for position in group.positions]) for group in groups]
+    """Return the pass rate of each group, weighted by its number of items. An item without an
+    automatic verdict counts as failing.
+    """
+    automatic = [
+        np.mean([statuses[position].automatic is True for position in group.positions])
+        for group in groups
+    ]
+    human = [
+        np.mean([_passes_after_review(statuses[position]) for position in group.positions])
+        for group in groups
+    ]
     return GroupValues(
         automatic=np.array(automatic),
         human=np.array(human),
@@ -206,7 +237,9 @@ def make_pass_rate_values(groups: Sequence[Group], statuses: Sequence[ItemStatus
 
 
 def _passes_after_review(status: ItemStatus) -> bool:
-    """Whether an item passes by its human verdict or, for an incident without one, by the benchmark's verdict."""
+    """Whether an item passes by its human verdict or, for an incident without one, by the
+    benchmark's verdict.
+    """
     if status.is_incident and status.human is None:
         return status.automatic is True
     return status.human is True
@@ -227,27 +260,34 @@ def _list_strata(values: GroupValues) -> list[_Stratum]:
     strata = []
     for name in dict.fromkeys(classes):
         is_member = np.array([each == name for each in classes])
-        stratum = _Stratum(sampled=is_member & values.is_sampled, estimated=is_member & is_estimated)
+        stratum = _Stratum(
+            sampled=is_member & values.is_sampled, estimated=is_member & is_estimated
+        )
         if stratum.estimated.any():
             strata.append(stratum)
     return strata
 
 
 def _sum_known_values(values: GroupValues) -> float:
-    """Return the weighted sum of the human values, and of the automatic values of groups without human verdicts."""
+    """Return the weighted sum of the human values, and of the automatic values of groups without
+    human verdicts.
+    """
     is_reviewed = values.is_sampled | values.is_known
     return float((values.weight * np.where(is_reviewed, values.human, values.automatic)).sum())
 
 
 def compute_metric_estimate(values: GroupValues) -> float:
-    """Estimate the value that a metric would have if all groups were reviewed: the groups that were not sampled get the
-    mean correction of the sampled groups of their stratum."""
+    """Estimate the value that a metric would have if all groups were reviewed: the groups that were
+    not sampled get the mean correction of the sampled groups of their stratum.
+    """
     total = _sum_known_values(values)
     for stratum in _list_strata(values):
         weights = values.weight[stratum.sampled]
         if weights.sum() > 0:
             corrections = values.human[stratum.sampled] - values.automatic[stratum.sampled]
-            total += float(np.average(corrections, weights=weights) * values.weight[stratum.estimated].sum())
+            total += float(
+                np.average(corrections, weights=weights) * values.weight[stratum.estimated].sum()
+            )
     return total / float(values.weight.sum())
 
 
@@ -268,7 +308,9 @@ def _draw_mean_corrections(
     """Draw the weighted mean correction of the estimated groups of a stratum."""
     sampled = stratum.sampled
     estimated = stratum.estimated
-    mean_automatic = float(np.average(values.automatic[estimated], weights=values.weight[estimated] + _TOLERANCE))
+    mean_automatic = float(
+        np.average(values.automatic[estimated], weights=values.weight[estimated] + _TOLERANCE)
+    )
     largest = _find_largest_correction(values)
     prior = np.array(
         [
@@ -292,17 +334,21 @@ def _draw_mean_corrections(
 
 
 def _find_largest_correction(values: GroupValues) -> float:
-    """Return the largest difference between the human and the automatic value of a sampled group. Without any
-    difference, it is the whole scale."""
+    """Return the largest difference between the human and the automatic value of a sampled group.
+    Without any difference, it is the whole scale.
+    """
     corrections = np.abs(values.human[values.is_sampled] - values.automatic[values.is_sampled])
     largest = float(corrections.max(initial=0.0))
     return largest if largest > _TOLERANCE else values.highest - values.lowest
 
 
-def find_group_metrics(groups: Sequence[Sequence[int]], calculator: MetricCalculator) -> set[MetricKey]:
-    """Find the metrics that judge a group as a whole, because the effect of one verdict depends on the other verdicts
-    of its group: two wrong verdicts then change the metric by another amount than the sum of both. `groups` contains
-    the positions of the items of each group."""
+def find_group_metrics(
+    groups: Sequence[Sequence[int]], calculator: MetricCalculator
+) -> set[MetricKey]:
+    """Find the metrics that judge a group as a whole, because the effect of one verdict depends on
+    the other verdicts of its group: two wrong verdicts then change the metric by another amount
+    than the sum of both. `groups` contains the positions of the items of each group.
+    """
     found: set[MetricKey] = set()
     large = [positions for positions in groups if len(positions) > 1]
     for positions in large[:_MAX_TESTED_GROUPS]:
@@ -310,7 +356,9 @@ def find_group_metrics(groups: Sequence[Sequence[int]], calculator: MetricCalcul
     return found
 
 
-def _find_metrics_of_group(positions: Sequence[int], calculator: MetricCalculator) -> set[MetricKey]:
+def _find_metrics_of_group(
+    positions: Sequence[int], calculator: MetricCalculator
+) -> set[MetricKey]:
     passing = dict.fromkeys(positions, True)
     first, second = positions[:2]
     all_pass = calculator.compute_with_verdicts(passing.items())

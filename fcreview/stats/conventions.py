@@ -1,8 +1,8 @@
 """Compute the accuracy, pass^k and pass@k of one run by the conventions of several tools.
 
-Tools differ in how they treat trials that were not run, trials that ended with an error, and tasks with missing trials,
-so their figures differ. For each figure, this module lists the value by each convention and the items that cause
-differences.
+Tools differ in how they treat trials that were not run, trials that ended with an error, and tasks
+with missing trials, so their figures differ. For each figure, this module lists the value by each
+convention and the items that cause differences.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ class Trial:
     task: str
     passed: bool
     ending: Ending = "graded"
-    """`error`: the trial ended with an error and has no verdict. `not run`: the infrastructure failed or the trial has
-    no score, so the trial says nothing about the model."""
+    """`error`: the trial ended with an error and has no verdict. `not run`: the infrastructure
+    failed or the trial has no score, so the trial says nothing about the model.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,28 +51,57 @@ class Convention:
     not_run: Treatment
     errors: Treatment
     trials: Denominator = "run"
-    """Number of trials per task from which pass^k is computed. `run`: the number of counted trials of the task. `file`:
-    the largest number of counted trials of any task. `planned`: the planned number, where missing trials are
-    failures."""
+    """Number of trials per task from which pass^k is computed. `run`: the number of counted trials
+    of the task. `file`: the largest number of counted trials of any task. `planned`: the planned
+    number, where missing trials are failures.
+    """
     by_task: bool = False
-    """Whether accuracy is the mean of the tasks' pass rates instead of the pass rate of all trials."""
+    """Whether accuracy is the mean of the tasks' pass rates instead of the pass rate of all
+    trials.
+    """
     has_repeats: bool = True
     """Whether the convention applies to runs with several trials per task."""
 
 
-CONVENTIONS: Mapping[str, Convention] = {each.name: each for each in (
-    Convention("tau2-bench", "infrastructure errors do not count, other errors are failures", "left out", "failure"),
-    Convention("tau-bench v1", "all trials count, pass^k assumes equal trial counts", "failure", "failure", "file"),
-    Convention("Harbor", "all trials count, pass^k uses each task's own trials", "failure", "failure"),
-    Convention("BFCL", "every item counts", "failure", "failure", has_repeats=False),
-    Convention("Inspect", "trials without a score do not count, mean of tasks", "left out", "left out", by_task=True),
-    Convention("planned trials", "missing trials are failures", "failure", "failure", "planned"),
-    Convention("errors left out", "only graded trials count", "left out", "left out"),
-)}  # fmt: skip
-"""Name -> convention. The sources are `agent_metrics.py` of tau2-bench 1.0.1, `run.py` of tau-bench, `metrics/base.py`
-of Harbor 0.24, and `scorer/_reducer` of Inspect 0.3, which combines the epochs of a sample before it computes the mean
-of all samples. `planned trials` and `errors left out` are not from a tool. They are the two extremes: missing trials
-are failures, or trials with an error are omitted."""
+CONVENTIONS: Mapping[str, Convention] = {
+    each.name: each
+    for each in (
+        Convention(
+            "tau2-bench",
+            "infrastructure errors do not count, other errors are failures",
+            "left out",
+            "failure",
+        ),
+        Convention(
+            "tau-bench v1",
+            "all trials count, pass^k assumes equal trial counts",
+            "failure",
+            "failure",
+            "file",
+        ),
+        Convention(
+            "Harbor", "all trials count, pass^k uses each task's own trials", "failure", "failure"
+        ),
+        Convention("BFCL", "every item counts", "failure", "failure", has_repeats=False),
+        Convention(
+            "Inspect",
+            "trials without a score do not count, mean of tasks",
+            "left out",
+            "left out",
+            by_task=True,
+        ),
+        Convention(
+            "planned trials", "missing trials are failures", "failure", "failure", "planned"
+        ),
+        Convention("errors left out", "only graded trials count", "left out", "left out"),
+    )
+}
+"""Name -> convention. The sources are `agent_metrics.py` of tau2-bench 1.0.1, `run.py` of
+tau-bench, `metrics/base.py` of Harbor 0.24, and `scorer/_reducer` of Inspect 0.3, which combines
+the epochs of a sample before it computes the mean of all samples. `planned trials` and `errors left
+out` are not from a tool. They are the two extremes: missing trials are failures, or trials with an
+error are omitted.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +120,17 @@ class ConventionRow:
     """Whether this is the convention of the tool that produced the run."""
     note: str
     items: tuple[str, ...]
-    """Ids of the items that cause the difference from the value of the run's own tool. In the row of this tool, ids of
-    the items whose tasks `note` mentions."""
+    """Ids of the items that cause the difference from the value of the run's own tool. In the row
+    of this tool, ids of the items whose tasks `note` mentions.
+    """
     incidents: int = 0
     """Number of incidents of the run. If it is 0, the next two fields are None."""
     value_without_incidents: float | None = None
     n_without_incidents: int | None = None
-    """Number of trials without incidents from which the value is computed. None if it is unknown."""
+    """Number of trials without incidents from which the value is computed.
+
+    None if it is unknown.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +144,10 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class RunConventions:
-    """Figures of one run by all conventions. `rows` is empty if fcreview knows no convention for the benchmark."""
+    """Figures of one run by all conventions.
+
+    `rows` is empty if fcreview knows no convention for the benchmark.
+    """
 
     name: str
     rows: list[ConventionRow]
@@ -126,10 +163,13 @@ Tasks = dict[str, list[bool]]
 
 
 def compare_conventions(table: TrialTable) -> list[ConventionRow]:
-    """Compute accuracy, pass^k and pass@k by each convention. The first row of each figure shows the convention of the
-    run's own tool. Conventions with the same value share a row."""
+    """Compute accuracy, pass^k and pass@k by each convention. The first row of each figure shows
+    the convention of the run's own tool. Conventions with the same value share a row.
+    """
     names = [table.own, *(name for name in CONVENTIONS if name != table.own)]
-    names = [name for name in names if name == table.own or _is_applicable(CONVENTIONS[name], table)]
+    names = [
+        name for name in names if name == table.own or _is_applicable(CONVENTIONS[name], table)
+    ]
     merged: dict[tuple[str, str], ConventionRow] = {}
     for row in (row for name in names for row in _compute_rows(table, CONVENTIONS[name])):
         key = (row.figure, "" if row.value is None else f"{row.value:.12f}")
@@ -138,15 +178,20 @@ def compare_conventions(table: TrialTable) -> list[ConventionRow]:
     for key, row in merged.items():
         if row.convention == everyone and len(names) > 1:
             merged[key] = replace(row, convention=f"{table.own} and all other conventions")
-    return sorted(merged.values(), key=lambda row: (_get_figure_sort_key(row.figure), not row.is_own))
+    return sorted(
+        merged.values(), key=lambda row: (_get_figure_sort_key(row.figure), not row.is_own)
+    )
 
 
 def add_values_without_incidents(
     rows: Iterable[ConventionRow], answered: TrialTable | None, n_incidents: int
 ) -> list[ConventionRow]:
-    """Return the rows with the values by the same convention over the trials in `answered`, which are no incidents.
+    """Return the rows with the values by the same convention over the trials in `answered`, which
+    are no incidents.
 
-    A row can stand for several conventions with one value. Its value without incidents is that of the first of them."""
+    A row can stand for several conventions with one value. Its value without incidents is that of
+    the first of them.
+    """
     rows = list(rows)
     if answered is None or not answered.trials:
         return [replace(row, incidents=n_incidents, n_without_incidents=0) for row in rows]
@@ -163,7 +208,14 @@ def add_values_without_incidents(
         if own is None:  # Without the incidents, there are too few trials for this figure.
             found.append(replace(row, incidents=n_incidents))
             continue
-        found.append(replace(row, incidents=n_incidents, value_without_incidents=own.value, n_without_incidents=own.n))
+        found.append(
+            replace(
+                row,
+                incidents=n_incidents,
+                value_without_incidents=own.value,
+                n_without_incidents=own.n,
+            )
+        )
     return found
 
 
@@ -199,7 +251,9 @@ def _merge_rows(first: ConventionRow, second: ConventionRow) -> ConventionRow:
 
 
 def find_spreads(rows: Iterable[ConventionRow]) -> list[Spread]:
-    """Find the lowest and highest value of each figure over the conventions that define the figure."""
+    """Find the lowest and highest value of each figure over the conventions that define the
+    figure.
+    """
     values: defaultdict[str, list[float]] = defaultdict(list)
     for row in rows:
         if row.value is not None:
@@ -217,18 +271,27 @@ def _compute_rows(table: TrialTable, convention: Convention) -> Iterator[Convent
     notes = []
     if len(tasks) < n_all_tasks:
         vanished = n_all_tasks - len(tasks)
-        notes.append(f"{vanished} of {n_all_tasks} tasks {'has' if vanished == 1 else 'have'} no counted trial")
+        notes.append(
+            f"{vanished} of {n_all_tasks} tasks {'has' if vanished == 1 else 'have'} no counted"
+            " trial"
+        )
     is_own = convention.name == table.own
 
-    def build_row(figure: str, value: float | None, trials_per_task: int | None, note: str = "") -> ConventionRow:
+    def build_row(
+        figure: str, value: float | None, trials_per_task: int | None, note: str = ""
+    ) -> ConventionRow:
         text = "; ".join([*notes, *([note] if note else [])])
         n = trials_per_task * len(tasks) if trials_per_task is not None else len(counted)
         items = tuple(_find_differently_counted_items(table, convention, figure))
         if is_own and text:
             items = tuple(
-                trial.item for trial in table.trials if trial.task in _find_incomplete_tasks(table, tasks, note)
+                trial.item
+                for trial in table.trials
+                if trial.task in _find_incomplete_tasks(table, tasks, note)
             )
-        return ConventionRow(figure, convention.name, convention.rule, value, n, len(tasks), is_own, text, items)
+        return ConventionRow(
+            figure, convention.name, convention.rule, value, n, len(tasks), is_own, text, items
+        )
 
     planned = n_trials if convention.trials == "planned" else None
     yield build_row("accuracy", _compute_accuracy(tasks, convention, planned), planned)
@@ -243,7 +306,9 @@ def _compute_rows(table: TrialTable, convention: Convention) -> Iterator[Convent
 
 
 def _find_incomplete_tasks(table: TrialTable, tasks: Tasks, note: str) -> set[str]:
-    """Find the tasks without counted trials and, if there is a `note`, the tasks with the fewest trials."""
+    """Find the tasks without counted trials and, if there is a `note`, the tasks with the fewest
+    trials.
+    """
     vanished = {trial.task for trial in table.trials if trial.task not in tasks}
     fewest = min(map(len, tasks.values()), default=0)
     return vanished | {task for task, passes in tasks.items() if note and len(passes) == fewest}
@@ -263,7 +328,9 @@ def _is_counted(trial: Trial, convention: Convention) -> bool:
 
 
 def _find_highest_k(table: TrialTable) -> int:
-    """Return the largest k of any figure: the largest number of trials of a task, but at most the planned number."""
+    """Return the largest k of any figure: the largest number of trials of a task, but at most
+    the planned number.
+    """
     counts: defaultdict[str, int] = defaultdict(int)
     for trial in table.trials:
         counts[trial.task] += 1
@@ -273,13 +340,19 @@ def _find_highest_k(table: TrialTable) -> int:
 
 class _TrialsPerTask(NamedTuple):
     n_trials: int | None
-    """Number of trials that is assumed for every task; None to use each task's own number of trials."""
+    """Number of trials that is assumed for every task; None to use each task's own number of
+    trials.
+    """
     max_k: int
     """Largest k for which pass^k and pass@k have a value."""
 
 
-def _find_trials_per_task(table: TrialTable, tasks: Tasks, convention: Convention) -> _TrialsPerTask:
-    most, fewest = (choose((len(each) for each in tasks.values()), default=0) for choose in (max, min))
+def _find_trials_per_task(
+    table: TrialTable, tasks: Tasks, convention: Convention
+) -> _TrialsPerTask:
+    most, fewest = (
+        choose((len(each) for each in tasks.values()), default=0) for choose in (max, min)
+    )
     if convention.trials == "file":
         return _TrialsPerTask(most, most)
     if convention.trials == "planned" and table.planned:
@@ -300,19 +373,28 @@ def _compute_accuracy(tasks: Tasks, convention: Convention, n_trials: int | None
 def _compute_pass_hat_k(tasks: Tasks, k: int, n_trials: int | None) -> float | None:
     if not tasks:
         return None
-    return sum(comb(sum(passes), k) / comb(n_trials or len(passes), k) for passes in tasks.values()) / len(tasks)
+    return sum(
+        comb(sum(passes), k) / comb(n_trials or len(passes), k) for passes in tasks.values()
+    ) / len(tasks)
 
 
 def _compute_pass_at_k(tasks: Tasks, k: int, n_trials: int | None) -> float | None:
-    """Return the mean probability that at least one of k trials passes. `n_trials` is as in `_TrialsPerTask`."""
+    """Return the mean probability that at least one of k trials passes.
+
+    `n_trials` is as in `_TrialsPerTask`.
+    """
     if not tasks:
         return None
     sizes = ((n_trials or len(passes), sum(passes)) for passes in tasks.values())
     return sum(1 - comb(size - passed, k) / comb(size, k) for size, passed in sizes) / len(tasks)
 
 
-def _find_differently_counted_items(table: TrialTable, convention: Convention, figure: str) -> Iterator[str]:
-    """Yield the ids of the items that cause the difference from the figure of the run's own tool."""
+def _find_differently_counted_items(
+    table: TrialTable, convention: Convention, figure: str
+) -> Iterator[str]:
+    """Yield the ids of the items that cause the difference from the figure of the run's own
+    tool.
+    """
     own = CONVENTIONS[table.own]
     if convention == own:
         return

@@ -1,9 +1,10 @@
-"""Estimate the metrics that a run would have if all items were reviewed, with a 95 % interval if items of a random
-sample were reviewed.
+"""Estimate the metrics that a run would have if all items were reviewed, with a 95 % interval if
+items of a random sample were reviewed.
 
-The module finds the items and criteria on which each metric depends, draws the verdicts of unreviewed items from the
-posterior, and computes the metrics of each draw. It also plans the extension of a sample, combines runs whose results
-are published together, and estimates the pass rate of all items.
+The module finds the items and criteria on which each metric depends, draws the verdicts of
+unreviewed items from the posterior, and computes the metrics of each draw. It also plans the
+extension of a sample, combines runs whose results are published together, and estimates the pass
+rate of all items.
 """
 
 from __future__ import annotations
@@ -68,23 +69,31 @@ class EstimationInput:
 
     automatic_items: Sequence[ScoredItem]
     reviewed_items: Sequence[ScoredItem]
-    """The same items with human verdicts. Items without a human verdict keep the automatic verdict."""
+    """The same items with human verdicts.
+
+    Items without a human verdict keep the automatic verdict.
+    """
     statuses: Sequence[ItemStatus]
     compute_metrics: MetricFunction
     criterion_answers: Sequence[CriterionAnswers] = ()
 
 
-def omit_incidents_from_input(run: EstimationInput, compute_metrics: MetricFunction) -> EstimationInput:
-    """Return the data of a run for estimates without incidents. If a category has no other item, its items stay, with
-    unknown verdicts (see `fcreview.stats.incidents.omit_incidents`). `compute_metrics` must not use figures that
-    include incidents."""
+def omit_incidents_from_input(
+    run: EstimationInput, compute_metrics: MetricFunction
+) -> EstimationInput:
+    """Return the data of a run for estimates without incidents. If a category has no other item,
+    its items stay, with unknown verdicts (see `fcreview.stats.incidents.omit_incidents`).
+    `compute_metrics` must not use figures that include incidents.
+    """
     automatic = omit_incidents_keeping_positions(run.automatic_items)
     reviewed = omit_incidents_keeping_positions(run.reviewed_items)
     positions = list(automatic)
     statuses = []
     for position in positions:
         status = run.statuses[position]
-        statuses.append(replace(status, automatic=None, human=None) if status.is_incident else status)
+        statuses.append(
+            replace(status, automatic=None, human=None) if status.is_incident else status
+        )
     answers = []
     for each in run.criterion_answers:
         answers.append(
@@ -123,22 +132,28 @@ METHOD_REASONS: dict[EstimationMethod, str] = {
     "known only": "no item was reviewed as part of a random sample",
     "undecided": "all reviewed items of the sample are unsure, skipped or in disagreement",
     "not sampled": "some items that the metric depends on could not be drawn in a sample",
-    "not asked": "the metric needs human answers on {criteria} for every reviewed item of the sample",
+    "not asked": "the metric needs human answers on {criteria} for every reviewed item of the"
+    " sample",
     "other verdicts": "the metric does not depend on item verdicts",
     "whole groups": (
-        "the metric judges whole tasks or conversations, but the sample has single items. Draw a sample with fcreview"
+        "the metric judges whole tasks or conversations, but the sample has single items. Draw a"
+        " sample with fcreview"
         " queue create --cluster"
     ),
     "not a mean": "the metric is not a mean over tasks or conversations",
-    "label errors": "the correction for errors of annotators needs a metric that is a mean of item verdicts",
-    "no target": "the metric measures the spread of the results, so there is no true value to estimate",
+    "label errors": "the correction for errors of annotators needs a metric that is a mean of item"
+    " verdicts",
+    "no target": "the metric measures the spread of the results, so there is no true value to"
+    " estimate",
 }
 """Estimation method -> reason why a metric has no interval from the posterior, or an empty text."""
 CHANGE_TOLERANCE = 1e-9
 
 
 def explain_missing_interval(method: EstimationMethod, criteria: Sequence[str] = ()) -> str:
-    """Explain why a metric that depends on `criteria` has no interval from the posterior, or return ""."""
+    """Explain why a metric that depends on `criteria` has no interval from the posterior, or
+    return "".
+    """
     return METHOD_REASONS[method].format(criteria=" and ".join(criteria))
 
 
@@ -151,30 +166,44 @@ class ItemCounts(NamedTuple):
 
 
 class MetricDependencies:
-    """Categories and criteria on which each metric depends, found by changing verdicts and answers."""
+    """Categories and criteria on which each metric depends, found by changing verdicts and
+    answers.
+    """
 
-    def __init__(self, run: EstimationInput, models: Sequence[AnswerModel], *, is_sampled: bool) -> None:
+    def __init__(
+        self, run: EstimationInput, models: Sequence[AnswerModel], *, is_sampled: bool
+    ) -> None:
         """`is_sampled` states whether at least one item of a random sample has a human verdict."""
         self._run, self._is_sampled = run, is_sampled
         self._models = {model.criterion: model for model in models}
         self._changed_by_verdicts = dict(self._find_metrics_changed_by_verdicts())
         self._changed_by_answers: dict[str, dict[RunCategory, set[MetricKey]]] = {}
-        for criterion in dict.fromkeys(name for item in run.automatic_items for name in item.values):
+        for criterion in dict.fromkeys(
+            name for item in run.automatic_items for name in item.values
+        ):
             changed = dict(self._find_metrics_changed_by_answers(criterion))
             if any(changed.values()):
                 self._changed_by_answers[criterion] = changed
         self._population = build_population(run.statuses)
 
     def find_criteria(self, key: MetricKey) -> tuple[str, ...]:
-        """Return the criteria on which a metric depends, or nothing if it depends on item verdicts."""
+        """Return the criteria on which a metric depends, or nothing if it depends on item
+        verdicts.
+        """
         if _select_categories(self._changed_by_verdicts, key):
             return ()
-        return tuple(name for name, changed in self._changed_by_answers.items() if _select_categories(changed, key))
+        return tuple(
+            name
+            for name, changed in self._changed_by_answers.items()
+            if _select_categories(changed, key)
+        )
 
     def count_items(self, key: MetricKey) -> ItemCounts:
         """Count the items on which a metric depends."""
         names = [name for name in self.find_criteria(key) if name in self._models]
-        by_answers = [(self._models[name].statuses, self._changed_by_answers[name]) for name in names]
+        by_answers = [
+            (self._models[name].statuses, self._changed_by_answers[name]) for name in names
+        ]
         counts = []
         for statuses, changed in [(self._run.statuses, self._changed_by_verdicts), *by_answers]:
             items = [each for each in statuses if key in changed.get(each.run_category, ())]
@@ -183,11 +212,17 @@ class MetricDependencies:
         return max(counts)
 
     def choose_method(self, key: MetricKey) -> EstimationMethod:
-        """Return the method by which a metric is estimated, or the reason why the metric has no estimate."""
+        """Return the method by which a metric is estimated, or the reason why the metric has no
+        estimate.
+        """
         categories = _select_categories(self._changed_by_verdicts, key)
         if categories:
-            method = _choose_method(categories, self._run.statuses, self._population, is_sampled=self._is_sampled)
-            is_undecided = method == "known only" and any(each.is_undecided for each in self._run.statuses)
+            method = _choose_method(
+                categories, self._run.statuses, self._population, is_sampled=self._is_sampled
+            )
+            is_undecided = method == "known only" and any(
+                each.is_undecided for each in self._run.statuses
+            )
             return "undecided" if is_undecided else method
         names = self.find_criteria(key)
         if not names:
@@ -209,12 +244,20 @@ class MetricDependencies:
     def _find_metrics_changed_by_verdicts(self) -> Iterator[tuple[RunCategory, set[MetricKey]]]:
         run = self._run
         calculator = MetricCalculator(run.automatic_items, run.reviewed_items, run.compute_metrics)
-        judged = (at for at, each in enumerate(run.statuses) if each.automatic is not None or each.human is not None)
+        judged = (
+            at
+            for at, each in enumerate(run.statuses)
+            if each.automatic is not None or each.human is not None
+        )
         for category, items in self._group_positions_by_category(judged):
-            passing, failing = (calculator.compute_with_same_verdict(items, verdict) for verdict in (True, False))
+            passing, failing = (
+                calculator.compute_with_same_verdict(items, verdict) for verdict in (True, False)
+            )
             yield category, _find_changed_metrics(passing, failing)
 
-    def _find_metrics_changed_by_answers(self, criterion: str) -> Iterator[tuple[RunCategory, set[MetricKey]]]:
+    def _find_metrics_changed_by_answers(
+        self, criterion: str
+    ) -> Iterator[tuple[RunCategory, set[MetricKey]]]:
         automatic = [item.values.get(criterion) for item in self._run.automatic_items]
         scale = find_answer_scale(criterion, automatic)
         if scale is None:
@@ -229,19 +272,27 @@ class MetricDependencies:
                 values.append(collect_metric_values(self._run.compute_metrics(items)))
             yield category, _find_changed_metrics(*values)
 
-    def _group_positions_by_category(self, positions: Iterable[int]) -> Iterator[tuple[RunCategory, list[int]]]:
+    def _group_positions_by_category(
+        self, positions: Iterable[int]
+    ) -> Iterator[tuple[RunCategory, list[int]]]:
         groups: dict[RunCategory, list[int]] = {}
         for at in positions:
             groups.setdefault(self._run.statuses[at].run_category, []).append(at)
         yield from groups.items()
 
 
-def _select_categories(changed_metrics: Mapping[RunCategory, set[MetricKey]], key: MetricKey) -> set[RunCategory]:
+def _select_categories(
+    changed_metrics: Mapping[RunCategory, set[MetricKey]], key: MetricKey
+) -> set[RunCategory]:
     return {category for category, keys in changed_metrics.items() if key in keys}
 
 
 def _choose_method(
-    categories: set[RunCategory], statuses: Sequence[ItemStatus], population: Population, *, is_sampled: bool
+    categories: set[RunCategory],
+    statuses: Sequence[ItemStatus],
+    population: Population,
+    *,
+    is_sampled: bool,
 ) -> EstimationMethod:
     unreviewed = {statuses[at].run_category for items in population.unreviewed for at in items}
     unsampled = {statuses[at].run_category for at in population.unsampled}
@@ -254,18 +305,25 @@ def _choose_method(
 
 def _find_changed_metrics(before: MetricValues, after: MetricValues) -> set[MetricKey]:
     keys = before.keys() | after.keys()
-    return {key for key in keys if abs(before.get(key, -1.0) - after.get(key, -1.0)) > CHANGE_TOLERANCE}
+    return {
+        key for key in keys if abs(before.get(key, -1.0) - after.get(key, -1.0)) > CHANGE_TOLERANCE
+    }
 
 
 ESTIMATED_UNITS: tuple[MetricUnit, ...] = ("share", "percent", "score")
 INTERVAL_PERCENTILES = (2.0, 98.0)
-"""Percentiles of the draws between which an interval lies. They contain more than 95 % of the draws, because Jeffreys
-intervals contain the true value too rarely at some rates (Brown, Cai and DasGupta 2001)."""
+"""Percentiles of the draws between which an interval lies. They contain more than 95 % of the
+draws, because Jeffreys intervals contain the true value too rarely at some rates (Brown, Cai and
+DasGupta 2001).
+"""
 UNEVEN_INTERVAL_PERCENTILES = (1.5, 98.5)
-"""Percentiles for a metric that weighs categories unevenly, and for samples of whole groups. docs/coverage.md has the
-measurements."""
+"""Percentiles for a metric that weighs categories unevenly, and for samples of whole groups.
+docs/coverage.md has the measurements.
+"""
 EVEN_QUANTILE = NormalDist().inv_cdf(INTERVAL_PERCENTILES[1] / 100)
-"""Half-width of an interval with `INTERVAL_PERCENTILES`, in standard deviations of a normal distribution."""
+"""Half-width of an interval with `INTERVAL_PERCENTILES`, in standard deviations of a normal
+distribution.
+"""
 UNEVEN_QUANTILE = NormalDist().inv_cdf(UNEVEN_INTERVAL_PERCENTILES[1] / 100)
 """The same for `UNEVEN_INTERVAL_PERCENTILES`."""
 PERCENTAGE_POINT: dict[MetricUnit, float] = {"share": 0.01, "percent": 1.0}
@@ -273,23 +331,27 @@ PERCENTAGE_POINT: dict[MetricUnit, float] = {"share": 0.01, "percent": 1.0}
 
 @dataclass(frozen=True, slots=True)
 class PlannedLabels:
-    """Number of further labels for a goal, with the probability `fcreview.stats.posterior.ASSURANCE`."""
+    """Number of further labels for a goal, with the probability
+    `fcreview.stats.posterior.ASSURANCE`.
+    """
 
     half_width: float
     """Half-width of the interval, in percentage points."""
     labels: int | None
     """Number of further random items to review; None if the goal cannot be reached."""
     difference: float | None = None
-    """Difference between two runs, in percentage points, that `labels` labels of each run show; None for a goal for one
-    run. The test has a power of 80 % at a level of 5 %."""
+    """Difference between two runs, in percentage points, that `labels` labels of each run show;
+    None for a goal for one run. The test has a power of 80 % at a level of 5 %.
+    """
 
 
 POWER_QUANTILE = NormalDist().inv_cdf(0.8)
 
 
 def find_half_width_for_difference(difference: float) -> float:
-    """Return the half-width of a run's interval with which two runs of equal precision show a difference with a power
-    of 80 %. The unit is that of `difference`."""
+    """Return the half-width of a run's interval with which two runs of equal precision show a
+    difference with a power of 80 %. The unit is that of `difference`.
+    """
     return difference * NORMAL_QUANTILE / ((NORMAL_QUANTILE + POWER_QUANTILE) * sqrt(2))
 
 
@@ -302,27 +364,39 @@ class MetricEstimate:
     digits: int
     automatic: float | None
     corrected: float | None
-    """Value from human verdicts, and from the automatic verdicts of items without a human verdict."""
+    """Value from human verdicts, and from the automatic verdicts of items without a human
+    verdict.
+    """
     estimated: float | None
     low: float | None
     high: float | None
     n_random: int
-    """Number of items that were reviewed as part of a random sample, in the categories that the metric depends on."""
+    """Number of items that were reviewed as part of a random sample, in the categories that the
+    metric depends on.
+    """
     n_known: int
     """Number of items with a human verdict, in the categories that the metric depends on."""
     method: EstimationMethod
     needed: int | None
-    """Number of further reviews of random items after which the interval has the requested width; None if unknown."""
+    """Number of further reviews of random items after which the interval has the requested
+    width; None if unknown.
+    """
     criteria: tuple[str, ...] = ()
     """Criteria on which the metric depends; empty if the metric depends on item verdicts."""
     n_undecided: int = 0
     bounds: tuple[float, float] | None = None
-    """Lowest and highest end of the intervals if all undecided items fail and if all pass; None without such items."""
+    """Lowest and highest end of the intervals if all undecided items fail and if all pass; None
+    without such items.
+    """
     is_bounds_headline: bool = False
-    """Whether to show the bounds instead of the interval, because too many items of the sample are undecided."""
+    """Whether to show the bounds instead of the interval, because too many items of the sample
+    are undecided.
+    """
     plan: Sequence[PlannedLabels] = ()
     sensitivity: tuple[float, float] | None = None
-    """Ends of the interval if 95 % of the labels are right; None for a metric that is not a mean of item verdicts."""
+    """Ends of the interval if 95 % of the labels are right; None for a metric that is not a mean
+    of item verdicts.
+    """
 
     @property
     def headline(self) -> Literal["interval", "bounds"] | None:
@@ -338,7 +412,9 @@ class MetricEstimate:
 
 @dataclass(frozen=True, slots=True)
 class MetricDraws:
-    """Draws of the verdicts of unreviewed items from the posterior, and the metrics of each draw."""
+    """Draws of the verdicts of unreviewed items from the posterior, and the metrics of each
+    draw.
+    """
 
     calculator: MetricCalculator
     population: Population
@@ -349,7 +425,10 @@ class MetricDraws:
         """Build a variance model for each metric."""
         weights = {key: np.zeros(len(self.population.cell_keys)) for key in keys}
         for cell, items in enumerate(self.population.unreviewed):
-            passing, failing = (self.calculator.compute_with_same_verdict(items, verdict) for verdict in (True, False))
+            passing, failing = (
+                self.calculator.compute_with_same_verdict(items, verdict)
+                for verdict in (True, False)
+            )
             for key, weight in weights.items():
                 if items and key in passing and key in failing:
                     weight[cell] = (passing[key] - failing[key]) / len(items)
@@ -365,12 +444,18 @@ class MetricDraws:
         return models
 
     def select_draws(self, key: MetricKey, cell_weights: FloatArray) -> FloatArray:
-        """Return the values of a metric in the draws that its interval uses (see `PosteriorDraws.passes`)."""
+        """Return the values of a metric in the draws that its interval uses (see
+        `PosteriorDraws.passes`).
+        """
         values = self.values[key]
-        return values[: self.posterior.n_pooled] if self.is_evenly_weighted(cell_weights) else values
+        return (
+            values[: self.posterior.n_pooled] if self.is_evenly_weighted(cell_weights) else values
+        )
 
     def compute_mean(self, key: MetricKey, cell_weights: FloatArray) -> float:
-        """Compute the estimate of a metric: the mean of its draws, as far as the sample alone supports them."""
+        """Compute the estimate of a metric: the mean of its draws, as far as the sample alone
+        supports them.
+        """
         is_even = self.is_evenly_weighted(cell_weights)
         n_draws = self.posterior.n_pooled if is_even else self.posterior.n_estimated
         values = self.values[key][:n_draws]
@@ -394,29 +479,40 @@ class MetricDraws:
 
 
 IntervalMethod = Literal["model", "score"]
-"""How to compute an interval: `model` is the credible interval of the posterior, `score` is the reference interval of
-`fcreview.stats.score_interval`."""
+"""How to compute an interval: `model` is the credible interval of the posterior, `score` is the
+reference interval of `fcreview.stats.score_interval`.
+"""
 INTERVAL_METHODS: tuple[IntervalMethod, ...] = ("model", "score")
 
 
 def draw_metrics(run: EstimationInput, seed: int = SEED) -> MetricDraws | None:
-    """Draw the metrics of a run from the posterior. Returns None if no item of a random sample was reviewed."""
+    """Draw the metrics of a run from the posterior.
+
+    Returns None if no item of a random sample was reviewed.
+    """
     population = build_population(run.statuses)
     if not population.n_random:
         return None
     calculator = MetricCalculator(run.automatic_items, run.reviewed_items, run.compute_metrics)
     posterior = draw_posterior(population.cells, choose_n_draws(len(run.reviewed_items)), seed)
-    return MetricDraws(calculator, population, posterior, calculator.compute_draws(population, posterior, seed))
+    return MetricDraws(
+        calculator, population, posterior, calculator.compute_draws(population, posterior, seed)
+    )
 
 
 def choose_n_draws(n_items: int) -> int:
-    """Return the number of draws that take a few seconds. With 400, an interval's end has an error of 1/12 width."""
+    """Return the number of draws that take a few seconds.
+
+    With 400, an interval's end has an error of 1/12 width.
+    """
     return max(400, min(1000, 2_000_000 // max(n_items, 1)))
 
 
 MAX_UNDECIDED_PART = 0.25
-"""Share of undecided items among the reviewed items, as a part of the interval's half-width, above which the bounds
-replace the interval. Undecided items can then move the estimate by more than a quarter of the half-width."""
+"""Share of undecided items among the reviewed items, as a part of the interval's half-width, above
+which the bounds replace the interval. Undecided items can then move the estimate by more than a
+quarter of the half-width.
+"""
 
 
 def compute_undecided_share(statuses: Sequence[ItemStatus]) -> float:
@@ -427,21 +523,32 @@ def compute_undecided_share(statuses: Sequence[ItemStatus]) -> float:
 
 
 def are_bounds_headline(undecided_share: float, half_width: float) -> bool:
-    """Whether to show the bounds instead of an interval. `half_width` is from 0 to 1, as `undecided_share`."""
+    """Whether to show the bounds instead of an interval.
+
+    `half_width` is from 0 to 1, as `undecided_share`.
+    """
     return undecided_share > MAX_UNDECIDED_PART * half_width
 
 
 def assume_verdict_on_undecided(run: EstimationInput, verdict: bool) -> EstimationInput:
-    """Return a copy of the run in which all undecided items of the sample have this human verdict."""
+    """Return a copy of the run in which all undecided items of the sample have this human
+    verdict.
+    """
     undecided = [each.is_undecided for each in run.statuses]
     calculator = MetricCalculator(run.automatic_items, run.reviewed_items, run.compute_metrics)
-    items = calculator.build_items_with_verdicts((at, verdict) for at, flag in enumerate(undecided) if flag)
-    return replace(run, reviewed_items=items, statuses=_decide_undecided_statuses(run.statuses, verdict))
+    items = calculator.build_items_with_verdicts(
+        (at, verdict) for at, flag in enumerate(undecided) if flag
+    )
+    return replace(
+        run, reviewed_items=items, statuses=_decide_undecided_statuses(run.statuses, verdict)
+    )
 
 
 def _decide_undecided_statuses(statuses: Sequence[ItemStatus], verdict: bool) -> list[ItemStatus]:
     return [
-        replace(each, human=verdict, is_random=True, sample_outcome="decided") if each.is_undecided else each
+        replace(each, human=verdict, is_random=True, sample_outcome="decided")
+        if each.is_undecided
+        else each
         for each in statuses
     ]
 
@@ -460,15 +567,18 @@ class EstimationSettings:
     plan: Sequence[PlannedLabels] = ()
     """Goals for which the estimate plans labels. Their `labels` are not set yet."""
     label_errors: LabelAgreement | None = None
-    """Agreement of the annotators, to correct the estimates for their errors; None for no correction."""
+    """Agreement of the annotators, to correct the estimates for their errors; None for no
+    correction.
+    """
 
 
 def estimate_metrics(
     run: EstimationInput,
     settings: EstimationSettings = EstimationSettings(),
 ) -> Iterator[MetricEstimate]:
-    """Estimate each metric that is a share, a percentage or a score. Undecided items are estimated like unreviewed
-    items. The bounds show how much they can change the metric."""
+    """Estimate each metric that is a share, a percentage or a score. Undecided items are estimated
+    like unreviewed items. The bounds show how much they can change the metric.
+    """
     n_undecided = sum(each.is_undecided for each in run.statuses)
     if not n_undecided:
         yield from _estimate_metrics_without_bounds(run, settings)
@@ -477,7 +587,9 @@ def estimate_metrics(
     extremes = []
     for verdict in (False, True):
         assumed = assume_verdict_on_undecided(run, verdict)
-        extremes.append({each.key: each for each in _estimate_metrics_without_bounds(assumed, settings)})
+        extremes.append(
+            {each.key: each for each in _estimate_metrics_without_bounds(assumed, settings)}
+        )
     undecided_share = compute_undecided_share(run.statuses)
     for estimate in _estimate_metrics_without_bounds(run, settings):
         others = [extreme[estimate.key] for extreme in extremes if estimate.key in extreme]
@@ -485,14 +597,20 @@ def estimate_metrics(
 
 
 def _add_undecided_labels(needed: int | None, undecided_share: float) -> int | None:
-    """Increase a number of labels, because a part of the further items will be undecided as well."""
+    """Increase a number of labels, because a part of the further items will be undecided as
+    well.
+    """
     if needed is None or undecided_share >= 1:
         return None
     return ceil(needed / (1 - undecided_share))
 
 
-def _add_bounds(estimate: MetricEstimate, extremes: Sequence[MetricEstimate], undecided_share: float) -> MetricEstimate:
-    """Add the lowest and the highest end of the intervals if all undecided items fail and if all pass."""
+def _add_bounds(
+    estimate: MetricEstimate, extremes: Sequence[MetricEstimate], undecided_share: float
+) -> MetricEstimate:
+    """Add the lowest and the highest end of the intervals if all undecided items fail and if all
+    pass.
+    """
     ends: list[float] = []
     for other in (*extremes, estimate):
         if not other.criteria and other.low is not None and other.high is not None:
@@ -501,19 +619,34 @@ def _add_bounds(estimate: MetricEstimate, extremes: Sequence[MetricEstimate], un
         return estimate
 
     needed = _add_undecided_labels(estimate.needed, undecided_share)
-    plan = [replace(goal, labels=_add_undecided_labels(goal.labels, undecided_share)) for goal in estimate.plan]
+    plan = [
+        replace(goal, labels=_add_undecided_labels(goal.labels, undecided_share))
+        for goal in estimate.plan
+    ]
     is_headline = True
     if estimate.low is not None and estimate.high is not None:
-        one = PERCENTAGE_POINT.get(estimate.unit, 0.01) * 100  # the value of the metric if all items pass
+        one = (
+            PERCENTAGE_POINT.get(estimate.unit, 0.01) * 100
+        )  # the value of the metric if all items pass
         half_width = (estimate.high - estimate.low) / 2 / one
         can_change = (min(ends), max(ends)) != (estimate.low, estimate.high)
         is_headline = can_change and are_bounds_headline(undecided_share, half_width)
-    return replace(estimate, bounds=(min(ends), max(ends)), is_bounds_headline=is_headline, needed=needed, plan=plan)
+    return replace(
+        estimate,
+        bounds=(min(ends), max(ends)),
+        is_bounds_headline=is_headline,
+        needed=needed,
+        plan=plan,
+    )
 
 
-def _estimate_metrics_without_bounds(run: EstimationInput, settings: EstimationSettings) -> Iterator[MetricEstimate]:
+def _estimate_metrics_without_bounds(
+    run: EstimationInput, settings: EstimationSettings
+) -> Iterator[MetricEstimate]:
     run = replace(run, statuses=add_group_positions(run.automatic_items, run.statuses))
-    models = [AnswerModel(run.automatic_items, run.statuses, answers) for answers in run.criterion_answers]
+    models = [
+        AnswerModel(run.automatic_items, run.statuses, answers) for answers in run.criterion_answers
+    ]
     is_sampled = any(status.is_random for status in run.statuses)
     dependencies = MetricDependencies(run, models, is_sampled=is_sampled)
     automatic = {metric.key: metric for metric in run.compute_metrics(run.automatic_items)}
@@ -559,21 +692,28 @@ def _estimate_metrics_without_bounds(run: EstimationInput, settings: EstimationS
             criteria=dependencies.find_criteria(key),
             sensitivity=estimate.sensitivity if estimate else None,
             plan=[
-                replace(goal, labels=_count_labels(estimate, metric.unit, goal.half_width)) for goal in settings.plan
+                replace(goal, labels=_count_labels(estimate, metric.unit, goal.half_width))
+                for goal in settings.plan
             ],
         )
 
 
 def _count_labels(estimate: ValueEstimate | None, unit: MetricUnit, points: float) -> int | None:
-    """Return the number of labels for an interval of ±`points`; None if it is unknown or cannot be reached."""
+    """Return the number of labels for an interval of ±`points`; None if it is unknown or cannot
+    be reached.
+    """
     if estimate is None or unit not in PERCENTAGE_POINT:
         return None
     return estimate.count_needed(points * PERCENTAGE_POINT[unit])
 
 
-def add_group_positions(items: Sequence[ScoredItem], statuses: Sequence[ItemStatus]) -> list[ItemStatus]:
-    """Note for each item of a task or conversation whether it is the first or the last one. Some metrics count only
-    these items, and verdicts on them can be wrong more or less often than on the others."""
+def add_group_positions(
+    items: Sequence[ScoredItem], statuses: Sequence[ItemStatus]
+) -> list[ItemStatus]:
+    """Note for each item of a task or conversation whether it is the first or the last one. Some
+    metrics count only these items, and verdicts on them can be wrong more or less often than on the
+    others.
+    """
     added = list(statuses)
     for positions in _list_item_groups(items, statuses):
         for position in positions[1:-1]:
@@ -588,17 +728,25 @@ def _choose_methods(
 ) -> dict[MetricKey, EstimationMethod]:
     methods: dict[MetricKey, EstimationMethod] = {}
     calculator = MetricCalculator(run.automatic_items, run.automatic_items, run.compute_metrics)
-    judges_groups = find_group_metrics(_list_item_groups(run.automatic_items, run.statuses), calculator)
+    judges_groups = find_group_metrics(
+        _list_item_groups(run.automatic_items, run.statuses), calculator
+    )
     for key, metric in metrics.items():
         methods[key] = dependencies.choose_method(key)
         if metric.measures_spread:
             methods[key] = "no target"
-        elif key in judges_groups and methods[key] == "posterior" and not is_group_sample(run.statuses):
+        elif (
+            key in judges_groups
+            and methods[key] == "posterior"
+            and not is_group_sample(run.statuses)
+        ):
             methods[key] = "whole groups"
     return methods
 
 
-def _list_item_groups(items: Sequence[ScoredItem], statuses: Sequence[ItemStatus]) -> list[Sequence[int]]:
+def _list_item_groups(
+    items: Sequence[ScoredItem], statuses: Sequence[ItemStatus]
+) -> list[Sequence[int]]:
     """Return the positions of the items of each task or conversation."""
     groups: dict[tuple[int, str], list[int]] = {}
     for position, (item, status) in enumerate(zip(items, statuses, strict=True)):
@@ -615,7 +763,9 @@ class ValueEstimate:
     low: float
     high: float
     count_needed: Callable[[float], int | None]
-    """Returns the number of further reviews for an interval with a half-width, given in the unit of the metric."""
+    """Returns the number of further reviews for an interval with a half-width, given in the unit
+    of the metric.
+    """
     sensitivity: tuple[float, float] | None = None
 
 
@@ -624,13 +774,16 @@ class _GroupEstimator:
 
     def __init__(self, run: EstimationInput, seed: int) -> None:
         groups = build_groups(run.statuses)
-        self._metrics = GroupMetrics(groups, run.automatic_items, run.reviewed_items, run.compute_metrics)
+        self._metrics = GroupMetrics(
+            groups, run.automatic_items, run.reviewed_items, run.compute_metrics
+        )
         self._mean_group_size = len(run.statuses) / len(groups)
         self._seed = seed
 
     def estimate(self, metric: Metric, counts: ItemCounts) -> ValueEstimate | None:  # noqa: ARG002
-        """Estimate a metric, given with its automatic value. Return None if it is not a mean over groups, or if no
-        group that it counts was sampled."""
+        """Estimate a metric, given with its automatic value. Return None if it is not a mean over
+        groups, or if no group that it counts was sampled.
+        """
         values = self._metrics.find_values(metric)
         if values is None or not values.n_sampled:
             return None
@@ -640,7 +793,11 @@ class _GroupEstimator:
 
         def count_needed(half_width: float) -> int | None:
             n_groups = count_needed_uniform_reviews(
-                float(draws.var()), values.n_sampled, values.n_estimated, half_width, UNEVEN_QUANTILE
+                float(draws.var()),
+                values.n_sampled,
+                values.n_estimated,
+                half_width,
+                UNEVEN_QUANTILE,
             )
             return None if n_groups is None else ceil(n_groups * self._mean_group_size)
 
@@ -666,7 +823,9 @@ class _ItemEstimator:
         depends_on_answers = [key for key in keys if dependencies.find_criteria(key)]
         self._variance_models: Mapping[MetricKey, VarianceModel] = {}
         if self._draws is not None:
-            by_verdicts = [key for key in keys if key in self._draws.values and key not in depends_on_answers]
+            by_verdicts = [
+                key for key in keys if key in self._draws.values and key not in depends_on_answers
+            ]
             self._variance_models = self._draws.build_variance_models(by_verdicts)
         self._answer_draws: Mapping[MetricKey, FloatArray] = {}
         if depends_on_answers:
@@ -700,13 +859,20 @@ class _ItemEstimator:
         low, high = find_sensitivity(estimate.low / top, estimate.high / top)
         return low * top, high * top
 
-    def _correct_label_errors(self, draws: MetricDraws, metric: Metric, model: VarianceModel) -> ValueEstimate | None:
-        """Estimate a metric from labels of which some are wrong. Return None if it is not a mean of item verdicts."""
+    def _correct_label_errors(
+        self, draws: MetricDraws, metric: Metric, model: VarianceModel
+    ) -> ValueEstimate | None:
+        """Estimate a metric from labels of which some are wrong.
+
+        Return None if it is not a mean of item verdicts.
+        """
         top = _find_value_of_passing_run(draws, metric)
         if top is None or self._label_errors is None:
             return None
         observed = draws.select_draws(metric.key, model.weights) / top
-        corrected = top * correct_share(observed, self._label_errors.draw_error_shares(len(observed), self._seed))
+        corrected = top * correct_share(
+            observed, self._label_errors.draw_error_shares(len(observed), self._seed)
+        )
         is_even = draws.is_evenly_weighted(model.weights)
         percentiles = INTERVAL_PERCENTILES if is_even else UNEVEN_INTERVAL_PERCENTILES
         low, high = map(float, np.percentile(corrected, percentiles))
@@ -714,27 +880,38 @@ class _ItemEstimator:
 
 
 def _find_value_of_passing_run(draws: MetricDraws, metric: Metric) -> float | None:
-    """Return the value of a metric if all items pass: 1 or 100. Return None if it is not a mean of item verdicts, which
-    is 0 if all items fail, and in which an item's effect does not depend on the other items."""
+    """Return the value of a metric if all items pass: 1 or 100. Return None if it is not a mean of
+    item verdicts, which is 0 if all items fail, and in which an item's effect does not depend on
+    the other items.
+    """
     if metric.unit not in PERCENTAGE_POINT:
         return None
     top = PERCENTAGE_POINT[metric.unit] * 100
     everything = range(len(draws.calculator))
     passing = draws.calculator.compute_with_same_verdict(everything, verdict=True).get(metric.key)
     failing = draws.calculator.compute_with_same_verdict(everything, verdict=False).get(metric.key)
-    is_mean = passing is not None and failing is not None and abs(passing - top) + abs(failing) < CHANGE_TOLERANCE
+    is_mean = (
+        passing is not None
+        and failing is not None
+        and abs(passing - top) + abs(failing) < CHANGE_TOLERANCE
+    )
     return top if is_mean else None
 
 
-def _estimate_from_verdicts(draws: MetricDraws, key: MetricKey, model: VarianceModel) -> ValueEstimate:
+def _estimate_from_verdicts(
+    draws: MetricDraws, key: MetricKey, model: VarianceModel
+) -> ValueEstimate:
     low, high = draws.compute_interval(key, model.weights)
     estimated = min(max(draws.compute_mean(key, model.weights), low), high)
     return ValueEstimate(estimated, low, high, partial(count_needed_reviews, model))
 
 
-def _estimate_score_interval(draws: MetricDraws, key: MetricKey, model: VarianceModel) -> ValueEstimate:
-    """Estimate a metric with the poststratified score interval. Cells that differ only in their category, and have the
-    same weight, form one stratum."""
+def _estimate_score_interval(
+    draws: MetricDraws, key: MetricKey, model: VarianceModel
+) -> ValueEstimate:
+    """Estimate a metric with the poststratified score interval. Cells that differ only in their
+    category, and have the same weight, form one stratum.
+    """
     strata: dict[tuple[str, float], ScoreStratum] = {}
     cells = draws.population.cells
     for index, cell in enumerate(draws.population.cell_keys):
@@ -742,17 +919,26 @@ def _estimate_score_interval(draws: MetricDraws, key: MetricKey, model: Variance
         name = (f"{cell.run_index} {cell.automatic} {cell.stratum}", round(weight, 12))
         known = strata.get(name, ScoreStratum(n_items=0, n_reviewed=0, n_passed=0, weight=weight))
         strata[name] = ScoreStratum(
-            n_items=known.n_items + int(cells.reviewed[index] + cells.without_sample_verdict[index]),
+            n_items=known.n_items
+            + int(cells.reviewed[index] + cells.without_sample_verdict[index]),
             n_reviewed=known.n_reviewed + int(cells.reviewed[index]),
             n_passed=known.n_passed + int(cells.passed[index]),
             weight=weight,
         )
 
-    passed = cells.passed if cells.passed_outside_sample is None else cells.passed + cells.passed_outside_sample
+    passed = (
+        cells.passed
+        if cells.passed_outside_sample is None
+        else cells.passed + cells.passed_outside_sample
+    )
     unreviewed = [position for positions in draws.population.unreviewed for position in positions]
     lowest = draws.calculator.compute_with_same_verdict(unreviewed, verdict=False)[key]
-    interval = compute_score_interval(list(strata.values()), constant=lowest - float(model.weights @ passed))
-    return ValueEstimate(interval.estimated, interval.low, interval.high, partial(count_needed_reviews, model))
+    interval = compute_score_interval(
+        list(strata.values()), constant=lowest - float(model.weights @ passed)
+    )
+    return ValueEstimate(
+        interval.estimated, interval.low, interval.high, partial(count_needed_reviews, model)
+    )
 
 
 def _estimate_from_answers(values: FloatArray, counts: ItemCounts) -> ValueEstimate:
@@ -772,14 +958,19 @@ def _estimate_from_answers(values: FloatArray, counts: ItemCounts) -> ValueEstim
 
 @dataclass(frozen=True, slots=True)
 class ExtensionGoal:
-    """Metric, and the half-width that its interval should have after the extension, in the unit of the metric."""
+    """Metric, and the half-width that its interval should have after the extension, in the unit
+    of the metric.
+    """
 
     key: MetricKey
     half_width: float
     sample_index: int
     """Index of the extended sample in `ItemStatus.stratum`."""
     pending: Collection[int]
-    """Positions of the items in the sample that have no human verdict yet. They are not drawn again."""
+    """Positions of the items in the sample that have no human verdict yet.
+
+    They are not drawn again.
+    """
     max_items: int | None = None
 
 
@@ -792,23 +983,31 @@ class ExtensionStratum:
 
 
 def plan_extension(draws: MetricDraws, goal: ExtensionGoal) -> list[ExtensionStratum]:
-    """Plan how many items to draw from each stratum. A stratum combines the stratum in the extended sample, the
-    automatic verdict and, if the metric weighs categories unevenly, the category. If the pending reviews are
-    sufficient, no item is drawn. If the goal cannot be reached, all remaining items are drawn."""
+    """Plan how many items to draw from each stratum. A stratum combines the stratum in the extended
+    sample, the automatic verdict and, if the metric weighs categories unevenly, the category. If
+    the pending reviews are sufficient, no item is drawn. If the goal cannot be reached, all
+    remaining items are drawn.
+    """
     model = draws.build_variance_models([goal.key])[goal.key]
     keys = draws.population.cell_keys
     by_category = not draws.is_evenly_weighted(model.weights)
     groups: dict[str, list[int]] = {}
     for cell, key in enumerate(keys):
         if (stratum := key.stratum[goal.sample_index]) is not None:
-            name = format_stratum_name(stratum, key.automatic, key.category if by_category else None)
+            name = format_stratum_name(
+                stratum, key.automatic, key.category if by_category else None
+            )
             groups.setdefault(name, []).append(cell)
     pending = set(goal.pending)
     merged = _merge_cells(model, list(groups.values()))
-    unreviewed = [[at for cell in group for at in draws.population.unreviewed[cell]] for group in groups.values()]
+    unreviewed = [
+        [at for cell in group for at in draws.population.unreviewed[cell]]
+        for group in groups.values()
+    ]
     candidates = [[at for at in items if at not in pending] for items in unreviewed]
     n_pending = np.array(
-        [len(items) - len(rest) for items, rest in zip(unreviewed, candidates, strict=True)], dtype=np.int64
+        [len(items) - len(rest) for items, rest in zip(unreviewed, candidates, strict=True)],
+        dtype=np.int64,
     )
     later = _assume_pending_reviews(merged, n_pending)
     needed = count_needed_reviews(later, goal.half_width)
@@ -831,30 +1030,47 @@ def _merge_cells(model: VarianceModel, groups: list[list[int]]) -> VarianceModel
         for values in (cells.reviewed, cells.passed, cells.unreviewed)
     )
     merged = Cells(pool, reviewed, passed, unreviewed, inclusion_probability=np.ones(len(groups)))
-    weights = [float(np.average(model.weights[group], weights=cells.unreviewed[group] + 1e-9)) for group in groups]
-    return VarianceModel(merged, draw_posterior(merged), np.array(weights), model.variance, model.quantile)
+    weights = [
+        float(np.average(model.weights[group], weights=cells.unreviewed[group] + 1e-9))
+        for group in groups
+    ]
+    return VarianceModel(
+        merged, draw_posterior(merged), np.array(weights), model.variance, model.quantile
+    )
 
 
 def _assume_pending_reviews(model: VarianceModel, n_pending: IntArray) -> VarianceModel:
-    """Return the model after the pending reviews, if their items pass at the mean rate of their cell."""
+    """Return the model after the pending reviews, if their items pass at the mean rate of their
+    cell.
+    """
     cells = model.cells
     passed = cells.passed + np.rint(n_pending * model.posterior.mean_rate).astype(np.int64)
-    later = replace(cells, reviewed=cells.reviewed + n_pending, passed=passed, unreviewed=cells.unreviewed - n_pending)
+    later = replace(
+        cells,
+        reviewed=cells.reviewed + n_pending,
+        passed=passed,
+        unreviewed=cells.unreviewed - n_pending,
+    )
     before, after = (float(model.compute_cell_variances(each).sum()) for each in (cells, later))
     variance = model.variance * (after / before if before > 0 else 1.0)
     return VarianceModel(later, model.posterior, model.weights, variance, model.quantile)
 
 
 def combine_runs(
-    runs: Sequence[EstimationInput], compute_metrics: Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]]
+    runs: Sequence[EstimationInput],
+    compute_metrics: Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]],
 ) -> EstimationInput:
-    """Combine runs whose metrics are published together. Samples and cells of different runs stay separate.
-    `compute_metrics` gets a list with the items of each run, in the order of `runs`."""
+    """Combine runs whose metrics are published together. Samples and cells of different runs stay
+    separate. `compute_metrics` gets a list with the items of each run, in the order of `runs`.
+    """
     ends = [sum(len(run.reviewed_items) for run in runs[: at + 1]) for at in range(len(runs))]
 
     def compute_combined_metrics(items: Sequence[ScoredItem]) -> Sequence[Metric]:
         return compute_metrics(
-            [items[end - len(run.reviewed_items) : end] for end, run in zip(ends, runs, strict=True)]
+            [
+                items[end - len(run.reviewed_items) : end]
+                for end, run in zip(ends, runs, strict=True)
+            ]
         )
 
     return EstimationInput(
@@ -873,27 +1089,37 @@ class PassRateEstimate:
     low: float
     high: float
     needed: int | None
-    """Number of further reviews of random items after which the interval has the requested width; None if unknown."""
+    """Number of further reviews of random items after which the interval has the requested
+    width; None if unknown.
+    """
     bounds: tuple[float, float] | None = None
     n_undecided: int = 0
     is_bounds_headline: bool = False
 
 
-def estimate_pass_rate(statuses: Sequence[ItemStatus], half_width: float, seed: int = SEED) -> PassRateEstimate | None:
-    """Estimate the share of items that pass. `half_width` is the requested half-width of the interval, from 0 to 1.
-    Returns None if no item of a random sample was reviewed, or if some unreviewed items cannot be in a sample."""
+def estimate_pass_rate(
+    statuses: Sequence[ItemStatus], half_width: float, seed: int = SEED
+) -> PassRateEstimate | None:
+    """Estimate the share of items that pass. `half_width` is the requested half-width of the
+    interval, from 0 to 1. Returns None if no item of a random sample was reviewed, or if some
+    unreviewed items cannot be in a sample.
+    """
     estimate = _estimate_pass_rate_without_bounds(statuses, half_width, seed)
     n_undecided = sum(each.is_undecided for each in statuses)
     if not n_undecided:
         return estimate
     low, high = (
-        _estimate_pass_rate_without_bounds(_decide_undecided_statuses(statuses, verdict), half_width, seed)
+        _estimate_pass_rate_without_bounds(
+            _decide_undecided_statuses(statuses, verdict), half_width, seed
+        )
         for verdict in (False, True)
     )
     if low is None or high is None:
         return None
     undecided_share = compute_undecided_share(statuses)
-    is_headline = estimate is None or are_bounds_headline(undecided_share, (estimate.high - estimate.low) / 2)
+    is_headline = estimate is None or are_bounds_headline(
+        undecided_share, (estimate.high - estimate.low) / 2
+    )
     needed = _add_undecided_labels(estimate.needed if estimate else None, undecided_share)
     return replace(
         estimate or PassRateEstimate((low.low + high.high) / 2, low.low, high.high, None),

@@ -1,7 +1,8 @@
 """Prepare the items of a run for figures without incidents.
 
-An incident is an item without an answer, for a reason outside the question (`fcreview.model.incident`). The benchmark's
-own metrics are computed from the other items. Official metrics always include incidents, as the benchmark counts them.
+An incident is an item without an answer, for a reason outside the question
+(`fcreview.model.incident`). The benchmark's own metrics are computed from the other items. Official
+metrics always include incidents, as the benchmark counts them.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ def count_incidents(items: Iterable[ScoredItem]) -> int:
 def omit_incidents(items: Sequence[ScoredItem]) -> list[ScoredItem]:
     """Return the items without incidents.
 
-    If all items of a category are incidents, they stay, with unknown verdicts. Without them, benchmarks would count the
-    category as not run, and many count such a category as 0 in their means. The mean is unknown instead.
+    If all items of a category are incidents, they stay, with unknown verdicts. Without them,
+    benchmarks would count the category as not run, and many count such a category as 0 in their
+    means. The mean is unknown instead.
     """
     return list(omit_incidents_keeping_positions(items).values())
 
@@ -69,8 +71,9 @@ def _without_verdicts(item: ScoredItem) -> ScoredItem:
 
 
 def omit_stated_accuracies(run: Run, items: Iterable[ScoredItem]) -> Run:
-    """Return the run without the accuracies that its score files state for categories. They include incidents, and a
-    benchmark's metrics use them if no known item of a category passes."""
+    """Return the run without the accuracies that its score files state for categories. They include
+    incidents, and a benchmark's metrics use them if no known item of a category passes.
+    """
     categories = {item.category for item in items}
     kept = {name: value for name, value in run.official_metrics.items() if name not in categories}
     return replace(run, official_metrics=kept)

@@ -1,5 +1,6 @@
-"""Compute Wilson's confidence interval of a share (Wilson 1927), and the lowest and highest value that a corrected
-metric can have when all open disagreements are resolved."""
+"""Compute Wilson's confidence interval of a share (Wilson 1927), and the lowest and highest value
+that a corrected metric can have when all open disagreements are resolved.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +22,16 @@ NORMAL_QUANTILE = 1.959963984540054
 
 
 def compute_wilson_interval(n_passed: int, n_all: int) -> tuple[float, float] | None:
-    """Compute the ends of the 95 % interval of the share `n_passed / n_all`, or return None if `n_all` is 0."""
+    """Compute the ends of the 95 % interval of the share `n_passed / n_all`, or return None if
+    `n_all` is 0.
+    """
     if n_all == 0:
         return None
     share, square = n_passed / n_all, NORMAL_QUANTILE**2 / n_all
     center = (share + square / 2) / (1 + square)
-    half_width = NORMAL_QUANTILE / (1 + square) * sqrt(share * (1 - share) / n_all + square / (4 * n_all))
+    half_width = (
+        NORMAL_QUANTILE / (1 + square) * sqrt(share * (1 - share) / n_all + square / (4 * n_all))
+    )
     low, high = max(0.0, center - half_width), min(1.0, center + half_width)
     return low if n_passed else 0.0, high if n_passed < n_all else 1.0
 
@@ -42,24 +47,42 @@ class DisagreementBounds:
     n: int
     """Number of open disagreements on which the metric depends."""
     low: float
-    """Lowest value of the metric if all disagreements are resolved as pass, all as fail, or all stay open."""
+    """Lowest value of the metric if all disagreements are resolved as pass, all as fail, or all
+    stay open.
+    """
     high: float
 
 
 def compute_disagreement_bounds(
-    items: Sequence[Sequence[ScoredItem]], compute_metrics: Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]]
+    items: Sequence[Sequence[ScoredItem]],
+    compute_metrics: Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]],
 ) -> dict[MetricKey, DisagreementBounds]:
-    """Compute the bounds of each metric that depends on an open disagreement, from the corrected items of each run."""
-    kinds = Counter(_get_disagreement_kind(item, each) for part in items for item in part for each in item.disputed)
+    """Compute the bounds of each metric that depends on an open disagreement, from the corrected
+    items of each run.
+    """
+    kinds = Counter(
+        _get_disagreement_kind(item, each)
+        for part in items
+        for item in part
+        for each in item.disputed
+    )
     if not kinds:
         return {}
 
-    def compute_resolved_metrics(resolved_kinds: set[DisagreementKind], is_pass: bool) -> dict[MetricKey, float]:
+    def compute_resolved_metrics(
+        resolved_kinds: set[DisagreementKind], is_pass: bool
+    ) -> dict[MetricKey, float]:
         resolved = [
-            [_resolve_disagreements(item, resolved_kinds, is_pass) for item in part] if resolved_kinds else part
+            [_resolve_disagreements(item, resolved_kinds, is_pass) for item in part]
+            if resolved_kinds
+            else part
             for part in items
         ]
-        return {metric.key: metric.value for metric in compute_metrics(resolved) if metric.value is not None}
+        return {
+            metric.key: metric.value
+            for metric in compute_metrics(resolved)
+            if metric.value is not None
+        }
 
     values = compute_resolved_metrics(set(), is_pass=False)
     bounds = [compute_resolved_metrics(set(kinds), is_pass=is_pass) for is_pass in (True, False)]
@@ -68,7 +91,9 @@ def compute_disagreement_bounds(
         both = bounds
         if len(kinds) > 1:
             both = [compute_resolved_metrics({kind}, is_pass=is_pass) for is_pass in (True, False)]
-        depends.update({key: n for key in values if any(each.get(key) != values[key] for each in both)})
+        depends.update(
+            {key: n for key in values if any(each.get(key) != values[key] for each in both)}
+        )
     found = {}
     for key, value in values.items():
         reachable = [value, *(each[key] for each in bounds if key in each)]
@@ -83,14 +108,22 @@ def _get_disagreement_kind(item: ScoredItem, target_criterion: TargetCriterion) 
     return item.category, target in WHOLE_TARGETS, criterion
 
 
-def _resolve_disagreements(item: ScoredItem, kinds: set[DisagreementKind], is_pass: bool) -> ScoredItem:
+def _resolve_disagreements(
+    item: ScoredItem, kinds: set[DisagreementKind], is_pass: bool
+) -> ScoredItem:
     disputed = [each for each in item.disputed if _get_disagreement_kind(item, each) in kinds]
     if not disputed:
         return item
-    automatic: dict[TargetCriterion, Any] = {(target, name): value for target, name, value in item.part_verdicts}
+    automatic: dict[TargetCriterion, Any] = {
+        (target, name): value for target, name, value in item.part_verdicts
+    }
     overrides, values = dict(item.overrides), dict(item.values)
     for target, criterion in disputed:
-        own = item.valid if (target, criterion) == ITEM_CORRECT else automatic.get((target, criterion))
+        own = (
+            item.valid
+            if (target, criterion) == ITEM_CORRECT
+            else automatic.get((target, criterion))
+        )
         own = values.get(criterion) if target in WHOLE_TARGETS and own is None else own
         verdict = _choose_extreme_verdict(criterion, own, item.metadata, is_pass)
         if is_same_verdict(verdict, own):
@@ -104,13 +137,19 @@ def _resolve_disagreements(item: ScoredItem, kinds: set[DisagreementKind], is_pa
         valid=valid,
         error_type=item.error_type if valid is False else None,
         values=values,
-        part_verdicts=[(*key, value) for key, value in automatic.items() if key[0] not in WHOLE_TARGETS],
+        part_verdicts=[
+            (*key, value) for key, value in automatic.items() if key[0] not in WHOLE_TARGETS
+        ],
         overrides=overrides,
     )
 
 
-def _choose_extreme_verdict(criterion: str, automatic: Any, metadata: Mapping[str, Any], is_best: bool) -> Any:
-    """Return the best or worst verdict on a criterion's scale, or the automatic verdict if the scale has no bounds."""
+def _choose_extreme_verdict(
+    criterion: str, automatic: Any, metadata: Mapping[str, Any], is_best: bool
+) -> Any:
+    """Return the best or worst verdict on a criterion's scale, or the automatic verdict if the
+    scale has no bounds.
+    """
     golden = metadata.get(GOLDEN_ACTS_KEY)
     if criterion == "dialog_act":
         return golden if is_best and isinstance(golden, list) else []
@@ -119,7 +158,11 @@ def _choose_extreme_verdict(criterion: str, automatic: Any, metadata: Mapping[st
     scale = find_scale(criterion, [automatic])
     if scale is not None and scale.numbers is not None:
         return scale.numbers[is_best] if all(map(isfinite, scale.numbers)) else automatic
-    scores = [verdict for verdict in scale.words.values() if is_definite(verdict)] if scale is not None else []
+    scores = (
+        [verdict for verdict in scale.words.values() if is_definite(verdict)]
+        if scale is not None
+        else []
+    )
     if scores and not isinstance(scores[0], bool):
         return max(scores) if is_best else min(scores)
     return is_best is not (criterion in TRUE_MEANS_FAILURE)

@@ -1,11 +1,11 @@
 """Measure how often annotators are wrong, and correct estimates for their errors.
 
-Two annotators who are right with the probability q differ on a share d = 2 q (1 - q) of the items that both label, if
-their errors are independent and passes and failures are confused equally often. So q follows from d. A share of
-passing items p is observed as p (1 - e) + (1 - p) e, where e is the share of wrong labels (Rogan and Gladen 1978). A
-label on which two annotators agree is wrong with the probability (1 - q)^2 / (q^2 + (1 - q)^2), as in the model of
-Dawid and Skene (1979) for two annotators of equal accuracy. Adjudicated labels count like labels on which two
-annotators agree.
+Two annotators who are right with the probability q differ on a share d = 2 q (1 - q) of the items
+that both label, if their errors are independent and passes and failures are confused equally often.
+So q follows from d. A share of passing items p is observed as p (1 - e) + (1 - p) e, where e is the
+share of wrong labels (Rogan and Gladen 1978). A label on which two annotators agree is wrong with
+the probability (1 - q)^2 / (q^2 + (1 - q)^2), as in the model of Dawid and Skene (1979) for two
+annotators of equal accuracy. Adjudicated labels count like labels on which two annotators agree.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ class LabelAgreement:
     n_double: int = 0
     """Number of items with the verdicts of two annotators or more."""
     n_different: int = 0
-    """Number of items in `n_double` on which the annotators differ, whether or not an adjudicator has decided."""
+    """Number of items in `n_double` on which the annotators differ, whether or not an
+    adjudicator has decided.
+    """
     n_repeated: int = 0
     """Number of hidden duplicates with both verdicts of an annotator."""
     n_changed: int = 0
@@ -54,13 +56,20 @@ class LabelAgreement:
         return error
 
 
-def count_label_agreement(ratings: Iterable[Rating], repeated: Iterable[RepeatedRating]) -> LabelAgreement:
-    """Count the items on which annotators agree and differ. Only verdicts pass and fail on whole items count."""
+def count_label_agreement(
+    ratings: Iterable[Rating], repeated: Iterable[RepeatedRating]
+) -> LabelAgreement:
+    """Count the items on which annotators agree and differ.
+
+    Only verdicts pass and fail on whole items count.
+    """
     verdicts: dict[int, dict[str, bool]] = {}
     for rating in ratings:
         if (rating.target, rating.criterion) == ITEM_CORRECT and isinstance(rating.value, bool):
             verdicts.setdefault(rating.item, {})[rating.annotator] = rating.value
-    double = [set(by_annotator.values()) for by_annotator in verdicts.values() if len(by_annotator) > 1]
+    double = [
+        set(by_annotator.values()) for by_annotator in verdicts.values() if len(by_annotator) > 1
+    ]
     pairs = [
         (each.first, each.second)
         for each in repeated
@@ -82,6 +91,8 @@ def correct_share(observed: FloatArray, error_shares: FloatArray) -> FloatArray:
 
 
 def find_sensitivity(low: float, high: float) -> tuple[float, float]:
-    """Return the ends of an interval, from 0 to 1, if only `ASSUMED_ACCURACY` of the labels are right."""
+    """Return the ends of an interval, from 0 to 1, if only `ASSUMED_ACCURACY` of the labels are
+    right.
+    """
     ends = correct_share(np.array([low, high]), np.array([1 - ASSUMED_ACCURACY]))
     return float(ends[0]), float(ends[1])

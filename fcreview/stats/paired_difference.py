@@ -1,16 +1,16 @@
 """Compare two pass rates on the same items, which may belong to clusters.
 
-Verdicts on items of a cluster (trials of a task, turns of a conversation, questions about one function) are not
-independent. The unit of the test is therefore the cluster:
+Verdicts on items of a cluster (trials of a task, turns of a conversation, questions about one
+function) are not independent. The unit of the test is therefore the cluster:
 
-* Test: the statistic of Durkalski et al. (2003, Statistics in Medicine 22:2417) is the sum of the clusters' differences
-  A - B. If both runs are equally good, the difference of each cluster is as likely to be negative as positive. The p
-  value is computed from all possible signs, with half the probability of the observed sum (mid-p; Lancaster 1961). If
-  each cluster has one item, this is McNemar's mid-p test (Fagerland et al. 2013, BMC Medical Research Methodology
-  13:91).
-* Interval: the score interval for paired proportions (Tango 1998, Statistics in Medicine 17:891) with the effective
-  number of items, which is the number of items divided by the design effect (Yang et al. 2010; Miller 2024,
-  arXiv 2411.00640).
+* Test: the statistic of Durkalski et al. (2003, Statistics in Medicine 22:2417) is the sum of the
+  clusters' differences A - B. If both runs are equally good, the difference of each cluster is as
+  likely to be negative as positive. The p value is computed from all possible signs, with half the
+  probability of the observed sum (mid-p; Lancaster 1961). If each cluster has one item, this is
+  McNemar's mid-p test (Fagerland et al. 2013, BMC Medical Research Methodology 13:91).
+* Interval: the score interval for paired proportions (Tango 1998, Statistics in Medicine 17:891)
+  with the effective number of items, which is the number of items divided by the design effect
+  (Yang et al. 2010; Miller 2024, arXiv 2411.00640).
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from fcreview.stats.intervals import CONFIDENCE_LEVEL, NORMAL_QUANTILE
 INTERVAL_METHOD = "tango"
 """Name of the score interval for the difference of paired proportions."""
 TestMethod = Literal["mcnemar mid-p", "clustered mid-p", "clustered normal"]
-INTERVAL_DESCRIPTION = f"{100 * CONFIDENCE_LEVEL:.0f} % score interval for paired proportions (Tango 1998)"
+INTERVAL_DESCRIPTION = (
+    f"{100 * CONFIDENCE_LEVEL:.0f} % score interval for paired proportions (Tango 1998)"
+)
 TEST_DESCRIPTIONS: dict[TestMethod, str] = {
     "mcnemar mid-p": "McNemar's mid-p test",
     "clustered mid-p": "McNemar's test for clusters, mid-p (Durkalski 2003)",
@@ -35,12 +37,15 @@ TEST_DESCRIPTIONS: dict[TestMethod, str] = {
 }
 _BISECTION_STEPS = 60
 _MAX_SIGN_STEPS = 1_000_000
-"""Number of steps, less than a second, above which the normal approximation replaces the distribution of all signs."""
+"""Number of steps, less than a second, above which the normal approximation replaces the
+distribution of all signs.
+"""
 _MAX_EXACT_SIGNS = 1000
 """Number of signs up to which their distribution is computed with integers."""
 _PRIOR_FLIPS = 1.0
-"""Weight, in flips, of the assumption that all items of a cluster flip together. It keeps the design effect from being
-too small if there are few flips or none."""
+"""Weight, in flips, of the assumption that all items of a cluster flip together. It keeps the
+design effect from being too small if there are few flips or none.
+"""
 
 Number = int | float | Fraction
 
@@ -52,8 +57,9 @@ class ClusteredPairs:
     sizes: Sequence[int]
     """Number of pairs in each cluster."""
     differences: Sequence[Number]
-    """Number of passes of A minus number of passes of B, in each cluster. A fraction if a task has more trials in one
-    run than in the other."""
+    """Number of passes of A minus number of passes of B, in each cluster. A fraction if a task has
+    more trials in one run than in the other.
+    """
     only_a: float
     """Number of pairs that only A passes."""
     only_b: float
@@ -74,7 +80,9 @@ class ClusteredPairs:
 
 @dataclass(frozen=True, slots=True)
 class RateDifference:
-    """Difference of two pass rates (A minus B), from -1 to 1, with 95 % interval and p-value; None without items."""
+    """Difference of two pass rates (A minus B), from -1 to 1, with 95 % interval and p-value;
+    None without items.
+    """
 
     value: float | None = None
     low: float | None = None
@@ -83,8 +91,9 @@ class RateDifference:
     test: TestMethod | None = None
     n_clusters: int = 0
     design_effect: float | None = None
-    """Factor by which clusters increase the variance of the difference, as used for the interval; 1 without
-    clusters."""
+    """Factor by which clusters increase the variance of the difference, as used for the interval; 1
+    without clusters.
+    """
 
 
 def compute_difference(pairs: ClusteredPairs) -> RateDifference:
@@ -93,7 +102,9 @@ def compute_difference(pairs: ClusteredPairs) -> RateDifference:
         return RateDifference()
 
     design_effect = estimate_design_effect(pairs)
-    low, high = compute_tango_interval(pairs.only_a / design_effect, pairs.only_b / design_effect, n=n / design_effect)
+    low, high = compute_tango_interval(
+        pairs.only_a / design_effect, pairs.only_b / design_effect, n=n / design_effect
+    )
     p, test = compute_clustered_p_value(pairs)
     return RateDifference(
         value=pairs.value,
@@ -107,9 +118,11 @@ def compute_difference(pairs: ClusteredPairs) -> RateDifference:
 
 
 def estimate_design_effect(pairs: ClusteredPairs) -> float:
-    """Estimate the variance of the difference with clusters, divided by its variance if all pairs were independent.
+    """Estimate the variance of the difference with clusters, divided by its variance if all pairs
+    were independent.
 
-    The factor includes the quantile of Student's t distribution, because the variance is estimated from few clusters.
+    The factor includes the quantile of Student's t distribution, because the variance is estimated
+    from few clusters.
     """
     n_clusters = len(pairs.sizes)
     if not pairs.is_clustered:
@@ -122,7 +135,8 @@ def estimate_design_effect(pairs: ClusteredPairs) -> float:
     squares = sum((float(difference) - value * size) ** 2 for difference, size in clusters)
     clustered_variance = squares * n_clusters / (n_clusters - 1)
     independent_variance = pairs.only_a + pairs.only_b - pairs.n * value**2
-    # If all items of each cluster flip together, the design effect is the mean cluster size of an item.
+    # If all items of each cluster flip together, the design effect is the mean cluster size of an
+    # item.
     largest = sum(size**2 for size in pairs.sizes) / pairs.n
     ratio = (clustered_variance + _PRIOR_FLIPS * largest) / (independent_variance + _PRIOR_FLIPS)
     quantile = compute_t_quantile(n_clusters - 1) / NORMAL_QUANTILE
@@ -130,8 +144,10 @@ def estimate_design_effect(pairs: ClusteredPairs) -> float:
 
 
 def compute_t_quantile(degrees_of_freedom: int) -> float:
-    """Compute the 97.5 % quantile of Student's t distribution by the expansion of Fisher and Cornish (Abramowitz and
-    Stegun 26.7.5). The error is below 0.01 from 4 degrees of freedom on; fewer count as 3."""
+    """Compute the 97.5 % quantile of Student's t distribution by the expansion of Fisher and
+    Cornish (Abramowitz and Stegun 26.7.5). The error is below 0.01 from 4 degrees of freedom on;
+    fewer count as 3.
+    """
     n = max(degrees_of_freedom, 3)
     z = NORMAL_QUANTILE
     first = (z**3 + z) / 4
@@ -141,25 +157,33 @@ def compute_t_quantile(degrees_of_freedom: int) -> float:
 
 
 def compute_mcnemar_p_value(only_a: int, only_b: int) -> float:
-    """Compute the two-sided mid-p value of McNemar's test from the numbers of items that only A and only B passes."""
+    """Compute the two-sided mid-p value of McNemar's test from the numbers of items that only A
+    and only B passes.
+    """
     p, _ = compute_clustered_p_value(
-        ClusteredPairs([1] * (only_a + only_b), [1] * only_a + [-1] * only_b, only_a=only_a, only_b=only_b)
+        ClusteredPairs(
+            [1] * (only_a + only_b), [1] * only_a + [-1] * only_b, only_a=only_a, only_b=only_b
+        )
     )
     return p
 
 
 def compute_clustered_p_value(pairs: ClusteredPairs) -> tuple[float, TestMethod]:
-    """Compute the two-sided p value of the hypothesis that the difference of each cluster has a random sign."""
+    """Compute the two-sided p value of the hypothesis that the difference of each cluster has a
+    random sign.
+    """
     differences = _scale_to_integers([each for each in pairs.differences if each])
     observed = abs(sum(differences))
     sizes = Counter(abs(each) for each in differences)
     if _count_sign_steps(sizes) > _MAX_SIGN_STEPS:
-        # The integers may be too large for floating-point numbers, so the differences before scaling are used.
+        # The integers may be too large for floating-point numbers, so the differences before
+        # scaling are used.
         sums = [float(each) for each in pairs.differences]
         deviation = abs(fsum(sums)) / sqrt(fsum(each**2 for each in sums))
         return erfc(deviation / sqrt(2)), "clustered normal"
 
-    # The sum of all differences is twice the sum of the positive ones, minus the sum of all absolute values.
+    # The sum of all differences is twice the sum of the positive ones, minus the sum of all
+    # absolute values.
     total = sum(abs(each) for each in differences)
     chances = _distribute_positive_sum(sizes)
     at_least = (total + observed) // 2
@@ -184,8 +208,9 @@ def _count_sign_steps(sizes: Counter[int]) -> int:
 
 
 def _distribute_positive_sum(sizes: Counter[int]) -> list[float]:
-    """Return the probability of each sum of the positive differences, from 0, if all signs are random. `sizes` contains
-    how often each absolute difference occurs."""
+    """Return the probability of each sum of the positive differences, from 0, if all signs are
+    random. `sizes` contains how often each absolute difference occurs.
+    """
     chances = [1.0]
     for size, count in sizes.items():
         extended = [0.0] * (len(chances) + size * count)
@@ -201,11 +226,17 @@ def _distribute_positive_signs(count: int) -> list[float]:
     if count <= _MAX_EXACT_SIGNS:
         return [comb(count, n_positive) / 2**count for n_positive in range(count + 1)]
     constant = lgamma(count + 1) - count * log(2)
-    return [exp(constant - lgamma(n_positive + 1) - lgamma(count - n_positive + 1)) for n_positive in range(count + 1)]
+    return [
+        exp(constant - lgamma(n_positive + 1) - lgamma(count - n_positive + 1))
+        for n_positive in range(count + 1)
+    ]
 
 
 def compute_tango_interval(only_a: float, only_b: float, n: float) -> tuple[float, float]:
-    """Compute the ends of the 95 % interval of the difference (A minus B) by the score test. `n` must not be 0."""
+    """Compute the ends of the 95 % interval of the difference (A minus B) by the score test.
+
+    `n` must not be 0.
+    """
     value = (only_a - only_b) / n
     low = _find_interval_end(only_a, only_b, n, inside=value, outside=-1.0)
     high = _find_interval_end(only_a, only_b, n, inside=value, outside=1.0)
@@ -213,7 +244,9 @@ def compute_tango_interval(only_a: float, only_b: float, n: float) -> tuple[floa
 
 
 def compute_tango_score(only_a: float, only_b: float, n: float, delta: float) -> float:
-    """Compute Tango's score statistic, which is standard normal if `delta` (from -1 to 1) is the true difference."""
+    """Compute Tango's score statistic, which is standard normal if `delta` (from -1 to 1) is the
+    true difference.
+    """
     variance = n * (2 * _estimate_only_b_share(only_a, only_b, n, delta) + delta * (1 - delta))
     deviation = only_a - only_b - n * delta
     if variance > 0:
@@ -224,14 +257,18 @@ def compute_tango_score(only_a: float, only_b: float, n: float, delta: float) ->
 
 
 def _estimate_only_b_share(only_a: float, only_b: float, n: float, delta: float) -> float:
-    """Estimate by maximum likelihood the share that only B passes, given the difference `delta` (Tango 1998, eq. 7)."""
+    """Estimate by maximum likelihood the share that only B passes, given the difference `delta`
+    (Tango 1998, eq. 7).
+    """
     a = 2 * n
     b = (2 * n - only_a + only_b) * delta - only_a - only_b
     c = -only_b * delta * (1 - delta)
     return (sqrt(max(b * b - 4 * a * c, 0.0)) - b) / (2 * a)
 
 
-def _find_interval_end(only_a: float, only_b: float, n: float, *, inside: float, outside: float) -> float:
+def _find_interval_end(
+    only_a: float, only_b: float, n: float, *, inside: float, outside: float
+) -> float:
     """Find the interval's end between a difference inside the interval and a difference outside."""
     for _ in range(_BISECTION_STEPS):
         middle = (inside + outside) / 2
@@ -243,7 +280,9 @@ def _find_interval_end(only_a: float, only_b: float, n: float, *, inside: float,
 
 
 def adjust_by_holm(p_values: Sequence[float]) -> list[float]:
-    """Adjust p values for the number of tests (Holm 1979, Scandinavian Journal of Statistics 6:65)."""
+    """Adjust p values for the number of tests (Holm 1979, Scandinavian Journal of Statistics
+    6:65).
+    """
     order = sorted(range(len(p_values)), key=lambda index: p_values[index])
     adjusted = [0.0] * len(p_values)
     highest = 0.0
@@ -266,8 +305,9 @@ class ClusteredRate:
 
 
 def compute_clustered_rate(sizes: Sequence[int], passed: Sequence[Number]) -> ClusteredRate | None:
-    """Compute a pass rate from the number of items and the number of passing items of each cluster. Returns None
-    without items."""
+    """Compute a pass rate from the number of items and the number of passing items of each cluster.
+    Returns None without items.
+    """
     n = sum(sizes)
     if not n:
         return None
@@ -276,12 +316,16 @@ def compute_clustered_rate(sizes: Sequence[int], passed: Sequence[Number]) -> Cl
     low, high = _compute_clustered_wilson_interval(sizes, passed)
     if n_clusters < 2:
         return ClusteredRate(value, standard_error=None, low=low, high=high)
-    squares = sum((float(count) - value * size) ** 2 for count, size in zip(passed, sizes, strict=True))
+    squares = sum(
+        (float(count) - value * size) ** 2 for count, size in zip(passed, sizes, strict=True)
+    )
     variance = squares * n_clusters / (n_clusters - 1) / n**2
     return ClusteredRate(value, standard_error=sqrt(variance), low=low, high=high)
 
 
-def _compute_clustered_wilson_interval(sizes: Sequence[int], passed: Sequence[Number]) -> tuple[float, float]:
+def _compute_clustered_wilson_interval(
+    sizes: Sequence[int], passed: Sequence[Number]
+) -> tuple[float, float]:
     """Compute Wilson's interval. A pass rate is its difference from a run that passes no item."""
     pairs = ClusteredPairs(sizes, passed, only_a=float(sum(passed)), only_b=0.0)
     effective_n = pairs.n / estimate_design_effect(pairs)
@@ -289,7 +333,9 @@ def _compute_clustered_wilson_interval(sizes: Sequence[int], passed: Sequence[Nu
 
 
 def compute_wilson_interval_of_share(share: float, effective_n: float) -> tuple[float, float]:
-    """Compute the 95 % interval of a share (Wilson 1927) from an effective number of items, which may be a fraction."""
+    """Compute the 95 % interval of a share (Wilson 1927) from an effective number of items,
+    which may be a fraction.
+    """
     square = NORMAL_QUANTILE**2 / effective_n
     center = (share + square / 2) / (1 + square)
     deviation = sqrt(share * (1 - share) / effective_n + square / (4 * effective_n))

@@ -1,23 +1,27 @@
-"""Draw how many unreviewed items pass, given the reviewed items of a random sample. Compute how many further reviews an
-interval needs.
+"""Draw how many unreviewed items pass, given the reviewed items of a random sample. Compute how
+many further reviews an interval needs.
 
-The items are divided into cells by automatic verdict, stratum and category. All items of a cell have the same inclusion
-probability, so the reviewed items of a cell represent all its items (Gelman et al., Bayesian Data Analysis, 3rd ed.,
-chapter 8). The number of passing unreviewed items is binomial. Cells with the same automatic verdict form a pool:
+The items are divided into cells by automatic verdict, stratum and category. All items of a cell
+have the same inclusion probability, so the reviewed items of a cell represent all its items (Gelman
+et al., Bayesian Data Analysis, 3rd ed., chapter 8). The number of passing unreviewed items is
+binomial. Cells with the same automatic verdict form a pool:
 
-* The pass rate of a pool with one cell has the posterior Beta(k + 1/2, n - k + 1/2), where k of n reviewed items pass.
-  The prior is the Jeffreys prior.
-* In a pool of several cells, the number of passing reviewed items is beta-binomial, and the prior of a cell is a robust
-  mixture (Schmidli et al. 2014): Beta(m s, (1 - m) s) if the cell is similar to its pool, else Beta(3/4, 3/4). The mean
-  m has the Jeffreys prior, the strength s is one of `POOL_STRENGTHS`, and the probability that a cell is independent is
-  one of `ESTIMATE_PRIOR.probabilities`. The rates of cells with few reviews move towards the rates of the other cells.
-  If a metric weighs the cells differently from the sample, the differences between cells widen the metric's interval.
-* Cells of a pool with similar inclusion probabilities form one simple random sample. In each draw, their common pass
-  rate is drawn as for a pool with one cell.
+* The pass rate of a pool with one cell has the posterior Beta(k + 1/2, n - k + 1/2), where k of n
+  reviewed items pass. The prior is the Jeffreys prior.
+* In a pool of several cells, the number of passing reviewed items is beta-binomial, and the prior
+  of a cell is a robust mixture (Schmidli et al. 2014): Beta(m s, (1 - m) s) if the cell is similar
+  to its pool, else Beta(3/4, 3/4). The mean m has the Jeffreys prior, the strength s is one of
+  `POOL_STRENGTHS`, and the probability that a cell is independent is one of
+  `ESTIMATE_PRIOR.probabilities`. The rates of cells with few reviews move towards the rates of the
+  other cells. If a metric weighs the cells differently from the sample, the differences between
+  cells widen the metric's interval.
+* Cells of a pool with similar inclusion probabilities form one simple random sample. In each draw,
+  their common pass rate is drawn as for a pool with one cell.
 
-Neyman allocation (1934) in whole numbers (Wright 2012) determines how many further reviews each cell gets. Each further
-review of a cell reduces the variance by less than the review before, so the best n reviews are the n reviews with the
-largest reductions. The variance of a cell is the variance of a beta-binomial distribution that ignores the other cells.
+Neyman allocation (1934) in whole numbers (Wright 2012) determines how many further reviews each
+cell gets. Each further review of a cell reduces the variance by less than the review before, so the
+best n reviews are the n reviews with the largest reductions. The variance of a cell is the variance
+of a beta-binomial distribution that ignores the other cells.
 """
 
 from __future__ import annotations
@@ -41,7 +45,9 @@ JEFFREYS = 0.5
 _GRID_POINTS = 100
 """Number of grid points for the mean m of a pool. Draws are spread uniformly around each point."""
 POOL_STRENGTHS = np.geomspace(1.0, 300.0, 8)
-"""Possible values of the strength s: the weight of the pool's mean rate in a similar cell, as a number of reviews."""
+"""Possible values of the strength s: the weight of the pool's mean rate in a similar cell, as a
+number of reviews.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +57,31 @@ class IndependentCellPrior:
     probabilities: tuple[float, ...]
     """Possible, equally likely probabilities that a cell is independent."""
     parameter: float
-    """Value of both parameters of the beta distribution that is the prior of an independent cell's pass rate."""
+    """Value of both parameters of the beta distribution that is the prior of an independent
+    cell's pass rate.
+    """
 
 
 ESTIMATE_PRIOR = IndependentCellPrior((0.1, 0.3, 0.5, 0.7, 0.9), 0.75)
-"""Prior of the draws whose mean is the estimate. docs/coverage.md has the measurements behind it."""
+"""Prior of the draws whose mean is the estimate. docs/coverage.md has the measurements behind
+it.
+"""
 FEW_CELLS_PRIOR = IndependentCellPrior((0.9,), 0.75)
-"""Prior of the draws whose mean is the estimate, in pools of fewer than `MIN_SHRUNK_CELLS` cells."""
+"""Prior of the draws whose mean is the estimate, in pools of fewer than `MIN_SHRUNK_CELLS`
+cells.
+"""
 MIN_SHRUNK_CELLS = 4
 """Minimum number of means for which shrinkage always reduces the error (Efron and Morris 1973)."""
 SKEPTICAL_PRIOR = IndependentCellPrior((0.8,), JEFFREYS)
 """Prior of additional draws that only widen the interval."""
 UNPOOLED_DRAW_SHARE = 0.3
-"""Number of additional draws in which cells have separate pass rates, as a share of the draws with a common pass rate.
-They allow that one category has many errors, even if the sample contains few."""
+"""Number of additional draws in which cells have separate pass rates, as a share of the draws with
+a common pass rate. They allow that one category has many errors, even if the sample contains few.
+"""
 SKEPTICAL_DRAW_SHARE = 0.3
-"""Number of additional draws with `SKEPTICAL_PRIOR`, as a share of the draws with a common pass rate."""
+"""Number of additional draws with `SKEPTICAL_PRIOR`, as a share of the draws with a common pass
+rate.
+"""
 MAX_PROBABILITY_RATIO = 1.5
 """Maximum ratio of two inclusion probabilities that count as equal."""
 _MIN_RATE = 1e-6
@@ -87,14 +102,23 @@ class Cells:
     inclusion_probability: FloatArray
     """Mean inclusion probability of the cell's items."""
     known_outside_sample: IntArray | None = None
-    """Number of items with a human verdict from outside the sample (see `ItemStatus.is_known_outside_sample`)."""
+    """Number of items with a human verdict from outside the sample (see
+    `ItemStatus.is_known_outside_sample`).
+    """
     passed_outside_sample: IntArray | None = None
     """Number of passing items in `known_outside_sample`."""
 
     @property
     def without_sample_verdict(self) -> IntArray:
-        """Number of items that have no human verdict from the sample. The posterior estimates how many of them pass."""
-        return self.unreviewed if self.known_outside_sample is None else self.unreviewed + self.known_outside_sample
+        """Number of items that have no human verdict from the sample.
+
+        The posterior estimates how many of them pass.
+        """
+        return (
+            self.unreviewed
+            if self.known_outside_sample is None
+            else self.unreviewed + self.known_outside_sample
+        )
 
     def __len__(self) -> int:
         return len(self.pool)
@@ -103,8 +127,9 @@ class Cells:
 @dataclass(frozen=True, slots=True)
 class PosteriorDraws:
     passes: IntArray
-    """Number of passing items among the unreviewed items of each cell, of shape (draws, cells). Evenly weighted metrics
-    use only the first `n_pooled` draws."""
+    """Number of passing items among the unreviewed items of each cell, of shape (draws, cells).
+    Evenly weighted metrics use only the first `n_pooled` draws.
+    """
     rates: FloatArray
     """Pass rate of each cell, of shape (`n_pooled`, cells)."""
     n_pooled: int
@@ -112,8 +137,10 @@ class PosteriorDraws:
     n_estimated: int
     """Number of draws whose mean is the estimate. All later draws only widen the interval."""
     mean_excess: FloatArray
-    """Mean number of passing items, for each cell, by which the known verdicts outside the sample raised the draws.
-    An estimate subtracts it, because these verdicts limit what is possible, but are no sample."""
+    """Mean number of passing items, for each cell, by which the known verdicts outside the sample
+    raised the draws. An estimate subtracts it, because these verdicts limit what is possible, but
+    are no sample.
+    """
 
     @property
     def mean_rate(self) -> FloatArray:
@@ -123,7 +150,10 @@ class PosteriorDraws:
 
 
 def draw_posterior(cells: Cells, n_draws: int = DEFAULT_DRAWS, seed: int = SEED) -> PosteriorDraws:
-    """Draw the number of passing unreviewed items in each cell. The same arguments give the same draws."""
+    """Draw the number of passing unreviewed items in each cell.
+
+    The same arguments give the same draws.
+    """
     generator = np.random.default_rng(seed)
     n_estimated = n_draws + round(UNPOOLED_DRAW_SHARE * n_draws)
     rates = np.empty((n_estimated + round(SKEPTICAL_DRAW_SHARE * n_draws), len(cells)))
@@ -136,31 +166,49 @@ def draw_posterior(cells: Cells, n_draws: int = DEFAULT_DRAWS, seed: int = SEED)
         among_unreviewed = passes - cells.passed_outside_sample
         passes = np.clip(among_unreviewed, 0, cells.unreviewed)
         excess = (passes - among_unreviewed)[:n_estimated].mean(axis=0)
-    return PosteriorDraws(passes, rates=rates[:n_draws], n_pooled=n_draws, n_estimated=n_estimated, mean_excess=excess)
+    return PosteriorDraws(
+        passes, rates=rates[:n_draws], n_pooled=n_draws, n_estimated=n_estimated, mean_excess=excess
+    )
 
 
 def _draw_pool_rates(
-    cells: Cells, cell_indexes: IntArray, n_pooled: int, n_estimated: int, n_all: int, generator: np.random.Generator
+    cells: Cells,
+    cell_indexes: IntArray,
+    n_pooled: int,
+    n_estimated: int,
+    n_all: int,
+    generator: np.random.Generator,
 ) -> FloatArray:
-    """Draw the pass rates of a pool's cells, of shape (`n_all`, cells). See `PosteriorDraws` for the other numbers."""
+    """Draw the pass rates of a pool's cells, of shape (`n_all`, cells).
+
+    See `PosteriorDraws` for the other numbers.
+    """
     reviewed, passed = cells.reviewed[cell_indexes], cells.passed[cell_indexes]
     if len(cell_indexes) == 1:
-        rates: FloatArray = generator.beta(passed + JEFFREYS, reviewed - passed + JEFFREYS, (n_all, 1))
+        rates: FloatArray = generator.beta(
+            passed + JEFFREYS, reviewed - passed + JEFFREYS, (n_all, 1)
+        )
         return rates
     estimate_prior = ESTIMATE_PRIOR if len(cell_indexes) >= MIN_SHRUNK_CELLS else FEW_CELLS_PRIOR
     parts = ((n_estimated, estimate_prior), (n_all - n_estimated, SKEPTICAL_PRIOR))
-    rates = np.concatenate([_draw_hierarchical_rates(reviewed, passed, n, prior, generator) for n, prior in parts])
+    rates = np.concatenate(
+        [_draw_hierarchical_rates(reviewed, passed, n, prior, generator) for n, prior in parts]
+    )
     for group in _group_similar_probabilities(cells.inclusion_probability[cell_indexes]):
         n, k = int(reviewed[group].sum()), int(passed[group].sum())
         if n:
             common_rates = generator.beta(k + JEFFREYS, n - k + JEFFREYS, n_pooled)
             sizes = (reviewed + cells.without_sample_verdict[cell_indexes])[group]
-            rates[:n_pooled, group] = _shift_to_common_rate(rates[:n_pooled, group], sizes, common_rates)
+            rates[:n_pooled, group] = _shift_to_common_rate(
+                rates[:n_pooled, group], sizes, common_rates
+            )
     return rates
 
 
 def _group_similar_probabilities(probabilities: FloatArray) -> list[IntArray]:
-    """Group the indexes of cells with similar inclusion probabilities, whose items form one simple random sample."""
+    """Group the indexes of cells with similar inclusion probabilities, whose items form one
+    simple random sample.
+    """
     groups: list[list[int]] = []
     for at in np.argsort(probabilities, kind="stable").tolist():
         if groups and probabilities[at] <= MAX_PROBABILITY_RATIO * probabilities[groups[-1][0]]:
@@ -170,8 +218,12 @@ def _group_similar_probabilities(probabilities: FloatArray) -> list[IntArray]:
     return [np.array(group) for group in groups]
 
 
-def _shift_to_common_rate(rates: FloatArray, cell_sizes: IntArray, common_rates: FloatArray) -> FloatArray:
-    """Shift the rates of each draw on the logit scale, so that their mean, weighted by cell size, is `common_rates`."""
+def _shift_to_common_rate(
+    rates: FloatArray, cell_sizes: IntArray, common_rates: FloatArray
+) -> FloatArray:
+    """Shift the rates of each draw on the logit scale, so that their mean, weighted by cell
+    size, is `common_rates`.
+    """
     if rates.shape[1] == 1:
         return common_rates[:, np.newaxis]
     share = cell_sizes / cell_sizes.sum()
@@ -187,17 +239,31 @@ def _shift_to_common_rate(rates: FloatArray, cell_sizes: IntArray, common_rates:
 
 
 def _draw_hierarchical_rates(
-    reviewed: IntArray, passed: IntArray, n_draws: int, prior: IndependentCellPrior, generator: np.random.Generator
+    reviewed: IntArray,
+    passed: IntArray,
+    n_draws: int,
+    prior: IndependentCellPrior,
+    generator: np.random.Generator,
 ) -> FloatArray:
-    """Draw pass rates of shape (draws, cells) from the joint posterior of the pool's mean m, its strength s, the
-    probability that a cell is independent of the pool, and which cells are independent."""
+    """Draw pass rates of shape (draws, cells) from the joint posterior of the pool's mean m, its
+    strength s, the probability that a cell is independent of the pool, and which cells are
+    independent.
+    """
     step = np.pi / 2 / _GRID_POINTS
-    angles = (np.arange(_GRID_POINTS) + 0.5) * step  # The Jeffreys prior of a share is uniform in arcsin(sqrt(share)).
-    mean, strength = (grid.ravel() for grid in np.meshgrid(np.sin(angles) ** 2, POOL_STRENGTHS, indexing="ij"))
+    angles = (
+        np.arange(_GRID_POINTS) + 0.5
+    ) * step  # The Jeffreys prior of a share is uniform in arcsin(sqrt(share)).
+    mean, strength = (
+        grid.ravel() for grid in np.meshgrid(np.sin(angles) ** 2, POOL_STRENGTHS, indexing="ij")
+    )
     probability = np.array(prior.probabilities)[:, np.newaxis, np.newaxis]
     parameter = np.array([prior.parameter])
-    similar = np.log1p(-probability) + _compute_log_evidence(mean * strength, (1 - mean) * strength, reviewed, passed)
-    independent = np.log(probability) + _compute_log_evidence(parameter, parameter, reviewed, passed)
+    similar = np.log1p(-probability) + _compute_log_evidence(
+        mean * strength, (1 - mean) * strength, reviewed, passed
+    )
+    independent = np.log(probability) + _compute_log_evidence(
+        parameter, parameter, reviewed, passed
+    )
     mixture = np.logaddexp(similar, independent)
     log_weight = mixture.sum(axis=2).ravel()
     weight = np.exp(log_weight - log_weight.max())
@@ -214,16 +280,21 @@ def _draw_hierarchical_rates(
     return rates
 
 
-def _compute_log_evidence(alpha: FloatArray, beta: FloatArray, reviewed: IntArray, passed: IntArray) -> FloatArray:
-    """Compute the log marginal likelihood of each cell under each prior Beta(alpha, beta), of shape (priors, cells),
-    without the binomial coefficient, which is the same under all priors."""
+def _compute_log_evidence(
+    alpha: FloatArray, beta: FloatArray, reviewed: IntArray, passed: IntArray
+) -> FloatArray:
+    """Compute the log marginal likelihood of each cell under each prior Beta(alpha, beta), of shape
+    (priors, cells), without the binomial coefficient, which is the same under all priors.
+    """
     passes = _compute_log_rising_factorial(alpha, passed)
     failures = _compute_log_rising_factorial(beta, reviewed - passed)
     return passes + failures - _compute_log_rising_factorial(alpha + beta, reviewed)
 
 
 def _compute_log_rising_factorial(base: FloatArray, count: IntArray) -> FloatArray:
-    """Compute log(base (base + 1) ... (base + count - 1)) for each base and count, of shape (bases, counts)."""
+    """Compute log(base (base + 1) ... (base + count - 1)) for each base and count, of shape
+    (bases, counts).
+    """
     logs = np.log(base[:, np.newaxis] + np.arange(count.max(initial=0)))
     sums: FloatArray = np.concatenate([np.zeros((len(base), 1)), logs.cumsum(axis=1)], axis=1)
     return sums[:, count]
@@ -232,7 +303,9 @@ def _compute_log_rising_factorial(base: FloatArray, count: IntArray) -> FloatArr
 SampleStrata = tuple[str | None, ...]
 """Stratum of an item in each random sample; None for a sample that cannot contain the item."""
 AutomaticOutcome = bool | str | None
-"""Automatic verdict; for criteria other than pass and fail, the kind of answer (`classify_answer`)."""
+"""Automatic verdict; for criteria other than pass and fail, the kind of answer
+(`classify_answer`).
+"""
 RunCategory = tuple[int, str]
 
 SampleOutcome = Literal["decided", "unsure", "skipped", "in disagreement", "not reviewed"]
@@ -249,15 +322,22 @@ class ItemStatus:
     automatic: AutomaticOutcome
     """Automatic verdict or kind of answer, before any review; None if there is none."""
     human: bool | None = None
-    """Human verdict; for criteria other than pass and fail, whether the automatic answer is right; or None."""
+    """Human verdict; for criteria other than pass and fail, whether the automatic answer is
+    right; or None.
+    """
     stratum: SampleStrata | None = None
     """Stratum in each random sample; None if no sample can contain the item."""
     inclusion_probability: float = 0.0
     is_random: bool = False
-    """Whether the human verdict is from the review of a random sample. Only such verdicts estimate unreviewed items."""
+    """Whether the human verdict is from the review of a random sample.
+
+    Only such verdicts estimate unreviewed items.
+    """
     is_known_before_sample: bool = False
-    """Whether an annotator had given a verdict on the item before the sample was drawn. Such items form a stratum of
-    their own, whose sampled items do not represent other items (Lohr, Sampling, chapter 3)."""
+    """Whether an annotator had given a verdict on the item before the sample was drawn. Such items
+    form a stratum of their own, whose sampled items do not represent other items (Lohr, Sampling,
+    chapter 3).
+    """
     run_index: int = 0
     """Index of the item's run among the runs that are estimated together."""
     is_sample_reviewed: bool = False
@@ -267,10 +347,14 @@ class ItemStatus:
     sample_outcome: SampleOutcome | None = None
     """Outcome of the item in a sample; None if it is in no sample."""
     cluster: str | None = None
-    """Group (task or conversation) with which the samples draw the item; None if they draw single items."""
+    """Group (task or conversation) with which the samples draw the item; None if they draw
+    single items.
+    """
     is_incident: bool = False
-    """Whether the item has no answer for a reason outside the question. Such items form a stratum that is known: they
-    keep the benchmark's verdict, unless an annotator gave another one, and represent no other items."""
+    """Whether the item has no answer for a reason outside the question. Such items form a stratum
+    that is known: they keep the benchmark's verdict, unless an annotator gave another one, and
+    represent no other items.
+    """
 
     @property
     def is_undecided(self) -> bool:
@@ -278,9 +362,11 @@ class ItemStatus:
 
     @property
     def is_known_outside_sample(self) -> bool:
-        """Whether the item was reviewed beside the sample. The sample represents such items as well, because an
-        annotator who looks for errors reviews the items that are not in the sample. The posterior therefore treats the
-        item as unreviewed, and uses its human verdict as a bound."""
+        """Whether the item was reviewed beside the sample. The sample represents such items as
+        well, because an annotator who looks for errors reviews the items that are not in the
+        sample. The posterior therefore treats the item as unreviewed, and uses its human verdict as
+        a bound.
+        """
         is_in_known_stratum = self.is_known_before_sample or self.is_incident
         return self.human is not None and not self.is_random and not is_in_known_stratum
 
@@ -305,7 +391,9 @@ class Population:
     cell_keys: Sequence[CellKey]
     cells: Cells
     unreviewed: Sequence[Sequence[int]]
-    """For each cell, the positions of its items without a human verdict, as indexes in the list of all items."""
+    """For each cell, the positions of its items without a human verdict, as indexes in the list
+    of all items.
+    """
     unsampled: Sequence[int]
     """Positions of the items that have no human verdict and that no sample can contain."""
     n_known: int
@@ -313,12 +401,17 @@ class Population:
 
 
 def build_population(statuses: Sequence[ItemStatus]) -> Population:
-    """Group items into cells. Ignore items without an automatic outcome if the sample contains no such item."""
+    """Group items into cells.
+
+    Ignore items without an automatic outcome if the sample contains no such item.
+    """
     has_outcome = {status.automatic is not None for status in statuses if status.is_random} | {True}
     members: dict[CellKey, list[int]] = {}
     unsampled = []
     for at, each in enumerate(statuses):
-        is_stratum_of_known_items = each.is_incident or (each.is_known_before_sample and each.human is not None)
+        is_stratum_of_known_items = each.is_incident or (
+            each.is_known_before_sample and each.human is not None
+        )
         if (each.automatic is not None) not in has_outcome or is_stratum_of_known_items:
             continue
         if each.stratum is not None:
@@ -327,17 +420,31 @@ def build_population(statuses: Sequence[ItemStatus]) -> Population:
         elif each.human is None:
             unsampled.append(at)
     keys = sorted(
-        members, key=lambda key: (key.run_index, str(key.automatic), str(key.stratum), key.category, key.context)
+        members,
+        key=lambda key: (
+            key.run_index,
+            str(key.automatic),
+            str(key.stratum),
+            key.category,
+            key.context,
+        ),
     )
-    pools = {pool: number for number, pool in enumerate(dict.fromkeys((key.run_index, key.automatic) for key in keys))}
+    pools = {
+        pool: number
+        for number, pool in enumerate(dict.fromkeys((key.run_index, key.automatic) for key in keys))
+    }
     reviewed = [[at for at in members[key] if statuses[at].is_random] for key in keys]
     unreviewed = [[at for at in members[key] if statuses[at].human is None] for key in keys]
     outside = [[at for at in members[key] if statuses[at].is_known_outside_sample] for key in keys]
 
     def count_passing_items(groups: Sequence[Sequence[int]]) -> IntArray:
-        return np.array([sum(statuses[at].human is True for at in group) for group in groups], dtype=np.int64)
+        return np.array(
+            [sum(statuses[at].human is True for at in group) for group in groups], dtype=np.int64
+        )
 
-    mean_probabilities = [np.mean([statuses[at].inclusion_probability for at in members[key]]) for key in keys]
+    mean_probabilities = [
+        np.mean([statuses[at].inclusion_probability for at in members[key]]) for key in keys
+    ]
     cells = Cells(
         pool=np.array([pools[key.run_index, key.automatic] for key in keys], dtype=np.int64),
         reviewed=np.array(list(map(len, reviewed)), dtype=np.int64),
@@ -348,7 +455,9 @@ def build_population(statuses: Sequence[ItemStatus]) -> Population:
         passed_outside_sample=count_passing_items(outside),
     )
     n_known = sum(each.human is not None for each in statuses)
-    return Population(keys, cells, unreviewed, unsampled, n_known, sum(each.is_random for each in statuses))
+    return Population(
+        keys, cells, unreviewed, unsampled, n_known, sum(each.is_random for each in statuses)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,9 +480,13 @@ class VarianceModel:
         chosen: FloatArray = rates[np.argsort(variances, kind="stable")[place]]
         return chosen
 
-    def compute_cell_variances(self, cells: Cells, max_reviews: int = 0, rates: FloatArray | None = None) -> FloatArray:
-        """Compute the variance of each cell after 0 to `max_reviews` further reviews, of shape (cells, reviews).
-        `rates` are the pass rates of the cells, by default the mean rates of the posterior."""
+    def compute_cell_variances(
+        self, cells: Cells, max_reviews: int = 0, rates: FloatArray | None = None
+    ) -> FloatArray:
+        """Compute the variance of each cell after 0 to `max_reviews` further reviews, of shape
+        (cells, reviews). `rates` are the pass rates of the cells, by default the mean rates of the
+        posterior.
+        """
         rate = (self.posterior.mean_rate if rates is None else rates)[:, np.newaxis]
         further = np.arange(max_reviews + 1)
         unreviewed = np.maximum(cells.unreviewed[:, np.newaxis] - further, 0)
@@ -384,7 +497,10 @@ class VarianceModel:
 
 
 def allocate_reviews(model: VarianceModel, n_reviews: int) -> IntArray:
-    """Return the number of further reviews for each cell. Their sum is `n_reviews`, or less if fewer items remain."""
+    """Return the number of further reviews for each cell.
+
+    Their sum is `n_reviews`, or less if fewer items remain.
+    """
     reductions, cell = _compute_variance_reductions(model, n_reviews)
     return np.bincount(cell[:n_reviews][reductions[:n_reviews] > 0], minlength=len(model.cells))
 
@@ -392,17 +508,20 @@ def allocate_reviews(model: VarianceModel, n_reviews: int) -> IntArray:
 ASSURANCE = 0.8
 """Probability with which a planned number of reviews reaches its goal."""
 _CAUTIOUS_SHARE = 0.92
-"""Share of the draws whose variance a plan allows for. It is larger than `ASSURANCE`, because the further reviews can
-find more errors by chance. Measured with `benchmarks/coverage/designs.py`."""
+"""Share of the draws whose variance a plan allows for. It is larger than `ASSURANCE`, because the
+further reviews can find more errors by chance. Measured with `benchmarks/coverage/designs.py`.
+"""
 
 
 def count_needed_reviews(model: VarianceModel, half_width: float) -> int | None:
-    """Return the number of further reviews after which the interval has at most this half-width, with the probability
-    `ASSURANCE`. Return None if that is impossible."""
+    """Return the number of further reviews after which the interval has at most this half-width,
+    with the probability `ASSURANCE`. Return None if that is impossible.
+    """
     target = (half_width / model.quantile) ** 2
     if model.variance <= target:
         return 0
-    # The variance of the pool's mean is assumed to decrease in the same way as the variances of the cells.
+    # The variance of the pool's mean is assumed to decrease in the same way as the variances of the
+    # cells.
     current = float(model.compute_cell_variances(model.cells).sum())
     scale = model.variance / current if current > 0 else 1.0
     rates = model.find_cautious_rates()
@@ -413,10 +532,15 @@ def count_needed_reviews(model: VarianceModel, half_width: float) -> int | None:
 
 
 def count_needed_uniform_reviews(
-    variance: float, n_reviewed: int, n_unreviewed: int, half_width: float, quantile: float = NORMAL_QUANTILE
+    variance: float,
+    n_reviewed: int,
+    n_unreviewed: int,
+    half_width: float,
+    quantile: float = NORMAL_QUANTILE,
 ) -> int | None:
-    """Return the number of needed reviews if further items are drawn like the reviewed items, or None. `quantile` is
-    the half-width of the interval in standard deviations."""
+    """Return the number of needed reviews if further items are drawn like the reviewed items, or
+    None. `quantile` is the half-width of the interval in standard deviations.
+    """
     target = (half_width / quantile) ** 2
     total = n_reviewed + n_unreviewed
     if variance <= target:

@@ -1,11 +1,12 @@
 """Compare runs, or two sources of verdicts on one run, item by item.
 
-For two runs, the module tests the difference of the pass rates and finds the flips. A flip is an item that one run
-passes and the other run fails. For many runs, the module ranks the runs, and finds the hardest items and the upsets. An
-upset is an item that stronger runs fail and weaker runs pass.
+For two runs, the module tests the difference of the pass rates and finds the flips. A flip is an
+item that one run passes and the other run fails. For many runs, the module ranks the runs, and
+finds the hardest items and the upsets. An upset is an item that stronger runs fail and weaker runs
+pass.
 
-The unit of the tests is the cluster of items: all trials of a task, all items of a conversation, or all questions of
-BFCL Live about one function (see `paired_difference`).
+The unit of the tests is the cluster of items: all trials of a task, all items of a conversation, or
+all questions of BFCL Live about one function (see `paired_difference`).
 """
 
 from __future__ import annotations
@@ -33,11 +34,16 @@ from fcreview.stats.paired_difference import (
 
 VerdictSource = Literal["official", "rule", "effective"]
 VERDICT_SOURCES: tuple[VerdictSource, ...] = ("official", "rule", "effective")
-"""Sources of verdicts that can be compared. `effective` is the human verdict, else the automatic verdict."""
+"""Sources of verdicts that can be compared.
+
+`effective` is the human verdict, else the automatic verdict.
+"""
 
 
 def choose_verdict_source(n_official: int, n_recomputed: int) -> VerdictSource:
-    """Choose the source of a run's verdicts by their numbers: `official`, else `rule`, else `effective`."""
+    """Choose the source of a run's verdicts by their numbers: `official`, else `rule`, else
+    `effective`.
+    """
     return "official" if n_official else "rule" if n_recomputed else "effective"
 
 
@@ -85,8 +91,9 @@ class AlignedItem:
     outcomes: tuple[ItemOutcome | None, ...]
     cluster: Cluster
     task: Cluster | None = None
-    """Task of which the outcomes are trials; None if the item is no trial. Which trials of a task stand in one row has
-    no meaning, so a comparison uses all trials of the task in each run."""
+    """Task of which the outcomes are trials; None if the item is no trial. Which trials of a task
+    stand in one row has no meaning, so a comparison uses all trials of the task in each run.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +103,10 @@ class AlignedRuns:
     items: list[AlignedItem]
     generations: tuple[str, ...]
     n_other_question: int
-    """Number of item keys that have different questions in different runs. Each question is a separate item."""
+    """Number of item keys that have different questions in different runs.
+
+    Each question is a separate item.
+    """
 
     @property
     def complete_items(self) -> list[AlignedItem]:
@@ -104,14 +114,20 @@ class AlignedRuns:
 
     def count_unmatched(self, run_index: int) -> int:
         """Count the items of a run that at least one other run does not have."""
-        return sum(item.outcomes[run_index] is not None and None in item.outcomes for item in self.items)
+        return sum(
+            item.outcomes[run_index] is not None and None in item.outcomes for item in self.items
+        )
 
 
 def align_runs(runs: Sequence[Sequence[ItemOutcome]]) -> AlignedRuns:
-    """Match the items of different runs by key and question. Trials of a task are matched by their task, because the
-    number of a trial has no meaning. If a run contains an item several times, its occurrences are matched in order. The
-    benchmark and its version are ignored if they differ between the runs."""
-    generations = tuple(dict.fromkeys(outcome.question_key.generation for run in runs for outcome in run))
+    """Match the items of different runs by key and question. Trials of a task are matched by their
+    task, because the number of a trial has no meaning. If a run contains an item several times, its
+    occurrences are matched in order. The benchmark and its version are ignored if they differ
+    between the runs.
+    """
+    generations = tuple(
+        dict.fromkeys(outcome.question_key.generation for run in runs for outcome in run)
+    )
     match_keys = _build_match_keys(runs, ignores_generation=len(generations) > 1)
     questions = _collect_questions(runs, match_keys)
     tasks = _find_tasks(runs, match_keys)
@@ -162,23 +178,29 @@ def _collect_questions(
 
 
 def _find_question(outcome: ItemOutcome, questions: Mapping[str, None]) -> str:
-    """Return the question of an item. Without a dataset, an item has no question text. It matches the only question of
-    its key."""
+    """Return the question of an item. Without a dataset, an item has no question text. It matches
+    the only question of its key.
+    """
     if outcome.question or len(questions) != 1:
         return outcome.question
     return next(iter(questions))
 
 
 def _name_task(outcome: ItemOutcome, match_key: QuestionKey) -> Cluster:
-    """Return the identity of the task of which an item may be a trial. A run with one trial per task may have no
-    groups, and its item ids are then the names of the tasks."""
+    """Return the identity of the task of which an item may be a trial. A run with one trial per
+    task may have no groups, and its item ids are then the names of the tasks.
+    """
     *names, item_id = match_key
     return (*names, outcome.group or item_id, "task", outcome.question)
 
 
-def _find_tasks(runs: Sequence[Sequence[ItemOutcome]], match_keys: Mapping[QuestionKey, QuestionKey]) -> set[Cluster]:
-    """Find the tasks: groups whose items have the same question and the same golden answer. The items of a
-    conversation have different questions, or different golden answers if users repeat themselves."""
+def _find_tasks(
+    runs: Sequence[Sequence[ItemOutcome]], match_keys: Mapping[QuestionKey, QuestionKey]
+) -> set[Cluster]:
+    """Find the tasks: groups whose items have the same question and the same golden answer. The
+    items of a conversation have different questions, or different golden answers if users repeat
+    themselves.
+    """
     candidates: set[Cluster] = set()
     conversations: set[Cluster] = set()
     for run in runs:
@@ -202,22 +224,32 @@ def _align_outcomes(
     n_rows = max(map(len, outcomes_by_run))
     items = []
     for number in range(n_rows):
-        row = tuple(outcomes[number] if number < len(outcomes) else None for outcomes in outcomes_by_run)
+        row = tuple(
+            outcomes[number] if number < len(outcomes) else None for outcomes in outcomes_by_run
+        )
         first = next(outcome for outcome in row if outcome is not None)
         cluster = _find_cluster(first, identity, is_trial=is_task and n_rows > 1)
-        items.append(AlignedItem(first.question_key, row, cluster, task=identity if is_task else None))
+        items.append(
+            AlignedItem(first.question_key, row, cluster, task=identity if is_task else None)
+        )
     return items
 
 
 def _order_trials(outcomes_by_run: Sequence[Sequence[ItemOutcome]]) -> list[list[ItemOutcome]]:
-    """Sort the trials of a task in each run, passing trials first, so that their order does not depend on their
-    numbers. If a run has more trials than another, trials that represent all of them come first."""
-    with_verdict = [[each for each in outcomes if each.verdict is not None] for outcomes in outcomes_by_run]
+    """Sort the trials of a task in each run, passing trials first, so that their order does not
+    depend on their numbers. If a run has more trials than another, trials that represent all of
+    them come first.
+    """
+    with_verdict = [
+        [each for each in outcomes if each.verdict is not None] for outcomes in outcomes_by_run
+    ]
     n_pairs = min((len(outcomes) for outcomes in with_verdict if outcomes), default=0)
     ordered = []
     for outcomes, decided in zip(outcomes_by_run, with_verdict, strict=True):
         sorted_trials = sorted(decided, key=lambda trial: not trial.verdict)
-        chosen = {(2 * pair + 1) * len(decided) // (2 * n_pairs) for pair in range(n_pairs) if decided}
+        chosen = {
+            (2 * pair + 1) * len(decided) // (2 * n_pairs) for pair in range(n_pairs) if decided
+        }
         paired = [trial for position, trial in enumerate(sorted_trials) if position in chosen]
         others = [trial for position, trial in enumerate(sorted_trials) if position not in chosen]
         undecided = [trial for trial in outcomes if trial.verdict is None]
@@ -228,19 +260,24 @@ def _order_trials(outcomes_by_run: Sequence[Sequence[ItemOutcome]]) -> list[list
 TASK_BENCHMARKS = frozenset({"tau", "inspect", "atif"})
 """Benchmarks whose groups are tasks. In other benchmarks, groups are conversations."""
 _LIVE_ID = re.compile(r"live_[a-z_]+?_\d+-(\d+)-\d+", re.ASCII)
-"""Id of an item of BFCL Live, such as `live_simple_3-2-0`. The second number is that of the function."""
+"""Id of an item of BFCL Live, such as `live_simple_3-2-0`.
+
+The second number is that of the function.
+"""
 
 
 def _find_cluster(outcome: ItemOutcome, identity: Cluster, *, is_trial: bool) -> Cluster:
-    """Return the cluster of an item: the function of a question of BFCL Live, else the task of a trial, else the
-    conversation, else the item itself."""
+    """Return the cluster of an item: the function of a question of BFCL Live, else the task of a
+    trial, else the conversation, else the item itself.
+    """
     key = outcome.question_key
     live_id = _LIVE_ID.match(key.id)
     if live_id is not None:
         return key.language, key.category, "function", live_id[1]
     if is_trial or outcome.group is None:
         return identity
-    # A conversation of CONFETTI has items of several categories. Domains of tau-bench number their tasks alike.
+    # A conversation of CONFETTI has items of several categories. Domains of tau-bench number their
+    # tasks alike.
     domain = key.category if key.benchmark in TASK_BENCHMARKS else ""
     return key.language, domain, "group", outcome.group
 
@@ -261,7 +298,9 @@ class Flip:
 
     @property
     def same_prediction(self) -> bool:
-        """Whether both sides have the same prediction, so that only their verdicts or golden answers differ."""
+        """Whether both sides have the same prediction, so that only their verdicts or golden
+        answers differ.
+        """
         return bool(self.a.prediction_hash) and self.a.prediction_hash == self.b.prediction_hash
 
     @property
@@ -270,12 +309,20 @@ class Flip:
 
     @property
     def cause(self) -> str:
-        """Cause of the flip in one line, not sanitized: `B: city "Hangzhou, CN" (golden "Hangzhou")`."""
-        if self.same_prediction and not self.golden_differs:  # The two sides differ only in their verdicts.
+        """Cause of the flip in one line, not sanitized: `B: city "Hangzhou, CN" (golden
+        "Hangzhou")`.
+        """
+        if (
+            self.same_prediction and not self.golden_differs
+        ):  # The two sides differ only in their verdicts.
             name, failing = ("B", self.b) if self.passing_side == "a" else ("A", self.a)
             reasons = ", ".join(filter(None, (failing.error_type, failing.first_difference)))
             return f"same prediction; {name}: {reasons or UNKNOWN_FAILURE}"
-        sides = [f"{name}: {text}" for name, side in (("A", self.a), ("B", self.b)) if (text := explain_outcome(side))]
+        sides = [
+            f"{name}: {text}"
+            for name, side in (("A", self.a), ("B", self.b))
+            if (text := explain_outcome(side))
+        ]
         if self.same_prediction:
             sides.insert(0, "same prediction, different golden answer")
         elif self.golden_differs:
@@ -284,15 +331,18 @@ class Flip:
 
 
 def find_flips(items: Iterable[AlignedItem]) -> list[Flip]:
-    """Find the flips between two runs: first the items that A passes, then the items that B passes."""
+    """Find the flips between two runs: first the items that A passes, then the items that B
+    passes.
+    """
     pairs = (item.outcomes for item in items)
     flips = (Flip(a, b) for a, b in pairs if a and b and {a.verdict, b.verdict} == {True, False})
     return sorted(flips, key=lambda flip: flip.passing_side)
 
 
 def explain_outcome(outcome: ItemOutcome) -> str:
-    """Explain the outcome of an item. For a failing item, return its first difference or its error type. For a passing
-    item, return `passes despite` and its first difference, or an empty text."""
+    """Explain the outcome of an item. For a failing item, return its first difference or its error
+    type. For a passing item, return `passes despite` and its first difference, or an empty text.
+    """
     if outcome.verdict:
         return f"passes despite {outcome.first_difference}" if outcome.first_difference else ""
     return outcome.first_difference or outcome.error_type or UNKNOWN_FAILURE
@@ -300,7 +350,10 @@ def explain_outcome(outcome: ItemOutcome) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PairedCounts:
-    """Numbers of items by the verdicts of A and B. Items without a verdict of A or of B are excluded."""
+    """Numbers of items by the verdicts of A and B.
+
+    Items without a verdict of A or of B are excluded.
+    """
 
     both_pass: int = 0
     both_fail: int = 0
@@ -321,15 +374,21 @@ class PairedCounts:
 
 
 def count_verdict_pairs(verdicts: Iterable[tuple[bool, bool]]) -> PairedCounts:
-    """Count the pairs of verdicts. Each pair contains the verdict of A and the verdict of B on an item."""
+    """Count the pairs of verdicts.
+
+    Each pair contains the verdict of A and the verdict of B on an item.
+    """
     counts = Counter(verdicts)
-    return PairedCounts(counts[True, True], counts[False, False], counts[True, False], counts[False, True])
+    return PairedCounts(
+        counts[True, True], counts[False, False], counts[True, False], counts[False, True]
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewBalance:
-    """Reviews of the items of a comparison. A and B can have different reviews, so that their effective verdicts are
-    not comparable."""
+    """Reviews of the items of a comparison. A and B can have different reviews, so that their
+    effective verdicts are not comparable.
+    """
 
     n_reviewed: tuple[int, int] = (0, 0)
     """Number of reviewed items in A and in B."""
@@ -338,8 +397,9 @@ class ReviewBalance:
 
     @property
     def depends_on_run(self) -> bool:
-        """Whether annotators corrected verdicts of one run only. The difference of the runs is then partly a
-        difference of the reviews, so that it has no p value and no interval."""
+        """Whether annotators corrected verdicts of one run only. The difference of the runs is then
+        partly a difference of the reviews, so that it has no p value and no interval.
+        """
         return any(self.n_one_sided_overrides)
 
 
@@ -351,7 +411,10 @@ class ComparisonGroup:
     counts: PairedCounts
     difference: RateDifference
     n_pairs: int
-    """Number of matched pairs of items. It is larger than `counts.n` if some items have no verdict."""
+    """Number of matched pairs of items.
+
+    It is larger than `counts.n` if some items have no verdict.
+    """
     n_verdicts: tuple[int, int]
     """Number of pairs with a verdict of A, and number of pairs with a verdict of B."""
     clustered_rates: tuple[ClusteredRate | None, ClusteredRate | None] = (None, None)
@@ -372,8 +435,9 @@ class ComparisonGroup:
         return None if rate is None else rate.value
 
     def is_comparable(self, source_a: VerdictSource, source_b: VerdictSource) -> bool:
-        """Whether the pass rates can be compared. They cannot if only some items have a recomputed verdict, because
-        these items are not a random sample."""
+        """Whether the pass rates can be compared. They cannot if only some items have a recomputed
+        verdict, because these items are not a random sample.
+        """
         return all(
             source != "rule" or n_verdicts == self.n_pairs
             for source, n_verdicts in zip((source_a, source_b), self.n_verdicts, strict=True)
@@ -387,12 +451,17 @@ class RunComparison:
     flips: list[Flip]
     n_unmatched: tuple[int, int]
     n_other_question: int
-    """Number of item keys with different questions in A and B. Items with these keys can be unmatched."""
+    """Number of item keys with different questions in A and B.
+
+    Items with these keys can be unmatched.
+    """
     generations: tuple[str, ...]
     has_grouped_items: bool
     """Whether several items belong to one cluster, such as a task or a conversation."""
     n_wrong_golden: int = 0
-    """Number of items that are left out, because annotators found in one run that their golden answer is wrong."""
+    """Number of items that are left out, because annotators found in one run that their golden
+    answer is wrong.
+    """
     items_by_category: Mapping[str, Sequence[AlignedItem]] = field(default_factory=dict, repr=False)
 
 
@@ -421,7 +490,10 @@ def _adjust_p_values(categories: Sequence[ComparisonGroup]) -> list[ComparisonGr
     """Adjust the p values of the categories for their number (Holm 1979)."""
     p_values = [group.difference.p for group in categories if group.difference.p is not None]
     adjusted = iter(adjust_by_holm(p_values))
-    return [group if group.difference.p is None else replace(group, p_holm=next(adjusted)) for group in categories]
+    return [
+        group if group.difference.p is None else replace(group, p_holm=next(adjusted))
+        for group in categories
+    ]
 
 
 def _group_by_question(items: Iterable[AlignedItem]) -> list[list[AlignedItem]]:
@@ -440,9 +512,10 @@ def _group_by_question(items: Iterable[AlignedItem]) -> list[list[AlignedItem]]:
 
 
 def leave_out_wrong_golden_answers(items: Sequence[AlignedItem]) -> tuple[list[AlignedItem], int]:
-    """Leave out the items whose golden answer annotators found wrong, unless the item was reviewed in all runs. A wrong
-    golden answer affects all runs, so correcting the verdicts of one run would favour it. Returns the other items and
-    the number of items that were left out."""
+    """Leave out the items whose golden answer annotators found wrong, unless the item was reviewed
+    in all runs. A wrong golden answer affects all runs, so correcting the verdicts of one run would
+    favour it. Returns the other items and the number of items that were left out.
+    """
     kept: list[AlignedItem] = []
     n_left_out = 0
     for question in _group_by_question(items):
@@ -473,7 +546,10 @@ def _compare_items(category: str | None, items: Sequence[AlignedItem]) -> Compar
         counts=count_verdict_pairs((a, b) for a, b in verdicts if a is not None and b is not None),
         difference=difference,
         n_pairs=len(pairs),
-        n_verdicts=(sum(a is not None for a, _ in verdicts), sum(b is not None for _, b in verdicts)),
+        n_verdicts=(
+            sum(a is not None for a, _ in verdicts),
+            sum(b is not None for _, b in verdicts),
+        ),
         clustered_rates=clusters.rates,
         reviews=reviews,
     )
@@ -528,7 +604,11 @@ def _sum_clusters(questions: Iterable[Sequence[AlignedItem]]) -> _ClusterSums:
 
 def _list_verdicts(question: Sequence[AlignedItem], *, side: int) -> list[bool]:
     outcomes = [item.outcomes[side] for item in question]
-    return [outcome.verdict for outcome in outcomes if outcome is not None and outcome.verdict is not None]
+    return [
+        outcome.verdict
+        for outcome in outcomes
+        if outcome is not None and outcome.verdict is not None
+    ]
 
 
 def _scale_passes(verdicts: Sequence[bool], size: int) -> Number:
@@ -541,14 +621,21 @@ def _count_reviews(questions: Iterable[Sequence[AlignedItem]]) -> ReviewBalance:
     reviewed = [0, 0]
     one_sided = [0, 0]
     for question in questions:
-        sides = [[item.outcomes[side] for item in question if item.outcomes[side] is not None] for side in (0, 1)]
+        sides = [
+            [item.outcomes[side] for item in question if item.outcomes[side] is not None]
+            for side in (0, 1)
+        ]
         if not all(sides):
             continue
         for side, outcomes in enumerate(sides):
             others = sides[1 - side]
-            reviewed[side] += sum(outcome is not None and outcome.is_reviewed for outcome in outcomes)
+            reviewed[side] += sum(
+                outcome is not None and outcome.is_reviewed for outcome in outcomes
+            )
             if not all(outcome is not None and outcome.is_reviewed for outcome in others):
-                one_sided[side] += sum(outcome is not None and outcome.is_override for outcome in outcomes)
+                one_sided[side] += sum(
+                    outcome is not None and outcome.is_override for outcome in outcomes
+                )
     return ReviewBalance((reviewed[0], reviewed[1]), (one_sided[0], one_sided[1]))
 
 
@@ -573,7 +660,10 @@ def format_difference(difference: RateDifference) -> str:
     """Format the difference of the pass rates in percentage points: `+2.5 [-0.4, +5.4]`."""
     if difference.low is None or difference.high is None:
         return format_points(difference.value)
-    return f"{format_points(difference.value)} [{format_points(difference.low)}, {format_points(difference.high)}]"
+    return (
+        f"{format_points(difference.value)} [{format_points(difference.low)},"
+        f" {format_points(difference.high)}]"
+    )
 
 
 COMPLETE_CATEGORIES = "complete categories"
@@ -582,8 +672,13 @@ COMPLETE_CATEGORIES = "complete categories"
 def combine_complete_categories(
     comparison: RunComparison, source_a: VerdictSource, source_b: VerdictSource
 ) -> ComparisonGroup | None:
-    """Combine the comparable categories. Returns None if all categories are comparable, or if no category is."""
-    names = [group.category for group in comparison.categories if group.is_comparable(source_a, source_b)]
+    """Combine the comparable categories.
+
+    Returns None if all categories are comparable, or if no category is.
+    """
+    names = [
+        group.category for group in comparison.categories if group.is_comparable(source_a, source_b)
+    ]
     if not names or len(names) == len(comparison.categories):
         return None
     items: list[AlignedItem] = []
@@ -595,35 +690,55 @@ def combine_complete_categories(
 def list_table_groups(
     comparison: RunComparison, source_a: VerdictSource, source_b: VerdictSource
 ) -> list[ComparisonGroup]:
-    """List the rows of the table: all items, all comparable categories together (unless all are), and each category."""
+    """List the rows of the table: all items, all comparable categories together (unless all
+    are), and each category.
+    """
     complete = combine_complete_categories(comparison, source_a, source_b)
     categories = comparison.categories if len(comparison.categories) > 1 else []
     return [comparison.overall, *([complete] if complete else []), *categories]
 
 
-def list_caveats(comparison: RunComparison, source_a: VerdictSource, source_b: VerdictSource) -> list[str]:
+def list_caveats(
+    comparison: RunComparison, source_a: VerdictSource, source_b: VerdictSource
+) -> list[str]:
     lines = []
     unmatched_a, unmatched_b = comparison.n_unmatched
     if unmatched_a or unmatched_b:
         items_a = format_count(unmatched_a, "item")
-        lines.append(f"{items_a} of A and {unmatched_b:,} of B have no matching item in the other run")
+        lines.append(
+            f"{items_a} of A and {unmatched_b:,} of B have no matching item in the other run"
+        )
         if comparison.n_other_question:
             ids = format_count(comparison.n_other_question, "item id")
-            lines.append(f"A and B have different questions under {ids}, so these items do not match")
+            lines.append(
+                f"A and B have different questions under {ids}, so these items do not match"
+            )
     if len(comparison.generations) > 1:
         generations = ", ".join(comparison.generations)
-        lines.append(f"the benchmark versions differ ({generations}), so items are matched without the version")
+        lines.append(
+            f"the benchmark versions differ ({generations}), so items are matched without the"
+            " version"
+        )
     overall = comparison.overall
     if overall.counts.n < overall.n_pairs:
         incomplete = [
             f"{name} ({source}) has {format_count(n_verdicts, 'verdict')}"
-            for name, source, n_verdicts in zip(("A", "B"), (source_a, source_b), overall.n_verdicts, strict=True)
+            for name, source, n_verdicts in zip(
+                ("A", "B"), (source_a, source_b), overall.n_verdicts, strict=True
+            )
             if n_verdicts < overall.n_pairs
         ]
         pairs = format_count(overall.n_pairs, "pair")
-        lines.append(f"only {overall.counts.n:,} of {pairs} have a verdict on both sides: {', '.join(incomplete)}")
+        lines.append(
+            f"only {overall.counts.n:,} of {pairs} have a verdict on both sides:"
+            f" {', '.join(incomplete)}"
+        )
     if not overall.is_comparable(source_a, source_b):
-        names = [group.category or "" for group in comparison.categories if not group.is_comparable(source_a, source_b)]
+        names = [
+            group.category or ""
+            for group in comparison.categories
+            if not group.is_comparable(source_a, source_b)
+        ]
         count = format_count(len(names), "category", "categories")
         lines.append(
             f"no pass rates for all items and for {count} ({', '.join(names)}),"
@@ -640,12 +755,15 @@ def _describe_clusters(comparison: RunComparison) -> list[str]:
         return []
     clusters = format_count(difference.n_clusters, "cluster")
     return [
-        f"items of a task, conversation or function are not independent. The test and the interval use {clusters}"
+        "items of a task, conversation or function are not independent. The test and the interval"
+        f" use {clusters}"
         f" (design effect {difference.design_effect:.1f})"
     ]
 
 
-def describe_reviews(comparison: RunComparison, source_a: VerdictSource, source_b: VerdictSource) -> list[str]:
+def describe_reviews(
+    comparison: RunComparison, source_a: VerdictSource, source_b: VerdictSource
+) -> list[str]:
     """Describe the reviews of a comparison of effective verdicts."""
     if "effective" not in (source_a, source_b):
         return []
@@ -654,7 +772,9 @@ def describe_reviews(comparison: RunComparison, source_a: VerdictSource, source_
     lines = [f"reviewed: {format_count(reviewed_a, 'item')} of A, {reviewed_b:,} of B"]
     if comparison.n_wrong_golden:
         count = format_count(comparison.n_wrong_golden, "item")
-        lines.append(f"{count} left out, because reviews found the golden answer wrong, but not in every run")
+        lines.append(
+            f"{count} left out, because reviews found the golden answer wrong, but not in every run"
+        )
     if reviews.depends_on_run:
         lines.append(f"no p and no interval: {describe_one_sided_reviews(reviews)}")
     return lines
@@ -673,7 +793,9 @@ def describe_one_sided_reviews(reviews: ReviewBalance) -> str:
 
 def describe_test(groups: Iterable[ComparisonGroup]) -> str:
     """Return the names of the tests from which the p values are, such as `McNemar's mid-p test`."""
-    tests = dict.fromkeys(group.difference.test for group in groups if group.difference.test is not None)
+    tests = dict.fromkeys(
+        group.difference.test for group in groups if group.difference.test is not None
+    )
     return "; ".join(TEST_DESCRIPTIONS[test] for test in tests)
 
 
@@ -689,19 +811,23 @@ class RankedRun:
     """Rank, from 1. Runs with the same pass rate have the same rank."""
     passed: int
     known: int
-    """Number of items with verdicts of all runs, or, if there are none, with a verdict of this run."""
+    """Number of items with verdicts of all runs, or, if there are none, with a verdict of this
+    run.
+    """
     n_reviewed: int = 0
     """Number of these items with a verdict from annotators."""
     clustered_rate: ClusteredRate | None = None
     """Pass rate with standard error and interval; None without items."""
     to_best: RateDifference | None = None
-    """Difference of this run minus the best run, on the items that both have; None for the best run, without such
-    items, or if reviews depend on the run."""
+    """Difference of this run minus the best run, on the items that both have; None for the best
+    run, without such items, or if reviews depend on the run.
+    """
 
     @property
     def is_tied(self) -> bool:
-        """Whether the run may be as good as the best run, because the 95 % interval of the difference contains 0. No
-        correction for the number of runs."""
+        """Whether the run may be as good as the best run, because the 95 % interval of the
+        difference contains 0. No correction for the number of runs.
+        """
         if self.to_best is None or self.to_best.low is None or self.to_best.high is None:
             return False
         return self.to_best.low <= 0 <= self.to_best.high
@@ -729,18 +855,28 @@ class MatrixItem:
 class RunMatrix:
     ranking: list[RankedRun]
     items: list[MatrixItem]
-    """Items with a verdict, by share of passing runs (smallest first), then by number of verdicts (largest first)."""
+    """Items with a verdict, by share of passing runs (smallest first), then by number of
+    verdicts (largest first).
+    """
     n_shared: int
-    """Number of items with verdicts of all runs. If there are any, only these items determine the ranking."""
+    """Number of items with verdicts of all runs.
+
+    If there are any, only these items determine the ranking.
+    """
     n_other_question: int
     generations: tuple[str, ...]
     n_wrong_golden: int = 0
-    """Number of items that are left out, because annotators found in one run that their golden answer is wrong."""
+    """Number of items that are left out, because annotators found in one run that their golden
+    answer is wrong.
+    """
 
     @property
     def upsets(self) -> list[MatrixItem]:
         """Items that stronger runs fail and weaker runs pass, largest upset score first."""
-        return sorted((item for item in self.items if item.upset_score > 0), key=lambda item: -item.upset_score)
+        return sorted(
+            (item for item in self.items if item.upset_score > 0),
+            key=lambda item: -item.upset_score,
+        )
 
 
 def build_run_matrix(runs: Sequence[Sequence[ItemOutcome]]) -> RunMatrix:
@@ -751,8 +887,12 @@ def build_run_matrix(runs: Sequence[Sequence[ItemOutcome]]) -> RunMatrix:
     shared = [item for item, row in zip(kept, verdicts, strict=True) if None not in row]
     ranking = rank_runs(shared or kept, len(runs))
 
-    strength = {each.run: each.rate or 0.0 for each in ranking}  # `_build_matrix_item` needs the order of the ranking.
-    items = [_build_matrix_item(item, row, strength) for item, row in zip(kept, verdicts, strict=True)]
+    strength = {
+        each.run: each.rate or 0.0 for each in ranking
+    }  # `_build_matrix_item` needs the order of the ranking.
+    items = [
+        _build_matrix_item(item, row, strength) for item, row in zip(kept, verdicts, strict=True)
+    ]
     known = [item for item in items if item.known]
     hardest = sorted(known, key=lambda item: (item.passing / item.known, -item.known))
     return RunMatrix(
@@ -794,12 +934,20 @@ def _count_run(run: int, items: Sequence[AlignedItem]) -> RankedRun:
             passed[item.cluster] += 1
     rate = compute_clustered_rate(list(sizes.values()), [passed[cluster] for cluster in sizes])
     return RankedRun(
-        run, rank=0, passed=passed.total(), known=sizes.total(), n_reviewed=n_reviewed, clustered_rate=rate
+        run,
+        rank=0,
+        passed=passed.total(),
+        known=sizes.total(),
+        n_reviewed=n_reviewed,
+        clustered_rate=rate,
     )
 
 
 def _compare_with_best(items: Sequence[AlignedItem], run: int, best: int) -> RateDifference | None:
-    """Compute the difference of a run minus the best run. None without common items or if reviews depend on the run."""
+    """Compute the difference of a run minus the best run.
+
+    None without common items or if reviews depend on the run.
+    """
     sizes: Counter[Cluster] = Counter()
     differences: Counter[Cluster] = Counter()
     only_run = 0
@@ -821,7 +969,9 @@ def _compare_with_best(items: Sequence[AlignedItem], run: int, best: int) -> Rat
     if not sizes:
         return None
     counts = [differences[cluster] for cluster in sizes]
-    return compute_difference(ClusteredPairs(list(sizes.values()), counts, only_a=only_run, only_b=only_best))
+    return compute_difference(
+        ClusteredPairs(list(sizes.values()), counts, only_a=only_run, only_b=only_best)
+    )
 
 
 def _has_one_sided_override(a: ItemOutcome, b: ItemOutcome) -> bool:
@@ -829,18 +979,31 @@ def _has_one_sided_override(a: ItemOutcome, b: ItemOutcome) -> bool:
     return (a.is_override and not b.is_reviewed) or (b.is_override and not a.is_reviewed)
 
 
-def _build_matrix_item(item: AlignedItem, verdicts: Sequence[bool | None], strength: dict[int, float]) -> MatrixItem:
+def _build_matrix_item(
+    item: AlignedItem, verdicts: Sequence[bool | None], strength: dict[int, float]
+) -> MatrixItem:
     passing = sorted(strength[run] for run, verdict in enumerate(verdicts) if verdict is True)
     failing = [strength[run] for run, verdict in enumerate(verdicts) if verdict is False]
     by_rank = tuple(verdicts[run] for run in strength)
-    return MatrixItem(item, by_rank, len(passing), len(passing) + len(failing), compute_upset_score(passing, failing))
+    return MatrixItem(
+        item,
+        by_rank,
+        len(passing),
+        len(passing) + len(failing),
+        compute_upset_score(passing, failing),
+    )
 
 
 def compute_upset_score(passing_rates: Sequence[float], failing_rates: Sequence[float]) -> float:
-    """Compute how much stronger an item's failing runs are than its passing runs, whose rates must be sorted: the
-    Mann-Whitney U statistic as a standard score (1947), without correction for ties; 0 if all runs agree."""
+    """Compute how much stronger an item's failing runs are than its passing runs, whose rates must
+    be sorted: the Mann-Whitney U statistic as a standard score (1947), without correction for ties;
+    0 if all runs agree.
+    """
     n, m = len(passing_rates), len(failing_rates)
     if not n or not m:
         return 0.0
-    u = sum((bisect_left(passing_rates, each) + bisect_right(passing_rates, each)) / 2 for each in failing_rates)
+    u = sum(
+        (bisect_left(passing_rates, each) + bisect_right(passing_rates, each)) / 2
+        for each in failing_rates
+    )
     return (u - n * m / 2) / sqrt(n * m * (n + m + 1) / 12)

@@ -1,8 +1,9 @@
-"""Draw random samples of items: decide how many items to draw from each stratum, draw them, and assign them to
-annotators.
+"""Draw random samples of items: decide how many items to draw from each stratum, draw them, and
+assign them to annotators.
 
-Samples are reproducible. The random rank of an item depends on the seed, the purpose of the rank and the content of the
-item, but not on the order of the items. The hash function BLAKE2b gives the same ranks in every version of Python.
+Samples are reproducible. The random rank of an item depends on the seed, the purpose of the rank
+and the content of the item, but not on the order of the items. The hash function BLAKE2b gives the
+same ranks in every version of Python.
 """
 
 from __future__ import annotations
@@ -20,14 +21,27 @@ T = TypeVar("T")
 
 
 def compute_random_rank(seed: int, purpose: str, content: str) -> bytes:
-    """Return a pseudorandom sort key for the content of an item. The keys for different purposes are independent."""
-    return blake2b(f"{seed}\0{purpose}\0{content}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    """Return a pseudorandom sort key for the content of an item.
+
+    The keys for different purposes are independent.
+    """
+    return blake2b(
+        f"{seed}\0{purpose}\0{content}".encode("utf-8", "surrogatepass"), digest_size=16
+    ).digest()
 
 
-def shuffle_by_content(things: Iterable[T], get_content: Callable[[T], str], seed: int, purpose: str) -> list[T]:
-    """Sort things in a random order that depends only on the seed, the purpose and the content of each thing."""
+def shuffle_by_content(
+    things: Iterable[T], get_content: Callable[[T], str], seed: int, purpose: str
+) -> list[T]:
+    """Sort things in a random order that depends only on the seed, the purpose and the content
+    of each thing.
+    """
     return sorted(
-        things, key=lambda thing: (compute_random_rank(seed, purpose, get_content(thing)), get_content(thing))
+        things,
+        key=lambda thing: (
+            compute_random_rank(seed, purpose, get_content(thing)),
+            get_content(thing),
+        ),
     )
 
 
@@ -35,7 +49,9 @@ MAX_SEED = 2**31
 
 
 def draw_seed() -> int:
-    """Return a seed that nobody can predict, so that samples are independent of each other and of the data."""
+    """Return a seed that nobody can predict, so that samples are independent of each other and
+    of the data.
+    """
     return secrets.randbelow(MAX_SEED)
 
 
@@ -45,7 +61,10 @@ class SamplingError(FcreviewError):
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """Stratum of a population. `size` is the number of its items, and `drawn` is the number of these in a sample."""
+    """Stratum of a population.
+
+    `size` is the number of its items, and `drawn` is the number of these in a sample.
+    """
 
     name: str
     size: int
@@ -58,24 +77,33 @@ class Stratum:
 
 
 def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratum]:
-    """Allocate a sample to strata in proportion to their sizes, at least one item each. The largest remainders get the
-    items left after rounding down. Raises SamplingError if `total` is too small or too large."""
+    """Allocate a sample to strata in proportion to their sizes, at least one item each. The largest
+    remainders get the items left after rounding down. Raises SamplingError if `total` is too small
+    or too large.
+    """
     sizes = {name: size for name, size in sorted(sizes.items()) if size}
     population = sum(sizes.values())
     if not 1 <= total <= population:
         raise SamplingError(f"cannot draw {total:,} items, because {population:,} items match")
     if total < len(sizes):
         raise SamplingError(
-            f"cannot draw {total:,} items from {len(sizes):,} strata. Draw at least {len(sizes):,} items."
+            f"cannot draw {total:,} items from {len(sizes):,} strata. Draw at least {len(sizes):,}"
+            " items."
         )
     quotas = dict(sizes)
     while small := [
-        name for name, size in quotas.items() if size * _count_unallocated(total, sizes, quotas) < sum(quotas.values())
+        name
+        for name, size in quotas.items()
+        if size * _count_unallocated(total, sizes, quotas) < sum(quotas.values())
     ]:
-        for name in small:  # The stratum would get less than one item, so it gets one. The others divide the rest.
+        for name in (
+            small
+        ):  # The stratum would get less than one item, so it gets one. The others divide the rest.
             del quotas[name]
     remaining, quota_sum = _count_unallocated(total, sizes, quotas), sum(quotas.values())
-    drawn = dict.fromkeys(sizes, 1) | {name: size * remaining // quota_sum for name, size in quotas.items()}
+    drawn = dict.fromkeys(sizes, 1) | {
+        name: size * remaining // quota_sum for name, size in quotas.items()
+    }
     by_remainder = sorted(quotas, key=lambda name: (-(quotas[name] * remaining % quota_sum), name))
     for name in by_remainder[: total - sum(drawn.values())]:
         drawn[name] += 1
@@ -86,8 +114,12 @@ def _count_unallocated(total: int, sizes: Mapping[str, int], quotas: Mapping[str
     return total - (len(sizes) - len(quotas))
 
 
-def format_stratum_name(stratum: str, automatic: bool | str | None, category: str | None = None) -> str:
-    """Format the name of a stratum for a queue that extends another queue: `all, fail` or `all, fail, live_simple`."""
+def format_stratum_name(
+    stratum: str, automatic: bool | str | None, category: str | None = None
+) -> str:
+    """Format the name of a stratum for a queue that extends another queue: `all, fail` or `all,
+    fail, live_simple`.
+    """
     words: dict[bool | str | None, str] = {True: "pass", False: "fail", None: "none"}
     parts = (stratum or "all", words.get(automatic, str(automatic)), category)
     return ", ".join(part for part in parts if part is not None)
@@ -104,9 +136,12 @@ class StratifiedSample:
     """Stratum of each item of the population."""
 
 
-def draw_stratified_sample(stratum_by_content: Mapping[str, str], size: int, seed: int) -> StratifiedSample:
-    """Draw a simple random sample from each stratum. `stratum_by_content` maps the content of each item to its stratum.
-    Raises SamplingError if `size` is too small or too large."""
+def draw_stratified_sample(
+    stratum_by_content: Mapping[str, str], size: int, seed: int
+) -> StratifiedSample:
+    """Draw a simple random sample from each stratum. `stratum_by_content` maps the content of each
+    item to its stratum. Raises SamplingError if `size` is too small or too large.
+    """
     strata = allocate_proportionally(Counter(stratum_by_content.values()), size)
     members: dict[str, list[str]] = {stratum.name: [] for stratum in strata}
     for content, name in stratum_by_content.items():
@@ -114,13 +149,18 @@ def draw_stratified_sample(stratum_by_content: Mapping[str, str], size: int, see
     items = [
         content
         for stratum in strata
-        for content in shuffle_by_content(members[stratum.name], str, seed, "sample")[: stratum.drawn]
+        for content in shuffle_by_content(members[stratum.name], str, seed, "sample")[
+            : stratum.drawn
+        ]
     ]
     return StratifiedSample(strata, sorted(items), stratum_by_content)
 
 
 _SEGMENTS = 3
-"""Number of equal segments of an annotator's items. Items from the first segment occur again in the last segment."""
+"""Number of equal segments of an annotator's items.
+
+Items from the first segment occur again in the last segment.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,17 +184,26 @@ class ShareOptions:
 
 
 def draw_overlap_indexes(contents: Sequence[str], options: ShareOptions) -> set[int]:
-    """Draw the items that all annotators review, as indexes in `contents`. Raises SamplingError for too few items."""
+    """Draw the items that all annotators review, as indexes in `contents`.
+
+    Raises SamplingError for too few items.
+    """
     if not 0 <= options.overlap <= len(contents):
         raise SamplingError(
-            f"the overlap ({options.overlap:,}) is larger than the sample ({len(contents):,} items). Reduce it."
+            f"the overlap ({options.overlap:,}) is larger than the sample ({len(contents):,}"
+            " items). Reduce it."
         )
-    return set(_shuffle_indexes(contents, range(len(contents)), options.seed, "overlap")[: options.overlap])
+    return set(
+        _shuffle_indexes(contents, range(len(contents)), options.seed, "overlap")[: options.overlap]
+    )
 
 
-def assign_shares(contents: Sequence[str], overlap_indexes: set[int], options: ShareOptions) -> list[AnnotatorShare]:
-    """Divide a sample among annotators. Each share contains the overlap and an equal part of all other items, in random
-    order. Raises SamplingError if a share has too few items for its repeats."""
+def assign_shares(
+    contents: Sequence[str], overlap_indexes: set[int], options: ShareOptions
+) -> list[AnnotatorShare]:
+    """Divide a sample among annotators. Each share contains the overlap and an equal part of all
+    other items, in random order. Raises SamplingError if a share has too few items for its repeats.
+    """
     others = [at for at in range(len(contents)) if at not in overlap_indexes]
     others = _shuffle_indexes(contents, others, options.seed, "share")
     shares = []
@@ -165,17 +214,26 @@ def assign_shares(contents: Sequence[str], overlap_indexes: set[int], options: S
     return shares
 
 
-def _add_repeats(annotator: str, contents: Sequence[str], order: list[int], options: ShareOptions) -> AnnotatorShare:
+def _add_repeats(
+    annotator: str, contents: Sequence[str], order: list[int], options: ShareOptions
+) -> AnnotatorShare:
     first, last = len(order) // _SEGMENTS, len(order) - len(order) // _SEGMENTS
     if options.repeats > first:
         raise SamplingError(
-            f"{annotator}'s {len(order):,} items are too few for {options.repeats:,} repeats. Use at most {first:,}."
+            f"{annotator}'s {len(order):,} items are too few for {options.repeats:,} repeats. Use"
+            f" at most {first:,}."
         )
-    repeated = _shuffle_indexes(contents, order[:first], options.seed, f"repeats {annotator}")[: options.repeats]
-    last_segment = _shuffle_indexes(contents, [*order[last:], *repeated], options.seed, f"again {annotator}")
+    repeated = _shuffle_indexes(contents, order[:first], options.seed, f"repeats {annotator}")[
+        : options.repeats
+    ]
+    last_segment = _shuffle_indexes(
+        contents, [*order[last:], *repeated], options.seed, f"again {annotator}"
+    )
     positions = [last + at for at, item in enumerate(last_segment) if item in set(repeated)]
     return AnnotatorShare(annotator, [*order[:last], *last_segment], positions)
 
 
-def _shuffle_indexes(contents: Sequence[str], indexes: Sequence[int] | range, seed: int, purpose: str) -> list[int]:
+def _shuffle_indexes(
+    contents: Sequence[str], indexes: Sequence[int] | range, seed: int, purpose: str
+) -> list[int]:
     return shuffle_by_content(indexes, lambda at: contents[at], seed, purpose)

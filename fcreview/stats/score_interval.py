@@ -1,12 +1,14 @@
 """Compute the reference interval of an estimate: the poststratified score interval.
 
-The items are divided into strata h by automatic verdict, stratum of the sample and weight in the metric. With N_h
-items, n_h reviewed ones of which k_h pass, and the weight w_h of one item, the estimate is
+The items are divided into strata h by automatic verdict, stratum of the sample and weight in the
+metric. With N_h items, n_h reviewed ones of which k_h pass, and the weight w_h of one item, the
+estimate is
 
     t = c + sum of w_h N_h k_h / n_h
 
-where c is the part of the metric that does not depend on the sampled items. With Wilson's limits l_h and u_h of k_h of
-n_h / (1 - n_h / N_h) items, the interval is (Zou and Donner 2008, the method of variance estimates recovery)
+where c is the part of the metric that does not depend on the sampled items. With Wilson's limits
+l_h and u_h of k_h of n_h / (1 - n_h / N_h) items, the interval is (Zou and Donner 2008, the method
+of variance estimates recovery)
 
     t - sqrt(sum of (w_h N_h (k_h / n_h - l_h))^2)    to    t + sqrt(sum of (w_h N_h (u_h - k_h / n_h))^2)
 """
@@ -56,7 +58,10 @@ class ScoreInterval:
 
 
 def compute_score_interval(strata: Sequence[ScoreStratum], constant: float) -> ScoreInterval:
-    """Compute the poststratified score interval of a metric. `constant` is its value if no item passes."""
+    """Compute the poststratified score interval of a metric.
+
+    `constant` is its value if no item passes.
+    """
     estimated = constant
     below = 0.0
     above = 0.0

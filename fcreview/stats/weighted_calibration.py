@@ -1,14 +1,16 @@
-"""Compute the measures of an automatic source from samples whose items had different chances to be drawn.
+"""Compute the measures of an automatic source from samples whose items had different chances to be
+drawn.
 
-Each item of a sample stands for 1 / p items, where p is its inclusion probability (Horvitz and Thompson 1952). Without
-these weights, a sample that contains relatively many failures makes a checker look stricter than it is (verification
-bias, Begg and Greenes 1983). The pairs are divided into strata of equal weight and equal automatic verdict. Intervals
-come from a Bayesian bootstrap in each stratum: the share of passing items of a stratum has the posterior
-Beta(k + 1/2, n - k + 1/2), and the shares of the two automatic verdicts among the items of one weight vary as in a
-sample of their size.
+Each item of a sample stands for 1 / p items, where p is its inclusion probability (Horvitz and
+Thompson 1952). Without these weights, a sample that contains relatively many failures makes a
+checker look stricter than it is (verification bias, Begg and Greenes 1983). The pairs are divided
+into strata of equal weight and equal automatic verdict. Intervals come from a Bayesian bootstrap in
+each stratum: the share of passing items of a stratum has the posterior Beta(k + 1/2, n - k + 1/2),
+and the shares of the two automatic verdicts among the items of one weight vary as in a sample of
+their size.
 
-If the sample contains only one automatic verdict, nobody knows how many items with the other one humans would pass.
-Only precision, or the share of wrong fails, is known then.
+If the sample contains only one automatic verdict, nobody knows how many items with the other one
+humans would pass. Only precision, or the share of wrong fails, is known then.
 """
 
 from __future__ import annotations
@@ -48,7 +50,9 @@ class _Stratum:
 
 @dataclass(frozen=True, slots=True)
 class _Confusion:
-    """Weighted numbers of items in the cells of the confusion matrix: arrays with one entry per draw."""
+    """Weighted numbers of items in the cells of the confusion matrix: arrays with one entry per
+    draw.
+    """
 
     tp: FloatArray
     fp: FloatArray
@@ -65,8 +69,9 @@ class WeightedMeasure:
 
 
 def compute_weighted_measures(pairs: Sequence[WeightedPair]) -> list[WeightedMeasure]:
-    """Compute the measures of verdicts that are true or false. A measure has no value if it depends on an automatic
-    verdict that no pair has."""
+    """Compute the measures of verdicts that are true or false. A measure has no value if it depends
+    on an automatic verdict that no pair has.
+    """
     strata = _build_strata(pairs)
     value = _compute_confusion(strata)
     draws = _draw_confusion(strata)
@@ -99,14 +104,21 @@ def _draw_confusion(strata: Sequence[_Stratum]) -> _Confusion:
     generator = np.random.default_rng(SEED)
     sizes = _draw_stratum_sizes(strata, generator)
     rates = [
-        generator.beta(stratum.n_passed + JEFFREYS, stratum.n - stratum.n_passed + JEFFREYS, N_DRAWS)
+        generator.beta(
+            stratum.n_passed + JEFFREYS, stratum.n - stratum.n_passed + JEFFREYS, N_DRAWS
+        )
         for stratum in strata
     ]
     return _sum_confusion(strata, sizes, rates)
 
 
-def _draw_stratum_sizes(strata: Sequence[_Stratum], generator: np.random.Generator) -> list[FloatArray]:
-    """Draw the number of items for which each stratum stands. Strata of one weight share the items of this weight."""
+def _draw_stratum_sizes(
+    strata: Sequence[_Stratum], generator: np.random.Generator
+) -> list[FloatArray]:
+    """Draw the number of items for which each stratum stands.
+
+    Strata of one weight share the items of this weight.
+    """
     sizes: dict[int, FloatArray] = {}
     for weight in dict.fromkeys(stratum.weight for stratum in strata):
         members = [index for index, stratum in enumerate(strata) if stratum.weight == weight]
@@ -117,7 +129,9 @@ def _draw_stratum_sizes(strata: Sequence[_Stratum], generator: np.random.Generat
     return [sizes[index] for index in range(len(strata))]
 
 
-def _sum_confusion(strata: Sequence[_Stratum], sizes: Sequence[FloatArray], rates: Sequence[FloatArray]) -> _Confusion:
+def _sum_confusion(
+    strata: Sequence[_Stratum], sizes: Sequence[FloatArray], rates: Sequence[FloatArray]
+) -> _Confusion:
     passed = {True: np.zeros_like(sizes[0]), False: np.zeros_like(sizes[0])}
     failed = {True: np.zeros_like(sizes[0]), False: np.zeros_like(sizes[0])}
     for stratum, size, rate in zip(strata, sizes, rates, strict=True):

@@ -1,12 +1,13 @@
 """Check the calls of normal replies, and special replies, as ACEBench's evaluator does.
 
-This module reproduces the released checkers, including their errors. They give the same verdicts in both versions of
-the rules (`decoding.py`):
+This module reproduces the released checkers, including their errors. They give the same verdicts in
+both versions of the rules (`decoding.py`):
 
 * A string argument only has to contain the golden string.
-* Numbers and booleans are not compared. A value is not compared either if the type of the golden value is not the
-  declared type.
-* One predicted call may match two golden calls. The reply then passes although another predicted call matches none.
+* Numbers and booleans are not compared. A value is not compared either if the type of the golden
+  value is not the declared type.
+* One predicted call may match two golden calls. The reply then passes although another predicted
+  call matches none.
 * In Chinese runs too, special replies must contain English phrases.
 * Nothing is executed. Agent states and calls are compared as recorded.
 """
@@ -71,22 +72,34 @@ class TypeCheck(NamedTuple):
 
 @dataclass(slots=True)
 class CheckOutcome:
-    """Result of a check. A failed check states the evaluator's error type, a message, and where the error is."""
+    """Result of a check.
+
+    A failed check states the evaluator's error type, a message, and where the error is.
+    """
 
     valid: bool
     error_type: str | None = None
     message: str | None = None
     function: str | None = None
-    """Name of the function with the error. For an end state, it is the name of the class with the error."""
+    """Name of the function with the error.
+
+    For an end state, it is the name of the class with the error.
+    """
     argument: str | None = None
-    """Name of the argument with the error. For an end state, it is the name of the attribute with the error."""
+    """Name of the argument with the error.
+
+    For an end state, it is the name of the attribute with the error.
+    """
 
 
 PASSED = CheckOutcome(True)
 
 
 class EnumType:
-    """Python type for the declared type `enum`. No value has this type, so no value passes the type check."""
+    """Python type for the declared type `enum`.
+
+    No value has this type, so no value passes the type check.
+    """
 
 
 def normalise_text(text: str) -> str:
@@ -99,18 +112,25 @@ def _normalise_value(value: Any) -> Any:
 
 
 COMPARISON_RULES = ComparisonRules(normalise=normalise_text)
-"""Rules that the screens use to compare predicted and golden calls. Unlike the checker, they require equal strings."""
+"""Rules that the screens use to compare predicted and golden calls.
+
+Unlike the checker, they require equal strings.
+"""
 
 
 def to_python_type(declared_type: str) -> type:
-    """Return the Python type of a declared type. Raises KeyError for an unknown type, where the evaluator crashes."""
+    """Return the Python type of a declared type.
+
+    Raises KeyError for an unknown type, where the evaluator crashes.
+    """
     return EnumType if declared_type == "enum" else PYTHON_TYPES[declared_type]
 
 
 def check_value_type(predicted: Any, golden: Any, declared: DeclaredType) -> TypeCheck:
     """Check the type of a predicted value.
 
-    The evaluator does not compare the values if the type of the golden value is not the declared type.
+    The evaluator does not compare the values if the type of the golden value is not the declared
+    type.
     """
     expected = to_python_type(declared.name)
     skip = golden != "" and type(golden) is not expected
@@ -118,7 +138,9 @@ def check_value_type(predicted: Any, golden: Any, declared: DeclaredType) -> Typ
         predicted = predicted == "true"
     has_declared_type = type(predicted) is expected
     is_nested = declared.name in NESTED_TYPES
-    if has_declared_type and (not is_nested or _has_elements_of_declared_type(predicted, golden, declared)):
+    if has_declared_type and (
+        not is_nested or _has_elements_of_declared_type(predicted, golden, declared)
+    ):
         return TypeCheck(True, skip)
     if golden != "" and (type(predicted) is type(golden) or predicted == golden):
         return TypeCheck(not has_declared_type, True)
@@ -128,24 +150,34 @@ def check_value_type(predicted: Any, golden: Any, declared: DeclaredType) -> Typ
 def _get_element_type(declared: DeclaredType) -> DeclaredType:
     if isinstance(declared.items, dict) and "type" in declared.items:
         return DeclaredType(declared.items["type"], declared.items.get("items"))
-    return DeclaredType(next((word for word in ("string", "enum") if word in declared.name), "dict"))
+    return DeclaredType(
+        next((word for word in ("string", "enum") if word in declared.name), "dict")
+    )
 
 
 def _has_elements_of_declared_type(predicted: Any, golden: Any, declared: DeclaredType) -> bool:
     inner = _get_element_type(declared)
     return any(
-        not isinstance(element, list) or all(check_value_type(each, element, inner).is_accepted for each in predicted)
+        not isinstance(element, list)
+        or all(check_value_type(each, element, inner).is_accepted for each in predicted)
         for element in golden
     )
 
 
-def compare_values(path: str, predicted: Any, golden: Any, declared: DeclaredType) -> ValueFailure | None:
-    """Compare a predicted value with the golden value. The message contains `path`, the name of the value."""
+def compare_values(
+    path: str, predicted: Any, golden: Any, declared: DeclaredType
+) -> ValueFailure | None:
+    """Compare a predicted value with the golden value.
+
+    The message contains `path`, the name of the value.
+    """
     expected = to_python_type(declared.name)
     if expected is str:
         if normalise_text(str(golden)) in normalise_text(str(predicted)):
             return None
-        return ValueFailure("value_error:string", f"{path}: {predicted!r} does not contain {golden!r}")
+        return ValueFailure(
+            "value_error:string", f"{path}: {predicted!r} does not contain {golden!r}"
+        )
     if expected is list:
         if PYTHON_TYPES.get(_get_element_type(declared).name) is dict:
             return _compare_object_lists(path, predicted, golden)
@@ -162,13 +194,21 @@ def _compare_object_lists(path: str, predicted: Any, golden: Any) -> ValueFailur
         message = f"{path} has {len(predicted)} objects instead of {len(golden)}"
         return ValueFailure("value_error:list_dict_count", message)
     pairs = enumerate(zip(predicted, golden, strict=True))
-    failures = (compare_objects(f"{path}[{index}]", ours, theirs) for index, (ours, theirs) in pairs)
+    failures = (
+        compare_objects(f"{path}[{index}]", ours, theirs) for index, (ours, theirs) in pairs
+    )
     return next(filter(None, failures), None)
 
 
 def compare_objects(path: str, predicted: Any, golden: Any) -> ValueFailure | None:
-    if not isinstance(predicted, dict) or not isinstance(golden, dict) or len(predicted) != len(golden):
-        return ValueFailure("value_error", f"{path} is not an object with as many fields as the golden object")
+    if (
+        not isinstance(predicted, dict)
+        or not isinstance(golden, dict)
+        or len(predicted) != len(golden)
+    ):
+        return ValueFailure(
+            "value_error", f"{path} is not an object with as many fields as the golden object"
+        )
     for key, ours in predicted.items():
         field = f"{path}.{key}"
         if key not in golden:
@@ -184,11 +224,14 @@ def compare_objects(path: str, predicted: Any, golden: Any) -> ValueFailure | No
     return None
 
 
-def check_calls(predicted: list[DecodedCall], golden_answers: Any, function_docs: list[dict[str, Any]]) -> CheckOutcome:
-    """Check the calls of a normal reply against one golden answer `{function: {argument: value}}` or a list of them.
+def check_calls(
+    predicted: list[DecodedCall], golden_answers: Any, function_docs: list[dict[str, Any]]
+) -> CheckOutcome:
+    """Check the calls of a normal reply against one golden answer `{function: {argument: value}}`
+    or a list of them.
 
-    Several golden calls of the function `f` have the keys `f_1`, `f_2` and so on. If no golden answer matches, return
-    the outcome for the first one.
+    Several golden calls of the function `f` have the keys `f_1`, `f_2` and so on. If no golden
+    answer matches, return the outcome for the first one.
     """
     first_failure = None
     for golden in golden_answers if isinstance(golden_answers, list) else [golden_answers]:
@@ -196,7 +239,9 @@ def check_calls(predicted: list[DecodedCall], golden_answers: Any, function_docs
         if outcome.valid:
             return outcome
         first_failure = first_failure or outcome
-    return first_failure or CheckOutcome(False, None, "the dataset has no golden answer for this item")
+    return first_failure or CheckOutcome(
+        False, None, "the dataset has no golden answer for this item"
+    )
 
 
 def _check_against_golden_answer(
@@ -208,7 +253,9 @@ def _check_against_golden_answer(
     expected = [(key, re.sub(r"_\d+$", "", key), arguments) for key, arguments in golden.items()]
     ours, theirs = Counter(name for name, _ in predicted), Counter(name for _, name, _ in expected)
     if ours != theirs:
-        odd = next((n for n in ours if n not in theirs), None) or next((n for n in theirs if n not in ours), None)
+        odd = next((n for n in ours if n not in theirs), None) or next(
+            (n for n in theirs if n not in ours), None
+        )
         text = "the reply calls a function more or less often than the golden answer"
         if odd:
             text = f"only the {'reply' if odd in ours else 'golden answer'} calls {odd}"
@@ -230,7 +277,10 @@ def _check_against_golden_answer(
 
 
 def check_call(
-    function_name: str, arguments: dict[Any, Any], golden_arguments: dict[str, Any], function_doc: dict[str, Any] | None
+    function_name: str,
+    arguments: dict[Any, Any],
+    golden_arguments: dict[str, Any],
+    function_doc: dict[str, Any] | None,
 ) -> CheckOutcome:
     if function_doc is None:
         text = f"{function_name} has no function doc"
@@ -251,7 +301,9 @@ def check_call(
     if function_doc["name"] != function_name:
         text = f"the reply calls {function_name} instead of {function_doc['name']}"
         return CheckOutcome(False, "wrong_function_name", text, function_name)
-    missing = next((required for required in declared.required or () if required not in arguments), None)
+    missing = next(
+        (required for required in declared.required or () if required not in arguments), None
+    )
     if missing is not None:
         text = f"the required argument {missing} is missing"
         return CheckOutcome(False, "lack_args", text, function_name, missing)
@@ -259,18 +311,25 @@ def check_call(
 
 
 def _check_arguments(
-    function_name: str, arguments: dict[Any, Any], golden_arguments: dict[str, Any], properties: dict[str, Any]
+    function_name: str,
+    arguments: dict[Any, Any],
+    golden_arguments: dict[str, Any],
+    properties: dict[str, Any],
 ) -> CheckOutcome:
     for argument, value in arguments.items():
         if argument not in properties or argument not in golden_arguments:
             text = f"the function doc or the golden call does not have the argument {argument}"
             return CheckOutcome(False, "addition_args", text, function_name, argument)
-        if failure := _check_argument(argument, value, golden_arguments[argument], properties[argument]):
+        if failure := _check_argument(
+            argument, value, golden_arguments[argument], properties[argument]
+        ):
             return CheckOutcome(False, failure.error_type, failure.message, function_name, argument)
     return PASSED
 
 
-def _check_argument(argument: str, predicted: Any, golden: Any, schema: dict[str, Any]) -> ValueFailure | None:
+def _check_argument(
+    argument: str, predicted: Any, golden: Any, schema: dict[str, Any]
+) -> ValueFailure | None:
     declared = DeclaredType(str(schema.get("type")), schema.get("items"))
     if declared.name == "tuple" and isinstance(predicted, tuple):
         predicted = list(predicted)
@@ -279,18 +338,26 @@ def _check_argument(argument: str, predicted: Any, golden: Any, schema: dict[str
     try:
         checked = check_value_type(predicted, golden, declared)
         if not checked.is_accepted:
-            return ValueFailure("type_error", f"{argument}: {predicted!r} is not of type {declared.name}")
-        return None if checked.skips_comparison else compare_values(argument, predicted, golden, declared)
+            return ValueFailure(
+                "type_error", f"{argument}: {predicted!r} is not of type {declared.name}"
+            )
+        return (
+            None
+            if checked.skips_comparison
+            else compare_values(argument, predicted, golden, declared)
+        )
     except (KeyError, TypeError) as error:
-        return ValueFailure("type_error", f"{argument}: the declared type cannot be checked ({error})")
+        return ValueFailure(
+            "type_error", f"{argument}: the declared type cannot be checked ({error})"
+        )
 
 
 def check_special_reply(reply: Any, golden: Any, category: str) -> CheckOutcome:
     """Check that a special reply contains the required phrase and words.
 
-    `golden` is `{function: [missing parameters]}` or `{parameter: [wrong values]}`. The reply must contain the
-    function and the missing parameters, or the wrong values. It need not contain the name of a parameter with wrong
-    values.
+    `golden` is `{function: [missing parameters]}` or `{parameter: [wrong values]}`. The reply must
+    contain the function and the missing parameters, or the wrong values. It need not contain the
+    name of a parameter with wrong values.
     """
     text = reply if isinstance(reply, str) else ""
     phrase = REQUIRED_PHRASES[category]

@@ -1,6 +1,7 @@
 """Join the dialogue history of an agent item with the messages in its result record.
 
-`process` of a result record has the messages that were executed. The history has all messages and the results of calls.
+`process` of a result record has the messages that were executed. The history has all messages and
+the results of calls.
 """
 
 from __future__ import annotations
@@ -15,9 +16,14 @@ from fcreview.importers.acebench.decoding import remove_whitespace
 from fcreview.importers.acebench.dialogue_history import DialogueHistory, HistoryMessage
 from fcreview.model.item import Item, Message
 
-OTHER_CONVERSATION = "the dialogue history has none of the calls in the result record, so it is not shown"
+OTHER_CONVERSATION = (
+    "the dialogue history has none of the calls in the result record, so it is not shown"
+)
 MAX_COMPARED_MESSAGES = 200
-"""Longest conversation whose messages are compared. The official runner ends a conversation after 40 messages."""
+"""Longest conversation whose messages are compared.
+
+The official runner ends a conversation after 40 messages.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +35,10 @@ class _ExecutedMessage:
 
 
 def find_call_expression(text: str) -> str | None:
-    """Return the list of calls in a message of an agent: from the first `[` to the last `]`. None without one."""
+    """Return the list of calls in a message of an agent: from the first `[` to the last `]`.
+
+    None without one.
+    """
     start = text.find("[")
     end = text.rfind("]")
     if 0 <= start < end:
@@ -37,8 +46,11 @@ def find_call_expression(text: str) -> str | None:
     return None
 
 
-def add_conversation(item: Item, process: Sequence[str], history: DialogueHistory | None) -> list[int]:
-    """Add the messages of a conversation to an item, and return the agent's step in which each call is made.
+def add_conversation(
+    item: Item, process: Sequence[str], history: DialogueHistory | None
+) -> list[int]:
+    """Add the messages of a conversation to an item, and return the agent's step in which each call
+    is made.
 
     The item gets no message for a call, only for the text around it. Steps are numbered from 0.
     """
@@ -79,7 +91,10 @@ def _is_of_agent(message: HistoryMessage) -> bool:
 
 
 def _is_executed(messages: Sequence[HistoryMessage], index: int) -> bool:
-    """Whether a message of the agent was executed. In multi-step items, a message to the user is executed too."""
+    """Whether a message of the agent was executed.
+
+    In multi-step items, a message to the user is executed too.
+    """
     if messages[index].recipient == "execution":
         return True
     return index + 1 < len(messages) and messages[index + 1].sender == "execution"
@@ -88,8 +103,9 @@ def _is_executed(messages: Sequence[HistoryMessage], index: int) -> bool:
 def _find_steps(process: Sequence[str], executed: Sequence[_ExecutedMessage]) -> list[int]:
     """Return the step of each message of the result record.
 
-    Equally many messages are paired by position. Otherwise, equal messages are paired, because the last message, which
-    ends the conversation, is not in the result record. A message without a partner belongs to the step before it.
+    Equally many messages are paired by position. Otherwise, equal messages are paired, because the
+    last message, which ends the conversation, is not in the result record. A message without a
+    partner belongs to the step before it.
     """
     if len(process) == len(executed):
         return [message.step for message in executed]
@@ -113,7 +129,9 @@ def _find_steps(process: Sequence[str], executed: Sequence[_ExecutedMessage]) ->
 
 
 def _find_partner_text(content: str, process_texts: Sequence[str]) -> str:
-    """Return the text in the result record that a message of the history contains, else the message itself."""
+    """Return the text in the result record that a message of the history contains, else the
+    message itself.
+    """
     compact = _normalise(content)
     if compact in process_texts:
         return compact
@@ -129,15 +147,21 @@ def _is_same_message(process_text: str, content: str) -> bool:
 
 
 def _normalise(text: str) -> str:
-    """Remove white space, and read escapes such as `\\n` as the official runner does when it writes a history."""
+    """Remove white space, and read escapes such as `\\n` as the official runner does when it
+    writes a history.
+    """
     with suppress(ValueError):
         decoded = json.loads(f'"{text}"')
         return remove_whitespace(decoded)
     return remove_whitespace(text)
 
 
-def _add_history_messages(item: Item, messages: Sequence[HistoryMessage], process_by_step: dict[int, str]) -> None:
-    known = {remove_whitespace(message.content) for message in item.messages if message.role == "user"}
+def _add_history_messages(
+    item: Item, messages: Sequence[HistoryMessage], process_by_step: dict[int, str]
+) -> None:
+    known = {
+        remove_whitespace(message.content) for message in item.messages if message.role == "user"
+    }
     step = -1
     for message in messages:
         if message.sender == "execution":
@@ -155,7 +179,8 @@ def _add_history_messages(item: Item, messages: Sequence[HistoryMessage], proces
 def _remove_call(content: str, process_text: str | None) -> str:
     """Return a message of the agent without its call, which the item shows as a call.
 
-    A message that was executed, but contains no list of calls, is shown as a call that could not be decoded.
+    A message that was executed, but contains no list of calls, is shown as a call that could not be
+    decoded.
     """
     if process_text is None:
         return content

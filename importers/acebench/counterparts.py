@@ -1,7 +1,8 @@
 """Find the folders of scores, results and dialogue histories that belong to a folder of a run.
 
-The official programs write `result_all/result_en/MODEL` and `score_all/score_en/MODEL`, where the evaluator replaces
-each `/` of the model's name by `_`. Other programs keep the folder names and write `score` instead of `result`.
+The official programs write `result_all/result_en/MODEL` and `score_all/score_en/MODEL`, where the
+evaluator replaces each `/` of the model's name by `_`. Other programs keep the folder names and
+write `score` instead of `result`.
 """
 
 from __future__ import annotations
@@ -15,13 +16,18 @@ from fcreview.importers.acebench.filenames import HISTORY_KINDS
 from fcreview.importers.acebench.identity import MAX_LEVELS, ModelFolder
 
 CounterpartKind = Literal["result", "score"]
-_KIND_WORDS = {"result": re.compile("result", re.IGNORECASE), "score": re.compile("score", re.IGNORECASE)}
+_KIND_WORDS = {
+    "result": re.compile("result", re.IGNORECASE),
+    "score": re.compile("score", re.IGNORECASE),
+}
 
 
 def find_counterpart_folders(
     folder: Path, model_folder: ModelFolder, kind: CounterpartKind, languages: Sequence[str]
 ) -> Iterator[Path]:
-    """Yield the existing folders that can hold the files of one kind for the run of `folder`, nearest first."""
+    """Yield the existing folders that can hold the files of one kind for the run of `folder`,
+    nearest first.
+    """
     seen = set()
     for candidate in _list_candidates(folder, model_folder, kind, languages):
         if candidate not in seen and candidate.is_dir():
@@ -45,7 +51,8 @@ def _list_candidates(
 
 
 def _list_mirrored_folders(folder: Path, kind: CounterpartKind) -> Iterator[Path]:
-    """Yield the path of `folder` with the other kind in its folder names: `scores_en/MODEL` for `results_en/MODEL`.
+    """Yield the path of `folder` with the other kind in its folder names: `scores_en/MODEL` for
+    `results_en/MODEL`.
 
     The nearest name alone is replaced first, then the nearest two, and so on.
     """
@@ -59,7 +66,9 @@ def _list_mirrored_folders(folder: Path, kind: CounterpartKind) -> Iterator[Path
 
 
 def list_run_names(model_folder: ModelFolder) -> list[str]:
-    """Return the names that the folder of a run can have in another tree: `org/m/run1`, `org_m_run1`."""
+    """Return the names that the folder of a run can have in another tree: `org/m/run1`,
+    `org_m_run1`.
+    """
     path = "/".join([model_folder.model, *model_folder.settings])
     names = [path, path.replace("/", "_")]
     model = model_folder.model.replace("/", "_")
@@ -69,7 +78,11 @@ def list_run_names(model_folder: ModelFolder) -> list[str]:
 
 
 def find_dialogue_histories(
-    folder: Path, model_folder: ModelFolder, language: str, dataset: Path | None, categories: Sequence[str]
+    folder: Path,
+    model_folder: ModelFolder,
+    language: str,
+    dataset: Path | None,
+    categories: Sequence[str],
 ) -> list[Path]:
     """Return the dialogue histories of the run's agent categories: one file for each item."""
     found: list[Path] = []

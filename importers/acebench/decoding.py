@@ -1,12 +1,13 @@
 """Decode the calls of a reply as ACEBench's evaluator does, in the two versions of its rules.
 
-* `2025-08` (upstream revision e6db74b and earlier): all white space is removed, also inside strings. The rest must be
-  one Python expression, a list of calls.
-* `2025-10` (since upstream commit 5b6e4de, 23 October 2025): the first balanced `[...]` of the reply is decoded, and
-  white space stays. Multi-turn categories keep the earlier rules.
+* `2025-08` (upstream revision e6db74b and earlier): all white space is removed, also inside
+  strings. The rest must be one Python expression, a list of calls.
+* `2025-10` (since upstream commit 5b6e4de, 23 October 2025): the first balanced `[...]` of the
+  reply is decoded, and white space stays. Multi-turn categories keep the earlier rules.
 
-In both versions, positional arguments are ignored, a variable name becomes text, and every unary operator negates. On
-29 October 2025 (385427e), the text of an error with several golden calls changed, but no verdict.
+In both versions, positional arguments are ignored, a variable name becomes text, and every unary
+operator negates. On 29 October 2025 (385427e), the text of an error with several golden calls
+changed, but no verdict.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ DecodedCall = tuple[str, dict[Any, Any]]
 
 
 def depends_on_rule_set(category: str) -> bool:
-    """Whether the two versions decode the replies of a category differently: normal categories with a single turn."""
+    """Whether the two versions decode the replies of a category differently: normal categories
+    with a single turn.
+    """
     return category.startswith("normal_") and not category.startswith("normal_multi_turn_")
 
 
@@ -41,8 +44,8 @@ def remove_whitespace(reply: str) -> str:
 def find_first_brackets(reply: str) -> str | None:
     """Return the first balanced `[...]` of a reply, or None.
 
-    As in the evaluator, every bracket counts, also inside a string. A `]` before the first `[` makes the depth
-    negative, and then only a `[` at depth 0 begins the text.
+    As in the evaluator, every bracket counts, also inside a string. A `]` before the first `[`
+    makes the depth negative, and then only a `[` at depth 0 begins the text.
     """
     depth = 0
     start = None
@@ -59,14 +62,20 @@ def find_first_brackets(reply: str) -> str | None:
 
 
 def select_decoded_text(reply: str, category: str, rule_set: RuleSet) -> str | None:
-    """Return the text that the evaluator decodes and quotes in the score file. None if the reply has no such text."""
+    """Return the text that the evaluator decodes and quotes in the score file.
+
+    None if the reply has no such text.
+    """
     if rule_set == OCTOBER_2025 and depends_on_rule_set(category):
         return find_first_brackets(reply)
     return remove_whitespace(reply)
 
 
 def decode_reply(reply: Any, category: str, rule_set: RuleSet) -> list[DecodedCall]:
-    """Decode the calls of a normal reply. Raises Undecodable where the evaluator reports a wrong output format."""
+    """Decode the calls of a normal reply.
+
+    Raises Undecodable where the evaluator reports a wrong output format.
+    """
     if not isinstance(reply, str):
         raise Undecodable("the reply is not text")
     text = select_decoded_text(reply, category, rule_set)
@@ -94,7 +103,8 @@ def _read_call(node: ast.Call) -> DecodedCall:
 
 
 class _EmptyCallReplacer(ast.NodeTransformer):
-    """Replaces nested calls without named arguments, such as `today()`, by `{"today": {}}`, as the evaluator does.
+    """Replaces nested calls without named arguments, such as `today()`, by `{"today": {}}`, as the
+    evaluator does.
 
     Arithmetic and subscripts keep their calls, because the evaluator computes or quotes them.
     """
@@ -113,7 +123,10 @@ class _EmptyCallReplacer(ast.NodeTransformer):
 
 
 def decode_with_whitespace(text: str) -> list[DecodedCall]:
-    """Decode a list of calls for display. Strings keep their white space if the text can be decoded with it."""
+    """Decode a list of calls for display.
+
+    Strings keep their white space if the text can be decoded with it.
+    """
     try:
         return decode_call_list(text.strip())
     except Undecodable:
@@ -121,7 +134,10 @@ def decode_with_whitespace(text: str) -> list[DecodedCall]:
 
 
 def decode_for_display(reply: str, category: str, rule_set: RuleSet) -> list[DecodedCall]:
-    """Decode the calls of a decodable reply. Strings keep their white space, although the evaluator may remove it."""
+    """Decode the calls of a decodable reply.
+
+    Strings keep their white space, although the evaluator may remove it.
+    """
     if rule_set == OCTOBER_2025 and depends_on_rule_set(category):
         return decode_reply(reply, category, rule_set)
     return decode_with_whitespace(reply)
@@ -134,12 +150,16 @@ def explain_undecodable_reply(reply: Any, category: str, rule_set: RuleSet) -> s
     except Undecodable as error:
         if rule_set == OCTOBER_2025 and depends_on_rule_set(category):
             return _name_decoded_text(reply, str(error))
-        return explain_decoding_error(reply, error, lambda text: decode_reply(text, category, rule_set))
+        return explain_decoding_error(
+            reply, error, lambda text: decode_reply(text, category, rule_set)
+        )
     return None
 
 
 def _name_decoded_text(reply: Any, reason: str) -> str:
-    """Add the decoded text to the reason, if it is not the whole reply: a list in a thought comes before the calls."""
+    """Add the decoded text to the reason, if it is not the whole reply: a list in a thought
+    comes before the calls.
+    """
     brackets = find_first_brackets(reply) if isinstance(reply, str) else None
     if brackets is None or brackets == reply.strip():
         return reason
@@ -150,7 +170,10 @@ def _name_decoded_text(reply: Any, reason: str) -> str:
 
 
 def split_text_around_calls(reply: str, category: str, rule_set: RuleSet) -> list[str]:
-    """Return the texts before and after the decoded calls, without empty ones. The evaluator ignores them."""
+    """Return the texts before and after the decoded calls, without empty ones.
+
+    The evaluator ignores them.
+    """
     if rule_set != OCTOBER_2025 or not depends_on_rule_set(category):
         return []
     calls = find_first_brackets(reply)

@@ -1,11 +1,13 @@
-"""Parse the dialogue histories of agent items: text tables with the messages of a dialogue and the results of calls.
+"""Parse the dialogue histories of agent items: text tables with the messages of a dialogue and the
+results of calls.
 
-The official runner writes a row with the number, the sender and the recipient of a message, and its content:
+The official runner writes a row with the number, the sender and the recipient of a message, and its
+content:
 
-* Without line breaks, the content is cut into pieces of 120 characters. The first three columns of further pieces are
-  blank.
-* With line breaks, the content stands in one cell, and its lines follow each other without any columns. It can contain
-  lines that look like a table.
+* Without line breaks, the content is cut into pieces of 120 characters. The first three columns of
+  further pieces are blank.
+* With line breaks, the content stands in one cell, and its lines follow each other without any
+  columns. It can contain lines that look like a table.
 """
 
 from __future__ import annotations
@@ -82,7 +84,11 @@ class _HistoryParser:
     def read_line(self, number: int, line: str) -> None:
         if not self.history.messages and self._read_heading(line):
             return
-        if not self._read_message_row(line) and not self._read_further_row(line) and not self._read_cell_line(line):
+        if (
+            not self._read_message_row(line)
+            and not self._read_further_row(line)
+            and not self._read_cell_line(line)
+        ):
             if line.strip():
                 self.history.unreadable_lines.append(number)
             return
@@ -95,7 +101,9 @@ class _HistoryParser:
             return
         last_piece = _remove_cell_end("\n".join(self.cell_lines)).rstrip()
         content = "".join([*self.pieces, last_piece])
-        if _SPACED_ERROR.match(content):  # The official runner puts spaces between the letters of an error.
+        if _SPACED_ERROR.match(
+            content
+        ):  # The official runner puts spaces between the letters of an error.
             content = re.sub(r"(.) ", r"\1", content + " ").rstrip()
         self.history.messages[-1].content = content
         self.pieces = []
@@ -120,7 +128,9 @@ class _HistoryParser:
         return True
 
     def _begins_message(self, match: re.Match[str], line: str) -> bool:
-        """Whether a line that looks like the row of a message is one, and not a line of a message."""
+        """Whether a line that looks like the row of a message is one, and not a line of a
+        message.
+        """
         if not self.is_cell_closed:
             return False
         if not self.history.messages:
@@ -128,7 +138,11 @@ class _HistoryParser:
         index = int(match["index"])
         if self.layout is not None:
             return self.layout.fits(line) and index >= self.next_index
-        return index == self.next_index and match["sender"] in _SPEAKERS and match["recipient"] in _SPEAKERS
+        return (
+            index == self.next_index
+            and match["sender"] in _SPEAKERS
+            and match["recipient"] in _SPEAKERS
+        )
 
     def _read_further_row(self, line: str) -> bool:
         match = _FURTHER_ROW.fullmatch(line)

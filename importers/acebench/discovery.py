@@ -1,7 +1,8 @@
 """Find ACEBench runs with their datasets, scores and dialogue histories.
 
-A run is one folder with result files, so that results of different models, settings and repeats are never mixed. Its
-model follows from folder names (`identity.py`), its language also from options and datasets (`language.py`).
+A run is one folder with result files, so that results of different models, settings and repeats are
+never mixed. Its model follows from folder names (`identity.py`), its language also from options and
+datasets (`language.py`).
 """
 
 from __future__ import annotations
@@ -11,22 +12,40 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fcreview.importers.acebench.counterparts import find_counterpart_folders, find_dialogue_histories, list_run_names
-from fcreview.importers.acebench.filenames import list_result_files, list_score_files, parse_file_name, sort_by_category
-from fcreview.importers.acebench.identity import ModelFolder, find_folder_language, find_model_folder
+from fcreview.importers.acebench.counterparts import (
+    find_counterpart_folders,
+    find_dialogue_histories,
+    list_run_names,
+)
+from fcreview.importers.acebench.filenames import (
+    list_result_files,
+    list_score_files,
+    parse_file_name,
+    sort_by_category,
+)
+from fcreview.importers.acebench.identity import (
+    ModelFolder,
+    find_folder_language,
+    find_model_folder,
+)
 from fcreview.importers.acebench.language import DATASET_LANGUAGES, LanguageChoice, choose_language
 from fcreview.importers.common.discovery import gather_files, report_missing_scores
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 
-NO_RESULTS = "this score file has no result files. It lists only failures, so no items were imported."
+NO_RESULTS = (
+    "this score file has no result files. It lists only failures, so no items were imported."
+)
 UNKNOWN_LANGUAGE = (
-    "the run has no questions, because neither a folder name (result_en or result_zh) nor a dataset tells its language."
+    "the run has no questions, because neither a folder name (result_en or result_zh) nor a dataset"
+    " tells its language."
     " Pass --language en or zh, or the folder data_en or data_zh with --data"
 )
 
 
-def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path], search: SearchOptions) -> DiscoveredRuns:
+def find_runs(
+    files: Sequence[Path], dataset_folders: Sequence[Path], search: SearchOptions
+) -> DiscoveredRuns:
     found = DiscoveredRuns()
     opened = _sort_files(files, found)
     folders = _list_run_folders(opened)
@@ -72,7 +91,10 @@ def _sort_files(files: Sequence[Path], found: DiscoveredRuns) -> _OpenedFiles:
 
 
 def _list_run_folders(opened: _OpenedFiles) -> dict[Path, list[Path]]:
-    """Return the result files of each run, by folder. If only score files are opened, their results are added."""
+    """Return the result files of each run, by folder.
+
+    If only score files are opened, their results are added.
+    """
     folders = {folder: sort_by_category(paths) for folder, paths in opened.results.items()}
     for score_folder in opened.scores:
         candidates = _list_result_folders(score_folder)
@@ -110,7 +132,9 @@ class _RunLocation:
         return cls(folder, model_folder, n_runs_by_model[model_folder.model] == 1)
 
 
-def _make_plan(location: _RunLocation, results: list[Path], choice: LanguageChoice, scores: _ScoreChoice) -> RunPlan:
+def _make_plan(
+    location: _RunLocation, results: list[Path], choice: LanguageChoice, scores: _ScoreChoice
+) -> RunPlan:
     folder = location.folder
     run = Run(
         "acebench",
@@ -121,7 +145,9 @@ def _make_plan(location: _RunLocation, results: list[Path], choice: LanguageChoi
         dataset=str(choice.dataset) if choice.dataset else None,
         name_parts=list(location.model_folder.settings),
     )
-    plan = RunPlan(run, results, reason=f"{len(results)} files data_<category>_result.json in {folder.name}")
+    plan = RunPlan(
+        run, results, reason=f"{len(results)} files data_<category>_result.json in {folder.name}"
+    )
 
     categories = [parse_file_name(path).category for path in results]
     plan.data = _list_dataset_files(choice.dataset, categories)
@@ -130,7 +156,9 @@ def _make_plan(location: _RunLocation, results: list[Path], choice: LanguageChoi
     plan.named_score_folder = scores.named_folder
     plan.lost_score_folder = scores.lost_folder
     plan.takes_named_language = choice.takes_named_language
-    plan.logs = find_dialogue_histories(folder, location.model_folder, choice.language, choice.dataset, categories)
+    plan.logs = find_dialogue_histories(
+        folder, location.model_folder, choice.language, choice.dataset, categories
+    )
     _report_language_and_dataset(plan, choice)
     _report_scores(plan, categories, scores)
     return plan
@@ -155,7 +183,10 @@ def _report_language_and_dataset(plan: RunPlan, choice: LanguageChoice) -> None:
     if not choice.language:
         plan.issues.append(ImportIssue(plan.run.path, None, UNKNOWN_LANGUAGE))
     elif choice.dataset is None:
-        what = f"the dataset data_{choice.language} was not found. Pass --data DIR to recompute verdicts."
+        what = (
+            f"the dataset data_{choice.language} was not found. Pass --data DIR to recompute"
+            " verdicts."
+        )
         plan.issues.append(ImportIssue(plan.run.path, None, what))
 
 
@@ -176,8 +207,12 @@ class _ScoreChoice:
         return {*(file.parent for file in self.files), *self.ignored_folders}
 
 
-def _find_scores(location: _RunLocation, language: str, opened: _OpenedFiles, search: SearchOptions) -> _ScoreChoice:
-    """Find the score files of a run: in the folders of --score, near the results, or among the opened files."""
+def _find_scores(
+    location: _RunLocation, language: str, opened: _OpenedFiles, search: SearchOptions
+) -> _ScoreChoice:
+    """Find the score files of a run: in the folders of --score, near the results, or among the
+    opened files.
+    """
     near = []
     for folder in _list_score_folders(location, language):
         if list_score_files(folder):
@@ -200,25 +235,41 @@ def _find_scores(location: _RunLocation, language: str, opened: _OpenedFiles, se
 def _report_scores(plan: RunPlan, categories: Sequence[str], scores: _ScoreChoice) -> None:
     if scores.ignored_folders:
         ignored = ", ".join(map(str, scores.ignored_folders))
-        what = f"several folders contain score files of this run. Using {scores.files[0].parent}; ignoring {ignored}"
+        what = (
+            f"several folders contain score files of this run. Using {scores.files[0].parent};"
+            f" ignoring {ignored}"
+        )
         plan.issues.append(ImportIssue(plan.run.path, None, what))
-    scored = {parse_file_name(path).category for path in scores.files if parse_file_name(path).kind == "score"}
-    report_missing_scores(plan, categories, [category for category in categories if category not in scored])
+    scored = {
+        parse_file_name(path).category
+        for path in scores.files
+        if parse_file_name(path).kind == "score"
+    }
+    report_missing_scores(
+        plan, categories, [category for category in categories if category not in scored]
+    )
 
 
 def _list_score_folders(location: _RunLocation, language: str) -> list[Path]:
     languages = _list_languages(language)
-    found = list(find_counterpart_folders(location.folder, location.model_folder, "score", languages))
+    found = list(
+        find_counterpart_folders(location.folder, location.model_folder, "score", languages)
+    )
     if not found and location.model_folder.settings and location.is_only_run_of_model:
-        # Scores in `score_en/MODEL` belong to results in `result_en/MODEL/SETTING` if there is no other setting.
+        # Scores in `score_en/MODEL` belong to results in `result_en/MODEL/SETTING` if there is no
+        # other setting.
         model_only = ModelFolder(location.model_folder.model, root=location.model_folder.root)
         found = list(find_counterpart_folders(location.folder, model_only, "score", languages))
     return found
 
 
 def _find_opened_scores(location: _RunLocation, language: str, opened: _OpenedFiles) -> list[Path]:
-    """Return the opened score files of the same model, settings and language, if only one folder has such files."""
-    matches = [folder for folder in opened.scores if _is_score_folder_of(location, folder, language)]
+    """Return the opened score files of the same model, settings and language, if only one folder
+    has such files.
+    """
+    matches = [
+        folder for folder in opened.scores if _is_score_folder_of(location, folder, language)
+    ]
     if len(matches) != 1:
         return []
     return sorted(opened.scores[matches[0]])
@@ -232,7 +283,9 @@ def _is_score_folder_of(location: _RunLocation, score_folder: Path, language: st
 
 
 def _find_named_scores(location: _RunLocation, named_folder: Path) -> list[Path]:
-    """Return the score files in a folder of --score: those in the folder of the run's name, or in the only folder."""
+    """Return the score files in a folder of --score: those in the folder of the run's name, or
+    in the only folder.
+    """
     folders: dict[Path, list[Path]] = defaultdict(list)
     for path in gather_files([named_folder]).files:
         if parse_file_name(path).kind in ("score", "process"):
@@ -246,7 +299,9 @@ def _find_named_scores(location: _RunLocation, named_folder: Path) -> list[Path]
     return []
 
 
-def _report_unused_scores(opened: _OpenedFiles, score_folders_of_runs: set[Path]) -> list[ImportIssue]:
+def _report_unused_scores(
+    opened: _OpenedFiles, score_folders_of_runs: set[Path]
+) -> list[ImportIssue]:
     """Report the opened score files that belong to no run."""
     issues = []
     for folder, paths in opened.scores.items():

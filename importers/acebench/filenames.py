@@ -14,16 +14,32 @@ HISTORY_KINDS = ("multi_step", "multi_turn")
 """Folders of the dialogue histories of the two agent categories."""
 
 CATEGORIES = (
-    "normal_single_turn_single_function", "normal_single_turn_parallel_function", "normal_multi_turn_user_adjust",
-    "normal_multi_turn_user_switch", "normal_similar_api", "normal_preference", "normal_atom_bool", "normal_atom_enum",
-    "normal_atom_number", "normal_atom_list", "normal_atom_object_deep", "normal_atom_object_short",
-    "special_incomplete", "special_error_param", "special_irrelevant", "agent_multi_step", "agent_multi_turn",
-)  # fmt: skip
+    "normal_single_turn_single_function",
+    "normal_single_turn_parallel_function",
+    "normal_multi_turn_user_adjust",
+    "normal_multi_turn_user_switch",
+    "normal_similar_api",
+    "normal_preference",
+    "normal_atom_bool",
+    "normal_atom_enum",
+    "normal_atom_number",
+    "normal_atom_list",
+    "normal_atom_object_deep",
+    "normal_atom_object_short",
+    "special_incomplete",
+    "special_error_param",
+    "special_irrelevant",
+    "agent_multi_step",
+    "agent_multi_turn",
+)
 CATEGORY_ORDER = {name: position for position, name in enumerate(CATEGORIES)}
 
 
 class FileName(NamedTuple):
-    """The two parts of the name of a result, score or process file. Both are empty for the names of other files."""
+    """The two parts of the name of a result, score or process file.
+
+    Both are empty for the names of other files.
+    """
 
     category: str
     kind: FileKind | Literal[""]
@@ -39,7 +55,11 @@ def parse_file_name(path: Path) -> FileName:
 
 def list_result_files(folder: Path) -> list[Path]:
     """Return the result files in a folder, in the order of categories."""
-    paths = [path for path in folder.glob("data_*_result.json") if parse_file_name(path).kind and path.is_file()]
+    paths = [
+        path
+        for path in folder.glob("data_*_result.json")
+        if parse_file_name(path).kind and path.is_file()
+    ]
     return sort_by_category(paths)
 
 

@@ -1,8 +1,10 @@
-"""Find out which model and which language a folder with result files belongs to, by the names of its folders.
+"""Find out which model and which language a folder with result files belongs to, by the names of
+its folders.
 
-Each folder with result files is a run of its own. The official runner writes `result_all/result_en/MODEL`, where MODEL
-can be `org/name`. People add folders for settings and repeats (`MODEL/greedy/run1`), leave out the language
-(`runs/MODEL`), or begin with the model (`MODEL/result_en`).
+Each folder with result files is a run of its own. The official runner writes
+`result_all/result_en/MODEL`, where MODEL can be `org/name`. People add folders for settings and
+repeats (`MODEL/greedy/run1`), leave out the language (`runs/MODEL`), or begin with the model
+(`MODEL/result_en`).
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from itertools import islice
 from pathlib import Path
 
 MAX_LEVELS = 6
-"""Number of folder names, from the folder with the files upwards, that can tell the model and the language."""
+"""Number of folder names, from the folder with the files upwards, that can tell the model and
+the language.
+"""
 MAX_NEIGHBOURS = 1_000
 
 LANGUAGES = {"en": "en", "eng": "en", "english": "en", "zh": "zh", "cn": "zh", "chinese": "zh"}
@@ -27,8 +31,12 @@ _OUTPUT_WORDS = (
     r"generations?|inferences?|logs?|acebench|ace_bench"
 )
 _OUTPUT_FOLDER = re.compile(rf"(?:.*[-_. ])?(?:{_OUTPUT_WORDS})(?:[-_. ].*)?", re.IGNORECASE)
-"""Folder that holds the results of several models: `result_all`, `acebench_perturbed_result`, `runs`."""
-_PLAIN_OUTPUT_FOLDER = re.compile(rf"(?:{_OUTPUT_WORDS}|all|[-_. ]|(?<![a-z])(?:{_LANGUAGE_NAMES}))+", re.IGNORECASE)
+"""Folder that holds the results of several models: `result_all`, `acebench_perturbed_result`,
+`runs`.
+"""
+_PLAIN_OUTPUT_FOLDER = re.compile(
+    rf"(?:{_OUTPUT_WORDS}|all|[-_. ]|(?<![a-z])(?:{_LANGUAGE_NAMES}))+", re.IGNORECASE
+)
 """Folder whose name says only that it holds results: `result_all`, `eval_results`."""
 
 _REPEAT_FOLDER = re.compile(
@@ -38,7 +46,8 @@ _REPEAT_FOLDER = re.compile(
 )
 """Folder of a repeat: `run1`, `trial_2`, `seed=42`, `3`."""
 _DATE_FOLDER = re.compile(
-    r"(?:(?:runs?|evals?|results?|exps?|logs?)[-_. ])?(?:19|20)\d\d[-_.]?[01]\d[-_.]?[0-3]\d(?:[T_\-. ][\dTZ:_\-. ]*)?",
+    r"(?:(?:runs?|evals?|results?|exps?|logs?)[-_."
+    r" ])?(?:19|20)\d\d[-_.]?[01]\d[-_.]?[0-3]\d(?:[T_\-. ][\dTZ:_\-. ]*)?",
     re.IGNORECASE,
 )
 _SAMPLING_FOLDER = re.compile(r"(?:temp|temperature|t|top_?p)[-_.=]?\d(?:[._]\d+)?", re.IGNORECASE)
@@ -52,19 +61,74 @@ _VARIANTS = "chat|instruct|reasoner|coder|large|medium|small|mini|nano|pro|flash
 _SIZED_MODEL = re.compile(r"(?:.*[-_. ])?\d+(?:x\d+)?(?:\.\d+)?[bm](?:[-_. ].*)?", re.IGNORECASE)
 """Model whose name has a number of parameters: `LoopTool-8B`, `a-0.5b-instruct`."""
 _FAMILY_MODEL = re.compile(
-    rf"(?:.*[-_. ])?(?:(?:{_MODEL_FAMILIES})(?:.*\d.*|.*(?:{_VARIANTS}).*)|o[134](?:-(?:mini|pro|high|low).*)?)",
+    r"(?:.*[-_."
+    rf" ])?(?:(?:{_MODEL_FAMILIES})(?:.*\d.*|.*(?:{_VARIANTS}).*)|o[134](?:-(?:mini|pro|high|low).*)?)",
     re.IGNORECASE,
 )
-"""Model whose name has a family with a version or a variant: `gpt-4o`, `deepseek-chat`, `o3-high`."""
-PROVIDERS = frozenset({
-    "01-ai", "ai21labs", "alibaba", "allenai", "amazon", "anthropic", "azure", "baidu", "bedrock", "bytedance",
-    "cohere", "cohereforai", "coherelabs", "databricks", "deepinfra", "deepseek", "deepseek-ai", "fireworks",
-    "fireworks-ai", "google", "groq", "huggingface", "huggingfaceh4", "ibm-granite", "inclusionai", "internlm",
-    "lgai-exaone", "madeagents", "meta", "meta-llama", "microsoft", "minimaxai", "mistral", "mistralai", "moonshotai",
-    "nousresearch", "novita", "nvidia", "openai", "openbmb", "openrouter", "qwen", "salesforce", "siliconflow",
-    "team-ace", "teknium", "tencent", "thudm", "tiiuae", "together", "together_ai", "togetherai", "unsloth", "watt-ai",
-    "x-ai", "xai", "zai-org",
-})  # fmt: skip
+"""Model whose name has a family with a version or a variant: `gpt-4o`, `deepseek-chat`,
+`o3-high`.
+"""
+PROVIDERS = frozenset(
+    {
+        "01-ai",
+        "ai21labs",
+        "alibaba",
+        "allenai",
+        "amazon",
+        "anthropic",
+        "azure",
+        "baidu",
+        "bedrock",
+        "bytedance",
+        "cohere",
+        "cohereforai",
+        "coherelabs",
+        "databricks",
+        "deepinfra",
+        "deepseek",
+        "deepseek-ai",
+        "fireworks",
+        "fireworks-ai",
+        "google",
+        "groq",
+        "huggingface",
+        "huggingfaceh4",
+        "ibm-granite",
+        "inclusionai",
+        "internlm",
+        "lgai-exaone",
+        "madeagents",
+        "meta",
+        "meta-llama",
+        "microsoft",
+        "minimaxai",
+        "mistral",
+        "mistralai",
+        "moonshotai",
+        "nousresearch",
+        "novita",
+        "nvidia",
+        "openai",
+        "openbmb",
+        "openrouter",
+        "qwen",
+        "salesforce",
+        "siliconflow",
+        "team-ace",
+        "teknium",
+        "tencent",
+        "thudm",
+        "tiiuae",
+        "together",
+        "together_ai",
+        "togetherai",
+        "unsloth",
+        "watt-ai",
+        "x-ai",
+        "xai",
+        "zai-org",
+    }
+)
 """Organizations and hosts whose name precedes that of a model: `openai/gpt-4o`."""
 
 
@@ -74,7 +138,10 @@ class LanguageHint:
 
     language: str = ""
     is_certain: bool = False
-    """Whether the folder is one of a language, such as `result_en`. A model called `chat_zh` is only a hint."""
+    """Whether the folder is one of a language, such as `result_en`.
+
+    A model called `chat_zh` is only a hint.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +150,20 @@ class ModelFolder:
 
     model: str
     settings: list[str] = field(default_factory=list)
-    """Folders that distinguish the run from others of the model, such as a setting and a repeat, most telling first."""
+    """Folders that distinguish the run from others of the model, such as a setting and a repeat,
+    most telling first.
+    """
     root: Path | None = None
-    """Folder that holds the results of several models, such as `result_en`; None if there is none."""
+    """Folder that holds the results of several models, such as `result_en`; None if there is
+    none.
+    """
 
 
 def find_folder_language(folder: Path) -> LanguageHint:
-    """Return the language in the name of a folder or of the folders above it. The nearest folder counts."""
+    """Return the language in the name of a folder or of the folders above it.
+
+    The nearest folder counts.
+    """
     folders = _list_folders_upwards(folder)
     for each in folders:
         language = read_language_folder(each.name)
@@ -102,7 +176,9 @@ def find_folder_language(folder: Path) -> LanguageHint:
 
 
 def read_language_folder(name: str) -> str:
-    """Return the language of a folder such as `en`, `result_zh` or `perturbed_results_en`; empty for other folders."""
+    """Return the language of a folder such as `en`, `result_zh` or `perturbed_results_en`; empty
+    for other folders.
+    """
     if name.lower() in LANGUAGES:
         return LANGUAGES[name.lower()]
     for pattern in (_LANGUAGE_SUFFIX, _LANGUAGE_PREFIX):
@@ -114,11 +190,17 @@ def read_language_folder(name: str) -> str:
 
 def is_output_folder(name: str) -> bool:
     """Whether a folder, by its name, holds the results of several models."""
-    return _OUTPUT_FOLDER.fullmatch(name) is not None and not is_repeat_folder(name) and not looks_like_model(name)
+    return (
+        _OUTPUT_FOLDER.fullmatch(name) is not None
+        and not is_repeat_folder(name)
+        and not looks_like_model(name)
+    )
 
 
 def is_repeat_folder(name: str) -> bool:
-    """Whether a folder, by its name, is one of several runs of a model: a repeat, a date, a sampling parameter."""
+    """Whether a folder, by its name, is one of several runs of a model: a repeat, a date, a
+    sampling parameter.
+    """
     patterns = (_REPEAT_FOLDER, _DATE_FOLDER, _SAMPLING_FOLDER)
     return any(pattern.fullmatch(name) for pattern in patterns)
 
@@ -130,7 +212,8 @@ def looks_like_model(name: str) -> bool:
 def find_model_folder(folder: Path) -> ModelFolder:
     """Tell the model of a folder with result files.
 
-    The answer does not depend on the files that the user opened, because it is a part of the run's identity.
+    The answer does not depend on the files that the user opened, because it is a part of the run's
+    identity.
     """
     root = _find_root(folder)
     if root is None:
@@ -144,7 +227,8 @@ def find_model_folder(folder: Path) -> ModelFolder:
         return ModelFolder(names[0], names[1:], root)
     if not read_language_folder(root.name) and not _PLAIN_OUTPUT_FOLDER.fullmatch(root.name):
         return ModelFolder(root.name, names, root)
-    # Only repeats stand below the root, as in `MODEL/result_en/run1`, or only files, as in `MODEL/result_en`.
+    # Only repeats stand below the root, as in `MODEL/result_en/run1`, or only files, as in
+    # `MODEL/result_en`.
     return ModelFolder(_find_model_above(root), names, root)
 
 
@@ -159,13 +243,18 @@ def _find_root(folder: Path) -> Path | None:
         if read_language_folder(each.name):
             return each
     for each in folders:
-        if is_output_folder(each.name) and (each != folder or _PLAIN_OUTPUT_FOLDER.fullmatch(each.name)):
+        if is_output_folder(each.name) and (
+            each != folder or _PLAIN_OUTPUT_FOLDER.fullmatch(each.name)
+        ):
             return each
     return None
 
 
 def _locate_model(names: Sequence[str], root: Path) -> tuple[int, int]:
-    """Return the start and the end of the model's name among the folder names below a root. Both are 0 without one."""
+    """Return the start and the end of the model's name among the folder names below a root.
+
+    Both are 0 without one.
+    """
     for index, name in enumerate(names):
         if looks_like_model(name) and not is_repeat_folder(name):
             start = index
@@ -187,7 +276,8 @@ def _locate_model(names: Sequence[str], root: Path) -> tuple[int, int]:
 def _is_model_prefix(prefix: Path, model: str, root: Path) -> bool:
     """Whether a folder above that of a model is a part of the model's name, as in `org/name`.
 
-    A folder that is not known as a provider is a setting instead if the same model also stands in a folder beside it.
+    A folder that is not known as a provider is a setting instead if the same model also stands in a
+    folder beside it.
     """
     if prefix.name.lower() in PROVIDERS:
         return True
@@ -206,7 +296,9 @@ def _has_neighbour_with(folder: Path, name: str) -> bool:
 
 
 def _find_model_above(root: Path) -> str:
-    """Return the nearest folder above a root that can be a model, as in `MODEL/result_all/result_en`."""
+    """Return the nearest folder above a root that can be a model, as in
+    `MODEL/result_all/result_en`.
+    """
     for folder in _list_folders_upwards(root.parent):
         is_known_kind = read_language_folder(folder.name) or is_output_folder(folder.name)
         if not is_known_kind and not is_repeat_folder(folder.name):
@@ -215,7 +307,9 @@ def _find_model_above(root: Path) -> str:
 
 
 def _find_model_without_root(folder: Path) -> ModelFolder:
-    """Tell the model if no folder is recognized as the one that holds the results of several models."""
+    """Tell the model if no folder is recognized as the one that holds the results of several
+    models.
+    """
     folders = _list_folders_upwards(folder)
     for index, each in enumerate(folders):
         if looks_like_model(each.name) and not is_repeat_folder(each.name):
@@ -226,12 +320,16 @@ def _find_model_without_root(folder: Path) -> ModelFolder:
     index = 0
     while index + 1 < len(folders) and is_repeat_folder(folders[index].name):
         index += 1
-    # A name that several neighbouring folders contain is a setting, as in `a/greedy` and `b/greedy`.
+    # A name that several neighbouring folders contain is a setting, as in `a/greedy` and
+    # `b/greedy`.
     if index == 0 and len(folders) > 1 and _has_neighbour_with(folder.parent, folder.name):
         index = 1
     return ModelFolder(folders[index].name, _list_names_below(folders, index))
 
 
 def _list_names_below(folders: Sequence[Path], index: int) -> list[str]:
-    """Return the names of the folders below one of `folders`, which go upwards. The topmost name comes first."""
+    """Return the names of the folders below one of `folders`, which go upwards.
+
+    The topmost name comes first.
+    """
     return [folder.name for folder in reversed(folders[:index])]

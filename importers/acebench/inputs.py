@@ -1,7 +1,8 @@
-"""Load the files of an ACEBench run, except the result records: questions, golden answers, scores, histories.
+"""Load the files of an ACEBench run, except the result records: questions, golden answers, scores,
+histories.
 
-The score files are compared with the result files, to find the version of the rules with which they were written, and
-entries that quote other replies.
+The score files are compared with the result files, to find the version of the rules with which they
+were written, and entries that quote other replies.
 """
 
 from __future__ import annotations
@@ -34,12 +35,16 @@ from fcreview.model.item import ImportIssue
 from fcreview.run_plan import RunPlan
 
 MAX_ROUNDING_ERROR = 0.001
-"""Maximum difference between the computed mean process accuracy and the mean in a header with three decimals."""
+"""Maximum difference between the computed mean process accuracy and the mean in a header with
+three decimals.
+"""
 
 
 @dataclass(slots=True)
 class CategoryInputs:
-    """Content of the files of one category of a run, except the result records, which are read one by one."""
+    """Content of the files of one category of a run, except the result records, which are read
+    one by one.
+    """
 
     category: str
     result_file: Path
@@ -48,11 +53,16 @@ class CategoryInputs:
     questions: dict[str, dict[str, Any]] = field(default_factory=dict)
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     question_ids: list[str] = field(default_factory=list)
-    """Ids in dataset order. Score and process files identify agent items by their position in it."""
+    """Ids in dataset order.
+
+    Score and process files identify agent items by their position in it.
+    """
     scored: FailureList = field(default_factory=FailureList)
     process_file: Path | None = None
     process_entries: dict[str, dict[str, Any]] | None = None
-    """Entries of the process file by category and position, such as `agent_multi_turn_3`, or None without the file."""
+    """Entries of the process file by category and position, such as `agent_multi_turn_3`, or
+    None without the file.
+    """
     histories: dict[int, Path] = field(default_factory=dict)
     corrections: CategoryCorrections | None = None
     ids_with_other_reply: set[str] = field(default_factory=set)
@@ -69,10 +79,17 @@ class CategoryInputs:
         return int(number) if number.isdigit() else -1
 
     def get_item_id(self, entry_id: Any) -> str:
-        """Return the item id for the `id` of a score file entry. For agent items, the `id` is a dataset position."""
+        """Return the item id for the `id` of a score file entry.
+
+        For agent items, the `id` is a dataset position.
+        """
         if not isinstance(entry_id, int):
             return str(entry_id)
-        return self.question_ids[entry_id] if 0 <= entry_id < len(self.question_ids) else f"{self.category}_{entry_id}"
+        return (
+            self.question_ids[entry_id]
+            if 0 <= entry_id < len(self.question_ids)
+            else f"{self.category}_{entry_id}"
+        )
 
     def get_golden_answer(self, item_id: str) -> Any:
         """Return the golden answer in the dataset, or None."""
@@ -83,7 +100,10 @@ class CategoryInputs:
         return read_function_docs(question.get("function"))
 
     def iterate_results(self) -> Iterator[JsonObject]:
-        """Yield the result records. If several records have the same id, only the first is an answer to the item."""
+        """Yield the result records.
+
+        If several records have the same id, only the first is an answer to the item.
+        """
         seen: set[str] = set()
         for record in read_objects_with_id(self.result_file):
             if record["id"] not in seen:
@@ -91,8 +111,11 @@ class CategoryInputs:
                 yield record
 
 
-def load_category_inputs(plan: RunPlan, result_file: Path, issues: list[ImportIssue]) -> CategoryInputs:
-    """Load the dataset, scores and process entries of a category, and set the run's official metrics.
+def load_category_inputs(
+    plan: RunPlan, result_file: Path, issues: list[ImportIssue]
+) -> CategoryInputs:
+    """Load the dataset, scores and process entries of a category, and set the run's official
+    metrics.
 
     The official verdicts are unknown until `settle_official_verdicts` is called.
     """
@@ -102,7 +125,9 @@ def load_category_inputs(plan: RunPlan, result_file: Path, issues: list[ImportIs
     inputs.histories = _find_category_histories(category, plan.logs)
     for file in plan.scores:
         if parse_file_name(file) == (category, "score"):
-            inputs.scored = load_failure_list(file, lambda entry: inputs.get_item_id(entry["id"]), issues)
+            inputs.scored = load_failure_list(
+                file, lambda entry: inputs.get_item_id(entry["id"]), issues
+            )
     for file in plan.scores:
         if parse_file_name(file) == (category, "process"):
             inputs.process_file = file
@@ -112,7 +137,9 @@ def load_category_inputs(plan: RunPlan, result_file: Path, issues: list[ImportIs
     return inputs
 
 
-def _load_dataset(inputs: CategoryInputs, dataset_files: list[Path], issues: list[ImportIssue]) -> None:
+def _load_dataset(
+    inputs: CategoryInputs, dataset_files: list[Path], issues: list[ImportIssue]
+) -> None:
     for file in dataset_files:
         if file.name != f"data_{inputs.category}.json":
             continue
@@ -143,7 +170,9 @@ def _find_history_kind(history_file: Path) -> str:
     return ""
 
 
-def _load_process_entries(process_file: Path, issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
+def _load_process_entries(
+    process_file: Path, issues: list[ImportIssue]
+) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for record in read_records(process_file):
         if isinstance(record, ImportIssue):
@@ -155,7 +184,9 @@ def _load_process_entries(process_file: Path, issues: list[ImportIssue]) -> dict
     return found
 
 
-def settle_official_verdicts(inputs: CategoryInputs, rule_set: RuleSet, issues: list[ImportIssue]) -> None:
+def settle_official_verdicts(
+    inputs: CategoryInputs, rule_set: RuleSet, issues: list[ImportIssue]
+) -> None:
     """Determine the official verdicts of a category, by the rules with which the run was scored."""
     inputs.rule_set = rule_set
     if inputs.scored.path != Path():
@@ -167,23 +198,31 @@ def settle_official_verdicts(inputs: CategoryInputs, rule_set: RuleSet, issues: 
 
 
 def discard_official_verdicts(inputs: CategoryInputs) -> None:
-    """Make the official verdicts of a category unknown, because the scores belong to other replies."""
+    """Make the official verdicts of a category unknown, because the scores belong to other
+    replies.
+    """
     inputs.scored.is_complete = False
     inputs.process_entries = None
 
 
 def _remove_entries_of_passing_items(inputs: CategoryInputs, issues: list[ImportIssue]) -> None:
-    """Remove the entries of items that match a later golden answer, if the header counts these items as passed.
+    """Remove the entries of items that match a later golden answer, if the header counts these
+    items as passed.
 
     The evaluator lists such items as failing, but counts them as correct.
     """
     scored = inputs.scored
-    passed = {record["id"] for record in inputs.iterate_results() if _matches_later_answer(inputs, record)}
+    passed = {
+        record["id"] for record in inputs.iterate_results() if _matches_later_answer(inputs, record)
+    }
     if not passed or read_failure_count(scored.header) != len(scored.entries) - len(passed):
         return
     for item_id in sorted(passed):
         del scored.entries[item_id]
-        what = f"{item_id} is listed as failing, but it matches a later golden answer. The header counts it as passed"
+        what = (
+            f"{item_id} is listed as failing, but it matches a later golden answer. The header"
+            " counts it as passed"
+        )
         issues.append(ImportIssue(str(scored.path), None, what, item=item_id, severity="notice"))
 
 
@@ -201,10 +240,14 @@ def _matches_later_answer(inputs: CategoryInputs, result: JsonObject) -> bool:
         return False
 
 
-def _discard_invalid_process_entries(process_file: Path, inputs: CategoryInputs, issues: list[ImportIssue]) -> None:
-    """Discard the entries of a process file whose mean differs from the one in the score file's header.
+def _discard_invalid_process_entries(
+    process_file: Path, inputs: CategoryInputs, issues: list[ImportIssue]
+) -> None:
+    """Discard the entries of a process file whose mean differs from the one in the score file's
+    header.
 
-    A process file lists only items that missed a milestone. A lost entry would therefore count as 1.
+    A process file lists only items that missed a milestone. A lost entry would therefore count as
+    1.
     """
     problem = _find_process_problem(inputs)
     if problem is None:
@@ -222,12 +265,17 @@ def _find_process_problem(inputs: CategoryInputs) -> str | None:
     values = [get_counted_process_accuracy(entry).value for entry in entries.values()]
 
     if not isinstance(stated, (int, float)) or type(total) is not int or total < len(values):
-        return "this file cannot be checked, because no score file has process_accuracy and total_count"
+        return (
+            "this file cannot be checked, because no score file has process_accuracy and"
+            " total_count"
+        )
     if not all(isinstance(value, (int, float)) for value in values):
         return "an entry of the process file has no process_accuracy"
     mean = (sum(values) + total - len(values)) / max(total, 1)
     if abs(mean - stated) > MAX_ROUNDING_ERROR:
-        return f"the mean process accuracy is {mean:.4g} in this file, but {stated} in the score file"
+        return (
+            f"the mean process accuracy is {mean:.4g} in this file, but {stated} in the score file"
+        )
     return None
 
 
@@ -251,5 +299,8 @@ def get_counted_process_accuracy(entry: JsonObject) -> CountedProcessAccuracy:
     best, last = compute_process_accuracy(entry.get("model_output"), milestones, False)
     if last != stated or best == stated:
         return CountedProcessAccuracy(stated)
-    note = f"best of {len(milestones)} milestone sequences, as in the official mean; the process file has {stated}"
+    note = (
+        f"best of {len(milestones)} milestone sequences, as in the official mean; the process file"
+        f" has {stated}"
+    )
     return CountedProcessAccuracy(best, note)

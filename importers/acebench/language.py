@@ -9,18 +9,29 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.acebench.filenames import parse_file_name
-from fcreview.importers.acebench.identity import MAX_LEVELS, find_folder_language, read_language_folder
+from fcreview.importers.acebench.identity import (
+    MAX_LEVELS,
+    find_folder_language,
+    read_language_folder,
+)
 from fcreview.importers.common.jsonl import read_objects_with_id
 from fcreview.importers.common.records import function_names, read_function_docs
 from fcreview.model.item import ImportIssue
 
 DATASET_LANGUAGES = ("en", "zh")
 MAX_SAMPLED_ITEMS = 100
-"""Number of replies, in each file, that are compared with the questions to find out their language."""
+"""Number of replies, in each file, that are compared with the questions to find out their
+language.
+"""
 MIN_MATCHING_SHARE = 0.5
-"""Share of replies that must call a function of their question, so that a dataset counts as the one of the run."""
+"""Share of replies that must call a function of their question, so that a dataset counts as the
+one of the run.
+"""
 MIN_CHINESE_SHARE = 0.05
-"""Share of Chinese characters from which a text counts as Chinese. English questions contain none."""
+"""Share of Chinese characters from which a text counts as Chinese.
+
+English questions contain none.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +50,9 @@ def choose_language(
 ) -> LanguageChoice:
     """Choose the language of the results in a folder.
 
-    A folder of a language, such as `result_en`, decides. Then the language that the user named counts, then the suffix
-    of another folder, then the dataset: the only one in the user's dataset folders, or the one that fits the replies.
+    A folder of a language, such as `result_en`, decides. Then the language that the user named
+    counts, then the suffix of another folder, then the dataset: the only one in the user's dataset
+    folders, or the one that fits the replies.
 
     Args:
         folder: folder with the result files.
@@ -51,7 +63,9 @@ def choose_language(
     hint = find_folder_language(folder)
     if hint.is_certain:
         issue = _report_ignored_language(folder, hint.language, named_language)
-        return LanguageChoice(hint.language, _find_dataset(folder, hint.language, dataset_folders), issue)
+        return LanguageChoice(
+            hint.language, _find_dataset(folder, hint.language, dataset_folders), issue
+        )
 
     language = named_language or hint.language
     if language:
@@ -65,7 +79,9 @@ def _choose_language_by_dataset(
 ) -> LanguageChoice:
     candidates = _list_candidates(folder, dataset_folders)
     named = [candidate for candidate in candidates if candidate.is_named_by_user]
-    if len({candidate.language for candidate in named}) == 1 and not _contradicts_replies(named[0], results):
+    if len({candidate.language for candidate in named}) == 1 and not _contradicts_replies(
+        named[0], results
+    ):
         return _explain_choice(folder, named[0], "no folder name of the results states it")
     fitting = _find_fitting_dataset(named or candidates, results)
     if fitting is not None:
@@ -77,11 +93,14 @@ def _find_dataset(folder: Path, language: str, dataset_folders: Sequence[Path]) 
     return next(find_dataset_folders(folder, language, dataset_folders), None)
 
 
-def _report_ignored_language(folder: Path, language: str, named_language: str) -> ImportIssue | None:
+def _report_ignored_language(
+    folder: Path, language: str, named_language: str
+) -> ImportIssue | None:
     if named_language in ("", language):
         return None
     what = (
-        f"--language {named_language} has no effect on this run, because a folder name states the language {language}"
+        f"--language {named_language} has no effect on this run, because a folder name states the"
+        f" language {language}"
     )
     return ImportIssue(str(folder), None, what, severity="notice")
 
@@ -94,7 +113,9 @@ class _DatasetCandidate:
 
 
 def _list_candidates(folder: Path, dataset_folders: Sequence[Path]) -> list[_DatasetCandidate]:
-    """List the datasets that can belong to results without a language: at most one for each language and place."""
+    """List the datasets that can belong to results without a language: at most one for each
+    language and place.
+    """
     found = []
     for language in DATASET_LANGUAGES:
         for is_named_by_user, roots in ((True, dataset_folders), (False, _list_roots(folder))):
@@ -136,9 +157,16 @@ def _contradicts_replies(candidate: _DatasetCandidate, results: Sequence[Path]) 
     return share is not None and share < MIN_MATCHING_SHARE
 
 
-def _find_fitting_dataset(candidates: Sequence[_DatasetCandidate], results: Sequence[Path]) -> _DatasetCandidate | None:
-    """Return the dataset whose functions most replies call, if these are at least half of the replies."""
-    shares = {candidate: _compute_matching_share(candidate.folder, results) or 0.0 for candidate in candidates}
+def _find_fitting_dataset(
+    candidates: Sequence[_DatasetCandidate], results: Sequence[Path]
+) -> _DatasetCandidate | None:
+    """Return the dataset whose functions most replies call, if these are at least half of the
+    replies.
+    """
+    shares = {
+        candidate: _compute_matching_share(candidate.folder, results) or 0.0
+        for candidate in candidates
+    }
     best = max(shares, key=lambda candidate: shares[candidate], default=None)
     if best is None or shares[best] < MIN_MATCHING_SHARE:
         return None
@@ -146,13 +174,16 @@ def _find_fitting_dataset(candidates: Sequence[_DatasetCandidate], results: Sequ
 
 
 def _compute_matching_share(dataset: Path, results: Sequence[Path]) -> float | None:
-    """Return the share of replies, in a sample, that name a function of the question with the same id.
+    """Return the share of replies, in a sample, that name a function of the question with the same
+    id.
 
     None if no reply has both a call and a question.
     """
     n_compared = n_matching = 0
     for result_file in results:
-        questions = _load_function_names(dataset / f"data_{parse_file_name(result_file).category}.json")
+        questions = _load_function_names(
+            dataset / f"data_{parse_file_name(result_file).category}.json"
+        )
         for record in islice(read_objects_with_id(result_file), MAX_SAMPLED_ITEMS):
             reply = _collect_reply_text(record)
             if "(" not in reply or record["id"] not in questions:
@@ -176,14 +207,21 @@ def _collect_reply_text(result: dict[str, Any]) -> str:
 
 
 def _explain_choice(folder: Path, candidate: _DatasetCandidate, reason: str) -> LanguageChoice:
-    what = f"the language is {candidate.language}, that of the dataset {candidate.folder.name}: {reason}."
+    what = (
+        f"the language is {candidate.language}, that of the dataset {candidate.folder.name}:"
+        f" {reason}."
+    )
     what += " Use --language to choose another"
     issue = ImportIssue(str(folder), None, what, severity="notice")
     return LanguageChoice(candidate.language, candidate.folder, issue, takes_named_language=True)
 
 
-def find_dataset_folders(folder: Path, language: str, dataset_folders: Sequence[Path]) -> Iterator[Path]:
-    """Yield the dataset folders of a language: first those in `dataset_folders`, then those near the run."""
+def find_dataset_folders(
+    folder: Path, language: str, dataset_folders: Sequence[Path]
+) -> Iterator[Path]:
+    """Yield the dataset folders of a language: first those in `dataset_folders`, then those near
+    the run.
+    """
     yield from _find_datasets_in([*dataset_folders, *_list_roots(folder)], language)
 
 

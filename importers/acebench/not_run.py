@@ -10,12 +10,15 @@ from fcreview.model.item import MissingItem, RunFact
 from fcreview.model.wording import format_count
 
 MAX_UNKNOWN_SHARE = 0.01
-"""Largest share of results whose ids are not in the dataset. With more, the dataset is of another version, so it does
-not tell which items are missing."""
+"""Largest share of results whose ids are not in the dataset. With more, the dataset is of another
+version, so it does not tell which items are missing.
+"""
 
 
 def find_missing_items(categories: Sequence[CategoryInputs]) -> Iterator[MissingItem | RunFact]:
-    """Yield the number of items that a complete run has in the run's categories, and each item without a result."""
+    """Yield the number of items that a complete run has in the run's categories, and each item
+    without a result.
+    """
     expected: dict[str, list[str]] = {}
     present: set[str] = set()
     uncompared = []
@@ -29,7 +32,9 @@ def find_missing_items(categories: Sequence[CategoryInputs]) -> Iterator[Missing
             uncompared.append(inputs.category)
 
     if len(uncompared) < len(categories):
-        yield from report_missing_items(expected, present, _describe_categories(expected, uncompared))
+        yield from report_missing_items(
+            expected, present, _describe_categories(expected, uncompared)
+        )
 
 
 def _matches_dataset(inputs: CategoryInputs, result_ids: Sequence[str]) -> bool:
@@ -39,7 +44,9 @@ def _matches_dataset(inputs: CategoryInputs, result_ids: Sequence[str]) -> bool:
 
 def _describe_categories(expected: dict[str, list[str]], uncompared: Sequence[str]) -> str:
     n_compared = len(expected) - len(uncompared)
-    reason = f"the dataset's items of {format_count(n_compared, 'category', 'categories')} of the run"
+    reason = (
+        f"the dataset's items of {format_count(n_compared, 'category', 'categories')} of the run"
+    )
     if uncompared:
         reason += f"; not compared with the dataset: {list_some(uncompared)}"
     return reason

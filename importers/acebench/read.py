@@ -1,4 +1,6 @@
-"""Read ACEBench items: join results with questions, golden answers, errata, scores and dialogue histories."""
+"""Read ACEBench items: join results with questions, golden answers, errata, scores and dialogue
+histories.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,12 @@ import orjson
 from fcreview.errata import CategoryCorrections
 from fcreview.importers.acebench import checker
 from fcreview.importers.acebench.agent import fill_agent_item
-from fcreview.importers.acebench.checker import COMPARISON_RULES, GROUND_TRUTH, MILE_STONE, CheckOutcome
+from fcreview.importers.acebench.checker import (
+    COMPARISON_RULES,
+    GROUND_TRUTH,
+    MILE_STONE,
+    CheckOutcome,
+)
 from fcreview.importers.acebench.decoding import (
     NEWEST_RULE_SET,
     RuleSet,
@@ -22,7 +29,11 @@ from fcreview.importers.acebench.decoding import (
     explain_undecodable_reply,
     split_text_around_calls,
 )
-from fcreview.importers.acebench.inputs import CategoryInputs, CountedProcessAccuracy, get_counted_process_accuracy
+from fcreview.importers.acebench.inputs import (
+    CategoryInputs,
+    CountedProcessAccuracy,
+    get_counted_process_accuracy,
+)
 from fcreview.importers.acebench.leaderboard import PROCESS_ACCURACY
 from fcreview.importers.acebench.not_run import find_missing_items
 from fcreview.importers.acebench.run_inputs import load_run_inputs
@@ -114,16 +125,28 @@ def _read_category_items(inputs: CategoryInputs) -> Iterator[Item | ImportIssue]
         item_id = stated_id
         if stated_id in first_lines:
             item_id = f"{stated_id}#{record.line}"
-            what = f"{stated_id} also occurs in line {first_lines[stated_id]}. This record is imported as {item_id}"
+            what = (
+                f"{stated_id} also occurs in line {first_lines[stated_id]}. This record is imported"
+                f" as {item_id}"
+            )
             yield ImportIssue(path, record.line, what, item=item_id)
         first_lines.setdefault(stated_id, record.line)
 
-        item = Item(item_id, inputs.category, file=path, line=record.line, offset=record.offset, length=record.length)
+        item = Item(
+            item_id,
+            inputs.category,
+            file=path,
+            line=record.line,
+            offset=record.offset,
+            length=record.length,
+        )
         yield fill_safely(item, partial(_fill_item, item, record.value, inputs))
     yield from _report_entries_without_result(inputs, first_lines)
 
 
-def _report_entries_without_result(inputs: CategoryInputs, result_ids: Container[str]) -> Iterator[ImportIssue]:
+def _report_entries_without_result(
+    inputs: CategoryInputs, result_ids: Container[str]
+) -> Iterator[ImportIssue]:
     for item_id in sorted(inputs.scored.entries):
         if item_id not in result_ids:
             what = f"the score file lists {item_id}, which has no result record"
@@ -150,7 +173,11 @@ def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> No
 
 
 def _fill_agent_item(
-    item: Item, result: JsonObject, question: JsonObject | None, answer: JsonObject | None, inputs: CategoryInputs
+    item: Item,
+    result: JsonObject,
+    question: JsonObject | None,
+    answer: JsonObject | None,
+    inputs: CategoryInputs,
 ) -> None:
     position = inputs.get_dataset_position(result["id"])
     fill_agent_item(item, result, question, answer, inputs.histories.get(position))
@@ -158,13 +185,20 @@ def _fill_agent_item(
     if inputs.corrections is not None:
         entry = inputs.corrections.entries.get(result["id"])
         if entry is not None:
-            # An erratum for an agent item does not state whether it corrects the end state or the milestones.
-            item.extra.erratum = inputs.corrections.report_stale_entry(entry, NO_AGENT_ERRATA).erratum
+            # An erratum for an agent item does not state whether it corrects the end state or the
+            # milestones.
+            item.extra.erratum = inputs.corrections.report_stale_entry(
+                entry, NO_AGENT_ERRATA
+            ).erratum
     add_decisive_call(item, only_effect_counts=True)
 
 
 def _fill_non_agent_item(
-    item: Item, result: JsonObject, question: JsonObject | None, answer: JsonObject | None, inputs: CategoryInputs
+    item: Item,
+    result: JsonObject,
+    question: JsonObject | None,
+    answer: JsonObject | None,
+    inputs: CategoryInputs,
 ) -> None:
     # Without a dataset, only the score file has golden answers, and only those of failing items.
     entry = inputs.scored.entries.get(result["id"]) or {}
@@ -191,9 +225,15 @@ def _fill_non_agent_item(
 
 
 def _apply_erratum(
-    item: Item, result: dict[str, Any], question: dict[str, Any] | None, golden: Any, corrections: CategoryCorrections
+    item: Item,
+    result: dict[str, Any],
+    question: dict[str, Any] | None,
+    golden: Any,
+    corrections: CategoryCorrections,
 ) -> Any:
-    correction = corrections.find_correction(str(result["id"]), golden, read_dialogue_messages(question))
+    correction = corrections.find_correction(
+        str(result["id"]), golden, read_dialogue_messages(question)
+    )
     if correction.entry is not None:
         error = check_golden_fix(corrections.run, item, {GROUND_TRUTH: correction.entry.new})
         if error is not None:
@@ -205,7 +245,9 @@ def _apply_erratum(
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
     if item.category.startswith("agent_"):
-        return check_fix_fields(golden_fix, GROUND_TRUTH, MILE_STONE) or _find_agent_fix_error(golden_fix)
+        return check_fix_fields(golden_fix, GROUND_TRUTH, MILE_STONE) or _find_agent_fix_error(
+            golden_fix
+        )
     if error := check_fix_fields(golden_fix, GROUND_TRUTH):
         return error
     truth = golden_fix[GROUND_TRUTH]
@@ -213,27 +255,46 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
         return None if isinstance(truth, str) else f"{GROUND_TRUTH} must be a string"
     if item.category.startswith("special"):
         is_valid = isinstance(truth, dict) and truth and all(map(is_string_list, truth.values()))
-        return None if is_valid else f"{GROUND_TRUTH} must be an object whose values are lists of strings"
+        return (
+            None
+            if is_valid
+            else f"{GROUND_TRUTH} must be an object whose values are lists of strings"
+        )
     alternatives = truth if isinstance(truth, list) and truth else [truth]
     return next((error for each in alternatives if (error := _find_answer_error(each, item))), None)
 
 
 def _find_answer_error(golden_answer: Any, item: Item) -> str | None:
     if not isinstance(golden_answer, dict) or not golden_answer:
-        return f'{GROUND_TRUTH} must be {{"function": {{"argument": value}}}}, or a list of such objects'
+        return (
+            f'{GROUND_TRUTH} must be {{"function": {{"argument": value}}}}, or a list of such'
+            " objects"
+        )
     available = function_names(item.functions)
-    calls = ((golden_key_to_function_name(key, available), arguments) for key, arguments in golden_answer.items())
+    calls = (
+        (golden_key_to_function_name(key, available), arguments)
+        for key, arguments in golden_answer.items()
+    )
     errors = (check_golden_call(name, arguments, item.functions) for name, arguments in calls)
     return next(filter(None, errors), None)
 
 
 def _find_agent_fix_error(golden_fix: JsonObject) -> str | None:
     truth, milestones = golden_fix.get(GROUND_TRUTH, []), golden_fix.get(MILE_STONE, [])
-    if not isinstance(truth, list) or not all(isinstance(each, dict) and len(each) == 1 for each in truth):
-        return f'{GROUND_TRUTH} must be a list of objects with exactly one key: {{"CLASS": {{expected attributes}}}}'
+    if not isinstance(truth, list) or not all(
+        isinstance(each, dict) and len(each) == 1 for each in truth
+    ):
+        return (
+            f'{GROUND_TRUTH} must be a list of objects with exactly one key: {{"CLASS": {{expected'
+            f" attributes}}}}"
+        )
     is_nested = isinstance(milestones, list) and milestones and all(map(is_string_list, milestones))
     is_valid = is_nested or is_string_list(milestones)
-    return None if is_valid else f"{MILE_STONE} must be a list of calls as strings, or a list of such lists"
+    return (
+        None
+        if is_valid
+        else f"{MILE_STONE} must be a list of calls as strings, or a list of such lists"
+    )
 
 
 def _add_official_verdict(item: Item, inputs: CategoryInputs) -> None:
@@ -242,9 +303,17 @@ def _add_official_verdict(item: Item, inputs: CategoryInputs) -> None:
     if item.official is None:
         return
     entry = scored.get_failure(item.id)
-    item.error_type = str(entry["error_type"]) if entry and entry.get("error_type") is not None else None
+    item.error_type = (
+        str(entry["error_type"]) if entry and entry.get("error_type") is not None else None
+    )
     rationale = "\n".join(_list_error_texts(entry.get("error"))) or None if entry else None
-    verdict = Verdict("official", item.official, error_type=item.error_type, rationale=rationale, by=scored.path.name)
+    verdict = Verdict(
+        "official",
+        item.official,
+        error_type=item.error_type,
+        rationale=rationale,
+        by=scored.path.name,
+    )
     item.verdicts.append(verdict)
 
 
@@ -264,7 +333,9 @@ def _add_process_verdict(item: Item, inputs: CategoryInputs, dataset_position: i
         return
     entry = inputs.process_entries.get(f"{inputs.category}_{dataset_position}")
     value, note = get_counted_process_accuracy(entry) if entry else CountedProcessAccuracy(1.0)
-    item.verdicts.append(Verdict("official", value, criterion=PROCESS_ACCURACY, rationale=note, by="process file"))
+    item.verdicts.append(
+        Verdict("official", value, criterion=PROCESS_ACCURACY, rationale=note, by="process file")
+    )
     if entry or item.official is False:  # A failing item without an entry met all milestones.
         item.extra.metadata.setdefault(MILESTONES_MET, value)
 
@@ -286,8 +357,8 @@ def fill_non_agent_item(
 ) -> None:
     """Fill a normal or special item from its records in the result and question files.
 
-    The golden answer may come from the score file. `can_recompute` is true if the dataset has the question and the
-    golden answer.
+    The golden answer may come from the score file. `can_recompute` is true if the dataset has the
+    question and the golden answer.
     """
     reply = result.get("result")
     item.messages = read_dialogue_messages(question)
@@ -298,22 +369,32 @@ def fill_non_agent_item(
         item.group = item.id.rpartition("_")[0]
     if item.category.startswith("special"):
         _add_reply_message(item, reply, turn)
-        item.extra.golden_reply = _describe_required_reply(checker.REQUIRED_PHRASES[item.category], golden_answer)
+        item.extra.golden_reply = _describe_required_reply(
+            checker.REQUIRED_PHRASES[item.category], golden_answer
+        )
         if can_recompute:
-            _add_recomputed_verdict(item, checker.check_special_reply(reply, golden_answer, item.category))
+            _add_recomputed_verdict(
+                item, checker.check_special_reply(reply, golden_answer, item.category)
+            )
     else:
-        _fill_normal_item(item, reply, golden_answer, turn=turn, can_recompute=can_recompute, rule_set=rule_set)
+        _fill_normal_item(
+            item, reply, golden_answer, turn=turn, can_recompute=can_recompute, rule_set=rule_set
+        )
 
 
 def read_dialogue_messages(question: dict[str, Any] | None) -> list[Message]:
     record = question or {}
-    time, profile = (value if isinstance(value := record.get(name), str) else "" for name in ("time", "profile"))
+    time, profile = (
+        value if isinstance(value := record.get(name), str) else "" for name in ("time", "profile")
+    )
     return parse_transcript(str(record.get("question", "")), time=time, user_profile=profile)
 
 
 def _add_reply_message(item: Item, reply: Any, turn: int) -> None:
     step = max((message.step for message in item.messages if message.turn == turn), default=-1) + 1
-    item.messages.append(Message(turn, step, "assistant", reply if isinstance(reply, str) else repr(reply)))
+    item.messages.append(
+        Message(turn, step, "assistant", reply if isinstance(reply, str) else repr(reply))
+    )
 
 
 def _describe_required_reply(required_phrase: str, golden_answer: Any) -> str:
@@ -333,7 +414,9 @@ def _fill_normal_item(
     else:
         _add_undecoded_reply(item, reply, turn, decode_error)
 
-    alternatives = list_objects(golden_answer if isinstance(golden_answer, list) else [golden_answer])
+    alternatives = list_objects(
+        golden_answer if isinstance(golden_answer, list) else [golden_answer]
+    )
     if alternatives:
         item.golden = parse_golden_calls(alternatives[0], item.functions, turn)
     if len(alternatives) > 1:
@@ -360,7 +443,10 @@ def _add_decoded_reply(item: Item, reply: str, turn: int, rule_set: RuleSet) -> 
 
 
 def _split_reasoning(text: str, turn: int) -> list[Message]:
-    """Return a text of the model as messages. Reasoning at its start becomes a message of its own."""
+    """Return a text of the model as messages.
+
+    Reasoning at its start becomes a message of its own.
+    """
     thought = _THOUGHT.match(text)
     if thought is None:
         return [Message(turn, 0, "assistant", text)]
@@ -372,26 +458,35 @@ def _split_reasoning(text: str, turn: int) -> list[Message]:
 
 
 def _add_undecoded_reply(item: Item, reply: Any, turn: int, decode_error: str) -> None:
-    """Add a reply that the evaluator cannot decode: as a call that could not be decoded, or as a message."""
+    """Add a reply that the evaluator cannot decode: as a call that could not be decoded, or as a
+    message.
+    """
     text = reply if isinstance(reply, str) else repr(reply)
     if _CALL_TEXT.search(text):
         item.flags.append("undecoded")
     if "(" in text:
-        item.predicted = [Call("predicted", "", None, turn=turn, raw=text, decode_error=decode_error)]
+        item.predicted = [
+            Call("predicted", "", None, turn=turn, raw=text, decode_error=decode_error)
+        ]
     else:
         _add_reply_message(item, reply, turn)
 
 
 def golden_key_to_function_name(key: str, available_functions: Container[str | None]) -> str:
-    """Return the function that a key of a golden answer names. `f_2` means `f`, unless a function is called `f_2`."""
+    """Return the function that a key of a golden answer names.
+
+    `f_2` means `f`, unless a function is called `f_2`.
+    """
     return key if key in available_functions else re.sub(r"_\d+$", "", key)
 
 
-def parse_golden_calls(answer: dict[str, Any], functions: list[dict[str, Any]], turn: int = 0) -> list[Call]:
+def parse_golden_calls(
+    answer: dict[str, Any], functions: list[dict[str, Any]], turn: int = 0
+) -> list[Call]:
     """Convert a golden answer `{function: {argument: value}}` to calls.
 
-    Several calls of the function `f` have the keys `f_1`, `f_2` and so on. Arguments that the function doc does not
-    require are optional.
+    Several calls of the function `f` have the keys `f_1`, `f_2` and so on. Arguments that the
+    function doc does not require are optional.
     """
     docs = {function.get("name"): function for function in functions}
     calls = []
@@ -409,13 +504,18 @@ def parse_golden_calls(answer: dict[str, Any], functions: list[dict[str, Any]], 
 def _add_recomputed_verdict(item: Item, outcome: CheckOutcome) -> None:
     item.rule, item.rule_error_type = outcome.valid, outcome.error_type
     if not outcome.valid:
-        set_difference_location(item, outcome.function or item.diff_function, outcome.argument or item.diff_argument)
-    verdict = Verdict("rule", outcome.valid, error_type=outcome.error_type, rationale=outcome.message, by=RULES)
+        set_difference_location(
+            item, outcome.function or item.diff_function, outcome.argument or item.diff_argument
+        )
+    verdict = Verdict(
+        "rule", outcome.valid, error_type=outcome.error_type, rationale=outcome.message, by=RULES
+    )
     item.verdicts.append(verdict)
 
 
 def parse_transcript(transcript: str, *, time: str = "", user_profile: str = "") -> list[Message]:
-    """Split a transcript, in which `user:` or `system:` begins a message. Each user message begins a turn.
+    """Split a transcript, in which `user:` or `system:` begins a message. Each user message begins
+    a turn.
 
     The time and the user profile become system messages at the start, as in the model's prompt.
     """

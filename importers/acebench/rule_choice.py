@@ -30,9 +30,13 @@ from fcreview.run_plan import RunPlan
 
 WRONG_FORMAT = "wrong_output_format"
 PARALLEL_ERROR = "Parallel function call failed"
-"""Start of the error text with which the evaluator, since 29 October 2025, fails a reply to several golden calls."""
+"""Start of the error text with which the evaluator, since 29 October 2025, fails a reply to
+several golden calls.
+"""
 MIN_AGREEING_SHARE = 0.9
-"""Share of the score entries with which a version of the rules must agree, so that the score files fit it."""
+"""Share of the score entries with which a version of the rules must agree, so that the score
+files fit it.
+"""
 COUNT_ERRORS = (WRONG_FORMAT, "wrong functions number", "function_mismatch")
 """Error types whose text did not change on 29 October 2025."""
 
@@ -47,7 +51,8 @@ class RuleSetChoice:
     def make_issue(self, run: Run) -> ImportIssue:
         """Return the issue for a run whose score files contradict every version of the rules."""
         what = (
-            f"the score files fit no version of the evaluator's rules: {self.rule_set} {self.reason}. Another evaluator"
+            f"the score files fit no version of the evaluator's rules: {self.rule_set}"
+            f" {self.reason}. Another evaluator"
         )
         what += " wrote them, or the dataset is another one"
         return ImportIssue(run.path, None, what)
@@ -63,7 +68,9 @@ class Agreement:
     n_compared: int = 0
     n_agreeing: dict[RuleSet, int] = field(default_factory=lambda: dict.fromkeys(RULE_SETS, 0))
     n_earlier_error_texts: int = 0
-    """Failing entries with several golden calls whose error text is the one before 29 October 2025."""
+    """Failing entries with several golden calls whose error text is the one before 29 October
+    2025.
+    """
     n_later_error_texts: int = 0
 
     def add(self, agreeing: Sequence[RuleSet]) -> None:
@@ -75,17 +82,23 @@ class Agreement:
 def choose_rule_set(
     plan: RunPlan, categories: Sequence[CategoryInputs], *, scores_are_of_other_replies: bool
 ) -> RuleSetChoice:
-    """Choose the version that the user named, else the one that agrees with the score files, else the newest."""
+    """Choose the version that the user named, else the one that agrees with the score files,
+    else the newest.
+    """
     named = plan.options.get("evaluator", "")
     for rule_set in RULE_SETS:
         if rule_set == named:
             return RuleSetChoice(rule_set, "chosen by the user")
     if scores_are_of_other_replies:
-        return RuleSetChoice(NEWEST_RULE_SET, "the newest version, because the scores belong to other replies")
+        return RuleSetChoice(
+            NEWEST_RULE_SET, "the newest version, because the scores belong to other replies"
+        )
 
     agreement = _compare_with_scores(categories)
     if agreement.n_compared == 0:
-        return RuleSetChoice(NEWEST_RULE_SET, "the newest version, because no score file tells which one was used")
+        return RuleSetChoice(
+            NEWEST_RULE_SET, "the newest version, because no score file tells which one was used"
+        )
     return _choose_by_agreement(agreement)
 
 
@@ -103,7 +116,9 @@ def _choose_by_agreement(agreement: Agreement) -> RuleSetChoice:
 
     reason = f"agrees with {n_october:,} of {entries}, as does the other version"
     if agreement.n_earlier_error_texts > 0 and agreement.n_later_error_texts == 0:
-        return RuleSetChoice(AUGUST_2025, f"{reason}; the error texts are those before 29 October 2025", fits_scores)
+        return RuleSetChoice(
+            AUGUST_2025, f"{reason}; the error texts are those before 29 October 2025", fits_scores
+        )
     return RuleSetChoice(NEWEST_RULE_SET, f"{reason}; the newest version is used", fits_scores)
 
 
@@ -140,7 +155,9 @@ class _ScoredItem:
     """The entry of the score file; None if the item passed."""
 
     def agrees_with(self, rule_set: RuleSet) -> bool:
-        """Whether a version of the rules gives the verdict, the error type and the quoted text of the score file."""
+        """Whether a version of the rules gives the verdict, the error type and the quoted text
+        of the score file.
+        """
         if self.entry is None:
             return self._find_failure(rule_set) is None
         if rule_set == AUGUST_2025 and self.has_later_error_text:
@@ -156,25 +173,37 @@ class _ScoredItem:
 
     @property
     def has_earlier_error_text(self) -> bool:
-        """Whether the text of an error with several golden calls is the one before 29 October 2025."""
-        if self.entry is None or self.has_later_error_text or self.entry.get("error_type") in COUNT_ERRORS:
+        """Whether the text of an error with several golden calls is the one before 29 October
+        2025.
+        """
+        if (
+            self.entry is None
+            or self.has_later_error_text
+            or self.entry.get("error_type") in COUNT_ERRORS
+        ):
             return False
         return len(as_object(self._get_first_golden_answer())) > 1
 
     def _is_quoted_by(self, rule_set: RuleSet) -> bool:
-        """Whether the entry quotes the text that this version decodes. True if no version decodes the quoted text."""
+        """Whether the entry quotes the text that this version decodes.
+
+        True if no version decodes the quoted text.
+        """
         if self.entry is None or not isinstance(self.reply, str):
             return True
         category = self.inputs.category
-        decoded_texts = {each: select_decoded_text(self.reply, category, each) for each in RULE_SETS}
+        decoded_texts = {
+            each: select_decoded_text(self.reply, category, each) for each in RULE_SETS
+        }
         quoted = find_quoted_reply(self.entry, category)
         return quoted == decoded_texts[rule_set] or quoted not in decoded_texts.values()
 
     def _find_failure(self, rule_set: RuleSet) -> str | None:
-        """Return the error type that the score file has by this version of the rules, or None if the item passes.
+        """Return the error type that the score file has by this version of the rules, or None if
+        the item passes.
 
-        Without the dataset, only replies that cannot be decoded are known to fail. For the others, the official result
-        is returned.
+        Without the dataset, only replies that cannot be decoded are known to fail. For the others,
+        the official result is returned.
         """
         try:
             calls = decode_reply(self.reply, self.inputs.category, rule_set)
@@ -185,7 +214,9 @@ class _ScoredItem:
             official = (self.entry or {}).get("error_type")
             return None if official == WRONG_FORMAT else official
         try:
-            outcome = check_calls(calls, self._select_checked_answers(golden), self.inputs.get_function_docs(self.id))
+            outcome = check_calls(
+                calls, self._select_checked_answers(golden), self.inputs.get_function_docs(self.id)
+            )
         except MALFORMED_DATA:
             outcome = CheckOutcome(False)
         return None if outcome.valid else outcome.error_type
@@ -193,8 +224,8 @@ class _ScoredItem:
     def _select_checked_answers(self, golden: Any) -> Any:
         """Return the golden answers that decide whether the score file lists the item.
 
-        In single-turn categories, the evaluator also lists an item that fails the first golden answer and passes a
-        later one.
+        In single-turn categories, the evaluator also lists an item that fails the first golden
+        answer and passes a later one.
         """
         if self.inputs.category in MULTI_TURN_CATEGORIES:
             return golden
@@ -231,15 +262,21 @@ def _compare_quoted_texts(inputs: CategoryInputs, quoted_replies: QuotedReplies)
         if entry is None or not has_quoted_reply(entry):
             continue
         quoted = find_quoted_reply(entry, inputs.category)
-        quoted_replies.add(inputs.category, item_id, is_same=_is_part_of_reply(quoted, record.get("result")))
+        quoted_replies.add(
+            inputs.category, item_id, is_same=_is_part_of_reply(quoted, record.get("result"))
+        )
 
 
 def has_quoted_reply(entry: JsonObject) -> bool:
-    return any(name in entry for name in ("model_result_raw", "model_result", "model_result_decoded"))
+    return any(
+        name in entry for name in ("model_result_raw", "model_result", "model_result_decoded")
+    )
 
 
 def find_quoted_reply(entry: JsonObject, category: str) -> Any:
-    """Return the reply that a score entry quotes: for normal items, the text that the evaluator decoded."""
+    """Return the reply that a score entry quotes: for normal items, the text that the evaluator
+    decoded.
+    """
     if category.startswith("special"):
         return entry.get("model_result_decoded")
     if "model_result_raw" in entry:
@@ -250,8 +287,8 @@ def find_quoted_reply(entry: JsonObject, category: str) -> Any:
 def _is_part_of_reply(quoted: Any, reply: Any) -> bool:
     """Whether a quoted text can come from a reply.
 
-    The evaluator quotes the text that it decoded. That can be a part of the reply, or all of it without white space. It
-    quotes null if it found no brackets.
+    The evaluator quotes the text that it decoded. That can be a part of the reply, or all of it
+    without white space. It quotes null if it found no brackets.
     """
     if not isinstance(reply, str):
         return bool(quoted == reply) or quoted == str(reply)

@@ -1,4 +1,6 @@
-"""Load all files of an ACEBench run, and settle its official verdicts and the version of its rules."""
+"""Load all files of an ACEBench run, and settle its official verdicts and the version of its
+rules.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,11 @@ from fcreview.importers.acebench.inputs import (
     load_category_inputs,
     settle_official_verdicts,
 )
-from fcreview.importers.acebench.rule_choice import RuleSetChoice, choose_rule_set, compare_quoted_replies
+from fcreview.importers.acebench.rule_choice import (
+    RuleSetChoice,
+    choose_rule_set,
+    compare_quoted_replies,
+)
 from fcreview.importers.common.quoted_replies import QuotedReplies
 from fcreview.model.item import ImportIssue, RunFact
 from fcreview.run_plan import RunPlan

@@ -1,7 +1,9 @@
-"""Write reviewed verdicts to ACEBench's score and process files, and recompute verdicts with golden fixes.
+"""Write reviewed verdicts to ACEBench's score and process files, and recompute verdicts with golden
+fixes.
 
-If an annotator fails an item that the evaluator passed, the new entry has the same fields as the evaluator's entries
-(`eval_main.py` and the checkers, revision e6db74b). fcreview does not write `result.xlsx`, which covers all models.
+If an annotator fails an item that the evaluator passed, the new entry has the same fields as the
+evaluator's entries (`eval_main.py` and the checkers, revision e6db74b). fcreview does not write
+`result.xlsx`, which covers all models.
 """
 
 from __future__ import annotations
@@ -49,13 +51,20 @@ from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepres
 from fcreview.safe_files import read_file
 
 __all__ = [
-    "check_golden_fix", "find_summary_files", "make_golden_template", "recompute_verdict", "rewrite_golden",
+    "check_golden_fix",
+    "find_summary_files",
+    "make_golden_template",
+    "recompute_verdict",
+    "rewrite_golden",
     "rewrite_scores",
-]  # fmt: skip
+]
 
 
 def load_results_by_id(path: Path) -> dict[str, JsonObject]:
-    """Load the result records by id. If an id occurs twice, the first record counts, as in the evaluator."""
+    """Load the result records by id.
+
+    If an id occurs twice, the first record counts, as in the evaluator.
+    """
     found: dict[str, JsonObject] = {}
     for record in read_objects_with_id(path):
         found.setdefault(record["id"], record)
@@ -63,14 +72,27 @@ def load_results_by_id(path: Path) -> dict[str, JsonObject]:
 
 
 def make_failure_entry(inputs: CategoryInputs, item: ScoredItem, result: JsonObject) -> JsonObject:
-    """Make the score file entry of a failing item. Its `error_type` is null if no annotator set one."""
-    failure: JsonObject = {"valid": False, "error": [writeback.ANNOTATOR_REASON], "error_type": item.error_type}
+    """Make the score file entry of a failing item.
+
+    Its `error_type` is null if no annotator set one.
+    """
+    failure: JsonObject = {
+        "valid": False,
+        "error": [writeback.ANNOTATOR_REASON],
+        "error_type": item.error_type,
+    }
     if inputs.category.startswith("agent_"):
-        return {"id": inputs.get_dataset_position(item.id)} | failure | {"error": [[writeback.ANNOTATOR_REASON]]}
+        return (
+            {"id": inputs.get_dataset_position(item.id)}
+            | failure
+            | {"error": [[writeback.ANNOTATOR_REASON]]}
+        )
     golden = (inputs.answers.get(item.id) or {}).get(GROUND_TRUTH)
     reply = result.get("result")
     if inputs.category.startswith("special"):
-        return {"id": item.id} | failure | {"model_result_decoded": reply, "possible_answer": golden}
+        return (
+            {"id": item.id} | failure | {"model_result_decoded": reply, "possible_answer": golden}
+        )
     decoded_text = reply
     if isinstance(reply, str):
         decoded_text = select_decoded_text(reply, inputs.category, inputs.rule_set)
@@ -80,7 +102,9 @@ def make_failure_entry(inputs: CategoryInputs, item: ScoredItem, result: JsonObj
     return {"id": item.id} | failure | {"model_result": decoded_text, "possible_answer": golden}
 
 
-def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
+def rewrite_scores(
+    plan: RunPlan, items: Sequence[ScoredItem]
+) -> Iterator[RewrittenFile | Unrepresentable]:
     yield from writeback.find_unrepresentable_reviews(items, _is_representable)
     if not any(map(_has_override, items)):
         return
@@ -89,21 +113,36 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
         if not any(map(_has_override, category_items)):
             continue
         score_files = {parse_file_name(file): file for file in reversed(plan.scores)}
-        scores, process = (score_files.get(FileName(inputs.category, kind)) for kind in ("score", "process"))
+        scores, process = (
+            score_files.get(FileName(inputs.category, kind)) for kind in ("score", "process")
+        )
         if scores is None or not inputs.scored.is_complete:
             which = "which has no score file" if scores is None else "whose score file is damaged"
-            yield Unrepresentable(f"items of {inputs.category}, {which}", sum(map(_has_override, category_items)))
+            yield Unrepresentable(
+                f"items of {inputs.category}, {which}", sum(map(_has_override, category_items))
+            )
             continue
-        yield RewrittenFile(scores, _rewrite_score_file(read_file(scores), inputs.scored, inputs, category_items))
+        yield RewrittenFile(
+            scores, _rewrite_score_file(read_file(scores), inputs.scored, inputs, category_items)
+        )
         if process is not None and inputs.process_entries is not None:
-            yield RewrittenFile(process, _rewrite_process_file(read_file(process), inputs, category_items))
-            n_unknown = sum(_has_override(item) and get_process_accuracy(item) is None for item in category_items)
+            yield RewrittenFile(
+                process, _rewrite_process_file(read_file(process), inputs, category_items)
+            )
+            n_unknown = sum(
+                _has_override(item) and get_process_accuracy(item) is None
+                for item in category_items
+            )
             if n_unknown:  # An item without an entry in the process file met all milestones.
-                yield Unrepresentable(f"items of {inputs.category} whose process accuracy is unknown", n_unknown)
+                yield Unrepresentable(
+                    f"items of {inputs.category} whose process accuracy is unknown", n_unknown
+                )
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:
-    tables = dict.fromkeys(folder / "result.xlsx" for path in plan.scores for folder in list(path.parents)[1:4])
+    tables = dict.fromkeys(
+        folder / "result.xlsx" for path in plan.scores for folder in list(path.parents)[1:4]
+    )
     return [path for path in tables if path.is_file()]
 
 
@@ -114,7 +153,9 @@ def _is_representable(item: ScoredItem, criterion_key: CriterionKey) -> bool:
 
 def _has_override(item: ScoredItem) -> bool:
     process_accuracy = item.overrides.get((ITEM, PROCESS_ACCURACY))
-    return writeback.get_item_override(item) is not None or isinstance(process_accuracy, (int, float))
+    return writeback.get_item_override(item) is not None or isinstance(
+        process_accuracy, (int, float)
+    )
 
 
 def _rewrite_score_file(
@@ -122,8 +163,14 @@ def _rewrite_score_file(
 ) -> bytes:
     order = writeback.positions_by_name([item.id for item in items])
     records = list(writeback.parse_numbered_records(content))
-    lines = {inputs.get_item_id(record["id"]): line for line, record in records if record.get("id") is not None}
-    edits = LineEdits(positions={line: order[item_id] for item_id, line in lines.items() if item_id in order})
+    lines = {
+        inputs.get_item_id(record["id"]): line
+        for line, record in records
+        if record.get("id") is not None
+    }
+    edits = LineEdits(
+        positions={line: order[item_id] for item_id, line in lines.items() if item_id in order}
+    )
     results = load_results_by_id(inputs.result_file)
     n_gained_passes = 0
     verdicts: list[bool] = []
@@ -136,7 +183,9 @@ def _rewrite_score_file(
         elif override is False and item.id not in failures.entries:
             if item.id in lines:  # The file also lists items that match only a later golden answer.
                 edits.removed.add(lines[item.id])
-            edits.added.append((order[item.id], make_failure_entry(inputs, item, results.get(item.id, {}))))
+            edits.added.append(
+                (order[item.id], make_failure_entry(inputs, item, results.get(item.id, {})))
+            )
             n_gained_passes -= 1
     header = next((record for _, record in records if "total_count" in record), {})
     new_header = _update_header(header, inputs.category, items, verdicts, n_gained_passes)
@@ -144,12 +193,20 @@ def _rewrite_score_file(
     return writeback.apply_line_edits(content, edits)
 
 
-def _rewrite_process_file(content: bytes, inputs: CategoryInputs, items: Sequence[ScoredItem]) -> bytes:
-    """Update the entries of reviewed items in a process file, which lists items with a process accuracy below 1."""
-    lines = {name: line for line, record in writeback.parse_numbered_records(content) for name in record}
+def _rewrite_process_file(
+    content: bytes, inputs: CategoryInputs, items: Sequence[ScoredItem]
+) -> bytes:
+    """Update the entries of reviewed items in a process file, which lists items with a process
+    accuracy below 1.
+    """
+    lines = {
+        name: line for line, record in writeback.parse_numbered_records(content) for name in record
+    }
     names = {item.id: f"{inputs.category}_{inputs.get_dataset_position(item.id)}" for item in items}
     order = writeback.positions_by_name([names[item.id] for item in items])
-    edits = LineEdits(positions={line: order[name] for name, line in lines.items() if name in order})
+    edits = LineEdits(
+        positions={line: order[name] for name, line in lines.items() if name in order}
+    )
     results = load_results_by_id(inputs.result_file)
     for item in filter(_has_override, items):
         name, share = names[item.id], get_process_accuracy(item)
@@ -160,17 +217,27 @@ def _rewrite_process_file(content: bytes, inputs: CategoryInputs, items: Sequenc
             if not entry:
                 process = results.get(item.id, {}).get("process") or []
                 milestones = (inputs.answers.get(item.id) or {}).get(MILE_STONE) or []
-                entry = {PROCESS_ACCURACY: None, "model_output": process, "call_process": milestones}
+                entry = {
+                    PROCESS_ACCURACY: None,
+                    "model_output": process,
+                    "call_process": milestones,
+                }
             accuracy = share if (ITEM, PROCESS_ACCURACY) in item.overrides else round(share, 3)
             edits.added.append((order[name], {name: entry | {PROCESS_ACCURACY: accuracy}}))
     return writeback.apply_line_edits(content, edits)
 
 
 def _update_header(
-    header: JsonObject, category: str, items: Sequence[ScoredItem], verdicts: Sequence[bool], n_gained_passes: int
+    header: JsonObject,
+    category: str,
+    items: Sequence[ScoredItem],
+    verdicts: Sequence[bool],
+    n_gained_passes: int,
 ) -> JsonObject:
     if category.startswith("agent_"):
-        updated = writeback.update_score_header(header, n_gained_passes, digits=3, rate_field="end_to_end_accuracy")
+        updated = writeback.update_score_header(
+            header, n_gained_passes, digits=3, rate_field="end_to_end_accuracy"
+        )
         share = compute_mean_process_accuracy(items).value
         return updated | ({"process_accuracy": share} if share is not None else {})
     if category in MULTI_TURN_CATEGORIES:
@@ -178,12 +245,20 @@ def _update_header(
         accuracy, process = compute_dialogue_accuracies(steps)
         rates = {"accuracy": accuracy.value, "process_accuracy": process.value}
         return writeback.update_score_header(header, n_gained_passes) | rates
-    return writeback.update_score_header(header, n_gained_passes, digits=None if category.startswith("special") else 3)
+    return writeback.update_score_header(
+        header, n_gained_passes, digits=None if category.startswith("special") else 3
+    )
 
 
-def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
-    answers = {path.name: path for path in reversed(plan.data) if path.parent.name == "possible_answer"}
-    return writeback.rewrite_answer_files(fixes, lambda category: answers.get(f"data_{category}.json"))
+def rewrite_golden(
+    plan: RunPlan, fixes: GoldenFixes
+) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
+    answers = {
+        path.name: path for path in reversed(plan.data) if path.parent.name == "possible_answer"
+    }
+    return writeback.rewrite_answer_files(
+        fixes, lambda category: answers.get(f"data_{category}.json")
+    )
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
@@ -200,7 +275,10 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: AR
 
 
 def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:
-    """Recompute the verdict with a corrected golden answer. Return None for agent items and without a reply."""
+    """Recompute the verdict with a corrected golden answer.
+
+    Return None for agent items and without a reply.
+    """
     reply, golden = as_object(record).get("result"), golden_fix.get(GROUND_TRUTH)
     if reply is None or item.category.startswith("agent_"):
         return None

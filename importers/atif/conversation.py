@@ -1,8 +1,8 @@
 """Convert ATIF trajectories to messages and calls.
 
-Each step of the agent becomes a step of the item, with its reasoning, message, calls and tool messages. A user message
-after a step of the agent begins a new turn. Steps copied from an earlier trajectory, and the trajectories of subagents,
-become log messages, which do not count as steps.
+Each step of the agent becomes a step of the item, with its reasoning, message, calls and tool
+messages. A user message after a step of the agent begins a new turn. Steps copied from an earlier
+trajectory, and the trajectories of subagents, become log messages, which do not count as steps.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ class Conversation:
     messages: list[Message] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     answers: list[JsonObject] = field(default_factory=list)
-    """Message and calls of each step of the agent, as in the file. The prediction hash is computed from them."""
+    """Message and calls of each step of the agent, as in the file.
+
+    The prediction hash is computed from them.
+    """
     usage: dict[str, int | float] = field(default_factory=dict)
     """Name of a metric, such as `prompt_tokens` -> its sum over the agent's steps."""
     problems: list[str] = field(default_factory=list)
@@ -53,7 +56,9 @@ class _Subagents:
     reader: SubagentReader
 
     def add_messages(self, conversation: Conversation, result: JsonObject, step: int) -> None:
-        """Add a log message for each subagent that a result refers to, and for its own subagents."""
+        """Add a log message for each subagent that a result refers to, and for its own
+        subagents.
+        """
         for subagent in self.reader.read_subagents(self.document, result):
             conversation.subagents.append(subagent.id)
             message = Message(conversation.n_turns - 1, step, "log", subagent.text, subagent.name)
@@ -65,7 +70,8 @@ def make_subagent_reader(read_document_at: ReadDocumentAt) -> SubagentReader:
 
 
 def add_document(conversation: Conversation, document: JsonObject, reader: SubagentReader) -> None:
-    """Add the steps of a trajectory to a conversation, and its malformed parts to `conversation.problems`.
+    """Add the steps of a trajectory to a conversation, and its malformed parts to
+    `conversation.problems`.
 
     `reader`: reads the subagents of all documents of the item.
     """
@@ -76,7 +82,9 @@ def add_document(conversation: Conversation, document: JsonObject, reader: Subag
         return
     numbers = [step.get("step_id") for step in steps if isinstance(step, dict)]
     if numbers != list(range(1, len(steps) + 1)):
-        conversation.problems.append("the steps are not numbered 1, 2, 3 without gaps. They are shown in file order")
+        conversation.problems.append(
+            "the steps are not numbered 1, 2, 3 without gaps. They are shown in file order"
+        )
     copied: list[str] = []
     subagents = _Subagents(document, reader)
     for number, step in enumerate(steps, 1):
@@ -96,9 +104,13 @@ def _check_schema_version(conversation: Conversation, version: Any) -> None:
     text = str(version).removeprefix("ATIF-").removeprefix("v")
     major, _, minor = text.partition(".")
     if not major.isdecimal() or not minor.isdecimal():
-        conversation.problems.append(f"schema_version is {to_json_text(version)[:60]}, but ATIF-v1.N was expected")
+        conversation.problems.append(
+            f"schema_version is {to_json_text(version)[:60]}, but ATIF-v1.N was expected"
+        )
     elif (int(major[:9]), int(minor[:9])) > (1, KNOWN_MINOR_VERSION):
-        problem = f"version {text[:20]} is newer than 1.{KNOWN_MINOR_VERSION}. New fields are not shown"
+        problem = (
+            f"version {text[:20]} is newer than 1.{KNOWN_MINOR_VERSION}. New fields are not shown"
+        )
         conversation.problems.append(problem)
 
 
@@ -112,45 +124,67 @@ def _add_copied_steps(conversation: Conversation, copied: list[str]) -> None:
         copied.clear()
 
 
-def _add_step(conversation: Conversation, step: JsonObject, number: int, subagents: _Subagents) -> None:
+def _add_step(
+    conversation: Conversation, step: JsonObject, number: int, subagents: _Subagents
+) -> None:
     source, text = step.get("source"), get_content_text(step.get("message"))
     if source == "agent":
         _add_agent_step(conversation, step, text, subagents)
         return
     if source not in ("user", "system"):
-        problem = f"step {number} has the source {to_json_text(source)[:60]}. It is shown as a log message"
+        problem = (
+            f"step {number} has the source {to_json_text(source)[:60]}. It is shown as a log"
+            " message"
+        )
         conversation.problems.append(problem)
     if source == "user" and conversation.step >= 0:
-        conversation.n_turns, conversation.step, conversation.n_calls_in_turn = conversation.n_turns + 1, -1, 0
+        conversation.n_turns, conversation.step, conversation.n_calls_in_turn = (
+            conversation.n_turns + 1,
+            -1,
+            0,
+        )
     turn, at = conversation.n_turns - 1, conversation.step
     if source == "user":
         conversation.messages.append(Message(turn, -1, "user", text))
     elif text or "observation" not in step:
-        conversation.messages.append(Message(turn, at, "system" if source == "system" else "log", text))
+        conversation.messages.append(
+            Message(turn, at, "system" if source == "system" else "log", text)
+        )
     if calls := step.get("tool_calls"):
-        problem = f"step {number} has tool calls, which only steps of the agent may have. They are not counted"
+        problem = (
+            f"step {number} has tool calls, which only steps of the agent may have. They are not"
+            " counted"
+        )
         conversation.problems.append(problem)
         conversation.messages.append(Message(turn, at, "log", to_json_text(calls), "tool calls"))
     for result in list_results(step):
-        conversation.messages.append(Message(turn, at, "log", get_content_text(result.get("content")), "observation"))
+        conversation.messages.append(
+            Message(turn, at, "log", get_content_text(result.get("content")), "observation")
+        )
         subagents.add_messages(conversation, result, at)
 
 
-def _add_agent_step(conversation: Conversation, step: JsonObject, text: str, subagents: _Subagents) -> None:
+def _add_agent_step(
+    conversation: Conversation, step: JsonObject, text: str, subagents: _Subagents
+) -> None:
     conversation.step += 1
     conversation.n_steps += 1
     turn, at = conversation.n_turns - 1, conversation.step
     for name, value in as_object(step.get("metrics")).items():
         if is_number(value):
             conversation.usage[name] = conversation.usage.get(name, 0) + value
-    conversation.answers.append({"message": step.get("message"), "tool_calls": step.get("tool_calls")})
+    conversation.answers.append(
+        {"message": step.get("message"), "tool_calls": step.get("tool_calls")}
+    )
     if reasoning := get_content_text(step.get("reasoning_content")):
         conversation.messages.append(Message(turn, at, "assistant", reasoning, "reasoning"))
     if text:
         conversation.messages.append(Message(turn, at, "assistant", text))
     given = step.get("tool_calls")
     if given is not None and not isinstance(given, list):
-        conversation.problems.append("tool_calls of a step is not a list, so the step was imported without calls")
+        conversation.problems.append(
+            "tool_calls of a step is not a list, so the step was imported without calls"
+        )
     entries = list_objects(given)
     numbered = enumerate(entries, conversation.n_calls_in_turn)
     conversation.calls += [parse_tool_call(entry, turn, at, index) for index, entry in numbered]
@@ -162,9 +196,14 @@ def _add_agent_step(conversation: Conversation, step: JsonObject, text: str, sub
 
 
 def _add_results(
-    conversation: Conversation, calls: list[JsonObject], results: list[JsonObject], subagents: _Subagents
+    conversation: Conversation,
+    calls: list[JsonObject],
+    results: list[JsonObject],
+    subagents: _Subagents,
 ) -> None:
-    """Add a tool message for each call that has a result, then a message for each result without a call."""
+    """Add a tool message for each call that has a result, then a message for each result without
+    a call.
+    """
     step = conversation.step
     results_by_call = _group_by_call(results)
     n_answered = 0
@@ -201,17 +240,25 @@ def _make_key(call_id: Any) -> Any:
 def _add_results_of_call(
     conversation: Conversation, call: JsonObject, results: list[JsonObject], n_unanswered: int
 ) -> None:
-    """Add the results of a call as one tool message, after a placeholder for each unanswered call before it."""
+    """Add the results of a call as one tool message, after a placeholder for each unanswered
+    call before it.
+    """
     turn = conversation.n_turns - 1
     conversation.messages += [Message(turn, conversation.step, "tool", NO_RESULT)] * n_unanswered
     text = "\n".join(get_content_text(result.get("content")) for result in results)
-    conversation.messages.append(Message(turn, conversation.step, "tool", text, _get_call_name(call)))
+    conversation.messages.append(
+        Message(turn, conversation.step, "tool", text, _get_call_name(call))
+    )
 
 
-def _add_result_without_call(conversation: Conversation, result: JsonObject, *, has_calls: bool) -> None:
+def _add_result_without_call(
+    conversation: Conversation, result: JsonObject, *, has_calls: bool
+) -> None:
     if result.get("source_call_id") is not None:
         reference = to_json_text(result["source_call_id"])[:60]
-        conversation.problems.append(f"a result refers to the call {reference}, which its step does not contain")
+        conversation.problems.append(
+            f"a result refers to the call {reference}, which its step does not contain"
+        )
     turn = conversation.n_turns - 1
     text = get_content_text(result.get("content"))
     if has_calls:
@@ -221,12 +268,17 @@ def _add_result_without_call(conversation: Conversation, result: JsonObject, *, 
 
 
 def parse_tool_call(entry: JsonObject, turn: int, step: int, index: int) -> Call:
-    """Parse an entry of `tool_calls`. If its arguments are not an object, the call gets a decoding error."""
+    """Parse an entry of `tool_calls`.
+
+    If its arguments are not an object, the call gets a decoding error.
+    """
     arguments = entry.get("arguments")
     if isinstance(arguments, dict):
         return Call("predicted", _get_call_name(entry), arguments, turn, step, index)
     error = "the call has no arguments" if arguments is None else "the arguments are not an object"
-    return Call("predicted", _get_call_name(entry), None, turn, step, index, to_json_text(arguments), error)
+    return Call(
+        "predicted", _get_call_name(entry), None, turn, step, index, to_json_text(arguments), error
+    )
 
 
 def _get_call_name(call: JsonObject) -> str:
@@ -235,7 +287,10 @@ def _get_call_name(call: JsonObject) -> str:
 
 
 def get_content_text(content: Any) -> str:
-    """Return the content of a message or a result as text. Images and audio are shown as type and path."""
+    """Return the content of a message or a result as text.
+
+    Images and audio are shown as type and path.
+    """
     if isinstance(content, list):
         return "\n".join(map(_get_part_text, content))
     return "" if content is None else content if isinstance(content, str) else to_json_text(content)

@@ -1,7 +1,8 @@
 """Find ATIF trajectories and Harbor jobs. Only the beginning and the end of each file are read.
 
 A Harbor trial is a folder with `result.json` or `agent/trajectory.json`. Trials with the same job,
-agent, model and dataset form one run. Other trajectories in a folder form one run for each agent and model.
+agent, model and dataset form one run. Other trajectories in a folder form one run for each agent
+and model.
 """
 
 from __future__ import annotations
@@ -24,12 +25,16 @@ LINE_SUFFIXES = (".jsonl", ".ndjson")
 PEEKED_BYTES = 1 << 16
 """Number of bytes that are read at each end of a file to recognize it."""
 FIRST_BYTES = 1 << 12
-"""Number of bytes at the start of a file in which `schema_version` must occur, unless the name contains `traj`."""
+"""Number of bytes at the start of a file in which `schema_version` must occur, unless the name
+contains `traj`.
+"""
 RESULT_FILES = ("result.json", "results.json")
 VERIFIER_FILES = ("ctrf.json", "reward.json", "reward.txt", "test-stdout.txt")
 CONFIG_FILE = "config.json"
 TERMINAL_BENCH_VERDICT = '"is_resolved"'
-"""Field of a result of terminal-bench v1, which has a `trial_name` too, but no trajectory and no reward."""
+"""Field of a result of terminal-bench v1, which has a `trial_name` too, but no trajectory and no
+reward.
+"""
 MAIN_TRAJECTORY = "trajectory.json"
 _SCHEMA = re.compile(r'"schema_version"\s*:\s*"(?:ATIF|v?1\.\d)')
 _STEP = re.compile(r'"step_id"\s*:')
@@ -46,7 +51,9 @@ class TrialFiles:
 
     name: str
     documents: tuple[Path, ...] = ()
-    """The trajectory and its continuations, in order, or the trajectories of all steps of a task."""
+    """The trajectory and its continuations, in order, or the trajectories of all steps of a
+    task.
+    """
     result: Path | None = None
     """The trial's `result.json`, or None if it is missing or the item is a single trajectory."""
     verifier: tuple[Path, ...] = ()
@@ -74,7 +81,9 @@ class _FileEnds(NamedTuple):
     tail: str = ""
 
     def read_field(self, name: str) -> Any:
-        """Return the first value of the field `name` in the beginning of the file, or None without a complete value."""
+        """Return the first value of the field `name` in the beginning of the file, or None
+        without a complete value.
+        """
         match = re.search(rf'"{name}"\s*:\s*', self.head)
         if match is None:
             return None
@@ -97,7 +106,9 @@ def find_runs(
     for path in files:
         folder = path.parent
         if folder not in trial_of_folder:
-            trial_of_folder[folder] = next((each for each in (folder, *folder.parents) if each in files_by_trial), None)
+            trial_of_folder[folder] = next(
+                (each for each in (folder, *folder.parents) if each in files_by_trial), None
+            )
         if (trial := trial_of_folder[folder]) is not None:
             files_by_trial[trial].append(path)
         elif path.suffix in SUFFIXES:
@@ -113,7 +124,11 @@ def _find_trial_folders(files: Iterable[Path]) -> dict[Path, None]:
         if path.name in RESULT_FILES:
             if _is_trial_record(path):
                 folders[path.parent] = None
-        elif path.name == MAIN_TRAJECTORY and path.parent.name == "agent" and read_agent_and_model(path) is not None:
+        elif (
+            path.name == MAIN_TRAJECTORY
+            and path.parent.name == "agent"
+            and read_agent_and_model(path) is not None
+        ):
             steps = path.parent.parent.parent
             trial = steps.parent if steps.name == "steps" else path.parent.parent
             if _TRIAL_FOLDER.fullmatch(trial.name) or _is_trial_record(trial / CONFIG_FILE):
@@ -128,7 +143,9 @@ def _is_trial_record(path: Path) -> bool:
     return not is_other_record and isinstance(ends.read_field("trial_name"), str)
 
 
-def _plan_jobs(files_by_trial: dict[Path, list[Path]], files: set[Path], found: DiscoveredRuns) -> None:
+def _plan_jobs(
+    files_by_trial: dict[Path, list[Path]], files: set[Path], found: DiscoveredRuns
+) -> None:
     groups: defaultdict[tuple[Path, str, str, str], list[TrialFiles]] = defaultdict(list)
     for folder, own in files_by_trial.items():
         found.claimed.update(own)
@@ -139,26 +156,42 @@ def _plan_jobs(files_by_trial: dict[Path, list[Path]], files: set[Path], found: 
             continue
         groups[folder.parent, *_identify_trial(folder, trial)].append(trial)
     for (job, agent, model, source), trials in groups.items():
-        job_files = [job / name for name in ("result.json", CONFIG_FILE, "lock.json", "job.log") if job / name in files]
+        job_files = [
+            job / name
+            for name in ("result.json", CONFIG_FILE, "lock.json", "job.log")
+            if job / name in files
+        ]
         found.claimed.update(job_files)
         result = next((path for path in job_files if path.name == "result.json"), None)
         key = "__".join([agent, *([model] if model else []), source])
         data = JobFiles(tuple(trials), result, key)
-        run = Run("atif", source, "", _format_run_title(agent, model), str(job), needs_dataset=False, title="Harbor")
+        run = Run(
+            "atif",
+            source,
+            "",
+            _format_run_title(agent, model),
+            str(job),
+            needs_dataset=False,
+            title="Harbor",
+        )
         run.settings = {"agent": agent, "model": model, "job": job.name}
         run.name_parts = [job.name]
         found.plans.append(_make_plan(run, data, 0.95, "a Harbor job with trial folders"))
 
 
 def _collect_trial_files(folder: Path, files: Sequence[Path]) -> TrialFiles | None:
-    result = next((path for path in files if path.parent == folder and path.name in RESULT_FILES), None)
+    result = next(
+        (path for path in files if path.parent == folder and path.name in RESULT_FILES), None
+    )
     main = [path for path in files if path.name == MAIN_TRAJECTORY and path.parent.name == "agent"]
     documents = [each for path in main for each in (path, *_find_continuations(path, files))]
     if result is None and not documents:
         return None
     agent_files = [path for path in files if path.parent.name == "agent" and path.suffix == ".json"]
     attachments = [path for path in agent_files if path not in documents]
-    verifier = [path for path in files if path.parent.name == "verifier" and path.name in VERIFIER_FILES]
+    verifier = [
+        path for path in files if path.parent.name == "verifier" and path.name in VERIFIER_FILES
+    ]
     return TrialFiles(folder.name, tuple(documents), result, tuple(verifier), tuple(attachments))
 
 
@@ -179,7 +212,9 @@ def _identify_trial(folder: Path, trial: TrialFiles) -> TrialOrigin:
     if not agent and trial.documents:
         agent, model = read_agent_and_model(trial.documents[0]) or ("", "")
         model = model.rpartition("/")[2]
-    return TrialOrigin(agent or "agent", model, source if isinstance(source, str) and source else "adhoc")
+    return TrialOrigin(
+        agent or "agent", model, source if isinstance(source, str) and source else "adhoc"
+    )
 
 
 def _parse_agent_info(agent_info: Any) -> AgentAndModel:
@@ -191,7 +226,9 @@ def _parse_agent_info(agent_info: Any) -> AgentAndModel:
 
 
 def _plan_single_trajectories(files: Sequence[Path], found: DiscoveredRuns) -> None:
-    trajectories = {path: names for path in files if (names := read_agent_and_model(path)) is not None}
+    trajectories = {
+        path: names for path in files if (names := read_agent_and_model(path)) is not None
+    }
     groups: defaultdict[tuple[Path, str, str], list[TrialFiles]] = defaultdict(list)
     for path, (agent, model) in trajectories.items():
         found.claimed.add(path)
@@ -206,8 +243,14 @@ def _plan_single_trajectories(files: Sequence[Path], found: DiscoveredRuns) -> N
         name = path.parent.name if is_in_own_folder else path.stem.removesuffix(".trajectory")
         others = [each for each in trajectories if each.parent == path.parent and each != path]
         continuations = _find_continuations(path, others)
-        attached = [each for each in others if each not in continuations and each.stem.startswith(path.stem + ".")]
-        groups[root, agent, model].append(TrialFiles(name, (path, *continuations), attachments=tuple(attached)))
+        attached = [
+            each
+            for each in others
+            if each not in continuations and each.stem.startswith(path.stem + ".")
+        ]
+        groups[root, agent, model].append(
+            TrialFiles(name, (path, *continuations), attachments=tuple(attached))
+        )
     for (root, agent, model), trials in groups.items():
         place = root if len(trials) > 1 else trials[0].documents[0]
         run = Run("atif", "", "", _format_run_title(agent, model), str(place), needs_dataset=False)
@@ -224,17 +267,25 @@ def _format_run_title(agent: str, model: str) -> str:
 def _make_plan(run: Run, job_files: JobFiles, confidence: float, reason: str) -> RunPlan:
     scores = [trial.result for trial in job_files.trials if trial.result and trial.documents]
     scores += [path for trial in job_files.trials for path in trial.verifier]
-    logs = [path for trial in job_files.trials for path in (*trial.documents[1:], *trial.attachments)]
+    logs = [
+        path for trial in job_files.trials for path in (*trial.documents[1:], *trial.attachments)
+    ]
     return RunPlan(
         run,
         list(dict.fromkeys(trial.main_file for trial in job_files.trials)),
         [*scores, *([job_files.job_result] if job_files.job_result else [])],
-        logs=logs, confidence=confidence, reason=reason, importer_data=job_files, needs_scores=False,
-    )  # fmt: skip
+        logs=logs,
+        confidence=confidence,
+        reason=reason,
+        importer_data=job_files,
+        needs_scores=False,
+    )
 
 
 def _find_continuations(path: Path, files: Iterable[Path]) -> tuple[Path, ...]:
-    """Return the files `NAME.cont-1.json`, `NAME.cont-2.json` of a trajectory `NAME.json`, in order."""
+    """Return the files `NAME.cont-1.json`, `NAME.cont-2.json` of a trajectory `NAME.json`, in
+    order.
+    """
     beside = [each for each in files if (each.parent, each.suffix) == (path.parent, path.suffix)]
     matches = {each: match for each in beside if (match := _CONTINUATION.fullmatch(each.stem))}
     numbered = {int(match[2]): each for each, match in matches.items() if match[1] == path.stem}
@@ -247,7 +298,11 @@ def read_file_ends(path: Path) -> _FileEnds:
         with open_file(path) as file:
             head = os.pread(file.fileno(), PEEKED_BYTES, 0)
             size = os.fstat(file.fileno()).st_size
-            tail = os.pread(file.fileno(), PEEKED_BYTES, max(size - PEEKED_BYTES, 0)) if size > len(head) else b""
+            tail = (
+                os.pread(file.fileno(), PEEKED_BYTES, max(size - PEEKED_BYTES, 0))
+                if size > len(head)
+                else b""
+            )
     except OSError:
         return _FileEnds()
     return _FileEnds(head.decode("utf-8", "replace"), tail.decode("utf-8", "replace"))
@@ -259,19 +314,26 @@ def read_agent_and_model(path: Path) -> AgentAndModel | None:
         return None
     ends = read_file_ends(path)
     text = ends.head + ends.tail
-    has_keys = '"steps"' in text and '"agent"' in text and _SCHEMA.search(text) and _STEP.search(text)
+    has_keys = (
+        '"steps"' in text and '"agent"' in text and _SCHEMA.search(text) and _STEP.search(text)
+    )
     if not has_keys or not ends.head.lstrip("\ufeff \r\n\t").startswith("{"):
         return None
     agent = ends.read_field("agent")
     if isinstance(agent, dict):
         return _parse_agent_info(agent)
     start = text.partition('"agent"')[2]
-    name, model = (re.search(rf'"{key}"\s*:\s*"([^"\\]*)"', start) for key in ("name", "model_name"))
+    name, model = (
+        re.search(rf'"{key}"\s*:\s*"([^"\\]*)"', start) for key in ("name", "model_name")
+    )
     return name[1] if name else "", model[1] if model else ""
 
 
 def _looks_like_trajectory(path: Path) -> bool:
-    """Return whether the name or the first bytes of a file indicate a trajectory. Otherwise, it is not read."""
+    """Return whether the name or the first bytes of a file indicate a trajectory.
+
+    Otherwise, it is not read.
+    """
     if "traj" in path.name:
         return True
     try:

@@ -1,7 +1,7 @@
 """Recognise Harbor trials that an exception ended, and verifiers that failed.
 
-`exception_info` of a trial's `result.json` names the exception. The verifier may have run after it; then the reward
-counts all the same. A trajectory has no field for errors.
+`exception_info` of a trial's `result.json` names the exception. The verifier may have run after it;
+then the reward counts all the same. A trajectory has no field for errors.
 """
 
 from __future__ import annotations
@@ -25,13 +25,17 @@ EXCEPTION_INFO = "exception_info"
 AGENT_TIME_LIMIT = "AgentTimeoutError"
 """Exception of an agent that used up the time that the task allows. This is a result."""
 VERIFIER_EXCEPTIONS = ("Verifier", "Reward", "AddTests", "DownloadVerifier")
-"""Beginnings of the names of exceptions that the verifier raises (`harbor/verifier/verifier.py`). They say nothing
-about the agent."""
+"""Beginnings of the names of exceptions that the verifier raises (`harbor/verifier/verifier.py`).
+They say nothing about the agent.
+"""
 VERIFIER = "Harbor verifier"
 
 
 def apply_trial_incident(item: Item, trial: JsonObject, agent_steps: Sequence[JsonObject]) -> None:
-    """Record why a trial has no answer or no verdict. `agent_steps` are the agent's messages with their calls."""
+    """Record why a trial has no answer or no verdict.
+
+    `agent_steps` are the agent's messages with their calls.
+    """
     exception = _find_exception(trial)
     if not exception:
         apply_incident(item, _find_empty_reply(agent_steps))
@@ -48,7 +52,9 @@ def apply_trial_incident(item: Item, trial: JsonObject, agent_steps: Sequence[Js
 
 
 def _find_exception(trial: JsonObject) -> JsonObject:
-    """Return the exception of a trial or, for a task in several steps, of the first step that has one."""
+    """Return the exception of a trial or, for a task in several steps, of the first step that
+    has one.
+    """
     for owner in (trial, *list_objects(trial.get("step_results"))):
         exception = as_object(owner.get(EXCEPTION_INFO))
         if exception:
@@ -60,7 +66,11 @@ def _find_empty_reply(agent_steps: Sequence[JsonObject]) -> Incident | None:
     if not agent_steps:
         return None
     last = agent_steps[-1]
-    return None if last.get("message") or last.get("tool_calls") else make_empty_reply_incident("steps")
+    return (
+        None
+        if last.get("message") or last.get("tool_calls")
+        else make_empty_reply_incident("steps")
+    )
 
 
 def _get_text(value: Any) -> str:

@@ -1,6 +1,8 @@
-"""Compute the metrics of Harbor jobs as Harbor 0.24 does: mean reward, pass@k, errors, tokens and cost.
+"""Compute the metrics of Harbor jobs as Harbor 0.24 does: mean reward, pass@k, errors, tokens and
+cost.
 
-A trial without a reward counts as 0 (`harbor/metrics/base.py`) and as a failure (`harbor/utils/pass_at_k.py`).
+A trial without a reward counts as 0 (`harbor/metrics/base.py`) and as a failure
+(`harbor/utils/pass_at_k.py`).
 """
 
 from __future__ import annotations
@@ -17,10 +19,14 @@ from fcreview.model.review import ITEM_CORRECT
 from fcreview.stats.conventions import Ending, Trial, TrialTable
 
 REWARD = "reward"
-"""Criterion of the reward that decides the trial's verdict. In most files, this reward has the same name."""
+"""Criterion of the reward that decides the trial's verdict.
+
+In most files, this reward has the same name.
+"""
 ACCURACY_TABLE = "accuracy of verified trials"
-"""Table of the pass rates. They leave out trials without a reward, which Harbor's own accuracy (the mean reward, and
-`accuracy` in `report --conventions`) counts as failures."""
+"""Table of the pass rates. They leave out trials without a reward, which Harbor's own accuracy (the
+mean reward, and `accuracy` in `report --conventions`) counts as failures.
+"""
 EXCEPTION_KEY = "exception"
 """Metadata key of the type of the exception that ended the trial."""
 REWARDS_KEY = "rewards"
@@ -35,13 +41,19 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
     if n_known:
         note = "trials without a reward count as 0" if n_known < len(items) else ""
         for name, value in compute_mean_rewards(rewards).items():
-            metrics.append(Metric("reward", name, value, "score", n=n_known, total=len(items), note=note, digits=4))
+            metrics.append(
+                Metric(
+                    "reward", name, value, "score", n=n_known, total=len(items), note=note, digits=4
+                )
+            )
         metrics += _compute_pass_at_k_metrics(items, rewards)
     return metrics + _sum_usage(items)
 
 
 def _apply_reward_override(item: ScoredItem) -> ScoredItem:
-    """If an annotator overrode the reward of an item, return the item with the verdict that follows from it."""
+    """If an annotator overrode the reward of an item, return the item with the verdict that
+    follows from it.
+    """
     verdict = item.derive_verdict("atif", *ITEM_CORRECT)
     return item if verdict is None else replace(item, valid=verdict)
 
@@ -49,7 +61,8 @@ def _apply_reward_override(item: ScoredItem) -> ScoredItem:
 def get_effective_rewards(item: ScoredItem) -> dict[str, float] | None:
     """Return the effective rewards of a trial by name, or None for a trial without rewards.
 
-    An override of the verdict sets the deciding reward (see `read.find_deciding_reward_name`) to 1 or 0.
+    An override of the verdict sets the deciding reward (see `read.find_deciding_reward_name`) to 1
+    or 0.
     """
     names = as_object(item.metadata.get(REWARDS_KEY))
     override = item.derive_verdict("atif", ITEM, REWARD)
@@ -69,14 +82,19 @@ def compute_mean_rewards(rewards: Sequence[Mapping[str, float] | None]) -> dict[
     If there is only one reward, the name of its mean is `mean`.
     """
     names = sorted({name for each in rewards if each for name in each})
-    means = {name: sum((each or {}).get(name, 0.0) for each in rewards) / len(rewards) for name in names}
+    means = {
+        name: sum((each or {}).get(name, 0.0) for each in rewards) / len(rewards) for name in names
+    }
     return {"mean": means[names[0]]} if len(names) == 1 else means
 
 
 def _compute_pass_at_k_metrics(
     items: Sequence[ScoredItem], rewards: Sequence[Mapping[str, float] | None]
 ) -> list[Metric]:
-    """Compute pass@k over tasks. Returns no metric if a trial has several rewards, or a reward other than 0 and 1."""
+    """Compute pass@k over tasks.
+
+    Returns no metric if a trial has several rewards, or a reward other than 0 and 1.
+    """
     successes: dict[str, list[bool]] = {}
     for item, each in zip(items, rewards, strict=True):
         value = next(iter(each.values())) if each else 0.0
@@ -87,7 +105,11 @@ def _compute_pass_at_k_metrics(
     for k in _list_k_values(min(map(len, successes.values()), default=0)):
         values = [estimate_pass_at_k(len(trials), sum(trials), k) for trials in successes.values()]
         mean = sum(values) / len(values)
-        metrics.append(Metric("reward", f"pass@{k}", mean, n=len(values), total=len(values), counted_noun="tasks"))
+        metrics.append(
+            Metric(
+                "reward", f"pass@{k}", mean, n=len(values), total=len(values), counted_noun="tasks"
+            )
+        )
     return metrics
 
 
@@ -98,7 +120,9 @@ def _list_k_values(max_k: int) -> list[int]:
 
 
 def estimate_pass_at_k(n_trials: int, n_passed: int, k: int) -> float:
-    """Return the probability that at least one of k trials, drawn from `n_trials` without replacement, passes."""
+    """Return the probability that at least one of k trials, drawn from `n_trials` without
+    replacement, passes.
+    """
     if n_trials - n_passed < k:
         return 1.0
     return 1.0 - prod((n_trials - n_passed - index) / (n_trials - index) for index in range(k))
@@ -116,12 +140,17 @@ def _sum_usage(items: Sequence[ScoredItem]) -> list[Metric]:
     }.items():
         unit: MetricUnit = "dollars" if name == "cost" else "count"
         if known := [value for value in values if is_number(value)]:
-            metrics.append(Metric("usage", name, sum(known), unit, n=len(known), total=len(items), digits=4))
+            metrics.append(
+                Metric("usage", name, sum(known), unit, n=len(known), total=len(items), digits=4)
+            )
     return metrics
 
 
 def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: ARG001
-    """Return each item as a trial. A trial that was verified after an exception has the ending `graded`."""
+    """Return each item as a trial.
+
+    A trial that was verified after an exception has the ending `graded`.
+    """
     trials = []
     for item in map(_apply_reward_override, items):
         unverified: Ending = "error" if EXCEPTION_KEY in item.metadata else "not run"

@@ -1,7 +1,7 @@
 """Read ATIF trajectories and Harbor trials as items.
 
-A trial passes if its reward is 1, and fails if it has another reward. This also applies if the verifier ran after an
-exception.
+A trial passes if its reward is 1, and fails if it has another reward. This also applies if the
+verifier ran after an exception.
 """
 
 from __future__ import annotations
@@ -17,7 +17,12 @@ from typing import Any
 from fcreview.importers.atif.conversation import Conversation, add_document, make_subagent_reader
 from fcreview.importers.atif.discovery import LINE_SUFFIXES, JobFiles, TrialFiles
 from fcreview.importers.atif.incidents import apply_trial_incident
-from fcreview.importers.atif.leaderboard import EXCEPTION_KEY, REWARD, REWARDS_KEY, compute_mean_rewards
+from fcreview.importers.atif.leaderboard import (
+    EXCEPTION_KEY,
+    REWARD,
+    REWARDS_KEY,
+    compute_mean_rewards,
+)
 from fcreview.importers.atif.subagents import ReadDocumentAt, SubagentReader
 from fcreview.importers.common.json_file import read_json
 from fcreview.importers.common.jsonl import MAX_FILE_BYTES, read_records
@@ -40,14 +45,26 @@ from fcreview.safe_files import read_file
 
 OWN_KEY = "fcreview"
 """Key in `extra` under which `fcreview export --format atif` writes its data."""
-READ_FIELDS = frozenset({
-    "schema_version", "agent", "steps", "final_metrics", "subagent_trajectories", "extra", "continued_trajectory_ref",
-})  # fmt: skip
+READ_FIELDS = frozenset(
+    {
+        "schema_version",
+        "agent",
+        "steps",
+        "final_metrics",
+        "subagent_trajectories",
+        "extra",
+        "continued_trajectory_ref",
+    }
+)
 """Fields of a trajectory that become attributes of the item. All other fields become metadata."""
 TOLERANCE = 1e-9
-"""Maximum difference between a recorded and a recomputed metric that is treated as a rounding error."""
+"""Maximum difference between a recorded and a recomputed metric that is treated as a rounding
+error.
+"""
 FULL_REWARD_TOLERANCE = 1e-6
-"""A trial passes if its reward differs from 1 by at most this value. tau-bench uses the same value."""
+"""A trial passes if its reward differs from 1 by at most this value. tau-bench uses the same
+value.
+"""
 MAX_REWARD = 1e300
 """Absolute value from which a reward is not a number that can be averaged."""
 MAX_REWARD_TEXT_LENGTH = 40
@@ -60,7 +77,10 @@ COMPLETED = "completed"
 MAX_OUTPUT_LENGTH = 20_000
 """Number of characters that are kept from the end of the verifier's output."""
 CTRF_VERDICTS = {"passed": True, "failed": False, "other": False}
-"""Status of a CTRF test -> verdict. Tests with other statuses, such as `skipped`, have no verdict."""
+"""Status of a CTRF test -> verdict.
+
+Tests with other statuses, such as `skipped`, have no verdict.
+"""
 
 
 @dataclass(slots=True)
@@ -79,7 +99,9 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     rewards: list[Mapping[str, float] | None] = []
     for trial in files.trials:
         is_jsonl = trial.documents and trial.documents[0].suffix in LINE_SUFFIXES
-        for each in (_read_jsonl_items if is_jsonl else _read_trial_item)(trial, plan.run.generation or "all"):
+        for each in (_read_jsonl_items if is_jsonl else _read_trial_item)(
+            trial, plan.run.generation or "all"
+        ):
             if isinstance(each, Item):
                 if each.id in known_ids:
                     name, each.id = each.id, f"{each.id}#{len(known_ids) + 1}"
@@ -98,11 +120,28 @@ def _read_jsonl_items(trial: TrialFiles, category: str) -> Iterator[Item | Impor
             yield record
             continue
         document = as_object(record.value)
-        name = document.get("trajectory_id") or document.get("session_id") or f"{trial.name}:{record.line}"
-        item = Item(str(name), category, file=str(path), line=record.line, offset=record.offset, length=record.length)
+        name = (
+            document.get("trajectory_id")
+            or document.get("session_id")
+            or f"{trial.name}:{record.line}"
+        )
+        item = Item(
+            str(name),
+            category,
+            file=str(path),
+            line=record.line,
+            offset=record.offset,
+            length=record.length,
+        )
         if not document:
-            item.issues.append(ImportIssue(str(path), record.line, "the line is not a trajectory", severity="error"))
-        yield fill_safely(item, partial(_fill_item, item, [document], TrialRecord(), lambda _: None))
+            item.issues.append(
+                ImportIssue(
+                    str(path), record.line, "the line is not a trajectory", severity="error"
+                )
+            )
+        yield fill_safely(
+            item, partial(_fill_item, item, [document], TrialRecord(), lambda _: None)
+        )
 
 
 def _read_trial_item(trial: TrialFiles, category: str) -> Iterator[Item | ImportIssue]:
@@ -117,19 +156,26 @@ def _read_trial_item(trial: TrialFiles, category: str) -> Iterator[Item | Import
         text = "the trial has no agent/trajectory.json, so only its result is known"
         add_issue(item, text, str(path), severity="notice")
     if documents and len(documents) == len(read) and documents[-1].get("continued_trajectory_ref"):
-        text = f"the trajectory continues in {documents[-1]['continued_trajectory_ref']}, which was not found"
+        text = (
+            f"the trajectory continues in {documents[-1]['continued_trajectory_ref']}, which was"
+            " not found"
+        )
         add_issue(item, text[:300], str(trial.documents[-1]))
     read_document_at = partial(_read_referenced_document, trial, item.issues)
     yield fill_safely(item, partial(_fill_item, item, documents, record, read_document_at))
 
 
-def _read_referenced_document(trial: TrialFiles, issues: list[ImportIssue], reference: str) -> JsonObject | None:
+def _read_referenced_document(
+    trial: TrialFiles, issues: list[ImportIssue], reference: str
+) -> JsonObject | None:
     wanted = {Path(os.path.normpath(path.parent / reference)) for path in trial.documents}
     path = next((each for each in trial.attachments if each in wanted), None)
     return read_json(path, issues, dict) if path is not None else None
 
 
-def _fill_item(item: Item, documents: list[JsonObject], record: TrialRecord, read_document_at: ReadDocumentAt) -> None:
+def _fill_item(
+    item: Item, documents: list[JsonObject], record: TrialRecord, read_document_at: ReadDocumentAt
+) -> None:
     conversation = Conversation()
     subagents = make_subagent_reader(read_document_at)
     item.rule_note = "an ATIF trajectory has no golden answer"
@@ -153,16 +199,24 @@ def _add_conversation(item: Item, conversation: Conversation, documents: list[Js
     item.pairs = align_calls_by_turn([], item.predicted)
     item.prediction_hash = answer_hash(conversation.answers)
     for document in documents:
-        item.functions = read_tools(as_object(document.get("agent")).get("tool_definitions")) or item.functions
+        item.functions = (
+            read_tools(as_object(document.get("agent")).get("tool_definitions")) or item.functions
+        )
     problems = list(dict.fromkeys(conversation.problems))
     for problem in problems[:MAX_PROBLEMS]:
         add_issue(item, problem)
     if len(problems) > MAX_PROBLEMS:
-        add_issue(item, f"{len(problems) - MAX_PROBLEMS:,} more problems of this kind are not listed")
+        add_issue(
+            item, f"{len(problems) - MAX_PROBLEMS:,} more problems of this kind are not listed"
+        )
     final = as_object(documents[-1].get("final_metrics")) if documents else {}
     usage = conversation.usage
-    item.tokens_in = _first_valid_count(final.get("total_prompt_tokens"), usage.get("prompt_tokens"))
-    item.tokens_out = _first_valid_count(final.get("total_completion_tokens"), usage.get("completion_tokens"))
+    item.tokens_in = _first_valid_count(
+        final.get("total_prompt_tokens"), usage.get("prompt_tokens")
+    )
+    item.tokens_out = _first_valid_count(
+        final.get("total_completion_tokens"), usage.get("completion_tokens")
+    )
     cost, cached = final.get("total_cost_usd"), final.get("total_cached_tokens")
     facts: JsonObject = {
         "cost_usd": cost if is_number(cost) else usage.get("cost_usd"),
@@ -175,7 +229,11 @@ def _add_conversation(item: Item, conversation: Conversation, documents: list[Js
 
 def _add_subagent_problems(conversation: Conversation, subagents: SubagentReader) -> None:
     # What was cut comes first, because the list of problems is limited.
-    conversation.problems = [*subagents.list_refusals(), *conversation.problems, *subagents.problems]
+    conversation.problems = [
+        *subagents.list_refusals(),
+        *conversation.problems,
+        *subagents.problems,
+    ]
 
 
 def _first_valid_count(*values: Any) -> int | None:
@@ -191,7 +249,10 @@ def _add_trial_result(item: Item, record: TrialRecord) -> None:
     add_official_verdicts(item, record.rewards, "Harbor verifier")
     item.ended = COMPLETED if result else None
     if exception := as_object(result.get("exception_info")):
-        kind, message = str(exception.get("exception_type")), str(exception.get("exception_message"))
+        kind, message = (
+            str(exception.get("exception_type")),
+            str(exception.get("exception_message")),
+        )
         item.ended = kind
         item.error_type = kind if item.official is not True else None
         item.first_difference = " ".join(f"{item.error_type}: {message}".split())[:300]
@@ -223,7 +284,9 @@ def _add_metadata(item: Item, documents: list[JsonObject], record: TrialRecord) 
 
 
 def _add_recorded_verdicts(item: Item, documents: list[JsonObject], record: TrialRecord) -> None:
-    """Add the reward and the verdicts in `extra` of the last document. fcreview exports its verdicts to this field."""
+    """Add the reward and the verdicts in `extra` of the last document. fcreview exports its
+    verdicts to this field.
+    """
     stated = documents[-1].get("extra") if documents else None
     if stated is not None and not isinstance(stated, dict):
         add_issue(item, "the field extra is not an object, so a reward in it gives no verdict")
@@ -246,11 +309,16 @@ def _add_recorded_verdicts(item: Item, documents: list[JsonObject], record: Tria
             item.verdicts.append(Verdict(source, value, by="fcreview export"))
         elif value is not None and not isinstance(value, bool):
             shown = to_json_text(value)[:MAX_SHOWN_REWARD_LENGTH]
-            add_issue(item, f"the {source} verdict in the field extra is {shown} instead of true or false")
+            add_issue(
+                item, f"the {source} verdict in the field extra is {shown} instead of true or false"
+            )
 
 
 def read_trial_record(trial: TrialFiles) -> TrialRecord:
-    """Read the results of a trial. If `result.json` is missing or has no reward, use the verifier's files."""
+    """Read the results of a trial.
+
+    If `result.json` is missing or has no reward, use the verifier's files.
+    """
     record = TrialRecord()
     if trial.result is not None:
         record.result = read_json(trial.result, record.issues, dict) or {}
@@ -271,19 +339,30 @@ def read_trial_record(trial: TrialFiles) -> TrialRecord:
 
 
 def _merge_rewards(record: TrialRecord, path: Path, rewards: dict[str, float] | None) -> None:
-    """Use the rewards of a verifier file if `result.json` has none. If it has other rewards, add an issue."""
+    """Use the rewards of a verifier file if `result.json` has none.
+
+    If it has other rewards, add an issue.
+    """
     if record.rewards is None:
         record.rewards = rewards
     elif rewards is not None:
         known = record.rewards
-        if rewards != known if path.name == "reward.json" else rewards[REWARD] not in known.values():
+        if (
+            rewards != known
+            if path.name == "reward.json"
+            else rewards[REWARD] not in known.values()
+        ):
             what = "the reward differs from the reward in result.json, which is used"
             record.issues.append(ImportIssue(str(path), None, what))
 
 
 def read_rewards(value: Any) -> dict[str, float] | None:
     """Return the finite rewards by name, or None without any. True is read as 1, and false as 0."""
-    rewards = {name: float(number) for name, number in _name_rewards(value).items() if _is_usable_reward(number)}
+    rewards = {
+        name: float(number)
+        for name, number in _name_rewards(value).items()
+        if _is_usable_reward(number)
+    }
     return rewards or None
 
 
@@ -309,11 +388,15 @@ def find_reward_problems(value: Any) -> list[str]:
     for name, reward in _name_rewards(value).items():
         if isinstance(reward, bool):
             problems.append(
-                f"the reward {name!r} is {to_json_text(reward)} instead of a number. It counts as {reward:d}"
+                f"the reward {name!r} is {to_json_text(reward)} instead of a number. It counts as"
+                f" {reward:d}"
             )
         elif reward is not None and not _is_usable_reward(reward):
             shown = to_json_text(reward)[:MAX_SHOWN_REWARD_LENGTH]
-            problems.append(f"the reward {name!r} is {shown}, which is not a finite number, so it gives no verdict")
+            problems.append(
+                f"the reward {name!r} is {shown}, which is not a finite number, so it gives no"
+                " verdict"
+            )
     return problems
 
 
@@ -328,7 +411,9 @@ def _read_text(path: Path, record: TrialRecord) -> str:
     try:
         return read_file(path, MAX_FILE_BYTES).decode("utf-8", "replace")
     except OSError as error:
-        record.issues.append(ImportIssue(str(path), None, f"the file cannot be read: {error.strerror or error}"))
+        record.issues.append(
+            ImportIssue(str(path), None, f"the file cannot be read: {error.strerror or error}")
+        )
         return ""
 
 
@@ -354,7 +439,10 @@ def find_deciding_reward_name(rewards: dict[str, float] | None) -> str | None:
 
 
 def add_official_verdicts(item: Item, rewards: dict[str, float] | None, origin: str) -> None:
-    """Add the verdict on the item and a score for each reward. The deciding reward has the criterion `reward`."""
+    """Add the verdict on the item and a score for each reward.
+
+    The deciding reward has the criterion `reward`.
+    """
     decides = find_deciding_reward_name(rewards)
     if rewards and decides is not None:
         item.official = abs(rewards[decides] - 1) <= FULL_REWARD_TOLERANCE
@@ -365,20 +453,32 @@ def add_official_verdicts(item: Item, rewards: dict[str, float] | None, origin: 
 
 
 def add_test_verdicts(item: Item, tests: list[JsonObject]) -> None:
-    """Add a verdict for each test of the verifier. The first failed test becomes the error type of a failed item."""
+    """Add a verdict for each test of the verifier.
+
+    The first failed test becomes the error type of a failed item.
+    """
     for test in tests:
         name, value = str(test.get("name")), CTRF_VERDICTS.get(str(test.get("status")))
         reason = "\n".join(str(test[key]) for key in ("message", "trace") if test.get(key))
-        item.verdicts.append(Verdict("official", value, criterion=f"test {name}", rationale=reason or None, by="CTRF"))
+        item.verdicts.append(
+            Verdict(
+                "official", value, criterion=f"test {name}", rationale=reason or None, by="CTRF"
+            )
+        )
         if value is False and item.official is False and item.error_type is None:
             item.error_type = f"failed_test:{name}"
-            item.first_difference = " ".join(f"test {name} failed: {reason}".rstrip(": ").split())[:300]
+            item.first_difference = " ".join(f"test {name} failed: {reason}".rstrip(": ").split())[
+                :300
+            ]
 
 
 def _set_official_metrics(
     run: Run, path: Path, evals_key: str, rewards: list[Mapping[str, float] | None]
 ) -> Iterator[ImportIssue]:
-    """Set the run's official metrics. Yields a notice for each recorded mean that differs from the computed one."""
+    """Set the run's official metrics.
+
+    Yields a notice for each recorded mean that differs from the computed one.
+    """
     issues: list[ImportIssue] = []
     job = read_json(path, issues, dict) or {}
     yield from issues
@@ -389,5 +489,8 @@ def _set_official_metrics(
     stated = as_object(next(iter(as_list(recorded.get("metrics"))), None))
     for name, value in compute_mean_rewards(rewards).items():
         if is_number(stated.get(name)) and abs(stated[name] - value) > TOLERANCE:
-            text = f"{name} is {stated[name]} in {path.name}, but the mean of the trials is {value:.4g}"
+            text = (
+                f"{name} is {stated[name]} in {path.name}, but the mean of the trials is"
+                f" {value:.4g}"
+            )
             yield ImportIssue(str(path), None, text, severity="notice")

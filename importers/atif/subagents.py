@@ -1,7 +1,7 @@
 """Show the trajectories of subagents to which the results of an ATIF trajectory refer.
 
-A reference names a trajectory that the document embeds, or another file. A document can be referenced any number of
-times, also by itself, so an item has a budget of text and of references.
+A reference names a trajectory that the document embeds, or another file. A document can be
+referenced any number of times, also by itself, so an item has a budget of text and of references.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ _NAMES_OF_TRAJECTORIES = ("trajectory_id", "session_id")
 """Fields by which a reference names an embedded trajectory. Before 1.7, the session id named it."""
 
 ReadDocumentAt = Callable[[str], "JsonObject | None"]
-"""Function that reads the trajectory at a relative path. Returns None if the file is not available."""
+"""Function that reads the trajectory at a relative path.
+
+Returns None if the file is not available.
+"""
 FormatSteps = Callable[[list[JsonObject]], str]
 
 
@@ -44,7 +47,10 @@ class SubagentReader:
     problems: list[str] = field(default_factory=list)
     """Texts of import issues about references that are not shown."""
     _texts: dict[int, str] = field(default_factory=dict)
-    """`id` of a subagent's document -> its text. `_documents` keeps the documents, so that ids stay unique."""
+    """`id` of a subagent's document -> its text.
+
+    `_documents` keeps the documents, so that ids stay unique.
+    """
     _documents: list[JsonObject] = field(default_factory=list)
     _documents_by_path: dict[str, JsonObject | None] = field(default_factory=dict)
     _embedded: dict[int, dict[tuple[str, Any], JsonObject]] = field(default_factory=dict)
@@ -53,7 +59,9 @@ class SubagentReader:
     _n_circular: int = 0
 
     def read_subagents(self, document: JsonObject, result: JsonObject) -> list[ShownSubagent]:
-        """Return the subagents to which a result of a document refers, each before its own subagents."""
+        """Return the subagents to which a result of a document refers, each before its own
+        subagents.
+        """
         return self._read_references(document, result, path=[document])
 
     def list_refusals(self) -> list[str]:
@@ -64,15 +72,21 @@ class SubagentReader:
             refusals.append(f"{references} of subagents to themselves were not followed")
         if self.budget.n_refused:
             subagents = format_count(self.budget.n_refused, "subagent was", "subagents were")
-            refusals.append(f"{subagents} omitted because an item may have at most {MAX_ITEM_TEXT_SHOWN} of text")
+            refusals.append(
+                f"{subagents} omitted because an item may have at most {MAX_ITEM_TEXT_SHOWN} of"
+                " text"
+            )
         if self._n_above_limit:
             references = format_count(self._n_above_limit, "reference")
             refusals.append(
-                f"{references} to subagents were not followed, because an item may have at most {MAX_REFERENCES:,}"
+                f"{references} to subagents were not followed, because an item may have at most"
+                f" {MAX_REFERENCES:,}"
             )
         return refusals
 
-    def _read_references(self, document: JsonObject, result: JsonObject, path: list[JsonObject]) -> list[ShownSubagent]:
+    def _read_references(
+        self, document: JsonObject, result: JsonObject, path: list[JsonObject]
+    ) -> list[ShownSubagent]:
         shown: list[ShownSubagent] = []
         references = result.get("subagent_trajectory_ref")
         for reference in [references] if isinstance(references, dict) else as_list(references):
@@ -80,7 +94,9 @@ class SubagentReader:
                 self._n_above_limit += 1
                 continue
             self.n_references += 1
-            subagent = self._find_trajectory(document, reference) if isinstance(reference, dict) else None
+            subagent = (
+                self._find_trajectory(document, reference) if isinstance(reference, dict) else None
+            )
             if subagent is None:
                 text = to_json_text(reference)[:MAX_SHOWN_REFERENCE]
                 self.problems.append(f"the trajectory of the subagent {text} was not found")
@@ -132,7 +148,10 @@ class SubagentReader:
         return self._documents_by_path[path]
 
     def _index_embedded(self, document: JsonObject) -> dict[tuple[str, Any], JsonObject]:
-        """Return the embedded trajectories of a document by name. The first of several with the same name counts."""
+        """Return the embedded trajectories of a document by name.
+
+        The first of several with the same name counts.
+        """
         index = self._embedded.get(id(document))
         if index is not None:
             return index

@@ -1,7 +1,8 @@
 """Write reviewed verdicts to the files of Harbor trials, and to `extra` of single trajectories.
 
-A reviewed verdict sets the deciding reward to 1 or 0, in `result.json` and in the verifier's file. A trajectory outside
-Harbor jobs is changed only if its `extra` has a reward, because ATIF does not define a field for verdicts.
+A reviewed verdict sets the deciding reward to 1 or 0, in `result.json` and in the verifier's file.
+A trajectory outside Harbor jobs is changed only if its `extra` has a reward, because ATIF does not
+define a field for verdicts.
 """
 
 from __future__ import annotations
@@ -30,11 +31,15 @@ from fcreview.safe_files import read_file
 JsonObject = dict[str, Any]
 
 
-def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
+def rewrite_scores(
+    plan: RunPlan, items: Sequence[ScoredItem]
+) -> Iterator[RewrittenFile | Unrepresentable]:
     """Yield the files whose reward changes, and the reviews that no file can represent."""
     files: JobFiles = plan.importer_data
     trials = {trial.name: trial for trial in files.trials}
-    yield from find_unrepresentable_reviews(items, lambda item, key: _is_representable(trials.get(item.id), key))
+    yield from find_unrepresentable_reviews(
+        items, lambda item, key: _is_representable(trials.get(item.id), key)
+    )
     for item in items:
         trial, reward = trials.get(item.id), _get_reviewed_reward(item)
         if trial is None or reward is None:
@@ -60,7 +65,9 @@ def _is_representable(trial: TrialFiles | None, key: CriterionKey) -> bool:
 
 
 def _get_reviewed_reward(item: ScoredItem) -> float | None:
-    """Return the reward that annotators set, or 1 or 0 for an overridden verdict, or None without overrides."""
+    """Return the reward that annotators set, or 1 or 0 for an overridden verdict, or None
+    without overrides.
+    """
     reward = item.overrides.get((ITEM, REWARD))
     if is_number(reward):
         return float(reward)
@@ -76,7 +83,9 @@ def _parse_object(raw: bytes) -> JsonObject:
 
 
 def _replace_reward_in_file(path: Path, raw: bytes, reward: float) -> bytes | None:
-    """Return the content of the file with the new reward, or None if the file has no field for a reward."""
+    """Return the content of the file with the new reward, or None if the file has no field for a
+    reward.
+    """
     if path.name == "reward.txt":
         return f"{reward:g}".encode() + (b"\n" if raw.endswith(b"\n") else b"")
     if path.name in ("ctrf.json", "test-stdout.txt") or path.suffix in LINE_SUFFIXES:
@@ -89,7 +98,9 @@ def _replace_reward_in_file(path: Path, raw: bytes, reward: float) -> bytes | No
     if "trial_name" in record:
         verified = as_object(record.get("verifier_result"))
         rewards = _replace_reward(as_object(verified.get("rewards")), reward)
-        return dump_with_indentation_of(record | {"verifier_result": verified | {"rewards": rewards}}, raw)
+        return dump_with_indentation_of(
+            record | {"verifier_result": verified | {"rewards": rewards}}, raw
+        )
     extra = dict(as_object(record.get("extra")))
     if isinstance(extra.get(REWARDS_KEY), dict):
         extra[REWARDS_KEY] = _replace_reward(extra[REWARDS_KEY], reward)
@@ -102,6 +113,9 @@ def _replace_reward(rewards: JsonObject, reward: float) -> JsonObject:
     return rewards | {find_deciding_reward_name(read_rewards(rewards)) or REWARD: reward}
 
 
-def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:  # noqa: ARG001
+def rewrite_golden(
+    plan: RunPlan,  # noqa: ARG001
+    fixes: GoldenFixes,
+) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
     if fixes:
         yield Unrepresentable("golden answers, which ATIF does not have", len(fixes))

@@ -1,7 +1,9 @@
-"""Load BFCL datasets. A dataset item consists of question, golden answer and function docs, and all runs share it.
+"""Load BFCL datasets. A dataset item consists of question, golden answer and function docs, and all
+runs share it.
 
-A dataset folder contains `BFCL_v4_CATEGORY.json` (V1 has other names), the golden answers in `possible_answer/` under
-the same names and, for multi-turn and agentic categories, function docs in `multi_turn_func_doc/`.
+A dataset folder contains `BFCL_v4_CATEGORY.json` (V1 has other names), the golden answers in
+`possible_answer/` under the same names and, for multi-turn and agentic categories, function docs in
+`multi_turn_func_doc/`.
 """
 
 from __future__ import annotations
@@ -24,7 +26,12 @@ from fcreview.equivalence import EquivalenceRule
 from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
 from fcreview.importers.common.jsonl import JsonRecord, read_records, reread_value
-from fcreview.importers.common.records import function_names, list_objects, read_function_docs, shorten_question
+from fcreview.importers.common.records import (
+    function_names,
+    list_objects,
+    read_function_docs,
+    shorten_question,
+)
 from fcreview.model.item import AcceptedValues, Call, GoldenObject, ImportIssue, Message, SharedList
 from fcreview.model.json_value import answer_hash, to_plain_json
 from fcreview.model.sanitize import redact_third_party_keys
@@ -36,7 +43,10 @@ Turns = list[list[dict[str, Any]]]
 
 @dataclass(slots=True, weakref_slot=True)
 class DatasetItem:
-    """One test case. All runs and datasets with equal records share it, so only its caches change after loading."""
+    """One test case.
+
+    All runs and datasets with equal records share it, so only its caches change after loading.
+    """
 
     id: str
     category: str
@@ -47,16 +57,18 @@ class DatasetItem:
     ground_truth: Any = None
     """Golden answer as in the dataset; None for irrelevance.
 
-    Its form is `{name_N: {parameter: [values]}}` in V1 and `[{name: {parameter: [values]}}]` from V2 on. Executable
-    categories have `["f(a=1)"]`, multi-turn categories `[["f(a=1)"], []]` (one list for each turn), and agentic
-    categories `["text"]`.
+    Its form is `{name_N: {parameter: [values]}}` in V1 and `[{name: {parameter: [values]}}]` from
+    V2 on. Executable categories have `["f(a=1)"]`, multi-turn categories `[["f(a=1)"], []]` (one
+    list for each turn), and agentic categories `["text"]`.
     """
     golden_calls: list[Call] = field(default_factory=list)
     golden_hash: str = ""
     opening_messages: SharedList[Message] = field(default_factory=SharedList)
     question: str = ""
     extra: dict[str, Any] = field(default_factory=dict)
-    """Other fields of the question and answer records, such as `initial_config` or `scenario`, for the metadata."""
+    """Other fields of the question and answer records, such as `initial_config` or `scenario`,
+    for the metadata.
+    """
     equivalence_rules: tuple[EquivalenceRule, ...] = ()
     expected_calls_cache: dict[str, Any] = field(default_factory=dict)
     """Results of `schema.compile_expected_calls`, and copies of the item with errata."""
@@ -65,35 +77,56 @@ class DatasetItem:
 
 
 MAX_LOADED_ITEMS = 10_000
-"""Maximum number of items of a dataset that is kept in memory as a whole. No published dataset is larger."""
+"""Maximum number of items of a dataset that is kept in memory as a whole.
+
+No published dataset is larger.
+"""
 LOADED_ITEMS_OF_LARGE_DATASET = 500
-"""Number of items of a larger dataset that are kept in memory. It is small, because runs use items in order."""
+"""Number of items of a larger dataset that are kept in memory.
+
+It is small, because runs use items in order.
+"""
 _NO_POSITION = (-1, -1, -1)
 ReloadItem = Callable[[str, JsonRecord, JsonRecord | None], DatasetItem]
-"""Function that loads an item by the positions of its question and answer records. Raises KeyError if the files have
-changed."""
+"""Function that loads an item by the positions of its question and answer records. Raises KeyError
+if the files have changed.
+"""
 
 
 class DatasetItems(Mapping[str, DatasetItem]):
-    """Items by id, in dataset order. Items of a large dataset are loaded on use: 500,000 items would take gigabytes."""
+    """Items by id, in dataset order.
+
+    Items of a large dataset are loaded on use: 500,000 items would take gigabytes.
+    """
 
     def __init__(self, reload_item: ReloadItem | None = None) -> None:
         self._reload_item = reload_item
         self._numbers: dict[str, int] = {}
         self._positions = array("q")
-        """Six numbers for each item: line, offset and length of its question record, then of its answer record."""
+        """Six numbers for each item: line, offset and length of its question record, then of its
+        answer record.
+        """
         self._loaded: OrderedDict[str, DatasetItem] = OrderedDict()
 
-    def add_item(self, item: DatasetItem, question: JsonRecord | None = None, answer: JsonRecord | None = None) -> None:
+    def add_item(
+        self,
+        item: DatasetItem,
+        question: JsonRecord | None = None,
+        answer: JsonRecord | None = None,
+    ) -> None:
         """Add an item. With the positions of its records, it can be unloaded and loaded again."""
         self.add_unloaded_item(item.id, question, answer)
         self._loaded[item.id] = item
 
-    def add_unloaded_item(self, item_id: str, question: JsonRecord | None, answer: JsonRecord | None) -> None:
+    def add_unloaded_item(
+        self, item_id: str, question: JsonRecord | None, answer: JsonRecord | None
+    ) -> None:
         """Add an item that is loaded from its question and answer records when it is used."""
         self._numbers[item_id] = len(self._numbers)
         for record in (question, answer):
-            self._positions.extend((record.line, record.offset, record.length) if record else _NO_POSITION)
+            self._positions.extend(
+                (record.line, record.offset, record.length) if record else _NO_POSITION
+            )
         if len(self._numbers) > MAX_LOADED_ITEMS:
             self._unload_oldest_items()
 
@@ -115,7 +148,9 @@ class DatasetItems(Mapping[str, DatasetItem]):
     def _load_item(self, item_id: str, *, with_answer: bool) -> DatasetItem:
         number = self._numbers[item_id]
         positions = [self._positions[start : start + 3] for start in (6 * number, 6 * number + 3)]
-        question, answer = (JsonRecord(at, offset, n, None) if at >= 0 else None for at, offset, n in positions)
+        question, answer = (
+            JsonRecord(at, offset, n, None) if at >= 0 else None for at, offset, n in positions
+        )
         if self._reload_item is None or question is None:
             raise KeyError(item_id)
         return self._reload_item(item_id, question, answer if with_answer else None)
@@ -138,23 +173,35 @@ class DatasetItems(Mapping[str, DatasetItem]):
 _REPEAT_SUFFIX = re.compile(r"[_ ]\d+\Z")
 
 
-def parse_golden_calls(ground_truth: Any, category: str, functions: Sequence[dict[str, Any]]) -> list[Call]:
-    """Parse `ground_truth` of any BFCL version into golden calls. Agentic answers are texts without calls."""
+def parse_golden_calls(
+    ground_truth: Any, category: str, functions: Sequence[dict[str, Any]]
+) -> list[Call]:
+    """Parse `ground_truth` of any BFCL version into golden calls.
+
+    Agentic answers are texts without calls.
+    """
     if "memory" in category or "web_search" in category:
         return []
     if isinstance(ground_truth, str):
         ground_truth = [ground_truth]
     if isinstance(ground_truth, dict):
         names = function_names(functions)
-        calls = [_make_golden_call(strip_repeat_suffix(name, names), values) for name, values in ground_truth.items()]
+        calls = [
+            _make_golden_call(strip_repeat_suffix(name, names), values)
+            for name, values in ground_truth.items()
+        ]
     elif not isinstance(ground_truth, list):
         return []
     elif ground_truth and all(isinstance(turn, list) for turn in ground_truth):
         by_turn = [_parse_golden_call_texts(texts, functions) for texts in ground_truth]
-        return [call for turn, calls in enumerate(by_turn) for call in _set_turn_and_index(calls, turn)]
+        return [
+            call for turn, calls in enumerate(by_turn) for call in _set_turn_and_index(calls, turn)
+        ]
     else:
         objects = [each for each in ground_truth if isinstance(each, dict)]
-        calls = [_make_golden_call(name, values) for each in objects for name, values in each.items()]
+        calls = [
+            _make_golden_call(name, values) for each in objects for name, values in each.items()
+        ]
         calls = calls or _parse_golden_call_texts(ground_truth, functions)
     return _set_turn_and_index(calls, 0)
 
@@ -167,7 +214,9 @@ def _set_turn_and_index(calls: list[Call], turn: int) -> list[Call]:
 
 
 def strip_repeat_suffix(name: str, declared_names: set[Any]) -> str:
-    """Remove the suffix `_1`, `_2` (or ` 1`, ` 2`) of V1's repeated functions, if the rest is a declared function."""
+    """Remove the suffix `_1`, `_2` (or ` 1`, ` 2`) of V1's repeated functions, if the rest is a
+    declared function.
+    """
     if name in declared_names:
         return name
     stripped = _REPEAT_SUFFIX.sub("", name)
@@ -177,8 +226,18 @@ def strip_repeat_suffix(name: str, declared_names: set[Any]) -> str:
 def _make_golden_call(name: str, arguments: Any) -> Call:
     if not isinstance(arguments, dict):
         raw = json.dumps({name: arguments}, ensure_ascii=False, default=str)
-        return Call("golden", str(name), None, raw=raw, decode_error="the golden answer has no arguments object")
-    return Call("golden", str(name), {key: parse_accepted_values(accepted) for key, accepted in arguments.items()})
+        return Call(
+            "golden",
+            str(name),
+            None,
+            raw=raw,
+            decode_error="the golden answer has no arguments object",
+        )
+    return Call(
+        "golden",
+        str(name),
+        {key: parse_accepted_values(accepted) for key, accepted in arguments.items()},
+    )
 
 
 def _parse_golden_call_texts(texts: list[Any], functions: Sequence[dict[str, Any]]) -> list[Call]:
@@ -186,7 +245,15 @@ def _parse_golden_call_texts(texts: list[Any], functions: Sequence[dict[str, Any
     for text in texts:
         parsed = parse_call_text(text, functions) if isinstance(text, str) else None
         if parsed is None:
-            calls.append(Call("golden", "", None, raw=str(text), decode_error="the text is not a function call"))
+            calls.append(
+                Call(
+                    "golden",
+                    "",
+                    None,
+                    raw=str(text),
+                    decode_error="the text is not a function call",
+                )
+            )
         else:
             name, arguments = parsed
             accepted = {str(key): AcceptedValues([value]) for key, value in arguments.items()}
@@ -200,23 +267,37 @@ def parse_accepted_values(alternatives: Any) -> AcceptedValues:
         return AcceptedValues([_parse_accepted_value(alternatives)])
     if not isinstance(alternatives, list):
         return AcceptedValues([alternatives])
-    return AcceptedValues([_parse_accepted_value(value) for value in alternatives if value != ""], "" in alternatives)
+    return AcceptedValues(
+        [_parse_accepted_value(value) for value in alternatives if value != ""], "" in alternatives
+    )
 
 
 def _parse_accepted_value(value: Any) -> Any:
     if isinstance(value, dict):
         return GoldenObject({key: parse_accepted_values(field) for key, field in value.items()})
     if isinstance(value, list):
-        return [_parse_accepted_value(element) if isinstance(element, (dict, list)) else element for element in value]
+        return [
+            _parse_accepted_value(element) if isinstance(element, (dict, list)) else element
+            for element in value
+        ]
     return value
 
 
 _FUNCTION_DOC_FILES = {
-    "TwitterAPI": "posting_api", "TravelAPI": "travel_booking", "TradingBot": "trading_bot",
-    "VehicleControlAPI": "vehicle_control", "GorillaFileSystem": "gorilla_file_system", "MessageAPI": "message_api",
-    "TicketAPI": "ticket_api", "MathAPI": "math_api", "WebSearchAPI": "web_search",
-}  # fmt: skip
-"""API class -> name of the file in `multi_turn_func_doc/`. The file of MemoryAPI has the name of the backend."""
+    "TwitterAPI": "posting_api",
+    "TravelAPI": "travel_booking",
+    "TradingBot": "trading_bot",
+    "VehicleControlAPI": "vehicle_control",
+    "GorillaFileSystem": "gorilla_file_system",
+    "MessageAPI": "message_api",
+    "TicketAPI": "ticket_api",
+    "MathAPI": "math_api",
+    "WebSearchAPI": "web_search",
+}
+"""API class -> name of the file in `multi_turn_func_doc/`.
+
+The file of MemoryAPI has the name of the backend.
+"""
 _FIELDS_WITH_ATTRIBUTES = frozenset({"id", "question", "function", "ground_truth"})
 """Fields of records that `DatasetItem` has an attribute for. All other fields go to `extra`."""
 
@@ -255,13 +336,19 @@ class Dataset:
 
 
 MAX_CACHED_ITEMS = 20_000
-"""If the cached datasets have more distinct items than this, the cache keeps only `MIN_CACHED_DATASETS` datasets."""
+"""If the cached datasets have more distinct items than this, the cache keeps only
+`MIN_CACHED_DATASETS` datasets.
+"""
 MIN_CACHED_DATASETS = 64
 _cached_datasets: OrderedDict[tuple[Any, ...], Dataset] = OrderedDict()
 """(dataset files, category, file stamps) -> dataset, in order of last use. See `file_stamp`."""
 _shared_items: WeakValueDictionary[tuple[Any, ...], DatasetItem] = WeakValueDictionary()
-"""Items in memory by file name, category, item id and content, because versions of a dataset have many equal items."""
-_shared_function_docs: WeakValueDictionary[bytes, SharedList[dict[str, Any]]] = WeakValueDictionary()
+"""Items in memory by file name, category, item id and content, because versions of a dataset
+have many equal items.
+"""
+_shared_function_docs: WeakValueDictionary[bytes, SharedList[dict[str, Any]]] = (
+    WeakValueDictionary()
+)
 
 
 def load_dataset(files: DatasetFiles, category: str) -> Dataset:
@@ -284,13 +371,25 @@ def _load_files(files: DatasetFiles, category: str) -> Dataset:
 def _combine_datasets(
     first: Dataset, second: Dataset, first_files: DatasetFiles, second_files: DatasetFiles
 ) -> Dataset:
-    """Return a dataset with the records of both. If they have different records of one id, the first is used, and an
-    issue names both folders."""
-    combined = Dataset(issues=[*first.issues, *second.issues], repeated_ids=second.repeated_ids | first.repeated_ids)
-    path, folders = str(second_files.questions), (first_files.questions.parent, second_files.questions.parent)
+    """Return a dataset with the records of both. If they have different records of one id, the
+    first is used, and an issue names both folders.
+    """
+    combined = Dataset(
+        issues=[*first.issues, *second.issues],
+        repeated_ids=second.repeated_ids | first.repeated_ids,
+    )
+    path, folders = (
+        str(second_files.questions),
+        (first_files.questions.parent, second_files.questions.parent),
+    )
     if len(first.items) + len(second.items) > MAX_LOADED_ITEMS:
-        what = f"the datasets in {folders[0]} and {folders[1]} are too large to combine. Using {folders[0]}"
-        return Dataset(first.items, [*first.issues, ImportIssue(path, None, what)], first.repeated_ids)
+        what = (
+            f"the datasets in {folders[0]} and {folders[1]} are too large to combine. Using"
+            f" {folders[0]}"
+        )
+        return Dataset(
+            first.items, [*first.issues, ImportIssue(path, None, what)], first.repeated_ids
+        )
 
     items = dict(first.items)
     different_ids = []
@@ -304,7 +403,10 @@ def _combine_datasets(
         combined.items.add_item(item)
     if different_ids:
         records = format_count(len(different_ids), "id")
-        what = f"{records} with different records in {folders[0]} and {folders[1]}, such as {different_ids[0]}. Using"
+        what = (
+            f"{records} with different records in {folders[0]} and {folders[1]}, such as"
+            f" {different_ids[0]}. Using"
+        )
         combined.issues.append(ImportIssue(path, None, f"{what} those in {folders[0]}"))
     return combined
 
@@ -320,11 +422,16 @@ def _lacks_only_answer(item: DatasetItem, other: DatasetItem) -> bool:
 
 
 def _has_same_question(item: DatasetItem, other: DatasetItem) -> bool:
-    return item is other or (item.turns == other.turns and list(item.functions) == list(other.functions))
+    return item is other or (
+        item.turns == other.turns and list(item.functions) == list(other.functions)
+    )
 
 
 def _hash_content(*values: Any) -> bytes:
-    """Return a digest that is equal only for JSON values of equal content and types. NaN differs from null."""
+    """Return a digest that is equal only for JSON values of equal content and types.
+
+    NaN differs from null.
+    """
     try:
         text = orjson.dumps(values)
     except TypeError:
@@ -347,10 +454,11 @@ def file_stamp(path: Path) -> FileStamp:
 
 
 class _DatasetLoader:
-    """Loads the dataset of a category, and later single items of a large dataset that are no longer in memory.
+    """Loads the dataset of a category, and later single items of a large dataset that are no longer
+    in memory.
 
-    The loader has no reference to the items, because a cycle would keep them in memory after the cache has dropped the
-    dataset.
+    The loader has no reference to the items, because a cycle would keep them in memory after the
+    cache has dropped the dataset.
     """
 
     def __init__(self, files: DatasetFiles, category: str) -> None:
@@ -361,7 +469,9 @@ class _DatasetLoader:
     def load(self) -> Dataset:
         dataset = Dataset(DatasetItems(self._reload_item), self._issues)
         answers = _read_answer_records(self._files.answers, dataset.issues)
-        for number, record in enumerate(_read_object_records(self._files.questions, dataset.issues)):
+        for number, record in enumerate(
+            _read_object_records(self._files.questions, dataset.issues)
+        ):
             stated = record.value.get("id")
             record_id = stated if isinstance(stated, str) else f"{self._category}_{number}"
             item_id = self._assign_item_id(dataset, record_id)
@@ -379,12 +489,21 @@ class _DatasetLoader:
         return dataset
 
     def _report_differing_answers(self, dataset: Dataset, answers: AnswerRecords) -> None:
-        """Add an issue for each id with more golden answers than questions, if these golden answers differ."""
+        """Add an issue for each id with more golden answers than questions, if these golden
+        answers differ.
+        """
         for record_id, found in answers.indexes_by_id.items():
             n_questions = len(dataset.repeated_ids.get(record_id, [record_id]))
-            surplus = [self._read_answer_value(answers.records[index]) for index in found[n_questions:]]
-            if any(value != self._read_answer_value(answers.records[found[0]]) for value in surplus):
-                what = f"{record_id} has {len(found)} golden answers with different content. The first one is used"
+            surplus = [
+                self._read_answer_value(answers.records[index]) for index in found[n_questions:]
+            ]
+            if any(
+                value != self._read_answer_value(answers.records[found[0]]) for value in surplus
+            ):
+                what = (
+                    f"{record_id} has {len(found)} golden answers with different content. The first"
+                    " one is used"
+                )
                 path, line = str(self._files.answers), answers.records[found[n_questions]].line
                 self._issues.append(ImportIssue(path, line, what, item=record_id))
 
@@ -394,46 +513,67 @@ class _DatasetLoader:
         return record.value
 
     def _assign_item_id(self, dataset: Dataset, record_id: str) -> str:
-        """Return the item id for the next record with this id. Repeated ids are added to `dataset.repeated_ids`."""
+        """Return the item id for the next record with this id.
+
+        Repeated ids are added to `dataset.repeated_ids`.
+        """
         if record_id not in dataset.items:
             return record_id
         ids = dataset.repeated_ids.setdefault(record_id, [record_id])
         item_id = make_repeated_id(record_id, len(ids))
         ids.append(item_id)
-        what = f"{record_id} is in the dataset more than once. The later record is imported as {item_id}"
+        what = (
+            f"{record_id} is in the dataset more than once. The later record is imported as"
+            f" {item_id}"
+        )
         self._issues.append(ImportIssue(str(self._files.questions), None, what, item=item_id))
         return item_id
 
-    def _make_shared_item(self, item_id: str, question: JsonRecord, answer: JsonRecord | None) -> DatasetItem | None:
+    def _make_shared_item(
+        self, item_id: str, question: JsonRecord, answer: JsonRecord | None
+    ) -> DatasetItem | None:
         """Make an item, or return the equal item in memory.
 
         Returns None and adds an issue if the records are malformed.
         """
         try:
             classes = question.value.get("involved_classes")
-            functions = _load_class_function_docs(self._files.function_docs, classes, self._category)
+            functions = _load_class_function_docs(
+                self._files.function_docs, classes, self._category
+            )
             answer_value = answer.value if answer else None
             content = _hash_content(question.value, answer_value)
             key = (self._files.questions.name, self._category, item_id, content, id(functions))
-            item = _shared_items.get(key)  # the cached item refers to `functions`, so `id` stays unique
+            item = _shared_items.get(
+                key
+            )  # the cached item refers to `functions`, so `id` stays unique
             if item is None:
-                item = make_dataset_item(item_id, self._category, question.value, answer_value, functions)
+                item = make_dataset_item(
+                    item_id, self._category, question.value, answer_value, functions
+                )
                 _shared_items[key] = item
             return item
         except MALFORMED_DATA as error:
             if item_id not in self._reported_ids:
                 self._reported_ids.add(item_id)
-                what = f"the dataset record {item_id} could not be interpreted: {type(error).__name__}: {error}"
+                what = (
+                    f"the dataset record {item_id} could not be interpreted:"
+                    f" {type(error).__name__}: {error}"
+                )
                 path = str(self._files.questions)
                 self._issues.append(ImportIssue(path, None, what, item=item_id, severity="error"))
             return None
 
-    def _reload_item(self, item_id: str, question: JsonRecord, answer: JsonRecord | None) -> DatasetItem:
+    def _reload_item(
+        self, item_id: str, question: JsonRecord, answer: JsonRecord | None
+    ) -> DatasetItem:
         """Load an item again. Raises KeyError if its records have changed or are malformed."""
         question.value = reread_value(self._files.questions, question)
         if answer is not None and self._files.answers is not None:
             answer.value = reread_value(self._files.answers, answer)
-        if not isinstance(question.value, dict) or (answer is not None and not isinstance(answer.value, dict)):
+        if not isinstance(question.value, dict) or (
+            answer is not None and not isinstance(answer.value, dict)
+        ):
             raise KeyError(item_id)
         item = self._make_shared_item(item_id, question, answer)
         if item is None:
@@ -453,7 +593,10 @@ def _read_answer_records(path: Path | None, issues: list[ImportIssue]) -> Answer
     for record in _read_object_records(path, issues) if path is not None else ():
         record_id = record.value.get("id")
         if isinstance(record_id, str):
-            found.indexes_by_id[record_id] = (*found.indexes_by_id.get(record_id, ()), len(found.records))
+            found.indexes_by_id[record_id] = (
+                *found.indexes_by_id.get(record_id, ()),
+                len(found.records),
+            )
         if len(found.records) >= MAX_LOADED_ITEMS:
             record.value = None
         found.records.append(record)
@@ -488,11 +631,23 @@ def make_dataset_item(
     extra = {key: value for key, value in question.items() if key not in _FIELDS_WITH_ATTRIBUTES}
     ground_truth: Any = question.get("ground_truth")
     if answer is not None:
-        ground_truth = answer["ground_truth"] if "ground_truth" in answer else _read_early_v1_answer(answer)
+        ground_truth = (
+            answer["ground_truth"] if "ground_truth" in answer else _read_early_v1_answer(answer)
+        )
         if ground_truth is None or "ground_truth" in answer:
-            extra.update((key, value) for key, value in answer.items() if key not in _FIELDS_WITH_ATTRIBUTES)
+            extra.update(
+                (key, value) for key, value in answer.items() if key not in _FIELDS_WITH_ATTRIBUTES
+            )
     turns = parse_turns(question.get("question"))
-    item = DatasetItem(item_id, category, turns, functions, ground_truth, question=_first_question(turns), extra=extra)
+    item = DatasetItem(
+        item_id,
+        category,
+        turns,
+        functions,
+        ground_truth,
+        question=_first_question(turns),
+        extra=extra,
+    )
     if not category.startswith(("memory", "web_search")):
         item.golden_calls = SharedList(parse_golden_calls(ground_truth, category, functions))
     if ground_truth is not None:
@@ -502,57 +657,89 @@ def make_dataset_item(
 
 
 def make_repeated_id(record_id: str, n_earlier: int) -> str:
-    """Return the item id of a record, given the number of earlier records with its id: `id`, `id#2`, `id#3`."""
+    """Return the item id of a record, given the number of earlier records with its id: `id`,
+    `id#2`, `id#3`.
+    """
     return record_id if n_earlier == 0 else f"{record_id}#{n_earlier + 1}"
 
 
 def _read_early_v1_answer(answer: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the golden answer in a V1 answer record from before 2024-07-24. None if the record has another form."""
+    """Return the golden answer in a V1 answer record from before 2024-07-24.
+
+    None if the record has another form.
+    """
     calls = {name: values for name, values in answer.items() if name not in ("id", "idx")}
     return calls if calls and all(isinstance(values, dict) for values in calls.values()) else None
 
 
 def parse_turns(question: Any) -> Turns:
-    """Return `question` as turns of messages. V1 has text, V2 a list of messages, V3 and V4 a list of turns."""
+    """Return `question` as turns of messages.
+
+    V1 has text, V2 a list of messages, V3 and V4 a list of turns.
+    """
     if isinstance(question, str):
         return [[{"role": "user", "content": question}]]
     if not isinstance(question, list):
         return []
     if question and all(isinstance(message, dict) for message in question):
         return [question]
-    return [[message for message in turn if isinstance(message, dict)] for turn in question if isinstance(turn, list)]
+    return [
+        [message for message in turn if isinstance(message, dict)]
+        for turn in question
+        if isinstance(turn, list)
+    ]
 
 
 def make_opening_messages(item: DatasetItem) -> list[Message]:
-    """Return the messages that start each turn. A turn without messages gets a log message about new functions."""
+    """Return the messages that start each turn.
+
+    A turn without messages gets a log message about new functions.
+    """
     messages = []
     withheld = item.extra.get("missed_function")
     for number, turn in enumerate(item.turns):
         for message in turn:
-            role, content = normalise_role(message.get("role")), convert_content_to_text(message.get("content"))
+            role, content = (
+                normalise_role(message.get("role")),
+                convert_content_to_text(message.get("content")),
+            )
             messages.append(Message(number, -1, role, content))
         if not turn:
             functions = withheld.get(str(number)) if isinstance(withheld, dict) else None
-            names = [each["name"] if isinstance(each, dict) else str(each) for each in functions or []]
+            names = [
+                each["name"] if isinstance(each, dict) else str(each) for each in functions or []
+            ]
             new = f"functions available from this turn: {', '.join(names)}"
-            messages.append(Message(number, -1, "log", new if names else "this turn has no user message"))
+            messages.append(
+                Message(number, -1, "log", new if names else "this turn has no user message")
+            )
     return messages
 
 
 def normalise_role(role: Any) -> Any:
-    """Return the role of a message. OpenAI's `developer` becomes `system`, any unknown role `log`."""
+    """Return the role of a message.
+
+    OpenAI's `developer` becomes `system`, any unknown role `log`.
+    """
     if role in ("user", "assistant", "system", "tool"):
         return role
     return "system" if role == "developer" else "log"
 
 
 def convert_content_to_text(content: Any) -> str:
-    """Return the content of a message as text. The texts of a list of parts are joined. Other values become JSON."""
+    """Return the content of a message as text.
+
+    The texts of a list of parts are joined. Other values become JSON.
+    """
     if isinstance(content, str):
         return content
     if content is None:
         return ""
-    if isinstance(content, list) and content and all(isinstance(part, dict) and "text" in part for part in content):
+    if (
+        isinstance(content, list)
+        and content
+        and all(isinstance(part, dict) and "text" in part for part in content)
+    ):
         return "\n".join(str(part["text"]) for part in content)
     return to_json_text(content)
 
@@ -567,32 +754,48 @@ def to_json_text(value: Any) -> str:
 
 def _first_question(turns: Turns) -> str:
     messages = (message for turn in turns for message in reversed(turn))
-    texts = (each["content"] for each in messages if each.get("role") == "user" and each.get("content"))
+    texts = (
+        each["content"] for each in messages if each.get("role") == "user" and each.get("content")
+    )
     return shorten_question(convert_content_to_text(next(texts, "")))
 
 
-def _load_class_function_docs(folder: Path | None, classes: Any, category: str) -> list[dict[str, Any]] | None:
+def _load_class_function_docs(
+    folder: Path | None, classes: Any, category: str
+) -> list[dict[str, Any]] | None:
     """Load the function docs of API classes; None if `classes` is not a list."""
     if not isinstance(classes, list) or folder is None:
         return [] if isinstance(classes, list) else None
-    stems = (_FUNCTION_DOC_FILES.get(str(name), category if name == "MemoryAPI" else "") for name in classes)
+    stems = (
+        _FUNCTION_DOC_FILES.get(str(name), category if name == "MemoryAPI" else "")
+        for name in classes
+    )
     return _load_function_docs(folder, tuple(stem for stem in stems if stem))
 
 
 @lru_cache(maxsize=1024)
 def _load_function_docs(folder: Path, file_stems: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Load function docs from JSON Lines files. All items with equal function docs share one list."""
-    found = SharedList(doc for stem in file_stems for doc in _load_function_file(folder / f"{stem}.json"))
+    """Load function docs from JSON Lines files.
+
+    All items with equal function docs share one list.
+    """
+    found = SharedList(
+        doc for stem in file_stems for doc in _load_function_file(folder / f"{stem}.json")
+    )
     return _shared_function_docs.setdefault(_hash_content(list(found)), found)
 
 
 @lru_cache(maxsize=32)
 def _load_function_file(path: Path) -> list[dict[str, Any]]:
-    return list_objects([record.value for record in read_records(path) if isinstance(record, JsonRecord)])
+    return list_objects(
+        [record.value for record in read_records(path) if isinstance(record, JsonRecord)]
+    )
 
 
 def merge_datasets(datasets: Iterable[Dataset]) -> Dataset:
-    """Merge datasets of several categories, because format sensitivity uses items of several categories."""
+    """Merge datasets of several categories, because format sensitivity uses items of several
+    categories.
+    """
     merged = Dataset()
     for dataset in datasets:
         for item in dataset.items.values():

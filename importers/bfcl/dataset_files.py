@@ -1,7 +1,8 @@
 """Find the question and answer files of a BFCL version in dataset folders.
 
-Question files usually have golden answers in `possible_answer/` beside them. Translated questions often share the
-golden answers of their parent folder, or those of another `--data` folder, and their names may have a suffix.
+Question files usually have golden answers in `possible_answer/` beside them. Translated questions
+often share the golden answers of their parent folder, or those of another `--data` folder, and
+their names may have a suffix.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ MAX_LISTED_ENTRIES = 20_000
 class DatasetFinder:
     """Finds the dataset files of a BFCL version.
 
-    `named_folders` are the folders that the user named. Their golden answers and function docs can belong to question
-    files in other folders, but not to those far below them, which may be of another version.
+    `named_folders` are the folders that the user named. Their golden answers and function docs can
+    belong to question files in other folders, but not to those far below them, which may be of
+    another version.
     """
 
     def __init__(self, version: str, named_folders: Sequence[Path] = ()) -> None:
@@ -39,8 +41,12 @@ class DatasetFinder:
         questions = self._find_questions(folder, category)
         if questions is None:
             return None
-        names = dict.fromkeys((questions.name, filenames.question_file_name(self._version, category)))
-        return DatasetFiles(questions, self._find_answers(folder, list(names)), self._find_function_docs(folder))
+        names = dict.fromkeys(
+            (questions.name, filenames.question_file_name(self._version, category))
+        )
+        return DatasetFiles(
+            questions, self._find_answers(folder, list(names)), self._find_function_docs(folder)
+        )
 
     def is_exact_name(self, questions: Path, category: str) -> bool:
         """Whether a question file has the name of the official dataset."""
@@ -54,12 +60,20 @@ class DatasetFinder:
         return next((path for path in similar if _has_questions_of(path, category)), None)
 
     def _list_similar_names(self, folder: Path, category: str) -> list[str]:
-        """Return names such as `BFCL_v4_simple_python_translated.json`, without those of other official categories."""
+        """Return names such as `BFCL_v4_simple_python_translated.json`, without those of other
+        official categories.
+        """
         prefix, extension = filenames.question_file_name(self._version, "*").split("*")
-        pattern = re.compile(rf"{re.escape(prefix)}(?:.+_)?{re.escape(category)}(?:[_.-].+)?{re.escape(extension)}")
-        names = [name for name in self._list_question_names(folder, prefix) if pattern.fullmatch(name)]
+        pattern = re.compile(
+            rf"{re.escape(prefix)}(?:.+_)?{re.escape(category)}(?:[_.-].+)?{re.escape(extension)}"
+        )
+        names = [
+            name for name in self._list_question_names(folder, prefix) if pattern.fullmatch(name)
+        ]
         return [
-            name for name in names if name.removeprefix(prefix).removesuffix(extension) not in filenames.CATEGORY_ORDER
+            name
+            for name in names
+            if name.removeprefix(prefix).removesuffix(extension) not in filenames.CATEGORY_ORDER
         ]
 
     def _list_question_names(self, folder: Path, prefix: str) -> list[str]:
@@ -67,13 +81,17 @@ class DatasetFinder:
             try:
                 with os.scandir(folder) as entries:
                     listed = islice(entries, MAX_LISTED_ENTRIES)
-                    self._question_names[folder] = sorted(e.name for e in listed if e.name.startswith(prefix))
+                    self._question_names[folder] = sorted(
+                        e.name for e in listed if e.name.startswith(prefix)
+                    )
             except OSError:
                 self._question_names[folder] = []
         return self._question_names[folder]
 
     def _find_answers(self, folder: Path, names: Sequence[str]) -> Path | None:
-        """Return the answer file beside the questions, or else one that other question folders share."""
+        """Return the answer file beside the questions, or else one that other question folders
+        share.
+        """
         places = [each / ANSWER_FOLDER for each in (folder, *self._list_sharing_folders(folder))]
         places += [each for each in self._named_folders if each.name == ANSWER_FOLDER]
         for place in places:
@@ -87,13 +105,18 @@ class DatasetFinder:
         return next((place for place in places if place.is_dir()), None)
 
     def _list_sharing_folders(self, folder: Path) -> list[Path]:
-        """Return the folders whose golden answers and function docs can belong to questions in `folder`."""
+        """Return the folders whose golden answers and function docs can belong to questions in
+        `folder`.
+        """
         named_elsewhere = [each for each in self._named_folders if not folder.is_relative_to(each)]
         return [folder.parent, *named_elsewhere]
 
 
 def _has_questions_of(path: Path, category: str) -> bool:
-    """Whether the first record of a file is a question whose id is of the category. V1 has questions without ids."""
+    """Whether the first record of a file is a question whose id is of the category.
+
+    V1 has questions without ids.
+    """
     first = read_first(path)
     if not isinstance(first, dict) or "question" not in first or "result" in first:
         return False
@@ -102,7 +125,10 @@ def _has_questions_of(path: Path, category: str) -> bool:
 
 
 def is_question_file(path: Path) -> bool:
-    """Whether a file contains questions. Its name is not enough, because V1 results may have the same name."""
+    """Whether a file contains questions.
+
+    Its name is not enough, because V1 results may have the same name.
+    """
     first = read_first(path)
     return isinstance(first, dict) and "question" in first and "result" not in first
 
@@ -113,4 +139,6 @@ def is_damaged_question_file(path: Path) -> bool:
     A file with a V1 name is a question file only if there is a folder `possible_answer` beside it.
     """
     is_v1_name = not path.name.startswith("BFCL_")
-    return not isinstance(read_first(path), dict) and (not is_v1_name or (path.parent / ANSWER_FOLDER).is_dir())
+    return not isinstance(read_first(path), dict) and (
+        not is_v1_name or (path.parent / ANSWER_FOLDER).is_dir()
+    )

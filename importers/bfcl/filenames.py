@@ -1,7 +1,8 @@
 """Recognize the BFCL version, the category and the kind of a file from file names and item ids.
 
-Users choose the names of the outer folders (`result/`, `score/`, `result-BFCL/` ...). Files are therefore identified by
-their own names, V4's group folders and, where a name is ambiguous, the keys of the first record.
+Users choose the names of the outer folders (`result/`, `score/`, `result-BFCL/` ...). Files are
+therefore identified by their own names, V4's group folders and, where a name is ambiguous, the keys
+of the first record.
 """
 
 from __future__ import annotations
@@ -19,16 +20,30 @@ from fcreview.importers.common.jsonl import read_first_record
 FileKind = Literal["result", "score", "question", "answer", "ignored"]
 
 GROUP_FOLDERS = frozenset(
-    {"non_live", "live", "multi_turn", "agentic", "format_sensitivity", "memory", "kv", "vector", "rec_sum"}
+    {
+        "non_live",
+        "live",
+        "multi_turn",
+        "agentic",
+        "format_sensitivity",
+        "memory",
+        "kv",
+        "vector",
+        "rec_sum",
+    }
 )
 
 MAX_MODEL_DEPTH = 5
 
 _VERSIONED_NAME = re.compile(r"BFCL_v(\d+)_(.+?)(?:_(result|score))?\.jsonl?")
 _V1_NAME = re.compile(r"gorilla_openfunctions_v1_test_(.+?)(?:_(result|score))?\.jsonl?")
-_RESULT_OR_SCORE_NAME = re.compile(r"(?:BFCL_v\d+|gorilla_openfunctions_v1_test)_.+?_(?:result|score)\.jsonl?")
+_RESULT_OR_SCORE_NAME = re.compile(
+    r"(?:BFCL_v\d+|gorilla_openfunctions_v1_test)_.+?_(?:result|score)\.jsonl?"
+)
 _UNVERSIONED_NAME = re.compile(r"([a-z][a-z_]*?)(?:_(score|result))?\.jsonl?")
-_LEADERBOARD_NAME = re.compile(r"data(_(non_live|live|combined|overall|multi_turn|agentic|format_sensitivity))?\.csv")
+_LEADERBOARD_NAME = re.compile(
+    r"data(_(non_live|live|combined|overall|multi_turn|agentic|format_sensitivity))?\.csv"
+)
 _OUTER_FOLDER = re.compile(r"(?:.*[-_.])?(?:results?|scores?)(?:[-_.].*)?", re.IGNORECASE)
 _PROGRAM_FOLDER = re.compile(r"(?:results?|scores?)(?:[-_.].*)?", re.IGNORECASE)
 _FOLDER_WITHOUT_MODEL = re.compile(r"(?:results?|scores?)(?:[-_.]bfcl.*)?", re.IGNORECASE)
@@ -47,31 +62,88 @@ def get_rules_version(version: str) -> str:
 
 
 V1_CATEGORIES = (
-    "simple", "multiple_function", "parallel_function", "parallel_multiple_function", "relevance", "java", "javascript",
-    "executable_simple", "executable_multiple_function", "executable_parallel_function",
-    "executable_parallel_multiple_function", "rest", "chatable", "sql",
-)  # fmt: skip
+    "simple",
+    "multiple_function",
+    "parallel_function",
+    "parallel_multiple_function",
+    "relevance",
+    "java",
+    "javascript",
+    "executable_simple",
+    "executable_multiple_function",
+    "executable_parallel_function",
+    "executable_parallel_multiple_function",
+    "rest",
+    "chatable",
+    "sql",
+)
 V2_CATEGORIES = (
-    "simple", "java", "javascript", "multiple", "parallel", "parallel_multiple", "irrelevance",
-    "exec_simple", "exec_multiple", "exec_parallel", "exec_parallel_multiple", "rest", "chatable", "sql",
-    "live_simple", "live_multiple", "live_parallel", "live_parallel_multiple", "live_irrelevance", "live_relevance",
-)  # fmt: skip
+    "simple",
+    "java",
+    "javascript",
+    "multiple",
+    "parallel",
+    "parallel_multiple",
+    "irrelevance",
+    "exec_simple",
+    "exec_multiple",
+    "exec_parallel",
+    "exec_parallel_multiple",
+    "rest",
+    "chatable",
+    "sql",
+    "live_simple",
+    "live_multiple",
+    "live_parallel",
+    "live_parallel_multiple",
+    "live_irrelevance",
+    "live_relevance",
+)
 MULTI_TURN_CATEGORIES = (
-    "multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", "multi_turn_long_context",
+    "multi_turn_base",
+    "multi_turn_miss_func",
+    "multi_turn_miss_param",
+    "multi_turn_long_context",
     "multi_turn_composite",
-)  # fmt: skip
-AGENTIC_CATEGORIES = ("memory_kv", "memory_vector", "memory_rec_sum", "web_search_base", "web_search_no_snippet")
+)
+AGENTIC_CATEGORIES = (
+    "memory_kv",
+    "memory_vector",
+    "memory_rec_sum",
+    "web_search_base",
+    "web_search_no_snippet",
+)
 V4_CATEGORIES = (
-    "simple_python", "simple_java", "simple_javascript", *V2_CATEGORIES[3:7], *V2_CATEGORIES[14:],
-    *MULTI_TURN_CATEGORIES, *AGENTIC_CATEGORIES, "format_sensitivity",
-)  # fmt: skip
+    "simple_python",
+    "simple_java",
+    "simple_javascript",
+    *V2_CATEGORIES[3:7],
+    *V2_CATEGORIES[14:],
+    *MULTI_TURN_CATEGORIES,
+    *AGENTIC_CATEGORIES,
+    "format_sensitivity",
+)
 _ORDERED_CATEGORIES = (
-    *V4_CATEGORIES[:3], *V2_CATEGORIES[:3], "multiple", "multiple_function", "parallel", "parallel_function",
-    "parallel_multiple", "parallel_multiple_function", "irrelevance", *V1_CATEGORIES, *V2_CATEGORIES, *V4_CATEGORIES,
-)  # fmt: skip
-CATEGORY_ORDER = {name: position for position, name in enumerate(dict.fromkeys(_ORDERED_CATEGORIES))}
+    *V4_CATEGORIES[:3],
+    *V2_CATEGORIES[:3],
+    "multiple",
+    "multiple_function",
+    "parallel",
+    "parallel_function",
+    "parallel_multiple",
+    "parallel_multiple_function",
+    "irrelevance",
+    *V1_CATEGORIES,
+    *V2_CATEGORIES,
+    *V4_CATEGORIES,
+)
+CATEGORY_ORDER = {
+    name: position for position, name in enumerate(dict.fromkeys(_ORDERED_CATEGORIES))
+}
 CONFETTI_CATEGORIES = ("conversationsclean", "dialogacts", "conversationsclean_soft")
-"""Categories of CONFETTI, whose files are named like V2 files of BFCL and must not be imported as BFCL."""
+"""Categories of CONFETTI, whose files are named like V2 files of BFCL and must not be imported
+as BFCL.
+"""
 
 
 COPIES = "copies of result and score files, by their names. Rename a file to import it"
@@ -84,19 +156,28 @@ class ClassifiedFile:
     version: str
     category: str
     ignored_description: str = ""
-    """Text that the import notice shows for an ignored file, such as `leaderboard tables`. Empty for no notice."""
+    """Text that the import notice shows for an ignored file, such as `leaderboard tables`.
+
+    Empty for no notice.
+    """
     is_certain: bool = True
     """Whether only BFCL has files of this name."""
 
 
 @lru_cache(maxsize=256)
 def read_first(path: Path) -> Any:
-    """Return the first record of a file, or None. The cache is cleared when the search for runs starts."""
+    """Return the first record of a file, or None.
+
+    The cache is cleared when the search for runs starts.
+    """
     return read_first_record(path)
 
 
 def classify_file(path: Path) -> ClassifiedFile | None:
-    """Classify a file by its name, and by its first record if the name is ambiguous. None if it is not a BFCL file."""
+    """Classify a file by its name, and by its first record if the name is ambiguous.
+
+    None if it is not a BFCL file.
+    """
     ignored = _describe_ignored_file(path)
     if ignored is not None:
         return ClassifiedFile(path, "ignored", "", "", ignored)
@@ -109,7 +190,11 @@ def classify_file(path: Path) -> ClassifiedFile | None:
             return None
     elif match := _V1_NAME.fullmatch(path.name):
         version, category, suffix = "V1", match[1], match[2]
-    elif (match := _UNVERSIONED_NAME.fullmatch(path.name)) and not path.name.startswith("data_") and not is_copy:
+    elif (
+        (match := _UNVERSIONED_NAME.fullmatch(path.name))
+        and not path.name.startswith("data_")
+        and not is_copy
+    ):
         return _classify_unversioned_file(path, match[1], match[2])
     else:  # ACEBench has the names data_*.json
         return None
@@ -119,22 +204,35 @@ def classify_file(path: Path) -> ClassifiedFile | None:
 
 
 def _has_known_original(name: str) -> bool:
-    """Whether a copied file is the copy of a result or score file. A category may have the mark of a copy in its name,
-    as in `BFCL_v4_my_backup_result.json`."""
+    """Whether a copied file is the copy of a result or score file. A category may have the mark of
+    a copy in its name, as in `BFCL_v4_my_backup_result.json`.
+    """
     if _RESULT_OR_SCORE_NAME.fullmatch(name):
         return False
     return any(_RESULT_OR_SCORE_NAME.fullmatch(original) for original in list_original_names(name))
 
 
-def _classify_unversioned_file(path: Path, category: str, suffix: str | None) -> ClassifiedFile | None:
-    version = "V1" if suffix == "score" or category in V1_CATEGORIES else "V4" if category in V4_CATEGORIES else None
+def _classify_unversioned_file(
+    path: Path, category: str, suffix: str | None
+) -> ClassifiedFile | None:
+    version = (
+        "V1"
+        if suffix == "score" or category in V1_CATEGORIES
+        else "V4"
+        if category in V4_CATEGORIES
+        else None
+    )
     if version is None:
         return None
     first = read_first(path)
     kind = _infer_kind_from_record(first)
     if suffix == "score":
         is_bfcl = kind == "score" or category in V1_CATEGORIES
-        return ClassifiedFile(path, "score", version, category, is_certain=kind == "score") if is_bfcl else None
+        return (
+            ClassifiedFile(path, "score", version, category, is_certain=kind == "score")
+            if is_bfcl
+            else None
+        )
     item_id = first.get("id") if kind == "result" else None
     if kind != "result" or (isinstance(item_id, str) and not item_id.startswith(category)):
         return None
@@ -146,12 +244,18 @@ def _infer_kind_from_record(first: Any) -> FileKind | None:
         return None
     if "accuracy" in first and "total_count" in first:
         return "score"
-    kinds: dict[str, FileKind] = {"result": "result", "question": "question", "ground_truth": "answer"}
+    kinds: dict[str, FileKind] = {
+        "result": "result",
+        "question": "question",
+        "ground_truth": "answer",
+    }
     return next((kind for key, kind in kinds.items() if key in first), None)
 
 
 def _describe_ignored_file(path: Path) -> str | None:
-    """Return the text of the import notice for an ignored BFCL file; None if the file is not ignored."""
+    """Return the text of the import notice for an ignored BFCL file; None if the file is not
+    ignored.
+    """
     name, folders = path.name, path.parts[-6:-1]
     if "memory_snapshot" in folders and path.suffix == ".json":
         return "memory snapshots of the memory categories"
@@ -167,16 +271,22 @@ def _describe_ignored_file(path: Path) -> str | None:
 
 
 def _is_raw_output_dump(path: Path) -> bool:
-    """Whether a file `result.json` is a dump of V1's raw outputs. Other programs, such as Harbor, use this name too."""
+    """Whether a file `result.json` is a dump of V1's raw outputs.
+
+    Other programs, such as Harbor, use this name too.
+    """
     first = read_first(path)
     return isinstance(first, dict) and "answer_id" in first
 
 
 def find_model_folder(path: Path) -> Path:
-    """Return the folder with all files of one model: the file's folder or the folder above V4's group folders."""
+    """Return the folder with all files of one model: the file's folder or the folder above V4's
+    group folders.
+    """
     folder = path.parent
     for above in takewhile(
-        lambda each: not is_result_or_score_folder(each), list(folder.parents)[: MAX_MODEL_DEPTH - 1]
+        lambda each: not is_result_or_score_folder(each),
+        list(folder.parents)[: MAX_MODEL_DEPTH - 1],
     ):
         if above.name in GROUP_FOLDERS:
             folder = above
@@ -196,10 +306,11 @@ def find_date_in_path(folder: Path) -> str | None:
 
 
 def is_early_v1_file(path: Path) -> bool:
-    """Whether a V1 file was probably scored before the middle of July 2024, when BFCL changed its rules.
+    """Whether a V1 file was probably scored before the middle of July 2024, when BFCL changed its
+    rules.
 
-    A date in a folder name decides. Without one, only `result-BFCL` and `score-BFCL`, the first published names, are
-    early.
+    A date in a folder name decides. Without one, only `result-BFCL` and `score-BFCL`, the first
+    published names, are early.
     """
     if date := find_date_in_path(path.parent):
         return date < "2024-07-15"
@@ -212,64 +323,89 @@ def is_result_or_score_folder(folder: Path) -> bool:
 
 
 def is_official_output_folder(folder: Path) -> bool:
-    """Whether the official program looks for models in a folder of this name, such as `result` or `score-BFCL`."""
+    """Whether the official program looks for models in a folder of this name, such as `result`
+    or `score-BFCL`.
+    """
     return _PROGRAM_FOLDER.fullmatch(folder.name) is not None
 
 
 def can_belong_to_same_run(folder: Path, other: Path) -> bool:
     """Whether two folder names are equal without the words `result` and `score`.
 
-    `result-ct2` belongs to `score-ct2`, not to `score` or `score-0TESTS`. A folder without these words in its name can
-    belong to any run.
+    `result-ct2` belongs to `score-ct2`, not to `score` or `score-0TESTS`. A folder without these
+    words in its name can belong to any run.
     """
     if not is_result_or_score_folder(folder) or not is_result_or_score_folder(other):
         return True
-    first, second = (_RESULT_OR_SCORE.sub("", each.name.lower()).strip("-_.") for each in (folder, other))
+    first, second = (
+        _RESULT_OR_SCORE.sub("", each.name.lower()).strip("-_.") for each in (folder, other)
+    )
     return first == second
 
 
 def get_model_name(folder: Path) -> str:
-    """Return the name of the model in a model folder: the folder's name, or RUN for files directly in `RUN/result/`."""
-    return folder.parent.name if _FOLDER_WITHOUT_MODEL.fullmatch(folder.name) and folder.parent.name else folder.name
+    """Return the name of the model in a model folder: the folder's name, or RUN for files
+    directly in `RUN/result/`.
+    """
+    return (
+        folder.parent.name
+        if _FOLDER_WITHOUT_MODEL.fullmatch(folder.name) and folder.parent.name
+        else folder.name
+    )
 
 
 def get_id_category(item_id: str) -> str:
-    """Return the category in an id such as `live_simple_19-3-15`, or the whole id if it has no number."""
+    """Return the category in an id such as `live_simple_19-3-15`, or the whole id if it has no
+    number.
+    """
     match = _ITEM_ID.fullmatch(item_id)
     return match[1] if match else item_id
 
 
 def split_format_sensitivity_id(item_id: str) -> tuple[str, str, str] | None:
-    """Split `format_sensitivity_N:CONFIG:ORIGINAL` into its three parts. Returns None for any other id."""
+    """Split `format_sensitivity_N:CONFIG:ORIGINAL` into its three parts.
+
+    Returns None for any other id.
+    """
     parts = item_id.split(":", 2)
     return (parts[0], parts[1], parts[2]) if len(parts) == 3 else None
 
 
 def resolve_category_and_config(item_id: str, category: str) -> tuple[str, str | None]:
-    """Return (category whose rules apply to the item, prompt configuration of a format-sensitivity item or None)."""
+    """Return (category whose rules apply to the item, prompt configuration of a
+    format-sensitivity item or None).
+    """
     parts = split_format_sensitivity_id(item_id) if category == "format_sensitivity" else None
     return (get_id_category(parts[2]), parts[1]) if parts else (category, None)
 
 
 @lru_cache(maxsize=16_384)
 def parse_item_number(item_id: str) -> int | None:
-    """Return the number after the last `_` of an id, or None. Text after the first `:` of the id is ignored."""
+    """Return the number after the last `_` of an id, or None.
+
+    Text after the first `:` of the id is ignored.
+    """
     number = item_id.partition(":")[0].rpartition("_")[2].partition("-")[0]
     return int(number) if number.isdecimal() and len(number) < 18 else None
 
 
 def to_dataset_id(item_id: str, category: str) -> str:
-    """Return the id of the dataset item of a result: the result's id without backend, variant or configuration."""
+    """Return the id of the dataset item of a result: the result's id without backend, variant or
+    configuration.
+    """
     for stem in ("memory", "web_search"):
         if category.startswith(stem):
-            return stem + item_id.removeprefix(category) if item_id.startswith(category) else item_id
+            return (
+                stem + item_id.removeprefix(category) if item_id.startswith(category) else item_id
+            )
     parts = split_format_sensitivity_id(item_id)
     return parts[2] if parts else item_id
 
 
 def to_item_id(dataset_id: str, category: str) -> str:
-    """Return the id of the result of a dataset item. It is the reverse of `to_dataset_id`, except for format
-    sensitivity, where it needs the configuration."""
+    """Return the id of the result of a dataset item. It is the reverse of `to_dataset_id`, except
+    for format sensitivity, where it needs the configuration.
+    """
     for stem in ("memory", "web_search"):
         if category.startswith(stem) and dataset_id.startswith(stem):
             return category + dataset_id.removeprefix(stem)
@@ -277,7 +413,10 @@ def to_item_id(dataset_id: str, category: str) -> str:
 
 
 def find_question_category(category: str) -> str:
-    """Return the category whose question file is used. All memory categories share one file, and web search too."""
+    """Return the category whose question file is used.
+
+    All memory categories share one file, and web search too.
+    """
     if category.startswith("memory_"):
         return "memory"
     return "web_search" if category.startswith("web_search") else category

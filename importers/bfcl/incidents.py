@@ -1,8 +1,9 @@
 """Recognise failed requests in BFCL result records.
 
-BFCL has no field for failures: its handlers write the text of the exception as the reply. The rules were measured on
-717,506 published records (`docs/incidents.md`). They flag 7,149 of them, and none of the other 710,357. Looser rules,
-such as a reply that begins with `Error` or contains the word `timeout`, also flag replies of models.
+BFCL has no field for failures: its handlers write the text of the exception as the reply. The rules
+were measured on 717,506 published records (`docs/incidents.md`). They flag 7,149 of them, and none
+of the other 710,357. Looser rules, such as a reply that begins with `Error` or contains the word
+`timeout`, also flag replies of models.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from fcreview.model.json_value import to_json_text
 
 RESULT = "result"
 INFERENCE_ERROR = "Error during inference:"
-"""Beginning of the reply that the handlers of V2, V3 and V4 write for an exception (`base_handler.py`)."""
+"""Beginning of the reply that the handlers of V2, V3 and V4 write for an exception
+(`base_handler.py`).
+"""
 BARE_ERROR = "Error"
 """Reply of the V1 handlers of Gorilla and Cohere for an exception."""
 GOOGLE_PARSING_ERROR = "Parsing error: "
@@ -43,7 +46,8 @@ def find_incident(record: dict[str, Any]) -> Incident | None:
     if isinstance(result, str) and result.startswith(INFERENCE_ERROR):
         return _make_inference_error(result)
 
-    # Handlers of V1 write the same texts for replies that they cannot read. Only a request that failed has no tokens.
+    # Handlers of V1 write the same texts for replies that they cannot read. Only a request that
+    # failed has no tokens.
     if not _has_zero_tokens(record):
         return None
     if result == BARE_ERROR:
@@ -70,13 +74,17 @@ def _has_zero_tokens(record: dict[str, Any]) -> bool:
 
 
 def _find_google_error(result: Any) -> Incident | None:
-    """Return the incident for a message of Google's service, or for a candidate that has a reason instead of text."""
+    """Return the incident for a message of Google's service, or for a candidate that has a
+    reason instead of text.
+    """
     if isinstance(result, dict) and "finishReason" in result:
         return _make_candidate_incident(result, to_json_text(result))
     if not isinstance(result, str):
         return None
     if result.startswith(GOOGLE_PARSING_ERROR + "{"):
-        return _make_candidate_incident(_parse_object(result.removeprefix(GOOGLE_PARSING_ERROR)), result)
+        return _make_candidate_incident(
+            _parse_object(result.removeprefix(GOOGLE_PARSING_ERROR)), result
+        )
     if result.startswith(GOOGLE_ERRORS):
         return make_error_incident(result, RESULT, is_marked=False)
     return None
@@ -84,7 +92,11 @@ def _find_google_error(result: Any) -> Incident | None:
 
 def _make_candidate_incident(candidate: dict[str, Any], text: str) -> Incident:
     reason = candidate.get("finishReason")
-    kind = KIND_OF_FINISH_REASON.get(reason.lower(), "unknown") if isinstance(reason, str) else "unknown"
+    kind = (
+        KIND_OF_FINISH_REASON.get(reason.lower(), "unknown")
+        if isinstance(reason, str)
+        else "unknown"
+    )
     return make_incident(kind, text, RESULT, is_marked=False)
 
 
@@ -97,9 +109,15 @@ def _parse_object(text: str) -> dict[str, Any]:
 
 
 def remove_reply_of_failed_request(item: Item, record: dict[str, Any]) -> None:
-    """Show the text of a failed request as a log entry, and not as a message or an unreadable call of the model."""
+    """Show the text of a failed request as a log entry, and not as a message or an unreadable
+    call of the model.
+    """
     result = record.get(RESULT)
     text = result if isinstance(result, str) else to_json_text(result)
-    kept = [message for message in item.messages if (message.role, message.content) != ("assistant", text)]
+    kept = [
+        message
+        for message in item.messages
+        if (message.role, message.content) != ("assistant", text)
+    ]
     item.messages = [*kept, Message(item.n_turns - 1 if kept else 0, 0, "log", text)]
     item.predicted = list[Call]()

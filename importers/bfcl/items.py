@@ -66,25 +66,35 @@ class GoldenCorrector(CategoryCorrections):
         self.category = category
 
     def correct_item(self, item_id: str, item: DatasetItem) -> CorrectedItem:
-        """Return a corrected copy of a dataset item. The original does not change, because other runs use it.
+        """Return a corrected copy of a dataset item. The original does not change, because other
+        runs use it.
 
-        The copy keeps the original's golden hash, so the reviews that led to the correction do not become stale.
+        The copy keeps the original's golden hash, so the reviews that led to the correction do not
+        become stale.
         """
         if item.ground_truth is None:
             return CorrectedItem(item)
         found = self.find_correction(item_id, item.ground_truth, item.opening_messages)
         names = function_names(item.functions) if self._errata.rules else ()
-        rules = tuple(rule for rule in self._errata.rules if rule.function == "" or rule.function in names)
+        rules = tuple(
+            rule for rule in self._errata.rules if rule.function == "" or rule.function in names
+        )
         if found.entry is None and not rules:
             return CorrectedItem(item, erratum=found.erratum)
         key = f"errata:{self._errata.digest}:{item_id}"
         corrected = item.expected_calls_cache.get(key)
         if corrected is None:
-            caches: dict[str, Any] = {"expected_calls_cache": {}, "evaluation_cache": {}, "reply_cache": {}}
+            caches: dict[str, Any] = {
+                "expected_calls_cache": {},
+                "evaluation_cache": {},
+                "reply_cache": {},
+            }
             corrected = replace(item, equivalence_rules=rules, **caches)
             if found.entry is not None:
                 corrected.ground_truth = found.entry.new
-                corrected.golden_calls = SharedList(parse_golden_calls(found.entry.new, item.category, item.functions))
+                corrected.golden_calls = SharedList(
+                    parse_golden_calls(found.entry.new, item.category, item.functions)
+                )
             item.expected_calls_cache[key] = corrected
         return CorrectedItem(corrected, item, found.erratum)
 
@@ -95,11 +105,22 @@ CHECKER, CHECKER_WITH_ERRATA = "checker", "checker with errata"
 WHOLE_ITEM_ERRORS = frozenset({"multi_turn:inference_error", "multi_turn:force_terminated"})
 """Error types of multi-turn items that are not caused by a single call."""
 KNOWN_FIELDS = frozenset(
-    {"id", "idx", "result", "input_token_count", "output_token_count", "latency", "inference_log", "reasoning_content",
-     "traceback"}
-)  # fmt: skip
+    {
+        "id",
+        "idx",
+        "result",
+        "input_token_count",
+        "output_token_count",
+        "latency",
+        "inference_log",
+        "reasoning_content",
+        "traceback",
+    }
+)
 SHAREABLE_FIELDS = KNOWN_FIELDS - {"traceback", "inference_log"}
-"""If a result record has only these fields, items of other runs can share the content of its item."""
+"""If a result record has only these fields, items of other runs can share the content of its
+item.
+"""
 _item_values = attrgetter(*(each.name for each in fields(Item)))
 
 
@@ -157,14 +178,20 @@ def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, A
     # The item differs from items with the same reply only in `RUN_SPECIFIC_FIELDS`.
     is_corrected = inputs.corrected.original is not None or inputs.corrected.erratum is not None
     is_shareable = reply.is_cached and inputs.official is not False and not is_corrected
-    is_shareable = is_shareable and record.keys() <= SHAREABLE_FIELDS and type(record.get("latency")) is not list
+    is_shareable = (
+        is_shareable
+        and record.keys() <= SHAREABLE_FIELDS
+        and type(record.get("latency")) is not list
+    )
     # Whether the request failed depends on the tokens too, not only on the reply.
     incident = incidents.find_incident(record)
     is_shareable = is_shareable and not (incident is not None and incident.counts)
     is_shareable = is_shareable and not _names_decoder(reply.evaluation)
     first = reply.items.get(key)
     if first is not None and is_shareable:
-        if first.shared_content is None:  # most replies do not repeat, so only the second item with a reply creates it
+        if (
+            first.shared_content is None
+        ):  # most replies do not repeat, so only the second item with a reply creates it
             first.shared_content = SharedContent()
         item = Item(*_item_values(first))
         item.issues = []
@@ -184,7 +211,10 @@ def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, A
 
 
 def apply_record_incident(item: Item, incident: Incident | None, record: dict[str, Any]) -> None:
-    """Record an incident. If the request failed, the item has no calls, and every golden call is missing."""
+    """Record an incident.
+
+    If the request failed, the item has no calls, and every golden call is missing.
+    """
     apply_incident(item, incident)
     if incident is None or not incident.counts:
         return
@@ -192,7 +222,9 @@ def apply_record_incident(item: Item, incident: Incident | None, record: dict[st
     item.pairs = align_calls_by_turn(item.golden, item.predicted, COMPARISON_RULES)
 
 
-def _make_partial_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, Any]) -> Item:
+def _make_partial_item(
+    context: CategoryContext, inputs: ItemInputs, record: dict[str, Any]
+) -> Item:
     """Make an item with everything except the predicted calls and the recomputed verdict."""
     dataset_item, official = inputs.corrected.item, inputs.official
     item = Item(inputs.id, context.category, question=dataset_item.question, official=official)
@@ -203,7 +235,12 @@ def _make_partial_item(context: CategoryContext, inputs: ItemInputs, record: dic
     item.extra.metadata[DECODER_FIELD] = context.decoder.name
     latency = record.get("latency")
     if isinstance(latency, list) and all(isinstance(turn, list) for turn in latency):
-        steps = [float(each) for turn in latency for each in turn if is_number(each) and abs(each) < 1e300]
+        steps = [
+            float(each)
+            for turn in latency
+            for each in turn
+            if is_number(each) and abs(each) < 1e300
+        ]
         item.seconds = steps or item.seconds
     for key in record.keys() - KNOWN_FIELDS:
         item.extra.metadata[key] = record[key]
@@ -225,25 +262,42 @@ def _set_run_specific_fields(item: Item, inputs: ItemInputs, record: dict[str, A
     item.tokens_in = tokens_in if type(tokens_in) is int else _sum_nested_integers(tokens_in)
     item.tokens_out = tokens_out if type(tokens_out) is int else _sum_nested_integers(tokens_out)
     item.latency = latency if type(latency) is float else _sum_nested_numbers(latency)
-    item.file, item.line, item.offset, item.length = inputs.file, position.line, position.offset, position.length
+    item.file, item.line, item.offset, item.length = (
+        inputs.file,
+        position.line,
+        position.offset,
+        position.length,
+    )
 
 
-def _make_official_fail_verdict(item: Item, inputs: ItemInputs, context: CategoryContext) -> Verdict:
+def _make_official_fail_verdict(
+    item: Item, inputs: ItemInputs, context: CategoryContext
+) -> Verdict:
     entry = inputs.score_entry
     if entry is None:
         return Verdict("official", False, by=context.score_file_name)
     item.error_type = scores.read_error_type(entry.record)
     if entry.length:
-        item.extra.score_record = RecordLocation(context.score_file_path, entry.line, entry.offset, entry.length)
+        item.extra.score_record = RecordLocation(
+            context.score_file_path, entry.line, entry.offset, entry.length
+        )
     messages = [scores.read_rationale(entry.record)]
     for further in (each.record for each in inputs.further_entries):
-        messages.append(f"then {scores.read_error_type(further)}: {scores.read_rationale(further) or ''}")
+        messages.append(
+            f"then {scores.read_error_type(further)}: {scores.read_rationale(further) or ''}"
+        )
     rationale = "\n".join(filter(None, messages)) or None
-    return Verdict("official", False, "item", "correct", item.error_type, rationale, context.score_file_name)
+    return Verdict(
+        "official", False, "item", "correct", item.error_type, rationale, context.score_file_name
+    )
 
 
 def _fill_single_turn(
-    item: Item, record: dict[str, Any], inputs: ItemInputs, settings: EvaluationSettings, reply: EvaluatedReply
+    item: Item,
+    record: dict[str, Any],
+    inputs: ItemInputs,
+    settings: EvaluationSettings,
+    reply: EvaluatedReply,
 ) -> None:
     evaluation, by = reply.evaluation, CHECKER
     if settings.config is not None and (parts := filenames.split_format_sensitivity_id(item.id)):
@@ -262,14 +316,22 @@ def _fill_single_turn(
     if evaluation.valid is not None:
         item.rule_error_type = evaluation.error_type
         rationale = "\n".join(evaluation.messages) or None
-        verdict = Verdict("rule", evaluation.valid, "item", "correct", evaluation.error_type, rationale, by)
+        verdict = Verdict(
+            "rule", evaluation.valid, "item", "correct", evaluation.error_type, rationale, by
+        )
         item.verdicts.append(verdict)
-    if item.official is False or evaluation.valid is False or (item.official is None and evaluation.valid is None):
+    if (
+        item.official is False
+        or evaluation.valid is False
+        or (item.official is None and evaluation.valid is None)
+    ):
         set_first_difference(item, item.pairs, evaluation)
 
 
 def _names_decoder(evaluation: Evaluation) -> bool:
-    """Whether the verdict names the decoder, because the item fails only because its reply cannot be decoded."""
+    """Whether the verdict names the decoder, because the item fails only because its reply
+    cannot be decoded.
+    """
     return evaluation.decode_error is not None and evaluation.valid is False
 
 
@@ -281,7 +343,8 @@ def _add_decoder_to_verdict(item: Item, context: CategoryContext) -> None:
 
 
 def set_first_difference(item: Item, pairs: list[CallPair], evaluation: Evaluation | None) -> None:
-    """Set the location and the text of the first error, which the checker or the comparison of the calls found.
+    """Set the location and the text of the first error, which the checker or the comparison of the
+    calls found.
 
     A reply that cannot be decoded has a text but no location.
     """
@@ -295,7 +358,11 @@ def set_first_difference(item: Item, pairs: list[CallPair], evaluation: Evaluati
     if evaluation is not None and evaluation.function is not None:
         function, argument = evaluation.function, evaluation.argument
         if (function, argument) != (first.function, first.argument):
-            is_inside = first.argument is not None and argument is not None and first.argument.startswith(str(argument))
+            is_inside = (
+                first.argument is not None
+                and argument is not None
+                and first.argument.startswith(str(argument))
+            )
             text = text if is_inside else message or text
         set_difference_location(item, function, argument)
     elif text is None:
@@ -305,10 +372,14 @@ def set_first_difference(item: Item, pairs: list[CallPair], evaluation: Evaluati
     item.first_difference = text[:300] if text else None
 
 
-def _fill_multi_turn(item: Item, context: CategoryContext, record: dict[str, Any], inputs: ItemInputs) -> None:
+def _fill_multi_turn(
+    item: Item, context: CategoryContext, record: dict[str, Any], inputs: ItemInputs
+) -> None:
     dataset_item, entry = inputs.corrected.item, inputs.score_entry
     decode = partial(decode_step, decoder=context.decoder, rules_version=context.rules_version)
-    found = trajectory.build_trajectory(record, dataset_item.opening_messages, decode, dataset_item.functions)
+    found = trajectory.build_trajectory(
+        record, dataset_item.opening_messages, decode, dataset_item.functions
+    )
     item.messages, item.predicted = found.messages, found.calls
     item.n_turns, item.n_steps = found.n_turns, found.n_steps
     item.rule_note = NOT_RECOMPUTED_NOTES[context.kind]
@@ -320,7 +391,9 @@ def _fill_multi_turn(item: Item, context: CategoryContext, record: dict[str, Any
         if item.official is not None:
             item.verdicts.append(replace(item.verdicts[0], target="response"))
     else:
-        pairs = item.pairs = align_calls_by_turn(dataset_item.golden_calls, found.calls, COMPARISON_RULES)
+        pairs = item.pairs = align_calls_by_turn(
+            dataset_item.golden_calls, found.calls, COMPARISON_RULES
+        )
     if entry is not None and item.official is False:
         scores.add_multi_turn_details(entry.record, item.extra)
         failing = item.extra.failing_turn
@@ -331,7 +404,11 @@ def _fill_multi_turn(item: Item, context: CategoryContext, record: dict[str, Any
             pairs = []
         set_first_difference(item, pairs, None)
         if context.kind == "multi_turn" and failing is not None:
-            add_decisive_call(item, failing, only_effect_counts=item.error_type == "multi_turn:instance_state_mismatch")
+            add_decisive_call(
+                item,
+                failing,
+                only_effect_counts=item.error_type == "multi_turn:instance_state_mismatch",
+            )
         elif item.error_type == "multi_turn:force_terminated":
             add_guessed_step(item, find_call_loop(item))
     elif item.official is None:
@@ -362,9 +439,13 @@ def _has_undecoded_step(item: Item) -> bool:
 
 
 def make_degraded_item(context: CategoryContext, inputs: ItemInputs, reason: str) -> Item:
-    """Make an item without calls for a record that could not be interpreted, with `reason` as an issue."""
+    """Make an item without calls for a record that could not be interpreted, with `reason` as an
+    issue.
+    """
     dataset_item = inputs.corrected.item
-    item = Item(inputs.id, context.category, question=dataset_item.question, official=inputs.official)
+    item = Item(
+        inputs.id, context.category, question=dataset_item.question, official=inputs.official
+    )
     item.functions, item.golden = dataset_item.functions, dataset_item.golden_calls
     item.golden_hash, item.rule_note = dataset_item.golden_hash, reason
     _set_run_specific_fields(item, inputs, {})

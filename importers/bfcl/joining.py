@@ -1,8 +1,9 @@
 """Load the result records of a category, and join them with score entries and dataset items.
 
-A dataset may contain an id twice: in V3, two questions have the id `live_relevance_3-3-0`. They become two items,
-`live_relevance_3-3-0` and `live_relevance_3-3-0#2`. Results and score entries are assigned to one of these items by
-content. If the dataset contains an id once, a later result replaces an earlier one.
+A dataset may contain an id twice: in V3, two questions have the id `live_relevance_3-3-0`. They
+become two items, `live_relevance_3-3-0` and `live_relevance_3-3-0#2`. Results and score entries are
+assigned to one of these items by content. If the dataset contains an id once, a later result
+replaces an earlier one.
 """
 
 from __future__ import annotations
@@ -28,7 +29,13 @@ from fcreview.importers.bfcl.dataset import (
     parse_turns,
     to_json_text,
 )
-from fcreview.importers.common.jsonl import JsonRecord, is_large_file, make_excerpt, read_records, reread_value
+from fcreview.importers.common.jsonl import (
+    JsonRecord,
+    is_large_file,
+    make_excerpt,
+    read_records,
+    reread_value,
+)
 from fcreview.importers.common.records import function_names, is_integer
 from fcreview.model.item import ImportIssue
 from fcreview.model.sanitize import redact_third_party_keys
@@ -46,7 +53,9 @@ class Results:
     issues: list[ImportIssue] = field(default_factory=list)
 
     def read_record(self, item_id: str) -> dict[str, Any] | None:
-        """Return the result record of an item, without API keys; None if its file cannot be read again."""
+        """Return the result record of an item, without API keys; None if its file cannot be read
+        again.
+        """
         value: dict[str, Any] | None = _get_or_reread_value(*self.records[item_id])
         return redact_third_party_keys(value) if self.category == "rest" else value
 
@@ -58,7 +67,10 @@ def _get_or_reread_value(path: Path, record: JsonRecord) -> Any:
 def load_results(
     paths: list[Path], category: str, dataset: Dataset | None = None, n_scored: int | None = None
 ) -> Results:
-    """Load the result records of a category. `n_scored` is the number of scored records in the score file's header."""
+    """Load the result records of a category.
+
+    `n_scored` is the number of scored records in the score file's header.
+    """
     results = Results(category)
     by_id: dict[str, tuple[tuple[Path, JsonRecord], ...]] = {}
     for path in paths:
@@ -75,8 +87,11 @@ def load_results(
         if len(found) == 1 and (dataset is None or item_id not in dataset.repeated_ids):
             results.records[item_id] = found[0]
         else:
-            _add_records_with_same_id(results, item_id, found, dataset or Dataset(), are_all_scored=are_all_scored)
-    # Sort by the numbers in the ids, which follow the order of the dataset. Ids without a number come last.
+            _add_records_with_same_id(
+                results, item_id, found, dataset or Dataset(), are_all_scored=are_all_scored
+            )
+    # Sort by the numbers in the ids, which follow the order of the dataset. Ids without a number
+    # come last.
     places = {item_id: filenames.parse_item_number(item_id) for item_id in results.records}
     ordered = sorted(places.items(), key=lambda pair: 1 << 62 if pair[1] is None else pair[1])
     results.records = {item_id: results.records[item_id] for item_id, _ in ordered}
@@ -84,7 +99,10 @@ def load_results(
 
 
 def _read_result_file(path: Path, results: Results) -> list[tuple[Any, JsonRecord]]:
-    """Return (id in the record, record) of each valid line, and add issues. Records of large files have no `value`."""
+    """Return (id in the record, record) of each valid line, and add issues.
+
+    Records of large files have no `value`.
+    """
     large = is_large_file(path)
     read: list[tuple[Any, JsonRecord]] = []
     n_without_id = 0
@@ -93,9 +111,15 @@ def _read_result_file(path: Path, results: Results) -> list[tuple[Any, JsonRecor
             results.issues.append(record)
             continue
         value = record.value
-        if not isinstance(value, dict) or ("result" not in value and "id" not in value and "idx" not in value):
+        if not isinstance(value, dict) or (
+            "result" not in value and "id" not in value and "idx" not in value
+        ):
             what = "the line is not a result record. Expected an object with id and result"
-            results.issues.append(ImportIssue(str(path), record.line, what, make_excerpt(str(value)), severity="error"))
+            results.issues.append(
+                ImportIssue(
+                    str(path), record.line, what, make_excerpt(str(value)), severity="error"
+                )
+            )
             continue
         stated = value.get("idx") if value.get("id") is None else value["id"]
         n_without_id += stated is None
@@ -103,7 +127,9 @@ def _read_result_file(path: Path, results: Results) -> list[tuple[Any, JsonRecor
             record.value = None
         read.append((stated, record))
     if n_without_id:
-        what = f"{n_without_id} records have no id; they are identified by their position in the file"
+        what = (
+            f"{n_without_id} records have no id; they are identified by their position in the file"
+        )
         results.issues.append(ImportIssue(str(path), None, what))
     if not read and not results.issues:
         results.issues.append(ImportIssue(str(path), None, "the result file is empty"))
@@ -111,9 +137,16 @@ def _read_result_file(path: Path, results: Results) -> list[tuple[Any, JsonRecor
 
 
 def _add_records_with_same_id(
-    results: Results, item_id: str, found: Sequence[tuple[Path, JsonRecord]], dataset: Dataset, *, are_all_scored: bool
+    results: Results,
+    item_id: str,
+    found: Sequence[tuple[Path, JsonRecord]],
+    dataset: Dataset,
+    *,
+    are_all_scored: bool,
 ) -> None:
-    """Add records with the same id as separate items, or add only the last record, with an issue for each other one."""
+    """Add records with the same id as separate items, or add only the last record, with an issue
+    for each other one.
+    """
     values = [_get_or_reread_value(*each) for each in found]
     replies = [value.get("result") if isinstance(value, dict) else None for value in values]
     item_ids = assign_item_ids(item_id, replies, dataset, are_all_scored=are_all_scored)
@@ -130,24 +163,30 @@ def _add_records_with_same_id(
 
 
 API_KEY = re.compile(
-    r"\[redacted\]|<?\b(?:(?:YOUR|MY|INSERT|THE)[-_ ]?|[A-Z0-9]{1,20}[-_]){0,4}(?:(?:RAPID|X)[-_ ]?)?API[-_ ]?KEY\b>?",
+    r"\[redacted\]|<?\b(?:(?:YOUR|MY|INSERT|THE)[-_ ]?|[A-Z0-9]{1,20}[-_]){0,4}(?:(?:RAPID|X)[-_"
+    r" ]?)?API[-_ ]?KEY\b>?",
     re.IGNORECASE,
 )
-"""Placeholder of an unpublished API key. Versions of a dataset have different placeholders in the same question."""
+"""Placeholder of an unpublished API key.
+
+Versions of a dataset have different placeholders in the same question.
+"""
 
 
 def is_same_question(turns: Turns, question: Any) -> bool:
-    """Whether a question in a dataset and a quoted question have the same last user message in each turn.
+    """Whether a question in a dataset and a quoted question have the same last user message in each
+    turn.
 
-    System messages are ignored, because runners add their own. A turn that is empty in the dataset matches any turn,
-    because the runner fills it with a message about new functions.
+    System messages are ignored, because runners add their own. A turn that is empty in the dataset
+    matches any turn, because the runner fills it with a message about new functions.
     """
     quoted = parse_turns(question)
     if quoted == turns:
         return True
     ours, theirs = _list_last_user_messages(turns), _list_last_user_messages(quoted)
     return len(ours) == len(theirs) and all(
-        not a or a == b or mask_api_keys(a) == mask_api_keys(b) for a, b in zip(ours, theirs, strict=True)
+        not a or a == b or mask_api_keys(a) == mask_api_keys(b)
+        for a, b in zip(ours, theirs, strict=True)
     )
 
 
@@ -163,14 +202,19 @@ def find_items_with_question(dataset: Dataset, question: Any) -> Iterator[Datase
 
 
 def _make_question_key(turns: Turns) -> tuple[str, ...] | None:
-    """Return a key that is equal for equal questions. None if a turn has no user message, because it matches any."""
+    """Return a key that is equal for equal questions.
+
+    None if a turn has no user message, because it matches any.
+    """
     messages = _list_last_user_messages(turns)
     return tuple(map(mask_api_keys, messages)) if all(messages) else None
 
 
 def is_same_golden_answer(answer: Any, quoted: Any) -> bool:
     """Whether two golden answers are equal, apart from placeholders of API keys."""
-    return bool(answer == quoted) or mask_api_keys(to_json_text(answer)) == mask_api_keys(to_json_text(quoted))
+    return bool(answer == quoted) or mask_api_keys(to_json_text(answer)) == mask_api_keys(
+        to_json_text(quoted)
+    )
 
 
 def is_same_reply(quoted: Any, result: Any) -> bool:
@@ -180,16 +224,22 @@ def is_same_reply(quoted: Any, result: Any) -> bool:
     """
     if quoted == result or (isinstance(quoted, str) and quoted == str(result)):
         return True
-    with contextlib.suppress(RecursionError):  # values in texts may be nested deeper than Python can compare
+    with contextlib.suppress(
+        RecursionError
+    ):  # values in texts may be nested deeper than Python can compare
         if _is_same_value_or_text(quoted, result):
             return True
     return mask_api_keys(to_json_text(quoted)) == mask_api_keys(to_json_text(result))
 
 
 def _is_same_value_or_text(first: Any, second: Any) -> bool:
-    """Whether two values are equal, or one is text for the other: `{"a": 1}`, `{"a": "1"}` and `"{\\"a\\": 1}"`."""
+    """Whether two values are equal, or one is text for the other: `{"a": 1}`, `{"a": "1"}` and
+    `"{\\"a\\": 1}"`.
+    """
     if isinstance(first, dict) and isinstance(second, dict):
-        return first.keys() == second.keys() and all(_is_same_value_or_text(first[key], second[key]) for key in first)
+        return first.keys() == second.keys() and all(
+            _is_same_value_or_text(first[key], second[key]) for key in first
+        )
     if isinstance(first, list) and isinstance(second, list):
         return len(first) == len(second) and all(map(_is_same_value_or_text, first, second))
     if isinstance(first, str) and isinstance(second, str):
@@ -220,19 +270,24 @@ def mask_api_keys(text: str) -> str:
 
 
 def _list_last_user_messages(turns: Turns) -> list[str]:
-    by_turn = ([part.get("content") for part in turn if part.get("role") == "user"] for turn in turns)
+    by_turn = (
+        [part.get("content") for part in turn if part.get("role") == "user"] for turn in turns
+    )
     return [convert_content_to_text(contents[-1]) if contents else "" for contents in by_turn]
 
 
 MAX_LITERAL_LENGTH = 100_000
 """Longest quoted reply, in characters, that is parsed to compare it with a result."""
 MAX_PERMUTED_REPLIES = 4
-"""Maximum number of replies with the same id that are assigned by content. If there are more, they are assigned in
-dataset order."""
+"""Maximum number of replies with the same id that are assigned by content. If there are more, they
+are assigned in dataset order.
+"""
 
 
 def assign_replies_to_items(replies: Sequence[Any], items: Sequence[DatasetItem]) -> list[int]:
-    """Return the index of the item for each reply, chosen so that most replies name a function of their item."""
+    """Return the index of the item for each reply, chosen so that most replies name a function
+    of their item.
+    """
     positions = range(len(replies))
     if len(replies) != len(items) or len(replies) > MAX_PERMUTED_REPLIES:
         return list(positions)
@@ -242,11 +297,17 @@ def assign_replies_to_items(replies: Sequence[Any], items: Sequence[DatasetItem]
 
 
 def has_function_name(reply: str, item: DatasetItem) -> bool:
-    return any(name in reply or name.replace(".", "_") in reply for name in function_names(item.functions) - {""})
+    return any(
+        name in reply or name.replace(".", "_") in reply
+        for name in function_names(item.functions) - {""}
+    )
 
 
-def assign_item_ids(record_id: str, replies: list[Any], dataset: Dataset, *, are_all_scored: bool) -> list[str] | None:
-    """Return an item id for each result with the same record id; None if all results belong to one item.
+def assign_item_ids(
+    record_id: str, replies: list[Any], dataset: Dataset, *, are_all_scored: bool
+) -> list[str] | None:
+    """Return an item id for each result with the same record id; None if all results belong to one
+    item.
 
     Without a dataset, they are different items if the score file counts them all.
     """
@@ -256,25 +317,44 @@ def assign_item_ids(record_id: str, replies: list[Any], dataset: Dataset, *, are
         return [make_repeated_id(record_id, n) for n in range(len(replies))] if is_split else None
     if len(replies) == 1:
         text = to_json_text(replies[0])
-        return [next((each for each in item_ids if has_function_name(text, dataset.items[each])), item_ids[0])]
+        return [
+            next(
+                (each for each in item_ids if has_function_name(text, dataset.items[each])),
+                item_ids[0],
+            )
+        ]
     if len(item_ids) != len(replies):
         return None
-    return [item_ids[n] for n in assign_replies_to_items(replies, [dataset.items[each] for each in item_ids])]
+    return [
+        item_ids[n]
+        for n in assign_replies_to_items(replies, [dataset.items[each] for each in item_ids])
+    ]
 
 
-def find_scored_item_id(entry_id: str, entry: Mapping[str, Any], results: Results, dataset: Dataset) -> str:
+def find_scored_item_id(
+    entry_id: str, entry: Mapping[str, Any], results: Results, dataset: Dataset
+) -> str:
     """Return the id of the item that a score entry scores.
 
-    If several items have the entry's id, it is the item with the question and the reply in the entry.
+    If several items have the entry's id, it is the item with the question and the reply in the
+    entry.
     """
-    item_ids = results.repeated_ids.get(entry_id) or ([] if results.records else dataset.repeated_ids.get(entry_id, []))
+    item_ids = results.repeated_ids.get(entry_id) or (
+        [] if results.records else dataset.repeated_ids.get(entry_id, [])
+    )
     if not item_ids:
         return entry_id
     prompt = entry.get("prompt")
     question = prompt.get("question") if isinstance(prompt, dict) else prompt
     reply = entry.get("model_result_raw", entry.get("model_result"))
     records = {each: results.read_record(each) for each in item_ids if each in results.records}
-    by_question = [n for n in item_ids if n in dataset.items and is_same_question(dataset.items[n].turns, question)]
+    by_question = [
+        n
+        for n in item_ids
+        if n in dataset.items and is_same_question(dataset.items[n].turns, question)
+    ]
     candidates = by_question or item_ids
     has_reply = ((n, record) for n in candidates if (record := records.get(n)))
-    return next((n for n, record in has_reply if is_same_reply(reply, record.get("result"))), candidates[0])
+    return next(
+        (n for n, record in has_reply if is_same_reply(reply, record.get("result"))), candidates[0]
+    )

@@ -1,11 +1,12 @@
 """Compute the metrics of BFCL's leaderboards, which docs/bfcl-metrics.md lists.
 
-Sources: `eval_runner.py` and `eval_runner_helper.py` of the official program, from summer 2024 for V1, from September
-2024 for V2, from January to June 2025 for V3, and from package bfcl-eval 2026.3.23 for V4.
+Sources: `eval_runner.py` and `eval_runner_helper.py` of the official program, from summer 2024 for
+V1, from September 2024 for V2, from January to June 2025 for V3, and from package bfcl-eval
+2026.3.23 for V4.
 
-A category that was not run is *missing*. It counts as 0 or is omitted, as in the official program. A source may have
-verdicts on only some items of a category; the metric then states their number. If a source has no verdict on a
-category, the means that include this category have no value.
+A category that was not run is *missing*. It counts as 0 or is omitted, as in the official program.
+A source may have verdicts on only some items of a category; the metric then states their number. If
+a source has no verdict on a category, the means that include this category have no value.
 
 Tokens, cost and latency follow the V4 leaderboard, with its prices (`constants/model_config.py`).
 """
@@ -27,11 +28,16 @@ from fcreview.stats.conventions import Ending, Trial, TrialTable
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
-    """Compute all metrics of the run's BFCL version. Returns an empty list if no item has a verdict."""
+    """Compute all metrics of the run's BFCL version.
+
+    Returns an empty list if no item has a verdict.
+    """
     if all(item.valid is None for item in items):
         return []
     return [
-        *make_accuracy_table(run.generation, tuple(count_category_rates(items, run.official_metrics).items())),
+        *make_accuracy_table(
+            run.generation, tuple(count_category_rates(items, run.official_metrics).items())
+        ),
         *compute_format_sensitivity(items),
         *compute_cost_and_latency(items, run),
     ]
@@ -54,15 +60,22 @@ class MeanRate(NamedTuple):
     """Pass rate over one or more categories."""
 
     value: float | None
-    """Pass rate from 0 to 1; None if one of the categories has no verdict or all categories are missing."""
+    """Pass rate from 0 to 1; None if one of the categories has no verdict or all categories are
+    missing.
+    """
     n_verdicts: int
     n_items: int
     """Number of items, 0 if all categories are missing."""
     missing: tuple[str, ...] = ()
 
 
-def count_category_rates(items: Iterable[ScoredItem], score_headers: Mapping[str, Any]) -> dict[str, CategoryRate]:
-    """Count passes, verdicts and items of each category. `score_headers` maps categories to headers of score files."""
+def count_category_rates(
+    items: Iterable[ScoredItem], score_headers: Mapping[str, Any]
+) -> dict[str, CategoryRate]:
+    """Count passes, verdicts and items of each category.
+
+    `score_headers` maps categories to headers of score files.
+    """
     counts: dict[str, list[int]] = {}
     for item in items:
         count = counts.setdefault(item.category, [0, 0, 0])
@@ -79,9 +92,15 @@ def count_category_rates(items: Iterable[ScoredItem], score_headers: Mapping[str
 
 
 def average_rates(rates: Sequence[MeanRate], *, missing_as_zero: bool = False) -> MeanRate:
-    """Average rates with equal weights. Rates without items are omitted or, if `missing_as_zero`, count as 0."""
+    """Average rates with equal weights.
+
+    Rates without items are omitted or, if `missing_as_zero`, count as 0.
+    """
     run = [rate for rate in rates if rate.n_items]
-    n_verdicts, n_items = sum(rate.n_verdicts for rate in rates), sum(rate.n_items for rate in rates)
+    n_verdicts, n_items = (
+        sum(rate.n_verdicts for rate in rates),
+        sum(rate.n_items for rate in rates),
+    )
     missing = tuple(category for rate in rates for category in rate.missing)
     values = [rate.value for rate in run if rate.value is not None]
     is_known = len(values) == len(run) and (run or missing_as_zero)
@@ -90,11 +109,14 @@ def average_rates(rates: Sequence[MeanRate], *, missing_as_zero: bool = False) -
 
 
 def pool_category_rates(
-    rates: RatesByCategory, categories: Sequence[str], missing_sizes: Mapping[str, int] | None = None
+    rates: RatesByCategory,
+    categories: Sequence[str],
+    missing_sizes: Mapping[str, int] | None = None,
 ) -> MeanRate:
     """Divide the passes of all categories by their verdicts.
 
-    With `missing_sizes`, which maps categories to numbers of items, the items of missing categories count as failed.
+    With `missing_sizes`, which maps categories to numbers of items, the items of missing categories
+    count as failed.
     """
     run = [rates[category] for category in categories if category in rates]
     missing = tuple(category for category in categories if category not in rates)
@@ -102,28 +124,51 @@ def pool_category_rates(
     n_verdicts, n_items = sum(rate.n_verdicts for rate in run), sum(rate.n_items for rate in run)
     if any(rate.n_verdicts == 0 for rate in run) or not n_verdicts + n_failed:
         return MeanRate(None, n_verdicts, n_items, missing)
-    return MeanRate(sum(rate.passed for rate in run) / (n_verdicts + n_failed), n_verdicts, n_items, missing)
+    return MeanRate(
+        sum(rate.passed for rate in run) / (n_verdicts + n_failed), n_verdicts, n_items, missing
+    )
 
 
 @dataclass(slots=True)
 class CategoryGroup:
-    """A metric and the metrics that it is computed from. A single category is a group without `parts`."""
+    """A metric and the metrics that it is computed from.
+
+    A single category is a group without `parts`.
+    """
 
     name: str
     rate: MeanRate
     parts: Sequence[CategoryGroup] = ()
     note: str = ""
     is_hidden: bool = False
-    """Whether the leaderboard shows N/A for the group. Other groups are still computed from its rate."""
+    """Whether the leaderboard shows N/A for the group.
+
+    Other groups are still computed from its rate.
+    """
     program_value: float | None = None
-    """Rate that the official program prints for the group of an incomplete run; None if it is not shown."""
+    """Rate that the official program prints for the group of an incomplete run; None if it is
+    not shown.
+    """
 
     def list_metrics(self, level: int) -> Iterator[Metric]:
-        """Yield the metric of the group, indented by `level`, and then the metrics of its parts, one level deeper."""
+        """Yield the metric of the group, indented by `level`, and then the metrics of its parts,
+        one level deeper.
+        """
         if self.rate.n_items or self.rate.value is not None:
             value = None if self.is_hidden else self.rate.value
-            n, total = (self.rate.n_verdicts, self.rate.n_items) if self.rate.n_items else (None, None)
-            yield Metric("accuracy", self.name, value, level=level, note=self.note, n=n, total=total, digits=2)
+            n, total = (
+                (self.rate.n_verdicts, self.rate.n_items) if self.rate.n_items else (None, None)
+            )
+            yield Metric(
+                "accuracy",
+                self.name,
+                value,
+                level=level,
+                note=self.note,
+                n=n,
+                total=total,
+                digits=2,
+            )
             yield from self._list_program_metrics(level)
         for part in self.parts:
             yield from part.list_metrics(level + 1)
@@ -155,26 +200,37 @@ def make_category_groups(rates: RatesByCategory, categories: Iterable[str]) -> l
     for category in categories:
         if rate := rates.get(category):
             value = rate.passed / rate.n_verdicts if rate.n_verdicts else None
-            groups.append(CategoryGroup(category, MeanRate(value, rate.n_verdicts, rate.n_items), note=rate.note))
+            groups.append(
+                CategoryGroup(
+                    category, MeanRate(value, rate.n_verdicts, rate.n_items), note=rate.note
+                )
+            )
         else:
             groups.append(CategoryGroup(category, MeanRate(None, 0, 0, (category,))))
     return groups
 
 
-def make_unweighted_group(name: str, parts: Sequence[CategoryGroup], *, missing_as_zero: bool = False) -> CategoryGroup:
+def make_unweighted_group(
+    name: str, parts: Sequence[CategoryGroup], *, missing_as_zero: bool = False
+) -> CategoryGroup:
     """Make a group whose rate is the mean of its parts."""
     rate = average_rates([part.rate for part in parts], missing_as_zero=missing_as_zero)
     effect = "counted as 0" if missing_as_zero else "omitted"
     return CategoryGroup(name, rate, parts, describe_missing(rate.missing, effect))
 
 
-def make_item_weighted_group(name: str, parts: Sequence[CategoryGroup], rates: RatesByCategory) -> CategoryGroup:
+def make_item_weighted_group(
+    name: str, parts: Sequence[CategoryGroup], rates: RatesByCategory
+) -> CategoryGroup:
     rate = pool_category_rates(rates, [part.name for part in parts])
     return CategoryGroup(name, rate, parts, describe_missing(rate.missing))
 
 
 def make_group_without_parts(name: str, parts: Sequence[CategoryGroup]) -> CategoryGroup:
-    """Make a group with the mean of `parts`. It does not list them, because they are parts of other groups."""
+    """Make a group with the mean of `parts`.
+
+    It does not list them, because they are parts of other groups.
+    """
     rate = average_rates([part.rate for part in parts])
     return CategoryGroup(name, rate, note=describe_missing(rate.missing))
 
@@ -184,34 +240,55 @@ def hide_if_incomplete(group: CategoryGroup) -> CategoryGroup:
     missing = group.rate.missing
     if missing:
         group.is_hidden = True
-        group.note = f"not run: {', '.join(missing)} (shown as N/A, counted as 0 in the averages above)"
+        group.note = (
+            f"not run: {', '.join(missing)} (shown as N/A, counted as 0 in the averages above)"
+        )
         if not group.rate.n_items:
             group.rate = MeanRate(None, 0, 0, missing)
     return group
 
 
 def describe_missing(missing: Sequence[str], effect: str = "omitted") -> str:
-    """Describe missing categories and their `effect` on the mean. Empty if no category is missing."""
+    """Describe missing categories and their `effect` on the mean.
+
+    Empty if no category is missing.
+    """
     return f"categories not run ({effect}): {', '.join(missing)}" if missing else ""
 
 
 LIVE_AST_CATEGORIES = ("live_simple", "live_multiple", "live_parallel", "live_parallel_multiple")
 V4_LIVE_SIZES = dict(zip(LIVE_AST_CATEGORIES, (258, 1053, 16, 24), strict=True))
-"""Category -> number of items in V4's dataset, which is the weight of the category if it was not run."""
+"""Category -> number of items in V4's dataset, which is the weight of the category if it was not
+run.
+"""
 LIVE_CATEGORIES = (*LIVE_AST_CATEGORIES, "live_irrelevance", "live_relevance")
 V3_LIVE_SIZES = dict(zip(LIVE_CATEGORIES, (258, 1053, 16, 24, 882, 18), strict=True))
 OFFICIAL_PROGRAM = "(official program)"
 """Mark of a figure of an incomplete run that the official program prints."""
 V4_WEIGHTS = {"non_live": 0.1, "live": 0.1, "irrelevance": 0.1, "multi_turn": 0.3, "agentic": 0.4}
 SIMPLE_MEAN = "simple (average)"
-"""Name of the leaderboard's column `Simple AST`. Its name tells it from the categories `simple` and `simple_python`."""
+"""Name of the leaderboard's column `Simple AST`.
+
+Its name tells it from the categories `simple` and `simple_python`.
+"""
 _SIMPLE = ("simple_python", "simple_java", "simple_javascript")
-_MULTI_TURN = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", "multi_turn_long_context")
+_MULTI_TURN = (
+    "multi_turn_base",
+    "multi_turn_miss_func",
+    "multi_turn_miss_param",
+    "multi_turn_long_context",
+)
 
 
-@lru_cache(maxsize=2)  # sources with equal counts have the same table, and are computed one after the other
-def make_accuracy_table(version: str, category_rates: tuple[tuple[str, CategoryRate], ...]) -> Sequence[Metric]:
-    """Return the accuracy table of a BFCL version: overall, groups with their parts, then the other categories."""
+@lru_cache(
+    maxsize=2
+)  # sources with equal counts have the same table, and are computed one after the other
+def make_accuracy_table(
+    version: str, category_rates: tuple[tuple[str, CategoryRate], ...]
+) -> Sequence[Metric]:
+    """Return the accuracy table of a BFCL version: overall, groups with their parts, then the
+    other categories.
+    """
     rates = dict(category_rates)
     if version in ("V1", "V2", "V3"):
         overall, groups = _make_tables_before_v4(version, rates)
@@ -220,10 +297,14 @@ def make_accuracy_table(version: str, category_rates: tuple[tuple[str, CategoryR
         overall = [_make_v4_overall(groups)]
 
     grouped = {category for group in groups for category in group.list_categories_by_size()}
-    ungrouped = [name for name in rates if name not in (*grouped, *UNSCORED_CATEGORIES, "format_sensitivity")]
+    ungrouped = [
+        name for name in rates if name not in (*grouped, *UNSCORED_CATEGORIES, "format_sensitivity")
+    ]
     groups_with_items = [group for group in groups if group.rate.n_items]
     # A run with categories of its own only has no leaderboard columns.
-    empty_groups = [group for group in groups if not group.rate.n_items] if groups_with_items else []
+    empty_groups = (
+        [group for group in groups if not group.rate.n_items] if groups_with_items else []
+    )
 
     metrics = [metric for group in overall for metric in group.list_metrics(0)]
     for group in (*groups_with_items, *make_category_groups(rates, ungrouped), *empty_groups):
@@ -231,35 +312,49 @@ def make_accuracy_table(version: str, category_rates: tuple[tuple[str, CategoryR
     return tuple(metrics)
 
 
-def _make_tables_before_v4(version: str, rates: RatesByCategory) -> tuple[list[CategoryGroup], list[CategoryGroup]]:
+def _make_tables_before_v4(
+    version: str, rates: RatesByCategory
+) -> tuple[list[CategoryGroup], list[CategoryGroup]]:
     """Return (overall accuracy and accuracy of all items, groups)."""
     groups = _make_groups_before_v4(version, rates)
     all_items = _make_all_items_group(version, rates, groups)
     if version == "V1":
         return [all_items], groups
 
-    make_overall_and_groups = make_v2_overall_and_groups if version == "V2" else make_v3_overall_and_groups
+    make_overall_and_groups = (
+        make_v2_overall_and_groups if version == "V2" else make_v3_overall_and_groups
+    )
     overall, more = make_overall_and_groups(rates, groups)
     program_rates = compute_program_rates(version, rates)
-    first, *groups = [_add_program_value(group, program_rates) for group in (overall, *groups, *more)]
+    first, *groups = [
+        _add_program_value(group, program_rates) for group in (overall, *groups, *more)
+    ]
     return [first, all_items], groups
 
 
-def _add_program_value(group: CategoryGroup, program_rates: Mapping[str, MeanRate]) -> CategoryGroup:
-    """Return the group with the figure of the official program, if the run lacks categories of the group."""
+def _add_program_value(
+    group: CategoryGroup, program_rates: Mapping[str, MeanRate]
+) -> CategoryGroup:
+    """Return the group with the figure of the official program, if the run lacks categories of
+    the group.
+    """
     program_rate = program_rates.get(group.name)
     if program_rate is None or program_rate.value is None or not group.rate.missing:
         return group
-    return replace(group, note=f"{group.note}; the next line counts them as 0", program_value=program_rate.value)
+    return replace(
+        group,
+        note=f"{group.note}; the next line counts them as 0",
+        program_value=program_rate.value,
+    )
 
 
 def compute_program_rates(version: str, rates: RatesByCategory) -> dict[str, MeanRate]:
-    """Compute the columns of an incomplete run as the official program of V2 or V3 does: categories that were not run
-    count as 0.
+    """Compute the columns of an incomplete run as the official program of V2 or V3 does: categories
+    that were not run count as 0.
 
-    In means by items, V3 counts each of these categories with its number of items in the dataset (since 25 December
-    2024), and V2 leaves them out. Source: `generate_leaderboard_csv` and `get_category_score` in
-    `eval_runner_helper.py`, August 2024 to June 2025.
+    In means by items, V3 counts each of these categories with its number of items in the dataset
+    (since 25 December 2024), and V2 leaves them out. Source: `generate_leaderboard_csv` and
+    `get_category_score` in `eval_runner_helper.py`, August 2024 to June 2025.
     """
 
     def average(name: str, parts: Sequence[CategoryGroup]) -> CategoryGroup:
@@ -279,7 +374,8 @@ def compute_program_rates(version: str, rates: RatesByCategory) -> dict[str, Mea
     columns = [*ast, *executable, *irrelevance] if has_executable_columns else [*ast, *irrelevance]
     non_live = average("non_live", columns)
     live = CategoryGroup(
-        "live", pool_category_rates(rates, LIVE_CATEGORIES, V3_LIVE_SIZES if version == "V3" else None)
+        "live",
+        pool_category_rates(rates, LIVE_CATEGORIES, V3_LIVE_SIZES if version == "V3" else None),
     )
     if version == "V3":
         multi_turn = average("multi_turn", make_category_groups(rates, _MULTI_TURN))
@@ -287,26 +383,42 @@ def compute_program_rates(version: str, rates: RatesByCategory) -> dict[str, Mea
         return {group.name: group.rate for group in (non_live, live, multi_turn, overall)}
 
     live_ast = make_category_groups(rates, LIVE_AST_CATEGORIES)
-    combined = [average(group.name, [group, live_group]) for group, live_group in zip(ast, live_ast, strict=True)]
-    both_irrelevance = average("irrelevance", make_category_groups(rates, ("irrelevance", "live_irrelevance")))
+    combined = [
+        average(group.name, [group, live_group])
+        for group, live_group in zip(ast, live_ast, strict=True)
+    ]
+    both_irrelevance = average(
+        "irrelevance", make_category_groups(rates, ("irrelevance", "live_irrelevance"))
+    )
     relevance = make_category_groups(rates, ("live_relevance",))
     overall = average("overall", [*combined, *executable, both_irrelevance, *relevance])
     return {group.name: group.rate for group in (non_live, live, overall)}
 
 
 def _make_v4_groups(rates: RatesByCategory) -> list[CategoryGroup]:
-    """Make the groups of V4. Missing categories count as 0. As on the leaderboard, some groups then show N/A."""
+    """Make the groups of V4.
+
+    Missing categories count as 0. As on the leaderboard, some groups then show N/A.
+    """
 
     def make_group(name: str, categories: Sequence[str]) -> CategoryGroup:
-        return make_unweighted_group(name, make_category_groups(rates, categories), missing_as_zero=True)
+        return make_unweighted_group(
+            name, make_category_groups(rates, categories), missing_as_zero=True
+        )
 
     simple = hide_if_incomplete(make_group(SIMPLE_MEAN, _SIMPLE))
     others = make_category_groups(rates, ("multiple", "parallel", "parallel_multiple"))
     live_rate = pool_category_rates(rates, LIVE_AST_CATEGORIES, V4_LIVE_SIZES)
     live_parts = make_category_groups(rates, LIVE_AST_CATEGORIES)
-    live = CategoryGroup("live", live_rate, live_parts, describe_missing(live_rate.missing, "counted as 0"))
-    web_search = hide_if_incomplete(make_group("web_search", ("web_search_base", "web_search_no_snippet")))
-    memory = hide_if_incomplete(make_group("memory", ("memory_kv", "memory_vector", "memory_rec_sum")))
+    live = CategoryGroup(
+        "live", live_rate, live_parts, describe_missing(live_rate.missing, "counted as 0")
+    )
+    web_search = hide_if_incomplete(
+        make_group("web_search", ("web_search_base", "web_search_no_snippet"))
+    )
+    memory = hide_if_incomplete(
+        make_group("memory", ("memory_kv", "memory_vector", "memory_rec_sum"))
+    )
     return [
         make_unweighted_group("non_live", [simple, *others], missing_as_zero=True),
         live,
@@ -321,7 +433,9 @@ def _make_v4_overall(groups: Sequence[CategoryGroup]) -> CategoryGroup:
     value = None
     if rate.n_items and rate.value is not None:
         value = sum(V4_WEIGHTS[group.name] * (group.rate.value or 0.0) for group in groups)
-    return CategoryGroup("overall", rate._replace(value=value), note=describe_missing(rate.missing, "counted as 0"))
+    return CategoryGroup(
+        "overall", rate._replace(value=value), note=describe_missing(rate.missing, "counted as 0")
+    )
 
 
 def _make_groups_before_v4(version: str, rates: RatesByCategory) -> list[CategoryGroup]:
@@ -330,7 +444,11 @@ def _make_groups_before_v4(version: str, rates: RatesByCategory) -> list[Categor
 
     def make_simple_group(name: str, categories: Sequence[str]) -> CategoryGroup:
         parts = make_category_groups(rates, categories)
-        return make_item_weighted_group(name, parts, rates) if is_v1 else make_unweighted_group(name, parts)
+        return (
+            make_item_weighted_group(name, parts, rates)
+            if is_v1
+            else make_unweighted_group(name, parts)
+        )
 
     others = (f"multiple{suffix}", f"parallel{suffix}", f"parallel_multiple{suffix}")
     simple = make_simple_group(SIMPLE_MEAN, ("simple", "java", "javascript"))
@@ -339,21 +457,36 @@ def _make_groups_before_v4(version: str, rates: RatesByCategory) -> list[Categor
     groups = [
         make_unweighted_group("ast", [simple, *make_category_groups(rates, others)]),
         make_unweighted_group("executable", [simple_executable, *other_executable]),
-        make_unweighted_group("irrelevance", make_category_groups(rates, ("relevance" if is_v1 else "irrelevance",))),
+        make_unweighted_group(
+            "irrelevance", make_category_groups(rates, ("relevance" if is_v1 else "irrelevance",))
+        ),
     ]
     if not is_v1:
         live = make_category_groups(rates, LIVE_CATEGORIES)
         multi_turn = make_category_groups(rates, _MULTI_TURN)
-        groups += [make_item_weighted_group("live", live, rates), make_unweighted_group("multi_turn", multi_turn)]
+        groups += [
+            make_item_weighted_group("live", live, rates),
+            make_unweighted_group("multi_turn", multi_turn),
+        ]
     return groups
 
 
-def _make_all_items_group(version: str, rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> CategoryGroup:
-    run = [rates[category] for group in groups for category in group.list_categories_by_size() if category in rates]
+def _make_all_items_group(
+    version: str, rates: RatesByCategory, groups: Sequence[CategoryGroup]
+) -> CategoryGroup:
+    run = [
+        rates[category]
+        for group in groups
+        for category in group.list_categories_by_size()
+        if category in rates
+    ]
     n_verdicts = sum(rate.n_verdicts for rate in run)
     value = sum(rate.passed for rate in run) / n_verdicts if n_verdicts else None
     missing = [category for group in groups for category in group.rate.missing]
-    notes = ("the leaderboard's overall accuracy" if version == "V1" else "", describe_missing(missing))
+    notes = (
+        "the leaderboard's overall accuracy" if version == "V1" else "",
+        describe_missing(missing),
+    )
     rate = MeanRate(value, n_verdicts, sum(rate.n_items for rate in run))
     return CategoryGroup("all items", rate, note="; ".join(filter(None, notes)))
 
@@ -361,21 +494,48 @@ def _make_all_items_group(version: str, rates: RatesByCategory, groups: Sequence
 OverallAndGroups = tuple[CategoryGroup, list[CategoryGroup]]
 
 
-def make_v2_overall_and_groups(rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> OverallAndGroups:
-    """Return (overall accuracy, groups) of `data_combined.csv`. The overall accuracy is the mean of ten columns."""
+def make_v2_overall_and_groups(
+    rates: RatesByCategory, groups: Sequence[CategoryGroup]
+) -> OverallAndGroups:
+    """Return (overall accuracy, groups) of `data_combined.csv`.
+
+    The overall accuracy is the mean of ten columns.
+    """
     by_name = {group.name: group for group in groups}
-    names = ("combined_simple", "combined_multiple", "combined_parallel", "combined_parallel_multiple")
+    names = (
+        "combined_simple",
+        "combined_multiple",
+        "combined_parallel",
+        "combined_parallel_multiple",
+    )
     live_parts = make_category_groups(rates, LIVE_AST_CATEGORIES)
     columns = zip(names, by_name["ast"].parts, live_parts, strict=True)
-    combined = [make_group_without_parts(name, [non_live, live]) for name, non_live, live in columns]
-    irrelevance, relevance = _make_irrelevance_group(rates), make_category_groups(rates, ["live_relevance"])
-    overall = _make_overall_of_columns([*combined, *by_name["executable"].parts, irrelevance, *relevance])
+    combined = [
+        make_group_without_parts(name, [non_live, live]) for name, non_live, live in columns
+    ]
+    irrelevance, relevance = (
+        _make_irrelevance_group(rates),
+        make_category_groups(rates, ["live_relevance"]),
+    )
+    overall = _make_overall_of_columns(
+        [*combined, *by_name["executable"].parts, irrelevance, *relevance]
+    )
     combined_ast = make_unweighted_group("combined_ast", combined)
-    return overall, [combined_ast, _make_non_live_group(by_name), _make_live_ast_group(rates), irrelevance]
+    return overall, [
+        combined_ast,
+        _make_non_live_group(by_name),
+        _make_live_ast_group(rates),
+        irrelevance,
+    ]
 
 
-def make_v3_overall_and_groups(rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> OverallAndGroups:
-    """Return (overall accuracy, groups) of `data_overall.csv`. Overall is the mean of non-live, live and multi-turn."""
+def make_v3_overall_and_groups(
+    rates: RatesByCategory, groups: Sequence[CategoryGroup]
+) -> OverallAndGroups:
+    """Return (overall accuracy, groups) of `data_overall.csv`.
+
+    Overall is the mean of non-live, live and multi-turn.
+    """
     by_name = {group.name: group for group in groups}
     non_live = _make_non_live_group(by_name)
     overall = _make_overall_of_columns([non_live, by_name["live"], by_name["multi_turn"]])
@@ -383,9 +543,13 @@ def make_v3_overall_and_groups(rates: RatesByCategory, groups: Sequence[Category
 
 
 def _make_non_live_group(groups: dict[str, CategoryGroup]) -> CategoryGroup:
-    """Average the columns of `data_non_live.csv`, without the executable columns if none of them was run."""
+    """Average the columns of `data_non_live.csv`, without the executable columns if none of them
+    was run.
+    """
     executable = groups["executable"].parts if groups["executable"].rate.n_items else ()
-    return make_group_without_parts("non_live", [*groups["ast"].parts, *executable, *groups["irrelevance"].parts])
+    return make_group_without_parts(
+        "non_live", [*groups["ast"].parts, *executable, *groups["irrelevance"].parts]
+    )
 
 
 def _make_live_ast_group(rates: RatesByCategory) -> CategoryGroup:
@@ -401,17 +565,24 @@ def _make_irrelevance_group(rates: RatesByCategory) -> CategoryGroup:
 
 
 def _make_overall_of_columns(columns: Sequence[CategoryGroup]) -> CategoryGroup:
-    """Average the columns. If a category is missing, the mean has no value, because it would not be comparable."""
+    """Average the columns.
+
+    If a category is missing, the mean has no value, because it would not be comparable.
+    """
     rate = average_rates([column.rate for column in columns])
     if rate.missing:
         rate = rate._replace(value=None)
-    return CategoryGroup("overall", rate, note=describe_missing(rate.missing) or "the leaderboard's overall accuracy")
+    return CategoryGroup(
+        "overall", rate, note=describe_missing(rate.missing) or "the leaderboard's overall accuracy"
+    )
 
 
 def compute_format_sensitivity(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Compute how much accuracy varies with the prompt format, and the accuracy of each prompt configuration.
+    """Compute how much accuracy varies with the prompt format, and the accuracy of each prompt
+    configuration.
 
-    The range and the standard deviation are in percentage points. They have no value if a configuration has no verdict.
+    The range and the standard deviation are in percentage points. They have no value if a
+    configuration has no verdict.
     """
     by_config: dict[str, list[ScoredItem]] = {}
     for item in items:
@@ -420,22 +591,33 @@ def compute_format_sensitivity(items: Sequence[ScoredItem]) -> list[Metric]:
     if not by_config:
         return []
     table = "format sensitivity"
-    configs = [build_pass_rate_metric(table, name, part, level=1) for name, part in by_config.items()]
+    configs = [
+        build_pass_rate_metric(table, name, part, level=1) for name, part in by_config.items()
+    ]
     values = [100 * config.value for config in configs if config.value is not None]
     is_complete = len(values) == len(configs)
     spread = {
         "max delta": max(values) - min(values) if is_complete else None,
         "standard deviation": (stdev(values) if len(values) > 1 else 0.0) if is_complete else None,
     }
-    n, total = sum(config.n or 0 for config in configs), sum(config.total or 0 for config in configs)
+    n, total = (
+        sum(config.n or 0 for config in configs),
+        sum(config.total or 0 for config in configs),
+    )
     for config in configs:
         config.digits = 2
-    deltas = [Metric(table, name, value, "percent", n=n, total=total, digits=2) for name, value in spread.items()]
+    deltas = [
+        Metric(table, name, value, "percent", n=n, total=total, digits=2)
+        for name, value in spread.items()
+    ]
     return [*deltas, *configs]
 
 
 def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: ARG001
-    """Return each item as the only trial of its task. An item whose model call failed counts as ended with an error."""
+    """Return each item as the only trial of its task.
+
+    An item whose model call failed counts as ended with an error.
+    """
     trials = []
     for item in items:
         has_no_reply = item.valid is False and "inference_error" in (item.error_type or "")
@@ -446,20 +628,42 @@ def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: A
 
 UNSCORED_CATEGORIES = ("chatable", "sql")
 TOKEN_PRICES: dict[str, tuple[float, float]] = {
-    "gpt-5.2-2025-12-11": (1.75, 14), "gpt-5-mini-2025-08-07": (0.25, 2), "gpt-5-nano-2025-08-07": (0.05, 0.4),
-    "gpt-4.1-2025-04-14": (2, 8), "gpt-4.1-mini-2025-04-14": (0.4, 1.6), "gpt-4.1-nano-2025-04-14": (0.1, 0.4),
-    "gpt-4o-2024-11-20": (2.5, 10), "gpt-4o-mini-2024-07-18": (0.15, 0.6), "o3-2025-04-16": (2, 8),
-    "o4-mini-2025-04-16": (1.1, 4.4), "claude-opus-4-5-20251101": (5, 25), "claude-sonnet-4-5-20250929": (3, 15),
-    "claude-haiku-4-5-20251001": (0.8, 4), "nova-pro-v1.0": (0.8, 3.2), "nova-2-lite-v1.0": (0.3, 2.5),
-    "nova-micro-v1.0": (0.035, 0.14), "open-mistral-nemo-2407": (0.15, 0.15), "mistral-large-2411": (2, 6),
-    "mistral-small-2506": (0.1, 0.3), "mistral-medium-2505": (0.4, 2), "gemini-2.5-flash-lite": (0.1, 0.4),
-    "gemini-2.5-flash": (0.3, 2.5), "gemini-3-pro-preview": (2, 12), "gemini-3.1-flash-lite-preview": (0.25, 1.5),
-    "command-r7b-12-2024": (0.0375, 0.15), "command-a-03-2025": (2.5, 10), "palmyra-x-004": (5, 12),
-    "grok-4-0709": (3, 15), "grok-4-1-fast-reasoning": (0.2, 0.5), "grok-4-1-fast-non-reasoning": (0.2, 0.5),
+    "gpt-5.2-2025-12-11": (1.75, 14),
+    "gpt-5-mini-2025-08-07": (0.25, 2),
+    "gpt-5-nano-2025-08-07": (0.05, 0.4),
+    "gpt-4.1-2025-04-14": (2, 8),
+    "gpt-4.1-mini-2025-04-14": (0.4, 1.6),
+    "gpt-4.1-nano-2025-04-14": (0.1, 0.4),
+    "gpt-4o-2024-11-20": (2.5, 10),
+    "gpt-4o-mini-2024-07-18": (0.15, 0.6),
+    "o3-2025-04-16": (2, 8),
+    "o4-mini-2025-04-16": (1.1, 4.4),
+    "claude-opus-4-5-20251101": (5, 25),
+    "claude-sonnet-4-5-20250929": (3, 15),
+    "claude-haiku-4-5-20251001": (0.8, 4),
+    "nova-pro-v1.0": (0.8, 3.2),
+    "nova-2-lite-v1.0": (0.3, 2.5),
+    "nova-micro-v1.0": (0.035, 0.14),
+    "open-mistral-nemo-2407": (0.15, 0.15),
+    "mistral-large-2411": (2, 6),
+    "mistral-small-2506": (0.1, 0.3),
+    "mistral-medium-2505": (0.4, 2),
+    "gemini-2.5-flash-lite": (0.1, 0.4),
+    "gemini-2.5-flash": (0.3, 2.5),
+    "gemini-3-pro-preview": (2, 12),
+    "gemini-3.1-flash-lite-preview": (0.25, 1.5),
+    "command-r7b-12-2024": (0.0375, 0.15),
+    "command-a-03-2025": (2.5, 10),
+    "palmyra-x-004": (5, 12),
+    "grok-4-0709": (3, 15),
+    "grok-4-1-fast-reasoning": (0.2, 0.5),
+    "grok-4-1-fast-non-reasoning": (0.2, 0.5),
     "meta-llama_llama-4-maverick-17b-128e-instruct-fp8-novita": (0.2, 0.85),
-    "meta-llama_llama-4-scout-17b-16e-instruct-novita": (0.1, 0.5), "qwen_qwq-32b-novita": (0.18, 0.2),
-}  # fmt: skip
-"""Model folder without `-FC` -> price of a million input tokens and of a million output tokens, in dollars.
+    "meta-llama_llama-4-scout-17b-16e-instruct-novita": (0.1, 0.5),
+    "qwen_qwq-32b-novita": (0.18, 0.2),
+}
+"""Model folder without `-FC` -> price of a million input tokens and of a million output tokens, in
+dollars.
 
 Models that are not listed are served locally.
 """
@@ -471,7 +675,10 @@ COST_TABLE = "cost and latency"
 
 @dataclass(frozen=True, slots=True)
 class StepTimes:
-    """Latency of the steps of a run, in seconds. As in the official program, steps with a latency of 0 are ignored."""
+    """Latency of the steps of a run, in seconds.
+
+    As in the official program, steps with a latency of 0 are ignored.
+    """
 
     n_steps: int
     total: float
@@ -482,10 +689,16 @@ class StepTimes:
 
 
 def compute_cost_and_latency(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
-    """Return tokens, cost in dollars and latency in seconds, if the files contain them. Verdicts are not used."""
+    """Return tokens, cost in dollars and latency in seconds, if the files contain them.
+
+    Verdicts are not used.
+    """
     used = [item for item in items if item.category not in UNSCORED_CATEGORIES]
     times = _summarize_step_times(tuple(item.seconds for item in used))
-    tokens_in, tokens_out = sum(item.tokens_in or 0 for item in used), sum(item.tokens_out or 0 for item in used)
+    tokens_in, tokens_out = (
+        sum(item.tokens_in or 0 for item in used),
+        sum(item.tokens_out or 0 for item in used),
+    )
     tokens = {"input tokens": tokens_in, "output tokens": tokens_out}
     metrics = [Metric(COST_TABLE, name, value, "count") for name, value in tokens.items() if value]
     if run.generation not in ("V1", "V2", "V3"):
@@ -493,16 +706,34 @@ def compute_cost_and_latency(items: Sequence[ScoredItem], run: Run) -> list[Metr
     if times is None:
         return metrics
     n = times.n_steps
-    latencies = {"mean": times.mean, "standard deviation": times.deviation, "95th percentile": times.p95}
+    latencies = {
+        "mean": times.mean,
+        "standard deviation": times.deviation,
+        "95th percentile": times.p95,
+    }
     return metrics + [
-        Metric(COST_TABLE, f"latency {name}", value, "seconds", n=n, total=n, counted_noun="steps", digits=2)
+        Metric(
+            COST_TABLE,
+            f"latency {name}",
+            value,
+            "seconds",
+            n=n,
+            total=n,
+            counted_noun="steps",
+            digits=2,
+        )
         for name, value in latencies.items()
     ]
 
 
-@lru_cache(maxsize=1)  # all sources of a run have the same latencies and are computed one after the other
+@lru_cache(
+    maxsize=1
+)  # all sources of a run have the same latencies and are computed one after the other
 def _summarize_step_times(seconds_by_item: tuple[tuple[float, ...], ...]) -> StepTimes | None:
-    """Compute latency statistics over the steps of all items. Returns None if no step has a latency."""
+    """Compute latency statistics over the steps of all items.
+
+    Returns None if no step has a latency.
+    """
     seconds = sorted(filter(None, chain.from_iterable(seconds_by_item)))
     if not seconds:
         return None
@@ -512,10 +743,14 @@ def _summarize_step_times(seconds_by_item: tuple[tuple[float, ...], ...]) -> Ste
     deviation = dist(seconds, [mean] * n_steps) / sqrt(n_steps - 1) if n_steps > 1 else None
     position = (n_steps - 1) * 95 / 100  # linear interpolation, as in NumPy
     low, high = seconds[int(position)], seconds[min(int(position) + 1, n_steps - 1)]
-    return StepTimes(n_steps, total, mean, deviation, low + (high - low) * (position - int(position)))
+    return StepTimes(
+        n_steps, total, mean, deviation, low + (high - low) * (position - int(position))
+    )
 
 
-def _estimate_cost(model: str, tokens_in: int, tokens_out: int, times: StepTimes | None) -> list[Metric]:
+def _estimate_cost(
+    model: str, tokens_in: int, tokens_out: int, times: StepTimes | None
+) -> list[Metric]:
     """Return the cost as a metric, or an empty list if tokens and latencies are missing."""
     price = TOKEN_PRICES.get(model.removesuffix("-FC").replace("-FC-", "-"))
     if price is not None:
@@ -523,11 +758,15 @@ def _estimate_cost(model: str, tokens_in: int, tokens_out: int, times: StepTimes
             return []
         dollars = (tokens_in * price[0] + tokens_out * price[1]) / 1e6
         note = (
-            f"prices of the official program in March 2026, per million tokens: ${price[0]} input, ${price[1]} output"
+            f"prices of the official program in March 2026, per million tokens: ${price[0]} input,"
+            f" ${price[1]} output"
         )
     elif times is not None:
         dollars = times.total / 3600 * GPU_HOUR_PRICE / CONCURRENT_REQUESTS
-        note = f"estimated from machine time: ${GPU_HOUR_PRICE} per hour, with {CONCURRENT_REQUESTS} concurrent "
+        note = (
+            f"estimated from machine time: ${GPU_HOUR_PRICE} per hour, with {CONCURRENT_REQUESTS}"
+            " concurrent "
+        )
         note += "requests. The official program has no token price for this model"
     else:
         return []

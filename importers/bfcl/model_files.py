@@ -22,7 +22,9 @@ FilesByRun = dict[RunKey, Files]
 
 
 def merge_model_subfolders(files_by_run: FilesByRun) -> FilesByRun:
-    """Merge the subfolders of a V4 model folder into one run, unless they have files of the same category."""
+    """Merge the subfolders of a V4 model folder into one run, unless they have files of the same
+    category.
+    """
     candidates: FilesByRun = {}
     for (_, version), files in files_by_run.items():
         for file in files:
@@ -38,7 +40,8 @@ def merge_model_subfolders(files_by_run: FilesByRun) -> FilesByRun:
 
 
 def drop_files_in_copy_folders(files_by_run: FilesByRun) -> dict[Path, Path]:
-    """Remove files in folders such as `MODEL/backup` if the model has another file of the same kind and category.
+    """Remove files in folders such as `MODEL/backup` if the model has another file of the same kind
+    and category.
 
     Return the removed files, each with the file that is kept.
     """
@@ -63,7 +66,9 @@ def drop_files_in_copy_folders(files_by_run: FilesByRun) -> dict[Path, Path]:
 
 
 def find_files_of_kind(folder: Path, version: str, kind: FileKind) -> Files:
-    """Find the result or score files of a model folder, without copies and without those of repetitions below it."""
+    """Find the result or score files of a model folder, without copies and without those of
+    repetitions below it.
+    """
     found: Files = []
     for file in _walk_model_folder(folder, version, kind):
         folder_names = file.path.relative_to(folder).parts[:-1]
@@ -76,13 +81,17 @@ def find_files_of_kind(folder: Path, version: str, kind: FileKind) -> Files:
 
 def _walk_model_folder(folder: Path, version: str, kind: FileKind, depth: int = 0) -> Files:
     is_deep = version not in filenames.FLAT_VERSIONS and (
-        depth > 0 or folder.name in filenames.GROUP_FOLDERS or filenames.is_official_output_folder(folder.parent)
+        depth > 0
+        or folder.name in filenames.GROUP_FOLDERS
+        or filenames.is_official_output_folder(folder.parent)
     )
     found = []
     for name, is_folder in list_folder(folder):
         path = folder / name
         if is_folder:
-            is_part = name in filenames.GROUP_FOLDERS or (is_deep and not filenames.is_result_or_score_folder(path))
+            is_part = name in filenames.GROUP_FOLDERS or (
+                is_deep and not filenames.is_result_or_score_folder(path)
+            )
             if is_part and depth < MAX_GROUP_DEPTH:
                 found += _walk_model_folder(path, version, kind, depth + 1)
         elif path.suffix in SUFFIXES:
@@ -93,16 +102,27 @@ def _walk_model_folder(folder: Path, version: str, kind: FileKind, depth: int = 
 
 
 def list_folder(folder: Path, *, follow_links: bool = True) -> list[tuple[str, bool]]:
-    """Return (name, whether it is a folder) of each visible entry, sorted. Empty if the folder cannot be listed."""
+    """Return (name, whether it is a folder) of each visible entry, sorted.
+
+    Empty if the folder cannot be listed.
+    """
     try:
         with os.scandir(folder) as entries:
-            visible = (entry for entry in entries if not entry.name.startswith(".") and is_utf8_name(entry.name))
-            return sorted((entry.name, entry.is_dir(follow_symlinks=follow_links)) for entry in visible)
+            visible = (
+                entry
+                for entry in entries
+                if not entry.name.startswith(".") and is_utf8_name(entry.name)
+            )
+            return sorted(
+                (entry.name, entry.is_dir(follow_symlinks=follow_links)) for entry in visible
+            )
     except OSError:
         return []
 
 
 def list_subfolders(folder: Path) -> list[Path]:
     """List the subfolders of a folder, without copies of others such as `score_backup`."""
-    subfolders = [folder / name for name, is_folder in list_folder(folder) if is_folder][:MAX_SUBFOLDERS]
+    subfolders = [folder / name for name, is_folder in list_folder(folder) if is_folder][
+        :MAX_SUBFOLDERS
+    ]
     return [subfolder for subfolder in subfolders if find_original_folder(subfolder) is None]

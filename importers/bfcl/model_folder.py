@@ -1,7 +1,7 @@
 """Find the model and the repetition of a run in the names of its folders.
 
-Official programs write `result/MODEL/`. People who repeat a run add a folder below the model (`result/MODEL/run1/`), or
-above it (`result/2025-01-31/MODEL/`).
+Official programs write `result/MODEL/`. People who repeat a run add a folder below the model
+(`result/MODEL/run1/`), or above it (`result/2025-01-31/MODEL/`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ _WORD = (
     r"exps?|experiments?|rollouts?|batch|fold|replicas?|sessions?|ver|version|v|temp|temperature|top_?p)"
 )
 _NUMBER = r"\d{1,9}(?:\.\d{1,9})?"
-_REPEAT_PART = rf"(?:{_DATE}|{_WORD}[-_ =#.]?{_NUMBER}|{_WORD}[-_ =#.][a-z]|{_NUMBER}(?:st|nd|rd|th)?(?:[-_ ]{_WORD})?)"
+_REPEAT_PART = (
+    rf"(?:{_DATE}|{_WORD}[-_ =#.]?{_NUMBER}|{_WORD}[-_ =#.][a-z]|{_NUMBER}(?:st|nd|rd|th)?(?:[-_"
+    rf" ]{_WORD})?)"
+)
 _REPEAT_NAME = re.compile(rf"{_REPEAT_PART}(?:[-_ .,]{_REPEAT_PART}){{0,5}}", re.IGNORECASE)
 """Name of the folder of a repetition: `run1`, `trial_2`, `seed42_temp0.7`, `2025-01-31`, `3`."""
 MAX_REPEAT_NAME_LENGTH = 60
@@ -35,13 +38,16 @@ class ModelFolder:
 
 
 def is_repeat_name(name: str) -> bool:
-    """Whether a folder is named as one of several repetitions, such as `run1`, `trial_2` or `2025-01-31`."""
+    """Whether a folder is named as one of several repetitions, such as `run1`, `trial_2` or
+    `2025-01-31`.
+    """
     return len(name) <= MAX_REPEAT_NAME_LENGTH and _REPEAT_NAME.fullmatch(name) is not None
 
 
 def find_run_folder(path: Path, version: str) -> Path:
-    """Return the folder of a file's run. In V4, it is a folder in `result/` or `score/` that may have subfolders, or
-    the folder of a repetition below it."""
+    """Return the folder of a file's run. In V4, it is a folder in `result/` or `score/` that may
+    have subfolders, or the folder of a repetition below it.
+    """
     nearest = filenames.find_model_folder(path)
     if version in filenames.FLAT_VERSIONS:
         return nearest
@@ -71,8 +77,8 @@ def _list_folders_below_official_output_folder(innermost: Path) -> list[Path]:
 def describe_model_folder(folder: Path, version: str) -> ModelFolder:
     """Find the model of a run by its folder.
 
-    The model is the innermost folder whose name the official program knows. Without one, it is the innermost folder
-    below `result` or `score` that is not named as a repetition.
+    The model is the innermost folder whose name the official program knows. Without one, it is the
+    innermost folder below `result` or `score` that is not named as a repetition.
     """
     model_name = filenames.get_model_name(folder)
     innermost = folder if folder.name == model_name else folder.parent

@@ -56,7 +56,10 @@ class CategoryContents:
 
 @dataclass(slots=True)
 class RunCoverage:
-    """The items that a complete run has, as far as the dataset tells. Filled category by category."""
+    """The items that a complete run has, as far as the dataset tells.
+
+    Filled category by category.
+    """
 
     n_expected: int = 0
     counted_categories: list[str] = field(default_factory=list)
@@ -80,7 +83,10 @@ class RunCoverage:
                 yield MissingItem(item_id, contents.name)
 
     def make_fact(self, plan: RunPlan) -> RunFact | None:
-        """Return the number of expected items. None if the dataset tells the items of no category."""
+        """Return the number of expected items.
+
+        None if the dataset tells the items of no category.
+        """
         if not self.counted_categories:
             return None
         phrases = [self._describe_categories(plan)]
@@ -91,17 +97,27 @@ class RunCoverage:
 
     def _describe_categories(self, plan: RunPlan) -> str:
         run = plan.run
-        categories = list_dataset_categories(Path(run.dataset), run.generation) if run.dataset else []
+        categories = (
+            list_dataset_categories(Path(run.dataset), run.generation) if run.dataset else []
+        )
         covered = {*self.counted_categories, *self.uncounted_categories}
         others = [
             category.name
             for category in categories
-            if category.name not in covered and (category.shares_file or category.questions not in plan.data)
+            if category.name not in covered
+            and (category.shares_file or category.questions not in plan.data)
         ]
         n_covered = len(categories) - len(others)
         if not others:
-            return f"all {n_covered} categories of the dataset" if n_covered > 1 else "the category of the dataset"
-        return f"{n_covered} of {len(categories)} categories of the dataset; no results for {list_some(others)}"
+            return (
+                f"all {n_covered} categories of the dataset"
+                if n_covered > 1
+                else "the category of the dataset"
+            )
+        return (
+            f"{n_covered} of {len(categories)} categories of the dataset; no results for"
+            f" {list_some(others)}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +131,9 @@ class DatasetCategory:
 
 
 def list_dataset_categories(folder: Path, version: str) -> list[DatasetCategory]:
-    """Return the scored categories with a question file in a dataset folder, in leaderboard order."""
+    """Return the scored categories with a question file in a dataset folder, in leaderboard
+    order.
+    """
     found: dict[str, DatasetCategory] = {}
     for path in sorted(folder.glob(filenames.question_file_name(version, "*"))):
         file = filenames.classify_file(path)

@@ -1,8 +1,8 @@
 """Pair the result files of each model with its score files.
 
-Results can have several evaluations, such as `score/MODEL` and `score_v1/MODEL`. Each evaluation is a run. Scores in a
-folder of another suffix, or of another model name (`--score`), belong to results only if their entries quote the
-replies in the results.
+Results can have several evaluations, such as `score/MODEL` and `score_v1/MODEL`. Each evaluation is
+a run. Scores in a folder of another suffix, or of another model name (`--score`), belong to results
+only if their entries quote the replies in the results.
 """
 
 from __future__ import annotations
@@ -47,12 +47,18 @@ class Counterpart:
     other_folders: list[Path] = field(default_factory=list)
     """Model folders that fit equally well."""
     has_all_files: bool = False
-    """Whether the user opened all result (or score) files of the model folder. If not, `files` has only files of the
-    opened categories."""
+    """Whether the user opened all result (or score) files of the model folder. If not, `files` has
+    only files of the opened categories.
+    """
 
-    def make_choice_issue(self, folder: Path, kind: FileKind, ignored_folders: Sequence[Path]) -> ImportIssue:
+    def make_choice_issue(
+        self, folder: Path, kind: FileKind, ignored_folders: Sequence[Path]
+    ) -> ImportIssue:
         listed = ", ".join(map(str, ignored_folders))
-        what = f"several folders contain {kind} files of this model. Using {self.folder}; ignoring {listed}"
+        what = (
+            f"several folders contain {kind} files of this model. Using {self.folder}; ignoring"
+            f" {listed}"
+        )
         return ImportIssue(str(folder), None, what)
 
 
@@ -62,7 +68,10 @@ class NamedFolder:
 
     path: Path
     is_for_run: bool = False
-    """Whether the user named the folder for this run earlier. If not, its scores may belong to another run."""
+    """Whether the user named the folder for this run earlier.
+
+    If not, its scores may belong to another run.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +90,9 @@ class RunFiles:
     """The files of a run."""
 
     path: Path
-    """Path that identifies the run: the results' folder or, for a further evaluation, that of its scores."""
+    """Path that identifies the run: the results' folder or, for a further evaluation, that of
+    its scores.
+    """
     model_folder: Path
     version: str
     results: Files
@@ -106,10 +117,13 @@ class Pairing:
         self._score_models: dict[Path, FilesByRun] = {}
         """Folder of --score -> its score files."""
 
-    def pair_files(self, named_folders: Mapping[RunKey, Sequence[NamedFolder]]) -> Iterator[RunFiles]:
+    def pair_files(
+        self, named_folders: Mapping[RunKey, Sequence[NamedFolder]]
+    ) -> Iterator[RunFiles]:
         """Yield a run for each evaluation of results, then for scores without results.
 
-        `named_folders` are the folders of --score in which the scores of each run are searched as well.
+        `named_folders` are the folders of --score in which the scores of each run are searched as
+        well.
         """
         for key in self._results:
             self._find_own_evaluation(key)
@@ -137,7 +151,9 @@ class Pairing:
             self._add_evaluation(key, Evaluation(found.folder, found.files))
 
     def _find_evaluations_beside_own(self, key: RunKey) -> None:
-        """Find other evaluations, such as `score_v1/MODEL` beside `score/MODEL`, if the user opened all results."""
+        """Find other evaluations, such as `score_v1/MODEL` beside `score/MODEL`, if the user
+        opened all results.
+        """
         folder, version = key
         if not self._evaluations[key] or not self._counterparts[key].has_all_files:
             return
@@ -148,7 +164,9 @@ class Pairing:
                 self._add_evaluation(key, Evaluation(candidate, files))
 
     def _assign_scores_to_results(self, key: RunKey) -> None:
-        """Add opened scores that are left over to the opened results of their model, if they quote these results."""
+        """Add opened scores that are left over to the opened results of their model, if they
+        quote these results.
+        """
         folder, version = key
         files = self._scores[key]
         if self._is_used(files):
@@ -209,7 +227,10 @@ class Pairing:
         found = _find_counterpart_files(folder, version, files)
         if self._find_opened_results(found) is not None:
             if self._used.isdisjoint(file.path for file in files):
-                what = "these scores have no results: the result files in this folder belong to other score files"
+                what = (
+                    "these scores have no results: the result files in this folder belong to other"
+                    " score files"
+                )
                 issue = ImportIssue(str(folder), None, what)
                 yield RunFiles(folder, folder, version, results=[], scores=files, issues=[issue])
             return
@@ -218,18 +239,31 @@ class Pairing:
         if found.files:
             is_outermost = folder == find_run_folder(files[0].path, version)
             path = found.files[0].path
-            model_folder = find_run_folder(path, version) if is_outermost else filenames.find_model_folder(path)
-        shown_path = model_folder if found.has_all_files else _find_common_path(found.files or files)
-        issues = [found.make_choice_issue(folder, "result", found.other_folders)] if found.other_folders else []
-        yield RunFiles(shown_path, model_folder, version, results=found.files, scores=files, issues=issues)
+            model_folder = (
+                find_run_folder(path, version)
+                if is_outermost
+                else filenames.find_model_folder(path)
+            )
+        shown_path = (
+            model_folder if found.has_all_files else _find_common_path(found.files or files)
+        )
+        issues = (
+            [found.make_choice_issue(folder, "result", found.other_folders)]
+            if found.other_folders
+            else []
+        )
+        yield RunFiles(
+            shown_path, model_folder, version, results=found.files, scores=files, issues=issues
+        )
 
     def _find_opened_results(self, found: Counterpart) -> RunKey | None:
         """Return the opened results that contain the result files of scores."""
         return self._run_of_result.get(found.files[0].path) if found.files else None
 
     def _find_results_of_same_path(self, scores_key: RunKey) -> RunKey | None:
-        """Return the opened results with the same path in an output folder beside that of the scores, if they have an
-        evaluation. Otherwise, the names of the folders decide."""
+        """Return the opened results with the same path in an output folder beside that of the
+        scores, if they have an evaluation. Otherwise, the names of the folders decide.
+        """
         scores_folder, version = scores_key
         for key, evaluations in self._evaluations.items():
             if key[1] == version and evaluations and _are_in_same_place(key[0], scores_folder):
@@ -241,7 +275,10 @@ class Pairing:
 
 
 def has_same_replies(results: Files, scores: Files) -> bool:
-    """Whether score entries quote the replies in the result files. True if no entry can be compared."""
+    """Whether score entries quote the replies in the result files.
+
+    True if no entry can be compared.
+    """
     return _compare_replies(results, scores).are_of_results
 
 
@@ -256,7 +293,9 @@ class _ComparedReplies:
 
 
 def _compare_replies(results: Files, scores: Files) -> _ComparedReplies:
-    """Compare the replies in score entries with the results, category by category, until enough are compared."""
+    """Compare the replies in score entries with the results, category by category, until enough
+    are compared.
+    """
     quoted = QuotedReplies()
     for score_file in scores:
         paths = [file.path for file in results if file.category == score_file.category]
@@ -264,7 +303,9 @@ def _compare_replies(results: Files, scores: Files) -> _ComparedReplies:
             continue
         found = load_results(paths, score_file.category)
         quoted.add_category(
-            score_file.category, found, load_score_file(score_file.path, score_file.category, found, Dataset())
+            score_file.category,
+            found,
+            load_score_file(score_file.path, score_file.category, found, Dataset()),
         )
         if quoted.n_compared >= ENOUGH_COMPARED_REPLIES:
             break
@@ -276,8 +317,9 @@ def _choose_named_scores(
 ) -> Evaluation | None:
     """Choose the scores of a run in a folder of --score.
 
-    The folder of the run's model comes first, then the one whose entries quote most of the replies. Scores whose
-    entries cannot be compared with the results, or quote others, are used only if there is no other choice.
+    The folder of the run's model comes first, then the one whose entries quote most of the replies.
+    Scores whose entries cannot be compared with the results, or quote others, are used only if
+    there is no other choice.
     """
     results_folder, version = key
     categories = {file.category for file in results}
@@ -311,32 +353,43 @@ def list_score_models(folder: Path) -> FilesByRun:
 
 
 def _list_other_score_folders(results_folder: Path, version: str) -> Iterator[Path]:
-    """Yield the folders of the same model in other score folders of the program, such as `score_v1/MODEL` for
-    `result/MODEL`.
+    """Yield the folders of the same model in other score folders of the program, such as
+    `score_v1/MODEL` for `result/MODEL`.
 
-    A score folder with results of its own, such as `score_v1` beside `result_v1`, belongs to these results.
+    A score folder with results of its own, such as `score_v1` beside `result_v1`, belongs to these
+    results.
     """
     output_folder = _find_output_folder(results_folder)
     if output_folder is None:
         return
     inside = results_folder.relative_to(output_folder)
-    siblings = [each for each in list_subfolders(output_folder.parent) if filenames.is_result_or_score_folder(each)]
+    siblings = [
+        each
+        for each in list_subfolders(output_folder.parent)
+        if filenames.is_result_or_score_folder(each)
+    ]
     others = [each for each in siblings if each != output_folder]
     for score_folder in others:
-        if not filenames.is_official_output_folder(score_folder) or "score" not in score_folder.name.lower():
+        if (
+            not filenames.is_official_output_folder(score_folder)
+            or "score" not in score_folder.name.lower()
+        ):
             continue
         own_results = [
             each / inside
             for each in others
-            if "result" in each.name.lower() and filenames.can_belong_to_same_run(each, score_folder)
+            if "result" in each.name.lower()
+            and filenames.can_belong_to_same_run(each, score_folder)
         ]
         if not any(find_files_of_kind(folder, version, "result") for folder in own_results):
             yield score_folder / inside
 
 
 def _find_output_folder(folder: Path) -> Path | None:
-    """Return the nearest folder above a model folder that is named like the program's `result` or `score`; None without
-    one. Other folders, such as `my_results`, count only directly above the model."""
+    """Return the nearest folder above a model folder that is named like the program's `result` or
+    `score`; None without one. Other folders, such as `my_results`, count only directly above the
+    model.
+    """
     if filenames.is_result_or_score_folder(folder.parent):
         return folder.parent
     parents = list(folder.parents)[: filenames.MAX_MODEL_DEPTH]
@@ -349,11 +402,16 @@ def _are_in_same_place(folder: Path, other: Path) -> bool:
     if output_folders[0] is None or output_folders[1] is None:
         return False
     is_beside = output_folders[0].parent == output_folders[1].parent
-    return is_beside and folder.relative_to(output_folders[0]) == other.relative_to(output_folders[1])
+    return is_beside and folder.relative_to(output_folders[0]) == other.relative_to(
+        output_folders[1]
+    )
 
 
 def _name_evaluations(evaluations: Sequence[Evaluation]) -> list[str]:
-    """Return what distinguishes the score folders of several evaluations: `score` and `score_v1`. Empty for one."""
+    """Return what distinguishes the score folders of several evaluations: `score` and `score_v1`.
+
+    Empty for one.
+    """
     if len(evaluations) < 2:
         return [""] * len(evaluations)
     parts = [list(evaluation.folder.parts) for evaluation in evaluations]
@@ -367,7 +425,11 @@ def _name_evaluations(evaluations: Sequence[Evaluation]) -> list[str]:
 
 
 def _find_common_path(files: Sequence[ClassifiedFile]) -> Path:
-    return files[0].path if len(files) == 1 else Path(os.path.commonpath([file.path for file in files]))
+    return (
+        files[0].path
+        if len(files) == 1
+        else Path(os.path.commonpath([file.path for file in files]))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,7 +440,9 @@ class _Match:
     files: Files
 
 
-def _find_counterpart_files(folder: Path, version: str, files: Sequence[ClassifiedFile]) -> Counterpart:
+def _find_counterpart_files(
+    folder: Path, version: str, files: Sequence[ClassifiedFile]
+) -> Counterpart:
     own_kind = files[0].kind
     kind: FileKind = "score" if own_kind == "result" else "result"
     categories = {file.category for file in files}
@@ -400,14 +464,24 @@ def _find_counterpart_files(folder: Path, version: str, files: Sequence[Classifi
 
 
 def _list_best_matches(matches: Sequence[_Match]) -> list[_Match]:
-    """Return the matches with the highest rank and, among them, the most categories. A folder is listed once."""
+    """Return the matches with the highest rank and, among them, the most categories.
+
+    A folder is listed once.
+    """
     highest = max((match.rank, match.n_shared_categories) for match in matches)
-    best = {match.folder: match for match in matches if (match.rank, match.n_shared_categories) == highest}
+    best = {
+        match.folder: match
+        for match in matches
+        if (match.rank, match.n_shared_categories) == highest
+    }
     return list(best.values())
 
 
 def _rank_candidate_folders(folder: Path, kind: FileKind) -> Iterator[tuple[int, Path]]:
-    """Yield (rank, folder) for folders that may contain a model's files of one kind. The highest rank is the best."""
+    """Yield (rank, folder) for folders that may contain a model's files of one kind.
+
+    The highest rank is the best.
+    """
     yield 5, folder
     if filenames.is_result_or_score_folder(folder):
         for sibling in list_subfolders(folder.parent):
@@ -421,16 +495,22 @@ def _rank_candidate_folders(folder: Path, kind: FileKind) -> Iterator[tuple[int,
     outer = folder.parent
     if filenames.is_result_or_score_folder(outer) and kind not in outer.name.lower():
         yield 2, outer.parent  # RUN/score/MODEL with RUN/*.json
-    # The same path in another output folder: result/MODEL and score/MODEL, result/MODEL/run1 and score/MODEL/run1.
+    # The same path in another output folder: result/MODEL and score/MODEL, result/MODEL/run1 and
+    # score/MODEL/run1.
     output_folder = _find_output_folder(folder) or outer
     inside = folder.relative_to(output_folder)
     for sibling in list_subfolders(output_folder.parent):
         if sibling != output_folder and filenames.can_belong_to_same_run(output_folder, sibling):
             is_counterpart = _is_counterpart_name(output_folder.name, sibling.name, kind)
-            yield 4 if is_counterpart else 3 if kind in sibling.name.lower() else 1, sibling / inside
+            yield (
+                4 if is_counterpart else 3 if kind in sibling.name.lower() else 1,
+                sibling / inside,
+            )
 
 
 def _is_counterpart_name(name: str, sibling_name: str, sibling_kind: FileKind) -> bool:
-    """Whether two folder names differ only in `result` and `score`, as `result-BFCL` and `score-BFCL` do."""
+    """Whether two folder names differ only in `result` and `score`, as `result-BFCL` and
+    `score-BFCL` do.
+    """
     own_kind = "score" if sibling_kind == "result" else "result"
     return name.lower().replace(own_kind, sibling_kind) == sibling_name.lower()

@@ -1,7 +1,7 @@
 """Compare the replies that failing score entries quote with the replies in the result files.
 
-If results are written anew and the scores are kept, the entries quote other replies, and the official verdicts say
-nothing about the results.
+If results are written anew and the scores are kept, the entries quote other replies, and the
+official verdicts say nothing about the results.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ MAX_QUOTED_REPLY = 160
 
 
 class QuotedReplies(quoted_replies.QuotedReplies):
-    """The comparison of the failing score entries of a BFCL run with its results. Filled category by category."""
+    """The comparison of the failing score entries of a BFCL run with its results.
+
+    Filled category by category.
+    """
 
     def add_category(self, name: str, results: Results, scores: ScoreFile) -> None:
         for item_id, entry in scores.failing.items():
@@ -42,7 +45,12 @@ def find_quoted_reply(entry: ScoreEntry) -> Any:
 
 
 def make_other_reply_issue(scores: ScoreFile, entry: ScoreEntry) -> ImportIssue:
-    """Return the issue for an item whose score entry quotes another reply than its result record."""
+    """Return the issue for an item whose score entry quotes another reply than its result
+    record.
+    """
     reply = make_excerpt(to_json_text(find_quoted_reply(entry)), MAX_QUOTED_REPLY)
-    what = f"the replies in the result file and the score file differ. The official verdict refers to {reply}"
+    what = (
+        "the replies in the result file and the score file differ. The official verdict refers to"
+        f" {reply}"
+    )
     return ImportIssue(str(scores.path), entry.line, what, severity="error")

@@ -1,7 +1,7 @@
 """Read BFCL runs: join results, scores and dataset of each category, and yield items.
 
-If the question or golden answer in a failing score entry differs from the dataset, the item shows the one in the score
-entry and gets an issue.
+If the question or golden answer in a failing score entry differs from the dataset, the item shows
+the one in the score entry and gets an issue.
 """
 
 from __future__ import annotations
@@ -21,7 +21,11 @@ from fcreview.importers.bfcl.dataset import (
     make_dataset_item,
     merge_datasets,
 )
-from fcreview.importers.bfcl.decoders.detect import DecoderChoice, select_category_decoder, select_run_decoder
+from fcreview.importers.bfcl.decoders.detect import (
+    DecoderChoice,
+    select_category_decoder,
+    select_run_decoder,
+)
 from fcreview.importers.bfcl.discovery import CategoryFiles, FilesByCategory
 from fcreview.importers.bfcl.items import GoldenCorrector
 from fcreview.importers.bfcl.joining import is_same_golden_answer, is_same_question
@@ -45,13 +49,21 @@ class JoinedCategory:
     results: joining.Results
     scores: ScoreFile
     knows_passes: bool = False
-    """Whether items without a score entry passed officially. If false, their official verdict is unknown."""
+    """Whether items without a score entry passed officially.
+
+    If false, their official verdict is unknown.
+    """
     has_derived_ids: bool = False
     """Whether item ids differ from the dataset's ids."""
     matches_dataset: bool = True
-    """Whether the score entries quote the questions of the dataset. If not, the dataset is ignored."""
+    """Whether the score entries quote the questions of the dataset.
+
+    If not, the dataset is ignored.
+    """
     has_scores_of_other_replies: bool = False
-    """Whether most score entries of the run quote other replies, so that its official verdicts are unknown."""
+    """Whether most score entries of the run quote other replies, so that its official verdicts
+    are unknown.
+    """
     items_with_other_reply: set[str] = field(default_factory=set)
     """Ids of the items whose score entry quotes another reply than the result file contains."""
     n_read: int = 0
@@ -59,52 +71,96 @@ class JoinedCategory:
     n_without_question: int = 0
     """Number of items that are not in the dataset."""
     n_without_answer: int = 0
-    """Number of items with a question but no golden answer in the dataset, in a category with golden answers."""
+    """Number of items with a question but no golden answer in the dataset, in a category with
+    golden answers.
+    """
     issues: list[ImportIssue] = field(default_factory=list)
 
 
 def choose_dataset_item(
-    category: JoinedCategory, item_id: str, entry: ScoreEntry | None, path: str, line: int, issues: list[ImportIssue]
+    category: JoinedCategory,
+    item_id: str,
+    entry: ScoreEntry | None,
+    path: str,
+    line: int,
+    issues: list[ImportIssue],
 ) -> DatasetItem:
-    """Return the item in the dataset, or make one from the score entry if its question or golden answer differs.
+    """Return the item in the dataset, or make one from the score entry if its question or golden
+    answer differs.
 
     `path` and `line` are the position of the item's record, for issues.
     """
     context = category.context
-    dataset_id = filenames.to_dataset_id(item_id, context.category) if category.has_derived_ids else item_id
+    dataset_id = (
+        filenames.to_dataset_id(item_id, context.category) if category.has_derived_ids else item_id
+    )
     item = category.dataset.items.get(dataset_id) if category.matches_dataset else None
     if item is not None:
         record = entry.record if entry is not None else {}
         question = entry.quoted_question if entry is not None else None
         if question is not None and not is_same_question(item.turns, question):
             different = "question"
-        elif item.ground_truth is None and not any(word in context.category for word in _WITHOUT_GOLDEN):
+        elif item.ground_truth is None and not any(
+            word in context.category for word in _WITHOUT_GOLDEN
+        ):
             category.n_without_answer += 1
-            return _make_item_from_entry(category, dataset_id, entry, item) if "possible_answer" in record else item
-        elif "possible_answer" in record and not is_same_golden_answer(item.ground_truth, record["possible_answer"]):
+            return (
+                _make_item_from_entry(category, dataset_id, entry, item)
+                if "possible_answer" in record
+                else item
+            )
+        elif "possible_answer" in record and not is_same_golden_answer(
+            item.ground_truth, record["possible_answer"]
+        ):
             different = "golden answer"
         else:
             return item
-        what = f"the {different} in the score file differs from the dataset. The item shows the one in the score file"
-        issues.append(ImportIssue(str(category.scores.path), entry.line if entry else None, what, item=item_id))
+        what = (
+            f"the {different} in the score file differs from the dataset. The item shows the one in"
+            " the score file"
+        )
+        issues.append(
+            ImportIssue(
+                str(category.scores.path), entry.line if entry else None, what, item=item_id
+            )
+        )
     elif category.matches_dataset:
         category.n_without_question += 1
         if category.dataset.items:
-            issues.append(ImportIssue(path, line, f"{dataset_id} is not in the dataset", item=item_id))
+            issues.append(
+                ImportIssue(path, line, f"{dataset_id} is not in the dataset", item=item_id)
+            )
     return _make_item_from_entry(category, dataset_id, entry, item)
 
 
 def _make_item_from_entry(
     category: JoinedCategory, dataset_id: str, entry: ScoreEntry | None, item: DatasetItem | None
 ) -> DatasetItem:
-    """Make a dataset item from a score entry. If the entry has no function docs, it gets those of `item`."""
+    """Make a dataset item from a score entry.
+
+    If the entry has no function docs, it gets those of `item`.
+    """
     context = category.context
-    name = filenames.get_id_category(dataset_id) if context.category == "format_sensitivity" else context.category
+    name = (
+        filenames.get_id_category(dataset_id)
+        if context.category == "format_sensitivity"
+        else context.category
+    )
     if entry is None:
         return DatasetItem(dataset_id, name)
     prompt = entry.record.get("prompt")
-    record = prompt if isinstance(prompt, dict) else {"question": prompt} if isinstance(prompt, list) else {}
-    answer = {"ground_truth": entry.record["possible_answer"]} if "possible_answer" in entry.record else None
+    record = (
+        prompt
+        if isinstance(prompt, dict)
+        else {"question": prompt}
+        if isinstance(prompt, list)
+        else {}
+    )
+    answer = (
+        {"ground_truth": entry.record["possible_answer"]}
+        if "possible_answer" in entry.record
+        else None
+    )
     functions = item.functions if item is not None else [] if "involved_classes" in record else None
     functions = None if "function" in record else functions
     try:
@@ -114,7 +170,10 @@ def _make_item_from_entry(
 
 
 def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
-    """Read the items of a run, category by category, in dataset order. Also sets `plan.run.official_metrics`."""
+    """Read the items of a run, category by category, in dataset order.
+
+    Also sets `plan.run.official_metrics`.
+    """
     categories: FilesByCategory = plan.importer_data
     decoder = select_run_decoder(plan)
     yield decoder.fact
@@ -139,8 +198,9 @@ class LoadedCategory:
 
 
 MAX_KEPT_BYTES = 16 * 1024 * 1024
-"""Size of the result and score files of a run that are loaded only once. Others are loaded for the comparison of
-quoted replies, and again to read their items."""
+"""Size of the result and score files of a run that are loaded only once. Others are loaded for the
+comparison of quoted replies, and again to read their items.
+"""
 
 
 class CategoryLoader:
@@ -180,9 +240,16 @@ def _load_category(version: str, name: str, files: CategoryFiles) -> LoadedCateg
     return LoadedCategory(dataset, results, scores)
 
 
-def join_category(plan: RunPlan, name: str, files: CategoryFiles, decoder: DecoderChoice) -> JoinedCategory:
-    """Load and join results, scores and dataset of a category. Also sets its entry in `plan.run.official_metrics`."""
-    category = _join_loaded_category(plan, name, _load_category(plan.run.generation, name, files), decoder)
+def join_category(
+    plan: RunPlan, name: str, files: CategoryFiles, decoder: DecoderChoice
+) -> JoinedCategory:
+    """Load and join results, scores and dataset of a category.
+
+    Also sets its entry in `plan.run.official_metrics`.
+    """
+    category = _join_loaded_category(
+        plan, name, _load_category(plan.run.generation, name, files), decoder
+    )
     if files.scores:
         plan.run.official_metrics[name] = category.scores.header
     return category
@@ -199,9 +266,13 @@ def compare_quoted_replies(plan: RunPlan, loader: CategoryLoader) -> QuotedRepli
     return quoted
 
 
-def _join_loaded_category(plan: RunPlan, name: str, loaded: LoadedCategory, decoder: DecoderChoice) -> JoinedCategory:
+def _join_loaded_category(
+    plan: RunPlan, name: str, loaded: LoadedCategory, decoder: DecoderChoice
+) -> JoinedCategory:
     version = plan.run.generation
-    category_decoder = select_category_decoder(version, name, decoder.decoder, loaded.results, loaded.scores)
+    category_decoder = select_category_decoder(
+        version, name, decoder.decoder, loaded.results, loaded.scores
+    )
     context = items.CategoryContext(version, name, category_decoder, decoder_reason=decoder.reason)
     category = JoinedCategory(context, loaded.dataset, loaded.results, loaded.scores)
     category.has_derived_ids = name.startswith(("memory", "web_search", "format_sensitivity"))
@@ -223,7 +294,9 @@ class _RunReader:
         self.coverage = RunCoverage()
 
     def compare_quoted_replies(self) -> Iterator[ReadRecord]:
-        """Compare the score entries of all categories with the results, before the first verdict is known."""
+        """Compare the score entries of all categories with the results, before the first verdict
+        is known.
+        """
         self._quoted = compare_quoted_replies(self._plan, self._loader)
         if self._quoted.are_scores_of_other_replies:
             yield self._quoted.make_issue(self._plan.run)
@@ -231,7 +304,9 @@ class _RunReader:
 
     def read_category(self, name: str, files: CategoryFiles) -> Iterator[ReadRecord]:
         corrector = GoldenCorrector(self._plan.errata, self._plan.run, name)
-        category = _join_loaded_category(self._plan, name, self._loader.load(name, files), self._decoder)
+        category = _join_loaded_category(
+            self._plan, name, self._loader.load(name, files), self._decoder
+        )
         category.has_scores_of_other_replies = self._quoted.are_scores_of_other_replies
         category.items_with_other_reply = self._quoted.others.get(name, set())
         if files.scores and not category.has_scores_of_other_replies:
@@ -239,7 +314,12 @@ class _RunReader:
 
         dataset = category.dataset
         n_issues = len(dataset.issues)
-        yield from [*dataset.issues, *category.results.issues, *category.scores.issues, *category.issues]
+        yield from [
+            *dataset.issues,
+            *category.results.issues,
+            *category.scores.issues,
+            *category.issues,
+        ]
         yield from _read_items_with_result(category, corrector)
         items_without_result = _list_scored_items_without_result(category)
         yield from _read_items_without_result(category, items_without_result, corrector)
@@ -259,10 +339,15 @@ def _read_items_with_result(category: JoinedCategory, corrector: GoldenCorrector
 
 
 def _list_scored_items_without_result(category: JoinedCategory) -> list[str]:
-    """List the failing items that only the score file has. An entry for another reply is no item of the run."""
+    """List the failing items that only the score file has.
+
+    An entry for another reply is no item of the run.
+    """
     if category.has_scores_of_other_replies:
         return []
-    missing = [item_id for item_id in category.scores.failing if item_id not in category.results.records]
+    missing = [
+        item_id for item_id in category.scores.failing if item_id not in category.results.records
+    ]
     return sorted(missing, key=lambda item_id: filenames.parse_item_number(item_id) or 0)
 
 
@@ -270,7 +355,10 @@ def _read_items_without_result(
     category: JoinedCategory, item_ids: list[str], corrector: GoldenCorrector
 ) -> Iterator[Item | ImportIssue]:
     if item_ids and category.results.records:
-        what = f"{len(item_ids)} failing items have no result record, so they are read from the score file"
+        what = (
+            f"{len(item_ids)} failing items have no result record, so they are read from the score"
+            " file"
+        )
         yield ImportIssue(str(category.scores.path), None, what)
     for item_id in item_ids:
         yield _read_item(category, item_id, category.scores.failing[item_id], corrector)
@@ -287,20 +375,30 @@ def _list_contents(category: JoinedCategory, items_without_result: list[str]) ->
     )
 
 
-def _report_missing_dataset_records(category: JoinedCategory, files: CategoryFiles) -> Iterator[ImportIssue]:
-    """Yield an issue with the number of questions that the dataset lacks, and one for golden answers."""
+def _report_missing_dataset_records(
+    category: JoinedCategory, files: CategoryFiles
+) -> Iterator[ImportIssue]:
+    """Yield an issue with the number of questions that the dataset lacks, and one for golden
+    answers.
+    """
     if not files.dataset_files:
         return
     dataset_files = files.dataset_files[0]
     n_items = category.n_read
     if category.n_without_question:
-        yield make_missing_records_issue(dataset_files.questions, "question", category.n_without_question, n_items)
+        yield make_missing_records_issue(
+            dataset_files.questions, "question", category.n_without_question, n_items
+        )
     if category.n_without_answer:
         answers = dataset_files.answers or dataset_files.expected_answers
-        yield make_missing_records_issue(answers, "golden answer", category.n_without_answer, n_items)
+        yield make_missing_records_issue(
+            answers, "golden answer", category.n_without_answer, n_items
+        )
 
 
-def _report_unknown_fields(category: JoinedCategory, files: CategoryFiles, plan: RunPlan) -> Iterator[ImportIssue]:
+def _report_unknown_fields(
+    category: JoinedCategory, files: CategoryFiles, plan: RunPlan
+) -> Iterator[ImportIssue]:
     for key, line in category.context.unknown_fields.items():
         path = str(files.results[0]) if files.results else str(plan.run.path)
         what = f"fcreview does not know the field {key!r}. The items' metadata contain it"
@@ -311,13 +409,21 @@ def _load_category_dataset(version: str, category: str, files: list[DatasetFiles
     if category != "format_sensitivity":
         return load_dataset(files[0], category) if files else Dataset()
     prefix = f"BFCL_{version.lower()}_"
-    return merge_datasets(load_dataset(each, each.questions.stem.removeprefix(prefix)) for each in files)
+    return merge_datasets(
+        load_dataset(each, each.questions.stem.removeprefix(prefix)) for each in files
+    )
 
 
 def _check_item_counts(category: JoinedCategory) -> None:
-    """Compare the numbers of items and scored items, and set `knows_passes`. Extra items may have failed or passed."""
+    """Compare the numbers of items and scored items, and set `knows_passes`.
+
+    Extra items may have failed or passed.
+    """
     scored = category.scores
-    category.context.score_file_name, category.context.score_file_path = scored.path.name, str(scored.path)
+    category.context.score_file_name, category.context.score_file_path = (
+        scored.path.name,
+        str(scored.path),
+    )
     category.knows_passes = scored.is_complete
     total, records, name = scored.n_scored, category.results.records, category.context.category
     if total is None or not scored.is_complete:
@@ -325,12 +431,18 @@ def _check_item_counts(category: JoinedCategory) -> None:
     n_items = len(records) + sum(item_id not in records for item_id in scored.failing)
     if not records:
         n_failing = len(scored.failing)
-        what = f"there is no result file of {name}. Its {n_failing} failing items are read from the score file; "
+        what = (
+            f"there is no result file of {name}. Its {n_failing} failing items are read from the"
+            " score file; "
+        )
         what += f"the {total - n_failing} passing items are not shown"
         category.issues.append(ImportIssue(str(scored.path), None, what))
     elif n_items > total:
         category.knows_passes = False
-        what = f"{total} items of {name} were scored, but the run has {n_items}, so it is unknown which items passed"
+        what = (
+            f"{total} items of {name} were scored, but the run has {n_items}, so it is unknown"
+            " which items passed"
+        )
         category.issues.append(ImportIssue(str(scored.path), 1, what, severity="error"))
     elif n_items < total:
         what = f"{total} items of {name} were scored, but only {n_items} results can be read"
@@ -338,10 +450,14 @@ def _check_item_counts(category: JoinedCategory) -> None:
 
 
 def _check_dataset_version(category: JoinedCategory) -> None:
-    """Ignore the dataset if at least two, and more than half, of the questions in the score entries differ from it."""
+    """Ignore the dataset if at least two, and more than half, of the questions in the score
+    entries differ from it.
+    """
     compared = different = 0
     for item_id, entry in category.scores.failing.items():
-        turns = category.dataset.items.read_question_turns(filenames.to_dataset_id(item_id, category.context.category))
+        turns = category.dataset.items.read_question_turns(
+            filenames.to_dataset_id(item_id, category.context.category)
+        )
         question = entry.quoted_question if turns is not None else None
         if turns is not None and question is not None:
             compared += 1
@@ -349,16 +465,23 @@ def _check_dataset_version(category: JoinedCategory) -> None:
     if different > 1 and different * 2 > compared:
         category.matches_dataset = False
         what = f"{different} of {compared} questions in the score file differ from the dataset. "
-        what += f"The dataset is of another version, so {category.context.category} is imported without it"
+        what += (
+            f"The dataset is of another version, so {category.context.category} is imported without"
+            " it"
+        )
         category.issues.append(ImportIssue(str(category.scores.path), None, what, severity="error"))
 
 
-def _read_item(category: JoinedCategory, item_id: str, entry: ScoreEntry | None, corrector: GoldenCorrector) -> Item:
+def _read_item(
+    category: JoinedCategory, item_id: str, entry: ScoreEntry | None, corrector: GoldenCorrector
+) -> Item:
     """Read an item from its result record or, without one, from its score entry `entry`."""
     category.n_read += 1
     source = _find_record(category, item_id, entry)
     issues: list[ImportIssue] = []
-    dataset_item = choose_dataset_item(category, item_id, entry, source.path, source.position.line, issues)
+    dataset_item = choose_dataset_item(
+        category, item_id, entry, source.path, source.position.line, issues
+    )
     corrected = corrector.correct_item(item_id, dataset_item)
     official = _find_official_verdict(category, entry)
     inputs = items.ItemInputs(item_id, corrected, official, entry, source.path, source.position)
@@ -366,9 +489,15 @@ def _read_item(category: JoinedCategory, item_id: str, entry: ScoreEntry | None,
 
     item = _build_item(category, inputs, source)
     if "result" not in (source.record or ()):
-        issues.append(ImportIssue(source.path, source.position.line, "the record has no result", item=item_id))
+        issues.append(
+            ImportIssue(source.path, source.position.line, "the record has no result", item=item_id)
+        )
     _set_score_flags(item, category)
-    if entry is not None and "other_reply" in item.flags and not category.has_scores_of_other_replies:
+    if (
+        entry is not None
+        and "other_reply" in item.flags
+        and not category.has_scores_of_other_replies
+    ):
         issues.append(make_other_reply_issue(category.scores, entry))
     item.issues += issues
     return item
@@ -395,7 +524,9 @@ def _find_record(category: JoinedCategory, item_id: str, entry: ScoreEntry | Non
 
 
 def _find_official_verdict(category: JoinedCategory, entry: ScoreEntry | None) -> bool | None:
-    """Return the official verdict: fail with a score entry, else pass if the score file lists all failures."""
+    """Return the official verdict: fail with a score entry, else pass if the score file lists
+    all failures.
+    """
     if not category.scores.is_complete or category.has_scores_of_other_replies:
         return None
     if entry is not None:
@@ -418,7 +549,10 @@ def _build_item(category: JoinedCategory, inputs: items.ItemInputs, source: _Ite
 
 
 def _set_score_flags(item: Item, category: JoinedCategory) -> None:
-    """Set the flags that depend on the score file. Equal items share the list, so it is replaced, not changed."""
+    """Set the flags that depend on the score file.
+
+    Equal items share the list, so it is replaced, not changed.
+    """
     flags = [flag for flag in item.flags if flag not in ("other_reply", "scored_twice")]
     if item.id in category.items_with_other_reply:
         flags.append("other_reply")
@@ -428,7 +562,10 @@ def _set_score_flags(item: Item, category: JoinedCategory) -> None:
 
 
 def _make_record_from_entry(entry: ScoreEntry) -> dict[str, Any]:
-    """Make a result record from a score entry. Old entries contain the result as Python's `str`, which stays text."""
+    """Make a result record from a score entry.
+
+    Old entries contain the result as Python's `str`, which stays text.
+    """
     result = entry.record.get("model_result_raw", entry.record.get("model_result"))
     log = {key: value for key, value in entry.record.items() if key == "inference_log"}
     return {"id": entry.id, "result": result, **log}

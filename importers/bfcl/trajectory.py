@@ -1,7 +1,8 @@
 """Build the trajectory of a BFCL item: messages, predicted calls and states, turn by turn.
 
-`result[turn][step]` contains the model's replies. Tool outputs, decoded calls and states are only in `inference_log`, a
-list of state lists and turn objects. Its elements are identified by their type, because they need not alternate.
+`result[turn][step]` contains the model's replies. Tool outputs, decoded calls and states are only
+in `inference_log`, a list of state lists and turn objects. Its elements are identified by their
+type, because they need not alternate.
 """
 
 from __future__ import annotations
@@ -50,9 +51,14 @@ class Trajectory:
 
 
 def build_trajectory(
-    record: dict[str, Any], opening_messages: Sequence[Message], decode: DecodeStep, functions: list[dict[str, Any]]
+    record: dict[str, Any],
+    opening_messages: Sequence[Message],
+    decode: DecodeStep,
+    functions: list[dict[str, Any]],
 ) -> Trajectory:
-    """Build the trajectory from the inference log or, without one, from the opening messages and the replies."""
+    """Build the trajectory from the inference log or, without one, from the opening messages and
+    the replies.
+    """
     log = record.get("inference_log")
     if isinstance(log, list) and any(isinstance(part, dict) for part in log):
         trajectory = _build_from_log(log, decode, functions)
@@ -62,13 +68,17 @@ def build_trajectory(
     return trajectory
 
 
-def _build_from_log(log: list[Any], decode: DecodeStep, functions: list[dict[str, Any]]) -> Trajectory:
+def _build_from_log(
+    log: list[Any], decode: DecodeStep, functions: list[dict[str, Any]]
+) -> Trajectory:
     trajectory = Trajectory()
     states: dict[str, str] = {}
     turn, n_steps = -1, 0
     for part in log:
         if isinstance(part, list):
-            trajectory.messages += _record_state_changes(part, states, max(turn, 0), n_steps if turn >= 0 else -1)
+            trajectory.messages += _record_state_changes(
+                part, states, max(turn, 0), n_steps if turn >= 0 else -1
+            )
         elif isinstance(part, dict):
             turn += 1
             n_steps = _add_turn_and_count_steps(part, turn, trajectory, decode, functions)
@@ -77,8 +87,12 @@ def _build_from_log(log: list[Any], decode: DecodeStep, functions: list[dict[str
     return trajectory
 
 
-def _record_state_changes(logged_states: list[Any], states: dict[str, str], turn: int, step: int) -> list[Message]:
-    """Return a message for each class whose state differs from `states` (class -> JSON), and update `states`."""
+def _record_state_changes(
+    logged_states: list[Any], states: dict[str, str], turn: int, step: int
+) -> list[Message]:
+    """Return a message for each class whose state differs from `states` (class -> JSON), and
+    update `states`.
+    """
     messages = []
     for state in list_objects(logged_states):
         name, text = str(state.get("class_name") or ""), to_json_text(state.get("content"))
@@ -89,19 +103,30 @@ def _record_state_changes(logged_states: list[Any], states: dict[str, str], turn
 
 
 def _add_turn_and_count_steps(
-    logged_turn: dict[str, Any], turn: int, trajectory: Trajectory, decode: DecodeStep, functions: list[dict[str, Any]]
+    logged_turn: dict[str, Any],
+    turn: int,
+    trajectory: Trajectory,
+    decode: DecodeStep,
+    functions: list[dict[str, Any]],
 ) -> int:
     """Add a turn of the inference log to the trajectory, and return the number of its steps."""
     for query in logged_turn.get("begin_of_turn_query") or ():
         if isinstance(query, dict):
-            role, content = normalise_role(query.get("role")), convert_content_to_text(query.get("content"))
+            role, content = (
+                normalise_role(query.get("role")),
+                convert_content_to_text(query.get("content")),
+            )
             trajectory.messages.append(Message(turn, -1, role, content))
     step = index = 0
     while isinstance(entries := logged_turn.get(f"step_{step}"), list):
         start = StepStart(turn, step, index)
         entries = list_objects(entries)
         raw, calls = _read_logged_step(entries, trajectory.messages, start, functions)
-        if not calls and raw and not any("model_response_decoded" in entry or "error" in entry for entry in entries):
+        if (
+            not calls
+            and raw
+            and not any("model_response_decoded" in entry or "error" in entry for entry in entries)
+        ):
             calls = _make_predicted_calls(decode(raw), raw, start)
         trajectory.add_step(calls, raw)
         index += len(calls)
@@ -110,9 +135,15 @@ def _add_turn_and_count_steps(
 
 
 def _read_logged_step(
-    entries: list[dict[str, Any]], messages: list[Message], start: StepStart, functions: list[dict[str, Any]]
+    entries: list[dict[str, Any]],
+    messages: list[Message],
+    start: StepStart,
+    functions: list[dict[str, Any]],
 ) -> tuple[Any, list[Call]]:
-    """Add the messages of a step to `messages`. Returns (raw reply, calls that the log contains in decoded form)."""
+    """Add the messages of a step to `messages`.
+
+    Returns (raw reply, calls that the log contains in decoded form).
+    """
     turn, step, _ = start
     raw: Any = None
     calls: list[Call] = []
@@ -124,7 +155,13 @@ def _read_logged_step(
             messages += _make_assistant_messages(raw, turn, step)
             if entry.get("reasoning_content"):
                 messages.append(
-                    Message(turn, step, "assistant", convert_content_to_text(entry["reasoning_content"]), REASONING)
+                    Message(
+                        turn,
+                        step,
+                        "assistant",
+                        convert_content_to_text(entry["reasoning_content"]),
+                        REASONING,
+                    )
                 )
         elif role == "tool":
             name = calls[n_outputs].name if n_outputs < len(calls) else None
@@ -136,7 +173,12 @@ def _read_logged_step(
                 calls = _make_logged_calls(raw, decoded, start, functions)
             error = entry.get("error")
             messages.append(
-                Message(turn, step, "log", convert_content_to_text(content) + (f" ({error})" if error else ""))
+                Message(
+                    turn,
+                    step,
+                    "log",
+                    convert_content_to_text(content) + (f" ({error})" if error else ""),
+                )
             )
         elif role not in ("inference_input", "state_info"):
             messages.append(Message(turn, step, "log", convert_content_to_text(content), str(role)))
@@ -144,13 +186,22 @@ def _read_logged_step(
 
 
 def _make_assistant_messages(raw: Any, turn: int, step: int) -> list[Message]:
-    """Return the texts in a reply as messages. Native calls are omitted, because they are shown as calls."""
+    """Return the texts in a reply as messages.
+
+    Native calls are omitted, because they are shown as calls.
+    """
     parts = [raw] if isinstance(raw, str) else raw if isinstance(raw, list) else []
-    return [Message(turn, step, "assistant", part) for part in parts if isinstance(part, str) and part]
+    return [
+        Message(turn, step, "assistant", part) for part in parts if isinstance(part, str) and part
+    ]
 
 
-def _make_logged_calls(raw: Any, decoded: list[Any], start: StepStart, functions: list[dict[str, Any]]) -> list[Call]:
-    native = _parse_native_calls(raw) if isinstance(raw, list) and len(raw) == len(decoded) else None
+def _make_logged_calls(
+    raw: Any, decoded: list[Any], start: StepStart, functions: list[dict[str, Any]]
+) -> list[Call]:
+    native = (
+        _parse_native_calls(raw) if isinstance(raw, list) and len(raw) == len(decoded) else None
+    )
     if native is not None:
         return _make_predicted_calls(native, raw, start)
     turn, step, index = start
@@ -179,14 +230,28 @@ def _parse_native_calls(raw: list[Any]) -> list[tuple[str, dict[str, Any]]] | No
 
 def _make_predicted_calls(decoded: DisplayCalls | None, raw: Any, start: StepStart) -> list[Call]:
     turn, step, index = start
-    text, error = raw if isinstance(raw, str) else None, "the arguments of the call are not an object"
+    text, error = (
+        raw if isinstance(raw, str) else None,
+        "the arguments of the call are not an object",
+    )
     return [
-        Call("predicted", name, arguments, turn, step, n, text, None if arguments is not None else error)
+        Call(
+            "predicted",
+            name,
+            arguments,
+            turn,
+            step,
+            n,
+            text,
+            None if arguments is not None else error,
+        )
         for n, (name, arguments) in enumerate(decoded or (), index)
     ]
 
 
-def _build_from_result(result: Any, opening_messages: Sequence[Message], decode: DecodeStep) -> Trajectory:
+def _build_from_result(
+    result: Any, opening_messages: Sequence[Message], decode: DecodeStep
+) -> Trajectory:
     trajectory = Trajectory()
     if not isinstance(result, list):
         text = result if isinstance(result, str) else to_json_text(result)
@@ -210,20 +275,29 @@ def _build_from_result(result: Any, opening_messages: Sequence[Message], decode:
 
 
 def _insert_reasoning(content: Any, trajectory: Trajectory) -> None:
-    """Insert `content[turn][step]` before the messages of each step, unless the trajectory already has reasoning."""
+    """Insert `content[turn][step]` before the messages of each step, unless the trajectory
+    already has reasoning.
+    """
     messages = trajectory.messages
     if not isinstance(content, list) or any(message.name == REASONING for message in messages):
         return
     for turn, steps in enumerate(content):
         for step, text in enumerate(steps if isinstance(steps, list) else [steps]):
             if text:
-                later = (n for n, other in enumerate(messages) if (other.turn, other.step) >= (turn, step))
+                later = (
+                    n
+                    for n, other in enumerate(messages)
+                    if (other.turn, other.step) >= (turn, step)
+                )
                 message = Message(turn, step, "assistant", convert_content_to_text(text), REASONING)
                 messages.insert(next(later, len(messages)), message)
 
 
-def make_single_turn_messages(record: dict[str, Any], opening_messages: list[Message]) -> list[Message]:
-    """Return the messages of a single-turn record. If the reply adds no message, this is `opening_messages` itself.
+def make_single_turn_messages(
+    record: dict[str, Any], opening_messages: list[Message]
+) -> list[Message]:
+    """Return the messages of a single-turn record. If the reply adds no message, this is
+    `opening_messages` itself.
 
     An empty reply is a message without text. A reply of native calls only is no message.
     """

@@ -1,8 +1,9 @@
 """Write the annotators' verdicts and golden fixes to BFCL's own files.
 
-A score file lists only failing items. fcreview removes the entries of items that now pass, adds entries for items that
-now fail, in the order of the results, and updates the header. Leaderboard tables cover all models, so only the official
-program can rewrite them. A golden fix is `{"ground_truth": ...}` in the form of the BFCL version.
+A score file lists only failing items. fcreview removes the entries of items that now pass, adds
+entries for items that now fail, in the order of the results, and updates the header. Leaderboard
+tables cover all models, so only the official program can rewrite them. A golden fix is
+`{"ground_truth": ...}` in the form of the BFCL version.
 
 Source: `eval_runner.py` and `save_eval_results` of the official program, V1 to V4.
 """
@@ -32,7 +33,12 @@ from fcreview.importers.bfcl.decoders.models import find_model_decoder
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
 from fcreview.importers.bfcl.decoders.registry import find_decoder
 from fcreview.importers.bfcl.discovery import CategoryFiles, FilesByCategory
-from fcreview.importers.bfcl.read import CategoryLoader, JoinedCategory, compare_quoted_replies, join_category
+from fcreview.importers.bfcl.read import (
+    CategoryLoader,
+    JoinedCategory,
+    compare_quoted_replies,
+    join_category,
+)
 from fcreview.importers.common import writeback
 from fcreview.importers.common.jsonl import JsonRecord, read_records
 from fcreview.importers.common.records import function_names, list_objects
@@ -48,19 +54,25 @@ GROUND_TRUTH = "ground_truth"
 LEADERBOARD_FILE = re.compile(r"data(_[a-z_]+)?\.csv")
 
 
-def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
+def rewrite_scores(
+    plan: RunPlan, items: Sequence[ScoredItem]
+) -> Iterator[RewrittenFile | Unrepresentable]:
     categories: FilesByCategory = plan.importer_data
     yield from writeback.find_unrepresentable_reviews(items, writeback.is_item_verdict)
     all_overridden = writeback.list_overridden_items(items)
     if not all_overridden:
         return
     if compare_quoted_replies(plan, CategoryLoader(plan)).are_scores_of_other_replies:
-        yield Unrepresentable("items whose score files belong to other replies", len(all_overridden))
+        yield Unrepresentable(
+            "items whose score files belong to other replies", len(all_overridden)
+        )
         return
 
     decoder = select_run_decoder(plan)
     for name, files in categories.items():
-        overridden = writeback.list_overridden_items(item for item in items if item.category == name)
+        overridden = writeback.list_overridden_items(
+            item for item in items if item.category == name
+        )
         if not overridden:
             continue
         if not files.scores:
@@ -71,13 +83,20 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
             yield Unrepresentable(f"items of {name}, whose score file is damaged", len(overridden))
             continue
         n_passes = sum(writeback.get_item_override(item) is True for item in overridden)
-        if n_passes and not category.knows_passes:  # an item without an entry may have failed if entries are missing
-            what = f"passing verdicts in {name}, because the counts in its score file differ from its entries"
+        if (
+            n_passes and not category.knows_passes
+        ):  # an item without an entry may have failed if entries are missing
+            what = (
+                f"passing verdicts in {name}, because the counts in its score file differ from its"
+                " entries"
+            )
             yield Unrepresentable(f"{what} or results", n_passes)
         path = files.scores[0]
         raw = read_file(path)
         edits = _make_line_edits(plan, category, overridden)
-        edits.replaced[writeback.find_header_line_number(raw)] = _update_header(category.scores.header, overridden)
+        edits.replaced[writeback.find_header_line_number(raw)] = _update_header(
+            category.scores.header, overridden
+        )
         yield RewrittenFile(path, writeback.apply_line_edits(raw, edits))
 
 
@@ -88,22 +107,35 @@ def find_summary_files(plan: RunPlan) -> list[Path]:
     return [path for path in paths if LEADERBOARD_FILE.fullmatch(path.name)]
 
 
-def _make_line_edits(plan: RunPlan, category: JoinedCategory, overridden: Sequence[ScoredItem]) -> LineEdits:
+def _make_line_edits(
+    plan: RunPlan, category: JoinedCategory, overridden: Sequence[ScoredItem]
+) -> LineEdits:
     failing = category.scores.failing
-    order = writeback.positions_by_name(list(category.results.records) or list(category.dataset.items))
-    edits = LineEdits(positions={entry.line: order[id_] for id_, entry in failing.items() if id_ in order})
+    order = writeback.positions_by_name(
+        list(category.results.records) or list(category.dataset.items)
+    )
+    edits = LineEdits(
+        positions={entry.line: order[id_] for id_, entry in failing.items() if id_ in order}
+    )
     for item in overridden:
         if writeback.get_item_override(item) and item.id in failing:
             further = category.scores.further_entries.get(item.id, [])
             edits.removed.update(entry.line for entry in (failing[item.id], *further))
         elif not writeback.get_item_override(item) and item.id not in failing:
-            edits.added.append((order.get(item.id, len(order)), make_failing_entry(plan, category, item)))
+            edits.added.append(
+                (order.get(item.id, len(order)), make_failing_entry(plan, category, item))
+            )
     return edits
 
 
 def _update_header(header: dict[str, Any], overridden: Sequence[ScoredItem]) -> dict[str, Any]:
-    """Return a header with new counts. For format sensitivity, also update counts and spread of the configurations."""
-    changes = [(item.setting, 1 if writeback.get_item_override(item) else -1) for item in overridden]
+    """Return a header with new counts.
+
+    For format sensitivity, also update counts and spread of the configurations.
+    """
+    changes = [
+        (item.setting, 1 if writeback.get_item_override(item) else -1) for item in overridden
+    ]
     updated = writeback.update_score_header(header, sum(change for _, change in changes))
     for config, change in changes:
         if config is not None and isinstance(updated.get(config), dict):
@@ -119,26 +151,48 @@ def _update_header(header: dict[str, Any], overridden: Sequence[ScoredItem]) -> 
 
 
 def _compute_accuracy_spread(header: dict[str, Any]) -> dict[str, float]:
-    """Return range, variance and standard deviation of the configurations' accuracies, in percentage points."""
-    values = [100 * each["accuracy"] for each in header.values() if isinstance(each, dict) and "accuracy" in each]
+    """Return range, variance and standard deviation of the configurations' accuracies, in
+    percentage points.
+    """
+    values = [
+        100 * each["accuracy"]
+        for each in header.values()
+        if isinstance(each, dict) and "accuracy" in each
+    ]
     if not values:
         return {}
     deviation = stdev(values) if len(values) > 1 else 0.0
     spread = max(values) - min(values)
-    return {"accuracy_max_delta": spread, "accuracy_variance": deviation**2, "accuracy_std": deviation}
+    return {
+        "accuracy_max_delta": spread,
+        "accuracy_variance": deviation**2,
+        "accuracy_std": deviation,
+    }
 
 
 def make_failing_entry(plan: RunPlan, category: JoinedCategory, item: ScoredItem) -> dict[str, Any]:
-    """Make the score entry of an dataset_item that annotators failed, from its result record and the dataset."""
+    """Make the score entry of an dataset_item that annotators failed, from its result record and
+    the dataset.
+    """
     context = category.context
-    result = (category.results.read_record(item.id) if item.id in category.results.records else None) or {}
-    entry: dict[str, Any] = {"id": _choose_score_entry_id(category, item.id), "model_name": plan.run.model}
+    result = (
+        category.results.read_record(item.id) if item.id in category.results.records else None
+    ) or {}
+    entry: dict[str, Any] = {
+        "id": _choose_score_entry_id(category, item.id),
+        "model_name": plan.run.model,
+    }
     entry |= {"test_category": context.category, "valid": False}
     if context.kind == "single":
         entry |= {"error": [writeback.ANNOTATOR_REASON], "error_type": item.error_type}
     else:
-        entry["error"] = {"error_message": [writeback.ANNOTATOR_REASON], "error_type": item.error_type}
-    dataset_id = filenames.to_dataset_id(item.id, context.category) if category.has_derived_ids else item.id
+        entry["error"] = {
+            "error_message": [writeback.ANNOTATOR_REASON],
+            "error_type": item.error_type,
+        }
+    dataset_id = (
+        filenames.to_dataset_id(item.id, context.category) if category.has_derived_ids else item.id
+    )
     dataset_item = category.dataset.items.get(dataset_id) if category.matches_dataset else None
     files: CategoryFiles = plan.importer_data[context.category]
     question = _find_question_record(files, dataset_id) if dataset_item is not None else None
@@ -154,20 +208,24 @@ def make_failing_entry(plan: RunPlan, category: JoinedCategory, item: ScoredItem
 
 
 def _choose_score_entry_id(category: JoinedCategory, item_id: str) -> str | int:
-    """Return the id of a new entry: a record id or, if the existing entries have positions, its position from 1."""
+    """Return the id of a new entry: a record id or, if the existing entries have positions, its
+    position from 1.
+    """
     known = [entry.id for entry in category.scores.failing.values()]
     is_position = isinstance(known[0], int) if known else category.context.version in ("V1", "V2")
     number = filenames.parse_item_number(item_id)
     if number is not None and is_position:
         return number + 1
-    return next((stated for stated, ids in category.results.repeated_ids.items() if item_id in ids), item_id)
+    return next(
+        (stated for stated, ids in category.results.repeated_ids.items() if item_id in ids), item_id
+    )
 
 
 def _find_question_record(files: CategoryFiles, dataset_id: str) -> dict[str, Any] | None:
     for dataset_files in _list_all_files(files.dataset_files):
-        question = _read_question_records(dataset_files.questions, filenames.get_id_category(dataset_id)).get(
-            dataset_id
-        )
+        question = _read_question_records(
+            dataset_files.questions, filenames.get_id_category(dataset_id)
+        ).get(dataset_id)
         if question is not None:
             # Official score entries contain no function docs of API classes.
             omitted = "function" if "involved_classes" in question else None
@@ -179,7 +237,9 @@ def _find_question_record(files: CategoryFiles, dataset_id: str) -> dict[str, An
 def _read_question_records(path: Path, category: str) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     occurrences: Counter[str] = Counter()
-    values = list_objects([each.value for each in read_records(path) if isinstance(each, JsonRecord)])
+    values = list_objects(
+        [each.value for each in read_records(path) if isinstance(each, JsonRecord)]
+    )
     for position, value in enumerate(values):
         record_id = _make_record_id(category, position, value)
         found[make_repeated_id(record_id, occurrences[record_id])] = value
@@ -214,17 +274,23 @@ def check_golden_fix(run: Run, item: Item, fix: JsonObject) -> str | None:
 
 
 def _check_golden_calls(ground_truth: Any, item: Item, *, is_v1: bool) -> str | None:
-    """Return the first error of a golden answer `[{"f": {"a": [1]}}]` (in V1 `{"f_1": {"a": [1]}}`); None if valid."""
+    """Return the first error of a golden answer `[{"f": {"a": [1]}}]` (in V1 `{"f_1": {"a":
+    [1]}}`); None if valid.
+    """
     if is_v1:
         names = function_names(item.functions)
         parts: list[Any] = list(ground_truth.items()) if isinstance(ground_truth, dict) else []
         calls = [(strip_repeat_suffix(name, names), arguments) for name, arguments in parts]
     else:
         parts = ground_truth if isinstance(ground_truth, list) else []
-        calls = [next(iter(each.items())) for each in parts if isinstance(each, dict) and len(each) == 1]
+        calls = [
+            next(iter(each.items())) for each in parts if isinstance(each, dict) and len(each) == 1
+        ]
     if not calls or len(calls) != len(parts):
         form = '{"name": {"parameter": [accepted values]}}'
-        return f"{GROUND_TRUTH} must be " + (form if is_v1 else f"a list of {form}, one for each call")
+        return f"{GROUND_TRUTH} must be " + (
+            form if is_v1 else f"a list of {form}, one for each call"
+        )
     for name, arguments in calls:
         if problem := writeback.check_golden_call(name, arguments, item.functions):
             return problem
@@ -239,19 +305,28 @@ def _check_golden_turns(ground_truth: Any, item: Item) -> str | None:
         return f"{GROUND_TRUTH} must be a list of call strings for each turn"
     if item.n_turns and len(ground_truth) != item.n_turns:
         return f"{GROUND_TRUTH} has {len(ground_truth)} turns, but {item.id} has {item.n_turns}"
-    return next((problem for turn in ground_truth if (problem := _check_golden_call_texts(turn, item))), None)
+    return next(
+        (problem for turn in ground_truth if (problem := _check_golden_call_texts(turn, item))),
+        None,
+    )
 
 
 def _check_golden_call_texts(texts: list[str], item: Item) -> str | None:
     for text in texts:
         call = parse_call_text(text, item.functions)
-        problem = f"not a call: {text}" if call is None else writeback.check_golden_call(*call, item.functions)
+        problem = (
+            f"not a call: {text}"
+            if call is None
+            else writeback.check_golden_call(*call, item.functions)
+        )
         if problem:
             return problem
     return None
 
 
-def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
+def rewrite_golden(
+    plan: RunPlan, fixes: GoldenFixes
+) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
     """Apply golden fixes to answer files or, in executable categories, to question files."""
     categories: FilesByCategory = plan.importer_data
     for category, files in categories.items():
@@ -262,17 +337,24 @@ def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile 
         }
         for dataset_files in files.dataset_files:
             own = wanted
-            if category == "format_sensitivity":  # its golden answers are in the files of several categories
+            if (
+                category == "format_sensitivity"
+            ):  # its golden answers are in the files of several categories
                 name, version = dataset_files.questions.name, plan.run.generation
                 own = {
                     dataset_id: fix
                     for dataset_id, fix in wanted.items()
-                    if name == filenames.question_file_name(version, filenames.get_id_category(dataset_id))
+                    if name
+                    == filenames.question_file_name(version, filenames.get_id_category(dataset_id))
                 }
             for path, fixes_of_file in _assign_fixes_to_files(dataset_files, category, own).items():
-                yield from writeback.rewrite_golden_file(path, fixes_of_file, partial(_make_record_id, category))
+                yield from writeback.rewrite_golden_file(
+                    path, fixes_of_file, partial(_make_record_id, category)
+                )
         if wanted and not files.dataset_files:
-            yield Unrepresentable(f"golden answers of {category}, whose dataset was not found", len(wanted))
+            yield Unrepresentable(
+                f"golden answers of {category}, whose dataset was not found", len(wanted)
+            )
 
 
 def _list_all_files(dataset_files: Sequence[DatasetFiles]) -> list[DatasetFiles]:
@@ -283,8 +365,13 @@ def _list_all_files(dataset_files: Sequence[DatasetFiles]) -> list[DatasetFiles]
     return found
 
 
-def _assign_fixes_to_files(files: DatasetFiles, category: str, fixes: FixesByRecord) -> dict[Path, FixesByRecord]:
-    """Return the fixes for each file with golden answers. The first file that has the question of a fix gets it."""
+def _assign_fixes_to_files(
+    files: DatasetFiles, category: str, fixes: FixesByRecord
+) -> dict[Path, FixesByRecord]:
+    """Return the fixes for each file with golden answers.
+
+    The first file that has the question of a fix gets it.
+    """
     first, *others = _list_all_files([files])
     left = dict(fixes)
     found: dict[Path, FixesByRecord] = {}
@@ -301,31 +388,48 @@ def _assign_fixes_to_files(files: DatasetFiles, category: str, fixes: FixesByRec
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:
-    """Return the golden answer of an item in the form of a golden fix; None if the item does not contain all of it."""
+    """Return the golden answer of an item in the form of a golden fix; None if the item does not
+    contain all of it.
+    """
     if item.category.startswith(("memory", "web_search")):
         return {GROUND_TRUTH: item.extra.accepted_answers} if item.extra.accepted_answers else None
     if item.category.startswith("multi_turn"):
-        turns = [[call.raw or "" for call in item.golden if call.turn == turn] for turn in range(item.n_turns)]
+        turns = [
+            [call.raw or "" for call in item.golden if call.turn == turn]
+            for turn in range(item.n_turns)
+        ]
         return {GROUND_TRUTH: turns} if any(turns) else None
     if not item.golden or not writeback.has_only_decoded_calls(item.golden):
         return None
     if item.category.startswith("exec"):
         return {GROUND_TRUTH: [call.raw or "" for call in item.golden]}
     arguments = [
-        {name: writeback.list_accepted_values(accepted) for name, accepted in (call.arguments or {}).items()}
+        {
+            name: writeback.list_accepted_values(accepted)
+            for name, accepted in (call.arguments or {}).items()
+        }
         for call in item.golden
     ]
     if run.generation == "V1":
         return {GROUND_TRUTH: writeback.key_by_function_name(item.golden, arguments)}
-    return {GROUND_TRUTH: [{call.name: values} for call, values in zip(item.golden, arguments, strict=True)]}
+    return {
+        GROUND_TRUTH: [
+            {call.name: values} for call, values in zip(item.golden, arguments, strict=True)
+        ]
+    }
 
 
 def recompute_verdict(run: Run, item: Item, fix: JsonObject, record: Any) -> bool | None:
-    """Recompute the verdict with another golden answer. None if the category has no recomputed verdicts."""
+    """Recompute the verdict with another golden answer.
+
+    None if the category has no recomputed verdicts.
+    """
     if not isinstance(record, dict):
         return None
     category, config = filenames.resolve_category_and_config(item.id, item.category)
-    golden = DatasetItem(item.id, category, functions=item.functions, ground_truth=fix.get(GROUND_TRUTH))
+    golden = DatasetItem(
+        item.id, category, functions=item.functions, ground_truth=fix.get(GROUND_TRUTH)
+    )
     version = filenames.get_rules_version(run.generation)
     settings = EvaluationSettings(version, category, _find_run_decoder(run, version), config)
     return evaluate_result(record.get("result"), golden, settings).valid

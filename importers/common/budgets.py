@@ -1,8 +1,9 @@
-"""Budgets of all importers: how much text an item may have, and how much an archive may decompress to.
+"""Budgets of all importers: how much text an item may have, and how much an archive may decompress
+to.
 
-A small file can stand for gigabytes: by compression, by a text that is referenced a thousand times, or by a document
-that contains itself. Budgets are counted on the expanded text, before it is built. What is above a budget stays a
-placeholder or is omitted, and an import issue says so.
+A small file can stand for gigabytes: by compression, by a text that is referenced a thousand times,
+or by a document that contains itself. Budgets are counted on the expanded text, before it is built.
+What is above a budget stays a placeholder or is omitted, and an import issue says so.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ class ArchiveBudget:
     remaining: int = MAX_ARCHIVE_BYTES
 
     def limit_reading(self, read: Callable[[int], bytes]) -> Callable[[int], bytes]:
-        """Return a function that reads a member like `read`, and raises ArchiveError where the budget ends."""
+        """Return a function that reads a member like `read`, and raises ArchiveError where the
+        budget ends.
+        """
         n_read = 0
 
         def read_within_budget(size: int) -> bytes:
@@ -56,7 +59,9 @@ class ArchiveBudget:
             n_read += len(data)
             self.remaining -= len(data)
             if n_read > MAX_MEMBER_BYTES:
-                raise ArchiveError(f"it has more than {format_megabytes(MAX_MEMBER_BYTES)} after decompression")
+                raise ArchiveError(
+                    f"it has more than {format_megabytes(MAX_MEMBER_BYTES)} after decompression"
+                )
             if self.remaining < 0:
                 limit = format_megabytes(MAX_ARCHIVE_BYTES)
                 raise ArchiveError(f"the archive has more than {limit} after decompression")

@@ -1,7 +1,9 @@
-"""Clean the texts of runs, items and issues: the door through which everything passes that importers read.
+"""Clean the texts of runs, items and issues: the door through which everything passes that
+importers read.
 
-A JSON text can contain lone surrogates such as `\\ud800`. They are no characters: no terminal, file or database can
-hold them. They become the text `\\ud800`. Staging cleans the content of items in the same way.
+A JSON text can contain lone surrogates such as `\\ud800`. They are no characters: no terminal, file
+or database can hold them. They become the text `\\ud800`. Staging cleans the content of items in
+the same way.
 """
 
 from __future__ import annotations
@@ -36,7 +38,10 @@ def clean_issue(issue: ImportIssue) -> None:
 
 
 def clean_record(record: ReadRecord) -> ReadRecord:
-    """Clean what identifies an item, or the texts of an issue. Facts contain only texts of fcreview."""
+    """Clean what identifies an item, or the texts of an issue.
+
+    Facts contain only texts of fcreview.
+    """
     if isinstance(record, ImportIssue):
         clean_issue(record)
         return record

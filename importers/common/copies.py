@@ -1,7 +1,8 @@
-"""Recognize copies that people keep beside result and score files: `old_NAME`, `NAME_backup.json`, `NAME copy.json`.
+"""Recognize copies that people keep beside result and score files: `old_NAME`, `NAME_backup.json`,
+`NAME copy.json`.
 
-A name with such a mark is a copy only if the original exists. The mark of an opened file or folder does not count, so a
-user can import a copy by opening it.
+A name with such a mark is a copy only if the original exists. The mark of an opened file or folder
+does not count, so a user can import a copy by opening it.
 """
 
 from __future__ import annotations
@@ -21,15 +22,20 @@ _NUMBER = r"(?:[ _.-]*\(?\d[\d_:.T-]*\)?)?"
 """Number, date or time after a mark: `backup2`, `backup_2025-01-31`, `Copy (2)`."""
 _SUFFIXES = (".json", ".jsonl")
 
-_PREFIX = re.compile(rf"{_MARK}(?:[ _.-]*(?:of|von))?{_NUMBER}[ _.-]+(?P<original>.+)", re.IGNORECASE)
+_PREFIX = re.compile(
+    rf"{_MARK}(?:[ _.-]*(?:of|von))?{_NUMBER}[ _.-]+(?P<original>.+)", re.IGNORECASE
+)
 _STRONG_PREFIX = re.compile(_PREFIX.pattern.replace(_MARK, _STRONG_MARK), re.IGNORECASE)
 _SUFFIX = re.compile(rf"(?P<original>.+?)[ _.-]+{_MARK}{_NUMBER}", re.IGNORECASE)
 _STRONG_SUFFIX = re.compile(_SUFFIX.pattern.replace(_MARK, _STRONG_MARK), re.IGNORECASE)
 _LONG_SUFFIX = re.compile(
-    r"(?P<original>.+?)(?:[_.-]backup| copy)(?![a-z]).*|(?P<numbered>.+?)[ _]?\(\d+\)", re.IGNORECASE
+    r"(?P<original>.+?)(?:[_.-]backup| copy)(?![a-z]).*|(?P<numbered>.+?)[ _]?\(\d+\)",
+    re.IGNORECASE,
 )
 """Suffixes of copied files with any text after the mark, and numbers of repeated downloads."""
-_SUFFIX_BEHIND_EXTENSION = re.compile(rf"(?P<original>.+\.jsonl?)(?:[._-]{_MARK}\w*|~|\.\d{{1,3}})", re.IGNORECASE)
+_SUFFIX_BEHIND_EXTENSION = re.compile(
+    rf"(?P<original>.+\.jsonl?)(?:[._-]{_MARK}\w*|~|\.\d{{1,3}})", re.IGNORECASE
+)
 _MARK_BEFORE_KIND = re.compile(
     rf"(?P<start>.+?)[ _.-]+{_MARK}{_NUMBER}(?P<kind>_(?:results?|scores?)\.jsonl?)", re.IGNORECASE
 )
@@ -68,13 +74,17 @@ def find_original(path: Path, root: Path) -> Path | None:
 
 
 def find_original_folder(folder: Path) -> Path | None:
-    """Return the folder beside `folder` of which it is a copy by its name; None if it is no copy."""
+    """Return the folder beside `folder` of which it is a copy by its name; None if it is no
+    copy.
+    """
     originals = [folder.with_name(name) for name in _list_original_folder_names(folder.name)]
     return next((original for original in originals if original.is_dir()), None)
 
 
 def _list_originals_in_other_folders(path: Path, root: Path) -> Iterator[Path]:
-    """Yield the path of a file without the mark of one of its folders, or without a folder that is only a mark."""
+    """Yield the path of a file without the mark of one of its folders, or without a folder that
+    is only a mark.
+    """
     if not path.is_relative_to(root):
         return
     *folder_names, file_name = path.relative_to(root).parts
@@ -88,7 +98,10 @@ def _list_originals_in_other_folders(path: Path, root: Path) -> Iterator[Path]:
 
 
 def list_original_names(name: str) -> list[str]:
-    """Return the names that the original of a copied file can have. Empty if the name has no mark of a copy."""
+    """Return the names that the original of a copied file can have.
+
+    Empty if the name has no mark of a copy.
+    """
     found = []
     if match := _SUFFIX_BEHIND_EXTENSION.fullmatch(name):
         found.append(match["original"])
@@ -124,9 +137,13 @@ def _list_original_stems(stem: str) -> list[str]:
 def _list_original_folder_names(name: str) -> list[str]:
     found = []
     for prefix, suffix in ((_PREFIX, _SUFFIX), (_STRONG_PREFIX, _STRONG_SUFFIX)):
-        names = [match["original"] for pattern in (prefix, suffix) if (match := pattern.fullmatch(name))]
+        names = [
+            match["original"] for pattern in (prefix, suffix) if (match := pattern.fullmatch(name))
+        ]
         is_strong = prefix is _STRONG_PREFIX
-        found += [original for original in names if is_strong or not _OUTPUT_FOLDER.fullmatch(original)]
+        found += [
+            original for original in names if is_strong or not _OUTPUT_FOLDER.fullmatch(original)
+        ]
     return list(dict.fromkeys(found))
 
 
@@ -147,5 +164,8 @@ def _make_notice(folder: Path, paths: Sequence[Path], copies: Mapping[Path, Path
     if original.parent == folder:
         what = f"ignored {len(paths)} copies of files in the same folder, such as {paths[0].name}"
     else:
-        what = f"ignored {len(paths)} files, copies of the files in {original.parent}. Open this folder to import them"
+        what = (
+            f"ignored {len(paths)} files, copies of the files in {original.parent}. Open this"
+            " folder to import them"
+        )
     return ImportIssue(str(folder), None, what, severity="notice")

@@ -15,12 +15,26 @@ if TYPE_CHECKING:
     from fcreview.run_plan import RunPlan
 
 SKIPPED_FOLDERS = frozenset(
-    {".fcreview", ".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".mypy_cache"}
+    {
+        ".fcreview",
+        ".git",
+        ".hg",
+        ".svn",
+        "node_modules",
+        ".venv",
+        "venv",
+        "__pycache__",
+        ".tox",
+        ".mypy_cache",
+    }
 )
 LAKE_FILE = "_lake.json"
 """A folder with this file is a lake, which has no result files. See docs/lake.md."""
 DATA_SUFFIXES = (".json", ".jsonl", ".ndjson")
-"""Suffixes of result files. An issue reports a path with such a suffix that is not a regular file."""
+"""Suffixes of result files.
+
+An issue reports a path with such a suffix that is not a regular file.
+"""
 MAX_FILES = 200_000
 MAX_FOLDERS = 50_000
 MAX_DEPTH = 16
@@ -29,8 +43,9 @@ NOT_UTF8 = "skipped because the name is not UTF-8. Rename the file or folder."
 
 
 def list_telling_folders(folder: Path) -> list[str]:
-    """Return the name of a folder above a run for `Run.name_parts`, such as a provider. The list is empty for a folder
-    such as `result`, which does not distinguish runs."""
+    """Return the name of a folder above a run for `Run.name_parts`, such as a provider. The list is
+    empty for a folder such as `result`, which does not distinguish runs.
+    """
     if not folder.name or folder.name in COMMON_FOLDERS:
         return []
     return [folder.name]
@@ -45,8 +60,11 @@ class GatheredFiles:
     issues: list[ImportIssue] = field(default_factory=list)
 
 
-def gather_files(paths: Iterable[Path], *, max_files: int | None = None, max_depth: int = MAX_DEPTH) -> GatheredFiles:
-    """List the files at and below `paths`. Links to folders are followed, but no folder is entered twice.
+def gather_files(
+    paths: Iterable[Path], *, max_files: int | None = None, max_depth: int = MAX_DEPTH
+) -> GatheredFiles:
+    """List the files at and below `paths`. Links to folders are followed, but no folder is entered
+    twice.
 
     Missing paths, unreadable folders and exceeded limits become issues.
     """
@@ -55,7 +73,9 @@ def gather_files(paths: Iterable[Path], *, max_files: int | None = None, max_dep
     for path in paths:
         path = Path(os.path.abspath(path))  # noqa: PTH100 (resolve() would follow links and change names)
         if not is_utf8_name(str(path)):
-            issues.append(ImportIssue(escape_file_name(str(path)), None, NOT_UTF8, severity="error"))
+            issues.append(
+                ImportIssue(escape_file_name(str(path)), None, NOT_UTF8, severity="error")
+            )
         elif path.is_dir():
             walk.walk_folder(path, 0)
         elif path.exists():
@@ -63,8 +83,12 @@ def gather_files(paths: Iterable[Path], *, max_files: int | None = None, max_dep
         else:
             issues.append(ImportIssue(str(path), None, "no such file or folder", severity="error"))
     if walk.exceeded_limit and walk.files:
-        what = f"there are {walk.exceeded_limit}. The others were skipped. Open a subfolder instead."
-        issues.append(ImportIssue(os.path.commonpath([path.parent for path in walk.files]), None, what))
+        what = (
+            f"there are {walk.exceeded_limit}. The others were skipped. Open a subfolder instead."
+        )
+        issues.append(
+            ImportIssue(os.path.commonpath([path.parent for path in walk.files]), None, what)
+        )
     return GatheredFiles(list(walk.files), issues)
 
 
@@ -78,7 +102,9 @@ class _FolderWalk:
 
     @property
     def exceeded_limit(self) -> str:
-        """Description of the limit that was exceeded, such as `more than 5 files`, or an empty string."""
+        """Description of the limit that was exceeded, such as `more than 5 files`, or an empty
+        string.
+        """
         if len(self.files) >= self.max_files:
             return f"more than {self.max_files:,} files"
         return f"more than {MAX_FOLDERS:,} folders" if len(self.entered) >= MAX_FOLDERS else ""
@@ -107,8 +133,12 @@ class _FolderWalk:
         for subfolder in self._add_files_and_list_subfolders(folder, listed):
             self.walk_folder(subfolder, depth + 1)
 
-    def _add_files_and_list_subfolders(self, folder: Path, entries: Iterable[os.DirEntry[str]]) -> list[Path]:
-        """Add the files among the entries of a folder to `files`, and return the subfolders to enter."""
+    def _add_files_and_list_subfolders(
+        self, folder: Path, entries: Iterable[os.DirEntry[str]]
+    ) -> list[Path]:
+        """Add the files among the entries of a folder to `files`, and return the subfolders to
+        enter.
+        """
         subfolders = []
         for entry in entries:
             if entry.name in SKIPPED_FOLDERS or entry.name.startswith("."):
@@ -124,18 +154,29 @@ class _FolderWalk:
                     if len(self.files) < self.max_files:
                         self.files[path] = None
                 elif entry.name.endswith(DATA_SUFFIXES):
-                    self.issues.append(ImportIssue(str(path), None, "skipped because it is not a regular file"))
+                    self.issues.append(
+                        ImportIssue(str(path), None, "skipped because it is not a regular file")
+                    )
             except OSError as error:  # for example a link that points to itself
-                self.issues.append(ImportIssue(str(path), None, f"the file cannot be read: {error.strerror or error}"))
+                self.issues.append(
+                    ImportIssue(
+                        str(path), None, f"the file cannot be read: {error.strerror or error}"
+                    )
+                )
         return subfolders
 
 
-def report_missing_scores(plan: RunPlan, categories: Iterable[str], unscored: Sequence[str]) -> None:
+def report_missing_scores(
+    plan: RunPlan, categories: Iterable[str], unscored: Sequence[str]
+) -> None:
     """Add an issue to the plan if some of its categories, `unscored`, have no score file."""
     if not unscored:
         return
     more = f" and {len(unscored) - MAX_LISTED} more" if len(unscored) > MAX_LISTED else ""
-    what = f"no score file for {', '.join(unscored[:MAX_LISTED])}{more}. Their items have no official verdict"
+    what = (
+        f"no score file for {', '.join(unscored[:MAX_LISTED])}{more}. Their items have no official"
+        " verdict"
+    )
     if set(unscored) == set(categories):
         what = "no score files, so the items have no official verdict"
     severity: Literal["warning", "notice"] = "warning" if plan.scores else "notice"
@@ -143,7 +184,10 @@ def report_missing_scores(plan: RunPlan, categories: Iterable[str], unscored: Se
 
 
 def is_utf8_name(name: str) -> bool:
-    """Return whether a file name is UTF-8. Python reads other bytes as lone surrogates, which DuckDB cannot store."""
+    """Return whether a file name is UTF-8.
+
+    Python reads other bytes as lone surrogates, which DuckDB cannot store.
+    """
     return name.isascii() or not any("\ud800" <= char <= "\udfff" for char in name)
 
 

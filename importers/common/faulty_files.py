@@ -1,7 +1,9 @@
-"""Search for runs around files at which an importer fails, so that one file never hides the other runs.
+"""Search for runs around files at which an importer fails, so that one file never hides the other
+runs.
 
-An importer should report what it cannot read. If its search raises an exception all the same, this module finds the
-file that causes it, searches again without the file, and plans the file as a run that fails.
+An importer should report what it cannot read. If its search raises an exception all the same, this
+module finds the file that causes it, searches again without the file, and plans the file as a run
+that fails.
 """
 
 from __future__ import annotations
@@ -31,13 +33,18 @@ class SearchResult:
 
 
 def search_around_faults(search: SearchFiles, files: Sequence[Path]) -> SearchResult:
-    """Search for runs. If the search raises an exception, repeat it without the files that cause it."""
+    """Search for runs.
+
+    If the search raises an exception, repeat it without the files that cause it.
+    """
     result = SearchResult()
     remaining = list(files)
     while True:
         try:
             result.found = search(remaining)
-        except Exception as error:  # the barrier: no exception of an importer may hide the runs of others
+        except (
+            Exception
+        ) as error:  # the barrier: no exception of an importer may hide the runs of others
             reason = describe_error(error)
         else:
             return result
@@ -77,9 +84,19 @@ def _fails(search: SearchFiles, files: Sequence[Path]) -> bool:
 
 
 def make_failed_plan(benchmark: str, path: Path, reason: str) -> RunPlan:
-    """Return the plan of a run that cannot be read. It is imported with the status `failed` and this reason."""
+    """Return the plan of a run that cannot be read.
+
+    It is imported with the status `failed` and this reason.
+    """
     run = Run(benchmark, "", "", path.name, str(path), needs_dataset=False)
-    return RunPlan(run, [path], confidence=0.0, reason="a file that cannot be read", needs_scores=False, failure=reason)
+    return RunPlan(
+        run,
+        [path],
+        confidence=0.0,
+        reason="a file that cannot be read",
+        needs_scores=False,
+        failure=reason,
+    )
 
 
 def make_failed_search_issue(title: str, reason: str, folder: Path) -> ImportIssue:

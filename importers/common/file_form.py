@@ -1,4 +1,6 @@
-"""Recognise the form of a file by its start: JSON Lines, another form of JSON that can be read, or no JSON at all."""
+"""Recognise the form of a file by its start: JSON Lines, another form of JSON that can be read,
+or no JSON at all.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,10 @@ PROBE_BYTES = 1 << 16
 """Number of bytes at the start of a file that decide about its form."""
 
 FileForm = Literal["lines", "cr_lines", "array", "objects", "utf16"]
-"""`lines`: JSON Lines in UTF-8. `cr_lines`: the lines end with CR. `array`: a JSON array of records. `objects`: records
-that span several lines. `utf16`: one of these forms in UTF-16 with a byte order mark."""
+"""`lines`: JSON Lines in UTF-8. `cr_lines`: the lines end with CR. `array`: a JSON array of
+records. `objects`: records that span several lines. `utf16`: one of these forms in UTF-16 with a
+byte order mark.
+"""
 
 UNPACK = "Unpack it and import the unpacked file"
 CONVERT = "Convert it to UTF-8: iconv -f UTF-16 -t UTF-8 FILE"
@@ -31,9 +35,15 @@ _TAR_SIGNATURE_OFFSET = 257
 
 
 def find_refusal(file_start: bytes) -> str | None:
-    """Return why a file cannot be read, and what to do. None if its start has a form that can be read."""
+    """Return why a file cannot be read, and what to do.
+
+    None if its start has a form that can be read.
+    """
     if file_start.startswith(GIT_LFS_START):
-        return "the file is a Git LFS pointer, not the data. Run git lfs pull in the repository that contains it"
+        return (
+            "the file is a Git LFS pointer, not the data. Run git lfs pull in the repository that"
+            " contains it"
+        )
 
     for signature, name in _COMPRESSIONS.items():
         if file_start.startswith(signature):
@@ -49,7 +59,9 @@ def find_refusal(file_start: bytes) -> str | None:
 
 
 def _has_null_bytes_of_wide_characters(file_start: bytes) -> bool:
-    """Whether some, but not all of the first bytes are null, as in ASCII text with two or four bytes a character."""
+    """Whether some, but not all of the first bytes are null, as in ASCII text with two or four
+    bytes a character.
+    """
     text = file_start.removeprefix(BOM).lstrip()
     return 0 < text[:4].count(0) < 4
 

@@ -1,4 +1,6 @@
-"""Make incidents and apply them to items, so that no text blames the model for a request that failed."""
+"""Make incidents and apply them to items, so that no text blames the model for a request that
+failed.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,10 @@ from fcreview.model.review import CORRECT
 from fcreview.model.verdict import DECISIVE_STEP
 
 MAX_INCIDENT_TEXT = 4_000
-"""Maximum number of characters of `Incident.text`. The rest is cut off; the raw record contains all."""
+"""Maximum number of characters of `Incident.text`.
+
+The rest is cut off; the raw record contains all.
+"""
 MAX_EXPLANATION_EXCERPT = 200
 JUDGE_FAILED: ItemFlag = "judge_failed"
 
@@ -47,31 +52,44 @@ KIND_OF_FINISH_REASON: dict[str, IncidentKind] = {
     "error_limit": "context_length",
     "error_toxic": "content_filter",
 }
-"""Reason in lower case with which a provider's API ends a reply -> kind of the incident. Every other reason, such as
-`stop`, `length` (the reply reached the limit that the request set) and `refusal` (the model declined), is a result."""
+"""Reason in lower case with which a provider's API ends a reply -> kind of the incident. Every
+other reason, such as `stop`, `length` (the reply reached the limit that the request set) and
+`refusal` (the model declined), is a result.
+"""
 
 
 def make_incident(kind: IncidentKind, text: Any, where: str, *, is_marked: bool = True) -> Incident:
-    """Make an incident. `text` is a JSON value, of which anything but a string becomes JSON text."""
+    """Make an incident.
+
+    `text` is a JSON value, of which anything but a string becomes JSON text.
+    """
     text = text if isinstance(text, str) else to_json_text(text)
     certainty: IncidentCertainty = "marked" if is_marked else "rule"
-    return Incident(kind=kind, text=make_excerpt(text, MAX_INCIDENT_TEXT), where=where, certainty=certainty)
+    return Incident(
+        kind=kind, text=make_excerpt(text, MAX_INCIDENT_TEXT), where=where, certainty=certainty
+    )
 
 
 def make_error_incident(error: Any, where: str, *, is_marked: bool = True) -> Incident:
-    """Make an incident from a JSON value that is known to be an error. Its words determine the kind.
+    """Make an incident from a JSON value that is known to be an error. Its words determine the
+    kind.
 
-    If the value is an object with a message, as in the responses of OpenAI, the incident has the text of the message.
+    If the value is an object with a message, as in the responses of OpenAI, the incident has the
+    text of the message.
     """
     text = error if isinstance(error, str) else to_json_text(error)
     message = error.get("message") if isinstance(error, dict) else None
     if isinstance(message, str) and message:
-        return make_incident(classify_error_text(message, text), message, where, is_marked=is_marked)
+        return make_incident(
+            classify_error_text(message, text), message, where, is_marked=is_marked
+        )
     return make_incident(classify_error_text(text), text, where, is_marked=is_marked)
 
 
 def make_empty_reply_incident(where: str, text: str = "") -> Incident:
-    """Make the weak mark of an empty reply, of which nobody can tell whether the model or the service was silent."""
+    """Make the weak mark of an empty reply, of which nobody can tell whether the model or the
+    service was silent.
+    """
     return Incident(kind="empty_reply", text=text, where=where, certainty="weak")
 
 
@@ -84,7 +102,9 @@ def find_empty_reply(reply: Any, where: str) -> Incident | None:
 
 
 def find_finish_reason_incident(reason: Any, text: Any, where: str) -> Incident | None:
-    """Return the incident that a finish reason of a provider states, or None if the reply is a result."""
+    """Return the incident that a finish reason of a provider states, or None if the reply is a
+    result.
+    """
     kind = KIND_OF_FINISH_REASON.get(reason.lower()) if isinstance(reason, str) else None
     return None if kind is None else make_incident(kind, text or reason, where)
 
@@ -92,8 +112,9 @@ def find_finish_reason_incident(reason: Any, text: Any, where: str) -> Incident 
 def apply_incident(item: Item, incident: Incident | None) -> None:
     """Record an incident on an item that is otherwise complete.
 
-    If the incident counts, the incident explains the item. The official verdict, the recomputed verdict and the error
-    type of the score file stay as they are. What fcreview says itself about the cause is replaced.
+    If the incident counts, the incident explains the item. The official verdict, the recomputed
+    verdict and the error type of the score file stay as they are. What fcreview says itself about
+    the cause is replaced.
     """
     item.set_incident(incident)
     if incident is None or not incident.counts:
@@ -106,12 +127,16 @@ def apply_incident(item: Item, incident: Incident | None) -> None:
     item.diff_golden = item.diff_predicted = None
     item.decisive_step = None
     item.verdicts = [
-        _explain_rule_verdict(verdict, explanation) for verdict in item.verdicts if verdict.criterion != DECISIVE_STEP
+        _explain_rule_verdict(verdict, explanation)
+        for verdict in item.verdicts
+        if verdict.criterion != DECISIVE_STEP
     ]
 
 
 def explain_incident(incident: Incident) -> str:
-    """Return one line that says why there is no answer, with the beginning of the text of the failure."""
+    """Return one line that says why there is no answer, with the beginning of the text of the
+    failure.
+    """
     explanation = describe_incident(incident.kind, incident.certainty)
     text = " ".join(incident.text[: 4 * MAX_EXPLANATION_EXCERPT].split())
     if not text:
@@ -120,18 +145,27 @@ def explain_incident(incident: Incident) -> str:
 
 
 def _explain_rule_verdict(verdict: Verdict, explanation: str) -> Verdict:
-    """Return the recomputed verdict on the item with the incident as its reason, and any other verdict unchanged."""
+    """Return the recomputed verdict on the item with the incident as its reason, and any other
+    verdict unchanged.
+    """
     if (verdict.source, verdict.target, verdict.criterion) != ("rule", ITEM, CORRECT):
         return verdict
     return replace(verdict, error_type=None, rationale=explanation)
 
 
 def add_failed_verdict(
-    item: Item, source: SourceName, *, failure: str, by: str, target: str = ITEM, criterion: str = CORRECT
+    item: Item,
+    source: SourceName,
+    *,
+    failure: str,
+    by: str,
+    target: str = ITEM,
+    criterion: str = CORRECT,
 ) -> None:
     """Add the verdict of a judge or scorer that failed. It has no value; `failure` says why.
 
-    The failure says nothing about the answer, so the item has no incident and stays in all samples and figures.
+    The failure says nothing about the answer, so the item has no incident and stays in all samples
+    and figures.
     """
     verdict = Verdict(source, None, target=target, criterion=criterion, by=by)
     verdict.failure = make_excerpt(failure, MAX_INCIDENT_TEXT)

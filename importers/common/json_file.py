@@ -1,4 +1,7 @@
-"""Read files with one JSON value. In a truncated or damaged file, read the list elements before the damage."""
+"""Read files with one JSON value.
+
+In a truncated or damaged file, read the list elements before the damage.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +31,13 @@ from fcreview.safe_files import read_file
 ListOrDict = TypeVar("ListOrDict", list, dict)  # type: ignore[type-arg]
 
 
-def read_json(path: Path, issues: list[ImportIssue], expected_type: type[ListOrDict]) -> ListOrDict | None:
-    """Read a file with one JSON value. Returns None and adds an issue if it is not a value of the expected type."""
+def read_json(
+    path: Path, issues: list[ImportIssue], expected_type: type[ListOrDict]
+) -> ListOrDict | None:
+    """Read a file with one JSON value.
+
+    Returns None and adds an issue if it is not a value of the expected type.
+    """
     raw, line = b"", None
     try:
         raw = read_file(path, MAX_FILE_BYTES).removeprefix(BOM)
@@ -38,7 +46,10 @@ def read_json(path: Path, issues: list[ImportIssue], expected_type: type[ListOrD
         except orjson.JSONDecodeError:
             long_numbers: list[str] = []
             value = parse_json_text(raw.decode("utf-8", "replace"), long_numbers)
-            found = [f"a number is too long and was replaced by text: {number}" for number in long_numbers]
+            found = [
+                f"a number is too long and was replaced by text: {number}"
+                for number in long_numbers
+            ]
             issues += [ImportIssue(str(path), None, what) for what in found]
         if isinstance(value, expected_type):
             return value
@@ -89,14 +100,19 @@ def read_json_document(path: Path, list_name: str = "") -> JsonDocument:
     if refusal is None and raw.startswith(UTF16_BOMS):
         refusal = f"the file is UTF-16. {CONVERT}"
     if refusal is not None:
-        document.issues.append(ImportIssue(str(path), None, refusal, make_excerpt(raw[:1200]), severity="error"))
+        document.issues.append(
+            ImportIssue(str(path), None, refusal, make_excerpt(raw[:1200]), severity="error")
+        )
         return document
     _DocumentReader(str(path), raw, document).fill_document(list_name)
     return document
 
 
 def parse_json_values(raw: bytes, file_name: str) -> JsonDocument:
-    """Parse the elements of a JSON array, or JSON values that follow each other. Damage becomes an issue."""
+    """Parse the elements of a JSON array, or JSON values that follow each other.
+
+    Damage becomes an issue.
+    """
     document = JsonDocument()
     _DocumentReader(file_name, raw, document).fill_records()
     return document
@@ -118,7 +134,9 @@ class _DocumentReader:
         self.is_ascii = self.text.isascii()
         self.at = 0
         self.long_numbers: list[str] = []
-        self.decode = JSONDecoder(parse_int=lambda digits: parse_integer(digits, self.long_numbers)).raw_decode
+        self.decode = JSONDecoder(
+            parse_int=lambda digits: parse_integer(digits, self.long_numbers)
+        ).raw_decode
         self.counted_at, self.counted_line, self.counted_bytes = 0, 1, self.bom
 
     def fill_document(self, list_name: str) -> None:
@@ -130,7 +148,11 @@ class _DocumentReader:
                 self.document.is_object = True
                 self._read_object(list_name)
             else:
-                raise _Damage("the file is not a JSON array or object" if self.text.strip() else "the file is empty")
+                raise _Damage(
+                    "the file is not a JSON array or object"
+                    if self.text.strip()
+                    else "the file is empty"
+                )
             if self._skip_spaces_and_peek():
                 raise _Damage("there is more text after the end of the JSON value")
         except _Damage as error:
@@ -151,7 +173,9 @@ class _DocumentReader:
     def _report_damage(self, error: _Damage) -> None:
         line, _ = self._line_and_byte_offset(min(self.at, len(self.text)))
         excerpt = make_excerpt(self.text[self.at : self.at + 300].encode("utf-8", "replace"))
-        self.document.issues.append(ImportIssue(self.name, line, str(error), excerpt or None, severity="error"))
+        self.document.issues.append(
+            ImportIssue(self.name, line, str(error), excerpt or None, severity="error")
+        )
 
     def _report_long_numbers(self) -> None:
         for number in self.long_numbers:
@@ -169,7 +193,10 @@ class _DocumentReader:
         return self._peek_char()
 
     def _iterate_members(self, closing_bracket: str) -> Iterator[None]:
-        """Yield at the start of each member of a list or object. The caller must move `at` to the end of the member."""
+        """Yield at the start of each member of a list or object.
+
+        The caller must move `at` to the end of the member.
+        """
         self.at += 1
         if self._skip_spaces_and_peek() == closing_bracket:
             self.at += 1
@@ -193,16 +220,25 @@ class _DocumentReader:
             if not isinstance(name, str):
                 raise _Damage("the file is not JSON: a member has no name")
             if self._skip_spaces_and_peek() != ":":
-                raise _Damage("the file is not JSON: expected a colon" if self._peek_char() else "the file is cut off")
+                raise _Damage(
+                    "the file is not JSON: expected a colon"
+                    if self._peek_char()
+                    else "the file is cut off"
+                )
             self.at += 1
             if name == list_name and self._skip_spaces_and_peek() == "[":
                 if self.document.records:
-                    what = f"the field {name} occurs more than once. The elements of all its lists are imported"
+                    what = (
+                        f"the field {name} occurs more than once. The elements of all its lists are"
+                        " imported"
+                    )
                     self._add_issue(what, None)
                 self._read_list()
             else:
                 if name in self.document.fields:
-                    self._add_issue(f"the field {name} occurs more than once. Its last value is used", None)
+                    self._add_issue(
+                        f"the field {name} occurs more than once. Its last value is used", None
+                    )
                 self.document.fields[name] = self._read_value()
 
     def _read_list(self) -> None:
@@ -223,8 +259,12 @@ class _DocumentReader:
             value, end = self.decode(self.text, self.at)
             value = escape_and_cut_strings(value)
         except JSONDecodeError as error:
-            is_cut = not self.text[error.pos :].strip() or error.msg.startswith("Unterminated string")
-            raise _Damage("the file is cut off" if is_cut else f"the file is not JSON: {error.msg}") from None
+            is_cut = not self.text[error.pos :].strip() or error.msg.startswith(
+                "Unterminated string"
+            )
+            raise _Damage(
+                "the file is cut off" if is_cut else f"the file is not JSON: {error.msg}"
+            ) from None
         except RecursionError:
             raise _Damage("the file is nested too deeply to be read") from None
         self.at = end
@@ -234,9 +274,14 @@ class _DocumentReader:
         return self.text[start:end].encode("utf-8", "surrogateescape")
 
     def _line_and_byte_offset(self, char_index: int) -> tuple[int, int]:
-        """Return the line, from 1, and the byte offset of a character. `char_index` must increase from call to call."""
+        """Return the line, from 1, and the byte offset of a character.
+
+        `char_index` must increase from call to call.
+        """
         self.counted_line += self.text.count("\n", self.counted_at, char_index)
         is_ascii, start = self.is_ascii, self.counted_at
-        self.counted_bytes += char_index - start if is_ascii else len(self._encode_text(start, char_index))
+        self.counted_bytes += (
+            char_index - start if is_ascii else len(self._encode_text(start, char_index))
+        )
         self.counted_at = char_index
         return self.counted_line, self.counted_bytes

@@ -18,7 +18,9 @@ MAX_DEPTH = 200
 
 @dataclass(slots=True)
 class JsonRecord:
-    """Value of a line or a list element, with its line number from 1, and its position and length in bytes."""
+    """Value of a line or a list element, with its line number from 1, and its position and
+    length in bytes.
+    """
 
     line: int
     offset: int
@@ -31,7 +33,8 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
 def parse_json_text(text: str, long_numbers: list[str]) -> Any:
-    """Parse JSON. An integer that is too long for Python becomes a text, which is also added to `long_numbers`.
+    """Parse JSON. An integer that is too long for Python becomes a text, which is also added to
+    `long_numbers`.
 
     Lone surrogates become the text `\\udXXX`, because no file, terminal or database can hold them.
     """
@@ -42,7 +45,8 @@ def parse_json_text(text: str, long_numbers: list[str]) -> Any:
 
 
 def parse_json_prefix(text: str, start: int = 0) -> Any:
-    """Parse the JSON value that begins at a position of a text, and ignore what follows. Lone surrogates are escaped.
+    """Parse the JSON value that begins at a position of a text, and ignore what follows. Lone
+    surrogates are escaped.
 
     Raises ValueError if there is no complete value, and RecursionError beyond MAX_DEPTH levels.
     """
@@ -51,7 +55,10 @@ def parse_json_prefix(text: str, start: int = 0) -> Any:
 
 
 def parse_integer(digits: str, long_numbers: list[str]) -> int | str:
-    """Convert an integer. If it is too long for Python, return a text, and add this text to `long_numbers`."""
+    """Convert an integer.
+
+    If it is too long for Python, return a text, and add this text to `long_numbers`.
+    """
     if len(digits) <= MAX_DIGITS:
         return int(digits)
     long_numbers.append(f"{digits[:20]}… (a number of {len(digits):,} digits)")
@@ -59,18 +66,28 @@ def parse_integer(digits: str, long_numbers: list[str]) -> int | str:
 
 
 def escape_and_cut_strings(value: Any, max_string_length: int | None = None, depth: int = 0) -> Any:
-    """Escape lone surrogates as `\\udXXX` and cut long strings. Raises RecursionError beyond MAX_DEPTH levels."""
+    """Escape lone surrogates as `\\udXXX` and cut long strings.
+
+    Raises RecursionError beyond MAX_DEPTH levels.
+    """
     if depth > MAX_DEPTH:
         raise RecursionError
     if isinstance(value, str):
         if max_string_length is not None and len(value) > max_string_length:
-            value = f"{value[:max_string_length]} … [{len(value) - max_string_length:,} more characters]"
-        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
+            value = (
+                f"{value[:max_string_length]} … [{len(value) - max_string_length:,} more"
+                " characters]"
+            )
+        return (
+            value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
+        )
     if isinstance(value, list):
         return [escape_and_cut_strings(part, max_string_length, depth + 1) for part in value]
     if isinstance(value, dict):
         keys = [escape_and_cut_strings(key, max_string_length, depth) for key in value]
-        values = [escape_and_cut_strings(each, max_string_length, depth + 1) for each in value.values()]
+        values = [
+            escape_and_cut_strings(each, max_string_length, depth + 1) for each in value.values()
+        ]
         return dict(zip(keys, values, strict=True))
     return value
 

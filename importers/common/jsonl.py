@@ -1,4 +1,5 @@
-"""Read JSON Lines files. An issue reports each line that cannot be read, and reading continues with the next line.
+"""Read JSON Lines files. An issue reports each line that cannot be read, and reading continues with
+the next line.
 
 Lines end at byte 0x0A only, because other line separators such as U+2028 are part of JSON strings.
 """
@@ -56,39 +57,58 @@ LARGE_LINE_BYTES = 8 * 1024 * 1024
 """Length of a line, in bytes, above which long strings are cut. The file itself is not changed."""
 MAX_STRING_LENGTH = 500_000
 MAX_VALUES = 1_000_000
-"""Maximum number of values in a large line. A line with more would take gigabytes as Python objects."""
+"""Maximum number of values in a large line.
+
+A line with more would take gigabytes as Python objects.
+"""
 MAX_CACHED_FILE_BYTES = 32 * 1024 * 1024
-"""Maximum size, in bytes, of a file whose records stay in memory. Records of larger files are read again one by one."""
+"""Maximum size, in bytes, of a file whose records stay in memory.
+
+Records of larger files are read again one by one.
+"""
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER = re.compile(rb"(?:^|[:,\[\s])(?:-[0-9]{19}|[0-9]{20})")
-"""Matches an integer that may need more than 64 bits (63 if negative). orjson would read it as a float."""
+"""Matches an integer that may need more than 64 bits (63 if negative). orjson would read it as a
+float.
+"""
 _TEXT_OR_VALUE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[,\[{]', re.DOTALL)
 
 
 def read_records(path: Path) -> Iterator[JsonRecord | ImportIssue]:
-    """Yield the records of a JSON Lines file, and an issue for each line that is not JSON. Blank lines are skipped.
+    """Yield the records of a JSON Lines file, and an issue for each line that is not JSON. Blank
+    lines are skipped.
 
-    Only one line is in memory at a time. A JSON array, records of several lines, and a file in UTF-16 are read as a
-    whole. Any other format, such as an archive, gives one issue.
+    Only one line is in memory at a time. A JSON array, records of several lines, and a file in
+    UTF-16 are read as a whole. Any other format, such as an archive, gives one issue.
     """
     try:
         with open_file(path, 1 << 18) as file:
             start = os.pread(file.fileno(), PROBE_BYTES, 0)
             yield from _parse_file_in_form(file, path, start)
     except OSError as error:
-        yield ImportIssue(str(path), None, f"the file cannot be read: {error.strerror or error}", severity="error")
+        yield ImportIssue(
+            str(path), None, f"the file cannot be read: {error.strerror or error}", severity="error"
+        )
 
 
 def read_objects_with_id(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a JSON Lines file whose `id` is a string. All other lines are skipped without an issue."""
+    """Yield the objects of a JSON Lines file whose `id` is a string.
+
+    All other lines are skipped without an issue.
+    """
     for record in read_records(path):
         value = record.value if isinstance(record, JsonRecord) else None
         if isinstance(value, dict) and isinstance(value.get("id"), str):
             yield value
 
 
-def _parse_file_in_form(file: BinaryIO, path: Path, start: bytes) -> Iterator[JsonRecord | ImportIssue]:
-    """Yield the records of a file in any readable form. Another form than JSON Lines gives a notice."""
+def _parse_file_in_form(
+    file: BinaryIO, path: Path, start: bytes
+) -> Iterator[JsonRecord | ImportIssue]:
+    """Yield the records of a file in any readable form.
+
+    Another form than JSON Lines gives a notice.
+    """
     refusal = find_refusal(start)
     if refusal is not None:
         yield ImportIssue(str(path), None, refusal, make_excerpt(start), severity="error")
@@ -126,7 +146,10 @@ def _parse_document(raw: bytes, file_name: str) -> Iterator[JsonRecord | ImportI
 
 
 def _parse_utf16(file: BinaryIO, path: Path) -> Iterator[JsonRecord | ImportIssue]:
-    """Yield the records of a file in UTF-16. They have no position, because positions are in bytes of UTF-8."""
+    """Yield the records of a file in UTF-16.
+
+    They have no position, because positions are in bytes of UTF-8.
+    """
     raw = file.read(MAX_CACHED_FILE_BYTES + 1)
     if len(raw) > MAX_CACHED_FILE_BYTES:
         yield ImportIssue(str(path), None, f"the file is UTF-16. {CONVERT}", severity="error")
@@ -135,10 +158,14 @@ def _parse_utf16(file: BinaryIO, path: Path) -> Iterator[JsonRecord | ImportIssu
     converted = raw.decode("utf-16", "replace").encode("utf-8", "replace")
     with BytesIO(converted) as lines:
         is_document = detect_form(converted[:PROBE_BYTES]) in ("array", "objects")
-        records = _parse_document(converted, str(path)) if is_document else _parse_lines(lines, str(path))
+        records = (
+            _parse_document(converted, str(path)) if is_document else _parse_lines(lines, str(path))
+        )
         for record in records:
             yield replace(record, offset=0, length=0) if isinstance(record, JsonRecord) else record
-    yield _make_form_notice(path, "the file is UTF-16 instead of UTF-8, so its raw records cannot be shown")
+    yield _make_form_notice(
+        path, "the file is UTF-16 instead of UTF-8, so its raw records cannot be shown"
+    )
 
 
 def _parse_cr_lines(file: BinaryIO, file_name: str) -> Iterator[JsonRecord | ImportIssue]:
@@ -157,8 +184,13 @@ def _parse_cr_lines(file: BinaryIO, file_name: str) -> Iterator[JsonRecord | Imp
         if not chunk:
             return
         if len(rest) > MAX_LINE_BYTES:
-            what = f"a line is longer than {MAX_LINE_BYTES / 1e6:.0f} MB, so the rest of the file was skipped"
-            yield ImportIssue(file_name, line + 1, what, make_excerpt(rest[:EXCERPT_LENGTH]), severity="error")
+            what = (
+                f"a line is longer than {MAX_LINE_BYTES / 1e6:.0f} MB, so the rest of the file was"
+                " skipped"
+            )
+            yield ImportIssue(
+                file_name, line + 1, what, make_excerpt(rest[:EXCERPT_LENGTH]), severity="error"
+            )
             return
 
 
@@ -172,11 +204,16 @@ def _parse_lines(file: BinaryIO, file_name: str) -> Iterator[JsonRecord | Import
             while raw and not raw.endswith(b"\n"):
                 raw = file.readline(1 << 20)
                 length += len(raw)
-            what = f"skipped a line of {length / 1e6:.0f} MB (the maximum is {MAX_LINE_BYTES / 1e6:.0f} MB)"
+            what = (
+                f"skipped a line of {length / 1e6:.0f} MB (the maximum is"
+                f" {MAX_LINE_BYTES / 1e6:.0f} MB)"
+            )
             yield ImportIssue(file_name, line, what, start, severity="error")
         else:
             raw_record = raw[:-1] if raw[-1] == 10 else raw
-            yield from parse_record(raw_record, file_name, line, offset, has_line_feed=raw[-1] == 10)
+            yield from parse_record(
+                raw_record, file_name, line, offset, has_line_feed=raw[-1] == 10
+            )
         offset += length
 
 
@@ -190,17 +227,23 @@ def parse_record(
         yield JsonRecord(line, offset, len(raw_record), orjson.loads(raw_record))
     except orjson.JSONDecodeError:
         if not raw_record.isspace() and raw_record:
-            yield from _parse_irregular_line(raw_record, file_name, line, offset, has_line_feed=has_line_feed)
+            yield from _parse_irregular_line(
+                raw_record, file_name, line, offset, has_line_feed=has_line_feed
+            )
 
 
 def _has_long_integer(raw_record: bytes) -> bool:
-    return b"0" * 19 in raw_record.translate(_DIGITS) and _LONG_NUMBER.search(raw_record) is not None
+    return (
+        b"0" * 19 in raw_record.translate(_DIGITS) and _LONG_NUMBER.search(raw_record) is not None
+    )
 
 
 def _parse_irregular_line(
     raw_record: bytes, file_name: str, line: int, offset: int, *, has_line_feed: bool
 ) -> Iterator[JsonRecord | ImportIssue]:
-    """Parse a large or deep line, or one with NaN, long integers, lone surrogates or bytes that are not UTF-8."""
+    """Parse a large or deep line, or one with NaN, long integers, lone surrogates or bytes that
+    are not UTF-8.
+    """
     length = len(raw_record)
     if length > LARGE_LINE_BYTES and _has_too_many_values(raw_record):
         what = f"skipped a line of {length / 1e6:.0f} MB with more than {MAX_VALUES:,} values"
@@ -219,7 +262,9 @@ def _parse_irregular_line(
     long_numbers: list[str] = []
     try:
         parsed = parse_json_text(text, long_numbers)
-        value = escape_and_cut_strings(parsed, MAX_STRING_LENGTH if length > LARGE_LINE_BYTES else None, 0)
+        value = escape_and_cut_strings(
+            parsed, MAX_STRING_LENGTH if length > LARGE_LINE_BYTES else None, 0
+        )
     except RecursionError:
         what = "the line is nested too deeply to be read"
         yield ImportIssue(file_name, line, what, make_excerpt(raw_record), severity="error")
@@ -229,7 +274,10 @@ def _parse_irregular_line(
         yield ImportIssue(file_name, line, what, make_excerpt(raw_record), severity="error")
         return
     if length > LARGE_LINE_BYTES:
-        what = f"this line has {length / 1e6:.0f} MB, so strings were cut after {MAX_STRING_LENGTH:,} characters"
+        what = (
+            f"this line has {length / 1e6:.0f} MB, so strings were cut after {MAX_STRING_LENGTH:,}"
+            " characters"
+        )
         yield ImportIssue(file_name, line, what, make_excerpt(raw_record))
     for number in long_numbers:
         what = f"a number is too long and was replaced by text: {number}"
@@ -240,12 +288,18 @@ def _parse_irregular_line(
 def _has_too_many_values(raw_record: bytes) -> bool:
     if raw_record.count(b",") + raw_record.count(b"[") + raw_record.count(b"{") <= MAX_VALUES:
         return False
-    marks = (match for match in _TEXT_OR_VALUE.finditer(raw_record) if raw_record[match.start()] != 34)
+    marks = (
+        match for match in _TEXT_OR_VALUE.finditer(raw_record) if raw_record[match.start()] != 34
+    )
     return next(itertools.islice(marks, MAX_VALUES, None), None) is not None
 
 
 def _describe_json_error(raw_record: bytes, error: ValueError, has_line_feed: bool) -> str:
-    if not has_line_feed and raw_record.lstrip()[:1] in (b"{", b"[") and not raw_record.rstrip().endswith((b"}", b"]")):
+    if (
+        not has_line_feed
+        and raw_record.lstrip()[:1] in (b"{", b"[")
+        and not raw_record.rstrip().endswith((b"}", b"]"))
+    ):
         return "the last line is cut off: incomplete JSON record"
     if isinstance(error, json.JSONDecodeError):
         return f"the line is not JSON: {error.msg} at character {error.pos + 1}"
@@ -260,13 +314,20 @@ def is_large_file(path: Path) -> bool:
 
 
 def reread_value(path: Path, record: JsonRecord) -> Any:
-    """Read the value of a record from its file again. Returns None if the file no longer contains it."""
+    """Read the value of a record from its file again.
+
+    Returns None if the file no longer contains it.
+    """
     try:
         with open_file(path, 0) as file:
             raw_record = os.pread(file.fileno(), record.length, record.offset)
     except OSError:
         return None
-    if len(raw_record) == record.length and record.length <= LARGE_LINE_BYTES and not _has_long_integer(raw_record):
+    if (
+        len(raw_record) == record.length
+        and record.length <= LARGE_LINE_BYTES
+        and not _has_long_integer(raw_record)
+    ):
         with contextlib.suppress(orjson.JSONDecodeError):
             return orjson.loads(raw_record)
     parsed = _parse_irregular_line(raw_record, str(path), record.line, 0, has_line_feed=True)
@@ -274,10 +335,11 @@ def reread_value(path: Path, record: JsonRecord) -> Any:
 
 
 def read_first_record(path: Path, max_line_bytes: int = 1 << 20) -> Any:
-    """Return the first JSON object in the first 20 lines, or the first element of a JSON array of objects.
+    """Return the first JSON object in the first 20 lines, or the first element of a JSON array of
+    objects.
 
-    Without one, return the first JSON value or None. Of records that span several lines, none is returned: such a file
-    is mostly one document.
+    Without one, return the first JSON value or None. Of records that span several lines, none is
+    returned: such a file is mostly one document.
     """
     try:
         with open_file(path) as file:
@@ -292,7 +354,9 @@ def read_first_record(path: Path, max_line_bytes: int = 1 << 20) -> Any:
                 case "cr_lines":
                     return _parse_json_or_none(start.removeprefix(BOM).partition(b"\r")[0])
                 case "utf16":
-                    return _read_first_object_of_lines(BytesIO(_decode_utf16_start(start)), max_line_bytes)
+                    return _read_first_object_of_lines(
+                        BytesIO(_decode_utf16_start(start)), max_line_bytes
+                    )
                 case "objects":
                     return None
     except OSError:

@@ -10,11 +10,15 @@ from fcreview.importers.common.discovery import MAX_LISTED
 from fcreview.model.item import MissingItem, RunFact
 
 MAX_MISSING_ITEMS = 100_000
-"""Maximum number of missing items that are listed for a run. `expected_items` counts the others as well."""
+"""Maximum number of missing items that are listed for a run.
+
+`expected_items` counts the others as well.
+"""
 
 MAX_UNKNOWN_SHARE = 0.01
-"""Largest share of results whose ids are not in the dataset. With more, the dataset is of another version, so it does
-not tell which items are missing."""
+"""Largest share of results whose ids are not in the dataset. With more, the dataset is of another
+version, so it does not tell which items are missing.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,9 @@ class CategoryIds:
         return bool(self.dataset_ids) and n_unknown <= MAX_UNKNOWN_SHARE * len(self.result_ids)
 
 
-def group_ids_by_category(item_ids: Iterable[str], find_category: Callable[[str], str]) -> dict[str, dict[str, None]]:
+def group_ids_by_category(
+    item_ids: Iterable[str], find_category: Callable[[str], str]
+) -> dict[str, dict[str, None]]:
     """Return the ids of each category, in order and without duplicates."""
     found: dict[str, dict[str, None]] = {}
     for item_id in item_ids:
@@ -43,7 +49,8 @@ def group_ids_by_category(item_ids: Iterable[str], find_category: Callable[[str]
 def compare_with_dataset(
     result_ids: Iterable[str], dataset_ids: Iterable[str], find_category: Callable[[str], str]
 ) -> Iterator[MissingItem | RunFact]:
-    """Yield the number of items that a complete run has in the run's categories, and each item without a result.
+    """Yield the number of items that a complete run has in the run's categories, and each item
+    without a result.
 
     Yields nothing without a dataset. `find_category` returns the category of an id.
     """
@@ -58,12 +65,19 @@ def compare_with_dataset(
 
     present: set[str] = set()
     present.update(*results.values())
-    complete = {each.name: each.dataset_ids if each.matches_dataset else each.result_ids for each in categories}
+    complete = {
+        each.name: each.dataset_ids if each.matches_dataset else each.result_ids
+        for each in categories
+    }
     without_results = [name for name in expected if name not in results]
-    yield from report_missing_items(complete, present, _describe_categories(expected, without_results, uncompared))
+    yield from report_missing_items(
+        complete, present, _describe_categories(expected, without_results, uncompared)
+    )
 
 
-def _describe_categories(expected: Collection[str], without_results: Sequence[str], uncompared: Sequence[str]) -> str:
+def _describe_categories(
+    expected: Collection[str], without_results: Sequence[str], uncompared: Sequence[str]
+) -> str:
     n_covered = len(expected) - len(without_results)
     reason = f"{n_covered} of {len(expected)} categories of the dataset"
     if without_results:
@@ -76,12 +90,13 @@ def _describe_categories(expected: Collection[str], without_results: Sequence[st
 def report_missing_items(
     expected: Mapping[str, Collection[str]], present: Container[str], reason: str = ""
 ) -> Iterator[MissingItem | RunFact]:
-    """Yield the number of items that the dataset has in the run's categories, and each item without a result.
+    """Yield the number of items that the dataset has in the run's categories, and each item without
+    a result.
 
     Args:
-        expected: category -> ids of its items in the dataset. Only categories that the run has results of.
-        present: ids of the run's results.
-        reason: which categories these are, as a phrase.
+        expected: category -> ids of its items in the dataset. Only categories that the run has
+        results of. present: ids of the run's results. reason: which categories these are, as a
+        phrase.
     """
     n_expected = sum(len(item_ids) for item_ids in expected.values())
     if n_expected == 0:
@@ -90,7 +105,9 @@ def report_missing_items(
     yield from islice(_list_missing_items(expected, present), MAX_MISSING_ITEMS)
 
 
-def _list_missing_items(expected: Mapping[str, Collection[str]], present: Container[str]) -> Iterator[MissingItem]:
+def _list_missing_items(
+    expected: Mapping[str, Collection[str]], present: Container[str]
+) -> Iterator[MissingItem]:
     for category, item_ids in expected.items():
         for item_id in item_ids:
             if item_id not in present:

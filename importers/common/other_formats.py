@@ -1,6 +1,7 @@
 """Recognise files that fcreview does not import, to say what they are and what to do.
 
-The signs are names of fields in the published formats: see docs/generic.md for how to convert records.
+The signs are names of fields in the published formats: see docs/generic.md for how to convert
+records.
 """
 
 from __future__ import annotations
@@ -64,11 +65,18 @@ OTHER_FORMATS = (
 
 
 def explain_object_by_id(path: Path) -> str | None:
-    """Return why a file has no records, if it is one JSON object with an entry for each id. None for other files."""
+    """Return why a file has no records, if it is one JSON object with an entry for each id.
+
+    None for other files.
+    """
     if is_large_file(path):
         return None
     entries = read_json(path, [], dict)
-    if not entries or "id" in entries or not all(isinstance(entry, (list, dict)) for entry in entries.values()):
+    if (
+        not entries
+        or "id" in entries
+        or not all(isinstance(entry, (list, dict)) for entry in entries.values())
+    ):
         return None
     example = make_excerpt(str(next(iter(entries))), MAX_ID_LENGTH)
     what = f"the file is one JSON object with an entry for each id, such as {example}"
@@ -84,7 +92,9 @@ def describe_files(files: Sequence[Path]) -> str:
 
 def describe_nearest_match(files: Iterable[Path]) -> str | None:
     """Return what the first recognised file is, and what to do. None if no file is recognised."""
-    examined = [path for path in files if path.suffix in (*JSON_SUFFIXES, *ARCHIVE_SUFFIXES)][:MAX_EXAMINED_FILES]
+    examined = [path for path in files if path.suffix in (*JSON_SUFFIXES, *ARCHIVE_SUFFIXES)][
+        :MAX_EXAMINED_FILES
+    ]
     for path in examined:
         start = _read_start(path)
         refusal = _find_refusal_of_file(path, start)
@@ -92,7 +102,10 @@ def describe_nearest_match(files: Iterable[Path]) -> str | None:
             return f"{path.name}: {refusal}"
         match = find_other_format(start)
         if match is not None:
-            return f"{path.name} looks like {match.title}, which fcreview does not import. {match.advice}"
+            return (
+                f"{path.name} looks like {match.title}, which fcreview does not import."
+                f" {match.advice}"
+            )
     return None
 
 
@@ -110,7 +123,10 @@ def find_archives(files: Iterable[Path]) -> list[Path]:
 
 
 def find_git_lfs_pointers(files: Iterable[Path]) -> list[Path]:
-    """Return the JSON files that are pointers of Git LFS. Pointers are small, so larger files are not read."""
+    """Return the JSON files that are pointers of Git LFS.
+
+    Pointers are small, so larger files are not read.
+    """
     pointers = []
     for path in files:
         if path.suffix in JSON_SUFFIXES and _read_start(path, len(GIT_LFS_START)) == GIT_LFS_START:

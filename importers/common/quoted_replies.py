@@ -1,7 +1,7 @@
 """Count the failing score entries that quote another reply than the result file contains.
 
-If results are written anew and the scores are kept, the entries quote other replies, and the official verdicts say
-nothing about the results.
+If results are written anew and the scores are kept, the entries quote other replies, and the
+official verdicts say nothing about the results.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from fcreview.model.wording import format_count
 
 @dataclass(slots=True)
 class QuotedReplies:
-    """The comparison of the failing score entries of a run with its results. Filled entry by entry."""
+    """The comparison of the failing score entries of a run with its results.
+
+    Filled entry by entry.
+    """
 
     n_compared: int = 0
     """Number of items whose score entry quotes a reply and that have a reply in the result file."""
@@ -46,6 +49,9 @@ class QuotedReplies:
 
     def make_issue(self, run: Run) -> ImportIssue:
         """Return the issue for a run whose scores belong to other replies."""
-        what = f"the scores belong to other replies: {self.make_fact().reason}. The official verdicts of this run are"
+        what = (
+            f"the scores belong to other replies: {self.make_fact().reason}. The official verdicts"
+            " of this run are"
+        )
         what += " unknown. Score the results again, or restore the results that were scored"
         return ImportIssue(run.path, None, what, severity="error")

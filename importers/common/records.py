@@ -1,4 +1,6 @@
-"""Helpers to read records, to fill items, and to load score files that list only the failing items."""
+"""Helpers to read records, to fill items, and to load score files that list only the failing
+items.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,10 @@ from fcreview.importers.common.jsonl import make_excerpt, read_records
 from fcreview.model.item import ImportIssue, Item, Message
 
 MAX_QUESTION_LENGTH = 400
-"""Maximum number of characters of `Item.question`. The item's messages contain the whole question."""
+"""Maximum number of characters of `Item.question`.
+
+The item's messages contain the whole question.
+"""
 
 
 CODE_FENCE = re.compile(r"\s*(```\w*)\s(.*)```\s*", re.DOTALL)
@@ -26,8 +31,8 @@ class Undecodable(ValueError):
 def explain_decoding_error(reply: Any, error: ValueError, decode: Callable[[str], object]) -> str:
     """Return why `decode` cannot decode a reply, given its `error`.
 
-    If a code fence surrounds the whole reply, the reason names the fence, and the error that remains without it. If the
-    error is the same without the fence, the reason is this error only.
+    If a code fence surrounds the whole reply, the reason names the fence, and the error that
+    remains without it. If the error is the same without the fence, the reason is this error only.
     """
     fenced = CODE_FENCE.fullmatch(reply) if isinstance(reply, str) else None
     if fenced is None:
@@ -42,7 +47,10 @@ def explain_decoding_error(reply: Any, error: ValueError, decode: Callable[[str]
 
 
 def shorten_question(text: str) -> str:
-    """Return the text on one line. A text longer than MAX_QUESTION_LENGTH is cut and ends in `…`."""
+    """Return the text on one line.
+
+    A text longer than MAX_QUESTION_LENGTH is cut and ends in `…`.
+    """
     longest_read = 4 * MAX_QUESTION_LENGTH
     line = " ".join(text[:longest_read].split())
     if len(line) <= MAX_QUESTION_LENGTH and len(text) <= longest_read:
@@ -83,14 +91,24 @@ def is_integer(value: Any) -> TypeGuard[int]:
 
 
 def add_issue(
-    item: Item, what: str, file: str | None = None, severity: Literal["error", "warning", "notice"] = "warning"
+    item: Item,
+    what: str,
+    file: str | None = None,
+    severity: Literal["error", "warning", "notice"] = "warning",
 ) -> None:
     line = item.line if file is None else None
-    item.issues.append(ImportIssue(item.file if file is None else file, line, what, item=item.id, severity=severity))
+    item.issues.append(
+        ImportIssue(
+            item.file if file is None else file, line, what, item=item.id, severity=severity
+        )
+    )
 
 
 def fill_safely(item: Item, fill: Callable[[], object]) -> Item:
-    """Call `fill`, which fills the item from its record, and return the item. A malformed record becomes an issue."""
+    """Call `fill`, which fills the item from its record, and return the item.
+
+    A malformed record becomes an issue.
+    """
     try:
         fill()
     except MALFORMED_DATA as error:
@@ -103,7 +121,10 @@ def fill_safely(item: Item, fill: Callable[[], object]) -> Item:
 
 
 def read_function_docs(value: Any) -> list[dict[str, Any]]:
-    """Return function docs as a list. A valid list is not copied, because the store recognizes shared lists."""
+    """Return function docs as a list.
+
+    A valid list is not copied, because the store recognizes shared lists.
+    """
     if isinstance(value, list):
         objects = [each for each in value if isinstance(each, dict)]
         return value if len(objects) == len(value) else objects
@@ -111,13 +132,19 @@ def read_function_docs(value: Any) -> list[dict[str, Any]]:
 
 
 def read_tools(value: Any) -> list[dict[str, Any]]:
-    """Return the function docs of a list of OpenAI tools. A tool without `function` is a function doc itself."""
+    """Return the function docs of a list of OpenAI tools.
+
+    A tool without `function` is a function doc itself.
+    """
     tools = read_function_docs(value)
     return [tool["function"] if isinstance(tool.get("function"), dict) else tool for tool in tools]
 
 
 def load_records_by_id(path: Path, issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
-    """Load JSON Lines records by `id`. If records with the same id differ, the first is used, and there is an issue."""
+    """Load JSON Lines records by `id`.
+
+    If records with the same id differ, the first is used, and there is an issue.
+    """
     by_id: dict[str, dict[str, Any]] = {}
     for record in read_records(path):
         if isinstance(record, ImportIssue):
@@ -126,28 +153,48 @@ def load_records_by_id(path: Path, issues: list[ImportIssue]) -> dict[str, dict[
         item_id = record.value.get("id") if isinstance(record.value, dict) else None
         if not isinstance(item_id, str):
             excerpt = make_excerpt(str(record.value))
-            issues.append(ImportIssue(str(path), record.line, "the record is not an object with an id", excerpt))
+            issues.append(
+                ImportIssue(
+                    str(path), record.line, "the record is not an object with an id", excerpt
+                )
+            )
         elif by_id.setdefault(item_id, record.value) != record.value:
-            what = f"{item_id} occurs more than once, with different content. The first record is used"
+            what = (
+                f"{item_id} occurs more than once, with different content. The first record is used"
+            )
             issues.append(ImportIssue(str(path), record.line, what, item=item_id))
     return by_id
 
 
 def report_missing_records(
-    questions_file: Path, question_ids: Container[str], answer_ids: Container[str], item_ids: Collection[str]
+    questions_file: Path,
+    question_ids: Container[str],
+    answer_ids: Container[str],
+    item_ids: Collection[str],
 ) -> Iterator[ImportIssue]:
-    """Yield an issue if the dataset lacks questions of results, and another one if it lacks golden answers."""
+    """Yield an issue if the dataset lacks questions of results, and another one if it lacks
+    golden answers.
+    """
     answers_file = questions_file.parent / "possible_answer" / questions_file.name
-    for path, what, known in ((questions_file, "question", question_ids), (answers_file, "golden answer", answer_ids)):
+    for path, what, known in (
+        (questions_file, "question", question_ids),
+        (answers_file, "golden answer", answer_ids),
+    ):
         if n_missing := sum(item_id not in known for item_id in item_ids):
             yield make_missing_records_issue(path, what, n_missing, len(item_ids))
 
 
-def make_missing_records_issue(path: Path, missing_noun: str, n_missing: int, n_results: int) -> ImportIssue:
-    """Return the issue that a file has no question or golden answer (`missing_noun`) for some results."""
+def make_missing_records_issue(
+    path: Path, missing_noun: str, n_missing: int, n_results: int
+) -> ImportIssue:
+    """Return the issue that a file has no question or golden answer (`missing_noun`) for some
+    results.
+    """
     where = "in this file" if path.is_file() else "because this file does not exist"
     text = f"{n_missing:,} of {n_results:,} results have no {missing_noun} {where}"
-    return ImportIssue(str(path), None, text, severity="error" if n_missing == n_results else "warning")
+    return ImportIssue(
+        str(path), None, text, severity="error" if n_missing == n_results else "warning"
+    )
 
 
 def function_names(functions: Iterable[dict[str, Any]]) -> set[str]:
@@ -160,7 +207,9 @@ NOT_A_FAILURE = 'a score entry has "valid": true, so it does not count as a fail
 
 
 def read_failure_count(header: Mapping[str, Any]) -> int | None:
-    """Return the number of failures in a header; None if `total_count` or `correct_count` is missing or invalid."""
+    """Return the number of failures in a header; None if `total_count` or `correct_count` is
+    missing or invalid.
+    """
     total, correct = header.get("total_count"), header.get("correct_count")
     if type(total) is not int or type(correct) is not int or not 0 <= correct <= total:
         return None
@@ -168,12 +217,16 @@ def read_failure_count(header: Mapping[str, Any]) -> int | None:
 
 
 def describe_count_error(header: Mapping[str, Any], n_failing: int) -> str | None:
-    """Return the error if a score file's number of failing items differs from its header, or None."""
+    """Return the error if a score file's number of failing items differs from its header, or
+    None.
+    """
     n_failures = read_failure_count(header)
     if n_failures == n_failing:
         return None
     what = f"the header states {n_failures} failures, but the file lists {n_failing}"
-    what = "the file has no header with correct_count and total_count" if n_failures is None else what
+    what = (
+        "the file has no header with correct_count and total_count" if n_failures is None else what
+    )
     return f"{what}. The official verdicts are unknown"
 
 
@@ -188,9 +241,15 @@ class FailureList:
     repeated_ids: set[str] = field(default_factory=set)
     """Items with several entries."""
     is_complete: bool = False
-    """Whether the file lists as many failures as its header states. If not, all official verdicts are unknown."""
+    """Whether the file lists as many failures as its header states.
+
+    If not, all official verdicts are unknown.
+    """
     knows_passes: bool = False
-    """Whether items without an entry passed. False if there are more items than the header states."""
+    """Whether items without an entry passed.
+
+    False if there are more items than the header states.
+    """
 
     def get_verdict(self, item_id: str) -> bool | None:
         if not self.is_complete:
@@ -202,7 +261,9 @@ class FailureList:
         return self.entries.get(item_id) if self.is_complete else None
 
 
-def load_failure_list(path: Path, find_item_id: Callable[[JsonObject], str], issues: list[ImportIssue]) -> FailureList:
+def load_failure_list(
+    path: Path, find_item_id: Callable[[JsonObject], str], issues: list[ImportIssue]
+) -> FailureList:
     """Load a score file. Its verdicts are unknown until `validate_failure_list` is called."""
     scored = FailureList(path)
     for record in read_records(path):
@@ -217,9 +278,15 @@ def load_failure_list(path: Path, find_item_id: Callable[[JsonObject], str], iss
             scored.header = value
         elif "id" not in value:
             what = "a score entry has no id and belongs to no item"
-            issues.append(ImportIssue(str(path), line, what, make_excerpt(str(value)), severity="error"))
+            issues.append(
+                ImportIssue(str(path), line, what, make_excerpt(str(value)), severity="error")
+            )
         elif value.get("valid") is True:
-            issues.append(ImportIssue(str(path), line, NOT_A_FAILURE, item=find_item_id(value), severity="error"))
+            issues.append(
+                ImportIssue(
+                    str(path), line, NOT_A_FAILURE, item=find_item_id(value), severity="error"
+                )
+            )
         elif scored.entries.setdefault(find_item_id(value), value) is not value:
             item_id = find_item_id(value)
             scored.repeated_ids.add(item_id)
@@ -228,8 +295,12 @@ def load_failure_list(path: Path, find_item_id: Callable[[JsonObject], str], iss
     return scored
 
 
-def validate_failure_list(scored: FailureList, result_ids: Collection[str], issues: list[ImportIssue]) -> None:
-    """Compare the header with the entries and the results, and set `is_complete` and `knows_passes`."""
+def validate_failure_list(
+    scored: FailureList, result_ids: Collection[str], issues: list[ImportIssue]
+) -> None:
+    """Compare the header with the entries and the results, and set `is_complete` and
+    `knows_passes`.
+    """
     error = describe_count_error(scored.header, len(scored.entries))
     if error is not None:
         issues.append(ImportIssue(str(scored.path), 1, error, severity="error"))
@@ -239,7 +310,10 @@ def validate_failure_list(scored: FailureList, result_ids: Collection[str], issu
     n_items = len(result_ids) + len(scored.entries.keys() - set(result_ids))
     if n_items > total:
         scored.knows_passes = False
-        what = f"{total} items were scored, but the run has {n_items}, so it is unknown which items passed"
+        what = (
+            f"{total} items were scored, but the run has {n_items}, so it is unknown which items"
+            " passed"
+        )
         issues.append(ImportIssue(str(scored.path), 1, what, severity="error"))
     elif n_items < total:
         what = f"{total} items were scored, but only {n_items} results can be read"

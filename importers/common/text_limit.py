@@ -1,7 +1,8 @@
 """Limit the text of an item before it is stored: the last door for the items of all importers.
 
-An importer keeps to the budget where it replaces references. This module bounds what is long in the file itself, such
-as one message of 400 MB. A text that does not fit is replaced by a placeholder, and an import issue says how many.
+An importer keeps to the budget where it replaces references. This module bounds what is long in the
+file itself, such as one message of 400 MB. A text that does not fit is replaced by a placeholder,
+and an import issue says how many.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ def limit_item_text(item: Item) -> None:
     item.predicted = [_limit_call(call, budget) for call in item.predicted]
     n_shared = len(item.shared_opening or ())
     opening = item.messages[:n_shared]
-    item.messages = opening + [_limit_message(message, budget) for message in item.messages[n_shared:]]
+    item.messages = opening + [
+        _limit_message(message, budget) for message in item.messages[n_shared:]
+    ]
     item.verdicts = [_limit_verdict(verdict, budget) for verdict in item.verdicts]
     metadata = item.extra.metadata
     for name, value in metadata.items():
@@ -37,7 +40,10 @@ def limit_item_text(item: Item) -> None:
 
     if budget.n_refused:
         texts = format_count(budget.n_refused, "text was", "texts were")
-        what = f"{texts} replaced by a placeholder, because an item may have at most {MAX_ITEM_TEXT_SHOWN} of text"
+        what = (
+            f"{texts} replaced by a placeholder, because an item may have at most"
+            f" {MAX_ITEM_TEXT_SHOWN} of text"
+        )
         item.issues.append(ImportIssue(item.file, item.line, what, item=item.id))
 
 
@@ -46,7 +52,9 @@ def make_placeholder(n_characters: int) -> str:
 
 
 def _measure_texts(item: Item) -> int:
-    """Return the length of the texts that can be longer than the record: importers may repeat them."""
+    """Return the length of the texts that can be longer than the record: importers may repeat
+    them.
+    """
     n_characters = sum(len(message.content) for message in item.messages)
     n_characters += sum(len(call.raw) for call in item.predicted if call.raw)
     n_characters += sum(len(verdict.rationale) for verdict in item.verdicts if verdict.rationale)
@@ -60,7 +68,9 @@ def measure_value(value: Any, depth: int = 0) -> int:
     if depth > MAX_MEASURED_DEPTH:
         return 1
     if isinstance(value, dict):
-        return sum(len(str(key)) + measure_value(part, depth + 1) + 4 for key, part in value.items())
+        return sum(
+            len(str(key)) + measure_value(part, depth + 1) + 4 for key, part in value.items()
+        )
     if isinstance(value, (list, tuple)):
         return sum(measure_value(part, depth + 1) + 2 for part in value)
     return 4

@@ -1,7 +1,8 @@
 """Write reviewed verdicts and golden fixes back to a benchmark's files.
 
-`LineEdits` changes lines of a JSON Lines file and keeps the bytes of all other lines. `rewrite_golden_file` replaces
-golden answers in a dataset. `find_unrepresentable_reviews` counts the reviews that a file format cannot represent.
+`LineEdits` changes lines of a JSON Lines file and keeps the bytes of all other lines.
+`rewrite_golden_file` replaces golden answers in a dataset. `find_unrepresentable_reviews` counts
+the reviews that a file format cannot represent.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ JSON_STYLES: tuple[dict[str, Any], ...] = tuple(
 """Arguments of `json.dumps` that benchmarks use for datasets. The first entry is the default."""
 ANNOTATOR_REASON = "an annotator marked the item as failed; the benchmark's own check passed it"
 """Text for the field `error` of an entry that exists only because of a review."""
-DISAGREEMENT_NOTE = "unresolved disagreements between annotators; the benchmark's own verdict is kept"
+DISAGREEMENT_NOTE = (
+    "unresolved disagreements between annotators; the benchmark's own verdict is kept"
+)
 
 
 def has_only_decoded_calls(calls: Sequence[Call]) -> bool:
@@ -47,7 +50,10 @@ def has_only_decoded_calls(calls: Sequence[Call]) -> bool:
 
 
 def list_accepted_values(accepted: AcceptedValues) -> list[Any]:
-    """Return the accepted values as BFCL lists them: `["C", "F", ""]`. The "" means that the argument is optional."""
+    """Return the accepted values as BFCL lists them: `["C", "F", ""]`.
+
+    The "" means that the argument is optional.
+    """
     return [*map(_expand_golden_objects, accepted.any_of), *([""] if accepted.optional else [])]
 
 
@@ -59,8 +65,14 @@ def _expand_golden_objects(value: Any) -> Any:
 
 
 def first_accepted_arguments(call: Call) -> JsonObject:
-    """Return the first accepted value of each argument of a golden call, as plain JSON: `{"unit": "C"}`."""
-    return {name: _first_accepted_value(each) for name, each in (call.arguments or {}).items() if each.any_of}
+    """Return the first accepted value of each argument of a golden call, as plain JSON:
+    `{"unit": "C"}`.
+    """
+    return {
+        name: _first_accepted_value(each)
+        for name, each in (call.arguments or {}).items()
+        if each.any_of
+    }
 
 
 def _first_accepted_value(accepted: AcceptedValues) -> Any:
@@ -71,7 +83,10 @@ def _first_accepted_value(accepted: AcceptedValues) -> Any:
 
 
 def key_by_function_name(calls: Sequence[Call], arguments: Sequence[Any]) -> JsonObject:
-    """Return `{function: arguments}`. Several calls of one function get the keys `f_1`, `f_2` and so on."""
+    """Return `{function: arguments}`.
+
+    Several calls of one function get the keys `f_1`, `f_2` and so on.
+    """
     n_calls = Counter(call.name for call in calls)
     n_keyed: Counter[str] = Counter()
     keyed: JsonObject = {}
@@ -89,16 +104,25 @@ class LineEdits:
     """Line number -> the new record, or the new line as a string."""
     removed: set[int] = field(default_factory=set)
     added: list[tuple[int, Any]] = field(default_factory=list)
-    """(position, record) of each added record. A record is inserted before the first line with a higher position."""
+    """(position, record) of each added record.
+
+    A record is inserted before the first line with a higher position.
+    """
     positions: Mapping[int, int] = field(default_factory=dict)
-    """Line number -> position of the line's record among all records. Added records are inserted by position."""
+    """Line number -> position of the line's record among all records.
+
+    Added records are inserted by position.
+    """
 
     def __bool__(self) -> bool:
         return bool(self.replaced or self.removed or self.added)
 
 
 def apply_line_edits(raw: bytes, edits: LineEdits) -> bytes:
-    """Return the edited content of a file. It ends in a line feed if `raw` ends in one or is empty."""
+    """Return the edited content of a file.
+
+    It ends in a line feed if `raw` ends in one or is empty.
+    """
     is_terminated = raw.endswith(b"\n") or not raw
     lines = raw.split(b"\n") if raw else []
     if raw and is_terminated:
@@ -110,20 +134,28 @@ def apply_line_edits(raw: bytes, edits: LineEdits) -> bytes:
             continue
         while waiting and number in edits.positions and waiting[0][0] < edits.positions[number]:
             edited.append(encode_line(waiting.pop(0)[1]))
-        edited.append(encode_line(edits.replaced[number], line) if number in edits.replaced else line)
+        edited.append(
+            encode_line(edits.replaced[number], line) if number in edits.replaced else line
+        )
     edited += [encode_line(record) for _, record in waiting]
     return b"\n".join(edited) + (b"\n" if is_terminated and edited else b"")
 
 
 def encode_line(record: Any, old_line: bytes = b"") -> bytes:
-    """Return a record or a line as bytes, without line feed. Uses the escapes and the carriage return of `old_line`."""
+    """Return a record or a line as bytes, without line feed.
+
+    Uses the escapes and the carriage return of `old_line`.
+    """
     escapes = old_line.isascii() and b"\\u" in old_line
     text = record if isinstance(record, str) else json.dumps(record, ensure_ascii=escapes)
     return text.encode("utf-8", "backslashreplace") + (b"\r" if old_line.endswith(b"\r") else b"")
 
 
 def parse_numbered_records(raw: bytes) -> Iterator[tuple[int, JsonObject]]:
-    """Yield (line number from 1, record) for each JSON object. Unlike with orjson, long numbers keep all digits."""
+    """Yield (line number from 1, record) for each JSON object.
+
+    Unlike with orjson, long numbers keep all digits.
+    """
     for number, line in enumerate(raw.split(b"\n"), 1):
         try:
             value = json.loads(line.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace"))
@@ -138,15 +170,25 @@ def find_header_line_number(raw: bytes) -> int:
 
 
 def update_score_header(
-    header: JsonObject, n_new_passes: int, *, digits: int | None = None, rate_field: str = "accuracy"
+    header: JsonObject,
+    n_new_passes: int,
+    *,
+    digits: int | None = None,
+    rate_field: str = "accuracy",
 ) -> JsonObject:
-    """Return the header with `n_new_passes` added and the new rate. A header without counts is unchanged."""
+    """Return the header with `n_new_passes` added and the new rate.
+
+    A header without counts is unchanged.
+    """
     total, n_correct = header.get("total_count"), header.get("correct_count")
     if not isinstance(total, int) or not isinstance(n_correct, int):
         return header
     n_correct += n_new_passes
     share = n_correct / total if total else 0.0
-    return header | {rate_field: share if digits is None else round(share, digits), "correct_count": n_correct}
+    return header | {
+        rate_field: share if digits is None else round(share, digits),
+        "correct_count": n_correct,
+    }
 
 
 def positions_by_name(names: Sequence[str]) -> dict[str, int]:
@@ -154,40 +196,58 @@ def positions_by_name(names: Sequence[str]) -> dict[str, int]:
 
 
 def dump_in_style_of(line: bytes, old_record: Any, record: Any) -> str:
-    """Return a record as JSON, with the separators and escapes of `line`, which is the JSON of `old_record`."""
+    """Return a record as JSON, with the separators and escapes of `line`, which is the JSON of
+    `old_record`.
+    """
     text = line.decode("utf-8", "replace").strip()
-    style = next((style for style in JSON_STYLES if json.dumps(old_record, **style) == text), JSON_STYLES[0])
+    style = next(
+        (style for style in JSON_STYLES if json.dumps(old_record, **style) == text), JSON_STYLES[0]
+    )
     return json.dumps(record, **style)
 
 
 def dump_with_indentation_of(value: Any, old_content: bytes) -> bytes:
-    """Return a JSON value as the content of a file, with indentation, escapes and last line feed as in the old one."""
+    """Return a JSON value as the content of a file, with indentation, escapes and last line feed
+    as in the old one.
+    """
     lines = old_content.split(b"\n", 2)
     is_indented = len(lines) > 1 and lines[0].strip() in (b"{", b"[")
     indent = len(lines[1]) - len(lines[1].lstrip(b" ")) if is_indented else None
     text = json.dumps(value, indent=indent or None, ensure_ascii=old_content.isascii())
-    return text.encode("utf-8", "backslashreplace") + (b"\n" if old_content.endswith(b"\n") else b"")
+    return text.encode("utf-8", "backslashreplace") + (
+        b"\n" if old_content.endswith(b"\n") else b""
+    )
 
 
 def key_fixes_by_record(fixes: GoldenFixes, category: str | None = None) -> FixesByRecord:
-    """Key the fixes of one category, or of all, by record name, for datasets whose record ids are item ids."""
+    """Key the fixes of one category, or of all, by record name, for datasets whose record ids
+    are item ids.
+    """
     return {key[1]: (key, fix) for key, fix in fixes.items() if category in (None, key[0])}
 
 
 def rewrite_answer_files(
     fixes: GoldenFixes, find_answer_file: Callable[[str], Path | None]
 ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
-    """Apply golden fixes to a dataset. `find_answer_file` returns the answer file of a category, or None."""
+    """Apply golden fixes to a dataset.
+
+    `find_answer_file` returns the answer file of a category, or None.
+    """
     for category in dict.fromkeys(category for category, _ in fixes):
         fixes_of_category, path = key_fixes_by_record(fixes, category), find_answer_file(category)
         if path is None:
-            yield Unrepresentable(f"golden answers of {category}, whose dataset was not found", len(fixes_of_category))
+            yield Unrepresentable(
+                f"golden answers of {category}, whose dataset was not found", len(fixes_of_category)
+            )
         else:
             yield from rewrite_golden_file(path, fixes_of_category)
 
 
 def replace_fields(record: JsonObject, fix: JsonObject) -> FixedRecord:
-    """Apply a fix to a record. If the fix has several fields, the golden answers are objects with these fields."""
+    """Apply a fix to a record.
+
+    If the fix has several fields, the golden answers are objects with these fields.
+    """
     old, new = {name: record.get(name) for name in fix}, record | fix
     if len(fix) == 1:
         (name,) = fix
@@ -229,12 +289,17 @@ def check_fix_fields(fix: JsonObject, *allowed: str) -> str | None:
     """Return an error if a golden fix is empty or has fields that are not `allowed`, else None."""
     unknown = [name for name in fix if name not in allowed]
     if unknown or not fix:
-        return f"a golden fix must contain {' or '.join(allowed)}" + (f", not {unknown[0]}" if unknown else "")
+        return f"a golden fix must contain {' or '.join(allowed)}" + (
+            f", not {unknown[0]}" if unknown else ""
+        )
     return None
 
 
 def check_golden_call(name: Any, arguments: Any, functions: list[JsonObject]) -> str | None:
-    """Return the first error of a golden call, or None. If `functions` is empty, only the types are checked."""
+    """Return the first error of a golden call, or None.
+
+    If `functions` is empty, only the types are checked.
+    """
     if not isinstance(name, str) or not name:
         return "a call has no name"
     if not isinstance(arguments, dict):
@@ -243,7 +308,9 @@ def check_golden_call(name: Any, arguments: Any, functions: list[JsonObject]) ->
     if function is None:
         return f"function {name} is not available" if functions else None
     declared = read_declared_parameters(function, ("parameters", "arguments"))
-    if declared.properties is not None and (unknown := [each for each in arguments if each not in declared.properties]):
+    if declared.properties is not None and (
+        unknown := [each for each in arguments if each not in declared.properties]
+    ):
         return f"{name} has no parameter {unknown[0]}"
     if missing := [each for each in declared.required or () if each not in arguments]:
         return f"{name} requires the parameter {missing[0]}"
@@ -263,23 +330,32 @@ def list_overridden_items(items: Iterable[ScoredItem]) -> list[ScoredItem]:
 def find_unrepresentable_reviews(
     items: Iterable[ScoredItem], is_representable: Callable[[ScoredItem, CriterionKey], bool]
 ) -> Iterator[Unrepresentable]:
-    """Count, by kind, the overrides that a benchmark's files cannot represent, and the unresolved disagreements."""
+    """Count, by kind, the overrides that a benchmark's files cannot represent, and the
+    unresolved disagreements.
+    """
     counts: Counter[str] = Counter()
     for item in items:
-        counts.update(_describe_verdict_kind(key) for key in item.overrides if not is_representable(item, key))
+        counts.update(
+            _describe_verdict_kind(key) for key in item.overrides if not is_representable(item, key)
+        )
         counts.update([DISAGREEMENT_NOTE] * len(item.disputed))
     yield from (Unrepresentable(description, count) for description, count in counts.items())
 
 
 def is_item_verdict(item: ScoredItem, key: CriterionKey) -> bool:
-    """Return whether an override is the verdict on the item, or the same verdict on its response."""
+    """Return whether an override is the verdict on the item, or the same verdict on its
+    response.
+    """
     return key == ITEM_CORRECT or (
-        key == (RESPONSE, ITEM_CORRECT[1]) and item.overrides[key] == item.overrides.get(ITEM_CORRECT)
+        key == (RESPONSE, ITEM_CORRECT[1])
+        and item.overrides[key] == item.overrides.get(ITEM_CORRECT)
     )
 
 
 def _describe_verdict_kind(key: CriterionKey) -> str:
-    """Describe verdicts with this target and criterion, such as `verdicts on turns, criterion correct`."""
+    """Describe verdicts with this target and criterion, such as `verdicts on turns, criterion
+    correct`.
+    """
     target, criterion = key
     part = parse_address(target)
     if part is None:

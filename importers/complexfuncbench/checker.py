@@ -1,7 +1,8 @@
 """Determine a verdict on every call of a ComplexFuncBench sample.
 
-The verdict on a call comes from the evaluator's log or, if the log does not have it, from the result record and the
-rules below. The evaluator compares a predicted call with a golden call in several steps, called tiers:
+The verdict on a call comes from the evaluator's log or, if the log does not have it, from the
+result record and the rules below. The evaluator compares a predicted call with a golden call in
+several steps, called tiers:
 
 * `format`: Is the call valid?
 * `rule`: Are the two calls equal?
@@ -9,9 +10,9 @@ rules below. The evaluator compares a predicted call with a golden call in sever
 * `response`: Does the API give the same response to both calls?
 * `judge`: Does an LLM accept the predicted call?
 
-A verdict states the tier that decided it. Three other values are possible: `failed` if no tier accepted the call and
-the judge did not reply, `unpaired` if the evaluator compared the call with no golden call, and `unknown` if no file
-states the tier.
+A verdict states the tier that decided it. Three other values are possible: `failed` if no tier
+accepted the call and the judge did not reply, `unpaired` if the evaluator compared the call with no
+golden call, and `unknown` if no file states the tier.
 
 Source of the rules: the modules `utils/utils.py` and `compare` of the release (commit c37b284).
 """
@@ -24,16 +25,27 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from fcreview.importers.common.records import as_object
-from fcreview.importers.complexfuncbench.log import EvaluationLog, JsonCall, LoggedComparison, LoggedTurn
+from fcreview.importers.complexfuncbench.log import (
+    EvaluationLog,
+    JsonCall,
+    LoggedComparison,
+    LoggedTurn,
+)
 from fcreview.matching.align import align_calls
 from fcreview.model.address import call_address
 from fcreview.model.function_schema import read_declared_parameters
 from fcreview.model.item import AcceptedValues, Call, CallPair, Message
 
-OPTIONAL_FUNCTIONS = frozenset({
-    "Location_to_Lat_Long", "Search_Hotel_Destination", "Search_Attraction_Location", "Search_Car_Location",
-    "Search_Flight_Location", "Taxi_Search_Location",
-})  # fmt: skip
+OPTIONAL_FUNCTIONS = frozenset(
+    {
+        "Location_to_Lat_Long",
+        "Search_Hotel_Destination",
+        "Search_Attraction_Location",
+        "Search_Car_Location",
+        "Search_Flight_Location",
+        "Taxi_Search_Location",
+    }
+)
 """Functions that the model may call any number of times, or not at all."""
 
 GENERIC_REPLY = {
@@ -75,16 +87,23 @@ Search_Flights: currency_code toId fromId returnDate departDate sort
 Search_Taxi: currency_code languagecode drop_off_place_id pick_up_place_id pick_up_time pick_up_date
 Search_Hotel_Destination Location_to_Lat_Long Get_Exchange_Rates Get_Currency Get_Languages:
 """
-"""Each line has function names, a colon, and parameters of these functions. An indented line continues the last one."""
+"""Each line has function names, a colon, and parameters of these functions.
+
+An indented line continues the last one.
+"""
 
 EXACT_PARAMETERS: dict[str, frozenset[str]] = {
     function: frozenset(parameters.split())
     for functions, _, parameters in (
-        line.partition(":") for line in _EXACT_PARAMETERS_TEXT.replace("\n    ", " ").strip().splitlines()
+        line.partition(":")
+        for line in _EXACT_PARAMETERS_TEXT.replace("\n    ", " ").strip().splitlines()
     )
     for function in functions.split()
 }
-"""Function name -> parameters whose values must be equal. If one of them differs, the call fails without the judge."""
+"""Function name -> parameters whose values must be equal.
+
+If one of them differs, the call fails without the judge.
+"""
 
 
 class CallError(NamedTuple):
@@ -98,56 +117,93 @@ class CallError(NamedTuple):
 
 
 def is_equal_value(parameter: str, predicted: Any, golden: Any) -> bool:
-    """Return whether two values of a parameter are equal. The order of filters in `categories_filter` is ignored."""
+    """Return whether two values of a parameter are equal.
+
+    The order of filters in `categories_filter` is ignored.
+    """
     if parameter == "categories_filter" and isinstance(predicted, str) and isinstance(golden, str):
-        filters, golden_filters = ({name.strip() for name in text.split(",")} for text in (predicted, golden))
+        filters, golden_filters = (
+            {name.strip() for name in text.split(",")} for text in (predicted, golden)
+        )
         return filters == golden_filters
     return bool(predicted == golden)
 
 
 def is_equal_call(predicted: dict[str, Any], golden: dict[str, Any]) -> bool:
     """Return whether two calls have the same function name, parameter names and values."""
-    predicted_arguments, golden_arguments = predicted.get("arguments") or {}, golden.get("arguments") or {}
-    if predicted.get("name") != golden.get("name") or predicted_arguments.keys() != golden_arguments.keys():
+    predicted_arguments, golden_arguments = (
+        predicted.get("arguments") or {},
+        golden.get("arguments") or {},
+    )
+    if (
+        predicted.get("name") != golden.get("name")
+        or predicted_arguments.keys() != golden_arguments.keys()
+    ):
         return False
-    return all(is_equal_value(key, predicted_arguments[key], golden_arguments[key]) for key in golden_arguments)
+    return all(
+        is_equal_value(key, predicted_arguments[key], golden_arguments[key])
+        for key in golden_arguments
+    )
 
 
-def find_exact_parameter_error(predicted: dict[str, Any], golden: dict[str, Any]) -> CallError | None:
-    """Return the first error that the tier `exact` finds, or None. Without an error, a later tier decides."""
+def find_exact_parameter_error(
+    predicted: dict[str, Any], golden: dict[str, Any]
+) -> CallError | None:
+    """Return the first error that the tier `exact` finds, or None.
+
+    Without an error, a later tier decides.
+    """
     if predicted.get("name") != golden.get("name"):
-        return CallError("func_error", f"the model calls {predicted.get('name')} instead of {golden.get('name')}")
+        return CallError(
+            "func_error", f"the model calls {predicted.get('name')} instead of {golden.get('name')}"
+        )
     exact_parameters = EXACT_PARAMETERS.get(golden["name"], frozenset())
-    predicted_arguments, golden_arguments = predicted.get("arguments") or {}, golden.get("arguments") or {}
+    predicted_arguments, golden_arguments = (
+        predicted.get("arguments") or {},
+        golden.get("arguments") or {},
+    )
     for key in sorted(golden_arguments):
         if key in exact_parameters:
             if key not in predicted_arguments:
                 return CallError("param_missing", f"the argument {key} is missing", key)
             if not is_equal_value(key, predicted_arguments[key], golden_arguments[key]):
-                return CallError("value_error", f"the value of {key} must be equal to the golden value", key)
+                return CallError(
+                    "value_error", f"the value of {key} must be equal to the golden value", key
+                )
     return None
 
 
 def find_call_error(predicted: dict[str, Any], golden: dict[str, Any]) -> CallError:
     """Return the error of a rejected call.
 
-    It concerns the alphabetically first golden argument that differs or, if none differs, an unexpected argument.
+    It concerns the alphabetically first golden argument that differs or, if none differs, an
+    unexpected argument.
     """
-    predicted_arguments, golden_arguments = predicted.get("arguments") or {}, golden.get("arguments") or {}
+    predicted_arguments, golden_arguments = (
+        predicted.get("arguments") or {},
+        golden.get("arguments") or {},
+    )
     for key in sorted(golden_arguments):
         if key not in predicted_arguments:
             return CallError("param_missing", f"the argument {key} is missing", key)
         if predicted_arguments[key] != golden_arguments[key]:
-            return CallError("value_error", f"the value of {key} is not equal to the golden value", key)
+            return CallError(
+                "value_error", f"the value of {key} is not equal to the golden value", key
+            )
     extra = next((key for key in predicted_arguments if key not in golden_arguments), None)
-    return CallError("param_hallucination", f"the golden call does not have the argument {extra}", extra)
+    return CallError(
+        "param_hallucination", f"the golden call does not have the argument {extra}", extra
+    )
 
 
 _PYTHON_TYPES = {"string": (str,), "number": (int, float), "boolean": (bool,), "array": (list,)}
 
 
 def find_format_error(call: dict[str, Any], function_docs: list[dict[str, Any]]) -> str | None:
-    """Return the first format error of a call, or None. As in the evaluator, a number may be a boolean."""
+    """Return the first format error of a call, or None.
+
+    As in the evaluator, a number may be a boolean.
+    """
     function_doc = next((f for f in function_docs if f.get("name") == call.get("name")), None)
     if function_doc is None:
         return f"{call.get('name')} is not an available function"
@@ -184,7 +240,9 @@ def parse_golden_path(record: dict[str, Any] | None) -> GoldenPath:
             for call in entry["function_call"]:
                 arguments = as_object(as_object(call).get("arguments"))
                 accepted = {name: AcceptedValues([value]) for name, value in arguments.items()}
-                path.calls.append(Call("golden", str(call.get("name")), accepted, 0, path.steps, len(path.calls)))
+                path.calls.append(
+                    Call("golden", str(call.get("name")), accepted, 0, path.steps, len(path.calls))
+                )
             path.steps += 1
         elif entry.get("role") == "observation" and isinstance(entry.get("content"), list):
             path.observations += entry["content"]
@@ -206,8 +264,9 @@ class PredictedPath:
 def parse_predicted_path(record: dict[str, Any]) -> PredictedPath:
     """Read the predicted path from `gen_convs` of a result record.
 
-    Some runners write the replies of a step as one list, others write one JSON text for each call. The GLM runner
-    repeats the system prompt before every model reply, but the predicted path contains it once.
+    Some runners write the replies of a step as one list, others write one JSON text for each call.
+    The GLM runner repeats the system prompt before every model reply, but the predicted path
+    contains it once.
     """
     path = PredictedPath()
     n_system_prompts = 0
@@ -219,18 +278,28 @@ def parse_predicted_path(record: dict[str, Any]) -> PredictedPath:
         if function_calls := entry.get("function_call"):
             step_calls = function_calls if isinstance(function_calls, list) else [function_calls]
             numbered = enumerate(step_calls, sum(map(len, path.steps)))
-            path.steps.append([_make_predicted_call(call, step + 1, index) for index, call in numbered])
+            path.steps.append(
+                [_make_predicted_call(call, step + 1, index) for index, call in numbered]
+            )
             path.replies.append([])
         elif role == "observation":
             replies = content if isinstance(content, list) else [_parse_json_if_text(content)]
             if path.replies:
                 path.replies[-1] += replies
-            path.messages += [Message(0, max(step, 0), "tool", convert_to_text(reply)) for reply in replies]
+            path.messages += [
+                Message(0, max(step, 0), "tool", convert_to_text(reply)) for reply in replies
+            ]
         elif role == "system":
             n_system_prompts += 1
-            path.messages += [Message(0, -1, "system", convert_to_text(content))] if n_system_prompts == 1 else []
+            path.messages += (
+                [Message(0, -1, "system", convert_to_text(content))]
+                if n_system_prompts == 1
+                else []
+            )
         elif role == "user":
-            path.messages.append(Message(0, -1 if step < 0 else step, "user", convert_to_text(content)))
+            path.messages.append(
+                Message(0, -1 if step < 0 else step, "user", convert_to_text(content))
+            )
         elif content is not None:
             path.messages.append(Message(0, step + 1, "assistant", convert_to_text(content)))
     if n_system_prompts > 1:
@@ -241,7 +310,9 @@ def parse_predicted_path(record: dict[str, Any]) -> PredictedPath:
 
 def _make_predicted_call(call: Any, step: int, index: int) -> Call:
     if not isinstance(call, dict) or not isinstance(call.get("name"), str):
-        return Call("predicted", "", None, 0, step, index, convert_to_text(call), "the value is not a call")
+        return Call(
+            "predicted", "", None, 0, step, index, convert_to_text(call), "the value is not a call"
+        )
     arguments = _parse_json_if_text(call.get("arguments"))
     if not isinstance(arguments, dict):
         error = "the arguments are not a JSON object"
@@ -269,7 +340,9 @@ class CallVerdict:
     tier: str
     """Tier that decided the verdict. The module docstring lists the tiers."""
     ok: bool | None
-    """Whether the evaluator accepted the call, or None if it did not judge the call or no file states the verdict."""
+    """Whether the evaluator accepted the call, or None if it did not judge the call or no file
+    states the verdict.
+    """
     error_type: str | None = None
     rationale: str | None = None
     is_golden_guessed: bool = False
@@ -294,7 +367,9 @@ def derive_call_verdicts(
             reply = replies[position] if position < len(replies) else None
             verdicts.append(
                 _find_logged_verdict(call, comparisons, golden_path, accepted_indexes)
-                or _infer_verdict_from_reply(call, reply, golden_path, function_docs, accepted_indexes, log is not None)
+                or _infer_verdict_from_reply(
+                    call, reply, golden_path, function_docs, accepted_indexes, log is not None
+                )
             )
         accepted = (each.golden for each in verdicts if each.ok and each.golden is not None)
         accepted_indexes.update(golden.index for golden in accepted)
@@ -309,18 +384,29 @@ def call_to_json(call: Call) -> JsonCall:
 
 
 def _find_logged_verdict(
-    call: Call, comparisons: list[LoggedComparison], golden_path: GoldenPath, accepted_indexes: set[int]
+    call: Call,
+    comparisons: list[LoggedComparison],
+    golden_path: GoldenPath,
+    accepted_indexes: set[int],
 ) -> CallVerdict | None:
     for comparison in comparisons:
         if comparison.predicted == call_to_json(call):
             comparisons.remove(comparison)
-            equal_calls = [each for each in golden_path.calls if call_to_json(each) == comparison.golden]
+            equal_calls = [
+                each for each in golden_path.calls if call_to_json(each) == comparison.golden
+            ]
             golden = _choose_unused_golden_call(equal_calls, accepted_indexes)
-            reason = comparison.message if comparison.judge is None else str(comparison.judge.get("reason"))
+            reason = (
+                comparison.message
+                if comparison.judge is None
+                else str(comparison.judge.get("reason"))
+            )
             error_type = comparison.error_type
             if not comparison.accepted and error_type is None and comparison.golden is not None:
                 error_type = find_call_error(call_to_json(call), comparison.golden).error_type
-            return CallVerdict(call, golden, comparison.tier, comparison.accepted, error_type, reason)
+            return CallVerdict(
+                call, golden, comparison.tier, comparison.accepted, error_type, reason
+            )
     return None
 
 
@@ -342,16 +428,28 @@ def _infer_verdict_from_reply(
     if reply == GENERIC_REPLY:
         if format_error := find_format_error(call_to_json(call), function_docs):
             return CallVerdict(call, None, "format", False, "format_error", format_error)
-        return CallVerdict(call, None, "unpaired", None) if has_log else CallVerdict(call, None, "unknown", False)
+        return (
+            CallVerdict(call, None, "unpaired", None)
+            if has_log
+            else CallVerdict(call, None, "unknown", False)
+        )
     if reply is not None:
-        equal_replies = [each for each in golden_path.calls if golden_path.observations[each.index] == reply]
+        equal_replies = [
+            each for each in golden_path.calls if golden_path.observations[each.index] == reply
+        ]
         if (golden_call := _choose_unused_golden_call(equal_replies, accepted_indexes)) is not None:
-            tier = "rule" if is_equal_call(call_to_json(call), call_to_json(golden_call)) else "unknown"
+            tier = (
+                "rule"
+                if is_equal_call(call_to_json(call), call_to_json(golden_call))
+                else "unknown"
+            )
             return CallVerdict(call, golden_call, tier, True)
     if call.arguments is None:
         return CallVerdict(call, None, "format", False, "decode_error", call.decode_error)
     for golden in golden_path.calls:
-        if golden.index not in accepted_indexes and is_equal_call(call_to_json(call), call_to_json(golden)):
+        if golden.index not in accepted_indexes and is_equal_call(
+            call_to_json(call), call_to_json(golden)
+        ):
             return CallVerdict(call, golden, "rule", True)
     return CallVerdict(call, None, "unpaired" if has_log else "unknown", None)
 
@@ -359,10 +457,16 @@ def _infer_verdict_from_reply(
 def _guess_golden_calls(
     verdicts: list[CallVerdict], golden_path: GoldenPath, accepted_indexes: set[int]
 ) -> list[CallVerdict]:
-    """Set the golden call of each verdict without one to the most similar unused golden call of the same function."""
-    unpaired = [each for each in verdicts if each.golden is None and each.predicted.arguments is not None]
+    """Set the golden call of each verdict without one to the most similar unused golden call of
+    the same function.
+    """
+    unpaired = [
+        each for each in verdicts if each.golden is None and each.predicted.arguments is not None
+    ]
     partner_indexes = {each.golden.index for each in verdicts if each.golden is not None}
-    remaining = [call for call in golden_path.calls if call.index not in accepted_indexes | partner_indexes]
+    remaining = [
+        call for call in golden_path.calls if call.index not in accepted_indexes | partner_indexes
+    ]
     by_index = {each.predicted.index: each for each in unpaired}
     for pair in align_calls(remaining, [each.predicted for each in unpaired]):
         if pair.golden is None or pair.predicted is None:
@@ -370,9 +474,15 @@ def _guess_golden_calls(
         verdict, golden = by_index[pair.predicted], golden_path.calls[pair.golden]
         if golden.name == verdict.predicted.name:
             verdict.golden, verdict.is_golden_guessed = golden, True
-            error = find_exact_parameter_error(call_to_json(verdict.predicted), call_to_json(golden))
+            error = find_exact_parameter_error(
+                call_to_json(verdict.predicted), call_to_json(golden)
+            )
             if verdict.tier == "unknown" and error:
-                verdict.tier, verdict.error_type, verdict.rationale = "exact", error.error_type, error.message
+                verdict.tier, verdict.error_type, verdict.rationale = (
+                    "exact",
+                    error.error_type,
+                    error.message,
+                )
     return verdicts
 
 
@@ -381,16 +491,22 @@ def is_optional_call(call: Call) -> bool:
     if call.name in OPTIONAL_FUNCTIONS:
         return True
     search_type = (call.arguments or {}).get("search_type")
-    return call.name == "Search_Hotels" and search_type is not None and search_type.any_of == ["hotel"]
+    return (
+        call.name == "Search_Hotels" and search_type is not None and search_type.any_of == ["hotel"]
+    )
 
 
 def find_missing_golden_calls(path: GoldenPath, verdicts: Sequence[CallVerdict]) -> list[Call]:
-    """Return the golden calls that the model had to make, but for which the evaluator accepted no predicted call."""
+    """Return the golden calls that the model had to make, but for which the evaluator accepted
+    no predicted call.
+    """
     covered = {each.golden.index for each in verdicts if each.ok and each.golden is not None}
     return [call for call in path.calls if call.index not in covered and not is_optional_call(call)]
 
 
-def index_verdicts_by_address(pairs: Sequence[CallPair], verdicts: Sequence[CallVerdict]) -> dict[str, CallVerdict]:
+def index_verdicts_by_address(
+    pairs: Sequence[CallPair], verdicts: Sequence[CallVerdict]
+) -> dict[str, CallVerdict]:
     by_predicted = {verdict.predicted.index: verdict for verdict in verdicts}
     return {
         call_address(0, position): by_predicted[pair.predicted]

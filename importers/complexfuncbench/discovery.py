@@ -1,4 +1,6 @@
-"""Recognize ComplexFuncBench files: a run is `result/<model>/<experiment>.jsonl` with logs in `<experiment>/logs/`."""
+"""Recognize ComplexFuncBench files: a run is `result/<model>/<experiment>.jsonl` with logs in
+`<experiment>/logs/`.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,10 @@ def find_runs(
     for path in files:
         if path.suffix == ".log" and path.parent.name == "logs":
             folder = path.parent.parent
-            if folder.with_suffix(".jsonl").is_file() or folder.with_name(folder.name + ".jsonl").is_file():
+            if (
+                folder.with_suffix(".jsonl").is_file()
+                or folder.with_name(folder.name + ".jsonl").is_file()
+            ):
                 found.claimed.add(path)
         elif path.suffix == ".jsonl" or _is_array_of_results(path):
             keys = _read_first_record_keys(path)
@@ -49,7 +54,10 @@ def find_runs(
 
 
 def _is_array_of_results(path: Path) -> bool:
-    """Return whether a file begins with a JSON array of result records, which can be long. Only its start is read."""
+    """Return whether a file begins with a JSON array of result records, which can be long.
+
+    Only its start is read.
+    """
     if path.suffix != ".json":
         return False
     try:
@@ -73,13 +81,24 @@ def _is_dataset_file(path: Path, keys: set[str]) -> bool:
 
 
 def _make_plan(
-    result_file: Path, result_files: list[Path], dataset_files: list[Path], dataset_folders: Sequence[Path]
+    result_file: Path,
+    result_files: list[Path],
+    dataset_files: list[Path],
+    dataset_folders: Sequence[Path],
 ) -> RunPlan:
     siblings = [other for other in result_files if other.parent == result_file.parent]
-    name = result_file.parent.name if len(siblings) == 1 else f"{result_file.parent.name} ({result_file.stem})"
+    name = (
+        result_file.parent.name
+        if len(siblings) == 1
+        else f"{result_file.parent.name} ({result_file.stem})"
+    )
     files = _find_run_dataset(result_file, dataset_files, dataset_folders)
     log_folder = result_file.with_suffix("") / "logs"
-    dataset = os.path.commonpath([each.absolute() for each in files]) if len(files) > 1 else "".join(map(str, files))
+    dataset = (
+        os.path.commonpath([each.absolute() for each in files])
+        if len(files) > 1
+        else "".join(map(str, files))
+    )
     run = Run("complexfuncbench", "v1", "en", name, str(result_file), dataset=dataset or None)
     run.settings["experiment"] = result_file.stem
     run.name_parts = list_telling_folders(result_file.parent.parent)
@@ -87,21 +106,31 @@ def _make_plan(
     plan = RunPlan(run, [result_file], data=files, reason=reason, needs_scores=False)
     plan.logs = sorted(path for path in log_folder.glob("*.log") if path.is_file())
     if not files:
-        text = f"{DATASET_NAME} was not found, so there are no golden calls. Pass --data DIR, the folder of the file."
+        text = (
+            f"{DATASET_NAME} was not found, so there are no golden calls. Pass --data DIR, the"
+            " folder of the file."
+        )
         plan.issues.append(ImportIssue(str(result_file), None, text))
     if not plan.logs:
-        text = f"the folder {result_file.stem}/logs has no logs, so the verdicts on some calls are unknown"
+        text = (
+            f"the folder {result_file.stem}/logs has no logs, so the verdicts on some calls are"
+            " unknown"
+        )
         plan.issues.append(ImportIssue(str(result_file), None, text, severity="notice"))
     return plan
 
 
-def _find_run_dataset(result_file: Path, dataset_files: Sequence[Path], dataset_folders: Sequence[Path]) -> list[Path]:
+def _find_run_dataset(
+    result_file: Path, dataset_files: Sequence[Path], dataset_folders: Sequence[Path]
+) -> list[Path]:
     if passed := list(_iter_dataset_files(dataset_folders)):
         return passed
     folders = [folder for root in list(result_file.parents)[:4] for folder in (root / "data", root)]
     files = dataset_files or list(_iter_dataset_files(folders))
     # A file that shares fewer parent folders with the run may belong to another run.
-    shared = {file: len(os.path.commonpath([result_file.absolute(), file.absolute()])) for file in files}
+    shared = {
+        file: len(os.path.commonpath([result_file.absolute(), file.absolute()])) for file in files
+    }
     return sorted(file for file, length in shared.items() if length == max(shared.values()))
 
 

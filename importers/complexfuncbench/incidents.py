@@ -1,15 +1,19 @@
 """Recognise ComplexFuncBench samples without an answer, and judges that gave no score.
 
-If the API gives no answer, the runner ends with `unknown_error` and writes no result record: the log of the sample has
-no line `Message: `. A judge that gave no usable reply in ten attempts scores -1, and an empty response scores -2
-(`evaluation.py` and `models/` of the release, commit c37b284).
+If the API gives no answer, the runner ends with `unknown_error` and writes no result record: the
+log of the sample has no line `Message: `. A judge that gave no usable reply in ten attempts scores
+-1, and an empty response scores -2 (`evaluation.py` and `models/` of the release, commit c37b284).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from fcreview.importers.common.incidents import make_empty_reply_incident, make_error_incident, make_incident
+from fcreview.importers.common.incidents import (
+    make_empty_reply_incident,
+    make_error_incident,
+    make_incident,
+)
 from fcreview.importers.common.records import as_object
 from fcreview.importers.complexfuncbench.log import EvaluationLog
 from fcreview.model.incident import Incident
@@ -25,7 +29,10 @@ NO_OUTCOME = "the log ends without an outcome"
 
 
 def find_record_incident(record: dict[str, Any]) -> Incident | None:
-    """Return the incident of a result record. Only changed runners write a record for a request that failed."""
+    """Return the incident of a result record.
+
+    Only changed runners write a record for a request that failed.
+    """
     message = as_object(record.get("message"))
     if message.get("error_type") == UNKNOWN_ERROR:
         return make_error_incident(message.get("content") or UNKNOWN_ERROR, "message")
@@ -45,7 +52,10 @@ def find_log_incident(log: EvaluationLog | None) -> Incident | None:
 
 
 def find_judge_failure(score: Any, reason: Any) -> str | None:
-    """Return why a judge gave no score, or None if it gave one. `reason` is the text that the file has for it."""
+    """Return why a judge gave no score, or None if it gave one.
+
+    `reason` is the text that the file has for it.
+    """
     if score in (0, 1, 2):
         return None
     known = JUDGE_FAILURES.get(int(score)) if score in (-1, -2) else None

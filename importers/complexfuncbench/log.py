@@ -2,8 +2,8 @@
 
 Only the logs state which tier decided the verdict on each call, and the judge's reasons.
 
-Source of the format: the modules `utils/logger` and `runner` of the release (commit c37b284). Python literals in a log
-are parsed with `ast.literal_eval`, which runs no code.
+Source of the format: the modules `utils/logger` and `runner` of the release (commit c37b284).
+Python literals in a log are parsed with `ast.literal_eval`, which runs no code.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ from typing import Any, NamedTuple
 from fcreview.importers.common.records import as_list, as_object
 
 RECORD_HEADER = re.compile(
-    r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - evaluation_logger_\S+ - (?:DEBUG|INFO|WARNING|ERROR) - "
+    r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - evaluation_logger_\S+ - (?:DEBUG|INFO|WARNING|ERROR)"
+    r" - "
 )
 ERROR_LEVELS = (" - WARNING - ", " - ERROR - ")
 OUTCOME = "Message: "
 SURPLUS_CALL = "Output FC:"
-"""Beginning of the only error record that the released runner writes itself: a call although no golden call is left."""
+"""Beginning of the only error record that the released runner writes itself: a call although no
+golden call is left.
+"""
 MAX_LITERAL_CHARS = 4_000_000
 
 JsonCall = dict[str, Any]
@@ -127,12 +130,16 @@ def parse_log(text: str) -> EvaluationLog:
         if head.startswith("Test Example "):
             log = EvaluationLog(attempts=log.attempts + 1)
         elif head.startswith("Function Calls:"):
-            log.turns.append(LoggedTurn(predicted=_read_calls(_parse_json(body), log, "Function Calls")))
+            log.turns.append(
+                LoggedTurn(predicted=_read_calls(_parse_json(body), log, "Function Calls"))
+            )
         elif head.startswith("Golden Function Call:") and turn:
             _read_calls(_parse_json(body), log, "Golden Function Call")
         elif head.startswith("Start compare_single_call:") and turn:
             predicted, _, golden = body.partition("\n")
-            first, second = (_get_call_or_none(parse_python_literal(text)) for text in (predicted, golden))
+            first, second = (
+                _get_call_or_none(parse_python_literal(text)) for text in (predicted, golden)
+            )
             comparison = LoggedComparison(first, second)
             turn.comparisons.append(comparison)
         elif comparison is not None and try_apply_outcome(record, comparison):
@@ -164,7 +171,10 @@ def _read_query_or_surplus_call(record_text: str, log: EvaluationLog) -> None:
 
 
 def try_apply_outcome(record_text: str, comparison: LoggedComparison) -> bool:
-    """Set the outcome of a comparison from a later log record. Return False if the record states no outcome."""
+    """Set the outcome of a comparison from a later log record.
+
+    Return False if the record states no outcome.
+    """
     if record_text.startswith("Rule-based compare success"):
         comparison.tier, comparison.accepted = "rule", True
     elif record_text.startswith("Response-based compare success"):
@@ -172,7 +182,11 @@ def try_apply_outcome(record_text: str, comparison: LoggedComparison) -> bool:
     elif record_text.startswith("LLM-based comparison output:"):
         comparison.tier = "judge"
         parsed = parse_python_literal(record_text.partition(":")[2])
-        comparison.judge = parsed if isinstance(parsed, dict) else {"reason": record_text.partition(":")[2].strip()}
+        comparison.judge = (
+            parsed
+            if isinstance(parsed, dict)
+            else {"reason": record_text.partition(":")[2].strip()}
+        )
     elif record_text.startswith("LLM-based compare success"):
         comparison.tier, comparison.accepted = "judge", True
     elif record_text.startswith("All compare method failed"):
@@ -191,7 +205,10 @@ def _get_call_or_none(value: Any) -> JsonCall | None:
 
 
 def _read_calls(value: Any, log: EvaluationLog, record_title: str) -> list[JsonCall]:
-    """Return the calls in a list. For another value, add a problem with the title of the record to the log."""
+    """Return the calls in a list.
+
+    For another value, add a problem with the title of the record to the log.
+    """
     if not isinstance(value, list):
         log.problems.append(f"the log record '{record_title}' does not contain a list of calls")
         return []

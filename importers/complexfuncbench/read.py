@@ -26,7 +26,10 @@ from fcreview.importers.complexfuncbench.incidents import (
     find_log_incident,
     find_record_incident,
 )
-from fcreview.importers.complexfuncbench.leaderboard import count_compared_parameters, summarize_call
+from fcreview.importers.complexfuncbench.leaderboard import (
+    count_compared_parameters,
+    summarize_call,
+)
 from fcreview.importers.complexfuncbench.log import EvaluationLog, parse_log
 from fcreview.matching.decisive_call import add_decisive_call
 from fcreview.matching.diff import diff_call
@@ -45,7 +48,9 @@ JUDGE_NAME = "gpt-4o (as published)"
 
 
 def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
-    """Yield the items of a run: one for each result record, and one for each log without a record."""
+    """Yield the items of a run: one for each result record, and one for each log without a
+    record.
+    """
     path = plan.results[0]
     issues: list[ImportIssue] = []
     samples = read_dataset(plan.data, issues)
@@ -86,7 +91,10 @@ def get_domain(sample_id: str) -> str:
 
 
 def read_dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
-    """Read the samples of all dataset files by id. If an id occurs more than once, the first sample counts."""
+    """Read the samples of all dataset files by id.
+
+    If an id occurs more than once, the first sample counts.
+    """
     dataset: dict[str, dict[str, Any]] = {}
     for file in files:
         for row in read_records(file):
@@ -95,37 +103,64 @@ def read_dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict
                 continue
             name = as_object(row.value).get("id")
             if isinstance(name, str) and dataset.setdefault(name, row.value) != row.value:
-                text = f"{name} occurs more than once in the dataset, with different content. The first one is used."
+                text = (
+                    f"{name} occurs more than once in the dataset, with different content. The"
+                    " first one is used."
+                )
                 issues.append(ImportIssue(str(file), row.line, text, item=name))
     return dataset
 
 
 def _read_item(
-    row: JsonRecord, item_id: str, sample: dict[str, Any] | None, log_file: Path | None, result_file: Path
+    row: JsonRecord,
+    item_id: str,
+    sample: dict[str, Any] | None,
+    log_file: Path | None,
+    result_file: Path,
 ) -> Item:
     record = row.value
     category = get_domain(record["id"])
-    item = Item(item_id, category, file=str(result_file), line=row.line, offset=row.offset, length=row.length)
+    item = Item(
+        item_id,
+        category,
+        file=str(result_file),
+        line=row.line,
+        offset=row.offset,
+        length=row.length,
+    )
     item.prediction_hash = answer_hash(record["gen_convs"])
     item.golden_hash = answer_hash((sample or {}).get("conversations")) if sample else ""
     item.rule_note = NOT_RECOMPUTED_NOTE
     return fill_safely(item, lambda: _fill_item(item, record, sample, _read_log(log_file, item)))
 
 
-def _fill_item(item: Item, record: dict[str, Any], sample: dict[str, Any] | None, log: EvaluationLog | None) -> None:
+def _fill_item(
+    item: Item, record: dict[str, Any], sample: dict[str, Any] | None, log: EvaluationLog | None
+) -> None:
     _add_official_verdict(item, record)
     _add_response_scores(item, record)
     golden_path = checker.parse_golden_path(sample)
-    item.golden, item.functions = golden_path.calls, read_function_docs((sample or {}).get("functions"))
+    item.golden, item.functions = (
+        golden_path.calls,
+        read_function_docs((sample or {}).get("functions")),
+    )
     by_address = _fill_calls_and_verdicts(item, record, golden_path, item.functions, log)
     item.n_steps = len({call.step for call in item.predicted})
     if sample:
         find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
-    unpaired = {call_address(0, position) for position, pair in enumerate(item.pairs) if pair.golden is None}
-    compared = {name: each.golden.index for name, each in by_address.items() if each.golden and name in unpaired}
+    unpaired = {
+        call_address(0, position) for position, pair in enumerate(item.pairs) if pair.golden is None
+    }
+    compared = {
+        name: each.golden.index
+        for name, each in by_address.items()
+        if each.golden and name in unpaired
+    }
     item.extra.compared_with = compared or None
     if sample:
-        item.extra.needs = list_addresses_by_required_call(golden_path, by_address, bool(item.official))
+        item.extra.needs = list_addresses_by_required_call(
+            golden_path, by_address, bool(item.official)
+        )
     _add_metadata(item, record, golden_path, list(by_address.values()), log)
     _store_metric_inputs(item, by_address)
     if sample:
@@ -134,9 +169,16 @@ def _fill_item(item: Item, record: dict[str, Any], sample: dict[str, Any] | None
 
 
 def _fill_calls_and_verdicts(
-    item: Item, record: JsonObject, golden_path: GoldenPath, function_docs: list[JsonObject], log: EvaluationLog | None
+    item: Item,
+    record: JsonObject,
+    golden_path: GoldenPath,
+    function_docs: list[JsonObject],
+    log: EvaluationLog | None,
 ) -> dict[str, CallVerdict]:
-    """Add the conversation, the call pairs and the verdicts on calls to an item. Return the verdicts by address."""
+    """Add the conversation, the call pairs and the verdicts on calls to an item.
+
+    Return the verdicts by address.
+    """
     path = checker.parse_predicted_path(record)
     item.messages, item.predicted = path.messages, [call for step in path.steps for call in step]
     item.question = first_question(item.messages)
@@ -147,20 +189,31 @@ def _fill_calls_and_verdicts(
         source: SourceName = "judge" if each.tier == "judge" else "official"
         tier = f"{each.tier} tier" + (", golden call guessed" if each.is_golden_guessed else "")
         by = JUDGE_NAME if source == "judge" else tier
-        item.verdicts.append(Verdict(source, each.ok, address, EQUIVALENT, each.error_type, each.rationale, by))
+        item.verdicts.append(
+            Verdict(source, each.ok, address, EQUIVALENT, each.error_type, each.rationale, by)
+        )
     return by_address
 
 
 def _report_missing_sample(item: Item, sample_id: str, samples: dict[str, JsonObject]) -> None:
-    """Add a note and an issue to an item that is not in the dataset. If there is no dataset, add only the note."""
+    """Add a note and an issue to an item that is not in the dataset.
+
+    If there is no dataset, add only the note.
+    """
     if sample_id not in samples:
         item.rule_note = "the dataset does not contain this sample"
         if samples:
-            add_issue(item, f"{sample_id} is not in the dataset, so its golden calls and functions are missing")
+            add_issue(
+                item,
+                f"{sample_id} is not in the dataset, so its golden calls and functions are missing",
+            )
 
 
 def _read_item_from_log(sample_id: str, log_file: Path, sample: dict[str, Any] | None) -> Item:
-    """Read an item from its log. The evaluator writes no result record for a sample that ends without an answer."""
+    """Read an item from its log.
+
+    The evaluator writes no result record for a sample that ends without an answer.
+    """
     item = Item(id=sample_id, category=sample_id.rpartition("-")[0], file=str(log_file), line=1)
     item.rule_note = NOT_RECOMPUTED_NOTE
     item.extra.metadata["outcome"] = "no result record, because the run ended without an answer"
@@ -169,7 +222,9 @@ def _read_item_from_log(sample_id: str, log_file: Path, sample: dict[str, Any] |
     return fill_safely(item, lambda: _fill_item_from_log(item, sample, _read_log(log_file, item)))
 
 
-def _fill_item_from_log(item: Item, sample: dict[str, Any] | None, log: EvaluationLog | None) -> None:
+def _fill_item_from_log(
+    item: Item, sample: dict[str, Any] | None, log: EvaluationLog | None
+) -> None:
     golden_path = checker.parse_golden_path(sample)
     item.golden = golden_path.calls
     if log is not None:
@@ -179,7 +234,9 @@ def _fill_item_from_log(item: Item, sample: dict[str, Any] | None, log: Evaluati
             dialogue.append({"role": "observation", "content": turn.observations})
         item.prediction_hash = answer_hash(dialogue)
         function_docs = read_function_docs((sample or {}).get("functions"))
-        by_address = _fill_calls_and_verdicts(item, {"gen_convs": dialogue}, golden_path, function_docs, log)
+        by_address = _fill_calls_and_verdicts(
+            item, {"gen_convs": dialogue}, golden_path, function_docs, log
+        )
         _store_metric_inputs(item, by_address)
     apply_incident(item, find_log_incident(log))
 
@@ -198,12 +255,17 @@ def _read_log(log_file: Path | None, item: Item) -> EvaluationLog | None:
 
 
 def pair_calls(verdicts: list[CallVerdict], golden_path: GoldenPath) -> list[CallPair]:
-    """Pair predicted calls with golden calls, in golden order. Predicted calls without a golden call come last."""
+    """Pair predicted calls with golden calls, in golden order.
+
+    Predicted calls without a golden call come last.
+    """
     pairs: dict[int, CallPair] = {}
     unpaired: list[CallPair] = []
     for verdict in verdicts:
         call, golden = verdict.predicted, verdict.golden
-        if golden is None or (golden.index in pairs and not (verdict.ok and pairs[golden.index].state == "!")):
+        if golden is None or (
+            golden.index in pairs and not (verdict.ok and pairs[golden.index].state == "!")
+        ):
             unpaired.append(CallPair(0, None, call.index, call.name, "+"))
             continue
         if golden.index in pairs:
@@ -221,7 +283,9 @@ def pair_calls(verdicts: list[CallVerdict], golden_path: GoldenPath) -> list[Cal
 def _store_metric_inputs(item: Item, verdicts_by_address: dict[str, CallVerdict]) -> None:
     calls = {address: summarize_call(verdict) for address, verdict in verdicts_by_address.items()}
     item.extra.metadata["calls"] = calls
-    item.extra.metadata["parameters compared"] = count_compared_parameters(list(verdicts_by_address.values()))
+    item.extra.metadata["parameters compared"] = count_compared_parameters(
+        list(verdicts_by_address.values())
+    )
 
 
 def _add_official_verdict(item: Item, record: dict[str, Any]) -> None:
@@ -234,7 +298,9 @@ def _add_official_verdict(item: Item, record: dict[str, Any]) -> None:
         item.error_type = None if error_type is None else str(error_type)
     lines = (f"{each.get('error_type')}: {each.get('content')}" for each in list_objects(entries))
     text = message if isinstance(message, str) else "\n".join(lines)
-    item.verdicts.append(Verdict("official", item.official, error_type=item.error_type, rationale=text, by="message"))
+    item.verdicts.append(
+        Verdict("official", item.official, error_type=item.error_type, rationale=text, by="message")
+    )
 
 
 def _add_response_scores(item: Item, record: dict[str, Any]) -> None:
@@ -245,20 +311,30 @@ def _add_response_scores(item: Item, record: dict[str, Any]) -> None:
             continue
         failure = find_judge_failure(entry.get("score"), entry.get("reason"))
         if failure is not None:
-            add_failed_verdict(item, "judge", failure=failure, by=JUDGE_NAME, target=RESPONSE, criterion=criterion)
+            add_failed_verdict(
+                item, "judge", failure=failure, by=JUDGE_NAME, target=RESPONSE, criterion=criterion
+            )
             continue
         text = f"{entry.get('reason') or ''}".strip() or None
-        item.verdicts.append(Verdict("judge", entry["score"], RESPONSE, criterion, None, text, JUDGE_NAME))
+        item.verdicts.append(
+            Verdict("judge", entry["score"], RESPONSE, criterion, None, text, JUDGE_NAME)
+        )
 
 
 def _add_metadata(
-    item: Item, record: dict[str, Any], golden_path: GoldenPath, verdicts: list[CallVerdict], log: EvaluationLog | None
+    item: Item,
+    record: dict[str, Any],
+    golden_path: GoldenPath,
+    verdicts: list[CallVerdict],
+    log: EvaluationLog | None,
 ) -> None:
     counts = record.get("count_dict")
     if isinstance(counts, dict):
         item.extra.metadata["counts"] = counts
         golden_steps = golden_path.steps or counts.get("total_turn_num")
-        item.extra.metadata["steps"] = f"{counts.get('real_turn_num')} model steps, {golden_steps} golden steps"
+        item.extra.metadata["steps"] = (
+            f"{counts.get('real_turn_num')} model steps, {golden_steps} golden steps"
+        )
     if missing_calls := checker.find_missing_golden_calls(golden_path, verdicts):
         item.extra.metadata["golden calls not covered"] = [call.name for call in missing_calls]
     if n_format_errors := sum(verdict.tier == "format" for verdict in verdicts):
@@ -272,11 +348,13 @@ def _add_metadata(
 def list_addresses_by_required_call(
     golden_path: GoldenPath, verdicts: Mapping[str, CallVerdict], is_success: bool
 ) -> list[list[str]]:
-    """Return the value of `Extra.needs`: for each required golden call, the addresses of the calls compared with it.
+    """Return the value of `Extra.needs`: for each required golden call, the addresses of the calls
+    compared with it.
 
-    If the sample succeeded, the golden calls with an accepted call are required. If it failed, all golden calls are
-    required, except optional ones without an accepted call. If it failed although every required call was accepted,
-    the result ends with an empty list, so that no verdict on a call makes the sample pass.
+    If the sample succeeded, the golden calls with an accepted call are required. If it failed, all
+    golden calls are required, except optional ones without an accepted call. If it failed although
+    every required call was accepted, the result ends with an empty list, so that no verdict on a
+    call makes the sample pass.
     """
     required, answered = list[list[str]](), list[list[str]]()
     for call in golden_path.calls:

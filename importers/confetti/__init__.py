@@ -1,1 +1,4 @@
-"""Import CONFETTI runs. A call record asks for one call of an agent turn, and a dialog act record for its reply."""
+"""Import CONFETTI runs.
+
+A call record asks for one call of an agent turn, and a dialog act record for its reply.
+"""

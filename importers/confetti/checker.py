@@ -1,14 +1,16 @@
 """Compute the binary verdict and the soft score of a call, and find the chains of calls.
 
-The binary verdict follows BFCL V2's checker. It needs three adaptations to CONFETTI's data: a missing `required` is
-empty, the types `object` and `number` are `dict` and `float`, and single values inside golden objects become lists.
+The binary verdict follows BFCL V2's checker. It needs three adaptations to CONFETTI's data: a
+missing `required` is empty, the types `object` and `number` are `dict` and `float`, and single
+values inside golden objects become lists.
 
-The soft score is the paper's AST soft accuracy (ACL 2025, metrics section), as the released score files contain it. It
-is 0 unless the names of function and arguments are correct. Texts are compared by similarity, other values by equality.
-The paper's similarity measure is AlignScore, but fcreview uses token F1.
+The soft score is the paper's AST soft accuracy (ACL 2025, metrics section), as the released score
+files contain it. It is 0 unless the names of function and arguments are correct. Texts are compared
+by similarity, other values by equality. The paper's similarity measure is AlignScore, but fcreview
+uses token F1.
 
-A chain consists of the calls of one agent turn. The dialog act records list the calls of each turn in order, with the
-same function names as the call records in all 109 dialogs of the release.
+A chain consists of the calls of one agent turn. The dialog act records list the calls of each turn
+in order, with the same function names as the call records in all 109 dialogs of the release.
 """
 
 from __future__ import annotations
@@ -34,10 +36,20 @@ def has_common_act_label(predicted: Iterable[str], golden: Iterable[str]) -> boo
     return bool(set(predicted) & set(golden))
 
 
-def make_bfcl_dataset_item(item_id: str, function_docs: list[dict[str, Any]], golden_answer: Any) -> DatasetItem:
-    """Make a BFCL dataset item from a call record. Function docs and golden answer are adapted to BFCL's checker."""
+def make_bfcl_dataset_item(
+    item_id: str, function_docs: list[dict[str, Any]], golden_answer: Any
+) -> DatasetItem:
+    """Make a BFCL dataset item from a call record.
+
+    Function docs and golden answer are adapted to BFCL's checker.
+    """
     adapted = [adapt_function_doc_to_bfcl(function_doc) for function_doc in function_docs]
-    return DatasetItem(item_id, "multiple", functions=adapted, ground_truth=adapt_golden_answer_to_bfcl(golden_answer))
+    return DatasetItem(
+        item_id,
+        "multiple",
+        functions=adapted,
+        ground_truth=adapt_golden_answer_to_bfcl(golden_answer),
+    )
 
 
 def check_reply(reply: Any, dataset_item: DatasetItem) -> Evaluation:
@@ -55,11 +67,15 @@ def _adapt_parameter_schema(schema: Any) -> Any:
         return schema
     adapted = dict(schema)
     if isinstance(adapted.get("type"), str):
-        adapted["type"] = {"object": "dict", "number": "float"}.get(adapted["type"], adapted["type"])
+        adapted["type"] = {"object": "dict", "number": "float"}.get(
+            adapted["type"], adapted["type"]
+        )
     if "items" in adapted:
         adapted["items"] = _adapt_parameter_schema(adapted["items"])
     if isinstance(adapted.get("properties"), dict):
-        adapted["properties"] = {name: _adapt_parameter_schema(each) for name, each in adapted["properties"].items()}
+        adapted["properties"] = {
+            name: _adapt_parameter_schema(each) for name, each in adapted["properties"].items()
+        }
     return adapted
 
 
@@ -73,7 +89,8 @@ def adapt_golden_answer_to_bfcl(golden_answer: Any) -> Any:
     return [
         {
             name: {
-                key: [_wrap_object_fields_in_lists(value) for value in accepted] for key, accepted in arguments.items()
+                key: [_wrap_object_fields_in_lists(value) for value in accepted]
+                for key, accepted in arguments.items()
             }
         }
         for call in golden_answer
@@ -89,10 +106,16 @@ def _wrap_object_fields_in_lists(value: Any) -> Any:
 
 
 def make_golden_calls(golden_answer: Any, turn: int) -> list[Call]:
-    """Return the calls of a golden answer. In an object argument, each field has its own list of accepted values."""
+    """Return the calls of a golden answer.
+
+    In an object argument, each field has its own list of accepted values.
+    """
     calls: list[Call] = []
     for name, arguments in (entry for call in as_list(golden_answer) for entry in call.items()):
-        accepted = {key: AcceptedValues(list(map(_to_golden_value, values))) for key, values in arguments.items()}
+        accepted = {
+            key: AcceptedValues(list(map(_to_golden_value, values)))
+            for key, values in arguments.items()
+        }
         calls.append(Call("golden", name, accepted, turn, 0, len(calls)))
     return calls
 
@@ -124,10 +147,11 @@ def get_conversation_id(dialog_id: str) -> str:
 
 
 def parse_function_name(text: Any) -> str | None:
-    """Return the function name of a call, with `_` for each `.`: `Api_find` for `Api.find(class=['x'])`.
+    """Return the function name of a call, with `_` for each `.`: `Api_find` for
+    `Api.find(class=['x'])`.
 
-    Return None for any other text. The text is not parsed as Python, because `class` and other keywords may be
-    parameter names.
+    Return None for any other text. The text is not parsed as Python, because `class` and other
+    keywords may be parameter names.
     """
     match = CALL_START.match(text) if isinstance(text, str) else None
     return match[1].replace(".", "_") if match else None
@@ -138,12 +162,16 @@ def find_chain_positions(
 ) -> dict[str, ChainPosition]:
     """Return the chain position of each call record by id.
 
-    Conversations whose call records and dialog act records have different function names are omitted.
+    Conversations whose call records and dialog act records have different function names are
+    omitted.
     """
     acts_by_conversation = _group_by_conversation(act_records)
     positions: dict[str, ChainPosition] = {}
     for conversation, records in _group_by_conversation(call_records).items():
-        positions |= _find_positions_in_conversation(records, acts_by_conversation.get(conversation, [])) or {}
+        positions |= (
+            _find_positions_in_conversation(records, acts_by_conversation.get(conversation, []))
+            or {}
+        )
     return positions
 
 
@@ -159,7 +187,11 @@ def _find_positions_in_conversation(
 ) -> dict[str, ChainPosition] | None:
     start, positions = 0, {}
     for act_record in act_records:
-        names = [name for name in map(parse_function_name, as_list(act_record.get("ground_truth_content"))) if name]
+        names = [
+            name
+            for name in map(parse_function_name, as_list(act_record.get("ground_truth_content")))
+            if name
+        ]
         turn_records = call_records[start : start + len(names)]
         if [_get_golden_function_name(record) for record in turn_records] != names:
             return None
@@ -177,17 +209,24 @@ def _get_golden_function_name(record: dict[str, Any]) -> str | None:
 SCORE_DECIMALS = SOFT_SCORE_DECIMALS
 """Number of decimals in the soft score file. Chains multiply the rounded scores."""
 FIXED_SCORE_REASON = FIXED_SOFT_SCORE_KEY
-"""Metadata key of the reason why reviews of arguments do not change the soft score of their item."""
+"""Metadata key of the reason why reviews of arguments do not change the soft score of their
+item.
+"""
 
 Similarity = Callable[[str, str], float]
 """Function that returns the similarity of a golden and a predicted text, from 0 to 1."""
 
 
 def compute_token_f1(golden: str, predicted: str) -> float:
-    """Return the F1 score of the words that two texts have in common, from 0 to 1. Case is ignored."""
+    """Return the F1 score of the words that two texts have in common, from 0 to 1.
+
+    Case is ignored.
+    """
     if golden == predicted:
         return 1.0
-    predicted_words, golden_words = (Counter(re.findall(r"\w+", text.lower())) for text in (predicted, golden))
+    predicted_words, golden_words = (
+        Counter(re.findall(r"\w+", text.lower())) for text in (predicted, golden)
+    )
     shared = sum((predicted_words & golden_words).values())
     if not shared:
         return 0.0
@@ -196,16 +235,25 @@ def compute_token_f1(golden: str, predicted: str) -> float:
 
 
 def compute_parameter_scores(
-    golden: Mapping[str, list[Any]], predicted: Mapping[str, Any], similarity: Similarity = compute_token_f1
+    golden: Mapping[str, list[Any]],
+    predicted: Mapping[str, Any],
+    similarity: Similarity = compute_token_f1,
 ) -> dict[str, float]:
-    """Compute the score of every parameter, rounded as in the score file. A missing or unexpected one scores 0."""
+    """Compute the score of every parameter, rounded as in the score file.
+
+    A missing or unexpected one scores 0.
+    """
     scores = dict.fromkeys(sorted({*golden, *predicted}), 0.0)
     for name in golden.keys() & predicted.keys():
-        scores[name] = round(_compute_best_score(golden[name], predicted[name], similarity), SCORE_DECIMALS)
+        scores[name] = round(
+            _compute_best_score(golden[name], predicted[name], similarity), SCORE_DECIMALS
+        )
     return scores
 
 
-def _compute_best_score(accepted_values: list[Any], predicted: Any, similarity: Similarity) -> float:
+def _compute_best_score(
+    accepted_values: list[Any], predicted: Any, similarity: Similarity
+) -> float:
     scores = [
         similarity(golden, predicted)
         if isinstance(golden, str) and isinstance(predicted, str)

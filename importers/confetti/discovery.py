@@ -1,7 +1,7 @@
 """Recognize CONFETTI files.
 
-A run is the folder of a model with the results of one or both categories, in files with BFCL V2 names. Score files are
-in the same folder or in the folder of the model in `score/`.
+A run is the folder of a model with the results of one or both categories, in files with BFCL V2
+names. Score files are in the same folder or in the folder of the model in `score/`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,18 @@ CALLS_CATEGORY, ACTS_CATEGORY = "conversationsclean", "dialogacts"
 RESULT_FILES = {f"BFCL_v2_{name}_result.json": name for name in (CALLS_CATEGORY, ACTS_CATEGORY)}
 SCORE_FILES = {f"BFCL_v2_{name}_score.json": name for name in (CALLS_CATEGORY, ACTS_CATEGORY)}
 QUESTION_FILES = {f"BFCL_v2_{name}.json": name for name in (CALLS_CATEGORY, ACTS_CATEGORY)}
-"""Name of a question file -> category. Files of golden answers in `possible_answer/` have the same names."""
+"""Name of a question file -> category.
+
+Files of golden answers in `possible_answer/` have the same names.
+"""
 SOFT_SCORE_FILE = "BFCL_v2_conversationsclean_soft.json"
 HALLUCINATION_FILE = "parameter_hallucination_judge.json"
 ACT_JUDGE_FILE = "dialog_act_judge.json"
 METRICS_FILE = "metrics.json"
 SCORE_FOLDER_FILES = (*SCORE_FILES, SOFT_SCORE_FILE, HALLUCINATION_FILE, ACT_JUDGE_FILE)
-"""Names of the files that contain verdicts on items: score files, soft scores and judge verdicts."""
+"""Names of the files that contain verdicts on items: score files, soft scores and judge
+verdicts.
+"""
 
 
 def find_runs(
@@ -37,7 +42,11 @@ def find_runs(
     for path in files:
         if path.name in RESULT_FILES:
             results_by_folder.setdefault(path.parent, []).append(path)
-        if path.name in RESULT_FILES or path.name in QUESTION_FILES or path.name in SCORE_FOLDER_FILES:
+        if (
+            path.name in RESULT_FILES
+            or path.name in QUESTION_FILES
+            or path.name in SCORE_FOLDER_FILES
+        ):
             found.claimed.add(path)
     for folder, result_files in results_by_folder.items():
         plan = _make_plan(folder, result_files, list(dataset_folders))
@@ -49,7 +58,9 @@ def find_runs(
     return found
 
 
-def _make_plan(result_folder: Path, result_files: list[Path], dataset_folders: list[Path]) -> RunPlan:
+def _make_plan(
+    result_folder: Path, result_files: list[Path], dataset_folders: list[Path]
+) -> RunPlan:
     dataset_folder = find_dataset_folder(result_folder, dataset_folders)
     dataset = str(dataset_folder) if dataset_folder else None
     run = Run("confetti", "v1", "en", result_folder.name, str(result_folder), dataset=dataset)
@@ -58,20 +69,34 @@ def _make_plan(result_folder: Path, result_files: list[Path], dataset_folders: l
     plan = RunPlan(run, sorted(result_files), reason=reason)
     score_folder = find_score_folder(result_folder)
     if score_folder is not None:
-        plan.scores = [score_folder / name for name in SCORE_FOLDER_FILES if (score_folder / name).is_file()]
+        plan.scores = [
+            score_folder / name for name in SCORE_FOLDER_FILES if (score_folder / name).is_file()
+        ]
     if dataset_folder is not None:
-        candidates = [dataset_folder / sub / name for name in QUESTION_FILES for sub in ("", "possible_answer")]
+        candidates = [
+            dataset_folder / sub / name
+            for name in QUESTION_FILES
+            for sub in ("", "possible_answer")
+        ]
         plan.data = [path for path in candidates if path.is_file()]
     else:
-        plan.issues.append(ImportIssue(str(result_folder), None, "no CONFETTI questions were found. Pass --data DIR."))
+        plan.issues.append(
+            ImportIssue(
+                str(result_folder), None, "no CONFETTI questions were found. Pass --data DIR."
+            )
+        )
     categories = [RESULT_FILES[path.name] for path in plan.results]
     scored = {SCORE_FILES[path.name] for path in plan.scores if path.name in SCORE_FILES}
-    report_missing_scores(plan, categories, [category for category in categories if category not in scored])
+    report_missing_scores(
+        plan, categories, [category for category in categories if category not in scored]
+    )
     return plan
 
 
 def find_score_folder(result_folder: Path) -> Path | None:
-    """Return the folder with score files: the result folder itself or `score/MODEL` for `result/MODEL`."""
+    """Return the folder with score files: the result folder itself or `score/MODEL` for
+    `result/MODEL`.
+    """
     for folder in (result_folder, result_folder.parent.parent / "score" / result_folder.name):
         if any((folder / name).is_file() for name in SCORE_FOLDER_FILES):
             return folder
@@ -80,7 +105,9 @@ def find_score_folder(result_folder: Path) -> Path | None:
 
 def find_dataset_folder(result_folder: Path, dataset_folders: list[Path]) -> Path | None:
     """Return the first folder with question files: one of `dataset_folders` or one near the run."""
-    nearby_folders = [root / subfolder for root in list(result_folder.parents)[:4] for subfolder in ("data", "")]
+    nearby_folders = [
+        root / subfolder for root in list(result_folder.parents)[:4] for subfolder in ("data", "")
+    ]
     for folder in [*dataset_folders, *(root / "data" for root in dataset_folders), *nearby_folders]:
         if any((folder / name).is_file() for name in QUESTION_FILES):
             return folder

@@ -1,7 +1,7 @@
 """Read CONFETTI items: call items and dialog act items.
 
-A call item has the binary verdict, the soft score of each argument, the judge's flags of hallucinated parameters, and
-its position in the chain of calls.
+A call item has the binary verdict, the soft score of each argument, the judge's flags of
+hallucinated parameters, and its position in the chain of calls.
 """
 
 from __future__ import annotations
@@ -15,7 +15,12 @@ from typing import Any, NamedTuple
 from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES
 from fcreview.importers.bfcl.incidents import find_incident, remove_reply_of_failed_request
 from fcreview.importers.common.incidents import add_failed_verdict, apply_incident
-from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, read_objects_with_id, read_records
+from fcreview.importers.common.jsonl import (
+    JsonRecord,
+    make_excerpt,
+    read_objects_with_id,
+    read_records,
+)
 from fcreview.importers.common.not_run import compare_with_dataset
 from fcreview.importers.common.records import (
     FailureList,
@@ -47,7 +52,17 @@ from fcreview.importers.confetti.discovery import (
 from fcreview.matching.align import align_calls
 from fcreview.matching.first_difference import find_first_difference, set_difference_location
 from fcreview.model.address import RESPONSE, argument_address, call_address
-from fcreview.model.item import GOLDEN_CALL, ArgumentDiff, Call, ImportIssue, Item, Message, ReadRecord, Role, Verdict
+from fcreview.model.item import (
+    GOLDEN_CALL,
+    ArgumentDiff,
+    Call,
+    ImportIssue,
+    Item,
+    Message,
+    ReadRecord,
+    Role,
+    Verdict,
+)
 from fcreview.model.json_value import answer_hash, append_to_path, to_json_text
 from fcreview.model.verdict import GOLDEN_ACTS_KEY
 from fcreview.run_plan import RunPlan
@@ -58,7 +73,10 @@ RecordsById = dict[str, JsonObject]
 
 @dataclass(slots=True)
 class RunRecords:
-    """All records of a run except the results. Except for `scores_by_category`, the keys are item ids."""
+    """All records of a run except the results.
+
+    Except for `scores_by_category`, the keys are item ids.
+    """
 
     questions: RecordsById = field(default_factory=dict)
     answers: RecordsById = field(default_factory=dict)
@@ -82,7 +100,8 @@ def load_run_records(plan: RunPlan, issues: list[ImportIssue]) -> RunRecords:
         else:
             loaded.questions |= records
     calls, acts = (
-        [each for each in part.values() if isinstance(each.get("dialog_id"), str)] for part in answers.values()
+        [each for each in part.values() if isinstance(each.get("dialog_id"), str)]
+        for part in answers.values()
     )
     loaded.chain_positions = find_chain_positions(calls, acts)
     for path in plan.scores:
@@ -100,25 +119,39 @@ def load_run_records(plan: RunPlan, issues: list[ImportIssue]) -> RunRecords:
 def _load_score_file(
     category: str, score_file: Path, records: RunRecords, plan: RunPlan, issues: list[ImportIssue]
 ) -> None:
-    """Load the score file of a category and compare its counts with the results. Skip a category without results."""
+    """Load the score file of a category and compare its counts with the results.
+
+    Skip a category without results.
+    """
     result_files = [file for file in plan.results if RESULT_FILES[file.name] == category]
     if not result_files:
         return
-    scored = load_failure_list(score_file, lambda entry: get_failing_item_id(entry, category), issues)
+    scored = load_failure_list(
+        score_file, lambda entry: get_failing_item_id(entry, category), issues
+    )
     if scored.header:
         plan.run.official_metrics[category] = scored.header
     for item_id, entry in scored.entries.items():
         if item_id != (expected := get_failing_item_id({"id": entry["id"]}, category)):
-            text = f"score entry {entry['id']} should have the id {expected}, but has {item_id}. Using {item_id}"
+            text = (
+                f"score entry {entry['id']} should have the id {expected}, but has {item_id}. Using"
+                f" {item_id}"
+            )
             issues.append(ImportIssue(str(score_file), None, text, item=item_id))
-    validate_failure_list(scored, [each["id"] for file in result_files for each in read_objects_with_id(file)], issues)
+    validate_failure_list(
+        scored, [each["id"] for file in result_files for each in read_objects_with_id(file)], issues
+    )
     records.scores_by_category[category] = scored
 
 
 def get_failing_item_id(score_entry: dict[str, Any], category: str) -> str:
-    """Return the item id of a score entry: the id in its prompt or, without one, the id for its line number, from 1."""
+    """Return the item id of a score entry: the id in its prompt or, without one, the id for its
+    line number, from 1.
+    """
     prompt_id, position = as_object(score_entry.get("prompt")).get("id"), score_entry["id"]
-    return str(prompt_id or (f"{category}_{position - 1}" if isinstance(position, int) else position))
+    return str(
+        prompt_id or (f"{category}_{position - 1}" if isinstance(position, int) else position)
+    )
 
 
 def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
@@ -138,16 +171,23 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
                 name = row.value["id"]
                 if name in seen_ids:
                     name = f"{name}#{row.line}"
-                    text = f"{row.value['id']} occurs more than once. This record is imported as {name}."
+                    text = (
+                        f"{row.value['id']} occurs more than once. This record is imported as"
+                        f" {name}."
+                    )
                     yield ImportIssue(str(path), row.line, text, item=name)
                 seen_ids.add(row.value["id"])
                 yield _read_item(name, row, path, records)
         scored = records.scores_by_category.get(RESULT_FILES[path.name])
         for name in sorted(scored.entries.keys() - seen_ids) if scored else ():
-            yield ImportIssue(str(path), None, f"{name} is in the score file but has no result record", item=name)
+            yield ImportIssue(
+                str(path), None, f"{name} is in the score file but has no result record", item=name
+            )
         if plan.run.dataset is not None:
             questions_file = Path(plan.run.dataset) / path.name.replace("_result", "")
-            yield from report_missing_records(questions_file, records.questions, records.answers, seen_ids)
+            yield from report_missing_records(
+                questions_file, records.questions, records.answers, seen_ids
+            )
         result_ids += seen_ids
     yield from compare_with_dataset(result_ids, records.questions, get_id_category)
 
@@ -160,19 +200,32 @@ def get_id_category(item_id: str) -> str:
 def _read_item(item_id: str, row: JsonRecord, result_file: Path, records: RunRecords) -> Item:
     record, category = row.value, RESULT_FILES[result_file.name]
     question, answer = records.questions.get(record["id"], {}), records.answers.get(record["id"])
-    item = Item(item_id, category, file=str(result_file), line=row.line, offset=row.offset, length=row.length)
+    item = Item(
+        item_id,
+        category,
+        file=str(result_file),
+        line=row.line,
+        offset=row.offset,
+        length=row.length,
+    )
     item.prediction_hash = answer_hash(record.get("result"))
     item.golden_hash = answer_hash(answer.get("ground_truth")) if answer else ""
     return fill_safely(item, lambda: _fill_item(item, record, question, answer, records))
 
 
 def _fill_item(
-    item: Item, record: JsonObject, question: JsonObject, answer: JsonObject | None, records: RunRecords
+    item: Item,
+    record: JsonObject,
+    question: JsonObject,
+    answer: JsonObject | None,
+    records: RunRecords,
 ) -> None:
     category, record_id = item.category, record["id"]
     _add_official_verdict(item, category, record_id, records)
     source = question or answer or {}
-    item.group = checker.get_conversation_id(str(source["dialog_id"])) if "dialog_id" in source else None
+    item.group = (
+        checker.get_conversation_id(str(source["dialog_id"])) if "dialog_id" in source else None
+    )
     item.messages = read_messages(question.get("question"))
     item.n_turns = max((message.turn for message in item.messages), default=0) + 1
     if records.answers and (answer is None or "ground_truth" not in answer):
@@ -201,7 +254,10 @@ def _apply_record_incident(item: Item, record: JsonObject) -> None:
 
 
 def read_messages(question: Any) -> list[Message]:
-    """Read the dialogue of a question. Each user message begins a turn. Content that is not text becomes JSON text."""
+    """Read the dialogue of a question.
+
+    Each user message begins a turn. Content that is not text becomes JSON text.
+    """
     messages: list[Message] = []
     turn, step = -1, 0
     for entry in list_objects(question):
@@ -209,7 +265,13 @@ def read_messages(question: Any) -> list[Message]:
         text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
         content_type = entry.get("content_type")
         is_plain = content_type in (None, "text", "function_result")
-        name = GOLDEN_CALL if content_type == "function_call" else None if is_plain else str(content_type)
+        name = (
+            GOLDEN_CALL
+            if content_type == "function_call"
+            else None
+            if is_plain
+            else str(content_type)
+        )
         if role == "user":
             turn, step = turn + 1, 0
             messages.append(Message(turn, -1, "user", text, name))
@@ -227,8 +289,12 @@ def _add_official_verdict(item: Item, category: str, record_id: str, records: Ru
         return
     entry = scored.get_failure(record_id) or {}
     item.error_type, error = _to_text_or_none(entry.get("error_type")), entry.get("error")
-    rationale = "\n".join(map(str, error)) if isinstance(error, list) else str(error) if error else None
-    verdict = Verdict("official", item.official, error_type=item.error_type, rationale=rationale, by="score file")
+    rationale = (
+        "\n".join(map(str, error)) if isinstance(error, list) else str(error) if error else None
+    )
+    verdict = Verdict(
+        "official", item.official, error_type=item.error_type, rationale=rationale, by="score file"
+    )
     item.verdicts.append(verdict)
 
 
@@ -245,14 +311,25 @@ def _find_reply_position(item: Item) -> ReplyPosition:
 
 
 def fill_call_item(
-    item: Item, reply: Any, golden_record: dict[str, Any] | None, record_id: str, records: RunRecords
+    item: Item,
+    reply: Any,
+    golden_record: dict[str, Any] | None,
+    record_id: str,
+    records: RunRecords,
 ) -> None:
     turn, step = _find_reply_position(item)
     golden = golden_record.get("ground_truth") if golden_record else None
-    outcome = checker.check_reply(reply, checker.make_bfcl_dataset_item(record_id, item.functions, golden))
-    item.predicted = [Call("predicted", *call, turn, step, index) for index, call in enumerate(outcome.calls or ())]
+    outcome = checker.check_reply(
+        reply, checker.make_bfcl_dataset_item(record_id, item.functions, golden)
+    )
+    item.predicted = [
+        Call("predicted", *call, turn, step, index)
+        for index, call in enumerate(outcome.calls or ())
+    ]
     if outcome.calls is None and str(reply).strip():
-        item.predicted = [Call("predicted", "", None, turn, step, 0, str(reply), outcome.decode_error)]
+        item.predicted = [
+            Call("predicted", "", None, turn, step, 0, str(reply), outcome.decode_error)
+        ]
     if position := records.chain_positions.get(record_id):
         chain = {"turn": position.turn, "position": position.index + 1, "length": position.length}
         item.extra.metadata["chain"] = chain
@@ -268,9 +345,16 @@ def fill_call_item(
         item.rule, item.rule_error_type = outcome.valid, outcome.error_type
         rationale = "; ".join(outcome.messages) or None
         by = "BFCL v2 rules, adapted"
-        item.verdicts.append(Verdict("rule", outcome.valid, error_type=outcome.error_type, rationale=rationale, by=by))
+        item.verdicts.append(
+            Verdict(
+                "rule", outcome.valid, error_type=outcome.error_type, rationale=rationale, by=by
+            )
+        )
         if outcome.valid is False:
-            location = outcome.function or item.diff_function, outcome.argument or item.diff_argument
+            location = (
+                outcome.function or item.diff_function,
+                outcome.argument or item.diff_argument,
+            )
             set_difference_location(item, *location)
     else:
         item.rule_note = "the dataset has no question for this item"
@@ -285,7 +369,9 @@ def _mark_ambiguous_golden_lists(item: Item) -> None:
     """
     for pair in item.pairs:
         golden_arguments = item.golden[pair.golden].arguments if pair.golden is not None else None
-        predicted_arguments = item.predicted[pair.predicted].arguments if pair.predicted is not None else None
+        predicted_arguments = (
+            item.predicted[pair.predicted].arguments if pair.predicted is not None else None
+        )
         for name, accepted in (golden_arguments or {}).items():
             if len(accepted.any_of) < 2 or name not in (predicted_arguments or {}):
                 continue
@@ -294,14 +380,20 @@ def _mark_ambiguous_golden_lists(item: Item) -> None:
             if (found := next((each for each in pair.diff if each.path == path), None)) is not None:
                 found.reason = f"{found.reason}; {stored}"
                 continue
-            pair.diff.append(ArgumentDiff(path, "~", f"{stored}, and the rules accept each element"))
+            pair.diff.append(
+                ArgumentDiff(path, "~", f"{stored}, and the rules accept each element")
+            )
             pair.state = "~" if pair.state == "=" else pair.state
 
 
 def _add_soft_scores(item: Item, golden_answer: Any, score_record: dict[str, Any] | None) -> None:
     turn = item.n_turns - 1
     name, accepted = next(iter(golden_answer[0].items())) if golden_answer else ("", {})
-    call = item.predicted[0] if len(item.predicted) == 1 and item.predicted[0].arguments is not None else None
+    call = (
+        item.predicted[0]
+        if len(item.predicted) == 1 and item.predicted[0].arguments is not None
+        else None
+    )
     name_matches = call is not None and call.name == name
     argument_scores: dict[str, float] = {}
     if call is not None and name_matches:
@@ -309,12 +401,16 @@ def _add_soft_scores(item: Item, golden_answer: Any, score_record: dict[str, Any
     soft_score = checker.compute_soft_score(name_matches, argument_scores)
     item.verdicts.append(Verdict("rule", soft_score, criterion="soft_score", by="token F1"))
     item.verdicts += [
-        Verdict("rule", score, _get_argument_address(turn, 0, parameter), "soft_score", by="token F1")
+        Verdict(
+            "rule", score, _get_argument_address(turn, 0, parameter), "soft_score", by="token F1"
+        )
         for parameter, score in argument_scores.items()
     ]
     if score_record is not None:
         official = score_record.get("soft_score")
-        item.verdicts.append(Verdict("official", official, criterion="soft_score", by="soft score file"))
+        item.verdicts.append(
+            Verdict("official", official, criterion="soft_score", by="soft score file")
+        )
         scores = as_object(score_record.get("param_scores"))
         name_matches = bool(score_record.get("function_match", name_matches))
         if name_matches and not _is_mean_of_argument_scores(official, scores):
@@ -322,16 +418,23 @@ def _add_soft_scores(item: Item, golden_answer: Any, score_record: dict[str, Any
             item.extra.metadata[checker.FIXED_SCORE_REASON] = reason
         for parameter, score in scores.items():
             address = _get_argument_address(turn, 0, parameter)
-            item.verdicts.append(Verdict("official", score, address, "soft_score", by="soft score file"))
+            item.verdicts.append(
+                Verdict("official", score, address, "soft_score", by="soft score file")
+            )
     if not name_matches:
-        item.extra.metadata[checker.FIXED_SCORE_REASON] = "the reply is not exactly one call of the golden function"
+        item.extra.metadata[checker.FIXED_SCORE_REASON] = (
+            "the reply is not exactly one call of the golden function"
+        )
 
 
 def _is_mean_of_argument_scores(soft_score: Any, argument_scores: dict[str, Any]) -> bool:
-    numbers = {name: value for name, value in argument_scores.items() if isinstance(value, (int, float))}
+    numbers = {
+        name: value for name, value in argument_scores.items() if isinstance(value, (int, float))
+    }
     return (
         isinstance(soft_score, (int, float))
-        and abs(soft_score - checker.compute_soft_score(True, numbers)) < 10**-checker.SCORE_DECIMALS
+        and abs(soft_score - checker.compute_soft_score(True, numbers))
+        < 10**-checker.SCORE_DECIMALS
     )
 
 
@@ -340,7 +443,10 @@ def _get_argument_address(turn: int, pair_position: int, name: str) -> str:
 
 
 def _add_hallucination_flags(item: Item, judge_record: dict[str, Any] | None) -> None:
-    """Add the judge's flags as verdicts on arguments. If a flag matches no argument, also add the judge's raw reply."""
+    """Add the judge's flags as verdicts on arguments.
+
+    If a flag matches no argument, also add the judge's raw reply.
+    """
     if judge_record is None:
         return
     judge_name = str(judge_record.get("judge_model") or "judge")
@@ -352,7 +458,11 @@ def _add_hallucination_flags(item: Item, judge_record: dict[str, Any] | None) ->
     flags = as_list(judge_record.get("hallucinated_parameters"))
     flagged_by_call = [[str(name) for name in as_list(names)] for names in flags]
     flagged_names = [name for names_of_call in flagged_by_call for name in names_of_call]
-    item.verdicts.append(Verdict("judge", flagged_names, criterion="hallucinated", rationale=rationale, by=judge_name))
+    item.verdicts.append(
+        Verdict(
+            "judge", flagged_names, criterion="hallucinated", rationale=rationale, by=judge_name
+        )
+    )
     golden_name = item.golden[0].name if item.golden else None
     turn = item.n_turns - 1
     positions = {pair.predicted: position for position, pair in enumerate(item.pairs)}
@@ -365,7 +475,9 @@ def _add_hallucination_flags(item: Item, judge_record: dict[str, Any] | None) ->
         item.verdicts.append(Verdict("judge", name_ok, address, "name_matches", by=judge_name))
         for name in names:
             address, flag = _get_argument_address(turn, position, name), name in flagged
-            item.verdicts.append(Verdict("judge", flag, address, "hallucinated", None, rationale, judge_name))
+            item.verdicts.append(
+                Verdict("judge", flag, address, "hallucinated", None, rationale, judge_name)
+            )
     if unmatched or len(flagged_by_call) != len(item.predicted):
         item.extra.metadata["judge's raw reply"] = judge_record.get("response")
 
@@ -373,14 +485,19 @@ def _add_hallucination_flags(item: Item, judge_record: dict[str, Any] | None) ->
 def _fill_dialog_act_item(
     item: Item, reply: Any, golden_record: JsonObject | None, record_id: str, records: RunRecords
 ) -> None:
-    """Fill a dialog act item. Compare the golden labels with those that a judge gave to the predicted reply."""
+    """Fill a dialog act item.
+
+    Compare the golden labels with those that a judge gave to the predicted reply.
+    """
     turn, step = _find_reply_position(item)
     item.messages.append(Message(turn, step, "assistant", str(reply)))
     golden = golden_record.get("ground_truth") if golden_record else None
     if golden_record:
         item.extra.metadata[GOLDEN_ACTS_KEY] = golden
         item.extra.golden_reply = _join_golden_content(golden_record.get("ground_truth_content"))
-        item.extra.golden_labels = [str(label) for label in golden] if isinstance(golden, list) else None
+        item.extra.golden_labels = (
+            [str(label) for label in golden] if isinstance(golden, list) else None
+        )
     judge_record = records.act_labels.get(record_id)
     if judge_record is None:
         item.rule_note = "no file states a judge's labels for this reply"
@@ -391,23 +508,40 @@ def _fill_dialog_act_item(
     if not labels:
         _add_failed_act_verdict(item, judge_record, judge_name)
         return
-    item.verdicts.append(Verdict("judge", labels, RESPONSE, checker.ACT_CRITERION, None, judge_reply, judge_name))
+    item.verdicts.append(
+        Verdict("judge", labels, RESPONSE, checker.ACT_CRITERION, None, judge_reply, judge_name)
+    )
     if isinstance(golden, list):
         item.rule = checker.has_common_act_label(labels, golden)
         item.rule_error_type = None if item.rule else "dialog_act:no_overlap"
-        reason = f"labels: {', '.join(labels) or 'none'}; golden labels: {', '.join(map(str, golden))}"
+        reason = (
+            f"labels: {', '.join(labels) or 'none'}; golden labels: {', '.join(map(str, golden))}"
+        )
         error_type, by = item.rule_error_type, "label overlap"
-        item.verdicts.append(Verdict("rule", item.rule, error_type=error_type, rationale=reason, by=by))
+        item.verdicts.append(
+            Verdict("rule", item.rule, error_type=error_type, rationale=reason, by=by)
+        )
         item.judge = item.rule
-        item.verdicts.append(Verdict("judge", item.judge, error_type=error_type, rationale=reason, by=judge_name))
+        item.verdicts.append(
+            Verdict("judge", item.judge, error_type=error_type, rationale=reason, by=judge_name)
+        )
         item.first_difference = None if item.rule else reason
 
 
 def _add_failed_act_verdict(item: Item, judge_record: JsonObject, judge_name: str) -> None:
-    """Add the verdict of a judge that gave no label, so that the reply can be compared with nothing."""
+    """Add the verdict of a judge that gave no label, so that the reply can be compared with
+    nothing.
+    """
     failure = _describe_unreadable_reply(judge_record)
     item.rule_note = f"no verdict, because {failure}"
-    add_failed_verdict(item, "judge", failure=failure, by=judge_name, target=RESPONSE, criterion=checker.ACT_CRITERION)
+    add_failed_verdict(
+        item,
+        "judge",
+        failure=failure,
+        by=judge_name,
+        target=RESPONSE,
+        criterion=checker.ACT_CRITERION,
+    )
 
 
 def _describe_unreadable_reply(judge_record: JsonObject) -> str:

@@ -17,17 +17,34 @@ SUFFIXES = (".jsonl", ".ndjson", ".json")
 MAX_NAMED_SETTINGS = 8
 MAX_SETTING_LENGTH = 40
 MAX_FIRST_LINE_BYTES = 8 << 20
-RECORD_FIELDS = frozenset({
-    "id", "category", "group", "messages", "tools", "golden", "predicted", "ordered", "verdicts", "tokens_in",
-    "tokens_out", "latency", "error", "finish_reason", "extra",
-})  # fmt: skip
+RECORD_FIELDS = frozenset(
+    {
+        "id",
+        "category",
+        "group",
+        "messages",
+        "tools",
+        "golden",
+        "predicted",
+        "ordered",
+        "verdicts",
+        "tokens_in",
+        "tokens_out",
+        "latency",
+        "error",
+        "finish_reason",
+        "extra",
+    }
+)
 """Names of the fields of `read.Record`. They are listed here because importing `read` is slow."""
 DISTINCTIVE_FIELDS = RECORD_FIELDS - {"id", "messages", "tools", "error", "finish_reason"}
 """Fields that chat logs do not have. A line with one of them is a record of the generic format."""
 CHAT_LOG_FIELDS = frozenset(
     {"id", "custom_id", "messages", "system", "tools", "request", "body", "response", "choices"}
 )
-"""Fields of a chat log that are not stored as metadata, because they have their own place in an item."""
+"""Fields of a chat log that are not stored as metadata, because they have their own place in an
+item.
+"""
 
 
 def find_runs(
@@ -73,17 +90,23 @@ def _make_plan(path: Path, first_record: Any) -> RunPlan | None:
 
 
 def _describe_settings(settings: dict[str, Any]) -> list[str]:
-    """Describe the first settings with short values, which can distinguish runs of one model: `temperature 0.7`."""
+    """Describe the first settings with short values, which can distinguish runs of one model:
+    `temperature 0.7`.
+    """
     public = redact_credentials(settings)
-    texts = [f"{name} {value}" for name, value in public.items() if isinstance(value, str | int | float)]
+    texts = [
+        f"{name} {value}" for name, value in public.items() if isinstance(value, str | int | float)
+    ]
     return [text for text in texts if len(text) <= MAX_SETTING_LENGTH][:MAX_NAMED_SETTINGS]
 
 
 def convert_chat_log_line(value: Any, line_number: int) -> Any:
-    """Convert a line of a chat log to a record of the generic format. Any other value is returned unchanged.
+    """Convert a line of a chat log to a record of the generic format. Any other value is returned
+    unchanged.
 
-    A chat log is `{"messages": [...]}` or `{"request": {"messages": [...]}, "response": {"choices": [...]}}`. In a log
-    of Anthropic's API, the response is the reply itself, and `system` is outside of the messages.
+    A chat log is `{"messages": [...]}` or `{"request": {"messages": [...]}, "response": {"choices":
+    [...]}}`. In a log of Anthropic's API, the response is the reply itself, and `system` is outside
+    of the messages.
     """
     if not isinstance(value, dict) or value.keys() & DISTINCTIVE_FIELDS:
         return value
@@ -93,11 +116,19 @@ def convert_chat_log_line(value: Any, line_number: int) -> Any:
     response = as_object(value.get("response"))
     response = as_object(response.get("body", response))
     choices = as_list(response.get("choices") or value.get("choices"))
-    replies = [choice["message"] for choice in list_objects(choices[:1]) if isinstance(choice.get("message"), dict)]
+    replies = [
+        choice["message"]
+        for choice in list_objects(choices[:1])
+        if isinstance(choice.get("message"), dict)
+    ]
     if response.get("role") == "assistant":
         replies.append({"role": "assistant", "content": response.get("content")})
     system = request.get("system")
-    instructions = [{"role": "system", "content": system}] if isinstance(system, (str, list)) and system else []
+    instructions = (
+        [{"role": "system", "content": system}]
+        if isinstance(system, (str, list)) and system
+        else []
+    )
     usage = as_object(response.get("usage"))
     return {
         "id": str(value.get("id") or value.get("custom_id") or f"chat_{line_number}"),

@@ -1,8 +1,8 @@
 """Recognise failed requests in records of the generic format and in lines of chat logs.
 
-A line states a failure in fields of its own: `error` of a record or of an OpenAI response, the status of the response,
-or the reason with which the API ended the reply. The text of a reply alone proves nothing, except in EvalScope's lines,
-which have the field `model_output`.
+A line states a failure in fields of its own: `error` of a record or of an OpenAI response, the
+status of the response, or the reason with which the API ended the reply. The text of a reply alone
+proves nothing, except in EvalScope's lines, which have the field `model_output`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ FIRST_ERROR_STATUS = 400
 EVALSCOPE_OUTPUT = "model_output"
 EVALSCOPE_SCORE = "sample_score"
 EVALSCOPE_ERROR_KEYS = {"error", "error_message"}
-"""Keys of the JSON text that EvalScope's adapter of BFCL V4 writes as the reply for an exception (EvalScope 1.14.1)."""
+"""Keys of the JSON text that EvalScope's adapter of BFCL V4 writes as the reply for an exception
+(EvalScope 1.14.1).
+"""
 EVALSCOPE_TAU_ERROR = "tau2 run_task error:"
 """Beginning of the reply that EvalScope's adapter of tau2-bench writes for an exception."""
 
@@ -56,8 +58,8 @@ def find_line_incident(line: JsonObject) -> Incident | None:
 def _is_request_error(line: JsonObject, reply: JsonObject) -> bool:
     """Return whether the field `error` of a line is the error of the request.
 
-    It is so in a record of the generic format, and if it is an object as in the responses of OpenAI. In a chat log with
-    a reply, a text can also be somebody's remark on the reply.
+    It is so in a record of the generic format, and if it is an object as in the responses of
+    OpenAI. In a chat log with a reply, a text can also be somebody's remark on the reply.
     """
     is_record = bool(line.keys() & DISTINCTIVE_FIELDS)
     has_reply = bool(reply.get("content") or reply.get("tool_calls"))
@@ -65,7 +67,9 @@ def _is_request_error(line: JsonObject, reply: JsonObject) -> bool:
 
 
 def _find_response_error(response: JsonObject, body: JsonObject) -> Incident | None:
-    """Return the incident of an OpenAI response with an error object, or with a status that is an error."""
+    """Return the incident of an OpenAI response with an error object, or with a status that is
+    an error.
+    """
     for owner, where in ((response, "response.error"), (body, "response.body.error")):
         if owner.get("error"):
             return make_error_incident(owner["error"], where)
@@ -76,12 +80,16 @@ def _find_response_error(response: JsonObject, body: JsonObject) -> Incident | N
 
 
 def _find_evalscope_incident(line: JsonObject) -> Incident | None:
-    """Return the incident of a prediction or a review of EvalScope, which writes some failures as the reply."""
+    """Return the incident of a prediction or a review of EvalScope, which writes some failures
+    as the reply.
+    """
     output, sample = as_object(line.get(EVALSCOPE_OUTPUT)), as_object(line.get(EVALSCOPE_SCORE))
     stated_errors = {
         "model_output.error": output.get("error"),
         "metadata.rollout_error": as_object(line.get("metadata")).get("rollout_error"),
-        "sample_metadata.rollout_error": as_object(sample.get("sample_metadata")).get("rollout_error"),
+        "sample_metadata.rollout_error": as_object(sample.get("sample_metadata")).get(
+            "rollout_error"
+        ),
         "task_result.error": _get_task_result(sample).get("error"),
     }
     for where, error in stated_errors.items():
@@ -91,7 +99,9 @@ def _find_evalscope_incident(line: JsonObject) -> Incident | None:
     choice = next(iter(list_objects(output.get("choices"))), {})
     message = as_object(choice.get("message")) or _get_last_message(line)
     content = message.get("content")
-    incident = find_finish_reason_incident(choice.get("stop_reason"), content, "model_output.stop_reason")
+    incident = find_finish_reason_incident(
+        choice.get("stop_reason"), content, "model_output.stop_reason"
+    )
     if incident is not None:
         return incident
     if isinstance(content, str) and content.startswith(EVALSCOPE_TAU_ERROR):
@@ -109,7 +119,9 @@ def _get_task_result(sample: JsonObject) -> JsonObject:
 
 
 def _parse_evalscope_error(content: Any) -> str | None:
-    """Return the error in a reply `{"error": ..., "error_message": TRACEBACK}`, or None for any other reply."""
+    """Return the error in a reply `{"error": ..., "error_message": TRACEBACK}`, or None for any
+    other reply.
+    """
     if not isinstance(content, str) or not content.startswith("{"):
         return None
     try:
@@ -130,8 +142,12 @@ def _get_last_message(line: JsonObject) -> JsonObject:
 
 
 def _find_empty_message(line: JsonObject, message: JsonObject) -> Incident | None:
-    """Return the weak mark if the last reply has neither text nor calls, and the record lists no predicted calls."""
-    has_calls = message.get("tool_calls") or message.get("function_call") or as_list(line.get("predicted"))
+    """Return the weak mark if the last reply has neither text nor calls, and the record lists no
+    predicted calls.
+    """
+    has_calls = (
+        message.get("tool_calls") or message.get("function_call") or as_list(line.get("predicted"))
+    )
     if not message or has_calls or message.get("refusal"):
         return None
     return find_empty_reply(message.get("content"), "messages")

@@ -1,4 +1,6 @@
-"""Compute the metrics of the generic format: pass rates by category, and the mean of each other criterion."""
+"""Compute the metrics of the generic format: pass rates by category, and the mean of each other
+criterion.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,10 @@ from fcreview.model.metric import Metric, ScoredItem, build_category_metrics
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
-    """Compute pass rates and means. In a mean, true counts as 1 and false as 0. Verdicts that are text are omitted."""
+    """Compute pass rates and means.
+
+    In a mean, true counts as 1 and false as 0. Verdicts that are text are omitted.
+    """
     of_items = [pair for item in items for pair in item.values.items()]
     of_parts = [(criterion, value) for item in items for _, criterion, value in item.part_verdicts]
     return [
@@ -29,5 +34,7 @@ def _compute_criterion_means(table: str, verdicts: Iterable[tuple[str, Any]]) ->
     for criterion, scores in values.items():
         known = [float(score) for score in scores if score is not None]
         mean, n = sum(known) / len(known) if known else None, len(known)
-        metrics.append(Metric(table, criterion, mean, "score", n=n, total=len(scores), counted_noun="verdicts"))
+        metrics.append(
+            Metric(table, criterion, mean, "score", n=n, total=len(scores), counted_noun="verdicts")
+        )
     return metrics

@@ -1,8 +1,9 @@
-"""Read items from the generic format and from OpenAI-style chat logs. Issues name the line and the field.
+"""Read items from the generic format and from OpenAI-style chat logs. Issues name the line and the
+field.
 
-The first line of a file may be a `Header`. Every other line is a `Record` or a line of an OpenAI-style chat log. If a
-record has no predicted calls, the `tool_calls` of its assistant messages are used.
-`fcreview schema` prints these models as JSON Schema.
+The first line of a file may be a `Header`. Every other line is a `Record` or a line of an
+OpenAI-style chat log. If a record has no predicted calls, the `tool_calls` of its assistant
+messages are used. `fcreview schema` prints these models as JSON Schema.
 """
 
 from __future__ import annotations
@@ -25,7 +26,16 @@ from fcreview.importers.generic_format.incidents import find_line_incident
 from fcreview.matching.align import align_calls_by_turn
 from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.address import ADDRESS_FORMS, ITEM
-from fcreview.model.item import AcceptedValues, Call, CallPair, ImportIssue, Item, Message, Role, Verdict
+from fcreview.model.item import (
+    AcceptedValues,
+    Call,
+    CallPair,
+    ImportIssue,
+    Item,
+    Message,
+    Role,
+    Verdict,
+)
 from fcreview.model.json_value import answer_hash, to_plain_json
 from fcreview.model.review import CORRECT
 from fcreview.run_plan import RunPlan
@@ -42,7 +52,9 @@ class Header(_StrictModel):
     benchmark: str = Field("generic", description="Display name of the benchmark.")
     generation: str = Field("", description="Version of the benchmark.")
     language: str = ""
-    model: str | None = Field(None, description="Name of the model. Default: the file name without its suffix.")
+    model: str | None = Field(
+        None, description="Name of the model. Default: the file name without its suffix."
+    )
     settings: dict[str, JsonValue] = Field(
         {}, description='Settings of the run as any JSON object, such as `{"temperature": 0}`.'
     )
@@ -52,7 +64,9 @@ class FunctionCall(BaseModel):
     """A function call in the OpenAI chat format."""
 
     name: str
-    arguments: dict[str, JsonValue] | str = Field({}, description="A JSON object, or a string that contains one.")
+    arguments: dict[str, JsonValue] | str = Field(
+        {}, description="A JSON object, or a string that contains one."
+    )
 
 
 class ToolCall(BaseModel):
@@ -88,17 +102,24 @@ class GoldenCall(_StrictModel):
     """A call of the golden answer."""
 
     name: str
-    arguments: dict[str, Annotated[Alternatives | JsonValue, Field(union_mode="left_to_right")]] = Field(
-        {}, description='Argument name -> accepted value, or {"any_of": [...], "optional": false}.'
+    arguments: dict[str, Annotated[Alternatives | JsonValue, Field(union_mode="left_to_right")]] = (
+        Field(
+            {},
+            description='Argument name -> accepted value, or {"any_of": [...], "optional": false}.',
+        )
     )
-    turn: int = Field(0, ge=0, description="Number of the turn, from 0. Each turn begins with a user message.")
+    turn: int = Field(
+        0, ge=0, description="Number of the turn, from 0. Each turn begins with a user message."
+    )
 
 
 class PredictedCall(_StrictModel):
     """A call by the model."""
 
     name: str
-    arguments: dict[str, JsonValue] | str = Field({}, description="A JSON object, or a string that contains one.")
+    arguments: dict[str, JsonValue] | str = Field(
+        {}, description="A JSON object, or a string that contains one."
+    )
     turn: int = Field(0, ge=0, description="Number of the turn, from 0.")
     step: int = Field(0, ge=0, description="Number of the model's step in the turn, from 0.")
 
@@ -111,14 +132,18 @@ class RecordVerdict(_StrictModel):
     )
     value: bool | int | float | str | list[str] | None
     target: str = Field(
-        ITEM, description=f"What the verdict is about: {ADDRESS_FORMS}. Turn and call numbers start at 1."
+        ITEM,
+        description=f"What the verdict is about: {ADDRESS_FORMS}. Turn and call numbers start at"
+        " 1.",
     )
     criterion: str = CORRECT
     error_type: str | None = None
     rationale: str | None = None
     by: str | None = Field(None, description="Name of the judge model or the checker.")
     failure: str | None = Field(
-        None, description="Why the judge or checker gave no verdict, if it failed. The value is then null."
+        None,
+        description="Why the judge or checker gave no verdict, if it failed. The value is then"
+        " null.",
     )
 
 
@@ -127,12 +152,17 @@ class Record(_StrictModel):
 
     id: str
     category: str = "all"
-    group: str | None = Field(None, description="Id of the conversation, if it has several records.")
+    group: str | None = Field(
+        None, description="Id of the conversation, if it has several records."
+    )
     messages: list[ChatMessage]
-    tools: list[dict[str, JsonValue]] = Field([], description="Available functions: OpenAI tools or function docs.")
+    tools: list[dict[str, JsonValue]] = Field(
+        [], description="Available functions: OpenAI tools or function docs."
+    )
     golden: list[GoldenCall] | None = Field(
         None,
-        description="Golden answer. Omit it if there is none. An empty list means that the model must not make a call.",
+        description="Golden answer. Omit it if there is none. An empty list means that the model"
+        " must not make a call.",
     )
     predicted: list[PredictedCall] | None = Field(
         None, description="Calls by the model. Default: the tool_calls of the assistant messages."
@@ -143,10 +173,14 @@ class Record(_StrictModel):
     tokens_out: int | None = None
     latency: float | None = Field(None, description="Duration of the reply in seconds.")
     error: JsonValue = Field(
-        None, description="Why the request failed: the error object or text of the API. Omit it if the model answered."
+        None,
+        description="Why the request failed: the error object or text of the API. Omit it if the"
+        " model answered.",
     )
     finish_reason: str | None = Field(
-        None, description="Reason with which the API ended the reply, such as `stop` or `content_filter`."
+        None,
+        description="Reason with which the API ended the reply, such as `stop` or"
+        " `content_filter`.",
     )
     extra: dict[str, JsonValue] = Field({}, description="Metadata with any names and values.")
 
@@ -166,7 +200,10 @@ JUDGE_WITHOUT_VALUE = "the judge gave no verdict"
 
 
 def _fill_conversation(item: Item, messages: list[ChatMessage]) -> None:
-    """Fill messages, question and predicted calls. A user message after an assistant message begins a turn."""
+    """Fill messages, question and predicted calls.
+
+    A user message after an assistant message begins a turn.
+    """
     turn, step, index, n_steps, is_answered = 0, -1, 0, 0, False
     for message in messages:
         role: Role = ROLE_ALIASES.get(message.role, message.role)  # type: ignore[arg-type]
@@ -177,25 +214,40 @@ def _fill_conversation(item: Item, messages: list[ChatMessage]) -> None:
         text = convert_content_to_text(message.content)
         if text or role != "assistant":
             message_step = -1 if role in ("user", "system") else max(step, 0)
-            item.messages.append(Message(turn, message_step, role, text, message.name or message.tool_call_id))
+            item.messages.append(
+                Message(turn, message_step, role, text, message.name or message.tool_call_id)
+            )
         for tool_call in message.tool_calls or []:
-            item.predicted.append(parse_predicted_call(tool_call.function, turn, max(step, 0), index))
+            item.predicted.append(
+                parse_predicted_call(tool_call.function, turn, max(step, 0), index)
+            )
             index += 1
     item.n_turns, item.n_steps = turn + 1, max(n_steps, 1)
     item.question = first_question(item.messages)
 
 
 def convert_content_to_text(content: Any) -> str:
-    """Return the content of a message as text. Parts without text, such as images, are shown as JSON."""
+    """Return the content of a message as text.
+
+    Parts without text, such as images, are shown as JSON.
+    """
     if content is None:
         return ""
     if isinstance(content, str):
         return content
-    return "\n".join(str(part["text"]) if "text" in part else json.dumps(part, ensure_ascii=False) for part in content)
+    return "\n".join(
+        str(part["text"]) if "text" in part else json.dumps(part, ensure_ascii=False)
+        for part in content
+    )
 
 
-def parse_predicted_call(call: FunctionCall | PredictedCall, turn: int, step: int, index: int) -> Call:
-    """Parse a call by the model. If its arguments are not a JSON object, the call has a decoding error."""
+def parse_predicted_call(
+    call: FunctionCall | PredictedCall, turn: int, step: int, index: int
+) -> Call:
+    """Parse a call by the model.
+
+    If its arguments are not a JSON object, the call has a decoding error.
+    """
     arguments = call.arguments
     if not isinstance(arguments, str):
         return Call("predicted", call.name, dict(arguments), turn, step, index)
@@ -204,7 +256,9 @@ def parse_predicted_call(call: FunctionCall | PredictedCall, turn: int, step: in
         error = None if isinstance(value, dict) else "the arguments are not a JSON object"
     except (ValueError, RecursionError) as reason:
         error = f"the arguments are not valid JSON: {reason}"
-    return Call("predicted", call.name, None if error else value, turn, step, index, arguments, error)
+    return Call(
+        "predicted", call.name, None if error else value, turn, step, index, arguments, error
+    )
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
@@ -220,7 +274,9 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             if is_header:
                 Header.model_validate(line.value)
                 continue
-            record = Record.model_validate(convert_anthropic_record(convert_chat_log_line(line.value, line.line)))
+            record = Record.model_validate(
+                convert_anthropic_record(convert_chat_log_line(line.value, line.line))
+            )
         except ValidationError as error:
             yield from _report_validation_errors(error, path, line)
             continue
@@ -238,14 +294,20 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
         yield item
 
 
-def _report_validation_errors(error: ValidationError, path: Path, line: JsonRecord) -> Iterator[ImportIssue]:
+def _report_validation_errors(
+    error: ValidationError, path: Path, line: JsonRecord
+) -> Iterator[ImportIssue]:
     problems = error.errors(include_url=False, include_context=False, include_input=False)
     raw = make_excerpt(orjson.dumps(to_plain_json(line.value)))
     for problem in problems[:MAX_FIELD_ISSUES]:
         field_name = ".".join(map(str, problem["loc"])) or "the line"
-        yield ImportIssue(str(path), line.line, f"{field_name}: {problem['msg']}", raw, severity="error")
+        yield ImportIssue(
+            str(path), line.line, f"{field_name}: {problem['msg']}", raw, severity="error"
+        )
     if (n_more := len(problems) - MAX_FIELD_ISSUES) > 0:
-        yield ImportIssue(str(path), line.line, f"{n_more} more fields are not valid", None, severity="error")
+        yield ImportIssue(
+            str(path), line.line, f"{n_more} more fields are not valid", None, severity="error"
+        )
 
 
 def _fill_item(item: Item, record: Record) -> None:
@@ -253,8 +315,14 @@ def _fill_item(item: Item, record: Record) -> None:
     item.functions = read_tools(record.tools)
     if record.predicted is not None:
         calls = _number_calls_in_turns(record.predicted)
-        item.predicted = [parse_predicted_call(call, call.turn, call.step, index) for index, call in calls]
-    item.tokens_in, item.tokens_out, item.latency = record.tokens_in, record.tokens_out, record.latency
+        item.predicted = [
+            parse_predicted_call(call, call.turn, call.step, index) for index, call in calls
+        ]
+    item.tokens_in, item.tokens_out, item.latency = (
+        record.tokens_in,
+        record.tokens_out,
+        record.latency,
+    )
     item.extra.metadata = dict(record.extra)
     item.verdicts = [_convert_verdict(verdict, item) for verdict in record.verdicts]
     if record.golden is not None:
@@ -267,12 +335,21 @@ def _fill_item(item: Item, record: Record) -> None:
         item.pairs = align_calls_by_turn([], item.predicted)
         item.rule_note = "the record has no golden answer"
     _set_verdict_fields(item)
-    item.prediction_hash = answer_hash([message.model_dump(exclude_none=True) for message in record.messages])
-    item.golden_hash = answer_hash([call.model_dump() for call in record.golden]) if record.golden is not None else ""
+    item.prediction_hash = answer_hash(
+        [message.model_dump(exclude_none=True) for message in record.messages]
+    )
+    item.golden_hash = (
+        answer_hash([call.model_dump() for call in record.golden])
+        if record.golden is not None
+        else ""
+    )
 
 
 def _convert_verdict(given: RecordVerdict, item: Item) -> Verdict:
-    """Convert a verdict. A judge without a value has failed: a judge that was not asked has no verdict."""
+    """Convert a verdict.
+
+    A judge without a value has failed: a judge that was not asked has no verdict.
+    """
     verdict = Verdict(**given.model_dump())
     if verdict.failure is None and verdict.source == "judge" and verdict.value is None:
         verdict.failure = JUDGE_WITHOUT_VALUE
@@ -293,33 +370,59 @@ def _number_calls_in_turns(calls: list[Any]) -> Iterator[tuple[int, Any]]:
 def parse_golden_calls(golden_calls: list[GoldenCall]) -> list[Call]:
     def to_accepted_values(value: Any) -> AcceptedValues:
         is_simple = not isinstance(value, Alternatives)
-        return AcceptedValues([value]) if is_simple else AcceptedValues(list(value.any_of), value.optional)
+        return (
+            AcceptedValues([value])
+            if is_simple
+            else AcceptedValues(list(value.any_of), value.optional)
+        )
 
     return [
-        Call("golden", call.name, {n: to_accepted_values(v) for n, v in call.arguments.items()}, call.turn, 0, index)
+        Call(
+            "golden",
+            call.name,
+            {n: to_accepted_values(v) for n, v in call.arguments.items()},
+            call.turn,
+            0,
+            index,
+        )
         for index, call in _number_calls_in_turns(golden_calls)
     ]
 
 
 def _report_malformed_alternatives(item: Item, golden_calls: list[GoldenCall]) -> None:
-    """Add an issue for each golden argument with `any_of` that has not the form of accepted values."""
+    """Add an issue for each golden argument with `any_of` that has not the form of accepted
+    values.
+    """
     for call in golden_calls:
         for name, value in call.arguments.items():
             if isinstance(value, dict) and "any_of" in value:
-                what = f"the golden argument {name[:60]} of {call.name[:60]} has any_of, but not the form"
+                what = (
+                    f"the golden argument {name[:60]} of {call.name[:60]} has any_of, but not the"
+                    " form"
+                )
                 what += ' {"any_of": [...], "optional": false}. It is compared as an object'
                 add_issue(item, what)
 
 
 def _recompute_verdict(item: Item) -> None:
-    """Set the recomputed verdict: pass if all calls equal the golden calls, else fail with the first error's type."""
+    """Set the recomputed verdict: pass if all calls equal the golden calls, else fail with the
+    first error's type.
+    """
     differing = next((pair for pair in item.pairs if pair.state != "="), None)
     item.rule = differing is None
     item.rule_error_type = _choose_error_type(differing) if differing else None
-    if not any(verdict.source == "rule" and verdict.criterion == "correct" for verdict in item.verdicts):
+    if not any(
+        verdict.source == "rule" and verdict.criterion == "correct" for verdict in item.verdicts
+    ):
         rationale = item.first_difference
         item.verdicts.append(
-            Verdict("rule", item.rule, error_type=item.rule_error_type, rationale=rationale, by="exact comparison")
+            Verdict(
+                "rule",
+                item.rule,
+                error_type=item.rule_error_type,
+                rationale=rationale,
+                by="exact comparison",
+            )
         )
 
 
@@ -328,13 +431,17 @@ def _choose_error_type(differing_pair: CallPair) -> str:
         return "missing_call" if differing_pair.state == "-" else "extra_call"
     if not differing_pair.diff or not differing_pair.diff[0].path:
         return "wrong_function"
-    return {"-": "missing_argument", "+": "extra_argument"}.get(differing_pair.diff[0].state, "wrong_value")
+    return {"-": "missing_argument", "+": "extra_argument"}.get(
+        differing_pair.diff[0].state, "wrong_value"
+    )
 
 
 def _set_verdict_fields(item: Item) -> None:
     """Copy the verdicts on the whole item to its fields `official`, `judge` and `rule`."""
     for verdict in item.verdicts:
-        if (verdict.target, verdict.criterion) == (ITEM, CORRECT) and isinstance(verdict.value, bool):
+        if (verdict.target, verdict.criterion) == (ITEM, CORRECT) and isinstance(
+            verdict.value, bool
+        ):
             if verdict.source == "official":
                 item.official, item.error_type = verdict.value, verdict.error_type
             elif verdict.source == "judge":

@@ -1,7 +1,7 @@
 """Write reviewed verdicts and golden fixes to files in the generic format.
 
-A golden fix is `{"golden": [{"name", "arguments", "turn"}]}`, a list of `GoldenCall`. Reviewed verdicts replace the
-verdicts in the records. A line of a chat log cannot represent verdicts.
+A golden fix is `{"golden": [{"name", "arguments", "turn"}]}`, a list of `GoldenCall`. Reviewed
+verdicts replace the verdicts in the records. A line of a chat log cannot represent verdicts.
 """
 
 from __future__ import annotations
@@ -43,19 +43,27 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
     return f"the function {unknown} is not available to the model" if unknown is not None else None
 
 
-def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
+def rewrite_golden(
+    plan: RunPlan, fixes: GoldenFixes
+) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
     """Apply golden fixes to the records of a run, which contain the golden answers."""
     return writeback.rewrite_golden_file(plan.results[0], writeback.key_fixes_by_record(fixes))
 
 
-def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
+def rewrite_scores(
+    plan: RunPlan, items: Sequence[ScoredItem]
+) -> Iterator[RewrittenFile | Unrepresentable]:
     path = plan.results[0]
     raw = read_file(path)
     overridden = {item.id: item for item in items if item.overrides}
     edits, found_ids, known_ids = LineEdits(), set[str](), set[str]()
     for line, record in writeback.parse_numbered_records(raw):
         stated_id = record.get("id")
-        if not isinstance(stated_id, str) or "fcreview" in record or convert_chat_log_line(record, line) is not record:
+        if (
+            not isinstance(stated_id, str)
+            or "fcreview" in record
+            or convert_chat_log_line(record, line) is not record
+        ):
             continue
         item_id = f"{stated_id}#{line}" if stated_id in known_ids else stated_id
         known_ids.add(stated_id)
@@ -77,8 +85,8 @@ def find_summary_files(plan: RunPlan) -> list[Path]:  # noqa: ARG001
 def apply_overrides_to_record(record: JsonObject, item: ScoredItem) -> JsonObject:
     """Return a record with the overrides of its item.
 
-    An override replaces the official verdict or, without one, the recomputed or the judge verdict. If the record has no
-    verdict, the override is added with the source `rule`.
+    An override replaces the official verdict or, without one, the recomputed or the judge verdict.
+    If the record has no verdict, the override is added with the source `rule`.
     """
     verdicts: list[JsonObject] = [dict(each) for each in as_list(record.get("verdicts"))]
     for (target, criterion), value in item.overrides.items():
@@ -86,11 +94,28 @@ def apply_overrides_to_record(record: JsonObject, item: ScoredItem) -> JsonObjec
         candidates = [
             each
             for each in reversed(verdicts)
-            if (each.get("target", ITEM), each.get("criterion", CORRECT)) == key and each.get("value") is not None
+            if (each.get("target", ITEM), each.get("criterion", CORRECT)) == key
+            and each.get("value") is not None
         ]
-        counting = next((each for source in SCORING_ORDER for each in candidates if each.get("source") == source), None)
-        if counting is None or (key == ITEM_CORRECT and counting.get("source") == "judge" and "golden" in record):
-            added = {"source": "rule", "value": value, "target": target, "criterion": criterion, "by": "people"}
+        counting = next(
+            (
+                each
+                for source in SCORING_ORDER
+                for each in candidates
+                if each.get("source") == source
+            ),
+            None,
+        )
+        if counting is None or (
+            key == ITEM_CORRECT and counting.get("source") == "judge" and "golden" in record
+        ):
+            added = {
+                "source": "rule",
+                "value": value,
+                "target": target,
+                "criterion": criterion,
+                "by": "people",
+            }
             verdicts.append(added)
             continue
         counting["value"] = value
@@ -104,8 +129,13 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: AR
         return None
     calls = []
     for call in item.golden:
-        arguments = {name: _make_argument_template(accepted) for name, accepted in (call.arguments or {}).items()}
-        calls.append({"name": call.name, "arguments": arguments} | ({"turn": call.turn} if call.turn else {}))
+        arguments = {
+            name: _make_argument_template(accepted)
+            for name, accepted in (call.arguments or {}).items()
+        }
+        calls.append(
+            {"name": call.name, "arguments": arguments} | ({"turn": call.turn} if call.turn else {})
+        )
     return {GOLDEN_FIELD: calls}
 
 
@@ -117,7 +147,10 @@ def _make_argument_template(accepted: AcceptedValues) -> Any:
 
 
 def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
-    """Recompute the verdict of an item with a golden fix. None without a record or with an invalid fix."""
+    """Recompute the verdict of an item with a golden fix.
+
+    None without a record or with an invalid fix.
+    """
     if not isinstance(record, dict):
         return None
     try:

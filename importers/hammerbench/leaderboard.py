@@ -1,10 +1,12 @@
-"""Compute the metrics that HammerBench's two evaluation scripts print, and metrics of the paper that no script prints.
+"""Compute the metrics that HammerBench's two evaluation scripts print, and metrics of the paper
+that no script prints.
 
-Source: the released `evaluate.py` (March 2025, flat logs) and the script for conversations (December 2024). The same
-answers give different values in the two scripts. In the paper, PN_FP is called PHR, PN_FN is PMR, and Args_Acc is Acc.
+Source: the released `evaluate.py` (March 2025, flat logs) and the script for conversations
+(December 2024). The same answers give different values in the two scripts. In the paper, PN_FP is
+called PHR, PN_FN is PMR, and Args_Acc is Acc.
 
-Overrides change the values of a snapshot by the rules of the scripts. The table lists what an override of each
-criterion implies for other criteria, and which metrics it changes.
+Overrides change the values of a snapshot by the rules of the scripts. The table lists what an
+override of each criterion implies for other criteria, and which metrics it changes.
 
 | override | implies | changes the metrics |
 |---|---|---|
@@ -19,11 +21,11 @@ criterion implies for other criteria, and which metrics it changes.
 | `correct` is false | `args_ok` and `args_ok_llm` are false; `func_ok` is unchanged | as the implied criteria |
 | `correct` of an item that should be declined | | `declined` only |
 
-In metrics per conversation, such as PR and SR, `func_ok` of the first snapshot counts for all snapshots. A human
-verdict on a criterion takes precedence over a value that an override of another criterion implies
-(`fcreview.model.verdict`). A disputed criterion keeps its automatic value. An override of argument names does not
-change `args_ok`, and an override of `args_ok` does not change argument names, because the scripts compute them
-independently.
+In metrics per conversation, such as PR and SR, `func_ok` of the first snapshot counts for all
+snapshots. A human verdict on a criterion takes precedence over a value that an override of another
+criterion implies (`fcreview.model.verdict`). A disputed criterion keeps its automatic value. An
+override of argument names does not change `args_ok`, and an override of `args_ok` does not change
+argument names, because the scripts compute them independently.
 """
 
 from __future__ import annotations
@@ -47,12 +49,16 @@ EPSILON = 1e-9
 HALLUCINATED_AVERAGE = "Average number of parameter hallucinations"
 MISSING_AVERAGE = "Average number of missing parameters"
 OTHER_ERRORS = "Other errors"
-"""The paper's Other Error Rate (Table 6), which no script prints: among the snapshots with the golden function, the
-share with correct argument names and a wrong value."""
+"""The paper's Other Error Rate (Table 6), which no script prints: among the snapshots with the
+golden function, the share with correct argument names and a wrong value.
+"""
 
 
 class SnapshotOutcome(NamedTuple):
-    """The values of a snapshot that the metrics use. The criteria are explained in the docstring of `SnapshotCheck`."""
+    """The values of a snapshot that the metrics use.
+
+    The criteria are explained in the docstring of `SnapshotCheck`.
+    """
 
     func_ok: bool
     args_ok: bool
@@ -83,18 +89,33 @@ def compute_flat_metrics(outcomes: Iterable[SnapshotOutcome]) -> dict[str, float
     return {
         "Rejection rate": _compute_weighted_mean((each.rejected, n) for each, n in all_counts),
         "Output string ratio": _compute_weighted_mean((each.is_text, n) for each, n in all_counts),
-        HALLUCINATED_AVERAGE: _compute_weighted_mean(((each.hallucinated, n) for each, n in all_counts), EPSILON),
-        MISSING_AVERAGE: _compute_weighted_mean(((each.missing, n) for each, n in all_counts), EPSILON),
+        HALLUCINATED_AVERAGE: _compute_weighted_mean(
+            ((each.hallucinated, n) for each, n in all_counts), EPSILON
+        ),
+        MISSING_AVERAGE: _compute_weighted_mean(
+            ((each.missing, n) for each, n in all_counts), EPSILON
+        ),
         "Func_Acc": _compute_weighted_mean((each.func_ok, n) for each, n in all_counts),
-        "PN_FP": _compute_weighted_mean(((each.hallucinated > 0, n) for each, n in name_ok_counts), EPSILON),
-        "PN_FN": _compute_weighted_mean(((each.missing > 0, n) for each, n in name_ok_counts), EPSILON),
+        "PN_FP": _compute_weighted_mean(
+            ((each.hallucinated > 0, n) for each, n in name_ok_counts), EPSILON
+        ),
+        "PN_FN": _compute_weighted_mean(
+            ((each.missing > 0, n) for each, n in name_ok_counts), EPSILON
+        ),
         "Args_Acc": _compute_weighted_mean((each.args_ok, n) for each, n in all_counts),
-        OTHER_ERRORS: _compute_weighted_mean(((each.has_other_error, n) for each, n in name_ok_counts), EPSILON),
+        OTHER_ERRORS: _compute_weighted_mean(
+            ((each.has_other_error, n) for each, n in name_ok_counts), EPSILON
+        ),
     }
 
 
-def _compute_weighted_mean(weighted_values: Iterable[tuple[float, int]], epsilon: float = 0.0) -> float:
-    """Return the weighted mean of pairs of value and weight. `epsilon` is added to the sum of the weights."""
+def _compute_weighted_mean(
+    weighted_values: Iterable[tuple[float, int]], epsilon: float = 0.0
+) -> float:
+    """Return the weighted mean of pairs of value and weight.
+
+    `epsilon` is added to the sum of the weights.
+    """
     pairs = list(weighted_values)
     return _divide_or_zero(sum(value * n for value, n in pairs), sum(n for _, n in pairs), epsilon)
 
@@ -126,7 +147,10 @@ class ConversationTally(NamedTuple):
     hallucinated: int
     missing: int
     n_name_ok_snapshots: int
-    """Number of snapshots if `name_ok` is true. If it is false, this field and all fields below are 0."""
+    """Number of snapshots if `name_ok` is true.
+
+    If it is false, this field and all fields below are 0.
+    """
     snapshots_with_hallucination: int
     snapshots_with_missing: int
     other_errors: int
@@ -138,7 +162,9 @@ class ConversationTally(NamedTuple):
 
 
 @lru_cache(maxsize=1 << 14)
-def tally_conversation(conversation: Conversation, selector: SnapshotSelector) -> ConversationTally | None:
+def tally_conversation(
+    conversation: Conversation, selector: SnapshotSelector
+) -> ConversationTally | None:
     """Return the tally of a conversation, or None if no snapshot is selected."""
     selected = select_snapshots(conversation, selector)
     if not selected:
@@ -147,7 +173,10 @@ def tally_conversation(conversation: Conversation, selector: SnapshotSelector) -
     name_ok_snapshots = selected if first.func_ok else ()
     flags = [outcome.args_ok for outcome in name_ok_snapshots]
     return ConversationTally(
-        1, len(selected), first.func_ok, first.rejected,
+        1,
+        len(selected),
+        first.func_ok,
+        first.rejected,
         text_snapshots=sum(outcome.is_text for outcome in conversation),
         hallucinated=sum(outcome.hallucinated for outcome in selected),
         missing=sum(outcome.missing for outcome in selected),
@@ -158,7 +187,7 @@ def tally_conversation(conversation: Conversation, selector: SnapshotSelector) -
         right_arguments=sum(flags),
         progress=[*flags, False].index(False) / len(flags) if flags else 0.0,
         success=bool(flags) and all(flags),
-    )  # fmt: skip
+    )
 
 
 class ConversationCounts:
@@ -169,28 +198,46 @@ class ConversationCounts:
 
     def __init__(self, conversations: Iterable[Conversation]) -> None:
         positions: dict[Conversation, int] = {}
-        self.indexes = [positions.setdefault(conversation, len(positions)) for conversation in conversations]
+        self.indexes = [
+            positions.setdefault(conversation, len(positions)) for conversation in conversations
+        ]
         self.distinct_conversations = list(positions)
         counts = Counter(self.indexes)
         self.n_occurrences = [counts[index] for index in range(len(positions))]
 
     def tally_all_conversations(self, selector: SnapshotSelector) -> ConversationTally | None:
-        """Return the tally of all conversations for a selector, or None if no snapshot is selected."""
-        tallies = [tally_conversation(conversation, selector) for conversation in self.distinct_conversations]
-        counted = [(tally, n) for tally, n in zip(tallies, self.n_occurrences, strict=True) if tally is not None]
+        """Return the tally of all conversations for a selector, or None if no snapshot is
+        selected.
+        """
+        tallies = [
+            tally_conversation(conversation, selector)
+            for conversation in self.distinct_conversations
+        ]
+        counted = [
+            (tally, n)
+            for tally, n in zip(tallies, self.n_occurrences, strict=True)
+            if tally is not None
+        ]
         if not counted:
             return None
         counts = [n for _, n in counted]
         columns = zip(*(tally for tally, _ in counted), strict=True)
         progress = [tally.progress if tally is not None else 0.0 for tally in tallies]
-        in_order = sum(map(progress.__getitem__, self.indexes))  # The script's order gives the same rounding.
-        return ConversationTally(*(sum(map(mul, column, counts)) for column in columns))._replace(progress=in_order)
+        in_order = sum(
+            map(progress.__getitem__, self.indexes)
+        )  # The script's order gives the same rounding.
+        return ConversationTally(*(sum(map(mul, column, counts)) for column in columns))._replace(
+            progress=in_order
+        )
 
 
 def compute_conversation_metrics(
     conversations: ConversationCounts, selector: SnapshotSelector = "all"
 ) -> dict[str, float]:
-    """Compute the metrics of the script for conversations. There, a wrong function in the first snapshot fails all."""
+    """Compute the metrics of the script for conversations.
+
+    There, a wrong function in the first snapshot fails all.
+    """
     tally = conversations.tally_all_conversations(selector)
     if tally is None:
         return {}
@@ -199,7 +246,9 @@ def compute_conversation_metrics(
         "Output string ratio": tally.text_snapshots / tally.n,
         HALLUCINATED_AVERAGE: _divide_or_zero(tally.hallucinated, tally.n_snapshots, EPSILON),
         MISSING_AVERAGE: _divide_or_zero(tally.missing, tally.n_snapshots, EPSILON),
-        "PN_FP": _divide_or_zero(tally.snapshots_with_hallucination, tally.n_name_ok_snapshots, EPSILON),
+        "PN_FP": _divide_or_zero(
+            tally.snapshots_with_hallucination, tally.n_name_ok_snapshots, EPSILON
+        ),
         "PN_FN": _divide_or_zero(tally.snapshots_with_missing, tally.n_name_ok_snapshots, EPSILON),
         "Func_Acc": tally.name_ok / tally.n,
         "Args_Acc": _divide_or_zero(tally.right_arguments, tally.n_snapshots),
@@ -215,7 +264,10 @@ CHANGE_KEY = "moment"
 
 
 def get_snapshot_outcome(item: ScoredItem, arguments_criterion: str = "args_ok") -> SnapshotOutcome:
-    """Return the effective values of a snapshot. The judge's metrics use the criterion `args_ok_llm` for arguments."""
+    """Return the effective values of a snapshot.
+
+    The judge's metrics use the criterion `args_ok_llm` for arguments.
+    """
     return SnapshotOutcome(
         bool(_get_effective_value(item, "func_ok")),
         bool(_get_effective_value(item, arguments_criterion)),
@@ -242,7 +294,10 @@ def _get_effective_value(item: ScoredItem, criterion: str) -> Any:
 
 
 def _count_argument_names(value: Any) -> int:
-    """Count the names in a list. If an annotator answered yes instead of listing names, the count is 1."""
+    """Count the names in a list.
+
+    If an annotator answered yes instead of listing names, the count is 1.
+    """
     return len(value) if isinstance(value, list) else int(value is True)
 
 
@@ -251,27 +306,43 @@ BADCASE_METRICS = ("Func_Acc", "Args_Acc", "PR", "SR")
 BASE_TYPE = "Based"
 PROGRESS_TYPES = tuple(name for name in MULTI_TURN_TYPES if name != "IS")
 SELECTOR_TITLES: dict[SnapshotSelector, str] = {
-    "all": "all snapshots", "0": "first snapshot", "-1": "last snapshot", "mid": "changed snapshots",
-}  # fmt: skip
+    "all": "all snapshots",
+    "0": "first snapshot",
+    "-1": "last snapshot",
+    "mid": "changed snapshots",
+}
 END_SNAPSHOT_METRICS = ("Func_Acc", "PN_FP", "PN_FN", OTHER_ERRORS, "Args_Acc")
-"""Metrics of first and last snapshots, from the paper's table 6. Table 13 also has PR and SR of changed snapshots."""
+"""Metrics of first and last snapshots, from the paper's table 6.
+
+Table 13 also has PR and SR of changed snapshots.
+"""
 CHANGED_TYPES = ("SO_case1", "SO_case2", "mSv", "External")
 ABLATION_METRICS = ("Func_Acc", "PN_FP", "PN_FN", "Args_Acc", "PR", "SR")
 """Metrics of the comparison of each type with the base type, from the paper's tables 10 and 12."""
-CONVERSATION_NOTE = "a wrong function in the first snapshot fails all snapshots, as in the earlier official script"
+CONVERSATION_NOTE = (
+    "a wrong function in the first snapshot fails all snapshots, as in the earlier official script"
+)
 OTHER_ERRORS_NOTE = (
-    "among snapshots that call the golden function, the share with correct argument names but a wrong value; "
+    "among snapshots that call the golden function, the share with correct argument names but a"
+    " wrong value; "
     "the official scripts do not print it"
 )
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
-    """Compute the metrics of all types together and of each type. Type IS has only the share of declined requests."""
+    """Compute the metrics of all types together and of each type.
+
+    Type IS has only the share of declined requests.
+    """
     items_by_type: dict[str, list[ScoredItem]] = defaultdict(list)
     for item in items:
         items_by_type[item.category].append(item)
     if run.generation == "conversation":
-        metrics = [metric for part in items_by_type.items() for metric in _compute_conversation_tables(*part)]
+        metrics = [
+            metric
+            for part in items_by_type.items()
+            for metric in _compute_conversation_tables(*part)
+        ]
         return metrics + _compare_with_base_type(items_by_type, from_flat_log=False)
     call_items = [item for item in items if item.category != "IS"]
     metrics = _compute_flat_table("all types", call_items)
@@ -279,13 +350,17 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
         if type_name == "IS" or type_name.startswith("ir_"):
             metrics += _compute_decline_metrics(type_name, type_items)
         metrics += _compute_flat_table(type_name, type_items) if type_name != "IS" else []
-        metrics += _compute_progress_tables(type_name, type_items) if type_name in PROGRESS_TYPES else []
+        metrics += (
+            _compute_progress_tables(type_name, type_items) if type_name in PROGRESS_TYPES else []
+        )
     return metrics + _compare_with_base_type(items_by_type, from_flat_log=True)
 
 
 def _to_metric(table: str, name: str, value: float, note: str = "") -> Metric:
     unit: MetricUnit = "score" if name.startswith("Average") else "share"
-    return Metric(table, name, value, unit, note=OTHER_ERRORS_NOTE if name == OTHER_ERRORS else note)
+    return Metric(
+        table, name, value, unit, note=OTHER_ERRORS_NOTE if name == OTHER_ERRORS else note
+    )
 
 
 @cached_on_item
@@ -302,23 +377,33 @@ def _get_judge_outcome(item: ScoredItem) -> SnapshotOutcome | None:
 GetOutcome = Callable[[ScoredItem], SnapshotOutcome | None]
 
 
-def _collect_outcomes(items: Iterable[ScoredItem], get_outcome: GetOutcome = _get_rule_outcome) -> Conversation:
+def _collect_outcomes(
+    items: Iterable[ScoredItem], get_outcome: GetOutcome = _get_rule_outcome
+) -> Conversation:
     return tuple([outcome for item in items if (outcome := get_outcome(item)) is not None])
 
 
 def _compute_flat_table(table: str, items: Sequence[ScoredItem]) -> list[Metric]:
-    return [_to_metric(table, name, value) for name, value in compute_flat_metrics(_collect_outcomes(items)).items()]
+    return [
+        _to_metric(table, name, value)
+        for name, value in compute_flat_metrics(_collect_outcomes(items)).items()
+    ]
 
 
 def _compute_decline_metrics(table: str, items: Sequence[ScoredItem]) -> list[Metric]:
     verdicts = [get_declined_verdict(item) for item in items if DECLINE_KEY in item.metadata]
     known = [verdict for verdict in verdicts if verdict is not None]
-    note = "the correct answer is to decline, although the script counts a call of the missing function as correct"
+    note = (
+        "the correct answer is to decline, although the script counts a call of the missing"
+        " function as correct"
+    )
     return [Metric(table, "declined", sum(known) / len(known), note=note)] if known else []
 
 
 def _compute_progress_tables(type_name: str, items: Sequence[ScoredItem]) -> list[Metric]:
-    """Compute PR and SR (the paper's tables 5 and 9), and metrics of some snapshots (tables 6 and 13)."""
+    """Compute PR and SR (the paper's tables 5 and 9), and metrics of some snapshots (tables 6
+    and 13).
+    """
     conversations, metrics = _count_conversations(_group_by_conversation(items).values()), []
     for selector, title in _list_selectors(type_name):
         table = type_name if selector == "all" else f"{type_name}, {title}"
@@ -331,12 +416,17 @@ def _compute_progress_tables(type_name: str, items: Sequence[ScoredItem]) -> lis
 
 def _list_selectors(type_name: str) -> list[tuple[SnapshotSelector, str]]:
     """Return the selectors that apply to a type, with their titles."""
-    return [each for each in SELECTOR_TITLES.items() if each[0] != "mid" or type_name in CHANGED_TYPES]
+    return [
+        each for each in SELECTOR_TITLES.items() if each[0] != "mid" or type_name in CHANGED_TYPES
+    ]
 
 
 def _compute_conversation_tables(type_name: str, items: Sequence[ScoredItem]) -> list[Metric]:
     groups = _group_by_conversation(items).values()
-    by_rule_counts, by_judge_counts = _count_conversations(groups), _count_conversations(groups, _get_judge_outcome)
+    by_rule_counts, by_judge_counts = (
+        _count_conversations(groups),
+        _count_conversations(groups, _get_judge_outcome),
+    )
     has_names = any("hallucinated" in item.values for item in items)
     metrics = []
     for selector, title in _list_selectors(type_name):
@@ -345,7 +435,9 @@ def _compute_conversation_tables(type_name: str, items: Sequence[ScoredItem]) ->
         names = [name for name in values if has_names or name in BADCASE_METRICS]
         metrics += [_to_metric(table, name, values[name]) for name in names]
         by_judge = compute_conversation_metrics(by_judge_counts, selector)
-        metrics += [Metric(table, f"{name} LLM", by_judge[name]) for name in BADCASE_METRICS[1:] if by_judge]
+        metrics += [
+            Metric(table, f"{name} LLM", by_judge[name]) for name in BADCASE_METRICS[1:] if by_judge
+        ]
     return metrics
 
 
@@ -356,12 +448,18 @@ def _count_conversations(
 
 
 def _group_by_conversation(snapshots: Sequence[ScoredItem]) -> dict[str, list[ScoredItem]]:
-    """Return the snapshots of each conversation in order. Snapshots without a conversation are omitted."""
+    """Return the snapshots of each conversation in order.
+
+    Snapshots without a conversation are omitted.
+    """
     groups: dict[str, list[ScoredItem]] = defaultdict(list)
     for item in snapshots:
         if item.group is not None:
             groups[item.group.rpartition("_")[2]].append(item)
-    return {conversation: sorted(group, key=_get_snapshot_number) for conversation, group in groups.items()}
+    return {
+        conversation: sorted(group, key=_get_snapshot_number)
+        for conversation, group in groups.items()
+    }
 
 
 @cached_on_item
@@ -369,8 +467,12 @@ def _get_snapshot_number(item: ScoredItem) -> int:
     return split_item_id(item.id.partition("#")[0]).snapshot
 
 
-def _compare_with_base_type(items_by_type: dict[str, list[ScoredItem]], *, from_flat_log: bool) -> list[Metric]:
-    """Compare each type with the base type over the conversations that both have (the paper's tables 10 and 12)."""
+def _compare_with_base_type(
+    items_by_type: dict[str, list[ScoredItem]], *, from_flat_log: bool
+) -> list[Metric]:
+    """Compare each type with the base type over the conversations that both have (the paper's
+    tables 10 and 12).
+    """
     metrics = []
     base_conversations = _group_by_conversation(items_by_type.get(BASE_TYPE, []))
     for type_name in PROGRESS_TYPES if base_conversations else ():
@@ -379,21 +481,30 @@ def _compare_with_base_type(items_by_type: dict[str, list[ScoredItem]], *, from_
         if type_name == BASE_TYPE or not common:
             continue
         type_metrics, base_metrics = (
-            _compute_ablation_metrics([groups[each] for each in common], from_flat_log=from_flat_log)
+            _compute_ablation_metrics(
+                [groups[each] for each in common], from_flat_log=from_flat_log
+            )
             for groups in (type_conversations, base_conversations)
         )
         note = f"only the {len(common)} conversations that both types have"
         for each in ABLATION_METRICS if type_metrics and base_metrics else ():
             table = f"{type_name} against {BASE_TYPE}"
             metrics.append(Metric(table, f"{each}, {BASE_TYPE}", base_metrics[each], note=note))
-            metrics.append(Metric(table, f"{each}, change", type_metrics[each] - base_metrics[each], level=1))
+            metrics.append(
+                Metric(table, f"{each}, change", type_metrics[each] - base_metrics[each], level=1)
+            )
     return metrics
 
 
 def _compute_ablation_metrics(
     conversations: Sequence[Sequence[ScoredItem]], *, from_flat_log: bool
 ) -> dict[str, float]:
-    """Compute the metrics that `_compare_with_base_type` compares. PR and SR follow the script for conversations."""
+    """Compute the metrics that `_compare_with_base_type` compares.
+
+    PR and SR follow the script for conversations.
+    """
     values = compute_conversation_metrics(_count_conversations(conversations))
-    flat_metrics = compute_flat_metrics(_collect_outcomes(chain(*conversations))) if from_flat_log else {}
+    flat_metrics = (
+        compute_flat_metrics(_collect_outcomes(chain(*conversations))) if from_flat_log else {}
+    )
     return values | flat_metrics if values else {}

@@ -1,7 +1,8 @@
-"""Replace references to the attachments of an Inspect sample by their texts, up to the text budget of an item.
+"""Replace references to the attachments of an Inspect sample by their texts, up to the text budget
+of an item.
 
-Inspect moves long texts of messages and events to the field `attachments` of the sample, and refers to each one by
-`attachment://HASH`. A sample may refer to the same attachment any number of times.
+Inspect moves long texts of messages and events to the field `attachments` of the sample, and refers
+to each one by `attachment://HASH`. A sample may refer to the same attachment any number of times.
 """
 
 from __future__ import annotations
@@ -42,15 +43,22 @@ class AttachmentResolver:
 
     def resolve_event_data(self, data: EventData) -> None:
         data.functions = self.resolve(data.functions)
-        data.replies = [EventReply(self.resolve(reply.message), reply.agent) for reply in data.replies]
+        data.replies = [
+            EventReply(self.resolve(reply.message), reply.agent) for reply in data.replies
+        ]
 
     def describe_refusals(self) -> str:
         """Return why references were not replaced, or an empty text if all were."""
         n_refused = self.budget.n_refused
         if not n_refused:
             return ""
-        references = format_count(n_refused, "reference to an attachment was", "references to attachments were")
-        return f"{references} not replaced by the text, because an item may have at most {MAX_ITEM_TEXT_SHOWN} of text"
+        references = format_count(
+            n_refused, "reference to an attachment was", "references to attachments were"
+        )
+        return (
+            f"{references} not replaced by the text, because an item may have at most"
+            f" {MAX_ITEM_TEXT_SHOWN} of text"
+        )
 
     def _resolve_text(self, text: str) -> str:
         if not text.startswith(PREFIX):

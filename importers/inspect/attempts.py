@@ -1,9 +1,10 @@
 """Choose which logs of a task to import.
 
-Logs with the same task id and model are attempts at the same thing: a retry copies the finished samples, so only one
-attempt is imported and no sample counts twice. A finished log beats an unfinished one, then more samples, then the
-later start. An attempt may have several copies: a copy that people edited replaces the original, whose scores it
-contains, but a re-scored copy has other scores, so both are imported.
+Logs with the same task id and model are attempts at the same thing: a retry copies the finished
+samples, so only one attempt is imported and no sample counts twice. A finished log beats an
+unfinished one, then more samples, then the later start. An attempt may have several copies: a copy
+that people edited replaces the original, whose scores it contains, but a re-scored copy has other
+scores, so both are imported.
 """
 
 from __future__ import annotations
@@ -26,11 +27,20 @@ from fcreview.importers.inspect.log import (
 )
 from fcreview.importers.inspect.scores import to_json_value
 from fcreview.model.json_value import to_json_text
-from fcreview.safe_files import SIGNATURE, ArchiveError, open_archive, open_file, open_member, read_file
+from fcreview.safe_files import (
+    SIGNATURE,
+    ArchiveError,
+    open_archive,
+    open_file,
+    open_member,
+    read_file,
+)
 
 MAX_SUMMARY_BYTES = 64 << 20
 MAX_COMPARED_BYTES = 64 << 20
-"""Maximum size, in bytes, of a `.json` log whose samples are read to compare it with another copy."""
+"""Maximum size, in bytes, of a `.json` log whose samples are read to compare it with another
+copy.
+"""
 MAX_CHECKED_SAMPLES = 5
 """Number of samples with other scores in which edits are searched for."""
 
@@ -45,7 +55,9 @@ class FoundLog:
     """The files of a log, with the data that identifies its run."""
 
     paths: list[Path]
-    """Path of the log, or paths of the parts that several workers wrote, or the folder of an unpacked log."""
+    """Path of the log, or paths of the parts that several workers wrote, or the folder of an
+    unpacked log.
+    """
     fields: dict[str, Any] = field(default_factory=dict)
     """The object `eval` of the header."""
     is_in_parts: bool = False
@@ -115,7 +127,10 @@ class _Candidate:
 
     @classmethod
     def read(cls, log: FoundLog) -> _Candidate:
-        """Read the facts from the headers. A log that cannot be read is not finished and has no samples."""
+        """Read the facts from the headers.
+
+        A log that cannot be read is not finished and has no samples.
+        """
         is_finished, n_samples = bool(log.paths), 0
         columns: list[Any] = []
         for path in log.paths:
@@ -126,7 +141,14 @@ class _Candidate:
                     columns += as_list(as_object(opened.header.get("results")).get("scores"))
             except UnreadableLog:
                 is_finished = False
-        return cls(log, is_finished, n_samples, len(columns), to_json_text(to_json_value(columns)), _read_time(log))
+        return cls(
+            log,
+            is_finished,
+            n_samples,
+            len(columns),
+            to_json_text(to_json_value(columns)),
+            _read_time(log),
+        )
 
     @property
     def attempt_rank(self) -> tuple[bool, bool, int, str]:
@@ -135,8 +157,9 @@ class _Candidate:
 
     @property
     def copy_rank(self) -> tuple[int, bool, tuple[int, ...], str]:
-        """Sort key of copies of an attempt: the newest one is last. A file beats an unpacked log, because reviews can
-        be written to a copy of a file."""
+        """Sort key of copies of an attempt: the newest one is last. A file beats an unpacked log,
+        because reviews can be written to a copy of a file.
+        """
         return self.n_score_columns, not self.log.path.is_dir(), self.written, str(self.log.path)
 
 
@@ -145,7 +168,9 @@ def _is_finished(log: InspectLog) -> bool:
 
 
 def _count_samples(log: InspectLog) -> int:
-    """Return the number of samples in the file or, if the log was written without samples, in its results."""
+    """Return the number of samples in the file or, if the log was written without samples, in
+    its results.
+    """
     if log.n_samples:
         return log.n_samples
     completed = as_object(log.header.get("results")).get("completed_samples")
@@ -160,7 +185,9 @@ def _read_time(log: FoundLog) -> tuple[int, ...]:
             return written
         with open_file(path) as file:
             if file.read(len(SIGNATURE)) == SIGNATURE:
-                return max((member.date_time for member in open_archive(file).infolist()), default=())
+                return max(
+                    (member.date_time for member in open_archive(file).infolist()), default=()
+                )
     except (OSError, ValueError):
         return ()
     return written
@@ -175,7 +202,9 @@ def _choose_attempt(candidates: Sequence[_Candidate]) -> list[ChosenLog]:
         if _is_copy(candidate, best):
             copies.append(candidate)
         else:
-            skipped.append(SkippedLog(candidate.log.path, _explain_skipped_attempt(candidate, best)))
+            skipped.append(
+                SkippedLog(candidate.log.path, _explain_skipped_attempt(candidate, best))
+            )
 
     chosen = [_choose_copy(variant) for variant in _group_copies_by_scores(copies)]
     chosen[-1].skipped[:0] = skipped
@@ -188,8 +217,14 @@ def _is_copy(candidate: _Candidate, best: _Candidate) -> bool:
         return True
     if candidate.log.is_in_parts or best.log.is_in_parts:
         return False
-    is_equal_run = candidate.log.evaluation_id == best.log.evaluation_id and candidate.log.created == best.log.created
-    return is_equal_run and (candidate.is_finished, candidate.n_samples) == (best.is_finished, best.n_samples)
+    is_equal_run = (
+        candidate.log.evaluation_id == best.log.evaluation_id
+        and candidate.log.created == best.log.created
+    )
+    return is_equal_run and (candidate.is_finished, candidate.n_samples) == (
+        best.is_finished,
+        best.n_samples,
+    )
 
 
 def _explain_skipped_attempt(candidate: _Candidate, best: _Candidate) -> str:
@@ -205,7 +240,10 @@ def _explain_skipped_attempt(candidate: _Candidate, best: _Candidate) -> str:
 
 
 def _group_copies_by_scores(copies: Sequence[_Candidate]) -> list[list[_Candidate]]:
-    """Group copies with the same scores apart from edits. In each group, the newest copy is last."""
+    """Group copies with the same scores apart from edits.
+
+    In each group, the newest copy is last.
+    """
     groups: list[list[_Candidate]] = []
     for copy in sorted(copies, key=lambda each: each.copy_rank):
         for group in groups:
@@ -235,14 +273,19 @@ def _has_same_scores_before_edits(first: _Candidate, second: _Candidate) -> bool
 
 
 def _read_scores(path: Path) -> dict[SampleKey, SampleScores] | None:
-    """Return the scores of all samples, from the summaries if there are any. None if a log is too large for that."""
+    """Return the scores of all samples, from the summaries if there are any.
+
+    None if a log is too large for that.
+    """
     text = _read_member(path, SUMMARIES, MAX_SUMMARY_BYTES)
     if text is not None:
         try:
             summaries = json.loads(text)
         except (ValueError, RecursionError):
             return None
-        return {_make_sample_key(each): _list_score_values(each) for each in list_objects(summaries)}
+        return {
+            _make_sample_key(each): _list_score_values(each) for each in list_objects(summaries)
+        }
     try:
         if path.is_dir() or path.stat().st_size > MAX_COMPARED_BYTES:
             return None
@@ -268,13 +311,17 @@ def _make_sample_key(sample: Mapping[str, Any]) -> SampleKey:
 
 def _list_score_values(sample: Mapping[str, Any]) -> SampleScores:
     scores = as_object(sample.get("scores")).items()
-    return {name: to_json_text(to_json_value(as_object(score).get("value"))) for name, score in scores}
+    return {
+        name: to_json_text(to_json_value(as_object(score).get("value"))) for name, score in scores
+    }
 
 
 def _is_edited(path: Path, key: SampleKey) -> bool:
     """Whether a person edited a score of a sample."""
     sample_id, epoch = key
-    text = _read_member(path, f"{SAMPLE_FOLDER}{_get_plain_id(sample_id)}_epoch_{epoch}.json", MAX_COMPARED_BYTES)
+    text = _read_member(
+        path, f"{SAMPLE_FOLDER}{_get_plain_id(sample_id)}_epoch_{epoch}.json", MAX_COMPARED_BYTES
+    )
     if text is None:
         samples = (value for value in _iterate_samples(path) if _make_sample_key(value) == key)
         return any(_has_edits(value) for value in samples)
@@ -298,7 +345,10 @@ def _has_edits(sample: Mapping[str, Any]) -> bool:
 
 
 def _read_member(path: Path, name: str, max_bytes: int) -> bytes | None:
-    """Return a member of an archive, or a file of an unpacked log. None if it is missing or too large."""
+    """Return a member of an archive, or a file of an unpacked log.
+
+    None if it is missing or too large.
+    """
     try:
         if path.is_dir():
             return read_file(path / name, max_bytes)

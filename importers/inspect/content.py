@@ -1,4 +1,6 @@
-"""Read the content of Inspect's messages: text, reasoning, media, and calls of tools that the provider ran."""
+"""Read the content of Inspect's messages: text, reasoning, media, and calls of tools that the
+provider ran.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,10 @@ def _read_reasoning(part: dict[str, Any]) -> str:
 
 
 def _format_part(part: dict[str, Any]) -> str:
-    """Return the text of a part. A medium or data become a placeholder: `[image image/png, 12 kB]`."""
+    """Return the text of a part.
+
+    A medium or data become a placeholder: `[image image/png, 12 kB]`.
+    """
     kind = str(part.get("type"))
     if kind == "text":
         return str(part.get("text") or "")
@@ -148,7 +153,10 @@ def _read_server_call(part: dict[str, Any]) -> ServerCall:
 
 
 def _read_server_arguments(arguments: Any) -> dict[str, Any]:
-    """Return the arguments of a server tool as an object. A text that is no JSON object, such as code, is `input`."""
+    """Return the arguments of a server tool as an object.
+
+    A text that is no JSON object, such as code, is `input`.
+    """
     value = arguments
     if isinstance(arguments, str):
         if not arguments.strip():
@@ -163,14 +171,22 @@ def _read_server_arguments(arguments: Any) -> dict[str, Any]:
 
 
 def read_tool_call(call: dict[str, Any]) -> ParsedToolCall:
-    name, arguments, error = str(call.get("function") or ""), call.get("arguments"), call.get("parse_error")
+    name, arguments, error = (
+        str(call.get("function") or ""),
+        call.get("arguments"),
+        call.get("parse_error"),
+    )
     if error or not isinstance(arguments, dict):
-        return ParsedToolCall(name, None, to_json_text(arguments), str(error or "the arguments are not an object"))
+        return ParsedToolCall(
+            name, None, to_json_text(arguments), str(error or "the arguments are not an object")
+        )
     return ParsedToolCall(name, to_plain_json(arguments))
 
 
 def get_text_and_error(message: dict[str, Any]) -> str:
-    """Return the text of a message without its reasoning, preceded by the error of the message if it has one."""
+    """Return the text of a message without its reasoning, preceded by the error of the message
+    if it has one.
+    """
     content = read_content(message.get("content"))
     texts = [format_tool_error(message), content.text, content.text_after_calls]
     return "\n".join(text for text in texts if text)
@@ -183,12 +199,18 @@ def format_tool_error(message: dict[str, Any]) -> str:
 
 
 def get_text_without_reasoning(content: Any) -> str:
-    """Return the text of a content. Media, data and calls of server tools are texts such as `[image: data:...]`."""
-    return "\n".join(_get_plain_text(part) for part in _iterate_parts(content) if part.get("type") != "reasoning")
+    """Return the text of a content.
+
+    Media, data and calls of server tools are texts such as `[image: data:...]`.
+    """
+    return "\n".join(
+        _get_plain_text(part) for part in _iterate_parts(content) if part.get("type") != "reasoning"
+    )
 
 
 def list_answers_to_hash(messages: Any) -> list[Any]:
-    """Return the model's messages and calls without ids and times, from which the prediction hash is computed.
+    """Return the model's messages and calls without ids and times, from which the prediction hash
+    is computed.
 
     Reviews refer to this hash, so the texts must stay as they are, whatever is displayed.
     """
@@ -197,7 +219,9 @@ def list_answers_to_hash(messages: Any) -> list[Any]:
         if message.get("role") != "assistant":
             continue
         calls = message.get("tool_calls") or ()
-        plain = [[c.get("function"), c.get("arguments")] if isinstance(c, dict) else c for c in calls]
+        plain = [
+            [c.get("function"), c.get("arguments")] if isinstance(c, dict) else c for c in calls
+        ]
         answers.append([get_text_without_reasoning(message.get("content")), plain])
     return answers
 

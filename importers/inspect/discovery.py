@@ -1,7 +1,7 @@
 """Recognize Inspect logs by their content, whatever their names. One log is one run.
 
-A log is an archive, a JSON object, a folder with the members of an archive, or several parts in `NAME.shards/`.
-`attempts.py` chooses between several logs of a task.
+A log is an archive, a JSON object, a folder with the members of an archive, or several parts in
+`NAME.shards/`. `attempts.py` chooses between several logs of a task.
 """
 
 from __future__ import annotations
@@ -25,7 +25,11 @@ from fcreview.importers.inspect.log import (
     open_log,
     read_eval_fields,
 )
-from fcreview.importers.inspect.names import get_task_name, list_name_parts, remove_control_characters
+from fcreview.importers.inspect.names import (
+    get_task_name,
+    list_name_parts,
+    remove_control_characters,
+)
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 from fcreview.safe_files import SIGNATURE, open_file
@@ -34,12 +38,57 @@ if TYPE_CHECKING:
     from fcreview.importers.bfcl.dataset import DatasetFiles
 
 LOG_SUFFIXES = (".eval", ".json")
-OTHER_FORMATS = frozenset({
-    ".bmp", ".css", ".csv", ".gif", ".gz", ".htm", ".html", ".ico", ".ipynb", ".jpeg", ".jpg", ".js", ".jsonl", ".lock",
-    ".log", ".md", ".mp3", ".mp4", ".ndjson", ".npy", ".npz", ".parquet", ".pdf", ".pickle", ".pkl", ".png", ".pt",
-    ".py", ".pyc", ".rst", ".safetensors", ".sh", ".sql", ".svg", ".tar", ".tgz", ".toml", ".tsv", ".txt", ".wav",
-    ".webp", ".xlsx", ".xml", ".xz", ".yaml", ".yml", ".zst",
-})  # fmt: skip
+OTHER_FORMATS = frozenset(
+    {
+        ".bmp",
+        ".css",
+        ".csv",
+        ".gif",
+        ".gz",
+        ".htm",
+        ".html",
+        ".ico",
+        ".ipynb",
+        ".jpeg",
+        ".jpg",
+        ".js",
+        ".jsonl",
+        ".lock",
+        ".log",
+        ".md",
+        ".mp3",
+        ".mp4",
+        ".ndjson",
+        ".npy",
+        ".npz",
+        ".parquet",
+        ".pdf",
+        ".pickle",
+        ".pkl",
+        ".png",
+        ".pt",
+        ".py",
+        ".pyc",
+        ".rst",
+        ".safetensors",
+        ".sh",
+        ".sql",
+        ".svg",
+        ".tar",
+        ".tgz",
+        ".toml",
+        ".tsv",
+        ".txt",
+        ".wav",
+        ".webp",
+        ".xlsx",
+        ".xml",
+        ".xz",
+        ".yaml",
+        ".yml",
+        ".zst",
+    }
+)
 """Suffixes of files that are not opened to find logs with other names."""
 JOURNAL_FOLDER = "_journal"
 UNPACKED_FILES = (HEADER, "summaries.json", "reductions.json")
@@ -49,7 +98,10 @@ _INDEX_FILES = frozenset({"logs.json", "listing.json", "eval-set.json"})
 BFCL = "bfcl"
 """Task whose samples are joined with the BFCL dataset."""
 MAX_LISTED_ATTEMPTS = 3
-NOT_A_LOG = "this file is not an Inspect log: it is neither an archive with header.json nor JSON with `eval`"
+NOT_A_LOG = (
+    "this file is not an Inspect log: it is neither an archive with header.json nor JSON with"
+    " `eval`"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +129,10 @@ def find_runs(
 
 
 def _find_logs(files: Sequence[Path], found: DiscoveredRuns) -> list[FoundLog]:
-    """Return the logs among files. Claim their files, and add a failed plan for each that cannot be read."""
+    """Return the logs among files.
+
+    Claim their files, and add a failed plan for each that cannot be read.
+    """
     logs: list[FoundLog] = []
     shards: dict[Path, FoundLog] = {}
     unpacked = _find_unpacked_folders(files)
@@ -113,7 +168,9 @@ def _find_logs(files: Sequence[Path], found: DiscoveredRuns) -> list[FoundLog]:
 
 
 def _find_unpacked_folders(files: Sequence[Path]) -> list[Path]:
-    """Return the folders with the members of an archive: a header or a start record, and samples or a journal."""
+    """Return the folders with the members of an archive: a header or a start record, and samples
+    or a journal.
+    """
     folders: dict[Path, None] = {}
     for path in files:
         is_start = path.name == Path(START).name and path.parent.name == JOURNAL_FOLDER
@@ -137,7 +194,10 @@ def _find_unpacked_folder(path: Path, unpacked: Sequence[Path]) -> Path | None:
 
 
 def _may_be_log(path: Path) -> bool:
-    """Whether a file is worth a look. A file with another name than a log must begin as an archive or an object."""
+    """Whether a file is worth a look.
+
+    A file with another name than a log must begin as an archive or an object.
+    """
     if path.suffix in LOG_SUFFIXES:
         return True
     if path.suffix.lower() in OTHER_FORMATS:
@@ -156,7 +216,10 @@ def _find_shards_folder(path: Path) -> Path | None:
 
 
 def _read_fields(log: FoundLog, found: DiscoveredRuns) -> bool:
-    """Read the object `eval` of a log. Return false for a log that cannot be read, which becomes a run that fails."""
+    """Read the object `eval` of a log.
+
+    Return false for a log that cannot be read, which becomes a run that fails.
+    """
     path = log.path
     try:
         if path.is_dir():
@@ -179,7 +242,9 @@ def _make_plan(chosen: ChosenLog, dataset_folders: Sequence[Path]) -> RunPlan:
     model = remove_control_characters(str(log.fields.get("model") or "unknown model"))
     run = Run("inspect", get_task_name(log.fields), "en", model, str(run_path), needs_dataset=False)
 
-    plan = RunPlan(run, log.paths, reason="an Inspect log (an archive or a JSON object with `eval`)")
+    plan = RunPlan(
+        run, log.paths, reason="an Inspect log (an archive or a JSON object with `eval`)"
+    )
     plan.needs_scores = False
     if path.is_dir():
         _set_unpacked_files(plan, path)
@@ -191,7 +256,10 @@ def _make_plan(chosen: ChosenLog, dataset_folders: Sequence[Path]) -> RunPlan:
 
 
 def _set_unpacked_files(plan: RunPlan, folder: Path) -> None:
-    """Set the files of an unpacked log. The samples contain the items. A log without samples has only its header."""
+    """Set the files of an unpacked log.
+
+    The samples contain the items. A log without samples has only its header.
+    """
     header = next(path for path in (folder / HEADER, folder / START) if path.is_file())
     plan.results = list_unpacked_samples(folder) or [header]
     plan.logs = [header]
@@ -212,7 +280,10 @@ def _describe_skipped(skipped: SkippedLog) -> str:
 
 
 def _set_name_parts(plans: Sequence[RunPlan], chosen: Sequence[ChosenLog]) -> None:
-    """Set what distinguishes the runs. The status of a log is read only if the model has several runs of the task."""
+    """Set what distinguishes the runs.
+
+    The status of a log is read only if the model has several runs of the task.
+    """
     counts = Counter((plan.run.model, plan.run.generation) for plan in plans)
     for plan, each in zip(plans, chosen, strict=True):
         has_others = counts[plan.run.model, plan.run.generation] > 1
@@ -228,7 +299,9 @@ def _read_status(path: Path) -> str:
         return ""
 
 
-def _attach_bfcl_dataset(plan: RunPlan, eval_fields: dict[str, Any], dataset_folders: Sequence[Path]) -> None:
+def _attach_bfcl_dataset(
+    plan: RunPlan, eval_fields: dict[str, Any], dataset_folders: Sequence[Path]
+) -> None:
     """Find the BFCL dataset in the same way as for BFCL runs.
 
     A missing dataset is not an issue, because a log contains the questions and golden answers.
@@ -245,7 +318,11 @@ def _attach_bfcl_dataset(plan: RunPlan, eval_fields: dict[str, Any], dataset_fol
     named = [folder for root in dataset_folders for folder in walk_folders(root)]
     read_first.cache_clear()
     attach_dataset(search, named, [])
-    datasets = {name: files.dataset_files[0] for name, files in search.importer_data.items() if files.dataset_files}
+    datasets = {
+        name: files.dataset_files[0]
+        for name, files in search.importer_data.items()
+        if files.dataset_files
+    }
     sources = plan.importer_data or LogSources()
     plan.importer_data = replace(sources, datasets=datasets)
     plan.data, plan.run.dataset = search.data, search.run.dataset

@@ -1,7 +1,9 @@
-"""Collect data from the events of an Inspect sample: function docs, graders, and the replies of all agents.
+"""Collect data from the events of an Inspect sample: function docs, graders, and the replies of all
+agents.
 
-`messages` of a sample is the final state of one conversation. A reply that was compacted, that belongs to another agent
-of the sample, or that the task did not add to the conversation exists only in the model events.
+`messages` of a sample is the final state of one conversation. A reply that was compacted, that
+belongs to another agent of the sample, or that the task did not add to the conversation exists only
+in the model events.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ from typing import Any
 from fcreview.importers.common.records import as_list, as_object, list_objects
 
 MAX_NESTED_EVENTS = 5
-"""Maximum depth of events in the field `events` of tool events, in which old logs contain a sub-agent's events."""
+"""Maximum depth of events in the field `events` of tool events, in which old logs contain a
+sub-agent's events.
+"""
 MAX_SPAN_DEPTH = 50
 SCORER_SPANS = ("scorers", "scorer")
 """Types of the spans of scoring: of all scorers together, and of each one."""
@@ -25,7 +29,9 @@ class EventReply:
 
     message: dict[str, Any]
     agent: str | None
-    """Name of the innermost agent that called the model, or None if the event is in no span of an agent."""
+    """Name of the innermost agent that called the model, or None if the event is in no span of
+    an agent.
+    """
 
     @property
     def id(self) -> str | None:
@@ -83,7 +89,8 @@ class _EventCollector:
         elif kind == "model":
             self._add_model_event(event)
         elif kind == "error":
-            # Inspect closes all spans before it writes the error, so the last one that was opened tells.
+            # Inspect closes all spans before it writes the error, so the last one that was opened
+            # tells.
             is_in_scorer = self._n_open_scorer_steps > 0 or self._last_span_type in SCORER_SPANS
             self.data.has_scorer_error = self.data.has_scorer_error or is_in_scorer
 

@@ -1,8 +1,9 @@
 """Recognise samples of Inspect logs that have no answer or a cut one.
 
-A sample that failed has `error`. If the context overflows, or the provider blocks the request, the reply is an ordinary
-message with the provider's text, which scorers judge as an answer. Only the stop reason tells. Limits of Inspect itself
-(`limit`: messages, tokens, time, cost and others) are results, and are scored.
+A sample that failed has `error`. If the context overflows, or the provider blocks the request, the
+reply is an ordinary message with the provider's text, which scorers judge as an answer. Only the
+stop reason tells. Limits of Inspect itself (`limit`: messages, tokens, time, cost and others) are
+results, and are scored.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ SCORERS = "scorers"
 
 
 def apply_sample_incident(item: Item, sample: dict[str, Any], *, has_scorer_error: bool) -> None:
-    """Record why a sample has no answer, and which of its scores are missing because a scorer failed."""
+    """Record why a sample has no answer, and which of its scores are missing because a scorer
+    failed.
+    """
     apply_incident(item, find_incident(sample, has_scorer_error=has_scorer_error))
     error = sample.get("error")
     if isinstance(error, dict) and has_scorer_error:
@@ -39,7 +42,8 @@ def apply_sample_incident(item: Item, sample: dict[str, Any], *, has_scorer_erro
 
 
 def find_incident(sample: dict[str, Any], *, has_scorer_error: bool = False) -> Incident | None:
-    """Return why a sample has no answer, or a limit that it used up, or the weak mark of an empty reply.
+    """Return why a sample has no answer, or a limit that it used up, or the weak mark of an empty
+    reply.
 
     If a scorer raised the error of the sample, the model had answered before.
     """
@@ -66,7 +70,10 @@ def find_incident(sample: dict[str, Any], *, has_scorer_error: bool = False) -> 
 
 
 def _mark_scores_without_value(item: Item, scores: dict[str, Any]) -> None:
-    """Mark the verdicts of scores that have no value. In logs, it is NaN or null, and means that nothing was scored."""
+    """Mark the verdicts of scores that have no value.
+
+    In logs, it is NaN or null, and means that nothing was scored.
+    """
     for verdict in item.verdicts:
         score = as_object(scores.get(verdict.criterion.partition(".")[0]))
         if verdict.value is None and verdict.failure is None and score:

@@ -1,7 +1,7 @@
 """Read JSON that is too large for memory, one value at a time, and skip values that are not needed.
 
-To skip a value, fcreview does not parse it, but counts the brackets outside strings in each chunk of bytes. This is
-several times as fast as parsing, and needs little memory.
+To skip a value, fcreview does not parse it, but counts the brackets outside strings in each chunk
+of bytes. This is several times as fast as parsing, and needs little memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ _STRING_REST = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _SCALAR_END = re.compile(rb"[,\]}\s]")
 _NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"{}[]")
 _TO_STEPS = bytes(1 if byte in b"{[" else 255 if byte in b"}]" else 0 for byte in range(256))
-"""Table for `bytes.translate`: an opening bracket becomes 1, and a closing bracket -1 (as a signed byte)."""
+"""Table for `bytes.translate`: an opening bracket becomes 1, and a closing bracket -1 (as a
+signed byte).
+"""
 MAX_KEY_BYTES = 1 << 20
 
 
@@ -71,7 +73,10 @@ class JsonStream:
         self._at = min(self._at + number, len(self._buffer))
 
     def iterate_keys(self) -> Iterator[str]:
-        """Yield the keys of an object. The caller must read or skip each value before it asks for the next key."""
+        """Yield the keys of an object.
+
+        The caller must read or skip each value before it asks for the next key.
+        """
         self._skip_expected_byte(b"{")
         if self._skip_byte_if_next(b"}"):
             return
@@ -99,7 +104,10 @@ class JsonStream:
             self._skip_expected_byte(b",")
 
     def read_value(self, limit: int) -> bytes | None:
-        """Return the text of the next value. If it has more than `limit` bytes, skip it and return None."""
+        """Return the text of the next value.
+
+        If it has more than `limit` bytes, skip it and return None.
+        """
         kept: list[bytes] = []
         size = 0
         for part in self._iterate_value_chunks():
@@ -160,7 +168,11 @@ class JsonStream:
 
     def _get_next_chunk(self, size: int) -> bytes:
         """Return the next bytes of the text, which never end inside an escape sequence."""
-        if len(self._buffer) - self._at < 2 and not self._read_more() and self._at >= len(self._buffer):
+        if (
+            len(self._buffer) - self._at < 2
+            and not self._read_more()
+            and self._at >= len(self._buffer)
+        ):
             raise self._make_error("the text ends inside a value")
         part = self._buffer[self._at : self._at + size]
         while (len(part) - len(part.rstrip(b"\\"))) % 2:
@@ -206,7 +218,10 @@ class JsonStream:
         return JsonStreamError(f"{what} at byte {self.position + 1}")
 
     def _read_more(self) -> bool:
-        """Read more bytes and drop the bytes before the current position. Return False at the end of the text."""
+        """Read more bytes and drop the bytes before the current position.
+
+        Return False at the end of the text.
+        """
         more = self._read(CHUNK_BYTES)
         if not more:
             return False
@@ -219,7 +234,9 @@ class JsonStream:
 
 class BracketSteps(NamedTuple):
     steps: bytes
-    """A signed byte for each bracket outside strings: 1 for an opening and -1 for a closing bracket."""
+    """A signed byte for each bracket outside strings: 1 for an opening and -1 for a closing
+    bracket.
+    """
     ends_in_string: bool
 
 
@@ -228,20 +245,29 @@ def _read_bracket_steps(chunk: bytes, starts_in_string: bool) -> BracketSteps:
         chunk = chunk.replace(b"\\\\", b"").replace(b'\\"', b"")
     pieces = chunk.split(b'"')
     outside = b"".join(pieces[1 if starts_in_string else 0 :: 2])
-    return BracketSteps(outside.translate(_TO_STEPS, _NOT_BRACKETS), starts_in_string ^ (len(pieces) % 2 == 0))
+    return BracketSteps(
+        outside.translate(_TO_STEPS, _NOT_BRACKETS), starts_in_string ^ (len(pieces) % 2 == 0)
+    )
 
 
 def _find_lowest_depth(steps: bytes, start_depth: int) -> int:
-    """Return the lowest nesting depth in a chunk, or any number above 0 if the chunk does not reach depth 0."""
+    """Return the lowest nesting depth in a chunk, or any number above 0 if the chunk does not
+    reach depth 0.
+    """
     if not steps or steps.count(255) < start_depth:
         return max(start_depth, 1)
     import numpy
 
-    return start_depth + int(numpy.cumsum(numpy.frombuffer(steps, numpy.int8), dtype=numpy.int32).min())
+    return start_depth + int(
+        numpy.cumsum(numpy.frombuffer(steps, numpy.int8), dtype=numpy.int32).min()
+    )
 
 
 def _find_container_end(chunk: bytes, depth: int, starts_in_string: bool) -> int:
-    """Return the index after the bracket that closes the array or object. The chunk must contain it."""
+    """Return the index after the bracket that closes the array or object.
+
+    The chunk must contain it.
+    """
     at = 0
     if starts_in_string:
         match = _STRING_REST.match(chunk)

@@ -1,9 +1,10 @@
 """Compute the metrics of an Inspect log from the verdicts on its samples.
 
-A score column is a scorer, or a key of its object scores, with a reducer over epochs and with metrics. The importer
-stores the columns in `Run.official_metrics` under `LOG_KEY`, with the name of the primary score, which gives the item
-verdicts. If a verdict differs from the recorded primary score, the score is replaced by a value of the same form: `C`
-or `I`, true or false, 1 or 0. All other scores keep their values.
+A score column is a scorer, or a key of its object scores, with a reducer over epochs and with
+metrics. The importer stores the columns in `Run.official_metrics` under `LOG_KEY`, with the name of
+the primary score, which gives the item verdicts. If a verdict differs from the recorded primary
+score, the score is replaced by a value of the same form: `C` or `I`, true or false, 1 or 0. All
+other scores keep their values.
 """
 
 from __future__ import annotations
@@ -13,7 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.importers.common.records import as_list, as_object, is_integer, is_number, list_objects
+from fcreview.importers.common.records import (
+    as_list,
+    as_object,
+    is_integer,
+    is_number,
+    list_objects,
+)
 from fcreview.importers.inspect.metrics import (
     SPREAD_METRICS,
     ComputedMetric,
@@ -32,7 +39,13 @@ from fcreview.importers.inspect.scales import DEFAULT_SCALE, Scale
 from fcreview.importers.inspect.scores import LETTER_OF_NUMBER, LETTERS, parse_number, to_json_value
 from fcreview.model.item import Run
 from fcreview.model.json_value import to_plain_json
-from fcreview.model.metric import Metric, MetricUnit, ScoredItem, build_category_metrics, build_pass_rate_metric
+from fcreview.model.metric import (
+    Metric,
+    MetricUnit,
+    ScoredItem,
+    build_category_metrics,
+    build_pass_rate_metric,
+)
 from fcreview.model.review import CORRECT, ITEM_CORRECT
 from fcreview.stats.conventions import Ending, Trial, TrialTable
 
@@ -73,11 +86,15 @@ class LogMetrics:
 
 
 def read_score_columns(header: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the score columns of a log as JSON: those in its results or, without results, the declared columns."""
+    """Return the score columns of a log as JSON: those in its results or, without results, the
+    declared columns.
+    """
     results = as_object(header.get("results"))
     recorded = results.get("scores")
     if recorded is None and "scorer" in results:  # Logs before format 2 have one scorer.
-        recorded = [{"name": _get_scorer_name(results["scorer"]), "metrics": results.get("metrics")}]
+        recorded = [
+            {"name": _get_scorer_name(results["scorer"]), "metrics": results.get("metrics")}
+        ]
     n_samples = _count_recorded_samples(header, results)
     found = [_read_recorded_column(score, n_samples) for score in list_objects(recorded)]
     columns = [column for column in found if column is not None]
@@ -100,7 +117,10 @@ def _read_recorded_column(score: Mapping[str, Any], n_samples: int | None) -> di
     metrics = []
     for key, metric in as_object(score.get("metrics")).items():
         found = metric if isinstance(metric, dict) else {"value": metric}
-        value, params = found.get("value"), to_plain_json(as_object(found.get("params", found.get("options"))))
+        value, params = (
+            found.get("value"),
+            to_plain_json(as_object(found.get("params", found.get("options")))),
+        )
         number = to_json_value(float(value)) if is_number(value) else None
         spec = {"key": key, "name": str(found.get("name") or key), "params": params}
         metrics.append(spec | {"is_grouped": found.get("group") == "grouped", "recorded": number})
@@ -117,7 +137,10 @@ def _read_recorded_column(score: Mapping[str, Any], n_samples: int | None) -> di
 
 
 def _list_declared_columns(header: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a column for each declared scorer and reducer. Its groups and keys are known only from the scores."""
+    """Yield a column for each declared scorer and reducer.
+
+    Its groups and keys are known only from the scores.
+    """
     declaration = as_object(header.get("eval"))
     reducers = as_object(declaration.get("config")).get("epochs_reducer")
     names = [name for name in as_list(reducers) if isinstance(name, str)]
@@ -139,7 +162,15 @@ def _make_declared_column(
     for metric in declared_metrics:
         own = str(metric.get("name")).removeprefix("inspect_ai/")
         params = to_plain_json(as_object(metric.get("options")))
-        specs.append({"key": own, "name": own, "params": params, "is_grouped": own == "grouped", "recorded": None})
+        specs.append(
+            {
+                "key": own,
+                "name": own,
+                "params": params,
+                "is_grouped": own == "grouped",
+                "recorded": None,
+            }
+        )
     return {"name": name, "scorer": scorer, "reducer": reducer, "metrics": specs}
 
 
@@ -147,7 +178,9 @@ def load_log_metrics(run: Run) -> LogMetrics:
     """Return the score columns that the importer stored in the run."""
     stored = as_object(run.official_metrics.get(LOG_KEY))
     stored_columns, columns = list_objects(stored.get("columns")), []
-    seen = {(each.get("scorer"), each.get("name")) for each in stored_columns if each.get("reducer")}
+    seen = {
+        (each.get("scorer"), each.get("name")) for each in stored_columns if each.get("reducer")
+    }
     for each in stored_columns:
         specs = [_parse_metric_spec(metric) for metric in list_objects(each.get("metrics"))]
         name, scorer, reducer = str(each.get("name")), str(each.get("scorer")), each.get("reducer")
@@ -171,7 +204,9 @@ def load_log_metrics(run: Run) -> LogMetrics:
         columns=columns,
         is_complete=stored.get("is_complete") is True,
         n_items=stored.get("n_items"),
-        scales={name: Scale.from_json(scale) for name, scale in as_object(stored.get("scales")).items()},
+        scales={
+            name: Scale.from_json(scale) for name, scale in as_object(stored.get("scales")).items()
+        },
     )
 
 
@@ -204,16 +239,27 @@ class ColumnValues:
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
-    """Compute the metrics of each score column or, if the log has no scores, the pass rates by category."""
+    """Compute the metrics of each score column or, if the log has no scores, the pass rates by
+    category.
+    """
     log_metrics = load_log_metrics(run)
-    metrics = list(_compute_column_metrics(items, log_metrics, is_edited=False)) if log_metrics.columns else []
+    metrics = (
+        list(_compute_column_metrics(items, log_metrics, is_edited=False))
+        if log_metrics.columns
+        else []
+    )
     if any("edited" in item.metadata for item in items):
         metrics += _compute_column_metrics(items, log_metrics, is_edited=True)
-    return [*(metrics or build_category_metrics(items)), *_compute_recomputed_verdict_metrics(items)]
+    return [
+        *(metrics or build_category_metrics(items)),
+        *_compute_recomputed_verdict_metrics(items),
+    ]
 
 
 def _compute_recomputed_verdict_metrics(items: Sequence[ScoredItem]) -> Iterator[Metric]:
-    """Yield the pass rate of the items with a recomputed verdict, and count the causes of different verdicts."""
+    """Yield the pass rate of the items with a recomputed verdict, and count the causes of
+    different verdicts.
+    """
     checked = [item for item in items if item.metadata.get("is_recomputed") is True]
     if not checked:
         return
@@ -255,8 +301,8 @@ def _get_scale_name(column: ScoreColumn) -> str:
 def _covers_all_samples(column: ScoreColumn, log_metrics: LogMetrics) -> bool:
     """Whether the recorded metrics cover all samples in the file.
 
-    A run that did not finish may have recorded metrics of fewer samples than it wrote. Recomputed metrics then say
-    more.
+    A run that did not finish may have recorded metrics of fewer samples than it wrote. Recomputed
+    metrics then say more.
     """
     if log_metrics.is_complete:
         return True
@@ -267,8 +313,8 @@ def _covers_all_samples(column: ScoreColumn, log_metrics: LogMetrics) -> bool:
 class _ColumnFigures:
     """Computes the metrics of a score column.
 
-    The log's own metric is the official one, even if the file holds fewer samples. A review changes no metric that
-    fcreview cannot compute, or that covers more samples than the file.
+    The log's own metric is the official one, even if the file holds fewer samples. A review changes
+    no metric that fcreview cannot compute, or that covers more samples than the file.
     """
 
     column: ScoreColumn
@@ -276,7 +322,9 @@ class _ColumnFigures:
     is_recorded_valid: bool
     """Whether the recorded metrics are about all items."""
     is_about_recorded: bool
-    """Whether the recorded metrics are about the values in the log, rather than about those after its edits."""
+    """Whether the recorded metrics are about the values in the log, rather than about those
+    after its edits.
+    """
     has_bounded_values: bool
     """Whether all values are between 0 and 1."""
 
@@ -288,11 +336,18 @@ class _ColumnFigures:
         except NotRecomputable:
             reduced, complete, is_known = [], [], False
         for spec in expand_grouped_metrics(self.column, complete):
-            computed = try_compute_metric(spec, reduced) if is_known else ComputedMetric(None, False)
+            computed = (
+                try_compute_metric(spec, reduced) if is_known else ComputedMetric(None, False)
+            )
             value, note = self._choose_value(spec, computed)
             n_values = _count_values(spec, reduced)
             n_all = _count_values(spec, complete)
-            if note and value is not None and self.column.has_fewer_samples_than_recorded and not spec.is_grouped:
+            if (
+                note
+                and value is not None
+                and self.column.has_fewer_samples_than_recorded
+                and not spec.is_grouped
+            ):
                 n_values = n_all = self.column.n_recorded or n_all
             yield Metric(
                 table,
@@ -316,7 +371,9 @@ class _ColumnFigures:
             return computed.value, ""
         if values.is_recorded and self.is_about_recorded:
             return spec.recorded, f"{AS_RECORDED}{self._explain_difference()}"
-        if not values.known or (computed.is_recomputable and not self.column.has_fewer_samples_than_recorded):
+        if not values.known or (
+            computed.is_recomputable and not self.column.has_fewer_samples_than_recorded
+        ):
             return computed.value, ""
         return spec.recorded, f"{UNCHANGED_BY_REVIEWS}{self._explain_difference()}"
 
@@ -338,14 +395,19 @@ def _count_values(spec: MetricSpec, scores: Sequence[ReducedScore]) -> int:
 
 
 def is_same_number(first: float, second: float) -> bool:
-    """Whether two numbers are equal apart from rounding. NaN equals NaN, as in the metrics of infinite scores."""
+    """Whether two numbers are equal apart from rounding.
+
+    NaN equals NaN, as in the metrics of infinite scores.
+    """
     if first == second or (first != first and second != second):
         return True
     return abs(first - second) <= TOLERANCE
 
 
 def _get_metric_name(spec: MetricSpec) -> str:
-    """Return the name of a metric without its package; for a grouped metric, of the metric of each group."""
+    """Return the name of a metric without its package; for a grouped metric, of the metric of
+    each group.
+    """
     metric = spec.params.get("metric")
     name = str(metric.get("name")) if spec.is_grouped and isinstance(metric, dict) else spec.name
     return name.rpartition("/")[2]
@@ -359,14 +421,18 @@ def read_edited_values(items: Sequence[ScoredItem], scorer: str) -> Iterator[Epo
             yield _make_epoch_value(item, scores[scorer])
 
 
-def compute_column_values(items: Sequence[ScoredItem], scorer: str, log_metrics: LogMetrics) -> ColumnValues:
+def compute_column_values(
+    items: Sequence[ScoredItem], scorer: str, log_metrics: LogMetrics
+) -> ColumnValues:
     """Compute the values of a score from the verdicts of the items."""
     scored = [item for item in items if scorer in as_object(item.metadata.get("scores"))]
     recorded = [_make_epoch_value(each, each.metadata["scores"][scorer]) for each in scored]
     if scorer != log_metrics.primary:
         values = []
         for item in scored:
-            value = _apply_criterion_reviews(item, scorer, item.metadata["scores"][scorer], log_metrics)
+            value = _apply_criterion_reviews(
+                item, scorer, item.metadata["scores"][scorer], log_metrics
+            )
             values.append(_make_epoch_value(item, value))
         return ColumnValues(values, values, values == recorded)
     values, unknown = [], set[str]()
@@ -380,15 +446,17 @@ def compute_column_values(items: Sequence[ScoredItem], scorer: str, log_metrics:
     known = [each for each in values if each.sample not in unknown]
     # A sample counts only if the log or a review has a value for it.
     recorded_by_item = {each.item: each for each in recorded}
-    complete = [recorded_by_item.get(each.item, each) if each.sample in unknown else each for each in values]
+    complete = [
+        recorded_by_item.get(each.item, each) if each.sample in unknown else each for each in values
+    ]
     return ColumnValues(known, complete, known == recorded)
 
 
 def _derive_primary_value(item: ScoredItem, recorded: Any, log_metrics: LogMetrics) -> Any:
     """Return the value of the primary score that follows from the item's verdict, or MISSING.
 
-    A verdict on the item changes the key of an object score that gives the verdicts. If there is no such key, reviews
-    of the keys change them instead.
+    A verdict on the item changes the key of an object score that gives the verdicts. If there is no
+    such key, reviews of the keys change them instead.
     """
     primary = log_metrics.primary or ""
     if isinstance(recorded, dict) and log_metrics.primary_key is not None:
@@ -406,7 +474,9 @@ def _derive_primary_value(item: ScoredItem, recorded: Any, log_metrics: LogMetri
 
 
 def _derive_value(item: ScoredItem, recorded: Any, name: str, log_metrics: LogMetrics) -> Any:
-    """Return the value of a score that is no object, or of a key, that follows from the item's verdict, or MISSING."""
+    """Return the value of a score that is no object, or of a key, that follows from the item's
+    verdict, or MISSING.
+    """
     scale = log_metrics.get_scale(name)
     override = item.overrides.get(ITEM_CORRECT)
     verdict = override if isinstance(override, bool) else None
@@ -415,7 +485,11 @@ def _derive_value(item: ScoredItem, recorded: Any, name: str, log_metrics: LogMe
     expected = scale.to_verdict(recorded)
     if verdict is None and expected is not None and not log_metrics.is_judged:
         return MISSING
-    if verdict is not None and verdict is not expected and (expected is not None or override is not None):
+    if (
+        verdict is not None
+        and verdict is not expected
+        and (expected is not None or override is not None)
+    ):
         return _convert_verdict(recorded, verdict, scale)
     return _apply_override_to_value(item, name, recorded, scale)
 
@@ -429,7 +503,9 @@ def _convert_verdict(recorded: Any, verdict: bool, scale: Scale) -> Any:
 
 
 def get_reviewed_value(item: ScoredItem, scorer: str, log_metrics: LogMetrics) -> Any:
-    """Return the value of a score that follows from the item's verdicts, or None if the score has no value."""
+    """Return the value of a score that follows from the item's verdicts, or None if the score
+    has no value.
+    """
     recorded = as_object(item.metadata.get("scores")).get(scorer)
     if scorer != log_metrics.primary:
         return _apply_criterion_reviews(item, scorer, recorded, log_metrics)
@@ -437,8 +513,12 @@ def get_reviewed_value(item: ScoredItem, scorer: str, log_metrics: LogMetrics) -
     return recorded if value is MISSING else value
 
 
-def _apply_criterion_reviews(item: ScoredItem, scorer: str, recorded: Any, log_metrics: LogMetrics) -> Any:
-    """Return a recorded value, changed by reviews of its criterion, which is `SCORER` or `SCORER.KEY`."""
+def _apply_criterion_reviews(
+    item: ScoredItem, scorer: str, recorded: Any, log_metrics: LogMetrics
+) -> Any:
+    """Return a recorded value, changed by reviews of its criterion, which is `SCORER` or
+    `SCORER.KEY`.
+    """
     if not item.overrides:
         return recorded
     if not isinstance(recorded, dict):
@@ -458,7 +538,9 @@ def _apply_override_to_value(item: ScoredItem, criterion: str, recorded: Any, sc
         return _convert_verdict(recorded, new, scale)
     if not isinstance(new, (int, float)):
         return recorded
-    return LETTER_OF_NUMBER.get(new, new) if isinstance(recorded, str) and recorded in LETTERS else new
+    return (
+        LETTER_OF_NUMBER.get(new, new) if isinstance(recorded, str) and recorded in LETTERS else new
+    )
 
 
 def _get_sample_name(item: ScoredItem) -> str:
@@ -466,11 +548,16 @@ def _get_sample_name(item: ScoredItem) -> str:
 
 
 def _make_epoch_value(item: ScoredItem, value: Any) -> EpochValue:
-    return EpochValue(item.id, _get_sample_name(item), value, as_object(item.metadata.get("metadata")))
+    return EpochValue(
+        item.id, _get_sample_name(item), value, as_object(item.metadata.get("metadata"))
+    )
 
 
 def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: ARG001
     """Return a trial for each epoch of a sample. A trial without a verdict counts as an error."""
     endings: dict[bool, Ending] = {True: "error", False: "graded"}
-    trials = [Trial(each.id, _get_sample_name(each), each.valid is True, endings[each.valid is None]) for each in items]
+    trials = [
+        Trial(each.id, _get_sample_name(each), each.valid is True, endings[each.valid is None])
+        for each in items
+    ]
     return TrialTable(trials, "Inspect")

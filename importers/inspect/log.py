@@ -1,8 +1,10 @@
-"""Read one Inspect log: first the header, then the samples one by one, in the order of the dataset and of epochs.
+"""Read one Inspect log: first the header, then the samples one by one, in the order of the dataset
+and of epochs.
 
-An `.eval` log is a ZIP archive with a member for each sample. A `.json` log is one object with a list of samples. An
-unpacked log is a folder with the members of an archive. A sample may contain hundreds of megabytes of events, so
-fcreview reads only the fields of a large sample that items need.
+An `.eval` log is a ZIP archive with a member for each sample. A `.json` log is one object with a
+list of samples. An unpacked log is a folder with the members of an archive. A sample may contain
+hundreds of megabytes of events, so fcreview reads only the fields of a large sample that items
+need.
 """
 
 from __future__ import annotations
@@ -17,7 +19,12 @@ from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from fcreview.importers.common.budgets import MAX_ITEM_TEXT, MAX_ITEM_TEXT_SHOWN, ArchiveBudget, TextBudget
+from fcreview.importers.common.budgets import (
+    MAX_ITEM_TEXT,
+    MAX_ITEM_TEXT_SHOWN,
+    ArchiveBudget,
+    TextBudget,
+)
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, parse_record
 from fcreview.importers.common.records import as_list, as_object, list_objects
 from fcreview.importers.inspect.attachments import AttachmentResolver, find_references
@@ -41,14 +48,21 @@ if TYPE_CHECKING:
 HEADER, START = "header.json", "_journal/start.json"
 SUMMARIES, JOURNAL_SUMMARIES = "summaries.json", "_journal/summaries/"
 SAMPLE_FOLDER = "samples/"
-LOG_FIELDS = frozenset({"version", "status", "eval", "plan", "results", "stats", "error", "samples", "reductions"})
+LOG_FIELDS = frozenset(
+    {"version", "status", "eval", "plan", "results", "stats", "error", "samples", "reductions"}
+)
 MAX_WHOLE_BYTES = 4 << 20
 """Maximum size, in bytes, of a sample that is parsed as a whole."""
 MAX_FIELD_BYTES = MAX_ITEM_TEXT
-"""Maximum size, in bytes, of the fields of a large sample together. A field that does not fit is omitted."""
+"""Maximum size, in bytes, of the fields of a large sample together.
+
+A field that does not fit is omitted.
+"""
 MAX_HEADER_BYTES = 64 << 20
 MAX_EVENT_BYTES = 8 << 20
-"""Maximum number of bytes of a large sample's events in which fcreview searches for the available functions."""
+"""Maximum number of bytes of a large sample's events in which fcreview searches for the
+available functions.
+"""
 MAX_START_BYTES = 1 << 20
 MAX_ID_BYTES = 1 << 16
 MAX_LISTED_FIELDS = 3
@@ -76,7 +90,10 @@ class LogSample:
 
 
 class UnreadableLog(ValueError):
-    """Raised for a file that is not a log or whose header cannot be read. The message is the reason."""
+    """Raised for a file that is not a log or whose header cannot be read.
+
+    The message is the reason.
+    """
 
 
 @dataclass(slots=True)
@@ -86,19 +103,31 @@ class InspectLog:
     path: Path
     header: dict[str, Any]
     has_header: bool
-    """Whether the log has a final header. It is missing in an `.eval` log whose run is active or has crashed."""
+    """Whether the log has a final header.
+
+    It is missing in an `.eval` log whose run is active or has crashed.
+    """
     read_samples: Callable[[], Iterator[LogSample | ImportIssue]]
     n_samples: int
     read_scores: Callable[[], Iterator[dict[str, Any]]]
-    """Yields the field `scores` of each sample: from the summaries of the log or, without them, from the samples."""
+    """Yields the field `scores` of each sample: from the summaries of the log or, without them,
+    from the samples.
+    """
 
 
 def is_log(path: Path) -> bool:
-    """Return whether a file is an Inspect log. Only its first bytes and the names of its members are read."""
+    """Return whether a file is an Inspect log.
+
+    Only its first bytes and the names of its members are read.
+    """
     try:
         with open_file(path) as file:
             start = file.read(1 << 16)
-            return _has_log_members(file, start) if start.startswith(SIGNATURE) else _is_json_log_start(start)
+            return (
+                _has_log_members(file, start)
+                if start.startswith(SIGNATURE)
+                else _is_json_log_start(start)
+            )
     except (OSError, ValueError):
         return False
 
@@ -119,7 +148,9 @@ def _is_json_log_start(start: bytes) -> bool:
     found: set[str] = set()
     with contextlib.suppress(JsonStreamError):
         for key in stream.iterate_keys():
-            if (key not in LOG_FIELDS and not found) or (key == "eval" and stream.peek_after_space() != b"{"):
+            if (key not in LOG_FIELDS and not found) or (
+                key == "eval" and stream.peek_after_space() != b"{"
+            ):
                 return False
             found.add(key)
             stream.skip_value()
@@ -155,7 +186,10 @@ def _read_eval_of_json_log(file: BinaryIO, path: Path) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def open_log(path: Path) -> Iterator[InspectLog]:
-    """Open a log and read its header. `path` is a file, or the folder of an unpacked log. Raises UnreadableLog."""
+    """Open a log and read its header.
+
+    `path` is a file, or the folder of an unpacked log. Raises UnreadableLog.
+    """
     if path.is_dir():
         try:
             yield _open_unpacked_log(path)
@@ -188,14 +222,20 @@ def _open_archive_log(file: BinaryIO, path: Path) -> InspectLog:
     def read_samples() -> Iterator[LogSample | ImportIssue]:
         yield from _report_misplaced_samples(path, list(members))
         budget = ArchiveBudget()
-        numbers = {member.header_offset: number for number, member in enumerate(archive.infolist(), 1)}
+        numbers = {
+            member.header_offset: number for number, member in enumerate(archive.infolist(), 1)
+        }
         for sample_name in sort_sample_files(names, header):
             member = members[sample_name]
             line = numbers.get(member.header_offset, 1)
-            sample = LogSample({}, EventData(), str(path), line, member.header_offset, max(member.compress_size, 1))
+            sample = LogSample(
+                {}, EventData(), str(path), line, member.header_offset, max(member.compress_size, 1)
+            )
             try:
                 if member.file_size <= MAX_WHOLE_BYTES:
-                    yield _fill_sample_from_text(sample, open_member(archive, member).read(MAX_WHOLE_BYTES + 1))
+                    yield _fill_sample_from_text(
+                        sample, open_member(archive, member).read(MAX_WHOLE_BYTES + 1)
+                    )
                 else:
                     yield _fill_sample_from_stream(sample, _stream_member(archive, member, budget))
             except (ArchiveError, JsonStreamError) as error:
@@ -210,7 +250,9 @@ def _open_archive_log(file: BinaryIO, path: Path) -> InspectLog:
         budget = ArchiveBudget()
         for sample_name in names:
             with contextlib.suppress(ArchiveError, JsonStreamError):
-                yield _read_scores_from_stream(_stream_member(archive, members[sample_name], budget))
+                yield _read_scores_from_stream(
+                    _stream_member(archive, members[sample_name], budget)
+                )
 
     return InspectLog(path, header, name == HEADER, read_samples, len(names), read_scores)
 
@@ -225,10 +267,19 @@ def _report_misplaced_samples(path: Path, member_names: Sequence[str]) -> Iterat
     misplaced = [name for name in member_names if _is_misplaced_sample(name)]
     if not misplaced:
         return
-    members = format_count(len(misplaced), "member looks like a sample but is", "members look like samples but are")
+    members = format_count(
+        len(misplaced), "member looks like a sample but is", "members look like samples but are"
+    )
     listed = ", ".join(name[:MAX_NAME_LENGTH] for name in misplaced[:MAX_LISTED_FIELDS])
-    more = f" and {len(misplaced) - MAX_LISTED_FIELDS:,} more" if len(misplaced) > MAX_LISTED_FIELDS else ""
-    what = f"{members} not in the folder {SAMPLE_FOLDER}, from which Inspect reads samples: {listed}{more}"
+    more = (
+        f" and {len(misplaced) - MAX_LISTED_FIELDS:,} more"
+        if len(misplaced) > MAX_LISTED_FIELDS
+        else ""
+    )
+    what = (
+        f"{members} not in the folder {SAMPLE_FOLDER}, from which Inspect reads samples:"
+        f" {listed}{more}"
+    )
     yield ImportIssue(str(path), None, f"{what}. They were not imported", severity="error")
 
 
@@ -238,7 +289,9 @@ def _is_misplaced_sample(name: str) -> bool:
         return False
     normalized = name.replace("\\", "/").lower()
     is_in_sample_folder = f"/{SAMPLE_FOLDER}" in f"/{normalized}"
-    return normalized.endswith(".json") and (is_in_sample_folder or _MISPLACED_NAME.search(normalized) is not None)
+    return normalized.endswith(".json") and (
+        is_in_sample_folder or _MISPLACED_NAME.search(normalized) is not None
+    )
 
 
 def get_scores(sample: dict[str, Any]) -> dict[str, Any]:
@@ -246,14 +299,23 @@ def get_scores(sample: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_archived_summaries(archive: ZipFile) -> Iterator[dict[str, Any]]:
-    """Yield the summaries of the samples. A log whose run is active or has crashed has them in its journal."""
+    """Yield the summaries of the samples.
+
+    A log whose run is active or has crashed has them in its journal.
+    """
     members = archive.NameToInfo
-    names = [SUMMARIES] if SUMMARIES in members else [each for each in members if each.startswith(JOURNAL_SUMMARIES)]
+    names = (
+        [SUMMARIES]
+        if SUMMARIES in members
+        else [each for each in members if each.startswith(JOURNAL_SUMMARIES)]
+    )
     for name in names:
         if members[name].file_size > MAX_HEADER_BYTES:
             return
         try:
-            yield from list_objects(json.loads(open_member(archive, members[name]).read(MAX_HEADER_BYTES)))
+            yield from list_objects(
+                json.loads(open_member(archive, members[name]).read(MAX_HEADER_BYTES))
+            )
         except (ArchiveError, ValueError, RecursionError):
             continue
 
@@ -279,8 +341,8 @@ def is_sample_file(name: str) -> bool:
 def sort_sample_files(names: Sequence[str], header: dict[str, Any]) -> list[str]:
     """Return the names `samples/ID_epoch_N.json` in the order of the dataset and of epochs.
 
-    The ids of the items come from the content of the samples. Names that do not match the dataset keep their order,
-    after all others.
+    The ids of the items come from the content of the samples. Names that do not match the dataset
+    keep their order, after all others.
     """
     return sorted(names, key=_make_sample_rank(header))
 
@@ -313,7 +375,9 @@ def _open_unpacked_log(folder: Path) -> InspectLog:
             try:
                 yield _read_unpacked_sample(path)
             except (OSError, JsonStreamError) as error:
-                yield ImportIssue(str(path), None, f"the sample was skipped: {error}", severity="error")
+                yield ImportIssue(
+                    str(path), None, f"the sample was skipped: {error}", severity="error"
+                )
 
     def read_scores() -> Iterator[dict[str, Any]]:
         for path in paths.values():
@@ -324,7 +388,10 @@ def _open_unpacked_log(folder: Path) -> InspectLog:
 
 
 def list_unpacked_samples(folder: Path) -> list[Path]:
-    """Return the files of the samples of an unpacked log. An id may contain slashes, so there may be subfolders."""
+    """Return the files of the samples of an unpacked log.
+
+    An id may contain slashes, so there may be subfolders.
+    """
     return sorted((folder / SAMPLE_FOLDER).glob("**/*.json"))
 
 
@@ -364,7 +431,12 @@ def _open_json_log(file: BinaryIO, path: Path) -> InspectLog:
                 else:
                     stream.skip_value()
         except JsonStreamError as error:
-            yield ImportIssue(str(path), stream.line, f"the rest of the log cannot be read: {error}", severity="error")
+            yield ImportIssue(
+                str(path),
+                stream.line,
+                f"the rest of the log cannot be read: {error}",
+                severity="error",
+            )
 
     def read_in_dataset_order() -> Iterator[LogSample | ImportIssue]:
         for place in ordered:
@@ -374,7 +446,9 @@ def _open_json_log(file: BinaryIO, path: Path) -> InspectLog:
 
     read_samples = read_in_file_order if ordered == places else read_in_dataset_order
 
-    return InspectLog(path, header, True, read_samples, len(places), lambda: _iterate_json_scores(file))
+    return InspectLog(
+        path, header, True, read_samples, len(places), lambda: _iterate_json_scores(file)
+    )
 
 
 def _iterate_json_scores(file: BinaryIO) -> Iterator[dict[str, Any]]:
@@ -429,13 +503,18 @@ def _find_sample_place(stream: JsonStream) -> _JsonSamplePlace:
         if len(found) == 2:
             stream.skip_rest_of_container()
             break
-    return _JsonSamplePlace(f"{SAMPLE_FOLDER}{found.get('id')}_epoch_{found.get('epoch', 1)}.json", line, offset)
+    return _JsonSamplePlace(
+        f"{SAMPLE_FOLDER}{found.get('id')}_epoch_{found.get('epoch', 1)}.json", line, offset
+    )
 
 
 def _read_json_sample(
     file: BinaryIO, path: Path, stream: JsonStream, place: _JsonSamplePlace | None = None
 ) -> Iterator[LogSample | ImportIssue]:
-    """Read the sample at the position of a stream. `place`: its place in the file, if the stream begins there."""
+    """Read the sample at the position of a stream.
+
+    `place`: its place in the file, if the stream begins there.
+    """
     line, offset = (stream.line, stream.position) if place is None else (place.line, place.offset)
     start = stream.position
     text = stream.read_value(MAX_WHOLE_BYTES)
@@ -471,12 +550,16 @@ def _fill_sample_from_text(sample: LogSample, text: bytes) -> LogSample:
     attachments = value.pop("attachments", None)
     sample.value = value
     if isinstance(attachments, dict):
-        _resolve_attachments(sample, AttachmentResolver(attachments, TextBudget(MAX_ITEM_TEXT - len(text))))
+        _resolve_attachments(
+            sample, AttachmentResolver(attachments, TextBudget(MAX_ITEM_TEXT - len(text)))
+        )
     return sample
 
 
 def _fill_sample_from_stream(sample: LogSample, stream: JsonStream) -> LogSample:
-    """Read the fields of a large sample that items need, one after the other, up to the text budget of an item."""
+    """Read the fields of a large sample that items need, one after the other, up to the text
+    budget of an item.
+    """
     budget = TextBudget()
     path = Path(sample.file)
     texts: dict[str, bytes] = {}
@@ -499,10 +582,17 @@ def _fill_sample_from_stream(sample: LogSample, stream: JsonStream) -> LogSample
                 texts[key] = text
 
     _report_omitted_fields(sample, omitted)
-    sample.value = {key: _parse_json(text, path, sample.issues, sample.line) for key, text in texts.items()}
+    sample.value = {
+        key: _parse_json(text, path, sample.issues, sample.line) for key, text in texts.items()
+    }
     _resolve_attachments(sample, AttachmentResolver(attachments, budget))
-    if not any(message.get("role") == "assistant" for message in list_objects(sample.value.get("messages"))):
-        what = f"the sample has more than {MAX_WHOLE_BYTES >> 20} MB, so replies in its events may be missing"
+    if not any(
+        message.get("role") == "assistant" for message in list_objects(sample.value.get("messages"))
+    ):
+        what = (
+            f"the sample has more than {MAX_WHOLE_BYTES >> 20} MB, so replies in its events may be"
+            " missing"
+        )
         sample.issues.append(ImportIssue(sample.file, sample.line, what, severity="notice"))
     return sample
 
@@ -512,7 +602,10 @@ def _report_omitted_fields(sample: LogSample, names: Sequence[str]) -> None:
         return
     listed = ", ".join(name[:MAX_NAME_LENGTH] for name in names[:MAX_LISTED_FIELDS])
     more = f" and {len(names) - MAX_LISTED_FIELDS:,} more" if len(names) > MAX_LISTED_FIELDS else ""
-    what = f"fields omitted because an item may have at most {MAX_ITEM_TEXT_SHOWN} of text: {listed}{more}"
+    what = (
+        f"fields omitted because an item may have at most {MAX_ITEM_TEXT_SHOWN} of text:"
+        f" {listed}{more}"
+    )
     sample.issues.append(ImportIssue(sample.file, sample.line, what))
 
 
@@ -528,11 +621,14 @@ def _read_within_budget(stream: JsonStream, budget: TextBudget) -> bytes | None:
 def _read_needed_attachments(
     stream: JsonStream, sample: LogSample, texts: dict[str, bytes], budget: TextBudget
 ) -> dict[str, Any]:
-    """Return the attachments to which the fields that were read so far refer, as far as they fit the budget.
+    """Return the attachments to which the fields that were read so far refer, as far as they fit
+    the budget.
 
     The budget is spent where an attachment is used.
     """
-    references = [match[1] for text in texts.values() for match in _ATTACHMENT_REFERENCE.finditer(text)]
+    references = [
+        match[1] for text in texts.values() for match in _ATTACHMENT_REFERENCE.finditer(text)
+    ]
     wanted = {name.decode("utf-8", "replace") for name in references}
     wanted |= find_references(sample.event_data.functions)
     found: dict[str, Any] = {}
@@ -550,13 +646,16 @@ def _read_needed_attachments(
         found[name] = _parse_json(text, Path(sample.file), sample.issues, sample.line)
     if n_omitted:
         attachments = format_count(n_omitted, "attachment was", "attachments were")
-        what = f"{attachments} omitted because an item may have at most {MAX_ITEM_TEXT_SHOWN} of text"
+        what = (
+            f"{attachments} omitted because an item may have at most {MAX_ITEM_TEXT_SHOWN} of text"
+        )
         sample.issues.append(ImportIssue(sample.file, sample.line, what))
     return found
 
 
 def _read_agent_states(stream: JsonStream, budget: TextBudget, omitted: list[str]) -> bytes:
-    """Return the conversations of agents in a store as a JSON object. The store may also contain whole databases.
+    """Return the conversations of agents in a store as a JSON object. The store may also contain
+    whole databases.
 
     The names of conversations that do not fit the budget are added to `omitted`.
     """
@@ -574,7 +673,9 @@ def _read_agent_states(stream: JsonStream, budget: TextBudget, omitted: list[str
 
 
 def _read_first_events(stream: JsonStream, path: Path) -> EventData:
-    """Read the events of a large sample up to the one with the available functions, and skip the others."""
+    """Read the events of a large sample up to the one with the available functions, and skip the
+    others.
+    """
     events, first = list[Any](), stream.position
     for _ in stream.iterate_elements():
         text = stream.read_value(MAX_EVENT_BYTES)
@@ -587,7 +688,10 @@ def _read_first_events(stream: JsonStream, path: Path) -> EventData:
 
 
 def _resolve_attachments(sample: LogSample, resolver: AttachmentResolver) -> None:
-    """Replace the references in a sample by the texts of its attachments. Report references that stay."""
+    """Replace the references in a sample by the texts of its attachments.
+
+    Report references that stay.
+    """
     if not resolver.attachments:
         return
     sample.value = resolver.resolve(sample.value)
@@ -610,5 +714,7 @@ def _parse_json(text: bytes, path: Path, issues: list[ImportIssue], line: int = 
 def _parse_object(text: bytes, path: Path, issues: list[ImportIssue]) -> dict[str, Any]:
     value = _parse_json(text, path, issues)
     if not isinstance(value, dict):
-        raise UnreadableLog(f"the log contains this text instead of a JSON object: {make_excerpt(text, 80)}")
+        raise UnreadableLog(
+            f"the log contains this text instead of a JSON object: {make_excerpt(text, 80)}"
+        )
     return value

@@ -1,7 +1,7 @@
 """Convert the messages of an Inspect sample to turns, steps and predicted calls.
 
-Each reply is a step. The results of its calls follow it in the order of the calls, so that a result stands below its
-call. Replies that exist only in model events are inserted where they happened.
+Each reply is a step. The results of its calls follow it in the order of the calls, so that a result
+stands below its call. Replies that exist only in model events are inserted where they happened.
 """
 
 from __future__ import annotations
@@ -27,8 +27,12 @@ from fcreview.model.json_value import to_json_text
 from fcreview.model.wording import format_count
 
 ROLES: dict[str, Role] = {
-    "system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool",
-}  # fmt: skip
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+}
 EVENT_REPLY_NAME = "event"
 """`Message.name` of a reply that exists only in a model event of no other agent."""
 NO_RESULT = "(no result)"
@@ -37,7 +41,9 @@ MAX_EVENT_REPLIES = 1000
 MAX_LISTED_CALLS = 3
 _AGENT_PREFIX = re.compile(r"\[([\w .-]{1,60})\] ")
 _HANDOFF_PREFIX = "transfer_to_"
-"""Beginning of the name of a tool that hands the conversation to another agent (Inspect's `handoff`)."""
+"""Beginning of the name of a tool that hands the conversation to another agent (Inspect's
+`handoff`).
+"""
 
 
 @dataclass(slots=True)
@@ -61,7 +67,8 @@ class Conversation:
 def build_conversation(
     messages: Any, replies: Sequence[EventReply] = (), *, is_turn_per_user_message: bool = False
 ) -> Conversation:
-    """Build the conversation of a sample. Each reply is a step, and a user message after a reply begins a new turn.
+    """Build the conversation of a sample. Each reply is a step, and a user message after a reply
+    begins a new turn.
 
     Args:
         messages: the field `messages` of the sample.
@@ -69,13 +76,16 @@ def build_conversation(
         is_turn_per_user_message: whether every user message after the first one begins a new turn.
     """
     entries = _merge_event_replies(list_objects(messages), replies[:MAX_EVENT_REPLIES])
-    builder = _ConversationBuilder(_find_main_agent(entries), is_turn_per_user_message=is_turn_per_user_message)
+    builder = _ConversationBuilder(
+        _find_main_agent(entries), is_turn_per_user_message=is_turn_per_user_message
+    )
     for entry in entries:
         builder.add(entry)
     conversation = builder.finish()
     if len(replies) > MAX_EVENT_REPLIES:
         conversation.problems.append(
-            f"the sample has {len(replies)} model events. Replies after the first {MAX_EVENT_REPLIES} are not shown"
+            f"the sample has {len(replies)} model events. Replies after the first"
+            f" {MAX_EVENT_REPLIES} are not shown"
             " unless the messages contain them"
         )
     return conversation
@@ -95,8 +105,13 @@ class _Entry:
         return ROLES.get(str(self.message.get("role")), "log")
 
 
-def _merge_event_replies(messages: Sequence[dict[str, Any]], replies: Sequence[EventReply]) -> list[_Entry]:
-    """Return the messages with their agents. A reply that is in no message follows the reply before it."""
+def _merge_event_replies(
+    messages: Sequence[dict[str, Any]], replies: Sequence[EventReply]
+) -> list[_Entry]:
+    """Return the messages with their agents.
+
+    A reply that is in no message follows the reply before it.
+    """
     index = _MessageIndex(messages)
     agents: dict[int, str | None] = {}
     inserted: dict[int, list[_Entry]] = {}
@@ -104,7 +119,9 @@ def _merge_event_replies(messages: Sequence[dict[str, Any]], replies: Sequence[E
     for reply in replies:
         known = index.find(reply)
         if known is None:
-            inserted.setdefault(position, []).append(_Entry(reply.message, reply.agent, is_only_event=True))
+            inserted.setdefault(position, []).append(
+                _Entry(reply.message, reply.agent, is_only_event=True)
+            )
         else:
             agents[known] = reply.agent
             position = _skip_tool_messages(messages, known + 1)
@@ -117,7 +134,9 @@ def _merge_event_replies(messages: Sequence[dict[str, Any]], replies: Sequence[E
 
 
 class _MessageIndex:
-    """Finds the message that a model event returned: by its id or, in logs without ids, by its text and calls."""
+    """Finds the message that a model event returned: by its id or, in logs without ids, by its
+    text and calls.
+    """
 
     def __init__(self, messages: Sequence[dict[str, Any]]) -> None:
         self._by_id: dict[str, int] = {}
@@ -138,7 +157,10 @@ class _MessageIndex:
 
 
 def _make_content_key(message: dict[str, Any]) -> str:
-    calls = [[call.get("function"), call.get("arguments")] for call in list_objects(message.get("tool_calls"))]
+    calls = [
+        [call.get("function"), call.get("arguments")]
+        for call in list_objects(message.get("tool_calls"))
+    ]
     return to_json_text([get_text_and_error(message).strip(), calls])
 
 
@@ -170,12 +192,18 @@ class _OpenCall:
 
 
 class _OpenCalls:
-    """The calls of the current step. A result finds its call in constant time, because a step can have thousands."""
+    """The calls of the current step.
+
+    A result finds its call in constant time, because a step can have thousands.
+    """
 
     def __init__(self) -> None:
         self.calls: list[_OpenCall] = []
         self._unanswered: dict[tuple[str, Any, str | None], deque[_OpenCall]] = {}
-        """(what identifies a call, id, name) -> calls in order. Answered calls are removed when they are found."""
+        """(what identifies a call, id, name) -> calls in order.
+
+        Answered calls are removed when they are found.
+        """
 
     def add(self, call: _OpenCall) -> None:
         self.calls.append(call)
@@ -189,8 +217,9 @@ class _OpenCalls:
             self._unanswered.setdefault(key, deque()).append(call)
 
     def find_unanswered(self, call_id: Any, name: str | None) -> _OpenCall | None:
-        """Return the first call without a result: by its id and name, by its id, or, without an id, by its name or
-        order."""
+        """Return the first call without a result: by its id and name, by its id, or, without an id,
+        by its name or order.
+        """
         if call_id is None:
             keys = [("name", None, name), ("order", None, None)]
         else:
@@ -243,7 +272,9 @@ class _ConversationBuilder:
         if self._unknown_call_ids:
             listed = ", ".join(self._unknown_call_ids[:MAX_LISTED_CALLS])
             n_results = format_count(len(self._unknown_call_ids), "tool result")
-            self._conversation.problems.append(f"{n_results} without a call in the messages: {listed}")
+            self._conversation.problems.append(
+                f"{n_results} without a call in the messages: {listed}"
+            )
         self._conversation.n_turns = self._turn + 1
         self._conversation.n_steps = max(self._n_replies, 1)
         return self._conversation
@@ -255,7 +286,9 @@ class _ConversationBuilder:
         self._add_texts(message, "user", -1)
 
     def _add_texts(self, message: dict[str, Any], role: Role, step: int) -> None:
-        """Add the text of a message that is not a reply, and calls that it may contain against the rules."""
+        """Add the text of a message that is not a reply, and calls that it may contain against
+        the rules.
+        """
         content = read_content(message.get("content"))
         for reasoning in content.reasoning:
             self._append(role, reasoning, "reasoning", step)
@@ -290,7 +323,8 @@ class _ConversationBuilder:
     def _name_speaker(self, entry: _Entry, text: str) -> str | None:
         """Return the name of the agent that wrote a reply, or None for the main agent.
 
-        Inspect puts `[AGENT] ` before the replies of an agent to which the conversation was handed over.
+        Inspect puts `[AGENT] ` before the replies of an agent to which the conversation was handed
+        over.
         """
         if entry.agent is not None and entry.agent != self._main_agent:
             return entry.agent
@@ -302,9 +336,17 @@ class _ConversationBuilder:
     def _add_server_calls(self, content: MessageContent) -> None:
         for server_call in content.server_calls:
             self._add_call(server_call.call, None)
-            result = Message(self._turn, self._step, "tool", server_call.result or NO_RESULT, server_call.call.name)
+            result = Message(
+                self._turn,
+                self._step,
+                "tool",
+                server_call.result or NO_RESULT,
+                server_call.call.name,
+            )
             self._open_calls.calls[-1].result = result
-            facts = [server_call.tool_type] if server_call.tool_type != server_call.call.name else []
+            facts = (
+                [server_call.tool_type] if server_call.tool_type != server_call.call.name else []
+            )
             if server_call.server is not None:
                 facts.append(server_call.server)
             description = f" ({', '.join(facts)})" if facts else ""
@@ -312,13 +354,24 @@ class _ConversationBuilder:
             if server_call.is_error:
                 self._conversation.tool_errors.append("server_tool")
         # The provider returned these results within the reply, before the text that follows them.
-        self._conversation.messages += [call.result for call in self._open_calls.calls if call.result is not None]
+        self._conversation.messages += [
+            call.result for call in self._open_calls.calls if call.result is not None
+        ]
         self._open_calls = _OpenCalls()
 
     def _add_call(self, call: ParsedToolCall, call_id: Any) -> None:
         step = max(self._step, 0)
         self._conversation.calls.append(
-            Call("predicted", call.name, call.arguments, self._turn, step, self._index, call.raw, call.error)
+            Call(
+                "predicted",
+                call.name,
+                call.arguments,
+                self._turn,
+                step,
+                self._index,
+                call.raw,
+                call.error,
+            )
         )
         self._index += 1
         self._open_calls.add(_OpenCall(call_id, call.name))
@@ -346,9 +399,12 @@ class _ConversationBuilder:
     def _close_step(self) -> None:
         """Add the results of the step in the order of its calls.
 
-        The item view assigns results by position, so a call without a result gets a placeholder if a result follows.
+        The item view assigns results by position, so a call without a result gets a placeholder if
+        a result follows.
         """
-        answered = [number for number, call in enumerate(self._open_calls.calls) if call.result is not None]
+        answered = [
+            number for number, call in enumerate(self._open_calls.calls) if call.result is not None
+        ]
         n_shown = answered[-1] + 1 if answered else 0
         if self._other_results:
             n_shown = len(self._open_calls.calls)
@@ -367,5 +423,7 @@ class _ConversationBuilder:
 
 def find_last_reply_text(messages: Sequence[Message]) -> str | None:
     """Return the text of the last reply that contains text, or None."""
-    replies = (each for each in reversed(messages) if each.role == "assistant" and each.name != "reasoning")
+    replies = (
+        each for each in reversed(messages) if each.role == "assistant" and each.name != "reasoning"
+    )
     return next((each.content for each in replies), None)

@@ -1,7 +1,7 @@
 """Recompute the metrics of a score column from the scores of the samples, as Inspect computes them.
 
-The rules are those of Inspect's `scorer/_reducer/reducer.py` and `scorer/_metrics/`. fcreview imports metrics that
-depend on random numbers or on a task's own code, but cannot recompute them.
+The rules are those of Inspect's `scorer/_reducer/reducer.py` and `scorer/_metrics/`. fcreview
+imports metrics that depend on random numbers or on a task's own code, but cannot recompute them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ class MetricSpec:
     key: str
     """Name under which the log records the value."""
     name: str
-    """Name of the metric, such as `accuracy`. For one group of a grouped metric, it is the name of the group."""
+    """Name of the metric, such as `accuracy`.
+
+    For one group of a grouped metric, it is the name of the group.
+    """
     params: Mapping[str, Any] = field(default_factory=dict)
     is_grouped: bool = False
     recorded: float | None = None
@@ -70,7 +73,11 @@ class ScoreColumn:
     @property
     def has_fewer_samples_than_recorded(self) -> bool:
         """Whether the recorded metrics cover more samples than the file."""
-        return self.n_recorded is not None and self.n_in_file is not None and self.n_in_file < self.n_recorded
+        return (
+            self.n_recorded is not None
+            and self.n_in_file is not None
+            and self.n_in_file < self.n_recorded
+        )
 
     @property
     def title(self) -> str:
@@ -94,12 +101,20 @@ def reduce_column(column: ScoreColumn, values: Sequence[EpochValue]) -> list[Red
     Raises NotRecomputable for an unknown reducer.
     """
     if column.is_unreduced:
-        return [ReducedScore(_select_column_value(each.value, column), each.metadata) for each in values]
+        return [
+            ReducedScore(_select_column_value(each.value, column), each.metadata) for each in values
+        ]
     groups: defaultdict[str, list[EpochValue]] = defaultdict(list)
     for each in values:
         groups[each.sample].append(each)
-    reduced = [(reduce_epochs([each.value for each in part], column.reducer), part[0]) for part in groups.values()]
-    return [ReducedScore(_select_column_value(value, column), first.metadata) for value, first in reduced]
+    reduced = [
+        (reduce_epochs([each.value for each in part], column.reducer), part[0])
+        for part in groups.values()
+    ]
+    return [
+        ReducedScore(_select_column_value(value, column), first.metadata)
+        for value, first in reduced
+    ]
 
 
 def _select_column_value(value: Any, column: ScoreColumn) -> Any:
@@ -117,7 +132,9 @@ def expand_column_pattern(column: ScoreColumn, values: Sequence[EpochValue]) -> 
     return [replace(column, name=name) for name in names]
 
 
-def expand_grouped_metrics(column: ScoreColumn, reduced: Sequence[ReducedScore]) -> list[MetricSpec]:
+def expand_grouped_metrics(
+    column: ScoreColumn, reduced: Sequence[ReducedScore]
+) -> list[MetricSpec]:
     """Return the metrics of a column, with one metric for each group of a grouped metric."""
     specs: list[MetricSpec] = []
     for spec in column.metrics:
@@ -125,12 +142,18 @@ def expand_grouped_metrics(column: ScoreColumn, reduced: Sequence[ReducedScore])
             specs.append(spec)
             continue
         names = list_group_names(spec.params, reduced)
-        specs += [MetricSpec(_number_repeated_name(name, specs), name, spec.params, True) for name in names]
+        specs += [
+            MetricSpec(_number_repeated_name(name, specs), name, spec.params, True)
+            for name in names
+        ]
     return specs
 
 
 def _number_repeated_name(name: str, specs: Sequence[MetricSpec]) -> str:
-    """Return `name`, with a number if a metric in `specs` has this key. Inspect numbers repeated keys from 2."""
+    """Return `name`, with a number if a metric in `specs` has this key.
+
+    Inspect numbers repeated keys from 2.
+    """
     keys = {spec.key for spec in specs}
     numbered = (f"{name}{number}" for number in itertools.count(2))
     return next(each for each in itertools.chain([name], numbered) if each not in keys)
@@ -151,9 +174,11 @@ def try_compute_metric(spec: MetricSpec, reduced: Sequence[ReducedScore]) -> Com
 
 
 def reduce_epochs(values: Sequence[Any], reducer: str | None) -> Any:
-    """Reduce the values of one sample's epochs to one value. An epoch without a score has the value None.
+    """Reduce the values of one sample's epochs to one value. An epoch without a score has the value
+    None.
 
-    Objects are reduced key by key, and lists index by index. Raises NotRecomputable for an unknown reducer.
+    Objects are reduced key by key, and lists index by index. Raises NotRecomputable for an unknown
+    reducer.
     """
     name, count = _parse_reducer_name(reducer)
     first = next((value for value in values if value is not None), None)
@@ -161,7 +186,10 @@ def reduce_epochs(values: Sequence[Any], reducer: str | None) -> Any:
         return None
     if isinstance(first, dict):
         objects = [value for value in values if isinstance(value, dict)]
-        return {key: _reduce_values([value.get(key) for value in objects], name, count, len(values)) for key in first}
+        return {
+            key: _reduce_values([value.get(key) for value in objects], name, count, len(values))
+            for key in first
+        }
     if isinstance(first, list):
         lists = [value for value in values if isinstance(value, list)]
         by_index = [[value[at] for value in lists if at < len(value)] for at in range(len(first))]
@@ -188,7 +216,9 @@ def _reduce_values(values: Sequence[Any], reducer: str, reducer_number: int, n_v
     if not scored:
         return None
     if reducer in _NUMBER_REDUCERS:
-        return _NUMBER_REDUCERS[reducer]([to_metric_number(value) for value in scored], reducer_number)
+        return _NUMBER_REDUCERS[reducer](
+            [to_metric_number(value) for value in scored], reducer_number
+        )
     if reducer in _VALUE_REDUCERS:
         return _VALUE_REDUCERS[reducer](scored, n_votes)
     raise NotRecomputable(f"{reducer}_{reducer_number}" if reducer_number else reducer)
@@ -201,16 +231,23 @@ def compute_mean(numbers: Sequence[float]) -> float:
     return math.fsum(numbers) / len(numbers)
 
 
-def _compute_probability_of_drawing_only(n_wanted: int, n_epochs: int, n_drawn: int) -> float | None:
-    """Return the probability that epochs drawn without replacement are all among `n_wanted` of them.
+def _compute_probability_of_drawing_only(
+    n_wanted: int, n_epochs: int, n_drawn: int
+) -> float | None:
+    """Return the probability that epochs drawn without replacement are all among `n_wanted` of
+    them.
 
     Return None if there are fewer than `n_drawn` epochs.
     """
-    return None if n_epochs < n_drawn else math.comb(n_wanted, n_drawn) / math.comb(n_epochs, n_drawn)
+    return (
+        None if n_epochs < n_drawn else math.comb(n_wanted, n_drawn) / math.comb(n_epochs, n_drawn)
+    )
 
 
 def _compute_pass_at(numbers: list[float], k: int) -> float | None:
-    all_fail = _compute_probability_of_drawing_only(len(numbers) - _count_passes(numbers), len(numbers), k)
+    all_fail = _compute_probability_of_drawing_only(
+        len(numbers) - _count_passes(numbers), len(numbers), k
+    )
     return None if all_fail is None else 1.0 - all_fail
 
 
@@ -223,7 +260,10 @@ def _find_most_frequent(values: list[Any], _: int) -> Any:
 
 
 def _find_absolute_majority(values: list[Any], n_votes: int) -> Any:
-    """Return the value that more than half of all votes have, or None. `n_votes` includes votes without a value."""
+    """Return the value that more than half of all votes have, or None.
+
+    `n_votes` includes votes without a value.
+    """
     value, count = Counter(map(_to_hashable, values)).most_common(1)[0]
     return value if 2 * count > n_votes else None
 
@@ -236,7 +276,9 @@ _NUMBER_REDUCERS: dict[str, Callable[[list[float], int], Any]] = {
     "mean": lambda numbers, _: compute_mean(numbers),
     "median": lambda numbers, _: median(numbers),
     "pass_at": _compute_pass_at,
-    "pass_k": lambda numbers, k: _compute_probability_of_drawing_only(_count_passes(numbers), len(numbers), k),
+    "pass_k": lambda numbers, k: _compute_probability_of_drawing_only(
+        _count_passes(numbers), len(numbers), k
+    ),
     "at_least": lambda numbers, k: int(_count_passes(numbers) >= k),
 }
 _VALUE_REDUCERS: dict[str, Callable[[list[Any], int], Any]] = {
@@ -247,7 +289,8 @@ _VALUE_REDUCERS: dict[str, Callable[[list[Any], int], Any]] = {
 
 
 def compute_metric(spec: MetricSpec, scores: Sequence[ReducedScore]) -> float | None:
-    """Compute a metric over the reduced scores that have a value, or return None without such scores.
+    """Compute a metric over the reduced scores that have a value, or return None without such
+    scores.
 
     Raises NotRecomputable if fcreview does not know the metric.
     """
@@ -255,7 +298,10 @@ def compute_metric(spec: MetricSpec, scores: Sequence[ReducedScore]) -> float | 
     if not spec.is_grouped:
         return _compute_simple_metric(spec.name, spec.params, scored)
     metric = spec.params.get("metric")
-    key, template = spec.params.get("group_key"), str(spec.params.get("name_template") or "{group_name}")
+    key, template = (
+        spec.params.get("group_key"),
+        str(spec.params.get("name_template") or "{group_name}"),
+    )
     if not isinstance(metric, dict) or not isinstance(key, str):
         raise NotRecomputable(spec.name)
     name, params = str(metric.get("name")), metric.get("params") or {}
@@ -278,16 +324,25 @@ def compute_metric(spec: MetricSpec, scores: Sequence[ReducedScore]) -> float | 
 
 def select_scores_of_metric(spec: MetricSpec, scores: Sequence[ReducedScore]) -> list[ReducedScore]:
     """Return the scores that a metric covers: the scores of its group, or all scores."""
-    key, template = str(spec.params.get("group_key")), str(spec.params.get("name_template") or "{group_name}")
+    key, template = (
+        str(spec.params.get("group_key")),
+        str(spec.params.get("name_template") or "{group_name}"),
+    )
     if not spec.is_grouped or spec.name == spec.params.get("all_label", "all"):
         return list(scores)
-    return [s for s in scores if template.replace("{group_name}", str(s.metadata.get(key))) == spec.name]
+    return [
+        s for s in scores if template.replace("{group_name}", str(s.metadata.get(key))) == spec.name
+    ]
 
 
 def list_group_names(params: Mapping[str, Any], scores: Sequence[ReducedScore]) -> list[str]:
-    """Return the names of the groups of a grouped metric, in the order in which Inspect records them."""
+    """Return the names of the groups of a grouped metric, in the order in which Inspect records
+    them.
+    """
     key, template = str(params.get("group_key")), str(params.get("name_template") or "{group_name}")
-    groups = dict.fromkeys(str(s.metadata[key]) for s in scores if s.value is not None and key in s.metadata)
+    groups = dict.fromkeys(
+        str(s.metadata[key]) for s in scores if s.value is not None and key in s.metadata
+    )
     names = [template.replace("{group_name}", group) for group in groups]
     return [*names, str(params.get("all_label", "all"))] if params.get("all", "samples") else names
 
@@ -319,17 +374,23 @@ def _compute_simple_metric(
 
 RECOMPUTABLE_METRICS = ("accuracy", "mean", "stderr", "std", "var")
 SPREAD_METRICS = ("stderr", "std", "var", "bootstrap_stderr", "bootstrap_std")
-"""Metrics that measure the spread of the scores, so that a review of all items has no true value for them."""
+"""Metrics that measure the spread of the scores, so that a review of all items has no true value
+for them.
+"""
 
 
-def _compute_clustered_error(numbers: list[float], scored: Sequence[ReducedScore], cluster_key: str) -> float:
+def _compute_clustered_error(
+    numbers: list[float], scored: Sequence[ReducedScore], cluster_key: str
+) -> float:
     center = compute_mean(numbers)
     if not math.isfinite(center):
         return math.nan
     clusters: defaultdict[str, list[float]] = defaultdict(list)
     for number, score in zip(numbers, scored, strict=True):
         if cluster_key not in score.metadata:
-            raise NotRecomputable(f"stderr: the metadata of a sample does not contain {cluster_key}")
+            raise NotRecomputable(
+                f"stderr: the metadata of a sample does not contain {cluster_key}"
+            )
         clusters[str(score.metadata[cluster_key])].append(number - center)
     n = len(clusters)
     if n < 2:

@@ -1,4 +1,6 @@
-"""Name the task of an Inspect log, and list what can distinguish its run from others of the same model."""
+"""Name the task of an Inspect log, and list what can distinguish its run from others of the same
+model.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def _get_last_part(name: Any) -> str:
 
 
 def list_name_parts(eval_fields: Mapping[str, Any], status: str, path: Path) -> list[str]:
-    """Return the task as the log names it, the arguments, the status of an unfinished log, its time and its name."""
+    """Return the task as the log names it, the arguments, the status of an unfinished log, its
+    time and its name.
+    """
     parts = [_get_last_part(eval_fields.get("task"))]
     parts += _list_arguments(eval_fields)
     if status not in ("", "success"):
@@ -54,8 +58,9 @@ def _list_arguments(eval_fields: Mapping[str, Any]) -> list[str]:
 
 
 def _format_arguments(arguments: Mapping[str, Any]) -> Iterator[str]:
-    """Yield short arguments as `name=value`. Objects and lists are omitted, because they distinguish no run at a
-    glance."""
+    """Yield short arguments as `name=value`. Objects and lists are omitted, because they
+    distinguish no run at a glance.
+    """
     for name, value in arguments.items():
         if value is None or isinstance(value, (dict, list)):
             continue

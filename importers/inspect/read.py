@@ -22,7 +22,12 @@ from fcreview.importers.inspect import leaderboard, tasks
 from fcreview.importers.inspect.content import list_answers_to_hash
 from fcreview.importers.inspect.discovery import BFCL, LogSources
 from fcreview.importers.inspect.incidents import apply_sample_incident
-from fcreview.importers.inspect.leaderboard import LOG_KEY, is_same_number, load_log_metrics, read_score_columns
+from fcreview.importers.inspect.leaderboard import (
+    LOG_KEY,
+    is_same_number,
+    load_log_metrics,
+    read_score_columns,
+)
 from fcreview.importers.inspect.log import InspectLog, LogSample, UnreadableLog, open_log
 from fcreview.importers.inspect.messages import build_conversation
 from fcreview.importers.inspect.metrics import (
@@ -41,7 +46,12 @@ from fcreview.importers.inspect.scales import (
     format_choices,
     list_verdict_choices,
 )
-from fcreview.importers.inspect.scores import LogScores, add_score_verdicts, is_graded_by_model, read_scores
+from fcreview.importers.inspect.scores import (
+    LogScores,
+    add_score_verdicts,
+    is_graded_by_model,
+    read_scores,
+)
 from fcreview.importers.inspect.tasks import BfclTask
 from fcreview.model.item import ImportIssue, Item, Message, ReadRecord, Run, RunFact
 from fcreview.model.json_value import answer_hash, to_json_text, to_plain_json
@@ -50,8 +60,19 @@ from fcreview.model.wording import format_count
 from fcreview.run_plan import RunPlan
 
 CATEGORY_FIELDS = ("category_name", "category", "subject")
-"""Fields of a sample's metadata that may contain its category. The first field with text is used."""
-SETTINGS = ("solver", "task_version", "task_args", "model_generate_config", "model_roles", "config", "revision")
+"""Fields of a sample's metadata that may contain its category.
+
+The first field with text is used.
+"""
+SETTINGS = (
+    "solver",
+    "task_version",
+    "task_args",
+    "model_generate_config",
+    "model_roles",
+    "config",
+    "revision",
+)
 MAX_REPORTED_METRICS = 3
 MAX_RESERVED_IDS = 1_000_000
 
@@ -61,10 +82,12 @@ SampleName = tuple[str, str, int]
 
 
 class ItemIds:
-    """Assigns an id to each sample in each epoch: the id of the sample, with `#2` in the second epoch.
+    """Assigns an id to each sample in each epoch: the id of the sample, with `#2` in the second
+    epoch.
 
-    If two of them are equal, such as the sample `task#2` and the second epoch of `task`, one gets quotation marks. The
-    ids do not depend on the order of the samples in the file, because reviews refer to them.
+    If two of them are equal, such as the sample `task#2` and the second epoch of `task`, one gets
+    quotation marks. The ids do not depend on the order of the samples in the file, because reviews
+    refer to them.
     """
 
     def __init__(self) -> None:
@@ -159,7 +182,9 @@ def list_choices(plan: RunPlan) -> list[str]:
 
 
 def collect_statistics(paths: Sequence[Path]) -> LogStatistics:
-    """Collect the values of all scores, because one value outside of 0 to 1 shows that a scorer gives no verdicts."""
+    """Collect the values of all scores, because one value outside of 0 to 1 shows that a scorer
+    gives no verdicts.
+    """
     statistics = LogStatistics()
     for path in paths:
         try:
@@ -176,13 +201,17 @@ def _read_log(log: InspectLog, context: RunContext) -> Iterator[ReadRecord]:
     yield from _report_run_status(log)
     samples = log.read_samples()
     first: list[LogSample | ImportIssue] = []
-    for each in samples:  # The events of the first sample with scores show which scorers called a model.
+    for (
+        each
+    ) in samples:  # The events of the first sample with scores show which scorers called a model.
         first.append(each)
         if isinstance(each, LogSample) and each.value.get("scores"):
             break
     scored = next((each for each in reversed(first) if isinstance(each, LogSample)), None)
     context.scores = _classify_scores(header, scored, context)
-    _store_header_data(context, header, is_complete=log.has_header and header.get("status") == "success")
+    _store_header_data(
+        context, header, is_complete=log.has_header and header.get("status") == "success"
+    )
     yield _make_verdict_fact(context)
 
     has_samples = False
@@ -202,14 +231,25 @@ def _read_log(log: InspectLog, context: RunContext) -> Iterator[ReadRecord]:
 
 
 def _make_verdict_fact(context: RunContext) -> RunFact:
-    """Say which score gives the verdicts. Without verdicts, the reason lists the scores to choose from."""
+    """Say which score gives the verdicts.
+
+    Without verdicts, the reason lists the scores to choose from.
+    """
     scores = context.scores
     name = VerdictSource(scores.primary or "", scores.primary_key).name
     if _gives_verdicts(name, context):
         is_chosen = context.options.get("verdict_from") == name
-        return RunFact("verdict_from", name, "chosen with --verdict-from" if is_chosen else "main score of the log")
+        return RunFact(
+            "verdict_from",
+            name,
+            "chosen with --verdict-from" if is_chosen else "main score of the log",
+        )
 
-    choices = [choice for choice in list_verdict_choices(context.statistics) if _gives_verdicts(choice, context)]
+    choices = [
+        choice
+        for choice in list_verdict_choices(context.statistics)
+        if _gives_verdicts(choice, context)
+    ]
     reasons: list[str] = []
     if choices:
         reasons.append(f"choose one of {format_choices(choices)} with --verdict-from")
@@ -217,7 +257,11 @@ def _make_verdict_fact(context: RunContext) -> RunFact:
     if values is not None and values.n_numbers:
         scale = f"{name} has scores from {values.lowest:g} to {values.highest:g}"
         reasons.append(f"{scale}: set pass_at in the configuration to say from where it passes")
-    return RunFact("verdict_from", None, f"no verdicts: {'; '.join(reasons) or 'no score of the log is a verdict'}")
+    return RunFact(
+        "verdict_from",
+        None,
+        f"no verdicts: {'; '.join(reasons) or 'no score of the log is a verdict'}",
+    )
 
 
 def _gives_verdicts(name: str, context: RunContext) -> bool:
@@ -234,38 +278,60 @@ def _report_values(path: str, statistics: LogStatistics) -> Iterator[ImportIssue
             what = f"{n_scores} not a number. As in Inspect, such a sample is not scored"
             yield ImportIssue(path, None, what, severity="notice")
         if values.n_infinite:
-            n_scores = format_count(values.n_infinite, f"score of {name} is", f"scores of {name} are")
-            yield ImportIssue(path, None, f"{n_scores} infinite. As in Inspect, so are the means over it")
+            n_scores = format_count(
+                values.n_infinite, f"score of {name} is", f"scores of {name} are"
+            )
+            yield ImportIssue(
+                path, None, f"{n_scores} infinite. As in Inspect, so are the means over it"
+            )
 
 
 def _report_run_status(log: InspectLog) -> Iterator[ImportIssue]:
     status, path = log.header.get("status"), str(log.path)
     if not log.has_header:
         what = (
-            "the log is incomplete, because its run is still active or has crashed. The finished samples are imported"
+            "the log is incomplete, because its run is still active or has crashed. The finished"
+            " samples are imported"
         )
         yield ImportIssue(path, None, what)
     elif status == "cancelled":
-        yield ImportIssue(path, None, "the run was cancelled. Its recorded metrics may cover fewer samples")
+        yield ImportIssue(
+            path, None, "the run was cancelled. Its recorded metrics may cover fewer samples"
+        )
     elif status in ("error", "started"):
         error = log.header.get("error")
         reason = f": {error.get('message')}" if isinstance(error, dict) else ""
-        yield ImportIssue(path, None, f"the run has the status {status} and did not finish{reason}"[:400])
+        yield ImportIssue(
+            path, None, f"the run has the status {status} and did not finish{reason}"[:400]
+        )
     elif status != "success":
         yield ImportIssue(path, None, f"the run has an unknown status: {str(status)[:80]}")
 
 
-def _classify_scores(header: dict[str, Any], sample: LogSample | None, context: RunContext) -> LogScores:
-    """Choose the primary score, which gives the item verdicts, and find the scores that a model gives.
+def _classify_scores(
+    header: dict[str, Any], sample: LogSample | None, context: RunContext
+) -> LogScores:
+    """Choose the primary score, which gives the item verdicts, and find the scores that a model
+    gives.
 
-    The primary score is the one that the user chose, else the one in the log's headline or, without a headline, the
-    first score that no model gives.
+    The primary score is the one that the user chose, else the one in the log's headline or, without
+    a headline, the first score that no model gives.
     """
     declared = [str(each["scorer"]) for each in read_score_columns(header)]
-    scores = read_scores(sample.value.get("scores"), [], sample.file, sample.line) if sample is not None else {}
+    scores = (
+        read_scores(sample.value.get("scores"), [], sample.file, sample.line)
+        if sample is not None
+        else {}
+    )
     graders = sample.event_data.graders if sample is not None else {}
-    names = list(dict.fromkeys([*declared, *(name for name, score in scores.items() if score.official is not None)]))
-    judges = [name for name in names if name in graders or is_graded_by_model(name, scores.get(name))]
+    names = list(
+        dict.fromkeys(
+            [*declared, *(name for name, score in scores.items() if score.official is not None)]
+        )
+    )
+    judges = [
+        name for name in names if name in graders or is_graded_by_model(name, scores.get(name))
+    ]
     preferred = as_object(as_object(header.get("results")).get("headline")).get("scorer")
     candidates = [name for name in names if name not in judges] or judges
     primary = VerdictSource(preferred) if preferred in candidates else None
@@ -309,7 +375,11 @@ def _store_header_data(context: RunContext, header: dict[str, Any], *, is_comple
         "judges": sorted(scores.judges),
         "is_complete": is_complete,
         "columns": read_score_columns(header),
-        "scales": {name: scale.to_json() for name, scale in context.scales.items() if scale != DEFAULT_SCALE},
+        "scales": {
+            name: scale.to_json()
+            for name, scale in context.scales.items()
+            if scale != DEFAULT_SCALE
+        },
     }
 
 
@@ -331,7 +401,9 @@ def _describe_log_update(update: dict[str, Any]) -> dict[str, Any]:
     """Return who edited the tags and metadata of a log, why, and how."""
     provenance = as_object(update.get("provenance"))
     described = {name: provenance.get(name) for name in ("author", "reason", "timestamp")}
-    return {name: value for name, value in described.items() if value} | {"edits": as_list(update.get("edits"))}
+    return {name: value for name, value in described.items() if value} | {
+        "edits": as_list(update.get("edits"))
+    }
 
 
 def _read_item(sample: LogSample, context: RunContext) -> Item | None:
@@ -341,7 +413,9 @@ def _read_item(sample: LogSample, context: RunContext) -> Item | None:
     item_id = _make_item_id(sample_id, epoch, sample, context)
     if item_id is None:
         return None
-    item = Item(item_id, "", file=sample.file, line=sample.line, offset=sample.offset, length=sample.length)
+    item = Item(
+        item_id, "", file=sample.file, line=sample.line, offset=sample.offset, length=sample.length
+    )
     item.issues += sample.issues
     fill_safely(item, lambda: fill_item(item, sample, context))
     item.category = item.category or context.run.generation
@@ -349,18 +423,26 @@ def _read_item(sample: LogSample, context: RunContext) -> Item | None:
     metadata |= {"sample": to_plain_json(sample_id), "epoch": epoch}
     if context.has_epochs:
         item.group = str(sample_id)
-    context.scored.append(ScoredItem(item.id, item.category, None, item.official, metadata=metadata))
+    context.scored.append(
+        ScoredItem(item.id, item.category, None, item.official, metadata=metadata)
+    )
     return item
 
 
 def _make_item_id(sample_id: Any, epoch: int, sample: LogSample, context: RunContext) -> str | None:
-    """Return the item id of a sample in an epoch. If the sample occurs twice, add an issue and return None."""
+    """Return the item id of a sample in an epoch.
+
+    If the sample occurs twice, add an issue and return None.
+    """
     if sample_id is None or isinstance(sample_id, (dict, list)):
         sample.issues.append(ImportIssue(sample.file, sample.line, "a sample has no id"))
         sample_id = f"sample {sample.line}"
     item_id = context.item_ids.use(sample_id, epoch)
     if item_id is None:
-        what = f"the log contains sample {sample_id} in epoch {epoch} twice. Only the first one is imported"
+        what = (
+            f"the log contains sample {sample_id} in epoch {epoch} twice. Only the first one is"
+            " imported"
+        )
         sample.issues.append(ImportIssue(sample.file, sample.line, what[:300], item=str(sample_id)))
     return item_id
 
@@ -383,7 +465,9 @@ def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
         item.functions = read_function_docs(sample.event_data.functions)
     else:
         replies = sample.event_data.replies
-        conversation = build_conversation(messages or _input_to_messages(value.get("input")), replies)
+        conversation = build_conversation(
+            messages or _input_to_messages(value.get("input")), replies
+        )
         conversation.apply_to(item)
         item.functions = read_function_docs(sample.event_data.functions)
         _set_target_and_answer(item, value)
@@ -397,7 +481,9 @@ def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
     scores = read_scores(value.get("scores"), item.issues, item.file, item.line)
     add_score_verdicts(item, value, scores, context.scores, conversation)
     main = scores.get(context.scores.primary or "")
-    explanation = main.official.explanation if main is not None and main.official is not None else None
+    explanation = (
+        main.official.explanation if main is not None and main.official is not None else None
+    )
     if is_bfcl:
         tasks.set_bfcl_error_type(item, explanation)
     elif tasks.is_tau2_sample(value):
@@ -412,7 +498,10 @@ def _input_to_messages(sample_input: Any) -> list[Any]:
 
 
 def _set_target_and_answer(item: Item, sample_value: dict[str, Any]) -> None:
-    """Set the accepted answers and the final answer. For unknown tasks, fcreview shows them without comparing them."""
+    """Set the accepted answers and the final answer.
+
+    For unknown tasks, fcreview shows them without comparing them.
+    """
     target = sample_value.get("target")
     targets = target if isinstance(target, list) else [target]
     accepted = [to_plain_json(each) for each in targets if each not in (None, "")]
@@ -426,19 +515,25 @@ def _fill_usage(item: Item, sample_value: dict[str, Any], model: str) -> None:
     usage = as_object(sample_value.get("model_usage"))
     by_model = {name: each for name, each in usage.items() if isinstance(each, dict)}
     counted = [by_model[model]] if model in by_model else list(by_model.values())
-    item.tokens_in, item.tokens_out = (_sum_token_counts(counted, name) for name in ("input_tokens", "output_tokens"))
+    item.tokens_in, item.tokens_out = (
+        _sum_token_counts(counted, name) for name in ("input_tokens", "output_tokens")
+    )
     seconds = sample_value.get("working_time", sample_value.get("total_time"))
     if is_number(seconds) and 0 <= seconds < 1e9:
         item.latency = float(seconds)
 
 
 def _sum_token_counts(usages: list[dict[str, Any]], field_name: str) -> int | None:
-    counts = [n for usage in usages if isinstance(n := usage.get(field_name), int) and abs(n) < 1e15]
+    counts = [
+        n for usage in usages if isinstance(n := usage.get(field_name), int) and abs(n) < 1e15
+    ]
     return sum(counts) if counts else None
 
 
 def _describe_ending(sample_value: dict[str, Any]) -> str | None:
-    """Return how the sample ended: `error`, a limit such as `token_limit`, or the stop reason of the last reply."""
+    """Return how the sample ended: `error`, a limit such as `token_limit`, or the stop reason of
+    the last reply.
+    """
     if sample_value.get("error") is not None:
         return "error"
 
@@ -456,14 +551,19 @@ def _add_log_remarks(item: Item, sample_value: dict[str, Any]) -> None:
         item.messages.append(Message(item.n_turns - 1, step, "log", text))
 
     step = max((each.step for each in item.messages), default=-1)
-    error, limit, invalidation = (sample_value.get(name) for name in ("error", "limit", "invalidation"))
+    error, limit, invalidation = (
+        sample_value.get(name) for name in ("error", "limit", "invalidation")
+    )
     if isinstance(error, dict):
         add_remark(f"the sample ended with an error: {error.get('message')}")
     if isinstance(limit, dict):
         add_remark(f"the {limit.get('type')} limit of {limit.get('limit')} stopped the sample")
     if isinstance(invalidation, dict):
         reason = f": {invalidation['reason']}" if invalidation.get("reason") else ""
-        add_remark(f"{invalidation.get('author')} invalidated this sample{reason}. The log's metrics still include it")
+        add_remark(
+            f"{invalidation.get('author')} invalidated this sample{reason}. The log's metrics still"
+            " include it"
+        )
         item.extra.metadata["invalidated"] = to_plain_json(invalidation)
     if retries := as_list(sample_value.get("error_retries")):
         item.extra.metadata["error_retries"] = len(retries)
@@ -472,8 +572,8 @@ def _add_log_remarks(item: Item, sample_value: dict[str, Any]) -> None:
 def _compare_metrics(context: RunContext) -> list[str]:
     """Compare the recorded metrics with recomputed ones, both from the edited scores.
 
-    Return a text for each metric that differs, and store which metrics are equal: only these can be recomputed after a
-    review.
+    Return a text for each metric that differs, and store which metrics are equal: only these can be
+    recomputed after a review.
     """
     stored = context.run.official_metrics[LOG_KEY]
     stored["n_items"] = len(context.scored)
@@ -489,12 +589,16 @@ def _compare_metrics(context: RunContext) -> list[str]:
             is_equal = is_same_number(value, spec.recorded)
             metrics_by_key[spec.key]["is_reproduced"] = is_equal
             if not is_equal:
-                different.append(f"{column.title} {spec.key} {spec.recorded:.6g} (recomputed {value:.6g})")
+                different.append(
+                    f"{column.title} {spec.key} {spec.recorded:.6g} (recomputed {value:.6g})"
+                )
     return different
 
 
 def _count_scored(column: ScoreColumn, values: Sequence[EpochValue]) -> int | None:
-    """Return the number of scored samples in the file, or None for a reducer that fcreview does not know."""
+    """Return the number of scored samples in the file, or None for a reducer that fcreview does
+    not know.
+    """
     try:
         return sum(score.value is not None for score in reduce_column(column, values))
     except NotRecomputable:
@@ -509,15 +613,23 @@ def _report_different_metrics(log: InspectLog, context: RunContext) -> Iterator[
     n_expected = _count_expected_samples(log.header)
     n_others = len(different) - MAX_REPORTED_METRICS
     more = f" and {n_others} more" if n_others > 0 else ""
-    what = f"recorded metrics differ from the recomputed ones: {', '.join(different[:MAX_REPORTED_METRICS])}{more}"
+    what = (
+        "recorded metrics differ from the recomputed ones:"
+        f" {', '.join(different[:MAX_REPORTED_METRICS])}{more}"
+    )
     if n_expected > len(context.scored):
-        what += f". The recorded metrics cover {n_expected:,} samples, of which the file has {len(context.scored):,}"
+        what += (
+            f". The recorded metrics cover {n_expected:,} samples, of which the file has"
+            f" {len(context.scored):,}"
+        )
     is_complete = load_log_metrics(context.run).is_complete and n_expected <= len(context.scored)
     yield ImportIssue(str(log.path), None, what, severity="warning" if is_complete else "notice")
 
 
 def _count_expected_samples(header: dict[str, Any]) -> int:
-    """Return the number of samples, in all epochs, that the results of a log cover. 0 if it is unknown."""
+    """Return the number of samples, in all epochs, that the results of a log cover. 0 if it is
+    unknown.
+    """
     total = as_object(header.get("results")).get("total_samples")
     if is_integer(total):
         return total

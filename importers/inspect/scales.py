@@ -1,8 +1,8 @@
 """Decide which values of a scorer pass.
 
-A scorer whose values are all between 0 and 1 gives verdicts: 1 passes. If any value leaves this range, the scorer gives
-scores, from which no verdict follows. The configuration can say that low values are better, and from where a value
-passes.
+A scorer whose values are all between 0 and 1 gives verdicts: 1 passes. If any value leaves this
+range, the scorer gives scores, from which no verdict follows. The configuration can say that low
+values are better, and from where a value passes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.importers.common.records import as_object, is_number, list_objects
-from fcreview.importers.inspect.scores import LETTERS, convert_verdict_to_value, parse_number, to_json_value
+from fcreview.importers.inspect.scores import (
+    LETTERS,
+    convert_verdict_to_value,
+    parse_number,
+    to_json_value,
+)
 
 LOWER, HIGHER = "lower", "higher"
 MAX_KEYS = 200
@@ -36,7 +41,10 @@ class Scale:
         return self.is_bounded or self.pass_at is not None
 
     def to_verdict(self, value: Any) -> bool | None:
-        """Return whether a value passes, or None if no verdict follows from it. Partial credit is a fail."""
+        """Return whether a value passes, or None if no verdict follows from it.
+
+        Partial credit is a fail.
+        """
         number = parse_number(value)
         if number is None or math.isnan(number) or not self.gives_verdicts:
             return None
@@ -49,7 +57,8 @@ class Scale:
     def to_value(self, old_value: Any, is_pass: bool) -> Any:
         """Return the value for a verdict, in the form of the old value.
 
-        Raises ValueError if the verdict says nothing about the value: a scale such as 0 to 10 has no best value.
+        Raises ValueError if the verdict says nothing about the value: a scale such as 0 to 10 has
+        no best value.
         """
         if self.to_verdict(old_value) is is_pass and not self._is_default:
             return old_value
@@ -144,7 +153,10 @@ def _list_values(score: Any) -> Iterable[Any]:
 
 
 def build_scales(statistics: LogStatistics, configured: str) -> dict[str, Scale]:
-    """Return the scale of each name. `configured`: JSON of the settings `[scorers]`, or an empty text."""
+    """Return the scale of each name.
+
+    `configured`: JSON of the settings `[scorers]`, or an empty text.
+    """
     settings = as_object(json.loads(configured)) if configured else {}
     scales: dict[str, Scale] = {}
     for name, values in statistics.by_name.items():

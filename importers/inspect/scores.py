@@ -1,7 +1,7 @@
 """Read the scores of a sample with the edits that people made, and make verdicts from them.
 
-The first entry of a score's history is the official score. Every later entry is an edit by the person whom its
-provenance names. The score itself has the value after the last edit.
+The first entry of a score's history is the official score. Every later entry is an edit by the
+person whom its provenance names. The score itself has the value after the last edit.
 """
 
 from __future__ import annotations
@@ -72,12 +72,17 @@ class SampleScore:
 
 
 PART_SCORE_PREFIX = "fcreview"
-"""Prefix of the names of scores that the export adds for verdicts on parts of an item. A name is `fcreview/TARGET` or,
-for criteria other than `correct`, `fcreview.CRITERION/TARGET`."""
+"""Prefix of the names of scores that the export adds for verdicts on parts of an item. A name is
+`fcreview/TARGET` or, for criteria other than `correct`, `fcreview.CRITERION/TARGET`.
+"""
 
 
 def make_part_score_name(target: str, criterion: str) -> str:
-    return f"{PART_SCORE_PREFIX}/{target}" if criterion == CORRECT else f"{PART_SCORE_PREFIX}.{criterion}/{target}"
+    return (
+        f"{PART_SCORE_PREFIX}/{target}"
+        if criterion == CORRECT
+        else f"{PART_SCORE_PREFIX}.{criterion}/{target}"
+    )
 
 
 class ScoredPart(NamedTuple):
@@ -86,13 +91,21 @@ class ScoredPart(NamedTuple):
 
 
 def parse_part_score_name(name: str) -> ScoredPart | None:
-    """Return the part of an item to which a score from an export refers, or None for any other score."""
+    """Return the part of an item to which a score from an export refers, or None for any other
+    score.
+    """
     head, _, target = name.partition("/")
     start, _, criterion = head.partition(".")
-    return ScoredPart(target, criterion or CORRECT) if start == PART_SCORE_PREFIX and is_address(target) else None
+    return (
+        ScoredPart(target, criterion or CORRECT)
+        if start == PART_SCORE_PREFIX and is_address(target)
+        else None
+    )
 
 
-def read_scores(sample_scores: Any, issues: list[ImportIssue], file: str, line: int) -> dict[str, SampleScore]:
+def read_scores(
+    sample_scores: Any, issues: list[ImportIssue], file: str, line: int
+) -> dict[str, SampleScore]:
     """Read the scores of a sample. A score without a value is omitted with an issue."""
     found: dict[str, SampleScore] = {}
     if sample_scores is not None and not isinstance(sample_scores, dict):
@@ -129,7 +142,10 @@ def _read_score(name: str, score: dict[str, Any]) -> SampleScore:
 
 
 def _read_state(entry: dict[str, Any], before: ScoreState) -> ScoreState:
-    """Return the state of a score after an entry of its history. A missing or `UNCHANGED` field keeps its old value."""
+    """Return the state of a score after an entry of its history.
+
+    A missing or `UNCHANGED` field keeps its old value.
+    """
 
     def get_new_or_old(key: str, old: Any) -> Any:
         return old if entry.get(key, UNCHANGED) == UNCHANGED else entry[key]
@@ -144,7 +160,9 @@ def _read_state(entry: dict[str, Any], before: ScoreState) -> ScoreState:
         reason = str(metadata["unscored_reason"])
     value = to_json_value(get_new_or_old("value", before.value))
     answer = get_new_or_old_text("answer", before.answer)
-    return ScoreState(value, answer, get_new_or_old_text("explanation", before.explanation), reason, metadata)
+    return ScoreState(
+        value, answer, get_new_or_old_text("explanation", before.explanation), reason, metadata
+    )
 
 
 INFINITE_VALUES = {"Infinity": math.inf, "-Infinity": -math.inf}
@@ -152,8 +170,9 @@ INFINITE_VALUES = {"Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def to_json_value(value: Any) -> Any:
-    """Return the value of a score as a JSON value. NaN becomes None, also inside objects and lists, and infinity a
-    text."""
+    """Return the value of a score as a JSON value. NaN becomes None, also inside objects and lists,
+    and infinity a text.
+    """
     if isinstance(value, float):
         if math.isinf(value):
             return "Infinity" if value > 0 else "-Infinity"
@@ -179,7 +198,10 @@ def has_same_type_and_value(first: Any, second: Any) -> bool:
 
 
 def to_metric_number(value: Any) -> float:
-    """Return the number for a score value, as in Inspect's `value_to_float`. Unknown texts, lists and objects are 0."""
+    """Return the number for a score value, as in Inspect's `value_to_float`.
+
+    Unknown texts, lists and objects are 0.
+    """
     number = parse_number(value)
     return 0.0 if number is None else number
 
@@ -198,7 +220,9 @@ def parse_number(value: Any) -> float | None:
 
 
 def _parse_text_value(text: str) -> float | None:
-    """Return the number for a text with a letter grade, yes or no, true or false, or a number, else None."""
+    """Return the number for a text with a letter grade, yes or no, true or false, or a number,
+    else None.
+    """
     known = LETTERS.get(text, _WORDS.get(text.lower()))
     try:
         return float(text.lower()) if known is None else known
@@ -207,7 +231,10 @@ def _parse_text_value(text: str) -> float | None:
 
 
 def to_verdict(value: Any) -> bool | None:
-    """Return whether a score value means a pass, or None if it is not between 0 and 1. Partial credit is a fail."""
+    """Return whether a score value means a pass, or None if it is not between 0 and 1.
+
+    Partial credit is a fail.
+    """
     number = parse_number(value)
     if number is not None and 0 <= number <= 1:
         return number == 1
@@ -215,7 +242,9 @@ def to_verdict(value: Any) -> bool | None:
 
 
 def convert_verdict_to_value(old_value: Any, is_pass: bool) -> Any:
-    """Return the score value for a verdict, in the form of the old value: `C` or `I`, true or false, 1 or 0."""
+    """Return the score value for a verdict, in the form of the old value: `C` or `I`, true or
+    false, 1 or 0.
+    """
     if isinstance(old_value, (bool, float, int)):
         return type(old_value)(is_pass)
     if isinstance(old_value, str) and old_value not in LETTERS:
@@ -230,8 +259,8 @@ def convert_verdict_to_value(old_value: Any, is_pass: bool) -> Any:
 def is_graded_by_model(scorer_name: str, score: SampleScore | None) -> bool:
     """Return whether a scorer calls a model.
 
-    Either the name of the scorer shows this, or the metadata of a score contains a conversation with a grader. The name
-    of a repeated scorer ends with a number.
+    Either the name of the scorer shows this, or the metadata of a score contains a conversation
+    with a grader. The name of a repeated scorer ends with a number.
     """
     metadata = (score.official or score.current_state).metadata if score is not None else None
     has_grading = isinstance(as_object(metadata).get(GRADING), list)
@@ -246,7 +275,9 @@ class VerdictScale(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LogScores:
-    """The roles of a log's scores: which score gives the verdict on the item, and which ones come from a judge."""
+    """The roles of a log's scores: which score gives the verdict on the item, and which ones
+    come from a judge.
+    """
 
     primary: str | None = None
     """Name of the score that gives the verdict on the item."""
@@ -258,14 +289,19 @@ class LogScores:
     grader: str | None = None
     """Model that gives all other judge scores."""
     scales: Mapping[str, VerdictScale] = field(default_factory=dict)
-    """`SCORER` or `SCORER.KEY` -> which values pass. A missing scale is that of values between 0 and 1."""
+    """`SCORER` or `SCORER.KEY` -> which values pass.
+
+    A missing scale is that of values between 0 and 1.
+    """
 
     def get_score_author(self, name: str) -> str:
         """Return the name of the model or the scorer that gives a score."""
         return self.graders.get(name) or self.grader or name if name in self.judges else name
 
     def get_deciding_value(self, scorer: str, value: Any) -> Any:
-        """Return the part of a score's value that is the verdict: a key of an object score, or the whole value."""
+        """Return the part of a score's value that is the verdict: a key of an object score, or
+        the whole value.
+        """
         if scorer == self.primary and self.primary_key is not None:
             return as_object(value).get(self.primary_key)
         return value
@@ -281,10 +317,18 @@ class LogScores:
 
 
 def add_score_verdicts(
-    item: Item, sample: JsonObject, scores: Mapping[str, SampleScore], log_scores: LogScores, conversation: Conversation
+    item: Item,
+    sample: JsonObject,
+    scores: Mapping[str, SampleScore],
+    log_scores: LogScores,
+    conversation: Conversation,
 ) -> None:
-    """Set the item's verdicts, and store all scores in its metadata, from which the metrics are computed."""
-    official = {name: score.official for name, score in scores.items() if score.official is not None}
+    """Set the item's verdicts, and store all scores in its metadata, from which the metrics are
+    computed.
+    """
+    official = {
+        name: score.official for name, score in scores.items() if score.official is not None
+    }
     metadata = item.extra.metadata
     metadata["scores"] = {name: state.value for name, state in official.items()}
     if edited := {name: score.current_state.value for name, score in scores.items() if score.edits}:
@@ -294,21 +338,29 @@ def add_score_verdicts(
     for name, state in official.items():
         _add_verdicts_of_score(item, name, state, log_scores)
         _add_score_metadata(item, name, state, log_scores)
-    _set_error_type_and_difference(item, sample, official.get(log_scores.primary or ""), log_scores, conversation)
+    _set_error_type_and_difference(
+        item, sample, official.get(log_scores.primary or ""), log_scores, conversation
+    )
     for name, score in scores.items():
-        reviews = (_convert_edit_to_review(name, edit, log_scores, score.official) for edit in score.edits)
+        reviews = (
+            _convert_edit_to_review(name, edit, log_scores, score.official) for edit in score.edits
+        )
         item.extra.recorded_reviews += reviews
     if not official and item.rule is None and item.rule_note is None:
         item.rule_note = "the log has no score for this sample"
 
 
 def _add_verdicts_of_score(item: Item, name: str, state: ScoreState, log_scores: LogScores) -> None:
-    """Add the verdict on the item, if the score decides, and a verdict on each criterion of the score."""
+    """Add the verdict on the item, if the score decides, and a verdict on each criterion of the
+    score.
+    """
     source: SourceName = "judge" if name in log_scores.judges else "official"
     author = log_scores.get_score_author(name)
     rationale = _make_rationale(state)
     verdict = log_scores.to_verdict(name, state.value)
-    decides = verdict is not None and (name == log_scores.primary or (source == "judge" and item.judge is None))
+    decides = verdict is not None and (
+        name == log_scores.primary or (source == "judge" and item.judge is None)
+    )
     if decides:
         item.verdicts.append(Verdict(source, verdict, rationale=rationale, by=author))
         if source == "judge":
@@ -317,11 +369,14 @@ def _add_verdicts_of_score(item: Item, name: str, state: ScoreState, log_scores:
             item.official = verdict
 
     for criterion, value in _list_criteria(name, state.value, log_scores, decides=decides).items():
-        item.verdicts.append(Verdict(source, value, criterion=criterion, rationale=rationale, by=author))
+        item.verdicts.append(
+            Verdict(source, value, criterion=criterion, rationale=rationale, by=author)
+        )
 
 
 def _add_score_metadata(item: Item, name: str, state: ScoreState, log_scores: LogScores) -> None:
-    """Store the explanation of a further score, and the metadata of any score. The item screen shows both.
+    """Store the explanation of a further score, and the metadata of any score. The item screen
+    shows both.
 
     The explanation of the main score, and of the judge that decides, is the reason of a verdict.
     """
@@ -329,15 +384,21 @@ def _add_score_metadata(item: Item, name: str, state: ScoreState, log_scores: Lo
     is_shown_as_reason = name == log_scores.primary or name in log_scores.judges
     if state.explanation and not is_shown_as_reason:
         metadata[f"explanation of {name}"] = state.explanation
-    score_metadata = {key: value for key, value in as_object(state.metadata).items() if key != GRADING}
+    score_metadata = {
+        key: value for key, value in as_object(state.metadata).items() if key != GRADING
+    }
     if score_metadata:
         metadata[f"{SCORE_METADATA}{name}"] = to_plain_json(score_metadata)
 
 
-def _list_criteria(name: str, value: Any, log_scores: LogScores, *, decides: bool) -> dict[str, Any]:
-    """Return the verdicts on the criterion `SCORER`, or on `SCORER.KEY` for each key of an object score.
+def _list_criteria(
+    name: str, value: Any, log_scores: LogScores, *, decides: bool
+) -> dict[str, Any]:
+    """Return the verdicts on the criterion `SCORER`, or on `SCORER.KEY` for each key of an object
+    score.
 
-    A score that decides on the item has no criterion of its own, unless its value says more than pass and fail.
+    A score that decides on the item has no criterion of its own, unless its value says more than
+    pass and fail.
     """
     if isinstance(value, dict):
         return {f"{name}.{key}": part for key, part in value.items()}
@@ -359,8 +420,9 @@ def _is_partial_credit(value: Any) -> bool:
 
 
 def _to_verdict_value(value: Any) -> Any:
-    """Return the value of a verdict for a score value: 0.5 for `P`, and JSON text for a list with other values than
-    strings."""
+    """Return the value of a verdict for a score value: 0.5 for `P`, and JSON text for a list with
+    other values than strings.
+    """
     if value == "P":
         return 0.5
     if isinstance(value, list) and not all(isinstance(part, str) for part in value):
@@ -369,7 +431,11 @@ def _to_verdict_value(value: Any) -> Any:
 
 
 def _make_rationale(state: ScoreState) -> str | None:
-    reason = f"the sample was not scored: {state.reason}" if state.reason and state.value is None else None
+    reason = (
+        f"the sample was not scored: {state.reason}"
+        if state.reason and state.value is None
+        else None
+    )
     return "\n".join(filter(None, (state.explanation, reason))) or None
 
 
@@ -403,7 +469,9 @@ def _set_error_type_and_difference(
         item.first_difference = " ".join(state.explanation[:600].split())[:300]
 
 
-def _choose_error_type(sample: Mapping[str, Any], score_value: Any, conversation: Conversation) -> str:
+def _choose_error_type(
+    sample: Mapping[str, Any], score_value: Any, conversation: Conversation
+) -> str:
     if isinstance(sample.get("error"), dict):
         return SAMPLE_ERROR
     if limit := as_object(sample.get("limit")).get("type"):
@@ -425,11 +493,17 @@ def _choose_error_type(sample: Mapping[str, Any], score_value: Any, conversation
 def _convert_edit_to_review(
     score_name: str, edit: ScoreEdit, log_scores: LogScores, official: ScoreState | None
 ) -> RecordedReview:
-    """Convert an edit of a score to a review. An edit of the primary score is a verdict on the item."""
+    """Convert an edit of a score to a review.
+
+    An edit of the primary score is a verdict on the item.
+    """
     events = as_object(as_object(edit.metadata).get("fcreview")).get("events")
     verdict = log_scores.to_verdict(score_name, edit.state.value)
     is_item = score_name == log_scores.primary and verdict is not None
-    target, criterion = parse_part_score_name(score_name) or (ITEM, CORRECT if is_item else score_name)
+    target, criterion = parse_part_score_name(score_name) or (
+        ITEM,
+        CORRECT if is_item else score_name,
+    )
     value = edit.state.value if edit.changes_value else None
     if edit.changes_value and (is_item or (verdict is not None and not _is_partial_credit(value))):
         # If the criterion allows partial credit, verdicts on it are numbers.
@@ -437,4 +511,6 @@ def _convert_edit_to_review(
         value = to_metric_number(value) if is_number else verdict
     value = to_json_text(value) if isinstance(value, dict) else _to_verdict_value(value)
     event_ids = [str(event) for event in as_list(events)]
-    return RecordedReview("inspect", edit.author, value, target, criterion, edit.reason, edit.time, event_ids)
+    return RecordedReview(
+        "inspect", edit.author, value, target, criterion, edit.reason, edit.time, event_ids
+    )

@@ -1,12 +1,14 @@
-"""Write reviewed verdicts as edits of the scores in an Inspect log. Golden answers in a log cannot be corrected.
+"""Write reviewed verdicts as edits of the scores in an Inspect log. Golden answers in a log cannot
+be corrected.
 
-A verdict on the item edits the primary score, and a verdict on `SCORER` or `SCORER.KEY` edits that score. A verdict on
-a part of the item, such as a call, becomes a new score, whose name `make_part_score_name` returns.
+A verdict on the item edits the primary score, and a verdict on `SCORER` or `SCORER.KEY` edits that
+score. A verdict on a part of the item, such as a call, becomes a new score, whose name
+`make_part_score_name` returns.
 
-The rules are those of the program's `edit_score` and `recompute_metrics`: an edit keeps the history and adds an event,
-and the metrics of changed scores are recomputed. A metric that fcreview cannot compute from the scores in the file
-keeps its value, and its metadata says so. All other members of an archive keep their bytes. Without edits, the copy is
-identical.
+The rules are those of the program's `edit_score` and `recompute_metrics`: an edit keeps the history
+and adds an event, and the metrics of changed scores are recomputed. A metric that fcreview cannot
+compute from the scores in the file keeps its value, and its metadata says so. All other members of
+an archive keep their bytes. Without edits, the copy is identical.
 """
 
 from __future__ import annotations
@@ -53,7 +55,9 @@ NOT_RECOMPUTED = "fcreview_not_recomputed"
 """Key in the metadata of a metric that keeps its value although a review changed the scores."""
 MAX_LOG_BYTES = 512 << 20
 MAX_SAMPLE_BYTES = 64 << 20
-"""Maximum size, in bytes, of a sample that can be edited, because samples are parsed as a whole for editing."""
+"""Maximum size, in bytes, of a sample that can be edited, because samples are parsed as a whole
+for editing.
+"""
 JsonObject = dict[str, Any]
 
 
@@ -89,7 +93,9 @@ class LogEditor:
     def make_edited_log(self, path: Path) -> bytes:
         """Return the content of a log with edited scores. Raises LogEditError."""
         if path.is_dir():
-            raise LogEditError(f"{path.name}: an unpacked log cannot be edited. Pack it to an archive first")
+            raise LogEditError(
+                f"{path.name}: an unpacked log cannot be edited. Pack it to an archive first"
+            )
         content = read_file(path, MAX_LOG_BYTES)
         try:
             if content.startswith(SIGNATURE):
@@ -121,7 +127,9 @@ class LogEditor:
 
         replaced: dict[str, Any] = dict(edited.changed_members)
         if SUMMARIES in members:
-            replaced[SUMMARIES] = _update_summaries(_parse_member(archive, SUMMARIES), edited.summaries)
+            replaced[SUMMARIES] = _update_summaries(
+                _parse_member(archive, SUMMARIES), edited.summaries
+            )
         if edited.changed_scorers:
             header = _parse_member(archive, HEADER)
             reductions = _parse_member(archive, REDUCTIONS) if REDUCTIONS in members else None
@@ -151,20 +159,32 @@ class LogEditor:
         recorded = results.get("scores") or []
         named = {(each.get("scorer"), each.get("name")) for each in recorded if each.get("reducer")}
         for entry in recorded:
-            scorer, name, reducer = str(entry.get("scorer")), str(entry.get("name")), entry.get("reducer")
+            scorer, name, reducer = (
+                str(entry.get("scorer")),
+                str(entry.get("name")),
+                entry.get("reducer"),
+            )
             if scorer not in edited.changed_scorers:
                 continue
-            column = ScoreColumn(name, scorer, reducer, [], reducer is None and (scorer, name) in named)
+            column = ScoreColumn(
+                name, scorer, reducer, [], reducer is None and (scorer, name) in named
+            )
             self._recompute_column(entry, column, edited)
         for entry in reductions or ():
             if str(entry.get("scorer")) in edited.changed_scorers:
-                _update_reduced_values(entry, list(_collect_epoch_values(edited.summaries, str(entry.get("scorer")))))
+                _update_reduced_values(
+                    entry, list(_collect_epoch_values(edited.summaries, str(entry.get("scorer"))))
+                )
 
-    def _recompute_column(self, entry: JsonObject, column: ScoreColumn, edited: EditedSamples) -> None:
+    def _recompute_column(
+        self, entry: JsonObject, column: ScoreColumn, edited: EditedSamples
+    ) -> None:
         stored = self._find_stored_column(column)
         has_all_samples = stored is None or not stored.has_fewer_samples_than_recorded
         try:
-            reduced = reduce_column(column, list(_collect_epoch_values(edited.summaries, column.scorer)))
+            reduced = reduce_column(
+                column, list(_collect_epoch_values(edited.summaries, column.scorer))
+            )
         except NotRecomputable:
             reduced = None
         if reduced is not None and has_all_samples:
@@ -174,7 +194,11 @@ class LogEditor:
         for key, metric in entry.get("metrics", {}).items():
             own_name, params = str(metric.get("name") or key), metric.get("params") or {}
             spec = MetricSpec(key, own_name, params, metric.get("group") == "grouped")
-            computed = None if reduced is None or not has_all_samples else try_compute_metric(spec, reduced)
+            computed = (
+                None
+                if reduced is None or not has_all_samples
+                else try_compute_metric(spec, reduced)
+            )
             if computed is None or not computed.is_recomputable:
                 self.n_kept_metrics += 1
                 metric["metadata"] = as_object(metric.get("metadata")) | {NOT_RECOMPUTED: True}
@@ -184,7 +208,9 @@ class LogEditor:
     def _find_stored_column(self, column: ScoreColumn) -> ScoreColumn | None:
         wanted = (column.scorer, column.name, column.reducer)
         columns = self.metrics.columns
-        return next((each for each in columns if (each.scorer, each.name, each.reducer) == wanted), None)
+        return next(
+            (each for each in columns if (each.scorer, each.name, each.reducer) == wanted), None
+        )
 
 
 @dataclass(slots=True)
@@ -248,13 +274,22 @@ def _is_already_exported(scores: JsonObject, planned: PlannedEdit) -> bool:
 
 
 def _edit_score(sample: JsonObject, scores: JsonObject, planned: PlannedEdit) -> bool:
-    """Add an edit to a score, or add the score if it is missing. Return whether its value changed."""
+    """Add an edit to a score, or add the score if it is missing.
+
+    Return whether its value changed.
+    """
     score, verdict = scores.get(planned.score), planned.verdict
     old = to_json_value(score.get("value")) if score is not None else None
     value = to_log_value(planned.value)
-    provenance: JsonObject = {"timestamp": verdict.time, "author": verdict.author, "reason": verdict.reason}
+    provenance: JsonObject = {
+        "timestamp": verdict.time,
+        "author": verdict.author,
+        "reason": verdict.reason,
+    }
     provenance["metadata"] = {"fcreview": verdict.details}
-    edit: JsonObject = dict.fromkeys(("value", "answer", "explanation", "reason", "metadata"), UNCHANGED)
+    edit: JsonObject = dict.fromkeys(
+        ("value", "answer", "explanation", "reason", "metadata"), UNCHANGED
+    )
     edit |= {"value": value, "provenance": provenance}
     if score is None:
         edit |= {"answer": None, "explanation": None, "reason": None}
@@ -270,13 +305,23 @@ def _edit_score(sample: JsonObject, scores: JsonObject, planned: PlannedEdit) ->
 
 
 def _insert_edit_event(sample: JsonObject, score_name: str, edit: Mapping[str, Any]) -> None:
-    """Insert the event of an edit into the events of a sample, before the end of the last span `scorers`."""
+    """Insert the event of an edit into the events of a sample, before the end of the last span
+    `scorers`.
+    """
     events = sample.get("events")
     if not isinstance(events, list):
         events = sample["events"] = []
-    spans = [e for e in events if e.get("event") == "span_begin" and e.get("type") == e.get("name") == "scorers"]
+    spans = [
+        e
+        for e in events
+        if e.get("event") == "span_begin" and e.get("type") == e.get("name") == "scorers"
+    ]
     span = spans[-1].get("id") if spans else None
-    ends = [at for at, e in enumerate(events) if span and e.get("event") == "span_end" and e.get("id") == span]
+    ends = [
+        at
+        for at, e in enumerate(events)
+        if span and e.get("event") == "span_end" and e.get("id") == span
+    ]
     event = {"event": "score_edit", "span_id": span, "timestamp": edit["provenance"]["timestamp"]}
     event |= {"working_start": 0.0, "score_name": score_name, "edit": edit}
     events.insert(ends[-1] if ends else len(events), event)
@@ -346,7 +391,9 @@ def write_reviewed_logs(
         yield Unrepresentable("reviews of samples without a score", n_unscored)
 
     def find_edits(sample: Mapping[str, Any]) -> Sequence[PlannedEdit]:
-        return edits.get((str(sample.get("id")), type(sample.get("id")), sample.get("epoch", 1)), ())
+        return edits.get(
+            (str(sample.get("id")), type(sample.get("id")), sample.get("epoch", 1)), ()
+        )
 
     editor = LogEditor(find_edits, log_metrics)
     for path in list_log_paths(plan):
@@ -356,7 +403,8 @@ def write_reviewed_logs(
             yield Unrepresentable(f"verdicts on samples of {error}", len(verdicts))
     if editor.n_kept_metrics:
         yield Unrepresentable(
-            "metrics that fcreview cannot recompute, and that keep their values", editor.n_kept_metrics
+            "metrics that fcreview cannot recompute, and that keep their values",
+            editor.n_kept_metrics,
         )
 
 
@@ -369,7 +417,9 @@ def _plan_edits(
         by_score.setdefault(_choose_score_name(item, verdict, log_metrics), verdict)
     for name, verdict in by_score.items():
         is_part = parse_part_score_name(name) is not None
-        value = verdict.value if is_part else leaderboard.get_reviewed_value(item, name, log_metrics)
+        value = (
+            verdict.value if is_part else leaderboard.get_reviewed_value(item, name, log_metrics)
+        )
         yield PlannedEdit(name, value, verdict)
 
 

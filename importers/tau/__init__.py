@@ -1,1 +1,3 @@
-"""Import tau-bench v1 and tau2-bench: conversations of an agent, a simulated user and their tools."""
+"""Import tau-bench v1 and tau2-bench: conversations of an agent, a simulated user and their
+tools.
+"""

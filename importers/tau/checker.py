@@ -1,8 +1,9 @@
 """Determine the verdicts of a simulation from its reward, its recorded checks and its messages.
 
-The reward is the product of the parts in `reward_basis`. fcreview recomputes the parts ACTION and COMMUNICATE by the
-rules of tau2-bench (`evaluator_action.py`, `evaluator_communicate.py`). It takes DB, ENV_ASSERTION and NL_ASSERTION
-from the file, because they depend on the simulator or on a language model.
+The reward is the product of the parts in `reward_basis`. fcreview recomputes the parts ACTION and
+COMMUNICATE by the rules of tau2-bench (`evaluator_action.py`, `evaluator_communicate.py`). It takes
+DB, ENV_ASSERTION and NL_ASSERTION from the file, because they depend on the simulator or on a
+language model.
 """
 
 from __future__ import annotations
@@ -30,15 +31,24 @@ from fcreview.model.verdict import REWARD_CHECKS, REWARD_PARTS
 JsonObject = dict[str, Any]
 REWARD_PART_NAMES = ("DB", "ENV_ASSERTION", "ACTION", "COMMUNICATE", "NL_ASSERTION")
 ERROR_TYPES = {
-    "DB": "db_mismatch", "ENV_ASSERTION": "env_assertion_failed", "ACTION": "action_not_made",
-    "COMMUNICATE": "not_communicated", "NL_ASSERTION": "nl_assertion_failed",
-}  # fmt: skip
-"""Part of the reward -> error type of an item that fails because of this part. ` + ` joins several error types."""
+    "DB": "db_mismatch",
+    "ENV_ASSERTION": "env_assertion_failed",
+    "ACTION": "action_not_made",
+    "COMMUNICATE": "not_communicated",
+    "NL_ASSERTION": "nl_assertion_failed",
+}
+"""Part of the reward -> error type of an item that fails because of this part.
+
+` + ` joins several error types.
+"""
 SUCCESS_TOLERANCE = 1e-6
-"""Maximum difference between 1 and the reward of a success, as in the official metric code of tau2-bench."""
+"""Maximum difference between 1 and the reward of a success, as in the official metric code of
+tau2-bench.
+"""
 GRADED_ENDINGS = ("user_stop", "agent_stop")
-"""Termination reasons after which tau2-bench checks a simulation. With any other reason, the reward is 0 without a
-check. Source: `evaluator/evaluator.py` (`evaluate_simulation`)."""
+"""Termination reasons after which tau2-bench checks a simulation. With any other reason, the reward
+is 0 without a check. Source: `evaluator/evaluator.py` (`evaluate_simulation`).
+"""
 INFRASTRUCTURE_ERROR = "infrastructure_error"
 """Termination reason of a simulation that was not run. No metric counts such a simulation."""
 UNCHECKED_ENDINGS = (
@@ -57,7 +67,10 @@ DEFAULT_BASIS = ["DB", "COMMUNICATE"]
 NL_CRITERION = "nl_assertion_{}"
 """Criterion of the verdict on a natural-language assertion, with its number from 1."""
 OWN_FIELD = "fcreview"
-"""Field of an exported note that contains the review. In `reward_info.info`, it marks a reward that reviews changed."""
+"""Field of an exported note that contains the review.
+
+In `reward_info.info`, it marks a reward that reviews changed.
+"""
 
 
 def is_success(reward: float) -> bool:
@@ -74,13 +87,17 @@ def to_finite_number(value: Any) -> float | None:
 
 
 def to_part_value(value: Any) -> float | None:
-    """Return the recorded value of a part of the reward if it is a number from 0 to 1, else None."""
+    """Return the recorded value of a part of the reward if it is a number from 0 to 1, else
+    None.
+    """
     number = to_finite_number(value)
     return number if number is not None and 0 <= number <= 1 else None
 
 
 def part_value_to_verdict(value: float) -> bool | float:
-    """Return the verdict for the value of a part of the reward: True for 1, False for 0, else the number itself."""
+    """Return the verdict for the value of a part of the reward: True for 1, False for 0, else
+    the number itself.
+    """
     return bool(value) if value in (0, 1) else value
 
 
@@ -106,20 +123,38 @@ class RewardParts:
 
     @property
     def failing_parts(self) -> list[str]:
-        return [part for part, value in self.values.items() if value is not None and not is_success(value)]
+        return [
+            part
+            for part, value in self.values.items()
+            if value is not None and not is_success(value)
+        ]
 
     @property
     def error_type(self) -> str | None:
-        return " + ".join(ERROR_TYPES.get(part, part.lower()) for part in self.failing_parts) or None
+        return (
+            " + ".join(ERROR_TYPES.get(part, part.lower()) for part in self.failing_parts) or None
+        )
 
     def explain_reward(self, has_actions: bool) -> str:
-        """Explain how the reward follows from its parts. `has_actions` states whether the task has golden actions."""
+        """Explain how the reward follows from its parts.
+
+        `has_actions` states whether the task has golden actions.
+        """
         if not self.values:
             return "no part counts for the reward"
-        shown = [f"{part} {'unknown' if value is None else f'{value:g}'}" for part, value in self.values.items()]
-        sentences = [f"reward = {' x '.join(shown)}", *(self.explain_part(part) for part in self.failing_parts)]
+        shown = [
+            f"{part} {'unknown' if value is None else f'{value:g}'}"
+            for part, value in self.values.items()
+        ]
+        sentences = [
+            f"reward = {' x '.join(shown)}",
+            *(self.explain_part(part) for part in self.failing_parts),
+        ]
         if has_actions and "ACTION" not in self.values:
-            sentences.append("the golden actions do not count for the reward, because there are other ways to the goal")
+            sentences.append(
+                "the golden actions do not count for the reward, because there are other ways to"
+                " the goal"
+            )
         return "; ".join(sentences)
 
     def explain_part(self, part: str) -> str:
@@ -127,12 +162,22 @@ class RewardParts:
             return "the final database differs from the expected one"
         if part == "COMMUNICATE":
             texts = _join_quoted(self.missing_texts)
-            return f"the agent never said {texts}" if texts else "the agent never said an expected text"
+            return (
+                f"the agent never said {texts}"
+                if texts
+                else "the agent never said an expected text"
+            )
         if part == "ACTION":
             names = ", ".join(dict.fromkeys(self.missing_actions))
-            return f"no call matches the golden action {names}" if names else "no call matches a golden action"
+            return (
+                f"no call matches the golden action {names}"
+                if names
+                else "no call matches a golden action"
+            )
         assertions = _join_quoted(self.unmet_assertions)
-        return f"an assertion does not hold: {assertions}" if assertions else f"the part {part} failed"
+        return (
+            f"an assertion does not hold: {assertions}" if assertions else f"the part {part} failed"
+        )
 
 
 def _join_quoted(texts: Sequence[str]) -> str:
@@ -167,12 +212,14 @@ def add_unchecked_verdicts(
     add_decisive_step(item)
 
 
-def add_reward_verdicts(item: Item, reward: float | None, parts: CheckedParts, *, is_left_out: bool = False) -> None:
+def add_reward_verdicts(
+    item: Item, reward: float | None, parts: CheckedParts, *, is_left_out: bool = False
+) -> None:
     """Add the verdicts that follow from the recorded reward and its parts.
 
-    `is_left_out`: whether the benchmark leaves the item out of its figures, because it has no recorded reward although
-    others have one. Then only the parts have verdicts. A recomputed verdict on the item would change corrected figures
-    although nobody has reviewed anything.
+    `is_left_out`: whether the benchmark leaves the item out of its figures, because it has no
+    recorded reward although others have one. Then only the parts have verdicts. A recomputed
+    verdict on the item would change corrected figures although nobody has reviewed anything.
     """
     official, recomputed = parts
     value = None if is_left_out else recomputed.reward
@@ -198,7 +245,8 @@ def add_reward_verdicts(item: Item, reward: float | None, parts: CheckedParts, *
 def _choose_part_values(parts: CheckedParts) -> dict[str, float | None]:
     """Return the value of each part of the reward from which a corrected reward is computed.
 
-    A recomputed value counts only where the file records none, because a review of one part must not change the others.
+    A recomputed value counts only where the file records none, because a review of one part must
+    not change the others.
     """
     values = dict(parts.recomputed.values)
     for part, recorded in parts.official.values.items():
@@ -232,14 +280,22 @@ def _add_verdicts_of_source(
         item.verdicts.append(Verdict(source, reward, criterion="reward", by=by))
     for part, number in parts.values.items():
         if number is not None:
-            verdict = Verdict(source, part_value_to_verdict(number), ITEM, part.lower(), by="reward_info")
+            verdict = Verdict(
+                source, part_value_to_verdict(number), ITEM, part.lower(), by="reward_info"
+            )
             if part in parts.failing_parts:
-                verdict.error_type, verdict.rationale = ERROR_TYPES.get(part), parts.explain_part(part)
+                verdict.error_type, verdict.rationale = (
+                    ERROR_TYPES.get(part),
+                    parts.explain_part(part),
+                )
             item.verdicts.append(verdict)
 
 
 def _set_first_difference(item: Item, parts: RewardParts) -> None:
-    """Set the first difference of the item to the first failing part. It names a call only if this part is `ACTION`."""
+    """Set the first difference of the item to the first failing part.
+
+    It names a call only if this part is `ACTION`.
+    """
     if not parts.failing_parts:
         return
     part = parts.failing_parts[0]
@@ -261,9 +317,9 @@ def add_pairs_and_verdicts(
 ) -> None:
     """Add call pairs and all verdicts to an item that already has its conversation.
 
-    `criteria` are the `evaluation_criteria` of the task, or None if they are missing. `messages` is None if the
-    conversation cannot be read. In this case, no part is recomputed. `run_has_rewards`: whether a simulation of the run
-    has a recorded reward.
+    `criteria` are the `evaluation_criteria` of the task, or None if they are missing. `messages` is
+    None if the conversation cannot be read. In this case, no part is recomputed. `run_has_rewards`:
+    whether a simulation of the run has a recorded reward.
     """
     reason = simulation.get("termination_reason")
     recorded = as_object(simulation.get("reward_info"))
@@ -330,9 +386,13 @@ class _CheckedSimulation:
         is_left_out: bool,
     ) -> None:
         """Add the verdicts on the item, on the parts of its reward and on the single checks."""
-        matches = [any(action.matches_call(call) for call in item.predicted) for action in self.actions]
+        matches = [
+            any(action.matches_call(call) for call in item.predicted) for action in self.actions
+        ]
         said = self._find_expected_texts(messages or ())
-        met = {} if messages is None else {"ACTION": all(matches), "COMMUNICATE": all(said.values())}
+        met = (
+            {} if messages is None else {"ACTION": all(matches), "COMMUNICATE": all(said.values())}
+        )
         recomputed_values = _recompute_part_values(item, self.criteria, met)
 
         official = _read_official_parts(self.recorded, self.counted_parts)
@@ -345,7 +405,9 @@ class _CheckedSimulation:
         for part, value in recomputed_values.items():
             if part in self.counted_parts:
                 recomputed.values[part] = value
-        add_reward_verdicts(item, reward, CheckedParts(official, recomputed), is_left_out=is_left_out)
+        add_reward_verdicts(
+            item, reward, CheckedParts(official, recomputed), is_left_out=is_left_out
+        )
 
         has_task = item.golden_hash != ""
         if has_task:
@@ -359,47 +421,90 @@ class _CheckedSimulation:
         """Return expected text -> whether the agent said it."""
         expected = as_list((self.criteria or {}).get("communicate_info"))
         texts = [text for text in expected if isinstance(text, str)]
-        replies = [message.content for message in messages if message.role == "assistant" and message.content]
+        replies = [
+            message.content
+            for message in messages
+            if message.role == "assistant" and message.content
+        ]
         return find_spoken_texts(texts, replies)
 
     def _list_missing_actions(self, matches: Sequence[bool]) -> list[str]:
-        return [action.name for action, is_matched in zip(self.actions, matches, strict=True) if not is_matched]
+        return [
+            action.name
+            for action, is_matched in zip(self.actions, matches, strict=True)
+            if not is_matched
+        ]
 
 
 def _report_contradicting_checks(
-    item: Item, recorded: dict[str, Any], golden_texts: list[str], golden_actions: list[str], part_product: float | None
+    item: Item,
+    recorded: dict[str, Any],
+    golden_texts: list[str],
+    golden_actions: list[str],
+    part_product: float | None,
 ) -> None:
-    """Add issues for recorded checks that contradict the task, and for a reward that contradicts its parts."""
+    """Add issues for recorded checks that contradict the task, and for a reward that contradicts
+    its parts.
+    """
     if OWN_FIELD in as_object(recorded.get("info")):
         return  # fcreview exported this file, and reviews may contradict the checks.
-    checked = {str(each["info"]) for each in list_objects(recorded.get("communicate_checks")) if "info" in each}
-    checked_actions, reward = _list_checked_actions(recorded), to_finite_number(recorded.get("reward"))
+    checked = {
+        str(each["info"])
+        for each in list_objects(recorded.get("communicate_checks"))
+        if "info" in each
+    }
+    checked_actions, reward = (
+        _list_checked_actions(recorded),
+        to_finite_number(recorded.get("reward")),
+    )
     if checked and checked != set(golden_texts):
-        add_issue(item, "the recorded communicate checks and the task contain different expected texts")
+        add_issue(
+            item, "the recorded communicate checks and the task contain different expected texts"
+        )
     if checked_actions and checked_actions != golden_actions:
         add_issue(item, "the recorded action checks and the task contain different golden actions")
-    if part_product is not None and reward is not None and abs(part_product - reward) > SUCCESS_TOLERANCE:
-        add_issue(item, f"the recorded reward is {reward:g}, but the product of its recorded parts is {part_product:g}")
+    if (
+        part_product is not None
+        and reward is not None
+        and abs(part_product - reward) > SUCCESS_TOLERANCE
+    ):
+        add_issue(
+            item,
+            f"the recorded reward is {reward:g}, but the product of its recorded parts is"
+            f" {part_product:g}",
+        )
 
 
 def _list_checked_actions(recorded: JsonObject) -> list[str | None]:
-    return [as_object(check.get("action")).get("name") for check in list_objects(recorded.get("action_checks"))]
+    return [
+        as_object(check.get("action")).get("name")
+        for check in list_objects(recorded.get("action_checks"))
+    ]
 
 
-def _recompute_part_values(item: Item, criteria: JsonObject | None, met: Mapping[str, bool]) -> dict[str, float | None]:
-    """Return the recomputed values of ACTION and COMMUNICATE. A value is None if the file does not determine it.
+def _recompute_part_values(
+    item: Item, criteria: JsonObject | None, met: Mapping[str, bool]
+) -> dict[str, float | None]:
+    """Return the recomputed values of ACTION and COMMUNICATE. A value is None if the file does not
+    determine it.
 
-    `met` has, for both parts, whether the conversation meets the criteria. It is empty for an unreadable conversation.
+    `met` has, for both parts, whether the conversation meets the criteria. It is empty for an
+    unreadable conversation.
     """
     if criteria is None:
         return {}
     own: dict[str, float | None] = {}
     for part, name, kind in (("ACTION", "actions", dict), ("COMMUNICATE", "communicate_info", str)):
         golden = criteria.get(name)
-        is_valid = golden is None or (isinstance(golden, list) and all(isinstance(each, kind) for each in golden))
+        is_valid = golden is None or (
+            isinstance(golden, list) and all(isinstance(each, kind) for each in golden)
+        )
         if not is_valid:
             kinds = "objects" if kind is dict else "texts"
-            what = f"the field {name} of the task is not a list of {kinds}, so the reward part {part} is unknown"
+            what = (
+                f"the field {name} of the task is not a list of {kinds}, so the reward part {part}"
+                " is unknown"
+            )
             add_issue(item, what)
         own[part] = float(met[part]) if is_valid and met else None
     return own
@@ -408,7 +513,9 @@ def _recompute_part_values(item: Item, criteria: JsonObject | None, met: Mapping
 def _list_counted_parts(
     recorded: dict[str, Any], criteria: dict[str, Any] | None, termination_reason: Any
 ) -> list[str] | None:
-    """Return the parts that count for the reward, or None if the simulation fails without any check."""
+    """Return the parts that count for the reward, or None if the simulation fails without any
+    check.
+    """
     if isinstance(termination_reason, str) and termination_reason not in GRADED_ENDINGS:
         return None
     for name in ("reward_breakdown", "reward_basis"):
@@ -430,14 +537,25 @@ def _read_official_parts(recorded: dict[str, Any], counted_parts: Sequence[str])
     parts = RewardParts()
     for part in counted_parts:
         value = to_part_value(breakdown.get(part))
-        parts.values[part] = value if value is not None else _read_recorded_part_value(recorded, part)
-    parts.missing_texts = [str(each.get("info")) for each in _list_failed_checks(recorded.get("communicate_checks"))]
-    actions = (each.get("action") for each in _list_failed_checks(recorded.get("action_checks"), "action_match"))
-    parts.missing_actions = [str(action.get("name")) for action in actions if isinstance(action, dict)]
+        parts.values[part] = (
+            value if value is not None else _read_recorded_part_value(recorded, part)
+        )
+    parts.missing_texts = [
+        str(each.get("info")) for each in _list_failed_checks(recorded.get("communicate_checks"))
+    ]
+    actions = (
+        each.get("action")
+        for each in _list_failed_checks(recorded.get("action_checks"), "action_match")
+    )
+    parts.missing_actions = [
+        str(action.get("name")) for action in actions if isinstance(action, dict)
+    ]
     failed = _list_failed_checks(recorded.get("nl_assertions"))
     parts.unmet_assertions = [str(each.get("nl_assertion")) for each in failed]
     failed = _list_failed_checks(recorded.get("env_assertions"))
-    parts.unmet_assertions += [_describe_env_assertion(each.get("env_assertion")) for each in failed]
+    parts.unmet_assertions += [
+        _describe_env_assertion(each.get("env_assertion")) for each in failed
+    ]
     return parts
 
 
@@ -459,7 +577,10 @@ def _read_recorded_part_value(recorded: dict[str, Any], part: str) -> float | No
         value, matches = to_part_value(check.get("db_reward")), check.get("db_match")
         return value if value is not None else float(matches) if isinstance(matches, bool) else None
     if part == "ENV_ASSERTION":
-        rewards = [to_part_value(each.get("reward")) for each in list_objects(recorded.get("env_assertions"))]
+        rewards = [
+            to_part_value(each.get("reward"))
+            for each in list_objects(recorded.get("env_assertions"))
+        ]
         known = [reward for reward in rewards if reward is not None]
         return math.prod(known) if known and len(known) == len(rewards) else None
     name, field = {
@@ -473,20 +594,31 @@ def _read_recorded_part_value(recorded: dict[str, Any], part: str) -> float | No
 
 
 def _add_uncounted_checks(
-    item: Item, recorded: dict[str, Any], counted_parts: Sequence[str], recomputed_values: Mapping[str, float | None]
+    item: Item,
+    recorded: dict[str, Any],
+    counted_parts: Sequence[str],
+    recomputed_values: Mapping[str, float | None],
 ) -> None:
     """Add verdicts on the recorded parts that do not count for the reward."""
     for part in REWARD_PART_NAMES:
         value = _read_recorded_part_value(recorded, part)
         if part not in counted_parts and value is not None:
             by = "does not count for the reward"
-            item.verdicts.append(Verdict("official", part_value_to_verdict(value), ITEM, part.lower(), by=by))
+            item.verdicts.append(
+                Verdict("official", part_value_to_verdict(value), ITEM, part.lower(), by=by)
+            )
             if (recomputed := recomputed_values.get(part, value)) is not None:
-                item.verdicts.append(Verdict("rule", part_value_to_verdict(recomputed), ITEM, part.lower(), by=by))
+                item.verdicts.append(
+                    Verdict("rule", part_value_to_verdict(recomputed), ITEM, part.lower(), by=by)
+                )
 
 
 def _add_action_checks(
-    item: Item, recorded: JsonObject, actions: list[GoldenAction], addresses: list[str], are_matched: list[bool]
+    item: Item,
+    recorded: JsonObject,
+    actions: list[GoldenAction],
+    addresses: list[str],
+    are_matched: list[bool],
 ) -> None:
     checks = list_objects(recorded.get("action_checks"))
     has_checks = _list_checked_actions(recorded) == [action.name for action in actions]
@@ -497,11 +629,18 @@ def _add_action_checks(
         kind = check.get("tool_type")
 
         if isinstance(recorded_match, bool):
-            item.verdicts.append(Verdict("official", recorded_match, address, "action", by="action_checks"))
+            item.verdicts.append(
+                Verdict("official", recorded_match, address, "action", by="action_checks")
+            )
         rationale = None if is_matched else "no call has this function name and these arguments"
-        item.verdicts.append(Verdict("rule", is_matched, address, "action", rationale=rationale, by="tau2-bench rules"))
+        item.verdicts.append(
+            Verdict(
+                "rule", is_matched, address, "action", rationale=rationale, by="tau2-bench rules"
+            )
+        )
 
-        # As for the parts of the reward, the recomputed check counts only where the file records none.
+        # As for the parts of the reward, the recomputed check counts only where the file records
+        # none.
         counted_match = recorded_match if isinstance(recorded_match, bool) else is_matched
         listed.append([address, "action", counted_match, kind if isinstance(kind, str) else None])
     if listed:
@@ -514,7 +653,9 @@ def _add_nl_assertions(item: Item, recorded: dict[str, Any]) -> None:
         met, criterion = check.get("met"), NL_CRITERION.format(number)
         rationale = f'"{check.get("nl_assertion")}" {check.get("justification") or ""}'.rstrip()
         value = met if isinstance(met, bool) else None
-        item.verdicts.append(Verdict("judge", value, ITEM, criterion, None, rationale, "NL assertions"))
+        item.verdicts.append(
+            Verdict("judge", value, ITEM, criterion, None, rationale, "NL assertions")
+        )
         listed.append([ITEM, criterion, value, None])
     if listed:
         item.extra.metadata.setdefault(REWARD_CHECKS, {})["NL_ASSERTION"] = listed

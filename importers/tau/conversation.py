@@ -1,11 +1,12 @@
-"""Convert the conversation of a simulation to messages and calls, and compare it with the golden actions and texts.
+"""Convert the conversation of a simulation to messages and calls, and compare it with the golden
+actions and texts.
 
-A turn begins with the first user message after a message or call of the agent. Each message of the agent is a step. The
-simulated user may also call tools. A message with such a call is also a step.
+A turn begins with the first user message after a message or call of the agent. Each message of the
+agent is a step. The simulated user may also call tools. A message with such a call is also a step.
 
-A voice run consists of ticks. A tick is a short period of time with a chunk of speech from the user and one from the
-agent. Chunks with the same utterance id and chunks without a pause between them are one message. Within a tick, the
-user's calls come before the agent's calls.
+A voice run consists of ticks. A tick is a short period of time with a chunk of speech from the user
+and one from the agent. Chunks with the same utterance id and chunks without a pause between them
+are one message. Within a tick, the user's calls come before the agent's calls.
 
 The golden actions are one way to solve a task. They count only if `ACTION` is part of the reward.
 """
@@ -21,14 +22,30 @@ from fcreview.importers.common.records import add_issue, is_integer, list_object
 from fcreview.matching.align import align_calls
 from fcreview.matching.diff import diff_call
 from fcreview.model.address import call_address
-from fcreview.model.item import SIMULATED_USER_INSTRUCTION, AcceptedValues, Call, CallPair, Item, Message, Role
+from fcreview.model.item import (
+    SIMULATED_USER_INSTRUCTION,
+    AcceptedValues,
+    Call,
+    CallPair,
+    Item,
+    Message,
+    Role,
+)
 from fcreview.model.json_value import to_json_text
 
 AGENT_GREETING_NAME = "agent"
 """`Message.name` of the greeting with which the agent begins. No model wrote this greeting."""
-ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
+ROLES: dict[str, Role] = {
+    "system": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+}
 DEVELOPER_ROLE = "developer"
-"""Role of instructions to the agent in newer chat formats. Neither the agent nor the user wrote such a message."""
+"""Role of instructions to the agent in newer chat formats.
+
+Neither the agent nor the user wrote such a message.
+"""
 MAX_ROLE_LENGTH = 40
 
 
@@ -53,13 +70,21 @@ class ConversationMessage:
     name: str | None = None
     """Function that returned the result in a message with the role `tool`."""
     reply: str | None = None
-    """Part of the content that the user reads. It is set if the content also contains the agent's thought."""
+    """Part of the content that the user reads.
+
+    It is set if the content also contains the agent's thought.
+    """
     problem: str = ""
-    """Why the message has the role `other`: its role is unknown, or it cannot be read. Empty for all other roles."""
+    """Why the message has the role `other`: its role is unknown, or it cannot be read.
+
+    Empty for all other roles.
+    """
 
     @property
     def may_be_of_agent(self) -> bool:
-        """Whether the agent may have written this message of the role `other`, so that the checks are incomplete."""
+        """Whether the agent may have written this message of the role `other`, so that the
+        checks are incomplete.
+        """
         return self.role == "other" and self.name != DEVELOPER_ROLE
 
 
@@ -79,7 +104,13 @@ class _ConversationPosition:
     """Whether the user or the agent has already sent a message or called a tool."""
 
     def start_turn(self) -> None:
-        self.turn, self.step, self.index, self.agent_acted, self.user_called = self.turn + 1, -1, 0, False, False
+        self.turn, self.step, self.index, self.agent_acted, self.user_called = (
+            self.turn + 1,
+            -1,
+            0,
+            False,
+            False,
+        )
 
 
 class MalformedMessageError(ValueError):
@@ -103,10 +134,15 @@ def read_role(message: Any) -> Role | None:
 
 
 def make_message_of_unknown_role(message: dict[str, Any]) -> ConversationMessage:
-    """Return a message with the role in the file as its name. If it contains calls, its content is its JSON."""
+    """Return a message with the role in the file as its name.
+
+    If it contains calls, its content is its JSON.
+    """
     name = str(message.get("role"))[:MAX_ROLE_LENGTH]
     text = to_json_text(message) if message.get("tool_calls") else get_spoken_text(message)
-    return ConversationMessage("other", text, name=name, problem=f"a message has the unknown role {name!r}")
+    return ConversationMessage(
+        "other", text, name=name, problem=f"a message has the unknown role {name!r}"
+    )
 
 
 def make_unreadable_message(raw: Any, reason: str) -> ConversationMessage:
@@ -115,8 +151,13 @@ def make_unreadable_message(raw: Any, reason: str) -> ConversationMessage:
     return ConversationMessage("other", to_json_text(raw), name="unreadable", problem=problem)
 
 
-def select_gradable_messages(messages: Sequence[ConversationMessage]) -> Sequence[ConversationMessage] | None:
-    """Return the messages to which the benchmark's rules can be applied. None if one of them may be the agent's."""
+def select_gradable_messages(
+    messages: Sequence[ConversationMessage],
+) -> Sequence[ConversationMessage] | None:
+    """Return the messages to which the benchmark's rules can be applied.
+
+    None if one of them may be the agent's.
+    """
     if any(message.may_be_of_agent for message in messages):
         return None
     return messages
@@ -152,7 +193,9 @@ def add_conversation(item: Item, messages: Sequence[ConversationMessage]) -> lis
             if message.role == "user":
                 user_calls.append([position.turn, position.index])
             address = position.turn, max(step, 0), position.index
-            item.predicted.append(Call("predicted", call.name, call.arguments, *address, call.raw, call.error))
+            item.predicted.append(
+                Call("predicted", call.name, call.arguments, *address, call.raw, call.error)
+            )
             position.index += 1
     item.n_turns = position.turn + 1
     item.n_steps = max(sum(message.role == "assistant" for message in messages), 1)
@@ -160,7 +203,9 @@ def add_conversation(item: Item, messages: Sequence[ConversationMessage]) -> lis
     return turns
 
 
-def _advance_to_message(message: ConversationMessage, position: _ConversationPosition, *, is_last: bool) -> int:
+def _advance_to_message(
+    message: ConversationMessage, position: _ConversationPosition, *, is_last: bool
+) -> int:
     """Update the position for the next message and return the step of the message.
 
     The last user message of a conversation belongs to the turn before it.
@@ -184,7 +229,10 @@ def _advance_to_message(message: ConversationMessage, position: _ConversationPos
 
 
 def parse_tool_call(name: str, arguments: Any) -> ToolCall:
-    """Return a call of a function. Arguments that are neither an object nor its JSON text cannot be decoded."""
+    """Return a call of a function.
+
+    Arguments that are neither an object nor its JSON text cannot be decoded.
+    """
     raw = arguments
     if isinstance(raw, str):
         try:
@@ -198,7 +246,9 @@ def parse_tool_call(name: str, arguments: Any) -> ToolCall:
 
 
 def add_instruction(item: Item, text: str) -> None:
-    """Insert the simulated user's instruction as the first message, and set it as the question of the item."""
+    """Insert the simulated user's instruction as the first message, and set it as the question
+    of the item.
+    """
     if text:
         item.question = shorten_question(text)
         item.messages.insert(0, Message(0, -1, "system", text, SIMULATED_USER_INSTRUCTION))
@@ -215,7 +265,10 @@ def get_content_text(content: Any) -> str:
 
 
 def get_spoken_text(message: dict[str, Any]) -> str:
-    """Return the text of a message or a chunk of speech. For audio, it is the transcript, if there is one."""
+    """Return the text of a message or a chunk of speech.
+
+    For audio, it is the transcript, if there is one.
+    """
     if message.get("is_audio") is True:
         return get_content_text(message.get("audio_script_gold"))
     return get_content_text(message.get("content"))
@@ -254,7 +307,10 @@ def convert_ticks_to_messages(ticks: Any) -> TickMessages:
             if calls := list_objects(tick.get(f"{name}_tool_calls")):
                 entries.append({"role": role, "content": None, "tool_calls": calls})
                 open_utterances.clear()
-            entries += [{"role": "tool", **result} for result in list_objects(tick.get(f"{name}_tool_results"))]
+            entries += [
+                {"role": "tool", **result}
+                for result in list_objects(tick.get(f"{name}_tool_results"))
+            ]
         message_index_by_tick[number] = len(entries) - 1
     messages = [entry.to_message() if isinstance(entry, _Utterance) else entry for entry in entries]
     return TickMessages(messages, message_index_by_tick)
@@ -276,7 +332,9 @@ def _add_speech_chunk(
     ids = {str(each) for each in chunk.get("utterance_ids") or ()}
     current = open_utterances.get(role)
     if current is None or (ids and current.ids and not ids & current.ids):
-        utterances = (each for each in message_entries if isinstance(each, _Utterance) and each.role == role)
+        utterances = (
+            each for each in message_entries if isinstance(each, _Utterance) and each.role == role
+        )
         current = next((each for each in utterances if each.ids & ids), None)
         if current is None:
             current = _Utterance(role, ids, tick, tick)
@@ -292,10 +350,14 @@ class GoldenAction:
     name: str
     arguments: dict[str, Any] | None
     compare_arguments: list[str] | None = None
-    """Names of the arguments that must be equal. None means the arguments that the predicted call has."""
+    """Names of the arguments that must be equal.
+
+    None means the arguments that the predicted call has.
+    """
 
     def matches_call(self, call: Call) -> bool:
-        """Return whether a call matches by the official rule (`Action.compare_with_tool_call` of tau2-bench).
+        """Return whether a call matches by the official rule (`Action.compare_with_tool_call` of
+        tau2-bench).
 
         Without `compare_arguments`, arguments that the predicted call omits are not compared.
         """
@@ -303,7 +365,10 @@ class GoldenAction:
             return False
         given, wanted = call.arguments, self.arguments or {}
         names = list(given) if self.compare_arguments is None else self.compare_arguments
-        return all((name in given) == (name in wanted) and given.get(name) == wanted.get(name) for name in names)
+        return all(
+            (name in given) == (name in wanted) and given.get(name) == wanted.get(name)
+            for name in names
+        )
 
     def to_call(self, turn: int, index: int) -> Call:
         accepted = {name: AcceptedValues([value]) for name, value in (self.arguments or {}).items()}
@@ -319,8 +384,9 @@ def pair_golden_actions(item: Item, actions: Sequence[GoldenAction]) -> list[str
 
     Return the address of the pair of each golden action.
 
-    A golden action is paired with a call that matches it by the official rule, else with the most similar call of the
-    same function. Without such a call, it gets the turn of the golden action before it.
+    A golden action is paired with a call that matches it by the official rule, else with the most
+    similar call of the same function. Without such a call, it gets the turn of the golden action
+    before it.
     """
     call_indexes = _match_by_official_rule(actions, item.predicted)
     _match_by_similarity(actions, item.predicted, call_indexes)
@@ -329,7 +395,11 @@ def pair_golden_actions(item: Item, actions: Sequence[GoldenAction]) -> list[str
     for at, (action, turn) in enumerate(zip(actions, turns, strict=True)):
         golden = action.to_call(turn, turns[:at].count(turn))
         item.golden.append(golden)
-        pairs.append(_make_call_pair(action, golden, item.predicted[call_indexes[at]] if at in call_indexes else None))
+        pairs.append(
+            _make_call_pair(
+                action, golden, item.predicted[call_indexes[at]] if at in call_indexes else None
+            )
+        )
     used = set(call_indexes.values())
     extra = [call for at, call in enumerate(item.predicted) if at not in used]
     unpaired = [CallPair(call.turn, None, call.index, call.name, "+") for call in extra]
@@ -342,7 +412,10 @@ def pair_golden_actions(item: Item, actions: Sequence[GoldenAction]) -> list[str
 
 
 def _match_by_official_rule(actions: Sequence[GoldenAction], calls: Sequence[Call]) -> CallIndexes:
-    """Find a matching call for each action. Calls with equal arguments are preferred, then earlier calls."""
+    """Find a matching call for each action.
+
+    Calls with equal arguments are preferred, then earlier calls.
+    """
     call_indexes: CallIndexes = {}
     for is_exact in (True, False):
         for at, action in enumerate(actions):
@@ -354,10 +427,16 @@ def _match_by_official_rule(actions: Sequence[GoldenAction], calls: Sequence[Cal
     return call_indexes
 
 
-def _match_by_similarity(actions: Sequence[GoldenAction], calls: Sequence[Call], call_indexes: CallIndexes) -> None:
+def _match_by_similarity(
+    actions: Sequence[GoldenAction], calls: Sequence[Call], call_indexes: CallIndexes
+) -> None:
     used = set(call_indexes.values())
     for name in dict.fromkeys(action.name for action in actions):
-        open_actions = [at for at, action in enumerate(actions) if action.name == name and at not in call_indexes]
+        open_actions = [
+            at
+            for at, action in enumerate(actions)
+            if action.name == name and at not in call_indexes
+        ]
         open_calls = [at for at, call in enumerate(calls) if call.name == name and at not in used]
         golden = [actions[at].to_call(0, index) for index, at in enumerate(open_actions)]
         predicted = [replace(calls[at], turn=0, index=index) for index, at in enumerate(open_calls)]
@@ -367,7 +446,9 @@ def _match_by_similarity(actions: Sequence[GoldenAction], calls: Sequence[Call],
 
 
 def _assign_turns(n_golden_actions: int, call_indexes: CallIndexes, item: Item) -> list[int]:
-    """Return the turn of each golden action: the turn of its call or, without one, that of the action before it."""
+    """Return the turn of each golden action: the turn of its call or, without one, that of the
+    action before it.
+    """
     known = {at: item.predicted[position].turn for at, position in call_indexes.items()}
     turn = known[min(known)] if known else item.n_turns - 1
     return [turn := known.get(at, turn) for at in range(n_golden_actions)]
@@ -379,7 +460,9 @@ def _make_call_pair(action: GoldenAction, golden: Call, predicted: Call | None) 
     differences = diff_call(golden, predicted)
     if differences and action.matches_call(predicted):
         differences = [replace(each, state="~") for each in differences]
-    state: Any = "=" if not differences else "~" if all(each.state == "~" for each in differences) else "!"
+    state: Any = (
+        "=" if not differences else "~" if all(each.state == "~" for each in differences) else "!"
+    )
     return CallPair(golden.turn, golden.index, predicted.index, golden.name, state, differences)
 
 
@@ -394,6 +477,9 @@ def read_golden_actions(criteria: dict[str, Any]) -> list[GoldenAction]:
 
 
 def find_spoken_texts(texts: Sequence[str], replies: Sequence[str]) -> dict[str, bool]:
-    """Return text -> whether a reply contains it. Case is ignored, and commas are removed from the replies only."""
+    """Return text -> whether a reply contains it.
+
+    Case is ignored, and commas are removed from the replies only.
+    """
     plain_replies = [reply.lower().replace(",", "") for reply in replies]
     return {text: any(text.lower() in reply for reply in plain_replies) for text in texts}

@@ -1,7 +1,8 @@
-"""Recognize the result files of tau-bench v1 and tau2-bench, read the settings of runs, and make item ids.
+"""Recognize the result files of tau-bench v1 and tau2-bench, read the settings of runs, and make
+item ids.
 
-A run of v1 is a JSON array of entries. A run of tau2-bench is a JSON object with info, tasks and simulations, or a
-folder with `results.json` and one file for each simulation in `simulations/`.
+A run of v1 is a JSON array of entries. A run of tau2-bench is a JSON object with info, tasks and
+simulations, or a folder with `results.json` and one file for each simulation in `simulations/`.
 """
 
 from __future__ import annotations
@@ -29,10 +30,13 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 SIMULATION_FOLDER = "simulations"
 MAIN_FILE = "results.json"
 NOTED_SIMULATION = "_simulation"
-"""Suffix of the names of files in which the viewer of tau2-bench stores a copy of a simulation beside a note."""
+"""Suffix of the names of files in which the viewer of tau2-bench stores a copy of a simulation
+beside a note.
+"""
 _NOTED_RUN = re.compile(r'"source_results_file"\s*:\s*"((?:[^"\\]|\\.)*)"')
 SIMULATION_LIST_WITHOUT_TASKS = (
-    "the file is a list of simulations without info and tasks, so the model, policy and golden answers are missing"
+    "the file is a list of simulations without info and tasks, so the model, policy and golden"
+    " answers are missing"
 )
 FOLDER_LAYOUT = "folder"
 """Value of `RunPlan.importer_data` for a run with one file for each simulation."""
@@ -69,7 +73,9 @@ def find_runs(
     return found
 
 
-def _make_version2_plans(main_files: Sequence[Path], simulations: dict[Path, list[Path]]) -> Iterator[RunPlan]:
+def _make_version2_plans(
+    main_files: Sequence[Path], simulations: dict[Path, list[Path]]
+) -> Iterator[RunPlan]:
     for path in main_files:
         own = simulations.pop(path.parent / SIMULATION_FOLDER, [])
         yield _make_folder_plan(path, own) if own else _make_single_file_plan(path)
@@ -80,7 +86,10 @@ def _make_version2_plans(main_files: Sequence[Path], simulations: dict[Path, lis
 
 
 def _assign_notes_to_runs(plans: Sequence[RunPlan], notes: Mapping[Path, str]) -> None:
-    """Add each file of notes to the runs that it names. If it names none of them, add it to all runs of v2."""
+    """Add each file of notes to the runs that it names.
+
+    If it names none of them, add it to all runs of v2.
+    """
     plans = [plan for plan in plans if plan.run.generation == "v2"]
     for path, head in notes.items():
         named = [plan for plan in plans if mentions_run(head, Path(plan.run.path))]
@@ -89,7 +98,9 @@ def _assign_notes_to_runs(plans: Sequence[RunPlan], notes: Mapping[Path, str]) -
 
 
 def mentions_run(notes_head: str, run_path: Path) -> bool:
-    """Return whether the start of a file of notes contains the path of the run's file or of a file in its folder."""
+    """Return whether the start of a file of notes contains the path of the run's file or of a
+    file in its folder.
+    """
     named = [re.split(r"[\\/]+", each) for each in _NOTED_RUN.findall(notes_head)]
     return any(run_path.name in parts[-2:] for parts in named)
 
@@ -103,28 +114,40 @@ def _read_head(path: Path) -> str:
 
 
 def _contains_keys(head: str, *names: str) -> bool:
-    """Return whether the text contains all keys. In `names`, `a|b` stands for one of the keys `a` and `b`."""
+    """Return whether the text contains all keys.
+
+    In `names`, `a|b` stands for one of the keys `a` and `b`.
+    """
     # This check is faster than the search for the pattern.
     has_words = all(any(f'"{each}"' in head for each in name.split("|")) for name in names)
     return has_words and all(re.search(rf'"(?:{name})"\s*:', head) for name in names)
 
 
 def is_version1_head(head: str) -> bool:
-    return re.match(r"\[\s*\{", head) is not None and _contains_keys(head, "task_id", "reward", "info", "traj")
+    return re.match(r"\[\s*\{", head) is not None and _contains_keys(
+        head, "task_id", "reward", "info", "traj"
+    )
 
 
 def is_version2_head(head: str) -> bool:
-    """Return whether a result file of tau2-bench begins with this text. Its keys may be in any order."""
+    """Return whether a result file of tau2-bench begins with this text.
+
+    Its keys may be in any order.
+    """
     info_keys = "agent_info|user_info|environment_info|num_trials"
     return head.startswith("{") and _contains_keys(head, "tasks|simulations", "info", info_keys)
 
 
 def is_simulation_head(head: str) -> bool:
-    return head.startswith("{") and _contains_keys(head, "messages|ticks|reward_info", "task_id", "termination_reason")
+    return head.startswith("{") and _contains_keys(
+        head, "messages|ticks|reward_info", "task_id", "termination_reason"
+    )
 
 
 def is_simulation_list_head(head: str) -> bool:
-    """Return whether the text begins a list of simulations, which people extract from result files of tau2-bench."""
+    """Return whether the text begins a list of simulations, which people extract from result
+    files of tau2-bench.
+    """
     is_list = re.match(r"\[\s*\{", head) is not None
     is_list_of_runs = '"simulations"' in head
     has_keys = _contains_keys(head, "messages|ticks|reward_info", "task_id", "termination_reason")
@@ -132,14 +155,20 @@ def is_simulation_list_head(head: str) -> bool:
 
 
 def is_notes_head(head: str) -> bool:
-    return head.startswith(("{", "[")) and _contains_keys(head, "note", "simulation_id", "source_results_file")
+    return head.startswith(("{", "[")) and _contains_keys(
+        head, "note", "simulation_id", "source_results_file"
+    )
 
 
 def _make_version1_plan(path: Path) -> RunPlan:
     match = VERSION1_NAME.fullmatch(path.stem)
-    run = Run("tau", "v1", "en", match["model"] if match else path.stem, str(path), needs_dataset=False)
+    run = Run(
+        "tau", "v1", "en", match["model"] if match else path.stem, str(path), needs_dataset=False
+    )
     if match:
-        run.settings |= {name: match[name.split()[0]] for name in ("strategy", "temperature", "user simulator")}
+        run.settings |= {
+            name: match[name.split()[0]] for name in ("strategy", "temperature", "user simulator")
+        }
         run.name_parts = [
             match["strategy"],
             f"user {match['user']}",
@@ -153,7 +182,10 @@ def _make_version1_plan(path: Path) -> RunPlan:
 def _make_run(path: Path, main_file: Path | None, name: str) -> Run:
     run = Run("tau", "v2", "en", name, str(path), title="tau2-bench", needs_dataset=False)
     head = _read_head(main_file) if main_file is not None else ""
-    agents = [_find_string_field(rf'"agent_info"\s*:\s*\{{[^{{}}]*?"{key}"', head) for key in ("llm", "implementation")]
+    agents = [
+        _find_string_field(rf'"agent_info"\s*:\s*\{{[^{{}}]*?"{key}"', head)
+        for key in ("llm", "implementation")
+    ]
     if any(agents):
         run.model = redact_api_keys_in_text(agents[0] or agents[1])
     domain = _find_string_field('"domain_name"', head)
@@ -167,7 +199,9 @@ def _make_run(path: Path, main_file: Path | None, name: str) -> Run:
 
 
 def _find_string_field(name_pattern: str, head: str) -> str:
-    """Return the string value of the first field whose name matches a pattern, or an empty string."""
+    """Return the string value of the first field whose name matches a pattern, or an empty
+    string.
+    """
     match = re.search(name_pattern + r'\s*:\s*("(?:[^"\\]|\\.)+")', head)
     try:
         value = escape_and_cut_strings(json.loads(match[1])) if match else ""
@@ -178,7 +212,9 @@ def _find_string_field(name_pattern: str, head: str) -> str:
 
 def _make_single_file_plan(path: Path) -> RunPlan:
     run = _make_run(path, path, path.name.split(".json")[0] or path.stem)
-    return RunPlan(run, [path], reason="a JSON object with info, tasks and simulations", needs_scores=False)
+    return RunPlan(
+        run, [path], reason="a JSON object with info, tasks and simulations", needs_scores=False
+    )
 
 
 def _make_simulation_list_plan(path: Path) -> RunPlan:
@@ -220,21 +256,33 @@ class ItemIds:
         self._n_uses: Counter[str] = Counter()
         """Item id -> how often a simulation wanted it although it was known."""
 
-    def assign_id(self, task: str, trial: Any, file: str, line: int, simulation_id: str = "") -> AssignedId:
+    def assign_id(
+        self, task: str, trial: Any, file: str, line: int, simulation_id: str = ""
+    ) -> AssignedId:
         """Assign an item id to a simulation.
 
-        If its trial is missing or occurs twice, the item id contains the simulation's own id or, without one, the line
-        number. If this id occurs again, `#2`, `#3` and so on follow it.
+        If its trial is missing or occurs twice, the item id contains the simulation's own id or,
+        without one, the line number. If this id occurs again, `#2`, `#3` and so on follow it.
         """
         item_id, is_known_trial = f"{task}_trial_{trial}", is_integer(trial)
         if is_known_trial and item_id not in self.known:
             self.known.add(item_id)
             return AssignedId(item_id)
-        what = f"trial {trial} of task {task} occurs more than once" if is_known_trial else f"task {task} has no trial"
-        item_id = f"{task}_{simulation_id}" if simulation_id else f"{item_id if is_known_trial else task}#{line}"
+        what = (
+            f"trial {trial} of task {task} occurs more than once"
+            if is_known_trial
+            else f"task {task} has no trial"
+        )
+        item_id = (
+            f"{task}_{simulation_id}"
+            if simulation_id
+            else f"{item_id if is_known_trial else task}#{line}"
+        )
         item_id = self._make_unique(item_id)
         self.known.add(item_id)
-        return AssignedId(item_id, ImportIssue(file, line, f"{what}. It is imported as {item_id}", item=item_id))
+        return AssignedId(
+            item_id, ImportIssue(file, line, f"{what}. It is imported as {item_id}", item=item_id)
+        )
 
     def _make_unique(self, wanted_id: str) -> str:
         """Return the wanted id or, if it is known, the id with the next free number."""
@@ -249,11 +297,21 @@ def read_run_settings(main_fields: Mapping[str, Any]) -> dict[str, Any]:
     info = as_object(main_fields.get("info"))
     agent, user = as_object(info.get("agent_info")), as_object(info.get("user_info"))
     settings = {
-        "agent": agent.get("implementation"), "agent arguments": agent.get("llm_args") or None,
-        "user simulator": user.get("implementation"), "user model": user.get("llm"),
+        "agent": agent.get("implementation"),
+        "agent arguments": agent.get("llm_args") or None,
+        "user simulator": user.get("implementation"),
+        "user model": user.get("llm"),
         "user simulator arguments": user.get("llm_args") or None,
         "domain": as_object(info.get("environment_info")).get("domain_name"),
-    }  # fmt: skip
-    names = ("num_trials", "max_steps", "max_errors", "seed", "git_commit", "retrieval_config", "speech_complexity")
+    }
+    names = (
+        "num_trials",
+        "max_steps",
+        "max_errors",
+        "seed",
+        "git_commit",
+        "retrieval_config",
+        "speech_complexity",
+    )
     settings |= {name: info.get(name) for name in names}
     return {name: value for name, value in settings.items() if value is not None}

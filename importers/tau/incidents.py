@@ -1,8 +1,8 @@
 """Recognise conversations of tau-bench v1 and tau2-bench that have no answer or a cut one.
 
-Both programs say so in fields of their own: the runner of tau-bench v1 writes `info.error`, and tau2-bench writes the
-termination reason `infrastructure_error` since 1.0.0. An agent or a user who breaks a rule of the conversation
-(`agent_error`, `user_error`, `too_many_errors`) is a result.
+Both programs say so in fields of their own: the runner of tau-bench v1 writes `info.error`, and
+tau2-bench writes the termination reason `infrastructure_error` since 1.0.0. An agent or a user who
+breaks a rule of the conversation (`agent_error`, `user_error`, `too_many_errors`) is a result.
 """
 
 from __future__ import annotations
@@ -28,14 +28,17 @@ LIMIT_ENDINGS = ("max_steps", "timeout")
 def find_version1_incident(entry: dict[str, Any]) -> Incident | None:
     """Return the incident of an entry of tau-bench v1.
 
-    After an exception, the entry has `info.error` and an empty `traj`. Without an error, a missing `reward_info` means
-    that the conversation reached the limit of 30 steps (`tau_bench/envs/base.py`), which is a result.
+    After an exception, the entry has `info.error` and an empty `traj`. Without an error, a missing
+    `reward_info` means that the conversation reached the limit of 30 steps
+    (`tau_bench/envs/base.py`), which is a result.
     """
     info = as_object(entry.get("info"))
     if "error" in info:
         return make_error_incident(get_content_text(info["error"]), "info.error")
     if info.get("reward_info") is None and entry.get("reward") == 0 and entry.get("traj"):
-        return make_incident("limit", "the conversation reached the step limit", "info.reward_info", is_marked=False)
+        return make_incident(
+            "limit", "the conversation reached the step limit", "info.reward_info", is_marked=False
+        )
     return make_empty_reply_incident("traj") if _is_last_reply_empty(entry.get("traj")) else None
 
 
@@ -45,7 +48,9 @@ def find_simulation_incident(simulation: dict[str, Any]) -> Incident | None:
     if reason in LIMIT_ENDINGS:
         return make_incident("limit", reason, TERMINATION_REASON)
     if reason == "context_window_exceeded":
-        return make_incident("context_length", _find_error_text(simulation) or reason, TERMINATION_REASON)
+        return make_incident(
+            "context_length", _find_error_text(simulation) or reason, TERMINATION_REASON
+        )
     if reason in (INFRASTRUCTURE_ERROR, "unexpected_error"):
         return _make_simulation_error(simulation, reason)
     if reason == "agent_error" and _is_last_reply_empty(simulation.get("messages")):
@@ -54,7 +59,10 @@ def find_simulation_incident(simulation: dict[str, Any]) -> Incident | None:
 
 
 def _make_simulation_error(simulation: dict[str, Any], reason: str) -> Incident:
-    """Make the incident of a simulation that failed. The name of the exception helps to find the kind."""
+    """Make the incident of a simulation that failed.
+
+    The name of the exception helps to find the kind.
+    """
     text = _find_error_text(simulation)
     error_type = get_content_text(as_object(simulation.get("info")).get("error_type"))
     kind = classify_error_text(text, error_type)
@@ -62,7 +70,10 @@ def _make_simulation_error(simulation: dict[str, Any], reason: str) -> Incident:
 
 
 def _find_error_text(simulation: dict[str, Any]) -> str:
-    """Return the text of the error in `info`, or the note on the reward. Empty if there is neither."""
+    """Return the text of the error in `info`, or the note on the reward.
+
+    Empty if there is neither.
+    """
     error = get_content_text(as_object(simulation.get("info")).get("error"))
     if error:
         return error
@@ -73,4 +84,8 @@ def _find_error_text(simulation: dict[str, Any]) -> str:
 def _is_last_reply_empty(messages: Any) -> bool:
     """Return whether the agent's last message has neither text nor calls."""
     replies = [message for message in list_objects(messages) if message.get("role") == "assistant"]
-    return bool(replies) and not get_content_text(replies[-1].get("content")) and not replies[-1].get("tool_calls")
+    return (
+        bool(replies)
+        and not get_content_text(replies[-1].get("content"))
+        and not replies[-1].get("tool_calls")
+    )

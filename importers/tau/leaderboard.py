@@ -1,9 +1,10 @@
 """Compute the metrics of tau-bench: average reward, pass^k, costs, checks, and termination reasons.
 
-Sources: `run.py` of sierra-research/tau-bench (v1), and `agent_metrics.py` of sierra-research/tau2-bench 1.0.1 (v2).
-v1 computes pass^k with the number of trials in the whole file and counts exceptions as failures. v2 omits
-infrastructure errors and computes pass^k with the number of trials of each task. In both, fcreview shows pass^k only up
-to the number of trials that every task has.
+Sources: `run.py` of sierra-research/tau-bench (v1), and `agent_metrics.py` of
+sierra-research/tau2-bench 1.0.1 (v2). v1 computes pass^k with the number of trials in the whole
+file and counts exceptions as failures. v2 omits infrastructure errors and computes pass^k with the
+number of trials of each task. In both, fcreview shows pass^k only up to the number of trials that
+every task has.
 """
 
 from __future__ import annotations
@@ -14,7 +15,12 @@ from math import comb
 from typing import Any, NamedTuple
 
 from fcreview.importers.common.records import as_object, is_integer
-from fcreview.importers.tau.checker import ERROR_TYPES, INFRASTRUCTURE_ERROR, is_success, to_finite_number
+from fcreview.importers.tau.checker import (
+    ERROR_TYPES,
+    INFRASTRUCTURE_ERROR,
+    is_success,
+    to_finite_number,
+)
 from fcreview.importers.tau.read import PLANNED_TRIALS
 from fcreview.model.address import ITEM
 from fcreview.model.item import Run
@@ -28,12 +34,19 @@ ERROR_REASONS = ("too_many_errors", "agent_error", "user_error")
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
-    return _compute_version1_metrics(items) if run.generation == "v1" else _compute_version2_metrics(items)
+    return (
+        _compute_version1_metrics(items)
+        if run.generation == "v1"
+        else _compute_version2_metrics(items)
+    )
 
 
 @cached_on_item
 def get_reward(item: ScoredItem) -> float | None:
-    """Return the effective reward of an item. A review of the item, of a reward part or of a check can change it."""
+    """Return the effective reward of an item.
+
+    A review of the item, of a reward part or of a check can change it.
+    """
     derived = item.derive_verdict("tau", ITEM, "reward")
     reward = to_finite_number(item.values.get("reward") if derived is None else derived)
     return reward if reward is not None or item.valid is None else float(item.valid)
@@ -41,7 +54,10 @@ def get_reward(item: ScoredItem) -> float | None:
 
 @cached_on_item
 def get_success(item: ScoredItem) -> bool | None:
-    """Return the effective verdict on an item. A review of the reward, of a reward part or of a check can change it."""
+    """Return the effective verdict on an item.
+
+    A review of the reward, of a reward part or of a check can change it.
+    """
     derived = item.derive_verdict("tau", ITEM, CORRECT)
     return derived if isinstance(derived, bool) else item.valid
 
@@ -61,16 +77,24 @@ def count_successes_by_task(items: Iterable[ScoredItem]) -> dict[str, TaskSucces
 def compute_pass_hat_metrics(
     task_successes: Sequence[tuple[int, int]], max_k: int, n_trials: int | None = None
 ) -> list[Metric]:
-    """Compute pass^k for k from 1 to `max_k`. If given, `n_trials` is used as the number of trials of every task."""
+    """Compute pass^k for k from 1 to `max_k`.
+
+    If given, `n_trials` is used as the number of trials of every task.
+    """
     metrics, n_tasks = [], len(task_successes)
     for k in range(1, max_k + 1 if task_successes else 1):
-        value = sum(comb(n, k) / comb(n_trials or total, k) for n, total in task_successes) / n_tasks
-        metrics.append(Metric("pass^k", f"pass^{k}", value, n=n_tasks, total=n_tasks, counted_noun="tasks"))
+        value = (
+            sum(comb(n, k) / comb(n_trials or total, k) for n, total in task_successes) / n_tasks
+        )
+        metrics.append(
+            Metric("pass^k", f"pass^{k}", value, n=n_tasks, total=n_tasks, counted_noun="tasks")
+        )
     return metrics
 
 
 UNEQUAL_TRIALS_NOTE = (
-    "the official program assumes {n_trials} trials of every task, the number of different trials in the file; "
+    "the official program assumes {n_trials} trials of every task, the number of different trials"
+    " in the file; "
     "some tasks have only {min_trials}"
 )
 
@@ -83,11 +107,14 @@ def _compute_version1_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def _compute_version1_pass_hat(known_items: Sequence[ScoredItem]) -> list[Metric]:
-    """Compute pass^k as the official program does: every task counts as if it had all trials of the file."""
+    """Compute pass^k as the official program does: every task counts as if it had all trials of
+    the file.
+    """
     successes = list(count_successes_by_task(known_items).values())
     max_k = find_largest_k(known_items)
     if any(item.is_group_incomplete for item in known_items):
-        # The official program assumes that every task has all trials. A trial that was left out is no failure.
+        # The official program assumes that every task has all trials. A trial that was left out is
+        # no failure.
         return compute_pass_hat_metrics(successes, max_k)
 
     n_trials = len({str(item.metadata.get("trial")) for item in known_items})
@@ -101,24 +128,38 @@ def _compute_version1_pass_hat(known_items: Sequence[ScoredItem]) -> list[Metric
 def _compute_version2_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     run = [item for item in items if is_counted_in_metrics(item)]
     successes = list(count_successes_by_task(run).values())
-    # The average is of the simulations that were run. Those that were not have no verdict from any source.
-    metrics = _compute_average_reward(run, len(run)) + compute_pass_hat_metrics(successes, find_largest_k(run))
+    # The average is of the simulations that were run. Those that were not have no verdict from any
+    # source.
+    metrics = _compute_average_reward(run, len(run)) + compute_pass_hat_metrics(
+        successes, find_largest_k(run)
+    )
     metrics += _compute_mean_cost(run, "agent cost") + _compute_mean_cost(run, "user cost")
     metrics += [
         Metric("simulations", "simulations", len(run), "count"),
         Metric("simulations", "tasks", len(successes), "count"),
         Metric("simulations", "infrastructure errors, left out", len(items) - len(run), "count"),
     ]
-    return [*metrics, *_count_endings(run), *_count_checks(run), *_count_judge_errors(run), *_count_outcomes(run)]
+    return [
+        *metrics,
+        *_count_endings(run),
+        *_count_checks(run),
+        *_count_judge_errors(run),
+        *_count_outcomes(run),
+    ]
 
 
 def is_counted_in_metrics(item: ScoredItem) -> bool:
-    """Return whether metrics count an item. After an infrastructure error, it counts only with a reviewed verdict."""
+    """Return whether metrics count an item.
+
+    After an infrastructure error, it counts only with a reviewed verdict.
+    """
     return item.metadata.get("ended") != INFRASTRUCTURE_ERROR or get_success(item) is not None
 
 
 def find_largest_k(items: Sequence[ScoredItem]) -> int:
-    """Return the largest k for pass^k: the number of planned trials or, if smaller, the fewest trials of a task."""
+    """Return the largest k for pass^k: the number of planned trials or, if smaller, the fewest
+    trials of a task.
+    """
     planned = [each for item in items if is_integer(each := item.metadata.get(PLANNED_TRIALS))]
     counts = [total for _, total in count_successes_by_task(items).values()]
     return min([*counts, *planned[:1]], default=0)
@@ -131,18 +172,29 @@ def _compute_average_reward(items: Sequence[ScoredItem], n_items: int) -> list[M
 
 
 def _compute_mean_cost(items: Sequence[ScoredItem], cost_name: str) -> list[Metric]:
-    costs = [cost for item in items if (cost := to_finite_number(item.metadata.get(cost_name))) is not None]
+    costs = [
+        cost
+        for item in items
+        if (cost := to_finite_number(item.metadata.get(cost_name))) is not None
+    ]
     if not costs:
         return []
     mean = sum(costs) / len(costs)
-    return [Metric("cost", f"mean {cost_name}", mean, "dollars", n=len(costs), total=len(items), digits=4)]
+    return [
+        Metric(
+            "cost", f"mean {cost_name}", mean, "dollars", n=len(costs), total=len(items), digits=4
+        )
+    ]
 
 
 def _count_endings(items: Sequence[ScoredItem]) -> list[Metric]:
     reasons = Counter(str(item.metadata.get("ended")) for item in items)
     metrics = _make_count_metrics("termination", reasons)
     if broken := sum(reasons[reason] for reason in ERROR_REASONS):
-        note = f"termination reasons that the official program counts as errors: {', '.join(ERROR_REASONS)}"
+        note = (
+            "termination reasons that the official program counts as errors:"
+            f" {', '.join(ERROR_REASONS)}"
+        )
         metrics.append(Metric("termination", "errors", broken, "count", note=note))
     return metrics
 
@@ -150,22 +202,36 @@ def _count_endings(items: Sequence[ScoredItem]) -> list[Metric]:
 def _count_checks(items: Sequence[ScoredItem]) -> list[Metric]:
     databases = Counter(item.values.get("db") for item in items)
     not_checked = len(items) - databases[True] - databases[False]
-    by_name = {"matches": databases[True], "does not match": databases[False], "not checked": not_checked}
+    by_name = {
+        "matches": databases[True],
+        "does not match": databases[False],
+        "not checked": not_checked,
+    }
     metrics = [Metric("database", name, count, "count", 1) for name, count in by_name.items()]
     actions = Counter(entry for item in items for entry in _read_action_checks(item))
     for kind in ("read", "write"):
         n_matched = actions[ActionCheck(kind, True)]
         if total := n_matched + actions[ActionCheck(kind, False)]:
             metrics.append(Metric("golden actions", f"{kind} actions", total, "count"))
-            metrics.append(Metric("golden actions", f"{kind} actions matched", n_matched, "count", 1))
+            metrics.append(
+                Metric("golden actions", f"{kind} actions matched", n_matched, "count", 1)
+            )
     recorded = [item.metadata.get("authentication", "not checked") for item in items]
     known = ("succeeded", "failed", "not checked")
     statuses = Counter(status if status in known else "not needed" for status in recorded)
     if statuses["not checked"] < len(items):
         names = ("succeeded", "failed", "not needed", "not checked")
         metrics += [Metric("authentication", name, statuses[name], "count", 1) for name in names]
-    if periods := [item.metadata["unresponsive period"] for item in items if "unresponsive period" in item.metadata]:
-        metrics.append(Metric("responsiveness", "with an unresponsive period", sum(map(bool, periods)), "count"))
+    if periods := [
+        item.metadata["unresponsive period"]
+        for item in items
+        if "unresponsive period" in item.metadata
+    ]:
+        metrics.append(
+            Metric(
+                "responsiveness", "with an unresponsive period", sum(map(bool, periods)), "count"
+            )
+        )
         metrics.append(Metric("responsiveness", "recorded", len(periods), "count"))
     return metrics
 
@@ -194,7 +260,9 @@ def _count_judge_errors(items: Sequence[ScoredItem]) -> list[Metric]:
 
 def _count_outcomes(items: Sequence[ScoredItem]) -> list[Metric]:
     names = {True: "success", None: "no verdict"}
-    outcomes = Counter(names.get(get_success(item)) or _get_effective_error_type(item) for item in items)
+    outcomes = Counter(
+        names.get(get_success(item)) or _get_effective_error_type(item) for item in items
+    )
     return _make_count_metrics("outcomes", outcomes)
 
 
@@ -205,22 +273,32 @@ def _make_count_metrics(table: str, counts: Counter[str]) -> list[Metric]:
 def _get_effective_error_type(item: ScoredItem) -> str:
     """Return the error type of a failing item. Reviews of reward parts and checks can change it."""
     parts, checks = item.metadata.get(REWARD_PARTS), item.metadata.get(REWARD_CHECKS)
-    values = {part: derive_reward_part(part, value, checks, item.overrides) for part, value in (parts or {}).items()}
+    values = {
+        part: derive_reward_part(part, value, checks, item.overrides)
+        for part, value in (parts or {}).items()
+    }
     if not any(is_overridden for _, is_overridden in values.values()):
         return item.error_type or "failed"
-    failing = [part for part, (value, _) in values.items() if value is not None and not is_success(value)]
+    failing = [
+        part for part, (value, _) in values.items() if value is not None and not is_success(value)
+    ]
     return " + ".join(ERROR_TYPES.get(part, part) for part in failing) or "failed"
 
 
 ERROR_ENDINGS = ("context_window_exceeded", "timeout", "unexpected_error", *ERROR_REASONS)
-"""Termination reasons that count as errors in the comparison of scoring conventions. `max_steps` is not one of them."""
+"""Termination reasons that count as errors in the comparison of scoring conventions.
+
+`max_steps` is not one of them.
+"""
 EXCEPTION = "error"
 """Error type of entries of v1 that ended with an exception."""
 
 
 def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:
     planned = next((each.metadata.get(PLANNED_TRIALS) for each in items), None)
-    trials = [Trial(i.id, i.group or i.id, get_success(i) is True, _classify_ending(i)) for i in items]
+    trials = [
+        Trial(i.id, i.group or i.id, get_success(i) is True, _classify_ending(i)) for i in items
+    ]
     own = "tau-bench v1" if run.generation == "v1" else "tau2-bench"
     return TrialTable(trials, own, planned if isinstance(planned, int) else None)
 

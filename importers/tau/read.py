@@ -1,11 +1,14 @@
-"""Read the items of a run. An item of tau2-bench is a simulation in a result file or in a folder of simulations.
+"""Read the items of a run. An item of tau2-bench is a simulation in a result file or in a folder of
+simulations.
 
 `version1.py` reads the items of tau-bench v1.
 
-Reviews by LLM judges are in the simulation. Notes of annotators are files `*_note.json`, written in the viewer of
-tau2-bench. Each contains the id of a simulation, may be in any folder, and becomes a recorded review.
+Reviews by LLM judges are in the simulation. Notes of annotators are files `*_note.json`, written in
+the viewer of tau2-bench. Each contains the id of a simulation, may be in any folder, and becomes a
+recorded review.
 
-Source: `src/tau2/data_model` of sierra-research/tau2-bench, 0.1.0 to 1.0.1. The files do not state their version.
+Source: `src/tau2/data_model` of sierra-research/tau2-bench, 0.1.0 to 1.0.1. The files do not state
+their version.
 """
 
 from __future__ import annotations
@@ -71,7 +74,10 @@ UNKNOWN_DOMAIN = "unknown domain"
 PLANNED_TRIALS = "trials planned"
 """Metadata key of the number of trials of each task that were planned when the run began."""
 FAULT_OF_SOURCE = {"agent": "model", "user": "simulator"}
-"""Source of an error in a note or review -> fault in fcreview. There is no fault for the source `system`."""
+"""Source of an error in a note or review -> fault in fcreview.
+
+There is no fault for the source `system`.
+"""
 ITEM_FLAGS = ("agent_error", "user_error", "critical_user_error")
 JUDGES_BY_FIELD = {"review": "review", "user_only_review": "review of the user"}
 """Field of a simulation -> name of the judge."""
@@ -87,9 +93,14 @@ class SharedRunData:
     functions: list[dict[str, Any]] = field(default_factory=list)
     tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
     has_rewards: bool = True
-    """Whether a simulation has a recorded reward. If none has, recomputed verdicts contradict no official figure."""
+    """Whether a simulation has a recorded reward.
+
+    If none has, recomputed verdicts contradict no official figure.
+    """
     notes: dict[str, list[RecordedReview]] = field(default_factory=dict)
-    """Simulation id -> reviews of the simulation, from the notes that annotators wrote in the viewer of tau2-bench."""
+    """Simulation id -> reviews of the simulation, from the notes that annotators wrote in the
+    viewer of tau2-bench.
+    """
 
 
 @dataclass(slots=True)
@@ -101,20 +112,32 @@ class Conversation:
     """Tick number -> index of the last message that began in this tick or an earlier one."""
 
     def map_positions_to_turns(self, turns: Sequence[int]) -> dict[str, dict[int, int]]:
-        """Return field of a review's error -> number in this field -> turn, from 0. `turns`: turn of each message."""
+        """Return field of a review's error -> number in this field -> turn, from 0.
+
+        `turns`: turn of each message.
+        """
         turn_by_tick = {}
         for tick, message_index in self.message_index_by_tick.items():
             if 0 <= message_index < len(turns):
                 turn_by_tick[tick] = turns[message_index]
-        return {"turn_idx": dict(zip(self.turn_indices, turns, strict=True)), "tick_start": turn_by_tick}
+        return {
+            "turn_idx": dict(zip(self.turn_indices, turns, strict=True)),
+            "tick_start": turn_by_tick,
+        }
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
-    yield from read_version1_items(plan.results[0], plan) if plan.run.generation == "v1" else read_version2_items(plan)
+    yield from (
+        read_version1_items(plan.results[0], plan)
+        if plan.run.generation == "v1"
+        else read_version2_items(plan)
+    )
 
 
 def read_version2_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
-    """Yield the items of a run: one file, or `results.json` (in `plan.data`) and one file for each simulation."""
+    """Yield the items of a run: one file, or `results.json` (in `plan.data`) and one file for
+    each simulation.
+    """
     if plan.importer_data == FOLDER_LAYOUT:
         yield from _read_folder(plan)
     else:
@@ -141,7 +164,10 @@ def _read_folder(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     data = yield from _read_shared_data(plan, document, main_file)
     data.has_rewards = any(_has_reward(read_json_document(path).fields) for path in plan.results)
     if document.records:
-        what = f"the simulations in this file are ignored, because the folder {SIMULATIONS} also contains simulations"
+        what = (
+            f"the simulations in this file are ignored, because the folder {SIMULATIONS} also"
+            " contains simulations"
+        )
         yield ImportIssue(str(main_file), None, what, severity="notice")
     yield from report_index_differences(plan.results, document.fields, main_file)
 
@@ -173,11 +199,15 @@ def _has_reward(simulation: Any) -> bool:
     return to_finite_number(recorded.get("reward")) is not None
 
 
-def parse_run_data(main_fields: Mapping[str, Any], file: str, issues: list[ImportIssue]) -> SharedRunData:
+def parse_run_data(
+    main_fields: Mapping[str, Any], file: str, issues: list[ImportIssue]
+) -> SharedRunData:
     info = as_object(main_fields.get("info"))
     environment = as_object(info.get("environment_info"))
     definitions = environment.get("tool_defs")
-    functions = read_tools(list(definitions.values()) if isinstance(definitions, dict) else definitions)
+    functions = read_tools(
+        list(definitions.values()) if isinstance(definitions, dict) else definitions
+    )
     data = SharedRunData(
         domain=get_content_text(environment.get("domain_name")) or UNKNOWN_DOMAIN,
         policy=get_content_text(environment.get("policy")),
@@ -192,7 +222,10 @@ def parse_run_data(main_fields: Mapping[str, Any], file: str, issues: list[Impor
         if not isinstance(task, dict) or "id" not in task:
             issues.append(ImportIssue(file, None, f"task {at} has no id", make_excerpt(str(task))))
         elif data.tasks.setdefault(str(task["id"]), task) != task:
-            what = f"task {task['id']} occurs more than once, with different content. The first one is used"
+            what = (
+                f"task {task['id']} occurs more than once, with different content. The first one is"
+                " used"
+            )
             issues.append(ImportIssue(file, None, what))
     return data
 
@@ -204,19 +237,28 @@ def report_index_differences(
     index = main_fields.get("simulation_index")
     if not isinstance(index, list):
         return
-    listed, present = {str(each.get("id")) for each in list_objects(index)}, {path.stem for path in simulation_files}
+    listed, present = (
+        {str(each.get("id")) for each in list_objects(index)},
+        {path.stem for path in simulation_files},
+    )
     without_file = (listed - present, "simulations in the index have no file")
     for names, what in (without_file, (present - listed, "simulation files are not in the index")):
         if names:
-            yield ImportIssue(str(main_file), None, f"{len(names)} {what}: {', '.join(sorted(names)[:3])}")
+            yield ImportIssue(
+                str(main_file), None, f"{len(names)} {what}: {', '.join(sorted(names)[:3])}"
+            )
 
 
-def _read_simulation(record: JsonRecord, path: Path, data: SharedRunData, ids: ItemIds) -> Iterator[Item | ImportIssue]:
+def _read_simulation(
+    record: JsonRecord, path: Path, data: SharedRunData, ids: ItemIds
+) -> Iterator[Item | ImportIssue]:
     simulation = record.value
     if not isinstance(simulation, dict) or not is_task_id(simulation.get("task_id")):
         what = "has no task_id" if isinstance(simulation, dict) else "is not an object"
         what = f"a simulation {what} and was skipped"
-        yield ImportIssue(str(path), record.line, what, make_excerpt(str(simulation)), severity="error")
+        yield ImportIssue(
+            str(path), record.line, what, make_excerpt(str(simulation)), severity="error"
+        )
         return
     task_id, name = str(simulation["task_id"]), str(simulation.get("id") or "")
     item_id, issue = ids.assign_id(task_id, simulation.get("trial"), str(path), record.line, name)
@@ -226,14 +268,18 @@ def _read_simulation(record: JsonRecord, path: Path, data: SharedRunData, ids: I
     item.offset, item.length = record.offset, record.length
     task = data.tasks.get(task_id)
     if task is not None:
-        item.golden_hash = answer_hash({key: value for key, value in task.items() if key != "issues"})
+        item.golden_hash = answer_hash(
+            {key: value for key, value in task.items() if key != "issues"}
+        )
     elif data.tasks:
         what = f"the file does not contain task {task_id}, so its golden answer is missing"
         item.issues.append(ImportIssue(str(path), record.line, what, item=item_id))
     yield fill_safely(item, partial(_fill_item, item, simulation, task, data))
 
 
-def _fill_item(item: Item, simulation: dict[str, Any], task: dict[str, Any] | None, data: SharedRunData) -> None:
+def _fill_item(
+    item: Item, simulation: dict[str, Any], task: dict[str, Any] | None, data: SharedRunData
+) -> None:
     conversation = _read_conversation(item, simulation)
     messages = conversation.messages if conversation is not None else []
 
@@ -271,13 +317,18 @@ def _read_termination_reason(item: Item, simulation: dict[str, Any]) -> str | No
     if not isinstance(reason, str):
         return None
     if reason not in KNOWN_ENDINGS:
-        what = f"the termination reason {reason[:60]!r} is unknown. By the rules of tau2-bench, only"
+        what = (
+            f"the termination reason {reason[:60]!r} is unknown. By the rules of tau2-bench, only"
+        )
         add_issue(item, f"{what} {' and '.join(GRADED_ENDINGS)} can pass")
     return reason
 
 
 def _hash_answer(simulation: dict[str, Any], conversation: Conversation | None) -> str:
-    """Return the hash of what the agent and the user said and called. Costs and times do not change it."""
+    """Return the hash of what the agent and the user said and called.
+
+    Costs and times do not change it.
+    """
     if conversation is None:
         return answer_hash(simulation.get("messages"))
     return answer_hash([_list_hashed_parts(message) for message in conversation.messages])
@@ -288,7 +339,9 @@ def _list_hashed_parts(message: ConversationMessage) -> list[Any]:
     return [message.role, message.content, calls]
 
 
-def _add_task(item: Item, simulation: dict[str, Any], task: dict[str, Any], data: SharedRunData) -> None:
+def _add_task(
+    item: Item, simulation: dict[str, Any], task: dict[str, Any], data: SharedRunData
+) -> None:
     """Add what the agent and the simulated user were told, and the sections of the task."""
     policy = get_content_text(simulation.get("policy")) or data.policy
     if policy and not any(message.role == "system" for message in item.messages):
@@ -304,7 +357,10 @@ def _add_task(item: Item, simulation: dict[str, Any], task: dict[str, Any], data
 
 
 def _read_conversation(item: Item, simulation: dict[str, Any]) -> Conversation | None:
-    """Read the messages or, of a voice run, the ticks. If both are unreadable, add an issue and return None."""
+    """Read the messages or, of a voice run, the ticks.
+
+    If both are unreadable, add an issue and return None.
+    """
     raw_messages = simulation.get("messages")
     message_index_by_tick: dict[int, int] = {}
     try:
@@ -318,12 +374,16 @@ def _read_conversation(item: Item, simulation: dict[str, Any]) -> Conversation |
         return None
 
 
-def _add_metadata(item: Item, simulation: dict[str, Any], task: dict[str, Any], data: SharedRunData) -> None:
+def _add_metadata(
+    item: Item, simulation: dict[str, Any], task: dict[str, Any], data: SharedRunData
+) -> None:
     metadata = item.extra.metadata
     metadata |= {
-        "simulation": simulation.get("id"), "trial": simulation.get("trial"), PLANNED_TRIALS: data.planned_trials,
+        "simulation": simulation.get("id"),
+        "trial": simulation.get("trial"),
+        PLANNED_TRIALS: data.planned_trials,
         "ended": simulation.get("termination_reason"),
-    }  # fmt: skip
+    }
 
     for name in ("agent_cost", "user_cost"):
         cost = to_finite_number(simulation.get(name))
@@ -338,7 +398,9 @@ def _add_metadata(item: Item, simulation: dict[str, Any], task: dict[str, Any], 
     if "had_unresponsive_period" in info:
         metadata["unresponsive period"] = bool(info["had_unresponsive_period"])
 
-    issues = [f"{issue.get('status')}: {issue.get('title')}" for issue in list_objects(task.get("issues"))]
+    issues = [
+        f"{issue.get('status')}: {issue.get('title')}" for issue in list_objects(task.get("issues"))
+    ]
     if issues:
         metadata["known issues of the task"] = issues
 
@@ -419,8 +481,9 @@ def add_judge_reviews(
 ) -> None:
     """Add the verdicts from the judges' reviews of a simulation.
 
-    `turns_by_field` is used to find the turn of an error. Its keys are `turn_idx` and `tick_start`, the two fields of
-    an error that may state its position. Its values map the numbers in this field to turns, from 0.
+    `turns_by_field` is used to find the turn of an error. Its keys are `turn_idx` and `tick_start`,
+    the two fields of an error that may state its position. Its values map the numbers in this field
+    to turns, from 0.
     """
     counts: Counter[str] = Counter()
     for name, judge in JUDGES_BY_FIELD.items():
@@ -429,30 +492,44 @@ def add_judge_reviews(
         for flag in ITEM_FLAGS:
             if isinstance(review.get(flag), bool):
                 rationale, summary = summary if isinstance(summary, str) else None, None
-                item.verdicts.append(Verdict("judge", review[flag], ITEM, flag, rationale=rationale, by=judge))
+                item.verdicts.append(
+                    Verdict("judge", review[flag], ITEM, flag, rationale=rationale, by=judge)
+                )
         errors = list_objects(review.get("errors"))
         _add_error_verdicts(item, errors, judge, turns_by_field)
-        counts.update(f"{each.get('source') or 'unknown'} {each.get('severity') or 'unknown'}" for each in errors)
+        counts.update(
+            f"{each.get('source') or 'unknown'} {each.get('severity') or 'unknown'}"
+            for each in errors
+        )
     if counts:
         item.extra.metadata["errors found by the review"] = dict(counts)
 
 
 def _add_error_verdicts(
-    item: Item, errors: list[dict[str, Any]], judge_name: str, turns_by_field: Mapping[str, Mapping[int, int]]
+    item: Item,
+    errors: list[dict[str, Any]],
+    judge_name: str,
+    turns_by_field: Mapping[str, Mapping[int, int]],
 ) -> None:
     by_target: defaultdict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for error in errors:
         criterion = "user_error" if error.get("source") == "user" else "agent_error"
         by_target[_find_error_target(error, turns_by_field), criterion].append(error)
     for (target, criterion), found in by_target.items():
-        if target == ITEM and any(v.criterion == criterion and v.by == judge_name for v in item.verdicts):
+        if target == ITEM and any(
+            v.criterion == criterion and v.by == judge_name for v in item.verdicts
+        ):
             criterion = f"{criterion}_without_turn"
         kinds = list(dict.fromkeys(str(each.get("error_type") or "error") for each in found))
         rationale = "\n".join(map(_describe_error, found))
-        item.verdicts.append(Verdict("judge", True, target, criterion, " + ".join(kinds), rationale, judge_name))
+        item.verdicts.append(
+            Verdict("judge", True, target, criterion, " + ".join(kinds), rationale, judge_name)
+        )
 
 
-def _find_error_target(error: dict[str, Any], turns_by_field: Mapping[str, Mapping[int, int]]) -> str:
+def _find_error_target(
+    error: dict[str, Any], turns_by_field: Mapping[str, Mapping[int, int]]
+) -> str:
     for name, turns in turns_by_field.items():
         at = error.get(name)
         if isinstance(at, int) and at in turns:
@@ -470,7 +547,9 @@ def _describe_error(error: dict[str, Any]) -> str:
     return " · ".join(parts)
 
 
-def read_reviews_from_notes(note_files: Sequence[Path], issues: list[ImportIssue]) -> dict[str, list[RecordedReview]]:
+def read_reviews_from_notes(
+    note_files: Sequence[Path], issues: list[ImportIssue]
+) -> dict[str, list[RecordedReview]]:
     """Return the notes in the files as `{simulation id: reviews sorted by time}`.
 
     Source: `SimulationNote` in `data_model/simulation.py` of tau2-bench 1.0.1.
@@ -484,7 +563,11 @@ def read_reviews_from_notes(note_files: Sequence[Path], issues: list[ImportIssue
         for note in notes + list_objects([record.value for record in document.records]):
             simulation = note.get("simulation_id")
             if not isinstance(simulation, str) or not isinstance(note.get("note"), str):
-                issues.append(ImportIssue(str(path), None, "a note has no simulation_id or no text and was skipped"))
+                issues.append(
+                    ImportIssue(
+                        str(path), None, "a note has no simulation_id or no text and was skipped"
+                    )
+                )
             else:
                 found[simulation].append(_convert_note(note))
     for reviews in found.values():
@@ -496,7 +579,9 @@ def _convert_note(note: Mapping[str, Any]) -> RecordedReview:
     own = as_object(note.get(OWN_FIELD))
     target, fault, events = own.get("target"), own.get("fault"), own.get("events")
     source, kind, identifier = note.get("error_source"), note.get("error_type"), note.get("id")
-    texts = [own["note"] if isinstance(own.get("note"), str) else str(note["note"]) if not own else ""]
+    texts = [
+        own["note"] if isinstance(own.get("note"), str) else str(note["note"]) if not own else ""
+    ]
     if source == "system":
         texts.append("the system caused the error")
     tags = own.get("tags") if own else [kind.replace("_", " ")] if isinstance(kind, str) else []

@@ -1,4 +1,5 @@
-"""Read the sections of a tau2-bench task that are neither messages nor golden calls: purpose, initial state, criteria.
+"""Read the sections of a tau2-bench task that are neither messages nor golden calls: purpose,
+initial state, criteria.
 
 Source: `src/tau2/data_model/tasks.py` of sierra-research/tau2-bench, 0.1.0 to 1.0.1.
 """
@@ -20,7 +21,8 @@ MAX_SECTION_LENGTH = 200_000
 def list_task_sections(task: dict[str, Any]) -> list[TaskSection]:
     """Return the sections of a task that have content, in the order in which a reviewer needs them.
 
-    The instruction to the simulated user and the policy are messages, so they are not among the sections.
+    The instruction to the simulated user and the policy are messages, so they are not among the
+    sections.
     """
     description = as_object(task.get("description"))
     criteria = as_object(task.get("evaluation_criteria"))
@@ -33,9 +35,15 @@ def list_task_sections(task: dict[str, Any]) -> list[TaskSection]:
         TaskSection("user tools", _format_value(task.get("user_tools"))),
         TaskSection("required documents", _format_value(task.get("required_documents"))),
         TaskSection("reward basis", _format_value(criteria.get("reward_basis"))),
-        TaskSection("assertions", _format_value(criteria.get("nl_assertions")), reveals_golden=True),
+        TaskSection(
+            "assertions", _format_value(criteria.get("nl_assertions")), reveals_golden=True
+        ),
         TaskSection("environment assertions", _format_assertions(criteria), reveals_golden=True),
-        TaskSection("texts to communicate", _format_value(criteria.get("communicate_info")), reveals_golden=True),
+        TaskSection(
+            "texts to communicate",
+            _format_value(criteria.get("communicate_info")),
+            reveals_golden=True,
+        ),
         TaskSection("notes", _format_value(description.get("notes")), reveals_golden=True),
         TaskSection("known issues", _format_known_issues(task), reveals_golden=True),
     ]
@@ -74,7 +82,9 @@ def _iterate_assertions(assertions: Any) -> Iterator[str]:
 
 
 def describe_env_assertion(assertion: dict[str, Any]) -> str:
-    """Return the message of an assertion or, without one, its call and value: `assert_speed(mbps=200) is True`."""
+    """Return the message of an assertion or, without one, its call and value:
+    `assert_speed(mbps=200) is True`.
+    """
     message = assertion.get("message")
     if message:
         return str(message)
@@ -87,7 +97,12 @@ def describe_env_assertion(assertion: dict[str, Any]) -> str:
 def _format_known_issues(task: dict[str, Any]) -> str:
     lines = []
     for issue in list_objects(task.get("issues")):
-        parts = [issue.get("status"), issue.get("title"), issue.get("description"), issue.get("resolution")]
+        parts = [
+            issue.get("status"),
+            issue.get("title"),
+            issue.get("description"),
+            issue.get("resolution"),
+        ]
         lines.append(_join_texts(parts))
     return _cut("\n".join(lines))
 
@@ -103,4 +118,7 @@ def _format_json(value: Any) -> str:
 def _cut(text: str) -> str:
     if len(text) <= MAX_SECTION_LENGTH:
         return text
-    return f"{text[:MAX_SECTION_LENGTH]}… ({len(text) - MAX_SECTION_LENGTH:,} more characters are in the file)"
+    return (
+        f"{text[:MAX_SECTION_LENGTH]}… ({len(text) - MAX_SECTION_LENGTH:,} more characters are in"
+        " the file)"
+    )

@@ -1,11 +1,13 @@
 """Read the items of tau-bench v1, one for each entry of a result file.
 
-The reward is 1 if the agent said every expected output, and the final database equals the database after the golden
-actions. Source: `tau_bench/envs/base.py` of sierra-research/tau-bench (`calculate_reward`).
+The reward is 1 if the agent said every expected output, and the final database equals the database
+after the golden actions. Source: `tau_bench/envs/base.py` of sierra-research/tau-bench
+(`calculate_reward`).
 
-With the strategies `act` and `react`, the agent writes actions as text. A message of the agent ends with `Action:` and
-a JSON object with name and arguments. Text that is not JSON is a reply. The result of a call is the next user message,
-which begins with `API output: `. Source: `agents/chat_react_agent.py` of sierra-research/tau-bench.
+With the strategies `act` and `react`, the agent writes actions as text. A message of the agent ends
+with `Action:` and a JSON object with name and arguments. Text that is not JSON is a reply. The
+result of a call is the next user message, which begins with `API output: `. Source:
+`agents/chat_react_agent.py` of sierra-research/tau-bench.
 """
 
 from __future__ import annotations
@@ -73,8 +75,14 @@ TRANSFER_TOOL = "transfer_to_human_agents"
 
 
 def has_actions_in_text(messages: Sequence[ConversationMessage]) -> bool:
-    """Return whether the agent writes actions as text: the first message lists the tools, and no message has a call."""
-    return bool(messages) and TOOLS_HEADING in messages[0].content and not any(message.calls for message in messages)
+    """Return whether the agent writes actions as text: the first message lists the tools, and no
+    message has a call.
+    """
+    return (
+        bool(messages)
+        and TOOLS_HEADING in messages[0].content
+        and not any(message.calls for message in messages)
+    )
 
 
 def read_tools_in_text(messages: Sequence[ConversationMessage]) -> list[dict[str, Any]]:
@@ -92,8 +100,16 @@ def convert_actions_in_text(messages: Sequence[ConversationMessage]) -> list[Con
         if message.role == "assistant":
             found.append(_parse_action_text(message.content))
             called = found[-1].calls[0].name if found[-1].calls else None
-        elif message.role == "user" and called is not None and message.content.startswith(RESULT_PREFIX):
-            found.append(ConversationMessage("tool", message.content.removeprefix(RESULT_PREFIX), name=called))
+        elif (
+            message.role == "user"
+            and called is not None
+            and message.content.startswith(RESULT_PREFIX)
+        ):
+            found.append(
+                ConversationMessage(
+                    "tool", message.content.removeprefix(RESULT_PREFIX), name=called
+                )
+            )
             called = None
         else:
             found.append(message)
@@ -108,7 +124,9 @@ def _parse_action_text(message_text: str) -> ConversationMessage:
     except (ValueError, RecursionError):
         return ConversationMessage("assistant", message_text, reply=text)
     if not isinstance(action, dict) or not isinstance(action.get("name"), str):
-        return ConversationMessage("assistant", thought, [ToolCall("", None, text, "the text is not an action")])
+        return ConversationMessage(
+            "assistant", thought, [ToolCall("", None, text, "the text is not an action")]
+        )
     name, arguments = action["name"], action.get("arguments")
     if not isinstance(arguments, dict):
         call = ToolCall(name, None, text, "the arguments are not a JSON object")
@@ -129,17 +147,32 @@ def parse_action_name(content: Any) -> str | None:
 
 ENVIRONMENT_TOOLS = {
     "airline": {
-        "book_reservation", "cancel_reservation", "get_reservation_details", "list_all_airports",
-        "search_direct_flight", "search_onestop_flight", "send_certificate", "update_reservation_baggages",
-        "update_reservation_flights", "update_reservation_passengers",
+        "book_reservation",
+        "cancel_reservation",
+        "get_reservation_details",
+        "list_all_airports",
+        "search_direct_flight",
+        "search_onestop_flight",
+        "send_certificate",
+        "update_reservation_baggages",
+        "update_reservation_flights",
+        "update_reservation_passengers",
     },
     "retail": {
-        "cancel_pending_order", "exchange_delivered_order_items", "find_user_id_by_email", "find_user_id_by_name_zip",
-        "get_order_details", "get_product_details", "list_all_product_types", "modify_pending_order_address",
-        "modify_pending_order_items", "modify_pending_order_payment", "modify_user_address",
+        "cancel_pending_order",
+        "exchange_delivered_order_items",
+        "find_user_id_by_email",
+        "find_user_id_by_name_zip",
+        "get_order_details",
+        "get_product_details",
+        "list_all_product_types",
+        "modify_pending_order_address",
+        "modify_pending_order_items",
+        "modify_pending_order_payment",
+        "modify_user_address",
         "return_delivered_order_items",
     },
-}  # fmt: skip
+}
 """Environment -> tools that only this environment has."""
 UNKNOWN_ENVIRONMENT = "unknown environment"
 
@@ -151,9 +184,15 @@ def read_version1_items(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssu
     ids = ItemIds()
     for record in document.records:
         entry = record.value
-        if not isinstance(entry, dict) or not is_task_id(entry.get("task_id")) or "reward" not in entry:
+        if (
+            not isinstance(entry, dict)
+            or not is_task_id(entry.get("task_id"))
+            or "reward" not in entry
+        ):
             what = "an entry has no task_id or no reward and was skipped"
-            yield ImportIssue(str(path), record.line, what, make_excerpt(str(entry)), severity="error")
+            yield ImportIssue(
+                str(path), record.line, what, make_excerpt(str(entry)), severity="error"
+            )
             continue
         task, trial = str(entry["task_id"]), entry.get("trial")
         item_id, issue = ids.assign_id(task, trial, str(path), record.line)
@@ -164,25 +203,37 @@ def read_version1_items(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssu
 
 
 def guess_environment(entries: Sequence[Any]) -> str:
-    """Return the environment whose tools the entries use most, because the file does not state the environment."""
+    """Return the environment whose tools the entries use most, because the file does not state
+    the environment.
+    """
     names = Counter(name for entry in entries[:400] for name in _iterate_tool_names(entry))
-    counts = {environment: sum(names[each] for each in tools) for environment, tools in ENVIRONMENT_TOOLS.items()}
+    counts = {
+        environment: sum(names[each] for each in tools)
+        for environment, tools in ENVIRONMENT_TOOLS.items()
+    }
     best = max(counts, key=counts.__getitem__)
     return best if counts[best] else UNKNOWN_ENVIRONMENT
 
 
 def _iterate_tool_names(entry: Any) -> Iterator[str]:
     for message in list_objects(as_object(entry).get("traj")):
-        if (name := parse_action_name(message.get("content"))) and message.get("role") == "assistant":
+        if (name := parse_action_name(message.get("content"))) and message.get(
+            "role"
+        ) == "assistant":
             yield name
-        names = (as_object(call.get("function")).get("name") for call in list_objects(message.get("tool_calls")))
+        names = (
+            as_object(call.get("function")).get("name")
+            for call in list_objects(message.get("tool_calls"))
+        )
         yield from (name for name in names if isinstance(name, str))
 
 
 def _read_item(record: JsonRecord, item_id: str, environment: str, path: Path) -> Item:
     entry = record.value
     info = as_object(entry.get("info"))
-    item = Item(item_id, environment, group=f"task {entry['task_id']}", file=str(path), line=record.line)
+    item = Item(
+        item_id, environment, group=f"task {entry['task_id']}", file=str(path), line=record.line
+    )
     item.offset, item.length = record.offset, record.length
     item.prediction_hash = answer_hash(entry.get("traj"))
     item.golden_hash = answer_hash(info["task"]) if "task" in info else ""
@@ -205,7 +256,9 @@ def _fill_item(item: Item, entry: dict[str, Any], info: dict[str, Any]) -> None:
     item.question = item.question or first_question(item.messages)
     if "error" in info:
         last_step = max(item.n_steps - 1, 0)
-        item.messages.append(Message(item.n_turns - 1, last_step, "log", get_content_text(info["error"])))
+        item.messages.append(
+            Message(item.n_turns - 1, last_step, "log", get_content_text(info["error"]))
+        )
     pair_golden_actions(item, list(_read_golden_actions(task.get("actions"))))
     item.extra.uncounted_states = "-!+"
     gradable = None if messages is None else select_gradable_messages(messages)
@@ -214,10 +267,11 @@ def _fill_item(item: Item, entry: dict[str, Any], info: dict[str, Any]) -> None:
 
 
 def _find_ending(info: JsonObject, messages: Sequence[ConversationMessage]) -> str | None:
-    """Return how the conversation ended. The file does not state it, but the last message and the checks show it.
+    """Return how the conversation ended. The file does not state it, but the last message and the
+    checks show it.
 
-    Source: `envs/base.py` of sierra-research/tau-bench (`step`): the user's stop word and the transfer to a human agent
-    end a conversation, and the reward is then computed.
+    Source: `envs/base.py` of sierra-research/tau-bench (`step`): the user's stop word and the
+    transfer to a human agent end a conversation, and the reward is then computed.
     """
     if "error" in info:
         return "error"
@@ -234,7 +288,9 @@ def _find_ending(info: JsonObject, messages: Sequence[ConversationMessage]) -> s
     return None
 
 
-def _read_conversation(item: Item, trajectory: Any, has_error: bool) -> list[ConversationMessage] | None:
+def _read_conversation(
+    item: Item, trajectory: Any, has_error: bool
+) -> list[ConversationMessage] | None:
     try:
         if not trajectory and not has_error:
             raise ValueError("the field traj is empty")
@@ -287,12 +343,20 @@ def _parse_call(call: Any) -> ToolCall:
 
 
 def _add_verdicts(
-    item: Item, entry: JsonObject, info: JsonObject, task: JsonObject, messages: Sequence[ConversationMessage] | None
+    item: Item,
+    entry: JsonObject,
+    info: JsonObject,
+    task: JsonObject,
+    messages: Sequence[ConversationMessage] | None,
 ) -> None:
     reward, reward_info = to_finite_number(entry.get("reward")), info.get("reward_info")
     if reward is None:
         add_issue(item, "the recorded reward is not a number")
-    if "error" not in info and not isinstance(reward_info, dict) and (reward_info is not None or reward != 0):
+    if (
+        "error" not in info
+        and not isinstance(reward_info, dict)
+        and (reward_info is not None or reward != 0)
+    ):
         item.official = None if reward is None else is_success(reward)
         item.rule_note = "the recorded checks are missing or unreadable"
         add_issue(item, item.rule_note)
@@ -313,35 +377,67 @@ def _add_verdicts(
         value = recorded.get(name)
         if value is not None and to_part_value(value) is None:
             shown = abbreviate(value)
-            add_issue(item, f"{name} is {shown}, which is not a number from 0 to 1, so this part has no verdict")
+            add_issue(
+                item,
+                f"{name} is {shown}, which is not a number from 0 to 1, so this part has no"
+                " verdict",
+            )
     if "r_actions" in recorded:
         database = to_part_value(recorded["r_actions"])
     else:  # tau-bench records only one of the two results. In two of three cases, the reward implies the other one.
-        is_implied_failure = to_finite_number(recorded.get("r_outputs")) == 1 and OWN_FIELD not in recorded
-        database = 1.0 if reward is not None and is_success(reward) else 0.0 if is_implied_failure else None
+        is_implied_failure = (
+            to_finite_number(recorded.get("r_outputs")) == 1 and OWN_FIELD not in recorded
+        )
+        database = (
+            1.0
+            if reward is not None and is_success(reward)
+            else 0.0
+            if is_implied_failure
+            else None
+        )
     official.values["DB"] = recomputed.values["DB"] = database
     if outputs is None or outputs:
         is_known = outputs is not None and messages is not None
         recomputed.values["COMMUNICATE"] = float(all(found_outputs.values())) if is_known else None
         official.values["COMMUNICATE"] = to_part_value(recorded.get("r_outputs"))
         recomputed.missing_texts = [text for text, found in found_outputs.items() if not found]
-        official.missing_texts = [str(text) for text, ok in as_object(recorded.get("outputs")).items() if not ok]
-    add_reward_verdicts(item, reward, CheckedParts(official, recomputed), is_left_out=reward is None)
+        official.missing_texts = [
+            str(text) for text, ok in as_object(recorded.get("outputs")).items() if not ok
+        ]
+    add_reward_verdicts(
+        item, reward, CheckedParts(official, recomputed), is_left_out=reward is None
+    )
 
 
-def _read_expected_outputs(item: Item, outputs: Any, recorded_checks: dict[str, Any]) -> list[str] | None:
-    """Return the outputs that the agent has to say. If the file does not contain them, add an issue and return None."""
+def _read_expected_outputs(
+    item: Item, outputs: Any, recorded_checks: dict[str, Any]
+) -> list[str] | None:
+    """Return the outputs that the agent has to say.
+
+    If the file does not contain them, add an issue and return None.
+    """
     checked = as_object(recorded_checks.get("outputs"))
-    if isinstance(outputs, list) and all(isinstance(each, str) for each in outputs) and set(checked) <= set(outputs):
+    if (
+        isinstance(outputs, list)
+        and all(isinstance(each, str) for each in outputs)
+        and set(checked) <= set(outputs)
+    ):
         return outputs
     if outputs is None and "r_outputs" not in recorded_checks:
         return []
-    what = "the field `outputs` of the task is not a list of texts, or does not contain all texts that were checked"
+    what = (
+        "the field `outputs` of the task is not a list of texts, or does not contain all texts that"
+        " were checked"
+    )
     add_issue(item, what)
     return None
 
 
-def check_outputs(expected_outputs: Sequence[str], messages: Sequence[ConversationMessage]) -> dict[str, bool]:
+def check_outputs(
+    expected_outputs: Sequence[str], messages: Sequence[ConversationMessage]
+) -> dict[str, bool]:
     """Return expected output -> whether a reply of the agent contains it."""
     replies = [each for each in messages if each.role == "assistant" and not each.calls]
-    return find_spoken_texts(expected_outputs, [each.content if each.reply is None else each.reply for each in replies])
+    return find_spoken_texts(
+        expected_outputs, [each.content if each.reply is None else each.reply for each in replies]
+    )

@@ -1,7 +1,8 @@
-"""Write reviewed rewards and checks to the result files. The bytes of all other simulations stay the same.
+"""Write reviewed rewards and checks to the result files. The bytes of all other simulations stay
+the same.
 
-A review of the item sets the reward. A review of a part sets the part, its check, and the reward that follows.
-The tasks are part of the result files, so golden answers cannot be corrected.
+A review of the item sets the reward. A review of a part sets the part, its check, and the reward
+that follows. The tasks are part of the result files, so golden answers cannot be corrected.
 """
 
 from __future__ import annotations
@@ -36,14 +37,24 @@ CHECK_FIELDS = {
     "ENV_ASSERTION": ("env_assertions", "met", "reward"),
     "NL_ASSERTION": ("nl_assertions", "met", None),
 }
-"""Part of the reward -> name of its list of checks, and the fields of a check with its verdict and its reward."""
+"""Part of the reward -> name of its list of checks, and the fields of a check with its verdict
+and its reward.
+"""
 _VERSION1_PARTS = {"db": "r_actions", "communicate": "r_outputs"}
 _INDENT = re.compile(rb"\n( *)")
 
 
-def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
-    """Yield the files with the reviewed rewards and checks, and the reviews that no file can represent."""
-    changed = {item.id: item for item in items if any(_is_representable(item, key) for key in item.overrides)}
+def rewrite_scores(
+    plan: RunPlan, items: Sequence[ScoredItem]
+) -> Iterator[RewrittenFile | Unrepresentable]:
+    """Yield the files with the reviewed rewards and checks, and the reviews that no file can
+    represent.
+    """
+    changed = {
+        item.id: item
+        for item in items
+        if any(_is_representable(item, key) for key in item.overrides)
+    }
     yield from find_unrepresentable_reviews(items, _is_representable)
     edits: defaultdict[Path, list[tuple[int, int, ScoredItem]]] = defaultdict(list)
     for item in read_items(plan) if changed else ():
@@ -68,7 +79,9 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
     if plan.importer_data is not None and plan.data and rewards:
         yield from _rewrite_index(plan.data[0], rewards)
     if n_unwritten:
-        yield Unrepresentable("verdicts on checks that the result file does not contain", n_unwritten)
+        yield Unrepresentable(
+            "verdicts on checks that the result file does not contain", n_unwritten
+        )
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:  # noqa: ARG001
@@ -85,7 +98,9 @@ def _is_representable(item: ScoredItem, criterion_key: CriterionKey) -> bool:
     target, criterion = criterion_key
     if target == ITEM and criterion.upper() in REWARD_PART_NAMES:
         return isinstance(value, (bool, int, float))
-    return isinstance(value, bool) and _find_check_position(item.metadata, criterion_key) is not None
+    return (
+        isinstance(value, bool) and _find_check_position(item.metadata, criterion_key) is not None
+    )
 
 
 class CheckPosition(NamedTuple):
@@ -95,7 +110,9 @@ class CheckPosition(NamedTuple):
     """Index in the part's list of checks."""
 
 
-def _find_check_position(metadata: Mapping[str, Any], criterion_key: CriterionKey) -> CheckPosition | None:
+def _find_check_position(
+    metadata: Mapping[str, Any], criterion_key: CriterionKey
+) -> CheckPosition | None:
     """Return the position of the check with this target and criterion, or None."""
     checks = (metadata.get(REWARD_CHECKS) or {}).items()
     matching = (
@@ -108,7 +125,10 @@ def _find_check_position(metadata: Mapping[str, Any], criterion_key: CriterionKe
 
 
 def _write_reviews_to_simulation(simulation: JsonObject, item: ScoredItem) -> int:
-    """Set `reward_info` of a simulation to the reviewed values. Return how many reviews it cannot represent."""
+    """Set `reward_info` of a simulation to the reviewed values.
+
+    Return how many reviews it cannot represent.
+    """
     info = dict(as_object(simulation.get("reward_info")))
     parts: dict[str, float] = {}
     n_unwritten = 0
@@ -121,7 +141,9 @@ def _write_reviews_to_simulation(simulation: JsonObject, item: ScoredItem) -> in
             parts[part] = float(value)
         elif (ITEM, part.lower()) not in item.overrides:
             name, field, _ = CHECK_FIELDS[part]
-            parts[part] = float(all(check.get(field) is True for check in list_objects(info.get(name))))
+            parts[part] = float(
+                all(check.get(field) is True for check in list_objects(info.get(name)))
+            )
         n_unwritten += not is_written and part not in (item.metadata.get(REWARD_PARTS) or {})
     _update_reward_breakdown(info, parts, item.metadata.get(REWARD_PARTS))
     info["reward"] = get_reward(item)
@@ -130,10 +152,19 @@ def _write_reviews_to_simulation(simulation: JsonObject, item: ScoredItem) -> in
     return n_unwritten
 
 
-def _try_set_check_verdicts(info: JsonObject, part: str, value: Any, check_index: int | None) -> bool:
-    """Set one check of a part, or all checks if the index is None. Return False if the file cannot represent this."""
+def _try_set_check_verdicts(
+    info: JsonObject, part: str, value: Any, check_index: int | None
+) -> bool:
+    """Set one check of a part, or all checks if the index is None.
+
+    Return False if the file cannot represent this.
+    """
     if part == "DB":
-        info["db_check"] = {**(info.get("db_check") or {}), "db_match": value == 1, "db_reward": float(value)}
+        info["db_check"] = {
+            **(info.get("db_check") or {}),
+            "db_match": value == 1,
+            "db_reward": float(value),
+        }
         return True
     name, field, reward = CHECK_FIELDS[part]
     checks = [dict(check) for check in list_objects(info.get(name))]
@@ -148,13 +179,17 @@ def _try_set_check_verdicts(info: JsonObject, part: str, value: Any, check_index
     return True
 
 
-def _update_reward_breakdown(info: JsonObject, new_parts: dict[str, float], known_parts: Any) -> None:
+def _update_reward_breakdown(
+    info: JsonObject, new_parts: dict[str, float], known_parts: Any
+) -> None:
     breakdown = info.get("reward_breakdown")
     if not isinstance(breakdown, dict) or not breakdown:
         values = as_object(known_parts)
         breakdown = values if values and None not in (values | new_parts).values() else None
     if breakdown is not None and any(part in breakdown for part in new_parts):
-        info["reward_breakdown"] = {part: new_parts.get(part, value) for part, value in breakdown.items()}
+        info["reward_breakdown"] = {
+            part: new_parts.get(part, value) for part, value in breakdown.items()
+        }
 
 
 def _write_reviews_to_version1_entry(entry: JsonObject, item: ScoredItem) -> None:
@@ -169,7 +204,11 @@ def _write_reviews_to_version1_entry(entry: JsonObject, item: ScoredItem) -> Non
         value = item.overrides.get((ITEM, criterion))
         if value is not None:
             recorded[field] = float(value)
-            if criterion == "communicate" and value == 1 and isinstance(recorded.get("outputs"), dict):
+            if (
+                criterion == "communicate"
+                and value == 1
+                and isinstance(recorded.get("outputs"), dict)
+            ):
                 recorded["outputs"] = dict.fromkeys(recorded["outputs"], True)
 
 

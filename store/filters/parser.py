@@ -1,11 +1,13 @@
-"""Define the keys of the filter language, and parse filters. The queue screen and `--where` use this language.
+"""Define the keys of the filter language, and parse filters. The queue screen and `--where` use
+this language.
 
-    official:fail -reviewed category:live_simple error:value_error text:"celsius" golden>2 (turns>=3 OR issues)
+    official:fail -reviewed category:live_simple error:value_error text:"celsius" golden>2 (turns>=3
+    OR issues)
 
-Terms are combined with "and". `OR` and parentheses group terms, and `-` negates a term. `key:a|b` and `key:a,b` match
-both values. An unquoted value ignores case; `*` in it matches any characters, and `none` matches an empty field. A
-quoted value matches exactly. A bare word is searched for in the id and the question. Numbers are compared as in
-`golden>2` and `latency<=2.5`.
+Terms are combined with "and". `OR` and parentheses group terms, and `-` negates a term. `key:a|b`
+and `key:a,b` match both values. An unquoted value ignores case; `*` in it matches any characters,
+and `none` matches an empty field. A quoted value matches exactly. A bare word is searched for in
+the id and the question. Numbers are compared as in `golden>2` and `latency<=2.5`.
 """
 
 from __future__ import annotations
@@ -28,7 +30,14 @@ from fcreview.store.reviews.review_sql import (
     is_incident_sql,
 )
 
-__all__ = ["FilterCondition", "FilterError", "list_filter_help", "list_key_values", "parse_filter", "quote"]
+__all__ = [
+    "FilterCondition",
+    "FilterError",
+    "list_filter_help",
+    "list_key_values",
+    "parse_filter",
+    "quote",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +46,23 @@ class FilterKey:
 
     build_condition: sql.ConditionBuilder
     help: str
-    shows_verdict: bool = False  # Whether the key reveals verdicts. It is then not allowed in blind mode.
+    shows_verdict: bool = (
+        False  # Whether the key reveals verdicts. It is then not allowed in blind mode.
+    )
     depends_on_reviews: bool = False  # whether the selected items change while annotators review
     choices: tuple[str, ...] = ()  # allowed values; empty if any value is allowed
     build_blind_condition: sql.ConditionBuilder | None = None
-    """Condition in blind mode, for a key that would otherwise reveal the reviews of other annotators."""
+    """Condition in blind mode, for a key that would otherwise reveal the reviews of other
+    annotators.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class FilterFlag:
-    """A word that selects items without a value, such as `stale`. `FilterKey` explains the fields."""
+    """A word that selects items without a value, such as `stale`.
+
+    `FilterKey` explains the fields.
+    """
 
     sql: str
     help: str
@@ -55,8 +71,14 @@ class FilterFlag:
 
 
 IS_DISPUTED = "h.decided_by = 'disputed'"
-_AUTOMATIC_CONDITIONS = {"pass": "{} = true", "fail": "{} = false", "unknown": "{} IS NULL", "none": "{} IS NULL"}
-_N_PARTS = "h.n_parts"  # SQL for the number of parts and additional criteria of the item that have a review
+_AUTOMATIC_CONDITIONS = {
+    "pass": "{} = true",
+    "fail": "{} = false",
+    "unknown": "{} IS NULL",
+    "none": "{} IS NULL",
+}
+# SQL for the number of parts and additional criteria of the item that have a review
+_N_PARTS = "h.n_parts"
 _HUMAN_CONDITIONS = {
     **{word: f"{{}} = '{json.dumps(value)}'" for word, value in PASS_FAIL.items()},
     "disputed": IS_DISPUTED,
@@ -65,7 +87,9 @@ _HUMAN_CONDITIONS = {
     "any": f"({{}} IS NOT NULL OR {_N_PARTS} > 0)",
     "part": f"({{}} IS NULL AND {_N_PARTS} > 0)",
 }
-_OWN_CONDITIONS = {word: text.replace(_N_PARTS, "h.your_parts") for word, text in _HUMAN_CONDITIONS.items()}
+_OWN_CONDITIONS = {
+    word: text.replace(_N_PARTS, "h.your_parts") for word, text in _HUMAN_CONDITIONS.items()
+}
 
 
 def _make_choice_key(
@@ -90,22 +114,28 @@ def _make_verdict_key(build_condition: sql.ConditionBuilder, help_text: str) -> 
 
 
 def _make_review_key(table_sql: str, column: str, help_text: str) -> FilterKey:
-    build_condition = sql.match_subquery(f"i.item IN (SELECT item FROM {table_sql} WHERE {{}})", sql.match_text(column))
+    build_condition = sql.match_subquery(
+        f"i.item IN (SELECT item FROM {table_sql} WHERE {{}})", sql.match_text(column)
+    )
     return FilterKey(build_condition, help_text, shows_verdict=True, depends_on_reviews=True)
 
 
 def _make_incident_key() -> FilterKey:
     """Return the key for incidents.
 
-    The automatic mark reveals no verdict of a checker, so blind mode allows the key. It then ignores the reviews of
-    other annotators."""
-    conditions = sql.build_incident_conditions(HAS_INCIDENT, incident_kind_sql(), incident_certainty_sql())
+    The automatic mark reveals no verdict of a checker, so blind mode allows the key. It then
+    ignores the reviews of other annotators.
+    """
+    conditions = sql.build_incident_conditions(
+        HAS_INCIDENT, incident_kind_sql(), incident_certainty_sql()
+    )
     own_conditions = sql.build_incident_conditions(
         is_incident_sql(OWN_MARK), incident_kind_sql(OWN_MARK), incident_certainty_sql(OWN_MARK)
     )
     return FilterKey(
         sql.match_choice("", conditions),
-        "why the model's answer is missing or cut: any, none, limit, weak or a kind such as rate_limit",
+        "why the model's answer is missing or cut: any, none, limit, weak or a kind such as"
+        " rate_limit",
         depends_on_reviews=True,
         choices=tuple(conditions),
         build_blind_condition=sql.match_choice("", own_conditions),
@@ -126,10 +156,16 @@ _NUMERIC_VALUE = f"TRY_CAST({sql.VERDICT_VALUE} AS DOUBLE)"
 _TOKENS = "(coalesce(i.tokens_in, 0) + coalesce(i.tokens_out, 0))"
 
 FILTER_KEYS: dict[str, FilterKey] = {
-    "official": _make_choice_key("i.official", _AUTOMATIC_CONDITIONS, "official verdict: pass, fail or unknown"),
-    "rule": _make_choice_key("i.rule", _AUTOMATIC_CONDITIONS, "recomputed verdict: pass, fail or unknown"),
+    "official": _make_choice_key(
+        "i.official", _AUTOMATIC_CONDITIONS, "official verdict: pass, fail or unknown"
+    ),
+    "rule": _make_choice_key(
+        "i.rule", _AUTOMATIC_CONDITIONS, "recomputed verdict: pass, fail or unknown"
+    ),
     "judge": _make_choice_key(
-        "i.judge", sql.JUDGE_CONDITIONS, "judge verdict on the item or its parts: pass, fail, any or unknown"
+        "i.judge",
+        sql.JUDGE_CONDITIONS,
+        "judge verdict on the item or its parts: pass, fail, any or unknown",
     ),
     "criterion": _make_verdict_key(
         sql.match_subquery(_IN_VERDICTS, sql.match_text("v.criterion")),
@@ -165,24 +201,38 @@ FILTER_KEYS: dict[str, FilterKey] = {
         depends_on_reviews=True,
     ),
     "error": _make_verdict_key(
-        sql.match_text(sql.ERROR_TYPE_SQL), "official error type; if there is none, recomputed error type"
+        sql.match_text(sql.ERROR_TYPE_SQL),
+        "official error type; if there is none, recomputed error type",
     ),
     "rule_error": _make_verdict_key(sql.match_text("i.rule_error_type"), "recomputed error type"),
-    "function": _make_verdict_key(sql.match_text("i.diff_function"), "function of the call with the first difference"),
-    "argument": _make_verdict_key(sql.match_text("i.diff_argument"), "argument with the first difference"),
-    "golden_value": _make_verdict_key(sql.match_json("i.diff_golden"), "golden value at the first difference"),
-    "predicted_value": _make_verdict_key(sql.match_json("i.diff_predicted"), "predicted value at the first difference"),
+    "function": _make_verdict_key(
+        sql.match_text("i.diff_function"), "function of the call with the first difference"
+    ),
+    "argument": _make_verdict_key(
+        sql.match_text("i.diff_argument"), "argument with the first difference"
+    ),
+    "golden_value": _make_verdict_key(
+        sql.match_json("i.diff_golden"), "golden value at the first difference"
+    ),
+    "predicted_value": _make_verdict_key(
+        sql.match_json("i.diff_predicted"), "predicted value at the first difference"
+    ),
     "decisive": _make_verdict_key(
         sql.match_text("i.decisive_step"), "kind of the probable decisive step, such as wrong_write"
     ),
-    "ended": _make_verdict_key(sql.match_text("i.ended"), "how the conversation ended, such as user_stop or max_steps"),
+    "ended": _make_verdict_key(
+        sql.match_text("i.ended"), "how the conversation ended, such as user_stop or max_steps"
+    ),
     "incident": _make_incident_key(),
     "flag": _make_choice_key(
-        "i.flags", _FLAG_CONDITIONS, f"what `fcreview check` counts: {', '.join(ITEM_FLAGS)}, any or none"
+        "i.flags",
+        _FLAG_CONDITIONS,
+        f"what `fcreview check` counts: {', '.join(ITEM_FLAGS)}, any or none",
     ),
     "calls": FilterKey(sql.build_called_function_condition, "name of a golden or predicted call"),
     "category": FilterKey(
-        sql.match_text("i.category", sql.compare_leading_words), "category, or the first words of its name"
+        sql.match_text("i.category", sql.compare_leading_words),
+        "category, or the first words of its name",
     ),
     "group": FilterKey(sql.match_text('i."group"'), "name of the conversation"),
     "id": FilterKey(sql.match_text("i.id"), "item id"),
@@ -190,14 +240,22 @@ FILTER_KEYS: dict[str, FilterKey] = {
     "run": FilterKey(sql.build_run_condition, "run number, or a part of the run's path"),
     "model": FilterKey(sql.match_subquery(_IN_RUNS, sql.match_text("model")), "model"),
     "benchmark": FilterKey(sql.match_subquery(_IN_RUNS, sql.match_text("benchmark")), "benchmark"),
-    "generation": FilterKey(sql.match_subquery(_IN_RUNS, sql.match_text("generation")), "version of the benchmark"),
-    "language": FilterKey(sql.match_subquery(_IN_RUNS, sql.match_text("language")), "language of the dataset"),
-    "text": FilterKey(sql.build_search_condition, "text that the question, messages, calls or task contain"),
+    "generation": FilterKey(
+        sql.match_subquery(_IN_RUNS, sql.match_text("generation")), "version of the benchmark"
+    ),
+    "language": FilterKey(
+        sql.match_subquery(_IN_RUNS, sql.match_text("language")), "language of the dataset"
+    ),
+    "text": FilterKey(
+        sql.build_search_condition, "text that the question, messages, calls or task contain"
+    ),
     "metadata": _make_verdict_key(
         sql.build_metadata_condition, "NAME=VALUE in the item's metadata, or text that it contains"
     ),
     "tag": _make_review_key(_TAGS, "tag", "error tag in a review"),
-    "fault": _make_review_key("human_labels", "fault", "fault in a review, such as model or golden"),
+    "fault": _make_review_key(
+        "human_labels", "fault", "fault in a review, such as model or golden"
+    ),
     "annotator": _make_review_key(_ANNOTATORS, "annotator", "annotator who reviewed the item"),
     "golden": FilterKey(sql.match_number("i.n_golden"), "number of golden calls"),
     "predicted": FilterKey(sql.match_number("i.n_predicted"), "number of predicted calls"),
@@ -211,14 +269,23 @@ FILTER_KEYS: dict[str, FilterKey] = {
 FILTER_FLAGS: dict[str, FilterFlag] = {
     "reviewed": FilterFlag("h.you IS NOT NULL", "you reviewed the item", depends_on_reviews=True),
     "stale": FilterFlag(
-        "h.your_stale", "the prediction or golden answer changed after your review", depends_on_reviews=True
+        "h.your_stale",
+        "the prediction or golden answer changed after your review",
+        depends_on_reviews=True,
     ),
     "disagree": FilterFlag(
-        sql.AUTOMATIC_DISAGREEMENT_SQL, "official, recomputed and judge verdicts differ", shows_verdict=True
+        sql.AUTOMATIC_DISAGREEMENT_SQL,
+        "official, recomputed and judge verdicts differ",
+        shows_verdict=True,
     ),
-    "disputed": FilterFlag(IS_DISPUTED, "annotators disagree", shows_verdict=True, depends_on_reviews=True),
+    "disputed": FilterFlag(
+        IS_DISPUTED, "annotators disagree", shows_verdict=True, depends_on_reviews=True
+    ),
     "adjudicated": FilterFlag(
-        "h.decided_by = 'adjudication'", "a disagreement was adjudicated", shows_verdict=True, depends_on_reviews=True
+        "h.decided_by = 'adjudication'",
+        "a disagreement was adjudicated",
+        shows_verdict=True,
+        depends_on_reviews=True,
     ),
     "issues": FilterFlag("i.n_issues > 0", "the item has import issues", shows_verdict=True),
 }
@@ -230,25 +297,45 @@ MAX_DEPTH = 40  # maximum depth of nested parentheses and negations
 @dataclass(frozen=True, slots=True)
 class FilterCondition:
     where: str = "true"  # condition over `item_rows i LEFT JOIN human h ON h.item = i.item`
-    params: list[object] = field(default_factory=list)  # values of the question marks in `where`, in order
+    params: list[object] = field(
+        default_factory=list
+    )  # values of the question marks in `where`, in order
     depends_on_reviews: bool = False
 
 
 def parse_filter(text: str, *, blind: bool = False) -> FilterCondition:
-    """Translate a filter to SQL. Raises FilterError if it is invalid or, in blind mode, if it reveals verdicts."""
+    """Translate a filter to SQL.
+
+    Raises FilterError if it is invalid or, in blind mode, if it reveals verdicts.
+    """
     return _Parser(text, blind).parse()
 
 
 def list_filter_help(*, blind: bool = False) -> list[tuple[str, str]]:
-    """Return (name, help text) of each key and flag of the filter language. The name of a key ends with `:`."""
-    keys = [(f"{name}:", key.help) for name, key in FILTER_KEYS.items() if not (blind and key.shows_verdict)]
-    return keys + [(name, flag.help) for name, flag in FILTER_FLAGS.items() if not (blind and flag.shows_verdict)]
+    """Return (name, help text) of each key and flag of the filter language.
+
+    The name of a key ends with `:`.
+    """
+    keys = [
+        (f"{name}:", key.help)
+        for name, key in FILTER_KEYS.items()
+        if not (blind and key.shows_verdict)
+    ]
+    return keys + [
+        (name, flag.help)
+        for name, flag in FILTER_FLAGS.items()
+        if not (blind and flag.shows_verdict)
+    ]
 
 
 def list_key_values(key: str, *, blind: bool = False) -> Sequence[str]:
     """Return the allowed values of a key; empty if the key has no fixed values."""
     filter_key = FILTER_KEYS.get(key)
-    return filter_key.choices if filter_key is not None and not (blind and filter_key.shows_verdict) else ()
+    return (
+        filter_key.choices
+        if filter_key is not None and not (blind and filter_key.shows_verdict)
+        else ()
+    )
 
 
 class _Parser:
@@ -260,7 +347,9 @@ class _Parser:
         self._depends_on_reviews = False
         terms = [token for token in self._tokens if isinstance(token, FilterTerm)]
         if sum(len(term.values) for term in terms) > MAX_VALUES:
-            raise self._make_error(f"the filter has more than {MAX_VALUES} values", terms[-1].position)
+            raise self._make_error(
+                f"the filter has more than {MAX_VALUES} values", terms[-1].position
+            )
 
     def parse(self) -> FilterCondition:
         if not self._tokens:
@@ -287,7 +376,9 @@ class _Parser:
 
     def _parse_condition(self, depth: int) -> sql.SqlCondition:
         if depth > MAX_DEPTH:
-            raise self._make_error("parentheses and negations are nested too deeply", self._current_position())
+            raise self._make_error(
+                "parentheses and negations are nested too deeply", self._current_position()
+            )
         if self._index == len(self._tokens) or self._is_next_operator(")", "OR"):
             raise self._make_error("a condition is missing here", self._current_position())
         token = self._tokens[self._index]
@@ -333,14 +424,20 @@ class _Parser:
 
     def _raise_if_hidden(self, name: str, shows_verdict: bool, position: int) -> None:
         if self._blind and shows_verdict:
-            raise self._make_error(f"{name} is hidden in blind mode because it reveals verdicts", position)
+            raise self._make_error(
+                f"{name} is hidden in blind mode because it reveals verdicts", position
+            )
 
     def _is_next_operator(self, *operators: str) -> bool:
         token = self._tokens[self._index] if self._index < len(self._tokens) else None
         return isinstance(token, FilterOperator) and token.text in operators
 
     def _current_position(self) -> int:
-        return self._tokens[self._index].position if self._index < len(self._tokens) else len(self._text)
+        return (
+            self._tokens[self._index].position
+            if self._index < len(self._tokens)
+            else len(self._text)
+        )
 
     def _make_error(self, message: str, position: int) -> FilterError:
         return FilterError(message, self._text, position)
@@ -356,5 +453,8 @@ def _join_conditions(operator: str, conditions: list[sql.SqlCondition]) -> sql.S
 def _unknown_key_message(name: str) -> str:
     similar = difflib.get_close_matches(name, [*FILTER_KEYS, *FILTER_FLAGS], n=1, cutoff=0.6)
     if similar:
-        return f"unknown key {name}: did you mean {similar[0]}{':' if similar[0] in FILTER_KEYS else ''}?"
+        return (
+            f"unknown key {name}: did you mean"
+            f" {similar[0]}{':' if similar[0] in FILTER_KEYS else ''}?"
+        )
     return f"unknown key {name}. Use one of {', '.join(FILTER_KEYS)}"

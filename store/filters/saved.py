@@ -1,9 +1,11 @@
-"""Save the filters and searches of an annotator. A filter saved under a name is used in other filters as `@name`.
+"""Save the filters and searches of an annotator. A filter saved under a name is used in other
+filters as `@name`.
 
 Files in the workspace's folder `.fcreview`:
 
 * `filters/<annotator>.json`, the saved filters: `{"hard": "official:fail turns>=3"}`
-* `history/<annotator>.json`, the recent texts, the latest last: `{"filter": ["turns>=3"], "search": ["celsius"]}`
+* `history/<annotator>.json`, the recent texts, the latest last: `{"filter": ["turns>=3"], "search":
+  ["celsius"]}`
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ class SavedFilterError(FcreviewError):
 
 
 def find_filter_problem(text: str, *, blind: bool = False) -> str:
-    """Return why a filter is invalid or, in blind mode, not allowed; empty if the filter is valid."""
+    """Return why a filter is invalid or, in blind mode, not allowed; empty if the filter is
+    valid.
+    """
     try:
         parse_filter(text, blind=blind)
     except FilterError as error:
@@ -41,12 +45,17 @@ def find_filter_problem(text: str, *, blind: bool = False) -> str:
     return ""
 
 
-def expand_saved_filters(text: str, saved_filters: Mapping[str, str], *, blind: bool = False) -> str:
-    """Replace each `@name` in a filter with the saved filter of that name. A quoted `"@name"` stays unchanged. Raises
-    FilterError for an unknown name and for an invalid filter."""
+def expand_saved_filters(
+    text: str, saved_filters: Mapping[str, str], *, blind: bool = False
+) -> str:
+    """Replace each `@name` in a filter with the saved filter of that name. A quoted `"@name"` stays
+    unchanged. Raises FilterError for an unknown name and for an invalid filter.
+    """
     parse_filter(text, blind=blind)
     tokens = tokenize(text)
-    names = [token for token in tokens if isinstance(token, FilterTerm) and _is_saved_filter_name(token)]
+    names = [
+        token for token in tokens if isinstance(token, FilterTerm) and _is_saved_filter_name(token)
+    ]
     for term in reversed(names):
         word = term.values[0].text
         name = word.removeprefix(SAVED_FILTER_PREFIX)
@@ -63,7 +72,12 @@ def expand_saved_filters(text: str, saved_filters: Mapping[str, str], *, blind: 
 
 def _is_saved_filter_name(term: FilterTerm) -> bool:
     value = term.values[0]
-    return term.key is None and not value.quoted and value.text.startswith(SAVED_FILTER_PREFIX) and len(value.text) > 1
+    return (
+        term.key is None
+        and not value.quoted
+        and value.text.startswith(SAVED_FILTER_PREFIX)
+        and len(value.text) > 1
+    )
 
 
 def _unknown_name_message(name: str, saved_filters: Mapping[str, str]) -> str:
@@ -81,12 +95,17 @@ class AnnotatorFilters:
         self._recent_texts: dict[str, list[str]] | None = None
 
     def list_recent_texts(self, kind: str) -> list[str]:
-        """Return the recent filters (`kind` "filter") or searches ("search"), the latest last. In blind mode, filters
-        that would reveal verdicts are omitted."""
+        """Return the recent filters (`kind` "filter") or searches ("search"), the latest last. In
+        blind mode, filters that would reveal verdicts are omitted.
+        """
         texts = self._load_recent_texts().get(kind, [])
         if not self.blind or kind != "filter":
             return list(texts)
-        return [text for text in texts if not find_filter_problem(text, blind=True) or find_filter_problem(text)]
+        return [
+            text
+            for text in texts
+            if not find_filter_problem(text, blind=True) or find_filter_problem(text)
+        ]
 
     def add_recent_text(self, kind: str, text: str) -> None:
         texts = self._load_recent_texts().setdefault(kind, [])
@@ -96,44 +115,68 @@ class AnnotatorFilters:
     def _load_recent_texts(self) -> dict[str, list[str]]:
         if self._recent_texts is None:
             history = self._state.read(HISTORY_FOLDER)
-            self._recent_texts = {kind: _select_valid_texts(history.get(kind)) for kind in HISTORY_KINDS}
+            self._recent_texts = {
+                kind: _select_valid_texts(history.get(kind)) for kind in HISTORY_KINDS
+            }
         return self._recent_texts
 
     @property
     def saved_filters(self) -> dict[str, str]:
-        """Saved filters by name, in alphabetical order. A filter can be invalid (see `find_filter_problem`)."""
+        """Saved filters by name, in alphabetical order.
+
+        A filter can be invalid (see `find_filter_problem`).
+        """
         saved = sorted(self._state.read(FILTERS_FOLDER).items())
-        usable = [(name, text) for name, text in saved if _NAME.fullmatch(name) and isinstance(text, str)]
+        usable = [
+            (name, text) for name, text in saved if _NAME.fullmatch(name) and isinstance(text, str)
+        ]
         return {name: text[: MAX_FILTER_LENGTH + 1] for name, text in usable[:MAX_SAVED_FILTERS]}
 
     @property
     def usable_filters(self) -> dict[str, str]:
-        """Valid saved filters by name. In blind mode, filters that would reveal verdicts are omitted."""
+        """Valid saved filters by name.
+
+        In blind mode, filters that would reveal verdicts are omitted.
+        """
         return {
-            name: text for name, text in self.saved_filters.items() if not find_filter_problem(text, blind=self.blind)
+            name: text
+            for name, text in self.saved_filters.items()
+            if not find_filter_problem(text, blind=self.blind)
         }
 
     def expand_saved_filters(self, text: str) -> str:
-        """Replace each `@name` by the saved filter of that name. Raises FilterError with the position of an error."""
+        """Replace each `@name` by the saved filter of that name.
+
+        Raises FilterError with the position of an error.
+        """
         return expand_saved_filters(text, self.saved_filters, blind=self.blind)
 
     def save_filter(self, name: str, text: str) -> None:
-        """Save a filter. Each `@name` in it is replaced by the saved filter. Raises FilterError or SavedFilterError."""
+        """Save a filter.
+
+        Each `@name` in it is replaced by the saved filter. Raises FilterError or SavedFilterError.
+        """
         name = name.removeprefix(SAVED_FILTER_PREFIX)
         if not _NAME.fullmatch(name):
-            raise SavedFilterError("invalid name. Use at most 40 letters, digits and the characters _ . -")
+            raise SavedFilterError(
+                "invalid name. Use at most 40 letters, digits and the characters _ . -"
+            )
         if not text.strip():
             raise SavedFilterError("there is no filter to save, because all items are shown")
         saved = self.saved_filters
         text = expand_saved_filters(text, saved)
         if len(saved) >= MAX_SAVED_FILTERS and name not in saved:
             raise SavedFilterError(
-                f"you already have {MAX_SAVED_FILTERS} saved filters. Delete one first with forget @NAME"
+                f"you already have {MAX_SAVED_FILTERS} saved filters. Delete one first with forget"
+                " @NAME"
             )
         self._write_saved_filters({**saved, name: text})
 
     def delete_filter(self, name: str) -> bool:
-        """Delete a saved filter. Return whether it existed. Raises SavedFilterError if the file cannot be written."""
+        """Delete a saved filter.
+
+        Return whether it existed. Raises SavedFilterError if the file cannot be written.
+        """
         saved = self.saved_filters
         existed = saved.pop(name.removeprefix(SAVED_FILTER_PREFIX), None) is not None
         if existed:
@@ -144,10 +187,14 @@ class AnnotatorFilters:
         try:
             self._state.write(FILTERS_FOLDER, filters)
         except OSError as error:
-            file = f"{self._state.get_path(FILTERS_FOLDER)}: " if self._state.root is not None else ""
+            file = (
+                f"{self._state.get_path(FILTERS_FOLDER)}: " if self._state.root is not None else ""
+            )
             raise SavedFilterError(f"{file}{error.strerror or error}") from error
 
 
 def _select_valid_texts(stored_texts: object) -> list[str]:
     texts = stored_texts if isinstance(stored_texts, list) else []
-    return [text for text in texts if isinstance(text, str) and 0 < len(text) <= MAX_FILTER_LENGTH][-MAX_HISTORY:]
+    return [text for text in texts if isinstance(text, str) and 0 < len(text) <= MAX_FILTER_LENGTH][
+        -MAX_HISTORY:
+    ]

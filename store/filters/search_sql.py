@@ -13,14 +13,25 @@ from functools import partial
 from fcreview.model.address import ITEM
 from fcreview.model.incident import INCIDENT_KINDS
 from fcreview.model.review import CORRECT
-from fcreview.model.verdict import JUDGE_NOTE_CRITERIA, PASS_FAIL_CRITERIA, TRUE_MEANS_FAILURE, ZERO_TO_TWO_CRITERIA
+from fcreview.model.verdict import (
+    JUDGE_NOTE_CRITERIA,
+    PASS_FAIL_CRITERIA,
+    TRUE_MEANS_FAILURE,
+    ZERO_TO_TWO_CRITERIA,
+)
 from fcreview.store.filters.tokens import FilterTerm, FilterValue
 from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT
 
-SqlCondition = tuple[str, list[object]]  # an SQL condition and the values of its question marks, in order
-ConditionBuilder = Callable[[FilterTerm], SqlCondition]  # raises InvalidValueError for a value that the key forbids
+SqlCondition = tuple[
+    str, list[object]
+]  # an SQL condition and the values of its question marks, in order
+ConditionBuilder = Callable[
+    [FilterTerm], SqlCondition
+]  # raises InvalidValueError for a value that the key forbids
 
-_TRUE_MEANS_PASS = ", ".join(f"'{name}'" for name in PASS_FAIL_CRITERIA if name not in JUDGE_NOTE_CRITERIA)
+_TRUE_MEANS_PASS = ", ".join(
+    f"'{name}'" for name in PASS_FAIL_CRITERIA if name not in JUDGE_NOTE_CRITERIA
+)
 _TRUE_MEANS_FAILURE = ", ".join(f"'{criterion}'" for criterion in TRUE_MEANS_FAILURE)
 _JUDGE_NOTES = ", ".join(f"'{criterion}'" for criterion in JUDGE_NOTE_CRITERIA)
 _ZERO_TO_TWO = ", ".join(f"'{criterion}'" for criterion in ZERO_TO_TWO_CRITERIA)
@@ -33,7 +44,9 @@ def _has_verdict_sql(condition: str) -> str:
 
 def _has_judge_verdict_sql(value: str, value_if_true_is_failure: str) -> str:
     regular = f"v.criterion IN ({_TRUE_MEANS_PASS}) AND {VERDICT_VALUE} = '{value}'"
-    inverse = f"v.criterion IN ({_TRUE_MEANS_FAILURE}) AND {VERDICT_VALUE} = '{value_if_true_is_failure}'"
+    inverse = (
+        f"v.criterion IN ({_TRUE_MEANS_FAILURE}) AND {VERDICT_VALUE} = '{value_if_true_is_failure}'"
+    )
     return _has_verdict_sql(f"v.source = 'judge' AND (({regular}) OR ({inverse}))")
 
 
@@ -50,24 +63,34 @@ JUDGE_CONDITIONS = {
     "none": f"(i.judge IS NULL AND NOT {HAS_JUDGE_VERDICT})",
     "any": f"(i.judge IS NOT NULL OR {HAS_JUDGE_VERDICT})",
 }
-"""SQL condition for each value of the key `judge`, over the judge verdicts on the item or its parts. One failing part
-is enough for `fail`."""
+"""SQL condition for each value of the key `judge`, over the judge verdicts on the item or its
+parts. One failing part is enough for `fail`.
+"""
 
 _N_DIFFERENCES = (
     "list_sum([CASE WHEN p.golden IS NULL OR p.predicted IS NULL THEN 2"
     " ELSE len([d FOR d IN coalesce(p.diff, []) IF d.state IN ('!', '-', '+')]) END"
     " FOR p IN coalesce(i.pairs, [])])"
 )
-"""SQL for the number of arguments that differ in an item. An unpaired call counts as two arguments."""
+"""SQL for the number of arguments that differ in an item.
+
+An unpaired call counts as two arguments.
+"""
 _HAS_MIDDLE_SCORE = _has_verdict_sql(
     f"v.source = 'judge' AND v.criterion IN ({_ZERO_TO_TWO}) AND {VERDICT_VALUE} = '1'"
 )
 NEAR_MISS = f"(({AUTOMATIC_VERDICT} = false AND {_N_DIFFERENCES} = 1) OR {_HAS_MIDDLE_SCORE})"
-"""SQL condition of the queue `uncertain`: the automatic verdict is fail although all calls are paired and only one
-argument differs, or a judge gave the score 1 on a scale from 0 to 2."""
+"""SQL condition of the queue `uncertain`: the automatic verdict is fail although all calls are
+paired and only one argument differs, or a judge gave the score 1 on a scale from 0 to 2.
+"""
 
-ERROR_TYPE_SQL = "coalesce(nullif(i.error_type, ''), CASE WHEN i.official IS NOT TRUE THEN i.rule_error_type END)"
-"""SQL for the official error type or, without one, the recomputed error type unless the official verdict is pass."""
+ERROR_TYPE_SQL = (
+    "coalesce(nullif(i.error_type, ''), CASE WHEN i.official IS NOT TRUE THEN i.rule_error_type"
+    " END)"
+)
+"""SQL for the official error type or, without one, the recomputed error type unless the official
+verdict is pass.
+"""
 COMPUTED_COLUMNS = {
     "has_judge_verdict": ("BOOLEAN", HAS_JUDGE_VERDICT),
     "judge_passed_part": ("BOOLEAN", _JUDGE_PASSED_PART),
@@ -76,34 +99,43 @@ COMPUTED_COLUMNS = {
     "automatic": ("BOOLEAN", AUTOMATIC_VERDICT),
     "failure_type": ("VARCHAR", ERROR_TYPE_SQL),
 }
-"""SQL expressions that a lake's index stores as columns: column name -> (SQL type, expression over `item_rows i`). An
-expression comes before the expressions that it contains."""
+"""SQL expressions that a lake's index stores as columns: column name -> (SQL type, expression over
+`item_rows i`). An expression comes before the expressions that it contains.
+"""
 AUTOMATIC_DISAGREEMENT_SQL = (
     "((i.official IS NOT NULL AND i.rule IS NOT NULL AND i.official <> i.rule)"
     " OR (i.judge IS NOT NULL AND i.judge <> coalesce(i.official, i.rule)))"
 )
-"""SQL condition for items whose automatic verdicts differ. The judge verdict is compared with the official verdict or,
-if there is none, with the recomputed verdict."""
+"""SQL condition for items whose automatic verdicts differ. The judge verdict is compared with the
+official verdict or, if there is none, with the recomputed verdict.
+"""
 
 
 def build_incident_conditions(is_incident: str, kind: str, certainty: str) -> dict[str, str]:
-    """Return the SQL condition for each value of the key `incident`. The arguments are SQL expressions.
+    """Return the SQL condition for each value of the key `incident`. The arguments are SQL
+    expressions.
 
-    `any` are the incidents that figures without incidents leave out, and `none` all other items, also those with a
-    used-up limit or a weak mark. A kind finds both.
+    `any` are the incidents that figures without incidents leave out, and `none` all other items,
+    also those with a used-up limit or a weak mark. A kind finds both.
     """
     by_kind = {name: f"({kind}) = '{name}'" for name in INCIDENT_KINDS}
-    return by_kind | {"any": is_incident, "none": f"NOT {is_incident}", "weak": f"({certainty}) = 'weak'"}
+    return by_kind | {
+        "any": is_incident,
+        "none": f"NOT {is_incident}",
+        "weak": f"({certainty}) = 'weak'",
+    }
 
 
-MAX_SEARCH_LENGTH = 10_000  # Limit in characters. DuckDB rejects expressions of a million characters.
+MAX_SEARCH_LENGTH = (
+    10_000  # Limit in characters. DuckDB rejects expressions of a million characters.
+)
 
 
 def escape_regex(text: str) -> str:
     """Return a DuckDB regular expression that matches the text.
 
-    A case-insensitive regular expression is three to four times as fast as `lower` on long texts. As with `lower`, the
-    letters İ and i match each other.
+    A case-insensitive regular expression is three to four times as fast as `lower` on long texts.
+    As with `lower`, the letters İ and i match each other.
     """
     return re.sub("[iIİ]", "[iİ]", re.sub(r"[!-/:-@\[-`{-~]", r"\\\g<0>", text))
 
@@ -119,9 +151,9 @@ class InvalidValueError(ValueError):
 def compare_text(column: str, value: FilterValue) -> SqlCondition:
     """Build a condition that compares a text column with a filter value.
 
-    A quoted value and a hash match exactly, and `none` matches empty texts. Any other value ignores case, and `*`
-    matches any characters. A value without `*` also matches longer texts that continue with a colon: `value_error`
-    matches `value_error:string`.
+    A quoted value and a hash match exactly, and `none` matches empty texts. Any other value ignores
+    case, and `*` matches any characters. A value without `*` also matches longer texts that
+    continue with a colon: `value_error` matches `value_error:string`.
     """
     if value.quoted:
         return f"{column} = ?", [value.text]
@@ -131,35 +163,55 @@ def compare_text(column: str, value: FilterValue) -> SqlCondition:
         return f"({column} IS NULL OR {column} = '')", []
     if "*" in value.text:
         return f"lower({column}) LIKE lower(?) ESCAPE '\\'", [_to_like_pattern(value.text)]
-    return f"(lower({column}) = lower(?) OR starts_with(lower({column}), lower(?)))", [value.text, value.text + ":"]
+    return f"(lower({column}) = lower(?) OR starts_with(lower({column}), lower(?)))", [
+        value.text,
+        value.text + ":",
+    ]
 
 
 def compare_leading_words(column: str, value: FilterValue) -> SqlCondition:
-    """Like `compare_text`, but a value also matches the first words of a text: `live` matches `live_simple`."""
+    """Like `compare_text`, but a value also matches the first words of a text: `live` matches
+    `live_simple`.
+    """
     if value.quoted or value.md5_digest or "*" in value.text or value.text.lower() == "none":
         return compare_text(column, value)
     rest = f"substr({column}, {len(value.text) + 1})"
-    return f"(starts_with(lower({column}), lower(?)) AND NOT regexp_matches({rest}, '^[A-Za-z0-9]'))", [value.text]
+    return (
+        f"(starts_with(lower({column}), lower(?)) AND NOT regexp_matches({rest}, '^[A-Za-z0-9]'))",
+        [value.text],
+    )
 
 
-def combine_value_conditions(term: FilterTerm, compare: Callable[[FilterValue], SqlCondition]) -> SqlCondition:
-    """Combine the conditions of a term's values. The result is true if any value (for `!=`: no value) matches."""
+def combine_value_conditions(
+    term: FilterTerm, compare: Callable[[FilterValue], SqlCondition]
+) -> SqlCondition:
+    """Combine the conditions of a term's values.
+
+    The result is true if any value (for `!=`: no value) matches.
+    """
     conditions = [compare(value) for value in term.values]
     text = "(" + " OR ".join(sql for sql, _ in conditions) + ")"
     params = [param for _, params in conditions for param in params]
     if term.op == "!=":
         return f"NOT coalesce({text}, false)", params
     if term.op not in (":", "="):
-        raise InvalidValueError(f"{term.op} compares only numbers. Use {term.key}:VALUE", term.values[0])
+        raise InvalidValueError(
+            f"{term.op} compares only numbers. Use {term.key}:VALUE", term.values[0]
+        )
     return text, params
 
 
-def match_text(column: str, compare: Callable[[str, FilterValue], SqlCondition] = compare_text) -> ConditionBuilder:
+def match_text(
+    column: str, compare: Callable[[str, FilterValue], SqlCondition] = compare_text
+) -> ConditionBuilder:
     return lambda term: combine_value_conditions(term, partial(compare, column))
 
 
 def match_json(column: str) -> ConditionBuilder:
-    """Return a builder of conditions on a column of JSON text. The value `km` also matches the JSON string `"km"`."""
+    """Return a builder of conditions on a column of JSON text.
+
+    The value `km` also matches the JSON string `"km"`.
+    """
     without_quotes = f"trim({column}, '\"')"
 
     def compare_json(value: FilterValue) -> SqlCondition:
@@ -169,7 +221,9 @@ def match_json(column: str) -> ConditionBuilder:
 
 
 def match_subquery(subquery: str, build_condition: ConditionBuilder) -> ConditionBuilder:
-    """Return a condition builder that replaces `{}` in the subquery by the condition from `build_condition`."""
+    """Return a condition builder that replaces `{}` in the subquery by the condition from
+    `build_condition`.
+    """
 
     def build_subquery_condition(term: FilterTerm) -> SqlCondition:
         condition, params = build_condition(term)
@@ -182,7 +236,12 @@ def build_run_condition(term: FilterTerm) -> SqlCondition:
     """Build a condition that selects runs by their number or by a part of their path."""
 
     def compare_run(value: FilterValue) -> SqlCondition:
-        if not value.quoted and value.text.isascii() and value.text.isdigit() and len(value.text) < 10:
+        if (
+            not value.quoted
+            and value.text.isascii()
+            and value.text.isdigit()
+            and len(value.text) < 10
+        ):
             return "i.run = ?", [int(value.text)]
         return "i.run IN (SELECT run FROM runs WHERE contains(lower(path), lower(?)))", [value.text]
 
@@ -190,7 +249,10 @@ def build_run_condition(term: FilterTerm) -> SqlCondition:
 
 
 def build_item_condition(term: FilterTerm) -> SqlCondition:
-    """Build a condition that selects items by number. All numbers are one list parameter, because there can be many."""
+    """Build a condition that selects items by number.
+
+    All numbers are one list parameter, because there can be many.
+    """
     items = []
     for value in term.values:
         if not (value.text.isascii() and value.text.isdigit() and len(value.text) < 19):
@@ -204,7 +266,10 @@ IN_QUESTIONS = "i.question_hash IN (SELECT hash FROM questions WHERE {})"
 
 
 def match_choice(column: str, sql_by_choice: dict[str, str]) -> ConditionBuilder:
-    """Return a builder that looks up the condition of each value in `sql_by_choice`. `{}` stands for the column."""
+    """Return a builder that looks up the condition of each value in `sql_by_choice`.
+
+    `{}` stands for the column.
+    """
 
     def find_condition(value: FilterValue) -> SqlCondition:
         condition = sql_by_choice.get(value.text.lower())
@@ -231,14 +296,24 @@ def match_number(column: str) -> ConditionBuilder:
 
 
 def match_substring(columns: Sequence[str], list_column: str = "") -> ConditionBuilder:
-    """Return a builder of conditions that search the columns for a text, ignoring case. With `list_column`, the columns
-    are fields of the structs in this list column, which takes a third less time than a join with `unnest`."""
+    """Return a builder of conditions that search the columns for a text, ignoring case. With
+    `list_column`, the columns are fields of the structs in this list column, which takes a third
+    less time than a join with `unnest`.
+    """
 
     def build_value_condition(value: FilterValue) -> SqlCondition:
         if len(value.text) > MAX_SEARCH_LENGTH:
-            raise InvalidValueError(f"the text has more than {MAX_SEARCH_LENGTH:,} characters", value)
-        hits = " OR ".join(f"regexp_matches({'one.' if list_column else ''}{name}, ?, 'i')" for name in columns)
-        text = f"len(list_filter({list_column}, lambda one: {hits})) > 0" if list_column else f"({hits})"
+            raise InvalidValueError(
+                f"the text has more than {MAX_SEARCH_LENGTH:,} characters", value
+            )
+        hits = " OR ".join(
+            f"regexp_matches({'one.' if list_column else ''}{name}, ?, 'i')" for name in columns
+        )
+        text = (
+            f"len(list_filter({list_column}, lambda one: {hits})) > 0"
+            if list_column
+            else f"({hits})"
+        )
         return text, [escape_regex(value.text)] * len(columns)
 
     return lambda term: combine_value_conditions(term, build_value_condition)
@@ -253,7 +328,9 @@ def build_search_condition(term: FilterTerm) -> SqlCondition:
     def build_value_condition(value: FilterValue) -> SqlCondition:
         single = FilterTerm(term.key, ":", (value,), value.position)
         conditions = [search(single) for search in _SEARCHES]
-        return " OR ".join(sql for sql, _ in conditions), [param for _, params in conditions for param in params]
+        return " OR ".join(sql for sql, _ in conditions), [
+            param for _, params in conditions for param in params
+        ]
 
     return combine_value_conditions(term, build_value_condition)
 
@@ -262,27 +339,42 @@ def build_called_function_condition(term: FilterTerm) -> SqlCondition:
     """Build a condition that selects items with a golden or predicted call of a function."""
     condition, params = match_text("one.name")(term)
     has_call = f"len(list_filter({{}}, lambda one: {condition})) > 0"
-    return f"({has_call.format('i.calls')} OR {IN_QUESTIONS.format(has_call.format('calls'))})", params * 2
+    return (
+        f"({has_call.format('i.calls')} OR {IN_QUESTIONS.format(has_call.format('calls'))})",
+        params * 2,
+    )
 
 
 _METADATA = "json_extract(i.extra, '$.more')"
-"""SQL for the metadata of an item: a JSON object of which some fields are objects, such as a sample's metadata."""
+"""SQL for the metadata of an item: a JSON object of which some fields are objects, such as a
+sample's metadata.
+"""
 _METADATA_VALUES = (
-    "list_append([json_extract_string(part, ?) FOR part IN coalesce(json_extract(i.extra, '$.more.*'), [])],"
+    "list_append([json_extract_string(part, ?) FOR part IN coalesce(json_extract(i.extra,"
+    " '$.more.*'), [])],"
     f" json_extract_string({_METADATA}, ?))"
 )
-"""SQL for the values that a field has in the metadata and in its objects. The two parameters are JSON pointers."""
+"""SQL for the values that a field has in the metadata and in its objects.
+
+The two parameters are JSON pointers.
+"""
 
 
 def build_metadata_condition(term: FilterTerm) -> SqlCondition:
-    """Build a condition on the metadata of an item: `NAME=VALUE`, or a text that the metadata contains."""
+    """Build a condition on the metadata of an item: `NAME=VALUE`, or a text that the metadata
+    contains.
+    """
 
     def compare_metadata(value: FilterValue) -> SqlCondition:
         if len(value.text) > MAX_SEARCH_LENGTH:
-            raise InvalidValueError(f"the text has more than {MAX_SEARCH_LENGTH:,} characters", value)
+            raise InvalidValueError(
+                f"the text has more than {MAX_SEARCH_LENGTH:,} characters", value
+            )
         name, equals, wanted = value.text.partition("=")
         if not equals or not name:
-            return f"regexp_matches(CAST({_METADATA} AS VARCHAR), ?, 'i')", [escape_regex(value.text)]
+            return f"regexp_matches(CAST({_METADATA} AS VARCHAR), ?, 'i')", [
+                escape_regex(value.text)
+            ]
         pointer = "/" + name.replace("~", "~0").replace("/", "~1")
         matches = "lower(value) LIKE lower(?) ESCAPE '\\'"
         condition = f"len(list_filter({_METADATA_VALUES}, lambda value: {matches})) > 0"

@@ -1,4 +1,5 @@
-"""Split a filter into tokens (terms and operators), and generate unambiguous terms. The keys need not be known.
+"""Split a filter into tokens (terms and operators), and generate unambiguous terms. The keys need
+not be known.
 
 official:fail -reviewed (category:live_simple|live_multiple OR turns>=3) text:"celsius"
 """
@@ -14,11 +15,16 @@ from hashlib import md5
 from fcreview.errors import EXIT_USAGE_ERROR, FcreviewError
 
 MAX_FILTER_LENGTH = 10_000  # maximum length of a filter in characters
-MAX_LITERAL_LENGTH = 200  # Limit in characters of a generated value. Longer values are written as hashes.
+MAX_LITERAL_LENGTH = (
+    200  # Limit in characters of a generated value. Longer values are written as hashes.
+)
 
 
 class FilterError(FcreviewError):
-    """Raised for an invalid filter. `position` is the offset of the error in the text, in characters."""
+    """Raised for an invalid filter.
+
+    `position` is the offset of the error in the text, in characters.
+    """
 
     exit_code = EXIT_USAGE_ERROR
 
@@ -32,7 +38,9 @@ class FilterError(FcreviewError):
         return [f"--where: {self.message}", *self.format_with_caret().split("\n")]
 
     def format_with_caret(self) -> str:
-        """Return the filter as one line, and below it a caret at the error with the message, not sanitized."""
+        """Return the filter as one line, and below it a caret at the error with the message, not
+        sanitized.
+        """
         line = "".join(" " if character in "\t\r\n" else character for character in self.text)
         return f"{line}\n{' ' * self.position}^ {self.message}"
 
@@ -52,7 +60,9 @@ class FilterValue:
 
 @dataclass(frozen=True, slots=True)
 class FilterTerm:
-    """A term such as `error:a|b` (key, operator, values), or a bare word, which has one value and no key."""
+    """A term such as `error:a|b` (key, operator, values), or a bare word, which has one value
+    and no key.
+    """
 
     key: str | None
     op: str  # `:`, `=`, `!=`, `<`, `<=`, `>` or `>=`; empty for a bare word
@@ -78,13 +88,20 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
 def tokenize(text: str) -> list[FilterTerm | FilterOperator]:
-    """Split a filter into terms and operators. Raises FilterError if the text is invalid or too long."""
+    """Split a filter into terms and operators.
+
+    Raises FilterError if the text is invalid or too long.
+    """
     if len(text) > MAX_FILTER_LENGTH:
-        raise FilterError(f"a filter can have at most {MAX_FILTER_LENGTH:,} characters", text, MAX_FILTER_LENGTH)
+        raise FilterError(
+            f"a filter can have at most {MAX_FILTER_LENGTH:,} characters", text, MAX_FILTER_LENGTH
+        )
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise FilterError("this character is not valid Unicode (a lone surrogate)", text, error.start) from None
+        raise FilterError(
+            "this character is not valid Unicode (a lone surrogate)", text, error.start
+        ) from None
     tokens: list[FilterTerm | FilterOperator] = []
     position = 0
     while position < len(text):
@@ -109,7 +126,10 @@ def quote(text: str) -> str:
 
 
 def quote_or_hash(text: str) -> str:
-    """Put a filter value in quotation marks. Replace a long value by `md5:` and 32 hex digits to shorten the filter."""
+    """Put a filter value in quotation marks.
+
+    Replace a long value by `md5:` and 32 hex digits to shorten the filter.
+    """
     if len(text) <= MAX_LITERAL_LENGTH:
         return quote(text)
     return f"md5:{md5(text.encode(), usedforsecurity=False).hexdigest()}"
@@ -124,7 +144,9 @@ def _read_term(text: str, start: int) -> tuple[FilterTerm | FilterOperator, int]
             return FilterOperator("OR", start), end
         return FilterTerm(None, "", (value,), start), end
     op, end = key[2], key.end()
-    if op == ":" and (comparison := _COMPARISON.match(text, end)):  # golden:>2 is the same as golden>2
+    if op == ":" and (
+        comparison := _COMPARISON.match(text, end)
+    ):  # golden:>2 is the same as golden>2
         op, end = comparison[0], comparison.end()
     values = []
     while True:
@@ -136,7 +158,9 @@ def _read_term(text: str, start: int) -> tuple[FilterTerm | FilterOperator, int]
             return FilterTerm(key[1].lower(), op, tuple(values), start), end
 
 
-def _read_value(text: str, start: int, unquoted_pattern: re.Pattern[str], key: str = "") -> tuple[FilterValue, int]:
+def _read_value(
+    text: str, start: int, unquoted_pattern: re.Pattern[str], key: str = ""
+) -> tuple[FilterValue, int]:
     if text[start : start + 1] == '"':
         match = _QUOTED.match(text, start)
         if match is None:
@@ -144,7 +168,9 @@ def _read_value(text: str, start: int, unquoted_pattern: re.Pattern[str], key: s
         return FilterValue(_ESCAPE.sub(r"\1", match[1]), True, start), match.end()
     match = unquoted_pattern.match(text, start)
     if match is None:
-        raise FilterError(f"{key}: a value is missing here" if key else "a word is missing here", text, start)
+        raise FilterError(
+            f"{key}: a value is missing here" if key else "a word is missing here", text, start
+        )
     return FilterValue(match[0], False, start), match.end()
 
 
@@ -153,10 +179,12 @@ _NEEDS_NO_QUOTES = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*")
 
 
 class ExactTermBuilder:
-    """Builds filter terms of one key. Each term matches exactly one value, and has quotation marks only if needed.
+    """Builds filter terms of one key. Each term matches exactly one value, and has quotation marks
+    only if needed.
 
-    An unquoted value ignores case, and also matches longer values that continue with `separator`: `error:value_error`
-    matches `value_error:string`. Pass an empty separator for keys that compare with `compare_leading_words`.
+    An unquoted value ignores case, and also matches longer values that continue with `separator`:
+    `error:value_error` matches `value_error:string`. Pass an empty separator for keys that compare
+    with `compare_leading_words`.
     """
 
     def __init__(self, key: str, values: Iterable[str | None], separator: str = ":") -> None:
@@ -178,7 +206,9 @@ class ExactTermBuilder:
     def _build_uncached_term(self, value: str | None) -> str:
         if value is None:
             return f"{self._key}:none"
-        is_plain = len(value) <= MAX_LITERAL_LENGTH and _NEEDS_NO_QUOTES.fullmatch(value) is not None
+        is_plain = (
+            len(value) <= MAX_LITERAL_LENGTH and _NEEDS_NO_QUOTES.fullmatch(value) is not None
+        )
         is_special = value.lower() == "none" or HASHED_VALUE.fullmatch(value) is not None
         if is_plain and not is_special and not self._matches_other_values(value):
             return f"{self._key}:{value}"
@@ -190,14 +220,21 @@ class ExactTermBuilder:
             return True
         prefix = lower + self._separator
         at = bisect_left(self._sorted, prefix)
-        return any(other.startswith(prefix) and other != lower for other in self._sorted[at : at + 2])
+        return any(
+            other.startswith(prefix) and other != lower for other in self._sorted[at : at + 2]
+        )
 
 
 def add_terms(base_filter: str, *terms: str) -> str:
-    """Add the terms that `base_filter` does not contain yet. Raises: FilterError if `base_filter` is invalid."""
+    """Add the terms that `base_filter` does not contain yet.
+
+    Raises: FilterError if `base_filter` is invalid.
+    """
     if not base_filter.strip():
         return " ".join(terms)
-    if any(isinstance(token, FilterOperator) and token.text == "OR" for token in tokenize(base_filter)):
+    if any(
+        isinstance(token, FilterOperator) and token.text == "OR" for token in tokenize(base_filter)
+    ):
         return " ".join((f"({base_filter.strip()})", *terms))
     existing = base_filter.split()
     return " ".join((base_filter.strip(), *(term for term in terms if term not in existing)))

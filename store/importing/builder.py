@@ -31,18 +31,33 @@ from fcreview.store.workspace import Workspace
 LOADING_MEMORY_LIMIT = "350MB"  # beyond this limit, DuckDB writes to the temporary folder
 MAX_LOADING_MEMORY_LIMIT = "2GB"  # for a run with huge items
 _COPY_BYTES = 1 << 20
-ROW_GROUP_SIZE = 16_384  # DuckDB's default of 122,880 rows takes too much memory, because items are large
-_ATTACH_OPTIONS = f"ROW_GROUP_SIZE {ROW_GROUP_SIZE}, STORAGE_VERSION 'v1.2.0', RECOVERY_MODE no_wal_writes"
-"""Options of the new database file. Its storage version is the oldest one with zstd compression, so that every
-supported DuckDB version can read the file. The file needs no recovery log, because an incomplete file is deleted."""
+ROW_GROUP_SIZE = (
+    16_384  # DuckDB's default of 122,880 rows takes too much memory, because items are large
+)
+_ATTACH_OPTIONS = (
+    f"ROW_GROUP_SIZE {ROW_GROUP_SIZE}, STORAGE_VERSION 'v1.2.0', RECOVERY_MODE no_wal_writes"
+)
+"""Options of the new database file. Its storage version is the oldest one with zstd compression, so
+that every supported DuckDB version can read the file. The file needs no recovery log, because an
+incomplete file is deleted.
+"""
 
 _CALLS_TYPE = (
-    'STRUCT(side VARCHAR, turn INTEGER, step INTEGER, "index" INTEGER, name VARCHAR, arguments JSON, raw VARCHAR,'
+    'STRUCT(side VARCHAR, turn INTEGER, step INTEGER, "index" INTEGER, name VARCHAR, arguments'
+    " JSON, raw VARCHAR,"
     " decode_error VARCHAR)[]"
 )
 _COPIED_COLUMNS = [
-    *ITEM_COLUMNS, "n_golden", "n_issues", "functions", "question_hash", "extra", "messages", "pairs", "verdicts",
-]  # fmt: skip
+    *ITEM_COLUMNS,
+    "n_golden",
+    "n_issues",
+    "functions",
+    "question_hash",
+    "extra",
+    "messages",
+    "pairs",
+    "verdicts",
+]
 _UNCHANGED_RUN_COLUMNS = (
     "benchmark",
     "generation",
@@ -65,7 +80,9 @@ _IDENTITY_COLUMNS = (
     "name",
     "name_parts",
 )
-"""Columns of the table `runs` that an import compares with the files and from which it names the runs."""
+"""Columns of the table `runs` that an import compares with the files and from which it names the
+runs.
+"""
 
 
 class LoadError(Exception):
@@ -79,13 +96,17 @@ class LoadError(Exception):
 
 
 class StoreBuilder:
-    """Builds a new database file. The store stays unchanged until `finish_and_replace_store` replaces it."""
+    """Builds a new database file.
+
+    The store stays unchanged until `finish_and_replace_store` replaces it.
+    """
 
     def __init__(self, workspace: Workspace, folder: Path, *, copy_existing: bool) -> None:
-        """Create the new file in `folder`. It is empty or, with `copy_existing`, a copy of the store.
+        """Create the new file in `folder`. It is empty or, with `copy_existing`, a copy of the
+        store.
 
-        Other users must not have write access to the folder, because DuckDB writes temporary files there and follows
-        links.
+        Other users must not have write access to the folder, because DuckDB writes temporary files
+        there and follows links.
         """
         self._workspace = workspace
         self._folder = folder
@@ -99,25 +120,40 @@ class StoreBuilder:
                 shutil.copyfileobj(store, copy, _COPY_BYTES)
         self._connection = duckdb.connect()
         self._thread = database.QueryThread()
-        self._execute("SET enable_progress_bar = false")  # the bar would appear between lines of JSON
+        self._execute(
+            "SET enable_progress_bar = false"
+        )  # the bar would appear between lines of JSON
         self._execute(f"SET memory_limit = '{LOADING_MEMORY_LIMIT}'")
-        self._execute("SET threads = 1")  # several threads are no faster, and worker processes need the cores
+        self._execute(
+            "SET threads = 1"
+        )  # several threads are no faster, and worker processes need the cores
         self._execute("SET temp_directory = ?", [to_duckdb_path(folder)])
-        self._execute("PRAGMA force_compression = 'zstd'")  # for texts, eight times as fast to write as DuckDB's choice
+        self._execute(
+            "PRAGMA force_compression = 'zstd'"
+        )  # for texts, eight times as fast to write as DuckDB's choice
         self._execute(f"ATTACH {database.quote_path(self._path)} AS store ({_ATTACH_OPTIONS})")
-        # A view in another user's store could read any file. `_write_compact_copy` writes to the folder.
-        database.disable_external_access(self._connection, allowed_folders=[folder, database_folder])
+        # A view in another user's store could read any file. `_write_compact_copy` writes to the
+        # folder.
+        database.disable_external_access(
+            self._connection, allowed_folders=[folder, database_folder]
+        )
         self._execute("USE store")
         if copy_existing and database.is_store_of_other_user(workspace):
             self._execute(f"INSERT OR REPLACE INTO meta VALUES ('{database.NOT_VERIFIED}', 'true')")
         self._execute("DROP INDEX IF EXISTS item_index; DROP INDEX IF EXISTS question_index")
         if not copy_existing:
             self._execute(read_schema_sql())
-            self._execute("INSERT INTO meta VALUES ('schema_version', ?)", [database.SCHEMA_VERSION])
-        self._execute("INSERT OR REPLACE INTO meta VALUES ('build', ?)", [secrets.token_hex(16)])  # identifies the file
+            self._execute(
+                "INSERT INTO meta VALUES ('schema_version', ?)", [database.SCHEMA_VERSION]
+            )
+        self._execute(
+            "INSERT OR REPLACE INTO meta VALUES ('build', ?)", [secrets.token_hex(16)]
+        )  # identifies the file
         self._types: dict[str, dict[str, str]] = {}  # table -> column -> SQL type
         self._runs: list[dict[str, Any]] = []  # rows of the table `runs` to insert at the end
-        self._sources: dict[int, list[dict[str, Any]]] = {}  # rows of the table `sources` to insert at the end, by run
+        self._sources: dict[
+            int, list[dict[str, Any]]
+        ] = {}  # rows of the table `sources` to insert at the end, by run
 
     def __enter__(self) -> StoreBuilder:
         return self
@@ -130,12 +166,19 @@ class StoreBuilder:
 
     def _get_column_types(self, table: str) -> dict[str, str]:
         if table not in self._types:  # `duckdb_columns()` would take 14 ms
-            rows = self._execute(f"SELECT column_name, column_type FROM (DESCRIBE {table})").fetchall()
+            rows = self._execute(
+                f"SELECT column_name, column_type FROM (DESCRIBE {table})"
+            ).fetchall()
             self._types[table] = dict(rows)
         return self._types[table]
 
-    def load_runs(self, staged_runs: Sequence[StagedRun], *, omit_invalid_values: bool = False) -> None:
-        """Replace the items of the runs in one transaction. With `omit_invalid_values`, invalid values become null."""
+    def load_runs(
+        self, staged_runs: Sequence[StagedRun], *, omit_invalid_values: bool = False
+    ) -> None:
+        """Replace the items of the runs in one transaction.
+
+        With `omit_invalid_values`, invalid values become null.
+        """
         if not staged_runs:
             return
         try:
@@ -148,32 +191,46 @@ class StoreBuilder:
             raise LoadError(error) from error
 
     def _retry_with_more_memory(self, work: Callable[[], object]) -> None:
-        """Call `work`. If DuckDB runs out of memory, raise the memory limit permanently and call `work` again."""
+        """Call `work`.
+
+        If DuckDB runs out of memory, raise the memory limit permanently and call `work` again.
+        """
         try:
             work()
         except duckdb.OutOfMemoryException:
             self._execute(f"SET memory_limit = '{MAX_LOADING_MEMORY_LIMIT}'")
             work()
 
-    def _load_items_and_issues(self, staged_runs: Sequence[StagedRun], omit_invalid_values: bool) -> None:
+    def _load_items_and_issues(
+        self, staged_runs: Sequence[StagedRun], omit_invalid_values: bool
+    ) -> None:
         runs = [staged.run_number for staged in staged_runs]
         max_line_bytes = max(1 << 21, max(staged.longest_item for staged in staged_runs) + 1024)
-        columns = {name: self._get_column_types("item_rows")[name] for name in ("run", "seq", *_COPIED_COLUMNS)}
+        columns = {
+            name: self._get_column_types("item_rows")[name]
+            for name in ("run", "seq", *_COPIED_COLUMNS)
+        }
         columns |= {"golden": _CALLS_TYPE, "predicted": _CALLS_TYPE}
         names = ", ".join(f'"{name}"' for name in _COPIED_COLUMNS)
         self._execute("BEGIN")
         try:
             for table in ("item_rows", "import_issues"):
-                self._execute(f"DELETE FROM {table} WHERE run IN (SELECT unnest(?::INTEGER[]))", [runs])
+                self._execute(
+                    f"DELETE FROM {table} WHERE run IN (SELECT unnest(?::INTEGER[]))", [runs]
+                )
             self._execute(
                 f"INSERT INTO item_rows (item, run, seq, n_predicted, calls, {names})"
                 " SELECT run::BIGINT * 4294967296 + seq, run, seq, len(predicted),"
                 f" list_concat(golden, predicted), {names}"
-                f" FROM {read_json_sql(columns, max_line_bytes, omit_invalid_values=omit_invalid_values)}",
+                " FROM"
+                f" {read_json_sql(columns, max_line_bytes, omit_invalid_values=omit_invalid_values)}",
                 [[to_duckdb_path(staged.items) for staged in staged_runs]],
             )
             to_stored_path = self._workspace.to_stored_path
-            issues = (serialize_issues(each.issues, each.run_number, to_stored_path) for each in staged_runs)
+            issues = (
+                serialize_issues(each.issues, each.run_number, to_stored_path)
+                for each in staged_runs
+            )
             self._insert_json_rows("import_issues", itertools.chain.from_iterable(issues))
             self._execute("COMMIT")
         except Exception:  # after a signal, the connection is closed
@@ -183,20 +240,37 @@ class StoreBuilder:
 
     def load_functions_and_questions(self, staged_runs: Sequence[StagedRun]) -> None:
         """Insert the function docs and questions that the store does not contain yet."""
-        paths = [to_duckdb_path(staged.shared_rows) for staged in staged_runs if staged.longest_shared_row]
+        paths = [
+            to_duckdb_path(staged.shared_rows)
+            for staged in staged_runs
+            if staged.longest_shared_row
+        ]
         if not paths:
             return
-        max_line_bytes = max(1 << 21, max(staged.longest_shared_row for staged in staged_runs) + 1024)
+        max_line_bytes = max(
+            1 << 21, max(staged.longest_shared_row for staged in staged_runs) + 1024
+        )
         reader = read_json_sql(self._get_column_types("functions"), max_line_bytes)
-        functions = f"INSERT INTO functions SELECT hash, any_value(name), any_value(document) FROM {reader}"
-        functions += " WHERE hash IS NOT NULL AND hash NOT IN (SELECT hash FROM functions) GROUP BY hash"
+        functions = (
+            f"INSERT INTO functions SELECT hash, any_value(name), any_value(document) FROM {reader}"
+        )
+        functions += (
+            " WHERE hash IS NOT NULL AND hash NOT IN (SELECT hash FROM functions) GROUP BY hash"
+        )
         self._retry_with_more_memory(lambda: self._execute(functions, [paths]))
         types = self._get_column_types("questions")
-        columns = {"question_hash": types["hash"], "messages": types["messages"], "calls": types["calls"]}
+        columns = {
+            "question_hash": types["hash"],
+            "messages": types["messages"],
+            "calls": types["calls"],
+        }
         reader = read_json_sql(columns, max_line_bytes)
         questions = f"INSERT INTO questions SELECT question_hash, messages, calls FROM {reader}"
-        questions += " WHERE question_hash IS NOT NULL AND question_hash NOT IN (SELECT hash FROM questions)"
-        for path in paths:  # one at a time: a file contains no question twice, but several files can contain the same
+        questions += (
+            " WHERE question_hash IS NOT NULL AND question_hash NOT IN (SELECT hash FROM questions)"
+        )
+        # one at a time: a file contains no question twice, but several files can contain the same
+        for path in paths:
             self._retry_with_more_memory(partial(self._execute, questions, [[path]]))
 
     def load_parquet(self, table: str, path: Path) -> None:
@@ -230,31 +304,50 @@ class StoreBuilder:
 
     def rename_run(self, run_number: int, name: str, name_parts: Sequence[str]) -> None:
         """Replace what names a run of the store, without importing its items again."""
-        self._execute("UPDATE runs SET name = ?, name_parts = ? WHERE run = ?", [name, list(name_parts), run_number])
+        self._execute(
+            "UPDATE runs SET name = ?, name_parts = ? WHERE run = ?",
+            [name, list(name_parts), run_number],
+        )
 
     def set_source_rows(self, run_number: int, sources: Iterable[SourceFile]) -> None:
         self._sources[run_number] = [{"run": run_number, **asdict(source)} for source in sources]
 
     def _insert_runs(self) -> None:
-        for table, runs in (("runs", [row["run"] for row in self._runs]), ("sources", list(self._sources))):
+        for table, runs in (
+            ("runs", [row["run"] for row in self._runs]),
+            ("sources", list(self._sources)),
+        ):
             self._execute(f"DELETE FROM {table} WHERE run IN (SELECT unnest(?::INTEGER[]))", [runs])
         self._insert_json_rows("runs", map(dump_json, self._runs))
-        self._insert_json_rows("sources", (dump_json(row) for rows in self._sources.values() for row in rows))
+        self._insert_json_rows(
+            "sources", (dump_json(row) for rows in self._sources.values() for row in rows)
+        )
 
-    def replace_issues_without_run(self, files: Iterable[str], issues: Iterable[dict[str, Any]]) -> None:
+    def replace_issues_without_run(
+        self, files: Iterable[str], issues: Iterable[dict[str, Any]]
+    ) -> None:
         """Replace the import issues that are about these files and belong to no run."""
         self._execute(
             "DELETE FROM import_issues WHERE run IS NULL AND file IN (SELECT unnest(?::VARCHAR[]))",
             [[self._workspace.to_stored_path(file) for file in files]],
         )
-        self._insert_json_rows("import_issues", serialize_issues(issues, None, self._workspace.to_stored_path))
+        self._insert_json_rows(
+            "import_issues", serialize_issues(issues, None, self._workspace.to_stored_path)
+        )
 
     def finish_and_replace_store(self) -> None:
-        """Complete the new file and rename it to the store. Processes that opened the old store can still read it."""
+        """Complete the new file and rename it to the store.
+
+        Processes that opened the old store can still read it.
+        """
         self._insert_runs()
-        self._execute("DELETE FROM functions WHERE hash NOT IN (SELECT DISTINCT unnest(functions) FROM item_rows)")
         self._execute(
-            "DELETE FROM questions WHERE hash NOT IN (SELECT question_hash FROM item_rows WHERE question_hash NOTNULL)"
+            "DELETE FROM functions WHERE hash NOT IN (SELECT DISTINCT unnest(functions) FROM"
+            " item_rows)"
+        )
+        self._execute(
+            "DELETE FROM questions WHERE hash NOT IN (SELECT question_hash FROM item_rows WHERE"
+            " question_hash NOTNULL)"
         )
         # Without an index, DuckDB would read the texts of 2,048 items to return one item.
         self._execute("CREATE INDEX item_index ON item_rows (item)")
@@ -269,9 +362,13 @@ class StoreBuilder:
         self._workspace.files.rename_file(path, self._workspace.store)
 
     def _write_compact_copy(self) -> Path | None:
-        """If most blocks of the file are unused, copy it without them. Return the path of the copy, or None."""
+        """If most blocks of the file are unused, copy it without them.
+
+        Return the path of the copy, or None.
+        """
         used, free = self._execute(
-            "SELECT used_blocks, free_blocks FROM pragma_database_size() WHERE database_name = 'store'"
+            "SELECT used_blocks, free_blocks FROM pragma_database_size() WHERE database_name ="
+            " 'store'"
         ).fetchall()[0]
         if free <= max(used, 64):
             return None
@@ -287,7 +384,9 @@ class StoreBuilder:
     def _execute(self, statement: str, values: Sequence[Any] | None = None) -> Connection:
         """Execute a statement. A signal can interrupt every statement, even a long `CHECKPOINT`."""
         return database.run_with_timeout(
-            self._connection, lambda: self._connection.execute(statement, values), submit=self._thread.submit
+            self._connection,
+            lambda: self._connection.execute(statement, values),
+            submit=self._thread.submit,
         )
 
 
@@ -296,38 +395,59 @@ def read_schema_sql() -> str:
 
 
 def insert_json_rows(
-    execute: Callable[[str, Sequence[Any]], object], table: str, column_types: dict[str, str], rows: Iterable[bytes]
+    execute: Callable[[str, Sequence[Any]], object],
+    table: str,
+    column_types: dict[str, str],
+    rows: Iterable[bytes],
 ) -> None:
-    """Insert rows into a table. A row is a JSON object. `column_types`: SQL type of each column by name."""
+    """Insert rows into a table.
+
+    A row is a JSON object. `column_types`: SQL type of each column by name.
+    """
     lines = [row.decode() for row in rows]
     if lines:
         execute(
-            f"INSERT INTO {table} BY NAME SELECT unnest(from_json(line, ?)) FROM (SELECT unnest(?::VARCHAR[]) AS line)",
+            f"INSERT INTO {table} BY NAME SELECT unnest(from_json(line, ?)) FROM (SELECT"
+            " unnest(?::VARCHAR[]) AS line)",
             [orjson.dumps(column_types).decode(), lines],
         )
 
 
-def read_json_sql(columns: dict[str, str], max_line_bytes: int, *, omit_invalid_values: bool = False) -> str:
-    """Return SQL that calls `read_json` for newline-delimited JSON. The list of files is a bound parameter."""
+def read_json_sql(
+    columns: dict[str, str], max_line_bytes: int, *, omit_invalid_values: bool = False
+) -> str:
+    """Return SQL that calls `read_json` for newline-delimited JSON.
+
+    The list of files is a bound parameter.
+    """
     types = ", ".join(
-        f"{database.quote_literal(name)}: {database.quote_literal(kind)}" for name, kind in columns.items()
+        f"{database.quote_literal(name)}: {database.quote_literal(kind)}"
+        for name, kind in columns.items()
     )
     return (
-        f"read_json(?, format='newline_delimited', columns={{{types}}}, maximum_object_size={max_line_bytes},"
+        f"read_json(?, format='newline_delimited', columns={{{types}}},"
+        f" maximum_object_size={max_line_bytes},"
         f" ignore_errors={omit_invalid_values})"
     )
 
 
 @dataclass(slots=True)
 class StoreIndex:
-    runs: dict[str, StoredRun] = field(default_factory=dict)  # runs by run key (see `build_run_key`)
+    runs: dict[str, StoredRun] = field(
+        default_factory=dict
+    )  # runs by run key (see `build_run_key`)
     usable: bool = False  # whether the workspace has a store that runs can be added to
-    is_verified: bool = True  # false if the store, or some of its runs, were written by another user
+    is_verified: bool = (
+        True  # false if the store, or some of its runs, were written by another user
+    )
     rebuild_reason: str | None = None  # why an existing store is not usable
 
 
 def read_store_index(workspace: Workspace) -> StoreIndex:
-    """Read which runs the store contains. The index is empty if the store is missing or not usable."""
+    """Read which runs the store contains.
+
+    The index is empty if the store is missing or not usable.
+    """
     if not workspace.store.exists():
         return StoreIndex()
     try:
@@ -339,13 +459,16 @@ def read_store_index(workspace: Workspace) -> StoreIndex:
         index, by_run = StoreIndex(usable=True, is_verified=is_verified), {}
         for run, key, version, n_items, n_issues, *identity in connection.execute(
             "SELECT run, key, version, n_items,"
-            f" (SELECT count(*) FROM import_issues i WHERE i.run = r.run), {', '.join(_IDENTITY_COLUMNS)} FROM runs r"
+            " (SELECT count(*) FROM import_issues i WHERE i.run = r.run),"
+            f" {', '.join(_IDENTITY_COLUMNS)} FROM runs r"
         ).fetchall():
             info = Run(**dict(zip(_IDENTITY_COLUMNS, identity, strict=True)))
             info.path = str(workspace.to_absolute_path(info.path))
             info.dataset = workspace.from_stored_dataset(info.dataset)
             index.runs[key] = by_run[run] = StoredRun(run, version, n_items, n_issues, info)
-        for run, *source in connection.execute("SELECT run, path, kind, size, mtime_ns, hash FROM sources").fetchall():
+        for run, *source in connection.execute(
+            "SELECT run, path, kind, size, mtime_ns, hash FROM sources"
+        ).fetchall():
             by_run[run].sources.append(SourceFile(*source))
         return index
     except duckdb.Error as error:

@@ -1,4 +1,7 @@
-"""Import runs: find the new and changed runs, read them, and replace the store. Unchanged runs are not read again."""
+"""Import runs: find the new and changed runs, read them, and replace the store.
+
+Unchanged runs are not read again.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,8 @@ from fcreview.store.rows import ImportChanges, ImportSummary
 from fcreview.store.workspace import Workspace, make_write_error
 
 _ITEM_HASHES = (
-    "SELECT run, hash(category, id) AS item, any_value(hash(prediction_hash, golden_hash)) AS content"
+    "SELECT run, hash(category, id) AS item, any_value(hash(prediction_hash, golden_hash)) AS"
+    " content"
     " FROM store.item_rows GROUP BY ALL"
 )
 
@@ -71,7 +75,8 @@ class ItemSnapshot:
         self._connection.execute(f"ATTACH {quote_path(self._workspace.store)} AS store (READ_ONLY)")
         counts = self._connection.execute(
             "SELECT count(*) FILTER (b.run IS NULL), count(*) FILTER (b.content <> a.content),"
-            f" count(*) FILTER (a.run IS NULL) FROM ({_ITEM_HASHES}) a FULL JOIN temp.before b USING (run, item)"
+            f" count(*) FILTER (a.run IS NULL) FROM ({_ITEM_HASHES}) a FULL JOIN temp.before b"
+            " USING (run, item)"
             " WHERE len(?::INTEGER[]) = 0 OR list_contains(?::INTEGER[], coalesce(a.run, b.run))",
             [list(runs), list(runs)],
         ).fetchall()
@@ -82,12 +87,20 @@ class ItemSnapshot:
 class ImportPlan:
     """The runs of one import: those to read, to update or to skip."""
 
-    summary_rows: dict[int, dict[str, Any]] = field(default_factory=dict)  # `ImportSummary.runs` by number
+    summary_rows: dict[int, dict[str, Any]] = field(
+        default_factory=dict
+    )  # `ImportSummary.runs` by number
     plans: dict[int, RunPlan] = field(default_factory=dict)
     jobs: list[ReadJob] = field(default_factory=list)
-    new_mtime_jobs: list[ReadJob] = field(default_factory=list)  # unchanged runs with new modification times
-    renamed: dict[int, Run] = field(default_factory=dict)  # runs that are not read and have another name, by number
-    upgraded: set[int] = field(default_factory=set)  # runs in `jobs` that another importer version read
+    new_mtime_jobs: list[ReadJob] = field(
+        default_factory=list
+    )  # unchanged runs with new modification times
+    renamed: dict[int, Run] = field(
+        default_factory=dict
+    )  # runs that are not read and have another name, by number
+    upgraded: set[int] = field(
+        default_factory=set
+    )  # runs in `jobs` that another importer version read
     skipped_plans: list[RunPlan] = field(default_factory=list)  # runs whose dataset is missing
     issues: list[ImportIssue] = field(default_factory=list)
 
@@ -102,10 +115,15 @@ class ImportPlanner:
         self._dataset_folders = DatasetFolders(workspace)
 
     def plan_import(self, plans: Sequence[RunPlan]) -> ImportPlan:
-        """Decide which runs to read. If `plans` contains a run twice, the second plan becomes an import issue."""
+        """Decide which runs to read.
+
+        If `plans` contains a run twice, the second plan becomes an import issue.
+        """
         result, keys = ImportPlan(), set()
         earlier_runs = self._find_runs_with_new_language(plans)
-        new_numbers = itertools.count(max((each.run_number for each in self._index.runs.values()), default=0) + 1)
+        new_numbers = itertools.count(
+            max((each.run_number for each in self._index.runs.values()), default=0) + 1
+        )
         for plan in plans:
             key = build_run_key(self._workspace, plan.run)
             if key in keys:
@@ -115,16 +133,20 @@ class ImportPlanner:
             keys.add(key)
             stored = self._index.runs.get(key)
             number = stored.run_number if stored else earlier_runs.get(key) or next(new_numbers)
-            result.summary_rows[number], result.plans[number] = _make_summary_row(number, plan.run), plan
+            result.summary_rows[number], result.plans[number] = (
+                _make_summary_row(number, plan.run),
+                plan,
+            )
             job = ReadJob(number, plan, stat_sources(plan, self._workspace.to_stored_path))
             self._add_run_to_plan(result, job, stored)
         return result
 
     def _find_runs_with_new_language(self, plans: Sequence[RunPlan]) -> dict[str, int]:
-        """Return the number of the stored run of each run that was imported with another language, by key.
+        """Return the number of the stored run of each run that was imported with another language,
+        by key.
 
-        The language of a run can change if the user names it, or a dataset that tells it. The run then replaces the
-        earlier one. If the dataset is lost, the run keeps its language.
+        The language of a run can change if the user names it, or a dataset that tells it. The run
+        then replaces the earlier one. If the dataset is lost, the run keeps its language.
         """
         planned_keys = {build_run_key(self._workspace, plan.run) for plan in plans}
         earlier_runs: dict[tuple[str, ...], StoredRun] = {}
@@ -146,7 +168,10 @@ class ImportPlanner:
         return numbers
 
     def save_dataset_folders(self, import_plan: ImportPlan) -> None:
-        """Remember the dataset folders of each up-to-date run. A new run gets the folders that most runs have."""
+        """Remember the dataset folders of each up-to-date run.
+
+        A new run gets the folders that most runs have.
+        """
         most_common = () if self._options.forget else self._dataset_folders.most_common_folders
         for number, plan in import_plan.plans.items():
             if import_plan.summary_rows[number]["status"] in ("imported", "unchanged"):
@@ -157,10 +182,14 @@ class ImportPlanner:
                     self._dataset_folders.remember_folders(plan.run, folders)
         self._dataset_folders.save()
 
-    def _add_run_to_plan(self, import_plan: ImportPlan, job: ReadJob, stored_run: StoredRun | None) -> None:
+    def _add_run_to_plan(
+        self, import_plan: ImportPlan, job: ReadJob, stored_run: StoredRun | None
+    ) -> None:
         row, plan = import_plan.summary_rows[job.run_number], job.plan
         remembered = self._dataset_folders.get_dataset_folders(plan.run)
-        new_folders = set(select_folders_with_dataset(self._options.folders, plan)) - set(remembered)
+        new_folders = set(select_folders_with_dataset(self._options.folders, plan)) - set(
+            remembered
+        )
         lost = None
         if self._options.forget or new_folders:
             remembered = ()
@@ -170,7 +199,11 @@ class ImportPlanner:
         row["missing_dataset"] = str(missing) if missing else None
         row["missing_scores"] = str(plan.lost_score_folder) if plan.lost_score_folder else None
         if stored_run and (lost or plan.lost_score_folder):
-            lost_kinds = [kind for kind, folder in (("data", lost), ("score", plan.lost_score_folder)) if folder]
+            lost_kinds = [
+                kind
+                for kind, folder in (("data", lost), ("score", plan.lost_score_folder))
+                if folder
+            ]
             is_unchanged = self._has_same_sources(job, stored_run, lost_kinds)
             row["status"] = "kept" if is_unchanged else "outdated"
             import_plan.skipped_plans.append(plan)
@@ -186,12 +219,20 @@ class ImportPlanner:
             if stored_run and not plan.has_importer_version(stored_run.import_fingerprint):
                 import_plan.upgraded.add(job.run_number)
             return
-        row |= {"items": stored_run.n_items, "issues": stored_run.n_issues, "dataset": stored_run.info.dataset}
+        row |= {
+            "items": stored_run.n_items,
+            "issues": stored_run.n_issues,
+            "dataset": stored_run.info.dataset,
+        }
         if _has_new_name(plan.run, stored_run.info):
             import_plan.renamed[job.run_number] = plan.run
 
-    def _has_same_sources(self, job: ReadJob, stored_run: StoredRun, lost_kinds: Sequence[str]) -> bool:
-        """Whether all files are unchanged, apart from those of the kinds whose folder is missing."""
+    def _has_same_sources(
+        self, job: ReadJob, stored_run: StoredRun, lost_kinds: Sequence[str]
+    ) -> bool:
+        """Whether all files are unchanged, apart from those of the kinds whose folder is
+        missing.
+        """
         now = [source for source in job.sources if source.kind not in lost_kinds]
         before = [source for source in stored_run.sources if source.kind not in lost_kinds]
         return is_content_unchanged(self._workspace, now, before)
@@ -202,23 +243,32 @@ def _make_language_free_key(run: Run, result_files: Sequence[str]) -> tuple[str,
 
 
 def _copy_hashes_if_mtimes_changed(job: ReadJob, stored: StoredRun) -> bool:
-    """If files of an unchanged run have new modification times, copy their stored hashes to `job` and return True."""
+    """If files of an unchanged run have new modification times, copy their stored hashes to
+    `job` and return True.
+    """
     old = {(source.path, source.kind): source for source in stored.sources}
     if all(source.mtime_ns == old[source.path, source.kind].mtime_ns for source in job.sources):
         return False
-    job.sources = [replace(source, hash=old[source.path, source.kind].hash) for source in job.sources]
+    job.sources = [
+        replace(source, hash=old[source.path, source.kind].hash) for source in job.sources
+    ]
     return True
 
 
 def _has_new_name(run: Run, stored: Run) -> bool:
-    """Whether the name or the parts of the name changed. An importer can also find parts while it reads the items. They
-    are missing in a run that is not read again, so that those of the store stay."""
+    """Whether the name or the parts of the name changed. An importer can also find parts while it
+    reads the items. They are missing in a run that is not read again, so that those of the store
+    stay.
+    """
     run.name_parts = run.name_parts or stored.name_parts
     return (run.name, run.name_parts) != (stored.name, stored.name_parts)
 
 
 def _make_summary_row(run_number: int, run: Run) -> dict[str, Any]:
-    identity = {name: getattr(run, name) for name in ("benchmark", "generation", "language", "model", "path")}
+    identity = {
+        name: getattr(run, name)
+        for name in ("benchmark", "generation", "language", "model", "path")
+    }
     counts = {"items": 0, "status": "unchanged", "seconds": 0.0}
     missing = {"missing_dataset": None, "missing_scores": None}
     names = {"run": run_number, "run_name": run.model}  # `_name_runs` replaces the name
@@ -239,18 +289,21 @@ def import_runs(
     n_workers: int | None = None,
     dataset_options: DatasetOptions = DatasetOptions(),  # noqa: B008 - frozen
 ) -> ImportSummary:
-    """Update the store with the planned runs. Runs that were imported earlier and are not planned are kept.
+    """Update the store with the planned runs. Runs that were imported earlier and are not planned
+    are kept.
 
     Args:
-        read_items: reads the items of a plan. It must be a top-level function, so that worker processes can call it.
-        issues: import issues from the search for runs.
-        n_workers: number of processes; None to choose by the size of the files.
-        dataset_options: the dataset folders. By default, a run whose dataset is missing keeps its last import.
+        read_items: reads the items of a plan. It must be a top-level function, so that worker
+        processes can call it. issues: import issues from the search for runs. n_workers: number of
+        processes; None to choose by the size of the files. dataset_options: the dataset folders. By
+        default, a run whose dataset is missing keeps its last import.
 
     Raises WorkspaceError if the workspace is not writable and there is something to import.
     """
     started = time.perf_counter()
-    new_import = partial(_Import, workspace, plans, read_items, issues, on_progress, n_workers, dataset_options)
+    new_import = partial(
+        _Import, workspace, plans, read_items, issues, on_progress, n_workers, dataset_options
+    )
     try:
         with import_lock(workspace):
             summary = new_import().run()
@@ -259,8 +312,13 @@ def import_runs(
             unchanged = new_import().summarize_if_unchanged()
             if unchanged is not None:
                 return unchanged
-        # DuckDB's message begins with the path of the database and ends with the reason from the operating system.
-        reason = error if isinstance(error, OSError) else OSError(str(error).partition("\n")[0].rpartition(": ")[2])
+        # DuckDB's message begins with the path of the database and ends with the reason from the
+        # operating system.
+        reason = (
+            error
+            if isinstance(error, OSError)
+            else OSError(str(error).partition("\n")[0].rpartition(": ")[2])
+        )
         raise make_write_error(workspace.root, reason) from error
     summary.seconds = time.perf_counter() - started
     return summary
@@ -282,7 +340,10 @@ class _Import:
     _named_runs: dict[int, Run] = field(default_factory=dict)
     """Runs of the store after the import, by number."""
     _all_issues: list[dict[str, Any]] = field(default_factory=list)
-    """Import issues in the form of `ImportSummary.issues`. Issues of a run also have the key `run`."""
+    """Import issues in the form of `ImportSummary.issues`.
+
+    Issues of a run also have the key `run`.
+    """
 
     def __post_init__(self) -> None:
         index = read_store_index(self.workspace)
@@ -314,7 +375,10 @@ class _Import:
         return ImportSummary(list(self._plan.summary_rows.values()), self._all_issues)
 
     def _name_runs(self) -> None:
-        """Add the names of the runs to the summary. Other runs of the workspace can have the same model."""
+        """Add the names of the runs to the summary.
+
+        Other runs of the workspace can have the same model.
+        """
         names = build_run_names(self._named_runs)
         for number, row in self._plan.summary_rows.items():
             row["run_name"] = names.get(number) or sanitize(row["model"])
@@ -326,7 +390,9 @@ class _Import:
         if reason := self._index.rebuild_reason:
             issues.append(ImportIssue(str(self.workspace.store), None, reason, severity="notice"))
         self._all_issues = [asdict(issue) for issue in [*issues, *plan.issues]]
-        self._named_runs = {stored.run_number: stored.info for stored in self._index.runs.values()} | plan.renamed
+        self._named_runs = {
+            stored.run_number: stored.info for stored in self._index.runs.values()
+        } | plan.renamed
         numbers_of_jobs = {job.run_number for job in plan.jobs}
         for number, each in plan.plans.items():
             if number not in numbers_of_jobs and plan.summary_rows[number]["status"] == "unchanged":
@@ -348,7 +414,9 @@ class _Import:
                     builder.set_source_rows(job.run_number, job.sources)
                 for number, run in plan.renamed.items():
                     builder.rename_run(number, run.name, run.name_parts)
-                loaded = self._load_outcomes(builder, itertools.chain([first] if first else [], outcomes))
+                loaded = self._load_outcomes(
+                    builder, itertools.chain([first] if first else [], outcomes)
+                )
                 if loaded or plan.new_mtime_jobs or plan.renamed or not self._index.usable:
                     builder.load_functions_and_questions(loaded)
                     issues = [issue for issue in self._all_issues if issue.get("run") is None]
@@ -358,8 +426,13 @@ class _Import:
             outcomes.close()
             self.workspace.files.remove(folder)
 
-    def _load_outcomes(self, builder: StoreBuilder, outcomes: Iterable[ReadOutcome]) -> list[StagedRun]:
-        """Load runs in batches while worker processes read more runs. Return the staging files of all runs."""
+    def _load_outcomes(
+        self, builder: StoreBuilder, outcomes: Iterable[ReadOutcome]
+    ) -> list[StagedRun]:
+        """Load runs in batches while worker processes read more runs.
+
+        Return the staging files of all runs.
+        """
         staged_runs: list[StagedRun] = []
         batch: list[ReadOutcome] = []
         for outcome in outcomes:
@@ -370,18 +443,24 @@ class _Import:
             if reason is not None:
                 self._record_failure(outcome, reason)
                 continue
-            outcome.staged.issues[:0] = [asdict(issue) | {"seq": None} for issue in outcome.job.plan.issues]
+            outcome.staged.issues[:0] = [
+                asdict(issue) | {"seq": None} for issue in outcome.job.plan.issues
+            ]
             batch.append(outcome)
             staged_runs.append(outcome.staged)
-            if sum(each.staged.items.stat().st_size for each in batch if each.staged) >= BATCH_BYTES:
+            if (
+                sum(each.staged.items.stat().st_size for each in batch if each.staged)
+                >= BATCH_BYTES
+            ):
                 self._load_batch(builder, batch)
                 batch = []
         self._load_batch(builder, batch)
         return staged_runs
 
     def _load_batch(self, builder: StoreBuilder, outcomes: Sequence[ReadOutcome]) -> None:
-        """Load several runs in one transaction. If the transaction fails, load each run alone. If a run fails again,
-        load the run without its invalid values."""
+        """Load several runs in one transaction. If the transaction fails, load each run alone. If a
+        run fails again, load the run without its invalid values.
+        """
         staged_runs = [outcome.staged for outcome in outcomes if outcome.staged]
         try:
             builder.load_runs(staged_runs)
@@ -397,18 +476,29 @@ class _Import:
         for staged in staged_runs:
             staged.items.unlink(missing_ok=True)
 
-    def _load_without_invalid_values(self, builder: StoreBuilder, outcome: ReadOutcome, load_error: LoadError) -> None:
+    def _load_without_invalid_values(
+        self, builder: StoreBuilder, outcome: ReadOutcome, load_error: LoadError
+    ) -> None:
         staged = outcome.staged
         assert staged is not None  # noqa: S101 - for the type checker: outcomes without staging files have failed
-        invalid_item = read_staged_item(staged, load_error.line) if load_error.line is not None else None
+        invalid_item = (
+            read_staged_item(staged, load_error.line) if load_error.line is not None else None
+        )
         if invalid_item is None:
             self._record_failure(outcome, str(load_error))
             return
         what = (
-            "values that the database cannot hold were omitted from this item and possibly from later ones:"
+            "values that the database cannot hold were omitted from this item and possibly from"
+            " later ones:"
             f" {load_error}"
         )
-        issue = ImportIssue(invalid_item["file"], invalid_item["line"], what, item=invalid_item["id"], severity="error")
+        issue = ImportIssue(
+            invalid_item["file"],
+            invalid_item["line"],
+            what,
+            item=invalid_item["id"],
+            severity="error",
+        )
         staged.issues.append({**asdict(issue), "seq": invalid_item["seq"]})
         try:
             builder.load_runs([staged], omit_invalid_values=True)
@@ -422,9 +512,13 @@ class _Import:
         assert staged is not None  # noqa: S101 - for the type checker: outcomes without staging files have failed
         key = build_run_key(self.workspace, job.plan.run)
         self._named_runs[job.run_number] = info
-        builder.set_run_row(job.run_number, key, info, job.plan.import_fingerprint, staged.n_items, outcome.sources)
+        builder.set_run_row(
+            job.run_number, key, info, job.plan.import_fingerprint, staged.n_items, outcome.sources
+        )
         for issue in staged.issues:
-            self._all_issues.append({k: v for k, v in issue.items() if k != "seq"} | {"run": job.run_number})
+            self._all_issues.append(
+                {k: v for k, v in issue.items() if k != "seq"} | {"run": job.run_number}
+            )
         self._plan.summary_rows[job.run_number] |= {
             "items": staged.n_items,
             "issues": len(staged.issues),
@@ -439,7 +533,9 @@ class _Import:
         kept = f". The {stored.n_items} items of the last import are kept" if stored else ""
         self._all_issues += [asdict(issue) for issue in job.plan.issues]
         what = f"run {job.plan.run.model} was not imported: {reason}{kept}"
-        self._all_issues.append(asdict(ImportIssue(job.plan.run.path, None, what, severity="error")))
+        self._all_issues.append(
+            asdict(ImportIssue(job.plan.run.path, None, what, severity="error"))
+        )
         self._plan.summary_rows[job.run_number] |= {
             "items": stored.n_items if stored else 0,
             "status": "failed",
@@ -448,33 +544,51 @@ class _Import:
         }
 
     def _list_examined_files(self) -> set[str]:
-        """Return the files that this import examined. Their old issues are replaced if the issues belong to no run."""
+        """Return the files that this import examined.
+
+        Their old issues are replaced if the issues belong to no run.
+        """
         skipped = set(map(id, self._plan.skipped_plans))
         plans = [plan for plan in self.plans if id(plan) not in skipped]
         files = {os.fspath(path) for plan in plans for _, path in iter_source_kinds_and_paths(plan)}
-        return files | {issue["file"] for issue in self._all_issues} | {plan.run.path for plan in plans}
+        return (
+            files
+            | {issue["file"] for issue in self._all_issues}
+            | {plan.run.path for plan in plans}
+        )
 
 
 def _explain_unreadable_run(outcome: ReadOutcome) -> str | None:
-    """Return why no record of a run can be read. None if the run has items, or its files are empty but not damaged."""
+    """Return why no record of a run can be read.
+
+    None if the run has items, or its files are empty but not damaged.
+    """
     staged = outcome.staged
     if staged is None or staged.n_items:
         return None
     plan = outcome.job.plan
     result_files = {plan.run.path, *(os.fspath(path) for path in plan.results)}
-    errors = [issue for issue in staged.issues if issue["severity"] == "error" and issue["file"] in result_files]
+    errors = [
+        issue
+        for issue in staged.issues
+        if issue["severity"] == "error" and issue["file"] in result_files
+    ]
     # The last error is about the file as a whole, if there is such an error.
     return str(errors[-1]["what"]) if errors else None
 
 
 @contextlib.contextmanager
 def import_lock(workspace: Workspace) -> Iterator[None]:
-    """Wait until no other import runs in the workspace, and delete the files that a crashed import left. If the file
-    system has no locks, two imports can run at the same time, and the last one replaces the store."""
+    """Wait until no other import runs in the workspace, and delete the files that a crashed import
+    left. If the file system has no locks, two imports can run at the same time, and the last one
+    replaces the store.
+    """
     descriptor = workspace.files.open(workspace.lock, os.O_RDWR | os.O_CREAT, group_can_write=True)
     try:
         with contextlib.suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)  # the system releases the lock when the process ends
+            fcntl.flock(
+                descriptor, fcntl.LOCK_EX
+            )  # the system releases the lock when the process ends
         for file in [workspace.temporary, *workspace.root.glob(f"{workspace.store.name}.*.tmp*")]:
             workspace.files.remove(file)
         yield

@@ -1,8 +1,9 @@
-"""Remember the folders of --score for results whose scores are in another place or have another model name.
+"""Remember the folders of --score for results whose scores are in another place or have another
+model name.
 
-`.fcreview/score_folders.json` has the form `{folder of results: [{"beside": "../scores", "at": "/bench/scores"}]}`,
-with paths as in `datasets.json`. An import that rebuilds the store still finds the scores, because the file is separate
-from the store.
+`.fcreview/score_folders.json` has the form `{folder of results: [{"beside": "../scores", "at":
+"/bench/scores"}]}`, with paths as in `datasets.json`. An import that rebuilds the store still finds
+the scores, because the file is separate from the store.
 """
 
 from __future__ import annotations
@@ -25,17 +26,24 @@ class ScoreFolders:
         self._before = dict(self._folders)
 
     def get_folders(self) -> Mapping[Path, tuple[Path, ...]]:
-        """Return the score folders for each folder of results. A folder that moved together with the workspace has its
-        new path."""
+        """Return the score folders for each folder of results. A folder that moved together with
+        the workspace has its new path.
+        """
         return {
-            self._workspace.to_absolute_path(key): tuple(each.find_current_path(self._workspace) for each in folders)
+            self._workspace.to_absolute_path(key): tuple(
+                each.find_current_path(self._workspace) for each in folders
+            )
             for key, folders in self._folders.items()
         }
 
     def add_folders(self, results_folder: Path, folders: Sequence[Path]) -> None:
         """Remember score folders for the results, in addition to earlier ones that still exist."""
         key = self._workspace.to_stored_path(results_folder)
-        earlier = [each for each in self._folders.get(key, ()) if each.find_current_path(self._workspace).is_dir()]
+        earlier = [
+            each
+            for each in self._folders.get(key, ())
+            if each.find_current_path(self._workspace).is_dir()
+        ]
         named = [RememberedFolder.from_path(path, self._workspace) for path in folders]
         self._folders[key] = tuple(dict.fromkeys(earlier + named))
 

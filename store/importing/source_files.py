@@ -1,9 +1,11 @@
-"""Detect changes in the files that runs were imported from, and remember the dataset folders of each run.
+"""Detect changes in the files that runs were imported from, and remember the dataset folders of
+each run.
 
-`.fcreview/datasets.json` contains the folders given with --data for each run key (see `build_run_key`):
-`{key: [{"beside": "../data", "at": "/bench/data"}]}`. `beside` is relative to the folder that contains `.fcreview/`, so
-that a user can move both folders together. `at` is the absolute path. An import that rebuilds the store still finds the
-datasets, because the file is separate from the store.
+`.fcreview/datasets.json` contains the folders given with --data for each run key (see
+`build_run_key`): `{key: [{"beside": "../data", "at": "/bench/data"}]}`. `beside` is relative to the
+folder that contains `.fcreview/`, so that a user can move both folders together. `at` is the
+absolute path. An import that rebuilds the store still finds the datasets, because the file is
+separate from the store.
 """
 
 from __future__ import annotations
@@ -29,25 +31,40 @@ _CHUNK_SIZE = 1 << 20  # number of bytes that are read and hashed at a time
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file from which a run was imported, and its state then. The fields are the columns of the table `sources`."""
+    """A file from which a run was imported, and its state then.
+
+    The fields are the columns of the table `sources`.
+    """
 
     path: str  # path as `Workspace.to_stored_path` returns it
     kind: str  # `result`, `score`, `data` or `log`
     size: int  # size in bytes; -1 if the file is missing or not a regular file
     mtime_ns: int  # modification time in nanoseconds
-    hash: str = ""  # See `hash_file`. Empty if the file was unreadable or changed during the import.
+    hash: str = (
+        ""  # See `hash_file`. Empty if the file was unreadable or changed during the import.
+    )
 
 
 def iter_source_kinds_and_paths(plan: RunPlan) -> Iterator[tuple[str, Path]]:
-    paths_by_kind = {"result": plan.results, "score": plan.scores, "data": plan.data, "log": plan.logs}
+    paths_by_kind = {
+        "result": plan.results,
+        "score": plan.scores,
+        "data": plan.data,
+        "log": plan.logs,
+    }
     for kind, paths in paths_by_kind.items():
         for path in dict.fromkeys(paths):
             yield kind, path
 
 
 def stat_sources(plan: RunPlan, to_stored_path: Callable[[Path], str]) -> list[SourceFile]:
-    """Return the run's files with their current sizes and modification times, but without hashes."""
-    return [_stat_source(path, to_stored_path(path), kind) for kind, path in iter_source_kinds_and_paths(plan)]
+    """Return the run's files with their current sizes and modification times, but without
+    hashes.
+    """
+    return [
+        _stat_source(path, to_stored_path(path), kind)
+        for kind, path in iter_source_kinds_and_paths(plan)
+    ]
 
 
 def _stat_source(path: Path, stored_path: str, kind: str) -> SourceFile:
@@ -55,28 +72,44 @@ def _stat_source(path: Path, stored_path: str, kind: str) -> SourceFile:
         status = path.stat()
     except OSError:
         return SourceFile(stored_path, kind, -1, 0)
-    return SourceFile(stored_path, kind, status.st_size if stat.S_ISREG(status.st_mode) else -1, status.st_mtime_ns)
+    return SourceFile(
+        stored_path,
+        kind,
+        status.st_size if stat.S_ISREG(status.st_mode) else -1,
+        status.st_mtime_ns,
+    )
 
 
 def add_content_hash(source: SourceFile, path: Path, known_hash: str | None = None) -> SourceFile:
-    """Return `source` with the hash of its content, which is `known_hash` if given. The hash is empty if the file has
-    changed since `source` was created."""
+    """Return `source` with the hash of its content, which is `known_hash` if given. The hash is
+    empty if the file has changed since `source` was created.
+    """
     if source.size < 0:
         return source
     content_hash = hash_file(path) if known_hash is None else known_hash
-    return replace(source, hash=content_hash if _stat_source(path, source.path, source.kind) == source else "")
+    return replace(
+        source, hash=content_hash if _stat_source(path, source.path, source.kind) == source else ""
+    )
 
 
-def is_content_unchanged(workspace: Workspace, current_files: list[SourceFile], stored_files: list[SourceFile]) -> bool:
-    """Return whether the content of all files is unchanged. Read a file only if its time changed but not its size."""
+def is_content_unchanged(
+    workspace: Workspace, current_files: list[SourceFile], stored_files: list[SourceFile]
+) -> bool:
+    """Return whether the content of all files is unchanged.
+
+    Read a file only if its time changed but not its size.
+    """
     before = {(source.path, source.kind): source for source in stored_files}
-    if len(before) != len(current_files) or any((source.path, source.kind) not in before for source in current_files):
+    if len(before) != len(current_files) or any(
+        (source.path, source.kind) not in before for source in current_files
+    ):
         return False
     pairs = [(source, before[source.path, source.kind]) for source in current_files]
     if any(source.size != old.size or source.size < 0 or not old.hash for source, old in pairs):
         return False
     return all(
-        source.mtime_ns == old.mtime_ns or hash_file(workspace.to_absolute_path(source.path)) == old.hash
+        source.mtime_ns == old.mtime_ns
+        or hash_file(workspace.to_absolute_path(source.path)) == old.hash
         for source, old in pairs
     )
 
@@ -95,7 +128,9 @@ def hash_file(path: Path) -> str:
 
 @dataclass(slots=True)
 class StoredRun:
-    """A run in the store, with the state of its files and a fingerprint of its import options, to detect changes."""
+    """A run in the store, with the state of its files and a fingerprint of its import options,
+    to detect changes.
+    """
 
     run_number: int
     import_fingerprint: int
@@ -107,19 +142,30 @@ class StoredRun:
 
 
 def build_run_key(workspace: Workspace, run: Run) -> str:
-    """Return the key that identifies a run: a JSON list of benchmark, version, language, model and path."""
+    """Return the key that identifies a run: a JSON list of benchmark, version, language, model
+    and path.
+    """
     stored_path = workspace.to_stored_path(run.path)
-    return orjson.dumps([run.benchmark, run.generation, run.language, run.model, stored_path]).decode()
+    return orjson.dumps(
+        [run.benchmark, run.generation, run.language, run.model, stored_path]
+    ).decode()
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetOptions:
-    folders: tuple[Path, ...] = ()  # Folders of --data. They are remembered for each run whose dataset they contain.
-    forget: bool = False  # forget the folders, and import runs without their dataset (--forget-data)
+    folders: tuple[
+        Path, ...
+    ] = ()  # Folders of --data. They are remembered for each run whose dataset they contain.
+    forget: bool = (
+        False  # forget the folders, and import runs without their dataset (--forget-data)
+    )
 
 
 class DatasetFolders:
-    """The remembered dataset folders of each run of a workspace. A missing or invalid file counts as empty."""
+    """The remembered dataset folders of each run of a workspace.
+
+    A missing or invalid file counts as empty.
+    """
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -129,7 +175,10 @@ class DatasetFolders:
         self._changed = False
 
     def get_dataset_folders(self, run: Run) -> tuple[Path, ...]:
-        """Return the dataset folders of a run. A folder that moved together with the workspace has its new path."""
+        """Return the dataset folders of a run.
+
+        A folder that moved together with the workspace has its new path.
+        """
         folders = self._folders.get(build_run_key(self._workspace, run), ())
         return tuple(folder.find_current_path(self._workspace) for folder in folders)
 
@@ -150,7 +199,10 @@ class DatasetFolders:
                 self._folders[key] = remembered
 
     def save(self) -> None:
-        """Replace `datasets.json` if folders have changed. Raises: OSError if the file cannot be written."""
+        """Replace `datasets.json` if folders have changed.
+
+        Raises: OSError if the file cannot be written.
+        """
         if self._changed:
             self._workspace.files.write_json(self._path, self._folders)
             self._changed = False
@@ -158,7 +210,10 @@ class DatasetFolders:
 
 @dataclass(frozen=True, slots=True)
 class RememberedFolder:
-    """A folder in `datasets.json` or `score_folders.json`. The fields are the keys of its JSON object."""
+    """A folder in `datasets.json` or `score_folders.json`.
+
+    The fields are the keys of its JSON object.
+    """
 
     beside: str  # path relative to the folder that contains `.fcreview/`
     at: str
@@ -175,12 +230,18 @@ class RememberedFolder:
 
 def select_folders_with_dataset(folders: Sequence[Path], plan: RunPlan) -> tuple[Path, ...]:
     """Return the folders that contain a dataset file of the run."""
-    return tuple(folder for folder in folders if any(path.is_relative_to(folder) for path in plan.data))
+    return tuple(
+        folder for folder in folders if any(path.is_relative_to(folder) for path in plan.data)
+    )
 
 
 def find_folder_without_dataset(plan: RunPlan, remembered_folders: Sequence[Path]) -> Path | None:
-    """Return a remembered folder that is missing, empty (not mounted), or does not contain the run's dataset."""
-    missing = next((folder for folder in remembered_folders if not _is_nonempty_folder(folder)), None)
+    """Return a remembered folder that is missing, empty (not mounted), or does not contain the
+    run's dataset.
+    """
+    missing = next(
+        (folder for folder in remembered_folders if not _is_nonempty_folder(folder)), None
+    )
     return missing or (remembered_folders[0] if remembered_folders and not plan.data else None)
 
 
@@ -189,23 +250,29 @@ def find_folder_of_lost_dataset(
 ) -> Path | None:
     """If dataset files of the last import are missing now, return their folder.
 
-    A file counts as present if another folder now contains a file of the same name. If the user chose the dataset
-    folders (`remembered_folders`), only files in these folders count. Returns None if no file is missing.
+    A file counts as present if another folder now contains a file of the same name. If the user
+    chose the dataset folders (`remembered_folders`), only files in these folders count. Returns
+    None if no file is missing.
     """
     before = {source.path for source in stored_run.sources if source.kind == "data"}
     now = {workspace.to_stored_path(path): path for path in plan.data}
     new_paths = [path for stored_path, path in now.items() if stored_path not in before]
     replacements = Counter(
-        path.name for path in new_paths if not remembered_folders or _find_containing_folder(path, remembered_folders)
+        path.name
+        for path in new_paths
+        if not remembered_folders or _find_containing_folder(path, remembered_folders)
     )
     result_folders = {
-        workspace.to_absolute_path(source.path).parent for source in stored_run.sources if source.kind == "result"
+        workspace.to_absolute_path(source.path).parent
+        for source in stored_run.sources
+        if source.kind == "result"
     }
     lost = []
     for path in map(workspace.to_absolute_path, sorted(before - now.keys())):
         if path.is_file():
-            # The plan does not need an existing dataset file whose results were deleted. But if the plan has no dataset
-            # and no folder is remembered, the import did not know where to search, so the dataset is lost.
+            # The plan does not need an existing dataset file whose results were deleted. But if the
+            # plan has no dataset and no folder is remembered, the import did not know where to
+            # search, so the dataset is lost.
             is_needed = not plan.data and not remembered_folders
         else:  # a dataset in the folder of a result may have been deleted together with the result
             is_needed = path.parent not in result_folders or path.parent.is_dir()
@@ -234,5 +301,9 @@ def _is_nonempty_folder(folder: Path) -> bool:
 def parse_folders(value: Any) -> Iterator[RememberedFolder]:
     """Yield the valid folders in a list of a file with remembered folders."""
     for folder in value if isinstance(value, list) else ():
-        if isinstance(folder, dict) and isinstance(folder.get("beside"), str) and isinstance(folder.get("at"), str):
+        if (
+            isinstance(folder, dict)
+            and isinstance(folder.get("beside"), str)
+            and isinstance(folder.get("at"), str)
+        ):
             yield RememberedFolder(folder["beside"], folder["at"])

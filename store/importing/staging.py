@@ -1,7 +1,9 @@
-"""Write the staging files of an import, which DuckDB loads: items, function docs and questions as lines of JSON.
+"""Write the staging files of an import, which DuckDB loads: items, function docs and questions as
+lines of JSON.
 
-Staging redacts API keys in every item, after the importers have computed verdicts and differences from the original
-values. Content that many items share (`SharedContent`, `SharedList`) is serialised and redacted only once.
+Staging redacts API keys in every item, after the importers have computed verdicts and differences
+from the original values. Content that many items share (`SharedContent`, `SharedList`) is
+serialised and redacted only once.
 """
 
 from __future__ import annotations
@@ -46,19 +48,26 @@ class SharedRowCache:
     """Content hashes of all function docs and questions that a staging file already contains."""
 
     def __init__(self) -> None:
-        self.written_hashes: set[str | int] = set()  # hashes of function docs (text) and questions (numbers)
+        self.written_hashes: set[str | int] = (
+            set()
+        )  # hashes of function docs (text) and questions (numbers)
         self.hash_lists: dict[int, tuple[Callable[[], list[dict[str, Any]] | None], bytes]] = {}
-        """(reference to a list of function docs, hashes of the docs as JSON), by `id` of the list. References to a
-        `SharedList` are weak, because a large dataset has thousands of such lists."""
+        """(reference to a list of function docs, hashes of the docs as JSON), by `id` of the list.
+        References to a `SharedList` are weak, because a large dataset has thousands of such lists.
+        """
 
     def clear(self) -> None:
-        """Forget all hashes after a staging file was discarded, so that the next file contains the rows again."""
+        """Forget all hashes after a staging file was discarded, so that the next file contains
+        the rows again.
+        """
         self.written_hashes.clear()
         self.hash_lists.clear()
 
 
 class SharedRowWriter:
-    """Writes each function doc and each question only once, as a line of JSON with its content hash."""
+    """Writes each function doc and each question only once, as a line of JSON with its content
+    hash.
+    """
 
     def __init__(self, stream: IO[bytes], cache: SharedRowCache) -> None:
         self.longest_line = 0  # length of the longest line in bytes
@@ -66,7 +75,10 @@ class SharedRowWriter:
         self._cache = cache
 
     def write_and_hash_functions(self, functions: list[dict[str, Any]]) -> bytes:
-        """Write the function docs that no staging file contains yet. Return the hashes of all docs as a JSON list."""
+        """Write the function docs that no staging file contains yet.
+
+        Return the hashes of all docs as a JSON list.
+        """
         cache = self._cache.hash_lists
         cached = cache.get(id(functions))
         if cached is None or cached[0]() is not functions:
@@ -84,10 +96,14 @@ class SharedRowWriter:
             self._cache.written_hashes.add(digest)
             name = function.get("name") if isinstance(function, dict) else None
             json_name = dump_json(name if isinstance(name, str) else "")
-            self._write_line(b'{"hash":"%s","name":%s,"document":%s}\n' % (digest.encode(), json_name, text))
+            self._write_line(
+                b'{"hash":"%s","name":%s,"document":%s}\n' % (digest.encode(), json_name, text)
+            )
         return digest
 
-    def write_and_hash_question(self, opening: SharedList[Message], golden: SharedList[Call]) -> int:
+    def write_and_hash_question(
+        self, opening: SharedList[Message], golden: SharedList[Call]
+    ) -> int:
         """Write the question if no staging file contains it yet. Return its hash."""
         text = b'"messages":%b,"calls":%b' % (_serialize_list(opening), _serialize_list(golden))
         question_hash = int.from_bytes(blake2b(text, digest_size=8).digest(), "big", signed=True)
@@ -102,7 +118,10 @@ class SharedRowWriter:
 
 
 def serialize_item(run_number: int, seq: int, item: Item, shared_writer: SharedRowWriter) -> bytes:
-    """Serialise an item as one line of JSON. Write its function docs and shared question with `shared_writer`."""
+    """Serialise an item as one line of JSON.
+
+    Write its function docs and shared question with `shared_writer`.
+    """
     shared_content = item.shared_content
     if shared_content is None:
         shared = _serialize_shared_fields(item)
@@ -117,14 +136,25 @@ def serialize_item(run_number: int, seq: int, item: Item, shared_writer: SharedR
             item.shared_opening or _NO_MESSAGES, item.golden
         )
     hashes = shared_writer.write_and_hash_functions(item.functions) if item.functions else b"[]"
-    members = _serialize_without_braces(run_specific)  # the path of the file is redacted in `stage_run`
+    members = _serialize_without_braces(
+        run_specific
+    )  # the path of the file is redacted in `stage_run`
     if item.incident_text is not None:
         members = redact_api_keys(members)
-    return b'{"run":%d,"seq":%d,"functions":%b,%b,%b}\n' % (run_number, seq, hashes, members, shared)
+    return b'{"run":%d,"seq":%d,"functions":%b,%b,%b}\n' % (
+        run_number,
+        seq,
+        hashes,
+        members,
+        shared,
+    )
 
 
 def _serialize_shared_fields(item: Item) -> bytes:
-    """Serialise the fields that several runs can share, as a JSON object without braces. Omit a shared question."""
+    """Serialise the fields that several runs can share, as a JSON object without braces.
+
+    Omit a shared question.
+    """
     values = dict(zip(_SHARED_FIELDS, _get_shared(item), strict=True))
     values["n_golden"] = len(item.golden)
     if type(item.golden) is SharedList:
@@ -146,7 +176,9 @@ def _serialize_shared_fields(item: Item) -> bytes:
 def _serialize_without_braces(values: dict[str, Any]) -> bytes:
     try:
         text = orjson.dumps(values)
-    except TypeError:  # orjson.JSONEncodeError: huge integers, lone surrogates, keys that are not text, too deep
+    except (
+        TypeError
+    ):  # orjson.JSONEncodeError: huge integers, lone surrogates, keys that are not text, too deep
         text = dump_json({name: _dataclasses_to_dicts(value) for name, value in values.items()})
     return text[1:-1]
 
@@ -158,12 +190,16 @@ def _serialize_list(elements: SharedList[Any]) -> bytes:
 
 
 def _copy_bytes(data: bytes) -> bytes:
-    """Copy bytes before they are cached, because a result of orjson keeps a buffer of several kilobytes in memory."""
+    """Copy bytes before they are cached, because a result of orjson keeps a buffer of several
+    kilobytes in memory.
+    """
     return bytes(memoryview(data))
 
 
 def dump_json(value: Any) -> bytes:
-    """Serialise a value, even if JSON cannot represent it, such as a huge integer or a text with lone surrogates."""
+    """Serialise a value, even if JSON cannot represent it, such as a huge integer or a text with
+    lone surrogates.
+    """
     try:
         return orjson.dumps(value)
     except TypeError:
@@ -171,7 +207,10 @@ def dump_json(value: Any) -> bytes:
 
 
 def _dataclasses_to_dicts(value: Any) -> Any:
-    """Convert a dataclass of `fcreview.model`, or a list of dataclasses, to dicts. Other values stay unchanged."""
+    """Convert a dataclass of `fcreview.model`, or a list of dataclasses, to dicts.
+
+    Other values stay unchanged.
+    """
     if isinstance(value, list):
         return [_dataclasses_to_dicts(each) for each in value]
     if is_dataclass(value) and not isinstance(value, type):
@@ -192,7 +231,9 @@ class StagedRun:
     n_items: int = 0
     longest_item: int = 0  # length of the longest line of `items` in bytes
     longest_shared_row: int = 0  # length of the longest line of `shared_rows` in bytes
-    issues: list[dict[str, Any]] = field(default_factory=list)  # file, line, what, raw, item, severity and seq
+    issues: list[dict[str, Any]] = field(
+        default_factory=list
+    )  # file, line, what, raw, item, severity and seq
     facts: list[RunFact] = field(default_factory=list)
     not_run: list[MissingItem] = field(default_factory=list)
 
@@ -205,15 +246,21 @@ def stage_run(
     cache: SharedRowCache,
     on_progress: Callable[[int], None] | None = None,
 ) -> StagedRun:
-    """Write the items of a run to `path_stem`.items, and its function docs and questions to `path_stem`.shared.
+    """Write the items of a run to `path_stem`.items, and its function docs and questions to
+    `path_stem`.shared.
 
-    Iterating over `records` runs the importer, and its exceptions are not caught. `on_progress` gets the number of
-    bytes of result files that the importer has read.
+    Iterating over `records` runs the importer, and its exceptions are not caught. `on_progress`
+    gets the number of bytes of result files that the importer has read.
     """
-    staged = StagedRun(run_number, path_stem.with_suffix(".items"), path_stem.with_suffix(".shared"))
+    staged = StagedRun(
+        run_number, path_stem.with_suffix(".items"), path_stem.with_suffix(".shared")
+    )
     paths: dict[str, str] = {}
     n_bytes = seq = 0
-    with staged.items.open("wb", WRITE_BUFFER_BYTES) as lines, staged.shared_rows.open("wb") as shared_lines:
+    with (
+        staged.items.open("wb", WRITE_BUFFER_BYTES) as lines,
+        staged.shared_rows.open("wb") as shared_lines,
+    ):
         shared_rows = SharedRowWriter(shared_lines, cache)
         for item in records:
             if not isinstance(item, Item):
@@ -221,7 +268,9 @@ def stage_run(
                 continue
             file = paths.get(item.file)
             if file is None:
-                file = paths[item.file] = redact_api_keys_in_text(to_stored_path(item.file)) if item.file else ""
+                file = paths[item.file] = (
+                    redact_api_keys_in_text(to_stored_path(item.file)) if item.file else ""
+                )
             item.file = file
             item.flags = list_item_flags(item)
             line = serialize_item(run_number, seq, item, shared_rows)
@@ -240,7 +289,8 @@ def stage_run(
 
 
 def list_item_flags(item: Item) -> list[ItemFlag]:
-    """Return the flags of an item, with those that follow from its calls and verdicts in every format.
+    """Return the flags of an item, with those that follow from its calls and verdicts in every
+    format.
 
     An incident is no reply that the decoder could not read.
     """
@@ -266,7 +316,9 @@ def _stage_run_record(staged: StagedRun, record: ImportIssue | RunFact | Missing
 
 
 def read_staged_item(staged: StagedRun, line_number: int) -> dict[str, Any] | None:
-    """Read the item in line `line_number` (from 1) of the file `staged.items`; None if the file has fewer lines."""
+    """Read the item in line `line_number` (from 1) of the file `staged.items`; None if the file
+    has fewer lines.
+    """
     with staged.items.open("rb") as lines:
         line = next(itertools.islice(lines, line_number - 1, None), None)
     return None if line is None else orjson.loads(line)
@@ -278,9 +330,18 @@ def redact_json(value: dict[str, Any]) -> Any:
 
 
 def _redact_issue(issue: ImportIssue, item_id: str | None, seq: int | None) -> dict[str, Any]:
-    what, raw = redact_api_keys_in_text(issue.what), issue.raw and redact_api_keys_in_text(issue.raw)
+    what, raw = (
+        redact_api_keys_in_text(issue.what),
+        issue.raw and redact_api_keys_in_text(issue.raw),
+    )
     item = issue.item or item_id
-    return {**asdict(issue), "what": what, "raw": raw, "item": item and redact_api_keys_in_text(item), "seq": seq}
+    return {
+        **asdict(issue),
+        "what": what,
+        "raw": raw,
+        "item": item and redact_api_keys_in_text(item),
+        "seq": seq,
+    }
 
 
 def serialize_issues(

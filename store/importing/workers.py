@@ -29,11 +29,13 @@ _PR_SET_PDEATHSIG = 1  # option of prctl.h: send a signal when the parent ends
 
 
 class ParentWatchdog:
-    """Ends the worker processes of a pool when the parent process ends, even if the parent is killed.
+    """Ends the worker processes of a pool when the parent process ends, even if the parent is
+    killed.
 
-    Only the parent keeps the writing end of a pipe open. A thread in each worker waits until the pipe closes, and then
-    ends the worker. On Linux, the kernel also kills the workers, even a worker whose threads are blocked. Use the
-    watchdog as a context manager, and pass `initialize_worker` and `initargs` to the pool.
+    Only the parent keeps the writing end of a pipe open. A thread in each worker waits until the
+    pipe closes, and then ends the worker. On Linux, the kernel also kills the workers, even a
+    worker whose threads are blocked. Use the watchdog as a context manager, and pass
+    `initialize_worker` and `initargs` to the pool.
     """
 
     def __init__(self, context: BaseContext) -> None:
@@ -42,13 +44,19 @@ class ParentWatchdog:
         self.initargs = (os.getpid(), self._reading_end, self._writing_end if forked else None)
 
     @staticmethod
-    def initialize_worker(parent_pid: int, reading_end: Connection, writing_end: Connection | None) -> None:
-        """Start the watchdog thread in a worker, and close the writing end of the pipe that it may have inherited."""
+    def initialize_worker(
+        parent_pid: int, reading_end: Connection, writing_end: Connection | None
+    ) -> None:
+        """Start the watchdog thread in a worker, and close the writing end of the pipe that it
+        may have inherited.
+        """
         if writing_end is not None:
             writing_end.close()
         for each in (signal.SIGHUP, signal.SIGTERM):  # forked workers inherit the parent's handlers
             signal.signal(each, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes, and the parent handles it
+        signal.signal(
+            signal.SIGINT, signal.SIG_IGN
+        )  # Ctrl-C reaches all processes, and the parent handles it
         _set_parent_death_signal()
         if os.getppid() != parent_pid:  # the parent died before the signal was set
             os._exit(1)
@@ -64,7 +72,9 @@ class ParentWatchdog:
 
     @contextlib.contextmanager
     def end_workers_on_error(self) -> Iterator[None]:
-        """End the workers if the block raises an exception, so that the pool does not wait for their current tasks."""
+        """End the workers if the block raises an exception, so that the pool does not wait for
+        their current tasks.
+        """
         try:
             yield
         except BaseException:
@@ -92,22 +102,29 @@ def _set_parent_death_signal() -> None:
 
 
 RunReader = Callable[[RunPlan], Iterable[ReadRecord]]  # must be a top-level function, to be pickled
-ImportProgressCallback = Callable[[str, int, int], None]  # called with (model, bytes read so far, total bytes)
+ImportProgressCallback = Callable[
+    [str, int, int], None
+]  # called with (model, bytes read so far, total bytes)
 _JobReader = Callable[["ReadJob", Callable[[int], None] | None], "ReadOutcome"]
 
-MIN_PARALLEL_BYTES = 8_000_000  # total size of result files, in bytes, below which one process is faster than several
+# total size of result files, in bytes, below which one process is faster than several
+MIN_PARALLEL_BYTES = 8_000_000
 
 
 @dataclass(slots=True)
 class ReadJob:
     run_number: int
     plan: RunPlan
-    sources: list[SourceFile]  # State before the run is read. A file that grows meanwhile is read again later.
+    sources: list[
+        SourceFile
+    ]  # State before the run is read. A file that grows meanwhile is read again later.
 
     @property
     def n_result_bytes(self) -> int:
         """Total size of the result and score files in bytes."""
-        return sum(max(source.size, 0) for source in self.sources if source.kind in ("result", "score"))
+        return sum(
+            max(source.size, 0) for source in self.sources if source.kind in ("result", "score")
+        )
 
 
 @dataclass(slots=True)
@@ -122,7 +139,9 @@ class ReadOutcome:
 
 _shared_row_caches: dict[Path, SharedRowCache] = {}  # cache by the folder of the staging files
 _known_hashes: dict[tuple[Path, str, int, int], str] = {}
-"""Hashes of dataset files, by (folder of the staging files, stored path, size, modification time)."""
+"""Hashes of dataset files, by (folder of the staging files, stored path, size, modification
+time).
+"""
 
 
 def read_and_stage_runs(
@@ -133,13 +152,19 @@ def read_and_stage_runs(
     n_workers: int | None,
     on_progress: ImportProgressCallback | None,
 ) -> Generator[ReadOutcome, None, None]:
-    """Write the staging files of the runs, and yield the outcome of each run as soon as it is complete.
+    """Write the staging files of the runs, and yield the outcome of each run as soon as it is
+    complete.
 
-    The first `next` starts the worker processes. Call it before this process starts threads, so that forking is safe.
-    If `n_workers` is 1, this process reads the runs. If it is None, the size of the files determines the number.
+    The first `next` starts the worker processes. Call it before this process starts threads, so
+    that forking is safe. If `n_workers` is 1, this process reads the runs. If it is None, the size
+    of the files determines the number.
     """
     if n_workers is None:
-        n_workers = (os.cpu_count() or 1) if sum(job.n_result_bytes for job in jobs) > MIN_PARALLEL_BYTES else 1
+        n_workers = (
+            (os.cpu_count() or 1)
+            if sum(job.n_result_bytes for job in jobs) > MIN_PARALLEL_BYTES
+            else 1
+        )
     n_workers = min(n_workers, len(jobs))
     read_job = partial(read_and_stage_run, workspace, staging_folder, read_items)
     report = on_progress or (lambda *_: None)
@@ -160,8 +185,9 @@ def read_and_stage_run(
     job: ReadJob,
     on_progress: Callable[[int], None] | None,
 ) -> ReadOutcome:
-    """Read one run and write its staging files. If the importer raises an exception, the outcome has its message, so
-    that the import continues with the other runs."""
+    """Read one run and write its staging files. If the importer raises an exception, the outcome
+    has its message, so that the import continues with the other runs.
+    """
     started = time.perf_counter()
     outcome = ReadOutcome(job, job.plan.run)
     cache = _shared_row_caches.setdefault(staging_folder, SharedRowCache())
@@ -169,9 +195,16 @@ def read_and_stage_run(
         stem = staging_folder / f"{job.run_number}-{os.getpid()}"
         with _reduce_garbage_collection():
             outcome.staged = stage_run(
-                read_items(job.plan), job.run_number, stem, workspace.to_stored_path, cache, on_progress
+                read_items(job.plan),
+                job.run_number,
+                stem,
+                workspace.to_stored_path,
+                cache,
+                on_progress,
             )
-        outcome.sources = [_add_hash_from_cache(source, workspace, staging_folder) for source in job.sources]
+        outcome.sources = [
+            _add_hash_from_cache(source, workspace, staging_folder) for source in job.sources
+        ]
     except Exception as error:
         outcome.error = _format_error(error)
         cache.clear()
@@ -186,8 +219,9 @@ def read_and_stage_run(
 
 @contextlib.contextmanager
 def _reduce_garbage_collection() -> Iterator[None]:
-    """Let the garbage collector examine only new objects. Otherwise, it would examine the cached datasets again and
-    again, which takes 20 % of the reading time."""
+    """Let the garbage collector examine only new objects. Otherwise, it would examine the cached
+    datasets again and again, which takes 20 % of the reading time.
+    """
     thresholds = gc.get_threshold()
     gc.set_threshold(50_000, 1_000_000, 1_000_000)
     try:
@@ -222,7 +256,9 @@ def _read_in_workers(
     context = multiprocessing.get_context("fork" if _can_fork() else "spawn")
     with (
         ParentWatchdog(context) as watchdog,
-        ProcessPoolExecutor(n_workers, context, watchdog.initialize_worker, watchdog.initargs) as pool,
+        ProcessPoolExecutor(
+            n_workers, context, watchdog.initialize_worker, watchdog.initargs
+        ) as pool,
         watchdog.end_workers_on_error(),
     ):
         largest_first = sorted(jobs, key=lambda job: job.n_result_bytes, reverse=True)
@@ -242,7 +278,10 @@ def _read_in_workers(
 
 
 def _can_fork() -> bool:
-    """Return whether this process has only one thread, so that forking is safe. False if the number is unknown."""
+    """Return whether this process has only one thread, so that forking is safe.
+
+    False if the number is unknown.
+    """
     if not sys.platform.startswith("linux"):
         return False
     try:
@@ -251,11 +290,17 @@ def _can_fork() -> bool:
         return False
 
 
-def _add_hash_from_cache(source: SourceFile, workspace: Workspace, staging_folder: Path) -> SourceFile:
-    """Add the content hash to `source`. A process hashes each dataset file only once, even if several runs use it. An
-    empty hash is not cached, because the file may be readable when the next run is read."""
+def _add_hash_from_cache(
+    source: SourceFile, workspace: Workspace, staging_folder: Path
+) -> SourceFile:
+    """Add the content hash to `source`. A process hashes each dataset file only once, even if
+    several runs use it. An empty hash is not cached, because the file may be readable when the next
+    run is read.
+    """
     key = (staging_folder, source.path, source.size, source.mtime_ns)
-    hashed_source = add_content_hash(source, workspace.to_absolute_path(source.path), _known_hashes.get(key))
+    hashed_source = add_content_hash(
+        source, workspace.to_absolute_path(source.path), _known_hashes.get(key)
+    )
     if hashed_source.hash:
         _known_hashes[key] = hashed_source.hash
     return hashed_source

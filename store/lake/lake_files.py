@@ -1,4 +1,5 @@
-"""Define the files of a lake, which is a store of Parquet files in a folder or in an object store such as S3.
+"""Define the files of a lake, which is a store of Parquet files in a folder or in an object store
+such as S3.
 
     _lake.json                                  marks the folder as a lake
     benchmark=bfcl/run=123/_run.json            the run, its source files, and the size and hash of its Parquet files
@@ -9,9 +10,9 @@
     _index/NAME/functions.parquet, import_issues.parquet
     _issues/NAME.json                           import issues that belong to no run
 
-A run is complete if `_run.json` exists and the Parquet files have the sizes that it states. An index copies data of
-many runs, so that a query over thousands of runs reads few files. If a run has changed since, its rows in the index are
-ignored.
+A run is complete if `_run.json` exists and the Parquet files have the sizes that it states. An
+index copies data of many runs, so that a query over thousands of runs reads few files. If a run has
+changed since, its rows in the index are ignored.
 """
 
 from __future__ import annotations
@@ -37,20 +38,41 @@ from fcreview.store.filters.search_sql import COMPUTED_COLUMNS
 from fcreview.store.importing.source_files import hash_file
 
 FORMAT = 1  # version of this layout of files
-TABLES = ("items", "functions", "import_issues")  # names of the Parquet files of a run and of an index
-LARGE_COLUMNS = ("messages", "calls", "pairs", "verdicts", "extra", "functions", "question_hash", "task_sections")
+TABLES = (
+    "items",
+    "functions",
+    "import_issues",
+)  # names of the Parquet files of a run and of an index
+LARGE_COLUMNS = (
+    "messages",
+    "calls",
+    "pairs",
+    "verdicts",
+    "extra",
+    "functions",
+    "question_hash",
+    "task_sections",
+)
 """Columns of `items` that an index omits."""
 COMPUTED_COLUMNS_SQL = ", ".join(f"{sql} AS {name}" for name, (_, sql) in COMPUTED_COLUMNS.items())
 RUN_BITS = 30
-"""Number of bits of a run number. An item number is `run << 32 | seq`, and its bit 62 marks a hidden duplicate."""
+"""Number of bits of a run number.
+
+An item number is `run << 32 | seq`, and its bit 62 marks a hidden duplicate.
+"""
 OTHER_VERSION = "was written by another version of fcreview. Import the runs into a new lake."
 _NONE = type(None)
 _RUN_TYPES: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("key", "benchmark", "generation", "language", "model", "path", "title", "imported_at"), (str,)),
+    **dict.fromkeys(
+        ("key", "benchmark", "generation", "language", "model", "path", "title", "imported_at"),
+        (str,),
+    ),
     **dict.fromkeys(("run", "version", "n_items"), (int,)),
     **dict.fromkeys(("settings", "official_metrics"), (dict,)),
-    "tags": (list,), "dataset": (str, _NONE), "needs_dataset": (bool,),
-}  # fmt: skip
+    "tags": (list,),
+    "dataset": (str, _NONE),
+    "needs_dataset": (bool,),
+}
 _SOURCE_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("path", "kind", "hash"), (str,)),
     **dict.fromkeys(("size", "mtime_ns"), (int,)),
@@ -69,13 +91,21 @@ _COPY_BYTES = 1 << 20
 
 
 class LakeFiles(Protocol):
-    """Access to the files of a lake. Paths are relative to the lake: `benchmark=bfcl/run=12/items.parquet`."""
+    """Access to the files of a lake.
+
+    Paths are relative to the lake: `benchmark=bfcl/run=12/items.parquet`.
+    """
 
     location: str  # folder or address of the lake
-    file_system: Any  # File system of fsspec with which DuckDB reads the files. None for a local folder.
+    file_system: (
+        Any  # File system of fsspec with which DuckDB reads the files. None for a local folder.
+    )
 
     def list_file_sizes(self) -> dict[str, int]:
-        """Return the size in bytes of each file in the lake, by path. Temporary files are omitted."""
+        """Return the size in bytes of each file in the lake, by path.
+
+        Temporary files are omitted.
+        """
 
     def read_files(self, lake_paths: list[str]) -> dict[str, bytes]:
         """Return the content of small files, by path. A file that cannot be read is omitted."""
@@ -84,13 +114,18 @@ class LakeFiles(Protocol):
         """Write or replace a file in one step. Raises OSError if it cannot be written."""
 
     def copy_file(self, lake_path: str, source: Path) -> None:
-        """Copy the local file `source` to the lake in one step. Raises OSError if the copy cannot be written."""
+        """Copy the local file `source` to the lake in one step.
+
+        Raises OSError if the copy cannot be written.
+        """
 
     def remove_file(self, lake_path: str) -> None:
         """Delete a file. Does nothing if it does not exist."""
 
     def hash_file_content(self, lake_path: str) -> str:
-        """Return the hash of a file as `hash_file` computes it; empty if the file cannot be read."""
+        """Return the hash of a file as `hash_file` computes it; empty if the file cannot be
+        read.
+        """
 
     def get_duckdb_path(self, lake_path: str) -> str:
         """Return the full path or address with which DuckDB opens the file."""
@@ -115,7 +150,9 @@ class LocalFiles(LakeFiles):
             if entry.name.startswith(".") or entry.name.endswith(".tmp"):
                 continue
             if entry.is_dir(follow_symlinks=False):
-                if entry.name.startswith(("benchmark=", "run=", "_")) or lake_prefix.startswith("_"):
+                if entry.name.startswith(("benchmark=", "run=", "_")) or lake_prefix.startswith(
+                    "_"
+                ):
                     yield from self._iter_file_sizes(entry.path, f"{lake_prefix}{entry.name}/")
             elif stat.S_ISREG((status := entry.stat(follow_symlinks=False)).st_mode):
                 yield lake_prefix + entry.name, status.st_size
@@ -140,7 +177,9 @@ class LocalFiles(LakeFiles):
         try:
             with (
                 safe_files.open_file(source) as content,
-                os.fdopen(self._files.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as copy,
+                os.fdopen(
+                    self._files.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb"
+                ) as copy,
             ):
                 shutil.copyfileobj(content, copy, _COPY_BYTES)
             self._files.rename_file(temporary, path)
@@ -156,7 +195,10 @@ class LocalFiles(LakeFiles):
 
 
 def open_lake_files(location: str) -> LakeFiles:
-    """Return access to the lake at an absolute path or `s3://` address. Raises StoreError if s3fs is missing."""
+    """Return access to the lake at an absolute path or `s3://` address.
+
+    Raises StoreError if s3fs is missing.
+    """
     if location.startswith("s3://"):
         return ObjectStoreFiles(location)
     return LocalFiles(Path(location))
@@ -166,7 +208,10 @@ BLOCK_BYTES = 1 << 20  # Number of bytes that s3fs reads ahead. Its default ofte
 
 
 class ObjectStoreFiles(LakeFiles):
-    """The files of a lake at an address such as `s3://bucket/lake`. An object store replaces each file in one step."""
+    """The files of a lake at an address such as `s3://bucket/lake`.
+
+    An object store replaces each file in one step.
+    """
 
     def __init__(self, location: str) -> None:
         """Raises StoreError if s3fs is not installed."""
@@ -177,7 +222,9 @@ class ObjectStoreFiles(LakeFiles):
                 "a lake in an object store needs the package s3fs: pip install 'fcreview[cluster]'"
             ) from None
         self.location = location
-        self.file_system: Any = s3fs.S3FileSystem(default_block_size=BLOCK_BYTES, use_listings_cache=False)
+        self.file_system: Any = s3fs.S3FileSystem(
+            default_block_size=BLOCK_BYTES, use_listings_cache=False
+        )
         self._root = location.removeprefix("s3://")
 
     def list_file_sizes(self) -> dict[str, int]:
@@ -186,14 +233,20 @@ class ObjectStoreFiles(LakeFiles):
                 found = self.file_system.find(self._root, detail=True)
             except FileNotFoundError:
                 return {}
-        return {path.removeprefix(self._root + "/"): int(entry["size"]) for path, entry in found.items()}
+        return {
+            path.removeprefix(self._root + "/"): int(entry["size"]) for path, entry in found.items()
+        }
 
     def read_files(self, lake_paths: list[str]) -> dict[str, bytes]:
         if not lake_paths:
             return {}
         with _convert_s3_errors():
-            found = self.file_system.cat([f"{self._root}/{name}" for name in lake_paths], on_error="omit")
-        return {path.removeprefix(self._root + "/"): bytes(content) for path, content in found.items()}
+            found = self.file_system.cat(
+                [f"{self._root}/{name}" for name in lake_paths], on_error="omit"
+            )
+        return {
+            path.removeprefix(self._root + "/"): bytes(content) for path, content in found.items()
+        }
 
     def write_file(self, lake_path: str, content: bytes) -> None:
         with _convert_s3_errors():
@@ -223,7 +276,9 @@ def _convert_s3_errors() -> Iterator[None]:
 
 
 def hash_text(content: str | bytes, n_bytes: int = 16) -> str:
-    return blake2b(content.encode() if isinstance(content, str) else content, digest_size=n_bytes).hexdigest()
+    return blake2b(
+        content.encode() if isinstance(content, str) else content, digest_size=n_bytes
+    ).hexdigest()
 
 
 COMPUTED_COLUMNS_VERSION = hash_text(COMPUTED_COLUMNS_SQL, 8)  # value of `LakeIndex.computed`
@@ -251,7 +306,10 @@ class LakeRun:
 
     @property
     def content_hash(self) -> str:
-        """Hash of `_run.json`. An index states this hash of each run, so that readers find runs that have changed."""
+        """Hash of `_run.json`.
+
+        An index states this hash of each run, so that readers find runs that have changed.
+        """
         return hash_text(self.to_json())
 
     def to_json(self) -> bytes:
@@ -260,12 +318,19 @@ class LakeRun:
 
 
 def parse_lake_run(content: bytes) -> LakeRun:
-    """Parse `_run.json`. Raises ValueError, KeyError, TypeError or AttributeError if it is invalid."""
+    """Parse `_run.json`.
+
+    Raises ValueError, KeyError, TypeError or AttributeError if it is invalid.
+    """
     value = orjson.loads(content)
     run = LakeRun(dict(value["row"]), list(value["sources"]), _parse_parquet_files(value))
     valid = _has_field_types(run.row, _RUN_TYPES) and "items.parquet" in run.files
     valid &= all(_has_field_types(source, _SOURCE_TYPES) for source in run.sources)
-    if not valid or not 0 < run.number < 1 << RUN_BITS or not all(isinstance(tag, str) for tag in run.row["tags"]):
+    if (
+        not valid
+        or not 0 < run.number < 1 << RUN_BITS
+        or not all(isinstance(tag, str) for tag in run.row["tags"])
+    ):
         raise ValueError("the run has missing or invalid fields")
     return run
 
@@ -273,7 +338,11 @@ def parse_lake_run(content: bytes) -> LakeRun:
 def _parse_parquet_files(value: dict[str, Any]) -> dict[str, SizeAndHash]:
     files = {name: (size, hash_) for name, (size, hash_) in value["files"].items()}
     valid = all(type(size) is int and type(hash_) is str for size, hash_ in files.values())
-    if value["format"] != FORMAT or not valid or not files.keys() <= {f"{table}.parquet" for table in TABLES}:
+    if (
+        value["format"] != FORMAT
+        or not valid
+        or not files.keys() <= {f"{table}.parquet" for table in TABLES}
+    ):
         raise ValueError("the file has an unknown format version or invalid Parquet files")
     return files
 
@@ -287,9 +356,13 @@ class LakeIndex:
     """An index of a lake, with the fields of its file `_index.json`."""
 
     name: str
-    runs: dict[int, str]  # run number -> `LakeRun.content_hash` of the run when the index was written
+    runs: dict[
+        int, str
+    ]  # run number -> `LakeRun.content_hash` of the run when the index was written
     files: dict[str, SizeAndHash] = field(default_factory=dict)
-    computed: str = ""  # Version of the computed columns. Without them, filters on judge verdicts are slower.
+    computed: str = (
+        ""  # Version of the computed columns. Without them, filters on judge verdicts are slower.
+    )
 
     @property
     def folder(self) -> str:
@@ -314,8 +387,12 @@ class LakeContents:
     runs: dict[int, LakeRun] = field(default_factory=dict)  # complete runs by number
     indexes: list[LakeIndex] = field(default_factory=list)
     """Complete indexes. Some of their runs may have changed since they were written."""
-    issues: list[dict[str, Any]] = field(default_factory=list)  # rows of `import_issues` that belong to no run
-    problems: list[str] = field(default_factory=list)  # one message for each damaged run or index, which is omitted
+    issues: list[dict[str, Any]] = field(
+        default_factory=list
+    )  # rows of `import_issues` that belong to no run
+    problems: list[str] = field(
+        default_factory=list
+    )  # one message for each damaged run or index, which is omitted
     schema_version: str = SCHEMA_VERSION
 
     @property
@@ -324,7 +401,10 @@ class LakeContents:
 
 
 def read_lake(files: LakeFiles) -> LakeContents:
-    """Return the complete runs and indexes of a lake. Raises OSError if its files cannot be listed."""
+    """Return the complete runs and indexes of a lake.
+
+    Raises OSError if its files cannot be listed.
+    """
     sizes = files.list_file_sizes()
     texts = files.read_files([name for name in sizes if name.endswith(".json")])
     contents = LakeContents()
@@ -346,11 +426,15 @@ def read_lake(files: LakeFiles) -> LakeContents:
                 raise ValueError("the import issue has missing or invalid fields")
             contents.issues += issues
         except (KeyError, TypeError, ValueError):
-            contents.problems.append(f"{files.location}/{name} is damaged. Its import issues are omitted.")
+            contents.problems.append(
+                f"{files.location}/{name} is damaged. Its import issues are omitted."
+            )
     return contents
 
 
-def _add_run(contents: LakeContents, folder: str, file_sizes: Mapping[str, int], run_json: bytes | None) -> str | None:
+def _add_run(
+    contents: LakeContents, folder: str, file_sizes: Mapping[str, int], run_json: bytes | None
+) -> str | None:
     """Add the run of a folder to `contents`, or return why it is damaged."""
     if run_json is None:
         return f"{folder} is incomplete, because {RUN_FILE} is not readable"
@@ -366,7 +450,9 @@ def _add_run(contents: LakeContents, folder: str, file_sizes: Mapping[str, int],
     return problem
 
 
-def _add_index(contents: LakeContents, index_path: str, file_sizes: Mapping[str, int], index_json: bytes) -> str | None:
+def _add_index(
+    contents: LakeContents, index_path: str, file_sizes: Mapping[str, int], index_json: bytes
+) -> str | None:
     """Add an index to `contents`, or return why it is damaged."""
     folder = index_path.rpartition("/")[0]
     try:
@@ -385,13 +471,18 @@ def _describe_damaged_file(
     for file, (size, _) in expected_files.items():
         found = file_sizes.get(f"{folder}/{file}")
         if found != size:
-            state = "is missing" if found is None else f"is damaged: it has {found:,} of {size:,} bytes"
+            state = (
+                "is missing" if found is None else f"is damaged: it has {found:,} of {size:,} bytes"
+            )
             return f"{folder}/{file} {state}"
     return None
 
 
 def find_files_with_wrong_hash(files: LakeFiles, contents: LakeContents) -> Iterator[str]:
-    """Yield the full path of each Parquet file whose content does not have the stated hash. Reads all files."""
+    """Yield the full path of each Parquet file whose content does not have the stated hash.
+
+    Reads all files.
+    """
     for part in contents.runs_and_indexes:
         for file, (_, stated) in part.files.items():
             if files.hash_file_content(f"{part.folder}/{file}") != stated:

@@ -1,6 +1,8 @@
-"""Open a lake as a database with the tables of `schema.sql`. The large tables are views over Parquet files.
+"""Open a lake as a database with the tables of `schema.sql`. The large tables are views over
+Parquet files.
 
-`copy_items_to_new_store` copies some items to a local store, so that they can be reviewed without the lake.
+`copy_items_to_new_store` copies some items to a local store, so that they can be reviewed without
+the lake.
 """
 
 from __future__ import annotations
@@ -16,30 +18,60 @@ import duckdb
 import orjson
 from duckdb import DuckDBPyConnection as Connection
 
-from fcreview.store.database import SCHEMA_VERSION, EmptyValueError, StoreError, connect_in_memory, quote_literal
+from fcreview.store.database import (
+    SCHEMA_VERSION,
+    EmptyValueError,
+    StoreError,
+    connect_in_memory,
+    quote_literal,
+)
 from fcreview.store.filters.search_sql import COMPUTED_COLUMNS
-from fcreview.store.importing.builder import StoreBuilder, insert_json_rows, read_schema_sql, read_store_index
+from fcreview.store.importing.builder import (
+    StoreBuilder,
+    insert_json_rows,
+    read_schema_sql,
+    read_store_index,
+)
 from fcreview.store.importing.run_importer import import_lock
 from fcreview.store.lake import lake_files
-from fcreview.store.lake.lake_files import LakeContents, LakeFiles, LakeIndex, LakeRun, open_lake_files
+from fcreview.store.lake.lake_files import (
+    LakeContents,
+    LakeFiles,
+    LakeIndex,
+    LakeRun,
+    open_lake_files,
+)
 from fcreview.store.rows import strip_duplicate_mark
 from fcreview.store.workspace import Workspace, WorkspaceError
 
 MEMORY_LIMIT = "1GB"
-"""Memory limit of DuckDB for a lake. It is higher than for a store, because a lake may have ten million items."""
+"""Memory limit of DuckDB for a lake.
+
+It is higher than for a store, because a lake may have ten million items.
+"""
 _LARGE = re.compile(rf"\b({'|'.join(lake_files.LARGE_COLUMNS)})\b|SELECT \* FROM item_rows")
 """Pattern of a query that needs large columns."""
 _JOIN_REVIEWS = "LEFT JOIN human h ON h.item = i.item"
-"""Join that takes a third of the time of a query. `LakeConnection` removes it if there are no reviews."""
+"""Join that takes a third of the time of a query.
+
+`LakeConnection` removes it if there are no reviews.
+"""
 _HIVE_OPTIONS = "hive_partitioning=true, hive_types={'benchmark': VARCHAR, 'run': INTEGER}"
 _TABLES = {
     "items": "internal.no_items",
     "functions": "internal.no_functions",
     "import_issues": "internal.search_issues",
 }
-"""For each kind of Parquet file, a table with the same columns. The tables are empty, except `search_issues`, which
-contains the issues that belong to no run."""
-_REQUIRED = ("item", "run", "seq", "id", "category")  # columns of `items` that have a value in every row
+"""For each kind of Parquet file, a table with the same columns. The tables are empty, except
+`search_issues`, which contains the issues that belong to no run.
+"""
+_REQUIRED = (
+    "item",
+    "run",
+    "seq",
+    "id",
+    "category",
+)  # columns of `items` that have a value in every row
 _SMALL_VIEWS = {"items": "item_index", "functions": "functions", "import_issues": "import_issues"}
 MAX_PROBLEM = 300  # maximum length of the message about a damaged file, in characters
 found_problems: list[str] = []  # messages about damaged files, which a command prints at its end
@@ -48,7 +80,8 @@ found_problems: list[str] = []  # messages about damaged files, which a command 
 class _UnexpectedContentError(Exception):
     """Raised for Parquet files with unexpected columns or rows.
 
-    `problems` contains pairs of a damaged run or index and a message that begins with the name of the file.
+    `problems` contains pairs of a damaged run or index and a message that begins with the name of
+    the file.
     """
 
     def __init__(self, problems: Sequence[tuple[LakeRun | LakeIndex, str]]) -> None:
@@ -57,7 +90,10 @@ class _UnexpectedContentError(Exception):
 
 
 class LakeConnection:
-    """A DuckDB connection to a lake. If a query needs only small columns of the items, it reads the indexes."""
+    """A DuckDB connection to a lake.
+
+    If a query needs only small columns of the items, it reads the indexes.
+    """
 
     memory_limit = MEMORY_LIMIT
     has_file_for_each_run = True  # see `fcreview.store.database.and_runs_of_items_sql`
@@ -73,17 +109,25 @@ class LakeConnection:
 
     def execute(self, query: Any, parameters: Any = None) -> Connection:
         if isinstance(query, str):
-            if _JOIN_REVIEWS in query and not self.connection.execute("FROM human_labels LIMIT 1").fetchall():
+            if (
+                _JOIN_REVIEWS in query
+                and not self.connection.execute("FROM human_labels LIMIT 1").fetchall()
+            ):
                 query = query.replace(_JOIN_REVIEWS, "LEFT JOIN human h ON false")
             small = query
             for name, (_, sql) in COMPUTED_COLUMNS.items() if self._has_computed_columns else ():
                 small = small.replace(sql, f"i.{name}")
             if not _LARGE.search(small):
-                query = small.replace("item_rows", "item_index").replace("FROM items ", "FROM item_list ")
+                query = small.replace("item_rows", "item_index").replace(
+                    "FROM items ", "FROM item_list "
+                )
         return self.connection.execute(query, parameters)
 
     def omit_damaged_file(self, error: duckdb.Error) -> bool:
-        """Remove the run or index whose file caused the error. Returns False if no file of the lake did."""
+        """Remove the run or index whose file caused the error.
+
+        Returns False if no file of the lake did.
+        """
         if isinstance(error, EmptyValueError):
             self._omit_part(self._contents.runs[error.run], f"items.parquet is damaged ({error})")
             found = True
@@ -94,10 +138,15 @@ class LakeConnection:
         return found
 
     def _omit_part_named_in(self, message: str) -> bool:
-        """Remove the run or index of the first file in a message. Returns False if it names no file of the lake."""
+        """Remove the run or index of the first file in a message.
+
+        Returns False if it names no file of the lake.
+        """
         parts = self._contents.runs_and_indexes
         paths = {
-            self._files.get_duckdb_path(f"{part.folder}/{file}"): (part, file) for part in parts for file in part.files
+            self._files.get_duckdb_path(f"{part.folder}/{file}"): (part, file)
+            for part in parts
+            for file in part.files
         }
         named = [path for path in paths if path in message]
         if not named:
@@ -132,14 +181,18 @@ class LakeConnection:
         self.connection.execute("SET enable_external_access = false")
 
     def update_views(self) -> None:
-        """Create or replace the views over the files of all runs, without runs and indexes of unexpected content."""
+        """Create or replace the views over the files of all runs, without runs and indexes of
+        unexpected content.
+        """
         while True:
             try:
                 return self._create_views()
             except _UnexpectedContentError as error:
                 for part, problem in error.problems:
                     self._omit_part(part, problem)
-            except duckdb.Error as error:  # DuckDB reads the first file of a view when it creates the view.
+            except (
+                duckdb.Error
+            ) as error:  # DuckDB reads the first file of a view when it creates the view.
                 if not self._omit_part_named_in(str(error)):
                     raise
 
@@ -157,18 +210,32 @@ class LakeConnection:
             columns = self._fetch_column_types(empty)
             computed: dict[str, tuple[str, str]] = {}
             if table == "items":
-                queries["item_rows"] = self._build_table_queries(table, "complete", runs, columns) or [f"FROM {empty}"]
-                columns = {name: kind for name, kind in columns.items() if name not in lake_files.LARGE_COLUMNS}
+                queries["item_rows"] = self._build_table_queries(
+                    table, "complete", runs, columns
+                ) or [f"FROM {empty}"]
+                columns = {
+                    name: kind
+                    for name, kind in columns.items()
+                    if name not in lake_files.LARGE_COLUMNS
+                }
                 computed = COMPUTED_COLUMNS if self._has_computed_columns else {}
             found = self._build_table_queries(table, "rest", rest, columns, computed)
             columns |= {name: kind for name, (kind, _) in computed.items()}
             found += self._build_table_queries(table, "whole", whole, columns)
             for number, (index, numbers) in enumerate(indexes):
                 if index not in whole:
-                    where = f" WHERE run IN ({', '.join(map(str, numbers))})" if table != "functions" else ""
-                    part_queries = self._build_table_queries(table, f"part_{number}", [index], columns)
+                    where = (
+                        f" WHERE run IN ({', '.join(map(str, numbers))})"
+                        if table != "functions"
+                        else ""
+                    )
+                    part_queries = self._build_table_queries(
+                        table, f"part_{number}", [index], columns
+                    )
                     found += [query + where for query in part_queries]
-            queries[_SMALL_VIEWS[table]] = found if found and table != "import_issues" else [*found, f"FROM {empty}"]
+            queries[_SMALL_VIEWS[table]] = (
+                found if found and table != "import_issues" else [*found, f"FROM {empty}"]
+            )
         self._raise_for_damaged_indexes(whole)
         for view, sources in queries.items():
             query = " UNION ALL ".join(f"({source})" for source in sources)
@@ -193,11 +260,13 @@ class LakeConnection:
         column_types: Mapping[str, str],
         computed_columns: Mapping[str, tuple[str, str]] = MappingProxyType({}),
     ) -> list[str]:
-        """Return a list with one query that reads a table from the Parquet files of `parts`, empty without such files.
+        """Return a list with one query that reads a table from the Parquet files of `parts`, empty
+        without such files.
 
-        The query gets the paths from the DuckDB variable `{variable}_{table}`. `computed_columns` has additional
-        columns, in the form of `COMPUTED_COLUMNS`. Raises _UnexpectedContentError if a file has other columns. Only the
-        first file is checked here, because DuckDB compares the others with it.
+        The query gets the paths from the DuckDB variable `{variable}_{table}`. `computed_columns`
+        has additional columns, in the form of `COMPUTED_COLUMNS`. Raises _UnexpectedContentError if
+        a file has other columns. Only the first file is checked here, because DuckDB compares the
+        others with it.
         """
         file = f"{table}.parquet"
         parts = [part for part in parts if file in part.files]
@@ -210,7 +279,10 @@ class LakeConnection:
         # The SQL of computed columns uses the large columns.
         expected = self._fetch_column_types(_TABLES[table]) if computed_columns else column_types
         if _describe_wrong_column(self._fetch_column_types(source), expected):
-            found = (self._fetch_column_types(f"read_parquet({quote_literal(path)}, {options})") for path in paths)
+            found = (
+                self._fetch_column_types(f"read_parquet({quote_literal(path)}, {options})")
+                for path in paths
+            )
             problems = [_describe_wrong_column(each, expected) for each in found]
             raise _UnexpectedContentError(
                 [(p, f"{file} {text}") for p, text in zip(parts, problems, strict=True) if text]
@@ -222,13 +294,17 @@ class LakeConnection:
         return [f"SELECT {', '.join(selected)} FROM {source} i"]
 
     def _raise_for_damaged_indexes(self, indexes: Sequence[LakeIndex]) -> None:
-        """Raise _UnexpectedContentError if an index has empty values in required columns or a wrong number of items."""
+        """Raise _UnexpectedContentError if an index has empty values in required columns or a
+        wrong number of items.
+        """
         if not indexes:
             return
         query = "SELECT file_name, num_rows FROM parquet_file_metadata(getvariable('whole_items'))"
         counts = dict(self.connection.execute(query).fetchall())
         files = "read_parquet(getvariable('whole_items'), filename=true)"
-        query = " UNION ".join(f"SELECT filename, '{name}' FROM {files} WHERE {name} IS NULL" for name in _REQUIRED)
+        query = " UNION ".join(
+            f"SELECT filename, '{name}' FROM {files} WHERE {name} IS NULL" for name in _REQUIRED
+        )
         empty = dict(self.connection.execute(query).fetchall())
         problems: list[tuple[LakeRun | LakeIndex, str]] = []
         for index in indexes:
@@ -236,36 +312,57 @@ class LakeConnection:
             path = self._files.get_duckdb_path(f"{index.folder}/items.parquet")
             found = counts.get(path, 0)
             if path in empty:
-                problems.append((index, f"items.parquet is damaged (column {empty[path]} has empty values)"))
+                problems.append(
+                    (index, f"items.parquet is damaged (column {empty[path]} has empty values)")
+                )
             elif found != expected:
-                problems.append((index, f"items.parquet does not match its runs ({found:,} of {expected:,} items)"))
+                problems.append(
+                    (
+                        index,
+                        f"items.parquet does not match its runs ({found:,} of {expected:,} items)",
+                    )
+                )
         if problems:
             raise _UnexpectedContentError(problems)
 
 
-def _describe_wrong_column(found_types: Mapping[str, str], expected_types: Mapping[str, str]) -> str:
+def _describe_wrong_column(
+    found_types: Mapping[str, str], expected_types: Mapping[str, str]
+) -> str:
     for name, kind in expected_types.items():
         if found_types.get(name) != kind:
-            return f"is damaged (column {name}: {found_types.get(name, 'missing')} instead of {kind})"[:MAX_PROBLEM]
+            return (
+                f"is damaged (column {name}: {found_types.get(name, 'missing')} instead of {kind})"[
+                    :MAX_PROBLEM
+                ]
+            )
     return ""
 
 
 def _assign_runs_to_indexes(contents: LakeContents) -> list[tuple[LakeIndex, list[int]]]:
-    """Return pairs (index, numbers of the runs to read from it). Each unchanged run is read from at most one index."""
+    """Return pairs (index, numbers of the runs to read from it).
+
+    Each unchanged run is read from at most one index.
+    """
     assigned: list[tuple[LakeIndex, list[int]]] = []
     seen: set[int] = set()
     builds = {number: run.content_hash for number, run in contents.runs.items()}
     for index in contents.indexes:
-        own = [run for run, build in index.runs.items() if builds.get(run) == build and run not in seen]
+        own = [
+            run for run, build in index.runs.items() if builds.get(run) == build and run not in seen
+        ]
         seen.update(own)
         if own:
             assigned.append((index, own))
     return assigned
 
 
-def open_lake(workspace: Workspace, attach_other_files: Callable[[Connection], object] = lambda _: None) -> Connection:
-    """Open the lake of a workspace, as `database.open_store` opens a store. The connection can access only the files of
-    the lake. `attach_other_files` is called before access is restricted."""
+def open_lake(
+    workspace: Workspace, attach_other_files: Callable[[Connection], object] = lambda _: None
+) -> Connection:
+    """Open the lake of a workspace, as `database.open_store` opens a store. The connection can
+    access only the files of the lake. `attach_other_files` is called before access is restricted.
+    """
     lake = connect_lake(workspace)
     try:
         attach_other_files(lake.connection)
@@ -277,14 +374,17 @@ def open_lake(workspace: Workspace, attach_other_files: Callable[[Connection], o
 
 
 def connect_lake(workspace: Workspace, runs: Collection[int] | None = None) -> LakeConnection:
-    """Open the lake of a workspace, with all runs or only the given ones. The connection can access any file. Raises
-    StoreError if the lake cannot be read."""
+    """Open the lake of a workspace, with all runs or only the given ones. The connection can access
+    any file. Raises StoreError if the lake cannot be read.
+    """
     assert workspace.lake is not None  # noqa: S101 - for the type checker
     files = open_lake_files(workspace.lake)
     try:
         contents = lake_files.read_lake(files)
     except OSError as error:
-        raise StoreError(f"cannot read the lake {workspace.lake}: {error.strerror or error}") from error
+        raise StoreError(
+            f"cannot read the lake {workspace.lake}: {error.strerror or error}"
+        ) from error
     if contents.schema_version != SCHEMA_VERSION:
         raise StoreError(f"the lake {workspace.lake} {lake_files.OTHER_VERSION}")
     if runs is not None:
@@ -298,12 +398,17 @@ def connect_lake(workspace: Workspace, runs: Collection[int] | None = None) -> L
         lake.update_views()
     except duckdb.Error as error:
         connection.close()
-        raise StoreError(f"cannot read the lake {workspace.lake} ({str(error).splitlines()[0][:200]})") from error
+        raise StoreError(
+            f"cannot read the lake {workspace.lake} ({str(error).splitlines()[0][:200]})"
+        ) from error
     return lake
 
 
 def _create_tables(connection: Connection, contents: LakeContents) -> None:
-    """Create the small tables of `schema.sql`. `LakeConnection.update_views` creates the large ones as views."""
+    """Create the small tables of `schema.sql`.
+
+    `LakeConnection.update_views` creates the large ones as views.
+    """
     connection.execute("SET enable_progress_bar = false")
     connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
     connection.execute("SET parquet_metadata_cache = true")
@@ -313,10 +418,14 @@ def _create_tables(connection: Connection, contents: LakeContents) -> None:
     connection.execute("CREATE SCHEMA internal")
     for name, empty in _TABLES.items():
         table = "item_rows" if name == "items" else name
-        connection.execute(f"CREATE TABLE {empty} AS SELECT * FROM {table} LIMIT 0; DROP TABLE {table}")
+        connection.execute(
+            f"CREATE TABLE {empty} AS SELECT * FROM {table} LIMIT 0; DROP TABLE {table}"
+        )
     runs = [contents.runs[number] for number in sorted(contents.runs)]
     build = lake_files.hash_text("".join(run.content_hash for run in runs))
-    connection.execute(f"INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}'), ('build', '{build}')")
+    connection.execute(
+        f"INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}'), ('build', '{build}')"
+    )
     _insert_rows(connection, "runs", (run.row for run in runs))
     _insert_rows(connection, "sources", (source for run in runs for source in run.sources))
     _insert_rows(connection, "internal.search_issues", contents.issues)
@@ -327,17 +436,23 @@ def _insert_rows(connection: Connection, table: str, rows: Iterable[dict[str, An
     insert_json_rows(connection.execute, table, types, map(orjson.dumps, rows))
 
 
-NEVER_IMPORTED = -1  # Import version of a run with only some of its items, so that an import reads the run again.
+NEVER_IMPORTED = (
+    -1
+)  # Import version of a run with only some of its items, so that an import reads the run again.
 
 
 def copy_items_to_new_store(lake: Workspace, item_numbers: Sequence[int]) -> Workspace:
-    """Replace the workspace's local store by a store with these items of the lake, and return the workspace with this
-    store. Raises WorkspaceError if the local store has imported runs; OSError if it cannot be written; StoreError if
-    the lake cannot be read."""
+    """Replace the workspace's local store by a store with these items of the lake, and return the
+    workspace with this store. Raises WorkspaceError if the local store has imported runs; OSError
+    if it cannot be written; StoreError if the lake cannot be read.
+    """
     workspace = replace(lake, lake=None)
     index = read_store_index(workspace)
     if any(run.import_fingerprint != NEVER_IMPORTED for run in index.runs.values()):
-        raise WorkspaceError(f"{workspace.root} already has imported runs. Choose another folder with --workspace DIR.")
+        raise WorkspaceError(
+            f"{workspace.root} already has imported runs. Choose another folder with --workspace"
+            " DIR."
+        )
     items = sorted(set(map(strip_duplicate_mark, item_numbers)))
     folder = workspace.temporary / str(os.getpid())
     with import_lock(workspace):
@@ -350,7 +465,9 @@ def copy_items_to_new_store(lake: Workspace, item_numbers: Sequence[int]) -> Wor
                 connection.close()
             with StoreBuilder(workspace, folder, copy_existing=False) as builder:
                 for table in ("runs", "sources", *lake_files.TABLES):
-                    builder.load_parquet("item_rows" if table == "items" else table, folder / f"{table}.parquet")
+                    builder.load_parquet(
+                        "item_rows" if table == "items" else table, folder / f"{table}.parquet"
+                    )
                 builder.finish_and_replace_store()
         finally:
             workspace.files.remove(folder)
@@ -359,14 +476,19 @@ def copy_items_to_new_store(lake: Workspace, item_numbers: Sequence[int]) -> Wor
 
 def _write_items_to_parquet(connection: LakeConnection, items: Sequence[int], folder: str) -> None:
     selected = f"(SELECT unnest([{', '.join(map(str, items))}]::BIGINT[]))"
-    connection.execute(f"CREATE TEMP TABLE pulled AS SELECT * FROM item_rows WHERE item IN {selected}")
+    connection.execute(
+        f"CREATE TEMP TABLE pulled AS SELECT * FROM item_rows WHERE item IN {selected}"
+    )
     queries = {
         "runs": "SELECT * EXCLUDE (n) REPLACE (n AS n_items, -1 AS version) FROM runs"
         " JOIN (SELECT run, count(*) AS n FROM temp.pulled GROUP BY run) USING (run)",
         "sources": "SELECT * FROM sources WHERE run IN (SELECT run FROM temp.pulled)",
         "items": "SELECT * FROM temp.pulled ORDER BY item",
-        "functions": "SELECT * FROM functions WHERE hash IN (SELECT unnest(functions) FROM temp.pulled)",
+        "functions": "SELECT * FROM functions WHERE hash IN (SELECT unnest(functions) FROM"
+        " temp.pulled)",
         "import_issues": "SELECT * FROM import_issues WHERE item IN (SELECT item FROM temp.pulled)",
     }
     for table, query in queries.items():
-        connection.execute(f"COPY ({query}) TO {quote_literal(f'{folder}/{table}.parquet')} (FORMAT parquet)")
+        connection.execute(
+            f"COPY ({query}) TO {quote_literal(f'{folder}/{table}.parquet')} (FORMAT parquet)"
+        )

@@ -1,4 +1,6 @@
-"""Import one part of the runs into a lake, through temporary stores whose rows are copied to Parquet files."""
+"""Import one part of the runs into a lake, through temporary stores whose rows are copied to
+Parquet files.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,12 @@ from fcreview.run_plan import RunPlan
 from fcreview.safe_files import WorkspaceFiles
 from fcreview.store.database import SCHEMA_VERSION, StoreError, connect_in_memory, quote_path
 from fcreview.store.importing.run_importer import import_runs
-from fcreview.store.importing.source_files import DatasetOptions, build_run_key, hash_file, iter_source_kinds_and_paths
+from fcreview.store.importing.source_files import (
+    DatasetOptions,
+    build_run_key,
+    hash_file,
+    iter_source_kinds_and_paths,
+)
 from fcreview.store.importing.workers import ImportProgressCallback, RunReader
 from fcreview.store.lake import lake_files
 from fcreview.store.lake.lake_files import LAKE_FILE, LakeFiles
@@ -24,15 +31,19 @@ from fcreview.store.rows import ImportSummary
 from fcreview.store.workspace import Workspace, find_workspace
 
 RUN_ROW_GROUP, INDEX_ROW_GROUP, FUNCTIONS_ROW_GROUP = 4_096, 32_768, 2_048
-"""Number of rows in a row group of each Parquet file. To read an item, DuckDB reads a whole row group."""
+"""Number of rows in a row group of each Parquet file.
+
+To read an item, DuckDB reads a whole row group.
+"""
 _ISSUE_COLUMNS = "id, file, line, what, raw, severity"
 LakeNumbers = dict[int, int]
 """Number of each run in the lake, by its number in the temporary store."""
 
 
 def derive_run_number(run_key: str) -> int:
-    """Derive the number of a run in a lake from its key, so that every machine computes the same number. `LakeWriter`
-    chooses another number if a different run has this one."""
+    """Derive the number of a run in a lake from its key, so that every machine computes the same
+    number. `LakeWriter` chooses another number if a different run has this one.
+    """
     return max(1, int(lake_files.hash_text(run_key, 8), 16) % (1 << lake_files.RUN_BITS))
 
 
@@ -45,16 +56,25 @@ class LakeWriter:
     def __init__(self, files: LakeFiles, part: str, scratch: Path) -> None:
         """Open the lake, or create it if it is missing.
 
-        `part` is the name of the part's index. `scratch` is an empty local folder for files that are then copied to the
-        lake. Raises StoreError if another version of fcreview wrote the lake, and OSError if it cannot be written.
+        `part` is the name of the part's index. `scratch` is an empty local folder for files that
+        are then copied to the lake. Raises StoreError if another version of fcreview wrote the
+        lake, and OSError if it cannot be written.
         """
         self._files, self._part, self._scratch = files, part, scratch
         self._index = lake_files.LakeIndex(part, {}, computed=lake_files.COMPUTED_COLUMNS_VERSION)
-        self._copies: dict[str, dict[int, Path]] = {}  # Parquet files in the scratch folder, by table and run number.
+        self._copies: dict[
+            str, dict[int, Path]
+        ] = {}  # Parquet files in the scratch folder, by table and run number.
         self.connection = connect_in_memory()
         self.connection.execute("SET enable_progress_bar = false; SET threads = 1")
-        self.connection.execute(f"SET memory_limit = '1GB'; SET temp_directory = {quote_path(scratch)}")
-        folders = (name.rpartition("/")[0] for name in files.list_file_sizes() if name.startswith("benchmark="))
+        self.connection.execute(
+            f"SET memory_limit = '1GB'; SET temp_directory = {quote_path(scratch)}"
+        )
+        folders = (
+            name.rpartition("/")[0]
+            for name in files.list_file_sizes()
+            if name.startswith("benchmark=")
+        )
         numbers = ((folder.rpartition("=")[2], folder) for folder in folders)
         self._taken = {int(number): folder for number, folder in numbers if number.isdecimal()}
         """Folder of each run in the lake, by number."""
@@ -70,31 +90,46 @@ class LakeWriter:
         self.connection.close()
 
     def add_runs(self, workspace: Workspace) -> LakeNumbers:
-        """Write all runs of a workspace's store to the lake, and return their numbers in the lake."""
+        """Write all runs of a workspace's store to the lake, and return their numbers in the
+        lake.
+        """
         execute = self.connection.execute
         execute(f"ATTACH {quote_path(workspace.store)} AS store (READ_ONLY)")
         try:
-            found = execute("SELECT run, key, CAST(to_json(r) AS VARCHAR) FROM store.runs r ORDER BY key").fetchall()
-            return {number: self._add_run_from_store(number, key, orjson.loads(row)) for number, key, row in found}
+            found = execute(
+                "SELECT run, key, CAST(to_json(r) AS VARCHAR) FROM store.runs r ORDER BY key"
+            ).fetchall()
+            return {
+                number: self._add_run_from_store(number, key, orjson.loads(row))
+                for number, key, row in found
+            }
         finally:
             execute("DETACH store")
 
     def _add_run_from_store(self, store_number: int, run_key: str, row: dict[str, Any]) -> int:
         rows = self.connection.execute(
-            "SELECT CAST(to_json(s) AS VARCHAR) FROM store.sources s WHERE run = ? ORDER BY kind, path", [store_number]
+            "SELECT CAST(to_json(s) AS VARCHAR) FROM store.sources s WHERE run = ? ORDER BY kind,"
+            " path",
+            [store_number],
         )
         sources = [orjson.loads(text) for (text,) in rows.fetchall()]
         lake_number = self._choose_free_run_number(run_key)
         newest = max((source["mtime_ns"] for source in sources), default=0)
         time = datetime.fromtimestamp(newest // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        row |= {"run": lake_number, "imported_at": time}  # This time makes equal files give an equal lake.
+        row |= {
+            "run": lake_number,
+            "imported_at": time,
+        }  # This time makes equal files give an equal lake.
         self.write_run(row, sources, _build_run_queries(store_number, lake_number))
         self._files.remove_file(f"_issues/{lake_files.hash_text(run_key)}.json")
         return lake_number
 
-    def write_run(self, row: dict[str, Any], sources: list[dict[str, Any]], queries: dict[str, str]) -> None:
-        """Write a run. `row` is its row in the table `runs`, and `sources` are its rows in `sources`. `queries` has the
-        SQL for the rows of each Parquet file."""
+    def write_run(
+        self, row: dict[str, Any], sources: list[dict[str, Any]], queries: dict[str, str]
+    ) -> None:
+        """Write a run. `row` is its row in the table `runs`, and `sources` are its rows in
+        `sources`. `queries` has the SQL for the rows of each Parquet file.
+        """
         number = int(row["run"])
         run = lake_files.LakeRun(row, [source | {"run": number} for source in sources])
         self._taken[number] = run.folder
@@ -106,12 +141,17 @@ class LakeWriter:
         self._index.runs[number] = run.content_hash
 
     def _choose_free_run_number(self, run_key: str) -> int:
-        """Return the run's number from `derive_run_number` or, if another run has this number, the next free number."""
+        """Return the run's number from `derive_run_number` or, if another run has this number,
+        the next free number.
+        """
         number = derive_run_number(run_key)
         while (folder := self._taken.get(number)) is not None:
             name = f"{folder}/{lake_files.RUN_FILE}"
             try:
-                if lake_files.parse_lake_run(self._files.read_files([name])[name]).row["key"] == run_key:
+                if (
+                    lake_files.parse_lake_run(self._files.read_files([name])[name]).row["key"]
+                    == run_key
+                ):
                     break
             except (ValueError, KeyError, TypeError, AttributeError):
                 break  # The new run replaces a damaged or incomplete run.
@@ -119,16 +159,24 @@ class LakeWriter:
         return number
 
     def _write_parquet_file(
-        self, folder: str, table: str, query: str, row_group_size: int, files: dict[str, lake_files.SizeAndHash]
+        self,
+        folder: str,
+        table: str,
+        query: str,
+        row_group_size: int,
+        files: dict[str, lake_files.SizeAndHash],
     ) -> None:
         number = folder.rpartition("=")[2] if "=" in folder else "index"
         path = self._scratch / f"{number}.{table}"
         if table == "items" and number != "index":
-            # Copying the rows first makes the bytes of the file independent of the other runs in the store.
+            # Copying the rows first makes the bytes of the file independent of the other runs in
+            # the store.
             self.connection.execute(f"CREATE OR REPLACE TEMP TABLE copied AS {query}")
             query = "FROM copied ORDER BY item"
         options = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {row_group_size}"
-        count = self.connection.execute(f"COPY ({query}) TO {quote_path(path)} ({options})").fetchall()[0][0]
+        count = self.connection.execute(
+            f"COPY ({query}) TO {quote_path(path)} ({options})"
+        ).fetchall()[0][0]
         name = f"{table}.parquet"
         if not count and table != "items":
             self._files.remove_file(f"{folder}/{name}")
@@ -137,14 +185,19 @@ class LakeWriter:
         files[name] = (path.stat().st_size, hash_file(path))
 
     def write_issues(self, issues: Iterable[dict[str, Any]], file_name: str) -> None:
-        """Write import issues that belong to no run of the lake. They replace the file with the same name."""
+        """Write import issues that belong to no run of the lake.
+
+        They replace the file with the same name.
+        """
         rows = [
             {"run": None, "item": None, "id": issue["item"], "file": issue["file"] or ""}
             | {field: issue[field] for field in ("line", "what", "raw", "severity")}
             for issue in issues
         ]
         if rows:
-            self._files.write_file(f"_issues/{file_name}.json", orjson.dumps(rows, option=orjson.OPT_INDENT_2))
+            self._files.write_file(
+                f"_issues/{file_name}.json", orjson.dumps(rows, option=orjson.OPT_INDENT_2)
+            )
         else:
             self._files.remove_file(f"_issues/{file_name}.json")
 
@@ -159,29 +212,39 @@ class LakeWriter:
             small = f"SELECT * EXCLUDE ({large}), {lake_files.COMPUTED_COLUMNS_SQL} FROM {source} i"
             query = small if table == "items" else f"FROM {source}"
             if table == "functions":
-                query = f"SELECT hash, any_value(name) AS name, any_value(document) AS document {query} GROUP BY hash"
+                query = (
+                    f"SELECT hash, any_value(name) AS name, any_value(document) AS document {query}"
+                    " GROUP BY hash"
+                )
                 query += " ORDER BY hash"
             row_group = FUNCTIONS_ROW_GROUP if table == "functions" else INDEX_ROW_GROUP
             self._write_parquet_file(self._index.folder, table, query, row_group, self._index.files)
-        self._files.write_file(f"{self._index.folder}/{lake_files.INDEX_FILE}", self._index.to_json())
+        self._files.write_file(
+            f"{self._index.folder}/{lake_files.INDEX_FILE}", self._index.to_json()
+        )
 
 
 def _build_run_queries(store_number: int, lake_number: int) -> dict[str, str]:
     item = f"{lake_number}::BIGINT * 4294967296 + "
     return {
-        "items": f"SELECT {item} i.seq AS item, {lake_number}::INTEGER AS run, i.* EXCLUDE (item, run, question_hash,"
+        "items": f"SELECT {item} i.seq AS item, {lake_number}::INTEGER AS run, i.* EXCLUDE (item,"
+        " run, question_hash,"
         " messages, calls), NULL::BIGINT AS question_hash,"
         " list_concat(q.messages, i.messages) AS messages, list_concat(q.calls, i.calls) AS calls"
         " FROM store.item_rows i LEFT JOIN store.questions q ON q.hash = i.question_hash"
         f" WHERE i.run = {store_number} ORDER BY i.item",
         "functions": "SELECT * FROM store.functions WHERE hash IN"
-        f" (SELECT unnest(functions) FROM store.item_rows WHERE run = {store_number}) ORDER BY hash",
-        "import_issues": f"SELECT {lake_number}::INTEGER AS run, {item} (item & 4294967295) AS item, {_ISSUE_COLUMNS}"
+        f" (SELECT unnest(functions) FROM store.item_rows WHERE run = {store_number}) ORDER BY"
+        " hash",
+        "import_issues": f"SELECT {lake_number}::INTEGER AS run, {item} (item & 4294967295) AS"
+        f" item, {_ISSUE_COLUMNS}"
         f" FROM store.import_issues WHERE run = {store_number} ORDER BY rowid",
     }
 
 
-BATCH_BYTES = 1_000_000_000  # total size in bytes of the files that are imported into one temporary store
+BATCH_BYTES = (
+    1_000_000_000  # total size in bytes of the files that are imported into one temporary store
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +255,10 @@ class LakePart:
     count: int = 1
 
     def contains_run(self, run_key: str) -> bool:
-        """Whether the part includes the run with this key. This does not depend on the other runs."""
+        """Whether the part includes the run with this key.
+
+        This does not depend on the other runs.
+        """
         return derive_run_number(lake_files.hash_text(run_key)) % self.count == self.number - 1
 
     def build_index_name(self, paths: Sequence[Path]) -> str:
@@ -212,20 +278,25 @@ class LakeImport:
     on_progress: ImportProgressCallback | None = None
     n_workers: int | None = None  # Number of processes. None chooses it by the size of the files.
     on_batch: Callable[[Workspace, LakeNumbers], None] = lambda *_: None
-    """Called after each batch with the workspace of the temporary store and the numbers of its runs in the lake."""
+    """Called after each batch with the workspace of the temporary store and the numbers of its
+    runs in the lake.
+    """
 
 
 def import_part(
     lake: LakeImport, plans: Sequence[RunPlan], issues: Sequence[ImportIssue], part: LakePart
 ) -> ImportSummary:
-    """Import the runs of one part. Every part gets the same plans and issues, and selects its runs. The returned
-    summary has the run numbers of the lake, and 0 for a run that failed."""
+    """Import the runs of one part. Every part gets the same plans and issues, and selects its runs.
+    The returned summary has the run numbers of the lake, and 0 for a run that failed.
+    """
     summary = ImportSummary()
     with tempfile.TemporaryDirectory(prefix="fcreview-lake-") as name:
         scratch = Path(name)
         own, twice = _select_plans_of_part(plans, part, find_workspace(scratch, scratch))
         WorkspaceFiles(scratch).make_folder(scratch / "parquet")
-        with LakeWriter(lake.files, part.build_index_name(lake.paths), scratch / "parquet") as writer:
+        with LakeWriter(
+            lake.files, part.build_index_name(lake.paths), scratch / "parquet"
+        ) as writer:
             for number, batch in enumerate(_split_into_batches(own)):
                 folder = scratch / f"batch-{number}"
                 workspace = find_workspace(folder, folder)
@@ -256,7 +327,9 @@ def _split_into_batches(plans: Sequence[RunPlan]) -> Iterator[list[RunPlan]]:
     for plan in plans:
         batch.append(plan)
         size += sum(
-            path.stat().st_size for kind, path in iter_source_kinds_and_paths(plan) if kind != "data" and path.is_file()
+            path.stat().st_size
+            for kind, path in iter_source_kinds_and_paths(plan)
+            if kind != "data" and path.is_file()
         )
         if size >= BATCH_BYTES:
             yield batch
@@ -266,7 +339,11 @@ def _split_into_batches(plans: Sequence[RunPlan]) -> Iterator[list[RunPlan]]:
 
 
 def _import_batch(
-    lake: LakeImport, plans: Sequence[RunPlan], workspace: Workspace, writer: LakeWriter, summary: ImportSummary
+    lake: LakeImport,
+    plans: Sequence[RunPlan],
+    workspace: Workspace,
+    writer: LakeWriter,
+    summary: ImportSummary,
 ) -> None:
     lake.prepare(plans, workspace)
     result = import_runs(
@@ -293,6 +370,8 @@ def _write_issues_of_failed_run(
 ) -> None:
     """Write the issues of a run that failed. The next successful import of the run removes them."""
     path = workspace.to_stored_path(row["path"])
-    key = orjson.dumps([row["benchmark"], row["generation"], row["language"], row["model"], path]).decode()
+    key = orjson.dumps(
+        [row["benchmark"], row["generation"], row["language"], row["model"], path]
+    ).decode()
     own = [issue for issue in issues if issue.get("run") is None and issue["file"] == row["path"]]
     writer.write_issues(own, lake_files.hash_text(key))

@@ -51,12 +51,16 @@ _SHARED_GROUPINGS = {
     BY_VALUE: (BY_FUNCTION, BY_ARGUMENT),
     BY_DECISIVE_STEP: (BY_DECISIVE_STEP, BY_ERROR_TYPE, BY_FUNCTION),
 }
-"""For each grouping, the properties that all items of a cluster share. For example, the items of a cluster by category
-also have the same error type and function."""
+"""For each grouping, the properties that all items of a cluster share. For example, the items of a
+cluster by category also have the same error type and function.
+"""
 _FILTER_KEYS = {
-    BY_ERROR_TYPE: "error", BY_FUNCTION: "function", BY_ARGUMENT: "argument", BY_CATEGORY: "category",
+    BY_ERROR_TYPE: "error",
+    BY_FUNCTION: "function",
+    BY_ARGUMENT: "argument",
+    BY_CATEGORY: "category",
     BY_DECISIVE_STEP: "decisive",
-}  # fmt: skip
+}
 _VALUE_COLUMNS = {"golden": "i.diff_golden", "predicted": "i.diff_predicted"}
 # If all values differ, counting values takes a hundred times as long as counting hashes.
 _VALUE_PAIR_HASH = f"hash({', '.join(_VALUE_COLUMNS.values())})"
@@ -84,14 +88,15 @@ def fetch_clusters_by_groupings(
     groupings: Sequence[int] = (BY_ERROR_TYPE,),
     raise_if_interrupted: Callable[[], None] = lambda: None,
 ) -> list[list[Cluster]]:
-    """Return the clusters of items whose effective verdict is fail, for each grouping, the largest cluster first.
+    """Return the clusters of items whose effective verdict is fail, for each grouping, the largest
+    cluster first.
 
-    Items with an incident are not failures of the model. They have clusters of their own, one for each kind, which come
-    first.
+    Items with an incident are not failures of the model. They have clusters of their own, one for
+    each kind, which come first.
 
-    `groupings` are indexes into `GROUPINGS`. `BY_VALUE` cannot be combined with other groupings, and counts only the
-    `MAX_VALUE_PAIRS` most frequent pairs of values. The filter `Cluster.where` selects exactly the items of the
-    cluster.
+    `groupings` are indexes into `GROUPINGS`. `BY_VALUE` cannot be combined with other groupings,
+    and counts only the `MAX_VALUE_PAIRS` most frequent pairs of values. The filter `Cluster.where`
+    selects exactly the items of the cluster.
     """
     computed = [get_computed_grouping(by) for by in groupings]
     incidents = _fetch_incident_clusters(connection, view)
@@ -106,14 +111,28 @@ def fetch_clusters_by_groupings(
         reasons = _fetch_decisive_step_reasons(connection, with_step)
         for row in shown:
             raise_if_interrupted()
-            terms = tuple(_build_filter_term(each, grouping, row, builders) for each in range(len(GROUPINGS)))
-            names: dict[str, Any] = {"error_type": "", "function": None, "argument": None} | row.names
+            terms = tuple(
+                _build_filter_term(each, grouping, row, builders) for each in range(len(GROUPINGS))
+            )
+            names: dict[str, Any] = {
+                "error_type": "",
+                "function": None,
+                "argument": None,
+            } | row.names
             names["error_type"] = names["error_type"] or ""
             where = add_terms(view.where, FAILING_FILTER, *filter(None, (*terms, scope_term)))
-            fields = {name: getattr(row, name) for name in ("count", "examples", "first_item", "n_decisive")}
-            fields |= {"difference": row.difference or "", "step_reason": reasons.get(row.first_item) or ""}
+            fields = {
+                name: getattr(row, name)
+                for name in ("count", "examples", "first_item", "n_decisive")
+            }
+            fields |= {
+                "difference": row.difference or "",
+                "step_reason": reasons.get(row.first_item) or "",
+            }
             fields["usual_reason"] = row.usual_reason or ""
-            clusters.append(Cluster(**names, **fields, where=where, terms=terms, scope_term=scope_term))
+            clusters.append(
+                Cluster(**names, **fields, where=where, terms=terms, scope_term=scope_term)
+            )
         all_clusters.append(clusters)
     return all_clusters
 
@@ -154,7 +173,10 @@ def _fetch_incident_clusters(connection: Connection, view: View) -> list[Cluster
 def _fetch_cluster_rows(
     connection: Connection, view: View, groupings: Sequence[int], *, without_incidents: bool
 ) -> list[Sequence[_ClusterRow]]:
-    """Return the rows of each grouping. All groupings share one query, because two queries would take 50 % longer."""
+    """Return the rows of each grouping.
+
+    All groupings share one query, because two queries would take 50 % longer.
+    """
     where, params, _ = build_view_condition(view, blind=False)
     own = [dict(_COLUMNS[each] for each in _SHARED_GROUPINGS[grouping]) for grouping in groupings]
     failing = f"{FROM_ITEMS} WHERE {where} AND {EFFECTIVE_VERDICT} = false"
@@ -178,13 +200,16 @@ def _fetch_cluster_rows(
         f" count(*) AS n, min_by(i.id, i.item, {N_EXAMPLES}),"
         " arg_min_null(i.first_difference, i.item), min(i.item), count(i.decisive_step),"
         " mode(i.first_difference ORDER BY i.first_difference) FILTER (i.diff_function IS NULL)"
-        f" {failing} GROUP BY GROUPING SETS ({sets}) ORDER BY n DESC, {', '.join(positions.values())}",
+        f" {failing} GROUP BY GROUPING SETS ({sets}) ORDER BY n DESC,"
+        f" {', '.join(positions.values())}",
         params,
     ).fetchall()
     found: list[Sequence[_ClusterRow]] = []
     places, n_names = {name: place for place, name in enumerate(names)}, len(names)
     for each in own:
-        absent = int("".join("01"[name not in each] for name in names), 2)  # grouping_id has a bit for each column
+        absent = int(
+            "".join("01"[name not in each] for name in names), 2
+        )  # grouping_id has a bit for each column
         found.append(
             [
                 _ClusterRow({name: row[places[name]] for name in each}, *row[n_names + 1 :])
@@ -195,27 +220,40 @@ def _fetch_cluster_rows(
     return found
 
 
-def _fetch_decisive_step_reasons(connection: Connection, items: Sequence[int]) -> dict[int, str | None]:
+def _fetch_decisive_step_reasons(
+    connection: Connection, items: Sequence[int]
+) -> dict[int, str | None]:
     if not items:
         return {}
-    query = _STEP_REASONS.format(items=", ".join(map(str, items)), runs=and_runs_of_items_sql(connection, items))
+    query = _STEP_REASONS.format(
+        items=", ".join(map(str, items)), runs=and_runs_of_items_sql(connection, items)
+    )
     return dict(connection.execute(query).fetchall())
 
 
 def _make_term_builder(grouping: int, rows: Sequence[_ClusterRow]) -> ExactTermBuilder:
     names = {row.names[_COLUMNS[grouping][0]] for row in rows}
-    return ExactTermBuilder(_FILTER_KEYS[grouping], names, separator="" if grouping == BY_CATEGORY else ":")
+    return ExactTermBuilder(
+        _FILTER_KEYS[grouping], names, separator="" if grouping == BY_CATEGORY else ":"
+    )
 
 
 def _build_filter_term(
-    term_grouping: int, cluster_grouping: int, row: _ClusterRow, builders: dict[int, ExactTermBuilder]
+    term_grouping: int,
+    cluster_grouping: int,
+    row: _ClusterRow,
+    builders: dict[int, ExactTermBuilder],
 ) -> str:
-    """Return the filter term that selects the cluster's value in the grouping `term_grouping`. Empty if the items of
-    the cluster have different values there."""
+    """Return the filter term that selects the cluster's value in the grouping `term_grouping`.
+    Empty if the items of the cluster have different values there.
+    """
     if term_grouping == BY_VALUE == cluster_grouping:
         # These terms match exact values, because not all values of the view are known.
         values = [(side, row.names[side]) for side in ("golden", "predicted")]
-        return " ".join(f"{side}_value:{'none' if value is None else quote_or_hash(value)}" for side, value in values)
+        return " ".join(
+            f"{side}_value:{'none' if value is None else quote_or_hash(value)}"
+            for side, value in values
+        )
     if term_grouping not in _SHARED_GROUPINGS[cluster_grouping]:
         return ""
     return builders[term_grouping].build_term(row.names[_COLUMNS[term_grouping][0]])

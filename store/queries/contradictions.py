@@ -1,4 +1,6 @@
-"""Query the items on which an annotator's own verdicts contradict each other, such as `db` fail and `correct` pass."""
+"""Query the items on which an annotator's own verdicts contradict each other, such as `db` fail
+and `correct` pass.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ class ItemContradiction:
     run: int
     id: str
     annotators: list[str]
-    """Names of the annotators whose verdict on the item contradicts their verdicts on its parts or criteria."""
+    """Names of the annotators whose verdict on the item contradicts their verdicts on its parts
+    or criteria.
+    """
 
 
 def fetch_contradictions(connection: Connection, runs: Sequence[int]) -> list[ItemContradiction]:

@@ -1,12 +1,15 @@
-"""Query random samples and the resolved human verdicts on their items, for estimates and calibration.
+"""Query random samples and the resolved human verdicts on their items, for estimates and
+calibration.
 
-A human verdict is resolved if all annotators agree, if the policy for disagreements decides, or if an adjudicator
-decided. Bulk reviews do not count here: the columns `individual` and `individual_by` ignore them. Only reviews of a
-random sample allow conclusions about other items, so these queries determine which reviews belong to a random sample.
+A human verdict is resolved if all annotators agree, if the policy for disagreements decides, or if
+an adjudicator decided. Bulk reviews do not count here: the columns `individual` and `individual_by`
+ignore them. Only reviews of a random sample allow conclusions about other items, so these queries
+determine which reviews belong to a random sample.
 
-Each annotator gets a share of the sample in random order. All items of the share up to the last one that was reviewed
-after the queue was created count as reached. A reached item without a verdict counts as skipped. Later items do not
-count yet, even if they have an older verdict, because items with older reviews may not be a random selection.
+Each annotator gets a share of the sample in random order. All items of the share up to the last one
+that was reviewed after the queue was created count as reached. A reached item without a verdict
+counts as skipped. Later items do not count yet, even if they have an older verdict, because items
+with older reviews may not be a random selection.
 """
 
 from __future__ import annotations
@@ -38,7 +41,11 @@ from fcreview.stats.sampling import ShareOptions, format_stratum_name
 from fcreview.store.filters.search_sql import ERROR_TYPE_SQL
 from fcreview.store.filters.tokens import FilterError, add_terms, quote_or_hash
 from fcreview.store.queries.scored_items import get_only_judge
-from fcreview.store.queries.view_items import FROM_ITEMS, build_view_condition, fetch_sorted_item_numbers
+from fcreview.store.queries.view_items import (
+    FROM_ITEMS,
+    build_view_condition,
+    fetch_sorted_item_numbers,
+)
 from fcreview.store.queue_file import RUN_KEY_FIELDS, QueueError, QueueFile, read_queues
 from fcreview.store.queue_sampling import (
     ContentKey,
@@ -62,11 +69,16 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class QueueSample:
-    """A random sample of a population of items. It consists of a queue and of the queues that extend it."""
+    """A random sample of a population of items.
+
+    It consists of a queue and of the queues that extend it.
+    """
 
     queue: QueueFile
     frame: SamplingFrame  # every item of the population, with its stratum
-    content_keys_by_queue: dict[str, set[ContentKey]]  # sampled items of the queue and of each extension
+    content_keys_by_queue: dict[
+        str, set[ContentKey]
+    ]  # sampled items of the queue and of each extension
     extensions: list[QueueFile] = field(default_factory=list)
 
     @property
@@ -78,20 +90,30 @@ class QueueSample:
         """Content keys of the items in the queue and in the queues that extend it."""
         return set().union(*self.content_keys_by_queue.values())
 
-    def compute_inclusion_probability(self, content_key: ContentKey, automatic_verdict: bool | None) -> float:
-        """Return the probability, from 0 to 1, that the queue or an extension draws the item. `automatic_verdict` is
-        needed because extensions have strata by automatic verdict."""
+    def compute_inclusion_probability(
+        self, content_key: ContentKey, automatic_verdict: bool | None
+    ) -> float:
+        """Return the probability, from 0 to 1, that the queue or an extension draws the item.
+        `automatic_verdict` is needed because extensions have strata by automatic verdict.
+        """
         stratum = self.frame.strata[content_key]
         # All items of a stratum can be in earlier queues, so that nothing is left to draw.
-        not_drawn = 1.0 - next((each.probability for each in self.queue.strata if each.name == stratum), 0.0)
+        not_drawn = 1.0 - next(
+            (each.probability for each in self.queue.strata if each.name == stratum), 0.0
+        )
         key = ItemKey(*orjson.loads(content_key)[: len(ItemKey._fields)])
         for queue in self.extensions:
-            if any(all(run[name] == getattr(key, name) for name in RUN_KEY_FIELDS) for run in queue.design.runs):
+            if any(
+                all(run[name] == getattr(key, name) for name in RUN_KEY_FIELDS)
+                for run in queue.design.runs
+            ):
                 cells = (
                     format_stratum_name(stratum, automatic_verdict),
                     format_stratum_name(stratum, automatic_verdict, key.category),
                 )
-                not_drawn *= 1.0 - next((each.probability for each in queue.strata if each.name in cells), 0.0)
+                not_drawn *= 1.0 - next(
+                    (each.probability for each in queue.strata if each.name in cells), 0.0
+                )
         return 1.0 - not_drawn
 
     def add_extension(self, queue: QueueFile) -> None:
@@ -110,11 +132,15 @@ class LoadedSamples(NamedTuple):
     """One message for each queue that cannot be used as a random sample."""
 
 
-def load_random_samples(connection: Connection, workspace: Workspace, cache: FrameCache) -> LoadedSamples:
+def load_random_samples(
+    connection: Connection, workspace: Workspace, cache: FrameCache
+) -> LoadedSamples:
     """Read the queue files of a workspace, and join each queue with the queues that extend it."""
     samples: dict[str, QueueSample] = {}
     problems, extensions = [], []
-    queues = {queue.name: queue for queue in read_queues(workspace) if not isinstance(queue, QueueError)}
+    queues = {
+        queue.name: queue for queue in read_queues(workspace) if not isinstance(queue, QueueError)
+    }
     for queue in read_queues(workspace):
         if isinstance(queue, QueueError):
             problems.append(str(queue))
@@ -122,16 +148,25 @@ def load_random_samples(connection: Connection, workspace: Workspace, cache: Fra
             extensions.append(queue)
         elif not queues.keys() >= set(queue.design.excludes):
             missing = sorted(set(queue.design.excludes) - queues.keys())
-            problems.append(f"queue {queue.name} is ignored: its earlier queue {missing[0]} is missing")
+            problems.append(
+                f"queue {queue.name} is ignored: its earlier queue {missing[0]} is missing"
+            )
         elif (frame := _get_cached_frame(connection, queue, queues, cache)) is None:
-            problems.append(f"queue {queue.name} is ignored: the items that it was drawn from have changed")
+            problems.append(
+                f"queue {queue.name} is ignored: the items that it was drawn from have changed"
+            )
         else:
-            samples[queue.name] = QueueSample(queue, frame, {queue.name: set(list_content_keys(queue))})
+            samples[queue.name] = QueueSample(
+                queue, frame, {queue.name: set(list_content_keys(queue))}
+            )
     for queue in sorted(extensions, key=lambda each: each.created):
-        sample = next((each for each in samples.values() if queue.design.extends in each.queue_names), None)
+        sample = next(
+            (each for each in samples.values() if queue.design.extends in each.queue_names), None
+        )
         if sample is None:
             problems.append(
-                f"queue {queue.name} is ignored: it extends the queue {queue.design.extends}, which cannot be used"
+                f"queue {queue.name} is ignored: it extends the queue {queue.design.extends}, which"
+                " cannot be used"
             )
         else:
             sample.add_extension(queue)
@@ -146,7 +181,9 @@ def _get_cached_frame(
         return cache[key]
     excluded = [queues[name] for name in queue.design.excludes]
     frame = _fetch_frame_if_unchanged(connection, queue, excluded)
-    depends_on_reviews = frame is not None and build_view_condition(View(queue.design.where), blind=False)[2]
+    depends_on_reviews = (
+        frame is not None and build_view_condition(View(queue.design.where), blind=False)[2]
+    )
     if frame is not None and not depends_on_reviews:
         cache[key] = frame
     return frame
@@ -155,37 +192,53 @@ def _get_cached_frame(
 def _fetch_frame_if_unchanged(
     connection: Connection, queue: QueueFile, excluded: Sequence[QueueFile]
 ) -> SamplingFrame | None:
-    """Return all items that the queue's filter selects, also those of excluded queues, because a sample of the other
-    items represents the same population. Return None if the items have changed."""
+    """Return all items that the queue's filter selects, also those of excluded queues, because a
+    sample of the other items represents the same population. Return None if the items have changed.
+    """
     design = queue.design
     sizes = {stratum.name: stratum.size for stratum in queue.strata}
     sampled = set(list_content_keys(queue))
     for runs in (_find_sampled_runs(connection, queue), ()):
         view = View(design.where, "dataset", 0, runs)
         request = QueueRequest(
-            queue.name, view, size=None, stratify=design.stratify, sharing=ShareOptions(()), cluster=design.cluster
+            queue.name,
+            view,
+            size=None,
+            stratify=design.stratify,
+            sharing=ShareOptions(()),
+            cluster=design.cluster,
         )
         try:
             frame = fetch_sampling_frame(connection, request)
         except (FilterError, QueueError):
             return None
-        # The sample represents the items that it could contain, so incidents that were left out have no stratum.
+        # The sample represents the items that it could contain, so incidents that were left out
+        # have no stratum.
         drawable = frame.leave_out(design.incident_hashes)
         remaining = drawable.remove_queues(excluded)
-        if Counter(remaining.get_unit_strata().values()) == sizes and sampled <= remaining.strata.keys():
+        if (
+            Counter(remaining.get_unit_strata().values()) == sizes
+            and sampled <= remaining.strata.keys()
+        ):
             return SamplingFrame(drawable.strata, frame.clusters)
     return None
 
 
 def _find_sampled_runs(connection: Connection, queue: QueueFile) -> tuple[int, ...]:
-    """Return the current numbers of the runs that the queue was drawn from. An import can change run numbers."""
+    """Return the current numbers of the runs that the queue was drawn from.
+
+    An import can change run numbers.
+    """
     sampled = {tuple(run[name] for name in RUN_KEY_FIELDS) for run in queue.design.runs}
-    rows = connection.execute(f"SELECT run, {', '.join(RUN_KEY_FIELDS)} FROM runs ORDER BY run").fetchall()
+    rows = connection.execute(
+        f"SELECT run, {', '.join(RUN_KEY_FIELDS)} FROM runs ORDER BY run"
+    ).fetchall()
     return tuple(run for run, *key in rows if tuple(key) in sampled)
 
 
 _RESOLVED_LABELS = (
-    f"SELECT item, target, criterion, individual FROM human_labels WHERE {is_resolved_sql('individual_by')}"
+    "SELECT item, target, criterion, individual FROM human_labels WHERE"
+    f" {is_resolved_sql('individual_by')}"
     " AND derived IS NULL"
 )
 _AUTOMATIC_VERDICTS = """
@@ -194,8 +247,12 @@ SELECT i.item, r.benchmark, i.category, i.diff_function, {error}, i.official, i.
 {table} JOIN runs r ON r.run = i.run WHERE h.item IS NOT NULL AND NOT {incident} AND ({where}) ORDER BY i.item
 """
 _HAS_BULK_REVIEWS = "SELECT 1 FROM human_labels WHERE individual IS DISTINCT FROM human LIMIT 1"
-_HAS_REVIEWED_INCIDENTS = f"SELECT 1 {FROM_ITEMS} WHERE h.item IS NOT NULL AND {HAS_INCIDENT} LIMIT 1"
-_SCORE_FILE_SUFFIX = ".json"  # If `Verdict.by` does not end with it, `Verdict.by` is the tier of a checker.
+_HAS_REVIEWED_INCIDENTS = (
+    f"SELECT 1 {FROM_ITEMS} WHERE h.item IS NOT NULL AND {HAS_INCIDENT} LIMIT 1"
+)
+_SCORE_FILE_SUFFIX = (
+    ".json"  # If `Verdict.by` does not end with it, `Verdict.by` is the tier of a checker.
+)
 
 
 class _VerdictKey(NamedTuple):
@@ -208,23 +265,36 @@ class _VerdictKey(NamedTuple):
 
 
 def fetch_verdict_pairs(
-    connection: Connection, workspace: Workspace, reviews: ReviewTables, view: View, cache: FrameCache
+    connection: Connection,
+    workspace: Workspace,
+    reviews: ReviewTables,
+    view: View,
+    cache: FrameCache,
 ) -> list[VerdictPair]:
-    """Pair automatic verdicts with the resolved human verdicts on the same targets and criteria, in item order."""
+    """Pair automatic verdicts with the resolved human verdicts on the same targets and criteria,
+    in item order.
+    """
     samples = load_random_samples(connection, workspace, cache).samples
     queues = [queue for sample in samples for queue in (sample.queue, *sample.extensions)]
     reached = find_outcomes_of_reached_items(queues, reviews.events, {}).keys()
-    reviewed = reviews.iter_reviewed_items(set(fetch_sorted_item_numbers(connection, view, only_reviewed=True)))
+    reviewed = reviews.iter_reviewed_items(
+        set(fetch_sorted_item_numbers(connection, view, only_reviewed=True))
+    )
     content_keys = {each.item: make_content_key(*each.key, *each.hashes) for each in reviewed}
     human_verdicts: defaultdict[int, dict[tuple[str, str], Any]] = defaultdict(dict)
     for item, target, criterion, human in connection.execute(_RESOLVED_LABELS).fetchall():
         if human is not None:
             human_verdicts[item][target, criterion] = orjson.loads(human)
     where, params, _ = build_view_condition(view, blind=False)
-    # An incident has no answer, so a verdict on it says nothing about how well a checker or judge reads answers.
-    sql = _AUTOMATIC_VERDICTS.format(error=ERROR_TYPE_SQL, table=FROM_ITEMS, where=where, incident=HAS_INCIDENT)
+    # An incident has no answer, so a verdict on it says nothing about how well a checker or judge
+    # reads answers.
+    sql = _AUTOMATIC_VERDICTS.format(
+        error=ERROR_TYPE_SQL, table=FROM_ITEMS, where=where, incident=HAS_INCIDENT
+    )
     cases = []
-    for item, benchmark, category, function, error, *columns, listed in connection.execute(sql, params).fetchall():
+    for item, benchmark, category, function, error, *columns, listed in connection.execute(
+        sql, params
+    ).fetchall():
         if item not in human_verdicts or item not in content_keys:
             continue
         is_random = content_keys[item] in reached
@@ -256,7 +326,9 @@ def fetch_verdict_pairs(
     return cases
 
 
-def _compute_weight(content_key: ContentKey, automatic: bool | None, samples: Sequence[QueueSample]) -> float:
+def _compute_weight(
+    content_key: ContentKey, automatic: bool | None, samples: Sequence[QueueSample]
+) -> float:
     """Return the number of items for which a sampled item stands."""
     not_drawn = 1.0
     for sample in samples:
@@ -265,18 +337,25 @@ def _compute_weight(content_key: ContentKey, automatic: bool | None, samples: Se
     return 1.0 / (1.0 - not_drawn) if not_drawn < 1.0 else 1.0
 
 
-def _combine_automatic_verdicts(item_verdicts: list[Any], listed_verdicts: list[list[str]]) -> dict[_VerdictKey, Any]:
+def _combine_automatic_verdicts(
+    item_verdicts: list[Any], listed_verdicts: list[list[str]]
+) -> dict[_VerdictKey, Any]:
     """Return the automatic verdicts on one item and its parts."""
     verdicts: dict[_VerdictKey, Any] = {}
     for source, target, criterion, text, by in listed_verdicts:
         judge = (by or "judge") if source == "judge" else None
         tier = None if source == "judge" or not by or by.endswith(_SCORE_FILE_SUFFIX) else by
         verdicts[_VerdictKey(source, judge, target, criterion, tier)] = parse_json(text)
-    item_judge = get_only_judge(by for source, _, _, _, by in listed_verdicts if source == "judge") or "judge"
-    # Some importers store a verdict on the whole item only in the column of its source, not in the list of verdicts.
+    item_judge = (
+        get_only_judge(by for source, _, _, _, by in listed_verdicts if source == "judge")
+        or "judge"
+    )
+    # Some importers store a verdict on the whole item only in the column of its source, not in the
+    # list of verdicts.
     for source, value in zip(SCORING_ORDER, item_verdicts, strict=True):
         is_listed = any(
-            (each.source, each.target, each.criterion) == (source, *ITEM_CORRECT) and is_same_verdict(other, value)
+            (each.source, each.target, each.criterion) == (source, *ITEM_CORRECT)
+            and is_same_verdict(other, value)
             for each, other in verdicts.items()
         )
         if value is not None and not is_listed:
@@ -289,27 +368,43 @@ MAX_IDS_IN_FILTER = 150
 _FILTER_WORDS = {True: "pass", False: "fail"}
 _COLUMN_SOURCES = ("official", "rule")  # sources with one verdict for each item
 _SCOPE_KEYS = {
-    "overall": "", "benchmark": "benchmark", "category": "category", "error": "error", "function": "function",
-}  # fmt: skip
+    "overall": "",
+    "benchmark": "benchmark",
+    "category": "category",
+    "error": "error",
+    "function": "function",
+}
 """Filter key of each calibration scope. Scopes that are not listed have no filter key."""
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationCell:
-    """The items in one cell of a calibration table, which have the same automatic and the same human verdict."""
+    """The items in one cell of a calibration table, which have the same automatic and the same
+    human verdict.
+    """
 
     source: str
     criterion: str
     automatic_verdict: Any
     human_verdict: Any
     scope: str
-    name: str | None  # Value of the scope, such as a category. None for `overall` and for items without a value.
+    name: (
+        str | None
+    )  # Value of the scope, such as a category. None for `overall` and for items without a value.
     items: Sequence[int]
 
 
-def build_cell_filter(connection: Connection, base_filter: str, cell: CalibrationCell) -> str | None:
-    has_terms = cell.criterion == CORRECT and cell.source in _COLUMN_SOURCES and cell.scope in _SCOPE_KEYS
-    if has_terms and isinstance(cell.automatic_verdict, bool) and isinstance(cell.human_verdict, bool):
+def build_cell_filter(
+    connection: Connection, base_filter: str, cell: CalibrationCell
+) -> str | None:
+    has_terms = (
+        cell.criterion == CORRECT and cell.source in _COLUMN_SOURCES and cell.scope in _SCOPE_KEYS
+    )
+    if (
+        has_terms
+        and isinstance(cell.automatic_verdict, bool)
+        and isinstance(cell.human_verdict, bool)
+    ):
         human = "individual" if connection.execute(_HAS_BULK_REVIEWS).fetchall() else "human"
         terms = [
             f"{cell.source}:{_FILTER_WORDS[cell.automatic_verdict]}",
@@ -323,7 +418,9 @@ def build_cell_filter(connection: Connection, base_filter: str, cell: Calibratio
     if len(cell.items) > MAX_IDS_IN_FILTER:
         return None
     numbers = ", ".join(str(int(item)) for item in cell.items) or "NULL"
-    rows = connection.execute(f"SELECT run, id FROM item_rows WHERE item IN ({numbers}) ORDER BY item").fetchall()
+    rows = connection.execute(
+        f"SELECT run, id FROM item_rows WHERE item IN ({numbers}) ORDER BY item"
+    ).fetchall()
     ids_by_run: defaultdict[int, list[str]] = defaultdict(list)
     for run, item_id in rows:
         ids_by_run[run].append(quote_or_hash(item_id))
@@ -339,8 +436,8 @@ SELECT r.benchmark, r.generation, r.language, r.model, i.category, i.id,
 FROM item_rows i JOIN runs r ON r.run = i.run LEFT JOIN human h ON h.item = i.item
 WHERE i.run = ? ORDER BY i.seq
 """
-# This query selects human verdicts on whole items, for the criteria other than `correct` that metrics depend on. The
-# value is null for a verdict that is not resolved.
+# This query selects human verdicts on whole items, for the criteria other than `correct` that
+# metrics depend on. The value is null for a verdict that is not resolved.
 _CRITERION_ANSWERS = f"""
 SELECT h.item, h.criterion, CASE WHEN {is_resolved_sql("h.individual_by")} THEN h.individual END
 FROM human_labels h JOIN item_rows i ON i.item = h.item
@@ -350,7 +447,9 @@ WHERE i.run = ? AND h.target IN {WHOLE_TARGETS} AND (h.target, h.criterion) <> {
 
 
 class _RunItem(NamedTuple):
-    """A row of the query `_RUN_ITEMS`: an item with its automatic verdict and its resolved human verdict."""
+    """A row of the query `_RUN_ITEMS`: an item with its automatic verdict and its resolved human
+    verdict.
+    """
 
     benchmark: str
     generation: str
@@ -373,10 +472,14 @@ class RunSampleStatus:
     content_keys: list[ContentKey]  # content key of every item, in the same order
     samples: list[QueueSample]  # samples whose population has items of this run
     problems: list[str]  # see `LoadedSamples.problems`
-    criterion_answers: list[CriterionAnswers]  # human verdicts on whole items on criteria other than `correct`
+    criterion_answers: list[
+        CriterionAnswers
+    ]  # human verdicts on whole items on criteria other than `correct`
 
     def find_undecided_positions(self, sample: QueueSample) -> list[int]:
-        """Return the positions in `items` of the sampled items that have no resolved human verdict."""
+        """Return the positions in `items` of the sampled items that have no resolved human
+        verdict.
+        """
         sampled = sample.content_keys
         pairs = zip(self.content_keys, self.items, strict=True)
         undecided = []
@@ -402,7 +505,9 @@ def fetch_sample_status(
     known_before = {
         key
         for key, row in zip(content_keys, rows, strict=True)
-        if samples and (row.human is not None or key in answered) and _is_known_before(reviews.events, row, first_draw)
+        if samples
+        and (row.human is not None or key in answered)
+        and _is_known_before(reviews.events, row, first_draw)
     }
     decisions: dict[ContentKey, SampleOutcome] = {
         key: "in disagreement" if row.decided_by == DISPUTED else "decided"
@@ -411,7 +516,8 @@ def fetch_sample_status(
     }
     queues = [queue for sample in samples for queue in (sample.queue, *sample.extensions)]
     outcomes = find_outcomes_of_reached_items(queues, reviews.events, decisions)
-    # An incident is no answer, so it says nothing about other items, even if it was drawn before it was marked.
+    # An incident is no answer, so it says nothing about other items, even if it was drawn before it
+    # was marked.
     incidents = {key for key, row in zip(content_keys, rows, strict=True) if row.is_incident}
     drawn = set().union(*(sample.content_keys for sample in samples)) - incidents
     representative = (drawn & outcomes.keys()) - known_before
@@ -419,7 +525,9 @@ def fetch_sample_status(
     for key, row in zip(content_keys, rows, strict=True):
         containing = [sample for sample in samples if key in sample.frame.strata]
         stratum = tuple(sample.frame.strata.get(key) for sample in samples) if containing else None
-        probability = 1 - prod(1 - sample.compute_inclusion_probability(key, row.automatic) for sample in containing)
+        probability = 1 - prod(
+            1 - sample.compute_inclusion_probability(key, row.automatic) for sample in containing
+        )
         is_reviewed = row.human is not None or key in answered
         items.append(
             ItemStatus(
@@ -443,14 +551,19 @@ def fetch_sample_status(
                 criterion,
                 human=[answer_by_key.get(key) for key in content_keys],
                 is_reviewed=[key in answer_by_key for key in content_keys],
-                is_random=[answer_by_key.get(key) is not None and key in representative for key in content_keys],
+                is_random=[
+                    answer_by_key.get(key) is not None and key in representative
+                    for key in content_keys
+                ],
             )
         )
     return RunSampleStatus(items, content_keys, samples, problems, criterion_answers)
 
 
 def _find_cluster(content_key: ContentKey, samples: Sequence[QueueSample]) -> str | None:
-    """Return the group with which the samples draw the item, or None if one of them draws single items."""
+    """Return the group with which the samples draw the item, or None if one of them draws single
+    items.
+    """
     clusters = {sample.frame.clusters.get(content_key) for sample in samples}
     return clusters.pop() if len(clusters) == 1 else None
 
@@ -458,8 +571,8 @@ def _find_cluster(content_key: ContentKey, samples: Sequence[QueueSample]) -> st
 def _is_known_before(events: EventIndex, item: _RunItem, time: str) -> bool:
     """Return whether an annotator had given a verdict on the item or its parts before a time.
 
-    A verdict that was changed later counts as well. Otherwise, a second review as part of the sample would decide
-    whether the item belongs to the known items.
+    A verdict that was changed later counts as well. Otherwise, a second review as part of the
+    sample would decide whether the item belongs to the known items.
     """
     key = ItemKey(*item[:6])
     verdicts = events.list_current_verdict_events(key, item.prediction_hash, item.golden_hash)
@@ -481,13 +594,15 @@ _SECONDS = len("2026-01-31T12:00:00")
 def find_outcomes_of_reached_items(
     queues: Sequence[QueueFile], events: EventIndex, decisions: Mapping[ContentKey, SampleOutcome]
 ) -> dict[ContentKey, SampleOutcome]:
-    """Return the outcome of each item that annotators have reached in these queues. `decisions` has the outcomes of
-    items that are decided or disputed."""
+    """Return the outcome of each item that annotators have reached in these queues. `decisions` has
+    the outcomes of items that are decided or disputed.
+    """
     outcomes: dict[ContentKey, SampleOutcome] = {}
     for queue in queues:
         keys = list_content_keys(queue)
         verdicts = [
-            events.list_current_verdict_events(item.key, item.prediction_hash, item.golden_hash) for item in queue.items
+            events.list_current_verdict_events(item.key, item.prediction_hash, item.golden_hash)
+            for item in queue.items
         ]
         for at in _find_reached_positions(queue, verdicts):
             is_unsure = any(not is_definite(each.verdict) for each in verdicts[at])
@@ -495,7 +610,9 @@ def find_outcomes_of_reached_items(
     return outcomes
 
 
-def _find_reached_positions(queue: QueueFile, verdicts_by_position: Sequence[Sequence[Event]]) -> set[int]:
+def _find_reached_positions(
+    queue: QueueFile, verdicts_by_position: Sequence[Sequence[Event]]
+) -> set[int]:
     if all(verdicts_by_position):
         return set(range(len(queue.items)))
     owners = {share.annotator for share in queue.shares}

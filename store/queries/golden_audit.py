@@ -1,4 +1,6 @@
-"""Query the data for the golden audit, which finds golden answers that look wrong, and store the found suspects."""
+"""Query the data for the golden audit, which finds golden answers that look wrong, and store the
+found suspects.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,9 @@ SELECT i.item,
        to_json({_DIFFERENT_PAIRS})::VARCHAR
 FROM item_rows i WHERE i.item IN (SELECT unnest(?::BIGINT[]))
 """
-"""SQL for the predicted calls and different call pairs, as JSON text, which Python reads faster than lists."""
+"""SQL for the predicted calls and different call pairs, as JSON text, which Python reads faster
+than lists.
+"""
 ROWS_PER_FETCH = 5_000  # maximum number of answers whose calls are in memory at a time
 _FAULTS = """
 SELECT r.benchmark, r.generation, r.language, i.category, i.id, h.fault, count(DISTINCT h.item)
@@ -98,15 +102,21 @@ class AuditInput:
 
 @dataclass(slots=True)
 class _AnswerRow:
-    """A row of the query `_ANSWERS`: an answer to a question, and the items of all runs that gave it."""
+    """A row of the query `_ANSWERS`: an answer to a question, and the items of all runs that
+    gave it.
+    """
 
     question: int  # Hash of the question's key. The key would take several times as much memory.
     golden: int
     items: list[int]  # item numbers, one for each run
     passed: bool | None
     contradicted: bool  # whether official and recomputed verdict differ
-    prediction: str | None  # Hash of the predicted calls. None if the answer is not compared with the golden answer.
-    damaged_run: int | None  # a run of the group in which an item has no number, id or category, else None
+    prediction: (
+        str | None
+    )  # Hash of the predicted calls. None if the answer is not compared with the golden answer.
+    damaged_run: (
+        int | None
+    )  # a run of the group in which an item has no number, id or category, else None
 
     @property
     def first_item(self) -> int:
@@ -123,12 +133,16 @@ _NO_DIFFERENCE = _Content()
 
 
 def fetch_audit_input(connection: Connection, view: View) -> AuditInput:
-    """Return all questions of the view's runs with their answers. The view's filter affects only `selected_keys`.
+    """Return all questions of the view's runs with their answers. The view's filter affects only
+    `selected_keys`.
 
-    If runs have different golden answers to a question, only the runs with the most frequent one are included. Raises
-    FilterError if the filter is not valid, and EmptyValueError for a run with invalid items.
+    If runs have different golden answers to a question, only the runs with the most frequent one
+    are included. Raises FilterError if the filter is not valid, and EmptyValueError for a run with
+    invalid items.
     """
-    selected = _fetch_selected_questions(connection, view) if view.where.strip() or view.items else None
+    selected = (
+        _fetch_selected_questions(connection, view) if view.where.strip() or view.items else None
+    )
     runs, _, _ = build_view_condition(View(runs=view.runs), blind=False)
     rows_by_question: dict[int, list[_AnswerRow]] = {}
     for values in connection.execute(_ANSWERS.format(runs=runs)).fetchall():
@@ -178,7 +192,10 @@ def _keep_answers_to_most_frequent_golden(rows: Sequence[_AnswerRow]) -> list[_A
 
 
 def _fetch_questions(connection: Connection, item_numbers: Sequence[int]) -> list[AuditedQuestion]:
-    """Return the questions of these items, in the same order. Equal function docs are in memory only once."""
+    """Return the questions of these items, in the same order.
+
+    Equal function docs are in memory only once.
+    """
     items_by_run: defaultdict[int, list[int]] = defaultdict(list)
     for item in item_numbers:
         items_by_run[item >> 32].append(item)
@@ -188,8 +205,13 @@ def _fetch_questions(connection: Connection, item_numbers: Sequence[int]) -> lis
             rows[row[0]] = row
     docs = fetch_function_docs(connection, {name for row in rows.values() for name in row[5] or ()})
     docs = {name: doc for name, doc in docs.items() if isinstance(doc, dict)}
-    dataset_rows = connection.execute("SELECT run, benchmark, generation, language FROM runs").fetchall()
-    datasets = {run: (benchmark, generation, language) for run, benchmark, generation, language in dataset_rows}
+    dataset_rows = connection.execute(
+        "SELECT run, benchmark, generation, language FROM runs"
+    ).fetchall()
+    datasets = {
+        run: (benchmark, generation, language)
+        for run, benchmark, generation, language in dataset_rows
+    }
     faults = _count_faults_by_question(connection)
     questions = []
     for item in item_numbers:
@@ -212,9 +234,15 @@ def _fetch_questions(connection: Connection, item_numbers: Sequence[int]) -> lis
 def _fetch_answer_contents(
     connection: Connection, answers: Sequence[tuple[AuditedQuestion, Sequence[_AnswerRow]]]
 ) -> dict[int, _Content]:
-    """Return the differences between each answer and the golden answer, by the number of the answer's first item. Equal
-    answers to a question are compared once."""
-    questions = {row.first_item: question for question, rows in answers for row in rows if row.prediction is not None}
+    """Return the differences between each answer and the golden answer, by the number of the
+    answer's first item. Equal answers to a question are compared once.
+    """
+    questions = {
+        row.first_item: question
+        for question, rows in answers
+        for row in rows
+        if row.prediction is not None
+    }
     found: dict[int, _Content] = {}
     by_content: dict[tuple[int, int], _Content] = {}
     rows = connection.execute(_CONTENTS, [list(questions)])
@@ -223,9 +251,13 @@ def _fetch_answer_contents(
             key = id(questions[item]), hash((calls, pairs))
             if key not in by_content:
                 predicted = [Call(**call) for call in orjson.loads(calls or "[]")]
-                is_decoded = all(call.decode_error is None and call.arguments is not None for call in predicted)
+                is_decoded = all(
+                    call.decode_error is None and call.arguments is not None for call in predicted
+                )
                 parsed = [parse_pair(pair) for pair in orjson.loads(pairs or "[]")]
-                by_content[key] = _Content(is_decoded, find_differences(questions[item].golden, predicted, parsed))
+                by_content[key] = _Content(
+                    is_decoded, find_differences(questions[item].golden, predicted, parsed)
+                )
             found[item] = by_content[key]
     return found
 
@@ -268,20 +300,26 @@ MAX_SUMMARY_REASONS = 3
 
 
 class SuspectTable:
-    """The temporary table `suspect_places`, which has the items of the suspects queue: one item of each suspect
-    question.
+    """The temporary table `suspect_places`, which has the items of the suspects queue: one item of
+    each suspect question.
 
-    The column `scope` identifies the compared runs (`View.runs_key`). The column `rank` counts from 0. The class is not
-    thread-safe.
+    The column `scope` identifies the compared runs (`View.runs_key`). The column `rank` counts from
+    0. The class is not thread-safe.
     """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._suspicions: dict[str, dict[int, Suspicion]] = {}  # by scope and item number, the strongest first
+        self._suspicions: dict[
+            str, dict[int, Suspicion]
+        ] = {}  # by scope and item number, the strongest first
 
-    def load_suspects(self, view: View, on_progress: Callable[[int, int], object] = lambda *_: None) -> None:
-        """Fill the table for the view's runs, if it has no rows for them. The view's filter is ignored. `on_progress`
-        gets the numbers of checked questions and of all questions. It may raise an exception to cancel."""
+    def load_suspects(
+        self, view: View, on_progress: Callable[[int, int], object] = lambda *_: None
+    ) -> None:
+        """Fill the table for the view's runs, if it has no rows for them. The view's filter is
+        ignored. `on_progress` gets the numbers of checked questions and of all questions. It may
+        raise an exception to cancel.
+        """
         if view.runs_key in self._suspicions:
             return
         from fcreview.golden_audit.score import rank_suspects
@@ -289,7 +327,9 @@ class SuspectTable:
         with pause_garbage_collection():
             audit = fetch_audit_input(self._connection, View(runs=view.runs))
             ranking = rank_suspects(audit.questions, audit.run_profiles, on_progress)
-        suspicions = {_pick_example_item(each): _build_suspicion(each) for each in ranking if each.reasons}
+        suspicions = {
+            _pick_example_item(each): _build_suspicion(each) for each in ranking if each.reasons
+        }
         self._connection.execute(_CREATE_TABLE)
         self._connection.execute(
             "INSERT INTO suspect_places SELECT $1, unnest($2::BIGINT[]), unnest($3::BIGINT[])",
@@ -298,7 +338,10 @@ class SuspectTable:
         self._suspicions[view.runs_key] = suspicions
 
     def get_suspicions(self, view: View) -> Mapping[int, Suspicion]:
-        """Return the suspicions of the view by item number, the strongest first. Empty if they are not loaded."""
+        """Return the suspicions of the view by item number, the strongest first.
+
+        Empty if they are not loaded.
+        """
         return self._suspicions.get(view.runs_key, {})
 
 
@@ -311,7 +354,9 @@ def _build_suspicion(suspect: Suspect) -> Suspicion:
 
 
 def _pick_example_item(suspect: Suspect) -> int:
-    """Return an item of the question, preferably one with the alternative answer, else one that fails."""
+    """Return an item of the question, preferably one with the alternative answer, else one that
+    fails.
+    """
     alternative_runs = set(suspect.alternative.runs) if suspect.alternative else set()
     return min(
         (run not in alternative_runs, answer.passed is not False, run, item)

@@ -1,4 +1,6 @@
-"""Query single items: complete items, their raw records, other items of the conversation, and other runs' items."""
+"""Query single items: complete items, their raw records, other items of the conversation, and
+other runs' items.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,8 @@ if TYPE_CHECKING:
 
 _QUESTION_COLUMNS = "id, category, benchmark, generation, language"
 _SAME_QUESTION = (
-    f"SELECT item FROM items WHERE ({_QUESTION_COLUMNS}) = (SELECT ({_QUESTION_COLUMNS}) FROM items WHERE item = $item)"
+    f"SELECT item FROM items WHERE ({_QUESTION_COLUMNS}) = (SELECT ({_QUESTION_COLUMNS}) FROM items"
+    " WHERE item = $item)"
     " AND id = (SELECT id FROM item_rows WHERE item = $item) ORDER BY item"
 )
 _PREDICTED_CALLS = (
@@ -68,43 +71,70 @@ def find_items_of_same_question(connection: Connection, item_number: int) -> lis
     return [row[0] for row in connection.execute(_SAME_QUESTION, {"item": item}).fetchall()]
 
 
-def fetch_predictions_of_same_question(connection: Connection, item_number: int) -> list[Prediction]:
+def fetch_predictions_of_same_question(
+    connection: Connection, item_number: int
+) -> list[Prediction]:
     items = find_items_of_same_question(connection, item_number)
-    calls = dict(connection.execute(_PREDICTED_CALLS + and_runs_of_items_sql(connection, items), [items]).fetchall())
-    return [Prediction(each, "; ".join(map(_format_predicted_call, calls.get(each) or ()))) for each in items]
+    calls = dict(
+        connection.execute(
+            _PREDICTED_CALLS + and_runs_of_items_sql(connection, items), [items]
+        ).fetchall()
+    )
+    return [
+        Prediction(each, "; ".join(map(_format_predicted_call, calls.get(each) or ())))
+        for each in items
+    ]
 
 
 def _format_predicted_call(call: dict[str, Any]) -> str:
     arguments = parse_json(call["arguments"])
     if not isinstance(arguments, dict):
         return str(call["raw"] or call["name"])
-    formatted = ", ".join(f"{name}={to_json_text(value)}" for name, value in sorted(arguments.items()))
+    formatted = ", ".join(
+        f"{name}={to_json_text(value)}" for name, value in sorted(arguments.items())
+    )
     return f"{call['name']}({formatted})"
 
 
 _SELECT_ITEMS = (
     "SELECT item, "
     + ", ".join(f'"{name}"' for name in ITEM_COLUMNS)
-    + ", messages, calls, pairs, verdicts, functions, extra, n_issues, question_hash FROM item_rows WHERE "
+    + ", messages, calls, pairs, verdicts, functions, extra, n_issues, question_hash FROM item_rows"
+    " WHERE "
 )
-SharedQuestion = tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]]  # (messages, golden calls)
+SharedQuestion = tuple[
+    Sequence[dict[str, Any]], Sequence[dict[str, Any]]
+]  # (messages, golden calls)
 _FUNCTIONS_INDEX = 1 + len(ITEM_COLUMNS) + 4  # index in a row of `_SELECT_ITEMS`
 
 
 def read_items(connection: Connection, item_numbers: Sequence[int]) -> dict[int, Item]:
-    """Return items by item number. Invalid items are omitted. Equal function docs are in memory only once."""
+    """Return items by item number.
+
+    Invalid items are omitted. Equal function docs are in memory only once.
+    """
     if not item_numbers:
         return {}
-    # DuckDB uses the index for `=` only. For several items, the range limits how many rows are read.
+    # DuckDB uses the index for `=` only. For several items, the range limits how many rows are
+    # read.
     range_and_list = (
-        f"item BETWEEN {min(item_numbers):d} AND {max(item_numbers):d} AND item IN (SELECT unnest(?::BIGINT[]))"
+        f"item BETWEEN {min(item_numbers):d} AND {max(item_numbers):d} AND item IN (SELECT"
+        " unnest(?::BIGINT[]))"
     )
-    where, value = ("item = ?", item_numbers[0]) if len(item_numbers) == 1 else (range_and_list, list(item_numbers))
+    where, value = (
+        ("item = ?", item_numbers[0])
+        if len(item_numbers) == 1
+        else (range_and_list, list(item_numbers))
+    )
     rows = connection.execute(
         _SELECT_ITEMS + where + and_runs_of_items_sql(connection, item_numbers), [value]
     ).fetchall()
-    docs = fetch_function_docs(connection, {name for row in rows for name in row[_FUNCTIONS_INDEX] or ()})
-    questions = _fetch_shared_questions(connection, {row[-1] for row in rows if row[-1] is not None})
+    docs = fetch_function_docs(
+        connection, {name for row in rows for name in row[_FUNCTIONS_INDEX] or ()}
+    )
+    questions = _fetch_shared_questions(
+        connection, {row[-1] for row in rows if row[-1] is not None}
+    )
     issues = _fetch_item_issues(connection, [row[0] for row in rows if row[-2]])
     return {
         row[0]: _parse_item(row, docs, questions.get(row[-1], ((), ())), issues.get(row[0], []))
@@ -116,17 +146,30 @@ def read_items(connection: Connection, item_numbers: Sequence[int]) -> dict[int,
 def _fetch_shared_questions(connection: Connection, hashes: set[int]) -> dict[int, SharedQuestion]:
     if not hashes:
         return {}
-    where, value = ("= ?", min(hashes)) if len(hashes) == 1 else ("IN (SELECT unnest(?::BIGINT[]))", sorted(hashes))
-    rows = connection.execute(f"SELECT hash, messages, calls FROM questions WHERE hash {where}", [value])
+    where, value = (
+        ("= ?", min(hashes))
+        if len(hashes) == 1
+        else ("IN (SELECT unnest(?::BIGINT[]))", sorted(hashes))
+    )
+    rows = connection.execute(
+        f"SELECT hash, messages, calls FROM questions WHERE hash {where}", [value]
+    )
     return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
 
 
 def _parse_item(
-    row: tuple[Any, ...], docs: dict[str, dict[str, Any]], question: SharedQuestion, issues: list[ImportIssue]
+    row: tuple[Any, ...],
+    docs: dict[str, dict[str, Any]],
+    question: SharedQuestion,
+    issues: list[ImportIssue],
 ) -> Item:
-    columns = {name: value for name, value in zip(ITEM_COLUMNS, row[1:], strict=False) if value is not None}
+    columns = {
+        name: value for name, value in zip(ITEM_COLUMNS, row[1:], strict=False) if value is not None
+    }
     messages, calls, pairs, verdicts, functions, extra, *_ = row[1 + len(ITEM_COLUMNS) :]
-    columns["task_sections"] = [TaskSection(**section) for section in columns.get("task_sections", ())]
+    columns["task_sections"] = [
+        TaskSection(**section) for section in columns.get("task_sections", ())
+    ]
     parsed_calls = [parse_call(call) for call in (*question[1], *(calls or ()))]
     return Item(
         **columns,
@@ -134,19 +177,25 @@ def _parse_item(
         golden=[call for call in parsed_calls if call.side == "golden"],
         predicted=[call for call in parsed_calls if call.side == "predicted"],
         pairs=[parse_pair(pair) for pair in pairs or ()],
-        verdicts=[Verdict(**verdict | {"value": parse_json(verdict["value"])}) for verdict in verdicts or ()],
+        verdicts=[
+            Verdict(**verdict | {"value": parse_json(verdict["value"])})
+            for verdict in verdicts or ()
+        ],
         functions=[docs[name] for name in functions or () if name in docs],
         extra=Extra.from_json(parse_json(extra)),
         issues=issues,
     )
 
 
-def _fetch_item_issues(connection: Connection, item_numbers: list[int]) -> dict[int, list[ImportIssue]]:
+def _fetch_item_issues(
+    connection: Connection, item_numbers: list[int]
+) -> dict[int, list[ImportIssue]]:
     if not item_numbers:
         return {}
     found: dict[int, list[ImportIssue]] = {}
     for item, *issue in connection.execute(
-        "SELECT item, file, line, what, raw, id, severity FROM import_issues WHERE item IN (SELECT unnest(?::BIGINT[]))"
+        "SELECT item, file, line, what, raw, id, severity FROM import_issues WHERE item IN (SELECT"
+        " unnest(?::BIGINT[]))"
         " ORDER BY item, file, line",
         [item_numbers],
     ).fetchall():
@@ -158,7 +207,8 @@ def fetch_issues(connection: Connection, runs: Sequence[int]) -> list[ImportIssu
     rows = connection.execute(
         "SELECT file, line, what, raw, id, severity FROM import_issues"
         " WHERE run IS NULL OR len($1::INTEGER[]) = 0 OR list_contains($1::INTEGER[], run)"
-        " ORDER BY list_position(['error', 'warning', 'notice'], severity), run NULLS FIRST, item NULLS FIRST, file,"
+        " ORDER BY list_position(['error', 'warning', 'notice'], severity), run NULLS FIRST, item"
+        " NULLS FIRST, file,"
         " line",
         [list(runs)],
     ).fetchall()
@@ -167,7 +217,8 @@ def fetch_issues(connection: Connection, runs: Sequence[int]) -> list[ImportIssu
 
 def find_items(connection: Connection, item_id: str, run: int | None) -> list[int]:
     rows = connection.execute(
-        "SELECT item FROM item_rows WHERE id = ? AND (?::INTEGER IS NULL OR run = ?) ORDER BY item", [item_id, run, run]
+        "SELECT item FROM item_rows WHERE id = ? AND (?::INTEGER IS NULL OR run = ?) ORDER BY item",
+        [item_id, run, run],
     ).fetchall()
     return [row[0] for row in rows]
 
@@ -182,9 +233,11 @@ def search_item_ids(
     scope = f"run IN ({', '.join(str(int(run)) for run in runs)}) AND " if runs else ""
     text = " ".join(words)
     rows = connection.execute(
-        "SELECT coalesce(min(item) FILTER (WHERE run = ?), min(item)), id, category, count(DISTINCT run)"
+        "SELECT coalesce(min(item) FILTER (WHERE run = ?), min(item)), id, category, count(DISTINCT"
+        " run)"
         f" FROM item_rows WHERE {scope}{where} GROUP BY id, category"
-        " ORDER BY lower(id) = ? DESC, starts_with(lower(id), ?) DESC, length(id), id, category LIMIT ?",
+        " ORDER BY lower(id) = ? DESC, starts_with(lower(id), ?) DESC, length(id), id, category"
+        " LIMIT ?",
         [preferred_run, *words, text, text, limit],
     ).fetchall()
     return [ItemMatch(*row) for row in rows]
@@ -202,7 +255,9 @@ def read_raw_record(connection: Connection, workspace: Workspace, item_number: i
     item_id, file, line, offset, length, extra = row
     if not file or not length:
         raise StoreError("no result file has a record of this item")
-    data = _read_record(connection, workspace, item, RecordLocation(file, line, offset, length), item_id)
+    data = _read_record(
+        connection, workspace, item, RecordLocation(file, line, offset, length), item_id
+    )
     return _redact_record(data, Extra.from_json(parse_json(extra)))
 
 
@@ -225,32 +280,46 @@ def _redact_record(data: bytes, extra: Extra) -> str:
 
 
 def _read_record(
-    connection: Connection, workspace: Workspace, item_number: int, location: RecordLocation, item_id: str | None = None
+    connection: Connection,
+    workspace: Workspace,
+    item_number: int,
+    location: RecordLocation,
+    item_id: str | None = None,
 ) -> bytes:
-    """Read a record of an item. Raises StoreError if the file has changed since the import, unless the location in the
-    file still has a JSON object with the id `item_id`."""
+    """Read a record of an item. Raises StoreError if the file has changed since the import, unless
+    the location in the file still has a JSON object with the id `item_id`.
+    """
     path = workspace.to_absolute_path(location.file)
     try:
         with open_file(path) as stream:
             is_archive = stream.read(len(SIGNATURE)) == SIGNATURE
             stream.seek(location.offset)
-            data = stream.read(location.length) if not is_archive else read_member_at(stream, location.offset)
+            data = (
+                stream.read(location.length)
+                if not is_archive
+                else read_member_at(stream, location.offset)
+            )
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror or error}") from error
     except ArchiveError as error:
         raise StoreError(f"{path}: {error}") from error
     stored_path = workspace.to_stored_path(path)
-    if not _is_file_unchanged(connection, item_number, stored_path, path) and not _is_complete_record(
-        data, len(data) if is_archive else location.length, item_id
-    ):
-        raise StoreError(f"{path} has changed since the import. Import the run again to see the record.")
+    if not _is_file_unchanged(
+        connection, item_number, stored_path, path
+    ) and not _is_complete_record(data, len(data) if is_archive else location.length, item_id):
+        raise StoreError(
+            f"{path} has changed since the import. Import the run again to see the record."
+        )
     return data
 
 
-def _is_file_unchanged(connection: Connection, item_number: int, stored_path: str, path: Path) -> bool:
+def _is_file_unchanged(
+    connection: Connection, item_number: int, stored_path: str, path: Path
+) -> bool:
     status = path.stat()
     found = connection.execute(
-        "SELECT size, mtime_ns FROM sources WHERE run = ? AND path = ?", [item_number >> 32, stored_path]
+        "SELECT size, mtime_ns FROM sources WHERE run = ? AND path = ?",
+        [item_number >> 32, stored_path],
     ).fetchone()
     return bool(found == (status.st_size, status.st_mtime_ns))
 
@@ -260,7 +329,11 @@ def _is_complete_record(data: bytes, length: int, item_id: str | None) -> bool:
         record = orjson.loads(data)
     except orjson.JSONDecodeError:
         return False
-    return len(data) == length and isinstance(record, dict) and item_id in (None, str(record.get("id")))
+    return (
+        len(data) == length
+        and isinstance(record, dict)
+        and item_id in (None, str(record.get("id")))
+    )
 
 
 def parse_call(row: dict[str, Any]) -> Call:
@@ -276,7 +349,8 @@ def parse_pair(row: dict[str, Any]) -> CallPair:
 
 _LABEL_CRITERIA = (
     "SELECT DISTINCT v.criterion FROM verdicts v JOIN item_rows i USING (item)"
-    " WHERE i.run = $run AND v.run = $run AND i.category = (SELECT category FROM item_rows WHERE item = $item{runs})"
+    " WHERE i.run = $run AND v.run = $run AND i.category = (SELECT category FROM item_rows WHERE"
+    " item = $item{runs})"
     " AND v.target = 'response' AND v.value LIKE '[%' ORDER BY 1"
 )
 
@@ -284,7 +358,9 @@ _LABEL_CRITERIA = (
 def fetch_multi_label_criteria(connection: Connection, item_number: int) -> list[str]:
     item = strip_duplicate_mark(item_number)
     query = _LABEL_CRITERIA.format(runs=and_runs_of_items_sql(connection, [item]))
-    return [row[0] for row in connection.execute(query, {"run": item >> 32, "item": item}).fetchall()]
+    return [
+        row[0] for row in connection.execute(query, {"run": item >> 32, "item": item}).fetchall()
+    ]
 
 
 MAX_LISTED_HASHES = 100  # maximum number of function docs whose hashes a query lists
@@ -302,16 +378,21 @@ def fetch_function_docs(connection: Connection, hashes: Iterable[str]) -> dict[s
     return {name: orjson.loads(text) for name, text in rows}
 
 
-MAX_SIBLINGS = 500  # Maximum number of items that are shown of a group. In some datasets, all items are in one group.
+# Maximum number of items that are shown of a group. In some datasets, all items are in one group.
+MAX_SIBLINGS = 500
 
 
 def fetch_siblings(connection: Connection, row: QueueRow, *, blind: bool) -> list[Sibling]:
-    """Return the items of the row's group in its run and category, including its own item; empty without a group."""
+    """Return the items of the row's group in its run and category, including its own item; empty
+    without a group.
+    """
     if row.group is None:
         return []
     found = connection.execute(
-        "SELECT i.item, i.id, h.you, coalesce(i.official, i.rule) FROM item_rows i LEFT JOIN human h ON h.item = i.item"
-        ' WHERE i.item BETWEEN ? AND ? AND i."group" = ? AND i.category = ? ORDER BY i.item LIMIT ?',
+        "SELECT i.item, i.id, h.you, coalesce(i.official, i.rule) FROM item_rows i LEFT JOIN human"
+        " h ON h.item = i.item"
+        ' WHERE i.item BETWEEN ? AND ? AND i."group" = ? AND i.category = ? ORDER BY i.item LIMIT'
+        " ?",
         [row.run << 32, (row.run + 1 << 32) - 1, row.group, row.category, MAX_SIBLINGS],
     ).fetchall()
     return [
@@ -320,15 +401,26 @@ def fetch_siblings(connection: Connection, row: QueueRow, *, blind: bool) -> lis
     ]
 
 
-def adapt_row_to_duplicate(row: QueueRow, item_number: int, reviews: ReviewTables, *, blind: bool) -> QueueRow:
+def adapt_row_to_duplicate(
+    row: QueueRow, item_number: int, reviews: ReviewTables, *, blind: bool
+) -> QueueRow:
     """In the row of a hidden duplicate, replace this annotator's first review by the second one."""
     if not is_hidden_duplicate(item_number):
         return row
     key, *hashes = reviews.fetch_key_and_hashes(row.item)
-    opinions = reviews.events.compute_opinions_of_annotator(key, reviews.annotator or "", *hashes, is_duplicate=True)
-    second = decide(opinions, reviews.get_roll_up_context(row.item), reviews.annotator)[0] if opinions else None
+    opinions = reviews.events.compute_opinions_of_annotator(
+        key, reviews.annotator or "", *hashes, is_duplicate=True
+    )
+    second = (
+        decide(opinions, reviews.get_roll_up_context(row.item), reviews.annotator)[0]
+        if opinions
+        else None
+    )
     row = replace(
-        row, item=item_number, you=second and second.mine, your_parts=second.n_my_part_verdicts if second else 0
+        row,
+        item=item_number,
+        you=second and second.mine,
+        your_parts=second.n_my_part_verdicts if second else 0,
     )
     if row.you is None:
         row.human = row.effective = None
@@ -341,43 +433,68 @@ def adapt_row_to_duplicate(row: QueueRow, item_number: int, reviews: ReviewTable
 def _replace_review_of_duplicate(detail: ItemDetail, reviews: ReviewTables) -> None:
     """Replace this annotator's first review of a hidden duplicate by the second one."""
     detail.presentation = 2
-    annotator, hashes = reviews.annotator or "", (detail.item.prediction_hash, detail.item.golden_hash)
-    second = reviews.events.compute_opinions_of_annotator(detail.key, annotator, *hashes, is_duplicate=True)
-    detail.opinions = [opinion for opinion in detail.opinions if opinion.annotator != annotator] + second
+    annotator, hashes = (
+        reviews.annotator or "",
+        (detail.item.prediction_hash, detail.item.golden_hash),
+    )
+    second = reviews.events.compute_opinions_of_annotator(
+        detail.key, annotator, *hashes, is_duplicate=True
+    )
+    detail.opinions = [
+        opinion for opinion in detail.opinions if opinion.annotator != annotator
+    ] + second
     detail.history = [e for e in detail.history if e.annotator != annotator or e.presentation == 2]
 
 
 def _hide_detail_verdicts(detail: ItemDetail, annotator: str | None) -> None:
-    """Remove automatic verdicts and the reviews of other annotators, for an item that is reviewed in blind mode."""
+    """Remove automatic verdicts and the reviews of other annotators, for an item that is
+    reviewed in blind mode.
+    """
     hide_verdicts_unless_reviewed(detail.row)
     item = detail.item
-    item.official = item.rule = item.judge = item.error_type = item.rule_error_type = item.rule_note = None
+    item.official = item.rule = item.judge = item.error_type = item.rule_error_type = (
+        item.rule_note
+    ) = None
     item.diff_function = item.diff_argument = item.first_difference = None
     item.diff_golden = item.diff_predicted = item.decisive_step = item.ended = None
     item.verdicts, item.issues, item.flags = [], [], []
     item.task_sections = [section for section in item.task_sections if not section.reveals_golden]
-    extra = item.extra  # Of its fields, these reveal no verdict. The numbers of messages depend on `user_calls`.
+    extra = (
+        item.extra
+    )  # Of its fields, these reveal no verdict. The numbers of messages depend on `user_calls`.
     item.extra = Extra(
-        accepted_answers=extra.accepted_answers, final_answer=extra.final_answer, user_calls=extra.user_calls
+        accepted_answers=extra.accepted_answers,
+        final_answer=extra.final_answer,
+        user_calls=extra.user_calls,
     )
     detail.run = replace(detail.run, official_metrics={})
     detail.opinions = [opinion for opinion in detail.opinions if opinion.annotator == annotator]
     detail.history = [event for event in detail.history if event.annotator == annotator]
 
 
-def build_detail(row: QueueRow, run: Run, item: Item, reviews: ReviewTables, *, blind: bool) -> ItemDetail:
-    """Add the reviews to an item. In blind mode, hide the verdicts of an item that this annotator has not reviewed."""
+def build_detail(
+    row: QueueRow, run: Run, item: Item, reviews: ReviewTables, *, blind: bool
+) -> ItemDetail:
+    """Add the reviews to an item.
+
+    In blind mode, hide the verdicts of an item that this annotator has not reviewed.
+    """
     key = ItemKey(run.benchmark, run.generation, run.language, run.model, item.category, item.id)
     opinions = reviews.events.compute_opinions(key, item.prediction_hash, item.golden_hash)
-    # From here on, the item has the mark that counts: the reviewers' decision, else the automatic mark.
+    # From here on, the item has the mark that counts: the reviewers' decision, else the automatic
+    # mark.
     item.incident = cast("IncidentKind | None", row.incident)
     item.incident_certainty = cast("IncidentCertainty | None", row.incident_certainty)
     if row.is_incident:
         item.first_difference = row.first_difference
     detail = ItemDetail(row, key, run, item, opinions, reviews.events.get_history(key))
-    if item.extra.recorded_reviews:  # an exported review that came back is already among the opinions
+    if (
+        item.extra.recorded_reviews
+    ):  # an exported review that came back is already among the opinions
         known = {event.event for event in detail.history}
-        item.extra.recorded_reviews = [r for r in item.extra.recorded_reviews if known.isdisjoint(r.events)]
+        item.extra.recorded_reviews = [
+            r for r in item.extra.recorded_reviews if known.isdisjoint(r.events)
+        ]
     if is_hidden_duplicate(row.item):
         _replace_review_of_duplicate(detail, reviews)
     if blind and row.you is None:

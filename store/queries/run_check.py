@@ -7,13 +7,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fcreview.model.run_check import CheckedRun, DifferenceGroup, RunCounts
-from fcreview.store.reviews.review_sql import HAS_INCIDENT, incident_certainty_sql, incident_kind_sql
+from fcreview.store.reviews.review_sql import (
+    HAS_INCIDENT,
+    incident_certainty_sql,
+    incident_kind_sql,
+)
 from fcreview.store.rows import RunRow
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
-_FROM_RUNS = "FROM item_rows i LEFT JOIN human h USING (item) WHERE i.run IN (SELECT unnest(?::INTEGER[]))"
+_FROM_RUNS = (
+    "FROM item_rows i LEFT JOIN human h USING (item) WHERE i.run IN (SELECT unnest(?::INTEGER[]))"
+)
 
 
 def _has_flag_sql(flag: str) -> str:
@@ -26,7 +32,9 @@ _COUNTS = {
     "n_limits": f"count(*) FILTER (({incident_kind_sql()}) = 'limit')",
     "n_weak": f"count(*) FILTER (({incident_certainty_sql()}) = 'weak')",
     "n_undecoded": f"count(*) FILTER ({_has_flag_sql('undecoded')})",
-    "n_undecoded_with_equal_verdicts": (f"count(*) FILTER ({_has_flag_sql('undecoded')} AND i.official = i.rule)"),
+    "n_undecoded_with_equal_verdicts": (
+        f"count(*) FILTER ({_has_flag_sql('undecoded')} AND i.official = i.rule)"
+    ),
     "n_other_reply": f"count(*) FILTER ({_has_flag_sql('other_reply')})",
     "n_scored_twice": f"count(*) FILTER ({_has_flag_sql('scored_twice')})",
     "n_judge_failed": f"count(*) FILTER ({_has_flag_sql('judge_failed')})",
@@ -48,7 +56,10 @@ class _CountsOfRun:
 
 
 def fetch_checked_runs(connection: Connection, rows: Sequence[RunRow]) -> list[CheckedRun]:
-    """Return what the check of each run needs. The rows must not be those of blind mode, which hide verdicts."""
+    """Return what the check of each run needs.
+
+    The rows must not be those of blind mode, which hide verdicts.
+    """
     numbers = [row.run for row in rows]
     counts = {number: _CountsOfRun() for number in numbers}
     _add_numbers(connection, numbers, counts)
@@ -60,20 +71,29 @@ def fetch_checked_runs(connection: Connection, rows: Sequence[RunRow]) -> list[C
 
 def _add_numbers(connection: Connection, runs: list[int], counts: dict[int, _CountsOfRun]) -> None:
     columns = ", ".join([*_COUNTS.values(), _REASON_WITHOUT_RULE])
-    found = connection.execute(f"SELECT i.run, {columns} {_FROM_RUNS} GROUP BY i.run", [runs]).fetchall()
+    found = connection.execute(
+        f"SELECT i.run, {columns} {_FROM_RUNS} GROUP BY i.run", [runs]
+    ).fetchall()
     for run, *numbers, reason in found:
         counts[run].numbers = dict(zip(_COUNTS, numbers, strict=True))
         counts[run].reason_without_rule = reason or ""
 
 
-def _add_incidents(connection: Connection, runs: list[int], counts: dict[int, _CountsOfRun]) -> None:
-    query = f"SELECT i.run, {incident_kind_sql()} AS kind, count(*) AS n {_FROM_RUNS} AND {HAS_INCIDENT}"
+def _add_incidents(
+    connection: Connection, runs: list[int], counts: dict[int, _CountsOfRun]
+) -> None:
+    query = (
+        f"SELECT i.run, {incident_kind_sql()} AS kind, count(*) AS n {_FROM_RUNS} AND"
+        f" {HAS_INCIDENT}"
+    )
     found = connection.execute(f"{query} GROUP BY ALL ORDER BY n DESC, kind", [runs]).fetchall()
     for run, kind, count in found:
         counts[run].incidents_by_kind[kind] = count
 
 
-def _add_differences(connection: Connection, runs: list[int], counts: dict[int, _CountsOfRun]) -> None:
+def _add_differences(
+    connection: Connection, runs: list[int], counts: dict[int, _CountsOfRun]
+) -> None:
     query = f"SELECT i.run, i.official, i.rule, {_ERROR_TYPE} AS error, count(*) AS n {_FROM_RUNS}"
     query += " AND i.official <> i.rule GROUP BY ALL ORDER BY n DESC, error"
     for run, official, rule, error_type, count in connection.execute(query, [runs]).fetchall():
@@ -81,7 +101,9 @@ def _add_differences(connection: Connection, runs: list[int], counts: dict[int, 
         counts[run].differences.append(group)
 
 
-def _add_import_errors(connection: Connection, runs: list[int], counts: dict[int, _CountsOfRun]) -> None:
+def _add_import_errors(
+    connection: Connection, runs: list[int], counts: dict[int, _CountsOfRun]
+) -> None:
     query = "SELECT run, count(*), first(what ORDER BY line NULLS FIRST, what) FROM import_issues"
     query += " WHERE severity = 'error' AND run IN (SELECT unnest(?::INTEGER[])) GROUP BY run"
     for run, count, first in connection.execute(query, [runs]).fetchall():

@@ -14,7 +14,12 @@ from fcreview.model.item import MissingItem, Run, RunFact
 from fcreview.model.run_name import build_run_names
 from fcreview.model.wording import HeaderAccuracy, read_header_accuracy
 from fcreview.store.queries.view_items import FROM_ITEMS, build_view_condition
-from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT, HAS_INCIDENT, OWN_MARK, is_incident_sql
+from fcreview.store.reviews.review_sql import (
+    EFFECTIVE_VERDICT,
+    HAS_INCIDENT,
+    OWN_MARK,
+    is_incident_sql,
+)
 from fcreview.store.rows import RunRow, View
 
 if TYPE_CHECKING:
@@ -49,11 +54,14 @@ _VERDICT_COUNTS = [name for name in _RUN_COUNTS if "_pass" in name or "_known" i
 
 
 def fetch_run_infos(connection: Connection, workspace: Workspace) -> dict[int, Run]:
-    """Return the runs by number, without counts. `Run.not_run` stays empty, because it can have thousands of items: see
-    `fetch_not_run` and `RunRow.not_run`."""
+    """Return the runs by number, without counts. `Run.not_run` stays empty, because it can have
+    thousands of items: see `fetch_not_run` and `RunRow.not_run`.
+    """
     infos = {}
     names = [field.name for field in fields(Run) if field.name != "not_run"]
-    for run, *values in connection.execute(f"SELECT run, {', '.join(names)} FROM runs ORDER BY run").fetchall():
+    for run, *values in connection.execute(
+        f"SELECT run, {', '.join(names)} FROM runs ORDER BY run"
+    ).fetchall():
         row = dict(zip(names, values, strict=True))
         row["path"] = str(workspace.to_absolute_path(row["path"]))
         row["dataset"] = workspace.from_stored_dataset(row["dataset"])
@@ -72,14 +80,20 @@ class RunMissingItem:
 
 
 def fetch_not_run(connection: Connection, runs: Sequence[int]) -> list[RunMissingItem]:
-    """Return the items without a result of these runs, or of all runs if `runs` is empty, in the dataset's order."""
+    """Return the items without a result of these runs, or of all runs if `runs` is empty, in the
+    dataset's order.
+    """
     where = f"WHERE run IN ({', '.join(str(int(run)) for run in runs)})" if runs else ""
-    rows = connection.execute(f"SELECT run, id, category FROM not_run {where} ORDER BY run").fetchall()
+    rows = connection.execute(
+        f"SELECT run, id, category FROM not_run {where} ORDER BY run"
+    ).fetchall()
     return [RunMissingItem(run, MissingItem(item_id, category)) for run, item_id, category in rows]
 
 
 def create_run_names_table(connection: Connection, run_names: Mapping[int, str]) -> None:
-    """Create the temporary table `run_names`, from which exported labels take the names of their runs."""
+    """Create the temporary table `run_names`, from which exported labels take the names of their
+    runs.
+    """
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE run_names AS"
         " SELECT unnest(?::INTEGER[]) AS run, unnest(?::VARCHAR[]) AS run_name",
@@ -89,7 +103,9 @@ def create_run_names_table(connection: Connection, run_names: Mapping[int, str])
 
 def fetch_source_hashes(connection: Connection, run: int) -> list[tuple[str, str]]:
     query = "SELECT kind, hash FROM sources WHERE run = ? ORDER BY kind, path"
-    return [(kind, content_hash) for kind, content_hash in connection.execute(query, [run]).fetchall()]
+    return [
+        (kind, content_hash) for kind, content_hash in connection.execute(query, [run]).fetchall()
+    ]
 
 
 def fetch_source_paths(connection: Connection, workspace: Workspace) -> list[Path]:
@@ -98,19 +114,26 @@ def fetch_source_paths(connection: Connection, workspace: Workspace) -> list[Pat
 
 
 def fetch_run_rows(connection: Connection, workspace: Workspace, *, blind: bool) -> list[RunRow]:
-    """Return all runs with their counts. In blind mode, counts of verdicts and of other annotators' reviews are 0."""
+    """Return all runs with their counts.
+
+    In blind mode, counts of verdicts and of other annotators' reviews are 0.
+    """
     counts: dict[int, list[dict[str, Any]]] = {}
     # In blind mode, only this annotator's own reviews of the mark of an incident count.
     is_incident = is_incident_sql(OWN_MARK) if blind else HAS_INCIDENT
     for run, category, *numbers in connection.execute(
         f"SELECT run, category, {', '.join(_RUN_COUNTS.values())}"
-        f" FROM (SELECT i.*, h.human, h.n_parts, h.you, h.decided_by, {EFFECTIVE_VERDICT} AS effective,"
+        f" FROM (SELECT i.*, h.human, h.n_parts, h.you, h.decided_by, {EFFECTIVE_VERDICT} AS"
+        " effective,"
         f" {is_incident} AS is_incident {FROM_ITEMS}) GROUP BY ALL ORDER BY ALL"
     ).fetchall():
         values = dict(zip(_RUN_COUNTS, map(int, numbers), strict=True))
         counts.setdefault(run, []).append({"category": category, **values})
     not_run = _count_not_run(connection)
-    notices, query = "count(*) FILTER (severity = 'notice')", "FROM import_issues WHERE run IS NULL OR item IS NULL"
+    notices, query = (
+        "count(*) FILTER (severity = 'notice')",
+        "FROM import_issues WHERE run IS NULL OR item IS NULL",
+    )
     found = connection.execute(f"SELECT run, count(*), {notices} {query} GROUP BY run").fetchall()
     issues_without_item = {run: (n_issues, n_notices) for run, n_issues, n_notices in found}
     rows = []
@@ -121,11 +144,19 @@ def fetch_run_rows(connection: Connection, workspace: Workspace, *, blind: bool)
         if blind:
             for category in categories:
                 category.update(dict.fromkeys(_VERDICT_COUNTS, 0))
-        headers = [] if blind else _replace_counts_by_header_accuracies(categories, info.official_metrics)
+        headers = (
+            [] if blind else _replace_counts_by_header_accuracies(categories, info.official_metrics)
+        )
         total = {name: sum(category[name] for category in categories) for name in _RUN_COUNTS}
         for category in categories:
             category["not_run"] = not_run.get((run, category["category"]), 0)
-            del category["reviewed"], category["in_part"], category["yours"], category["n_issues"], category["disputed"]
+            del (
+                category["reviewed"],
+                category["in_part"],
+                category["yours"],
+                category["n_issues"],
+                category["disputed"],
+            )
         n_issues, total["n_notices"] = issues_without_item.get(run, (0, 0))
         total["n_issues"] += n_issues
         total["n_search_issues"], total["n_search_notices"] = issues_without_item.get(None, (0, 0))
@@ -136,7 +167,10 @@ def fetch_run_rows(connection: Connection, workspace: Workspace, *, blind: bool)
             info.official_metrics = {}
             hidden = ("n_issues", "n_notices", "n_search_issues", "n_search_notices", "disputed")
             total |= {"reviewed": total["yours"], **dict.fromkeys(hidden, 0)}
-        total |= {"stated_pass": sum(each.passed for each in headers), "stated_of": sum(each.total for each in headers)}
+        total |= {
+            "stated_pass": sum(each.passed for each in headers),
+            "stated_of": sum(each.total for each in headers),
+        }
         rows.append(RunRow(run, info, run_names[run], **total, categories=categories))
     return rows
 
@@ -148,7 +182,9 @@ def _count_not_run(connection: Connection) -> dict[tuple[int, str], int]:
 
 
 def _find_expected_items(run: Run, n_items: int, n_not_run: int) -> int | None:
-    """Return the number of items of the dataset in the run's categories, or None if it is unknown."""
+    """Return the number of items of the dataset in the run's categories, or None if it is
+    unknown.
+    """
     fact = run.facts.get("expected_items")
     if fact is not None and isinstance(fact.value, int):
         return fact.value
@@ -158,21 +194,32 @@ def _find_expected_items(run: Run, n_items: int, n_not_run: int) -> int | None:
 def _replace_counts_by_header_accuracies(
     categories: list[dict[str, Any]], headers: dict[str, Any]
 ) -> list[HeaderAccuracy]:
-    """Return the accuracies from the headers of score files, for categories without result files. Sets the verdict
-    counts of these categories to 0, because such score files list only the failing items."""
+    """Return the accuracies from the headers of score files, for categories without result files.
+    Sets the verdict counts of these categories to 0, because such score files list only the failing
+    items.
+    """
     found = []
     for category in categories:
-        accuracy = read_header_accuracy(headers.get(category["category"]), category["n"], category["official_pass"])
+        accuracy = read_header_accuracy(
+            headers.get(category["category"]), category["n"], category["official_pass"]
+        )
         if accuracy is not None:
             found.append(accuracy)
             category.update(dict.fromkeys(_VERDICT_COUNTS, 0))
     return found
 
 
-def count_missing_recomputed_by_reason(connection: Connection, runs: Sequence[int]) -> list[tuple[str, int]]:
-    """Count the items without a recomputed verdict for each reason, the most frequent reason first."""
+def count_missing_recomputed_by_reason(
+    connection: Connection, runs: Sequence[int]
+) -> list[tuple[str, int]]:
+    """Count the items without a recomputed verdict for each reason, the most frequent reason
+    first.
+    """
     where, params, _ = build_view_condition(View(runs=tuple(runs)), blind=False)
-    query = f"SELECT i.rule_note, count(*) AS n FROM item_rows i WHERE {where} AND i.rule IS NULL AND i.rule_note <> ''"
+    query = (
+        f"SELECT i.rule_note, count(*) AS n FROM item_rows i WHERE {where} AND i.rule IS NULL AND"
+        " i.rule_note <> ''"
+    )
     return connection.execute(f"{query} GROUP BY 1 ORDER BY n DESC, 1", params).fetchall()
 
 
@@ -181,14 +228,17 @@ _COMMON_FOLDERS = {"result", "score", "results", "scores"}  # names that do not 
 
 
 def find_run_date_or_folder(row: RunRow) -> str:
-    """Return the date in the name of a folder above the run, such as `2024-07-24`. Without a date, return the name of
-    the nearest folder that distinguishes runs."""
+    """Return the date in the name of a folder above the run, such as `2024-07-24`. Without a date,
+    return the name of the nearest folder that distinguishes runs.
+    """
     parts = [part for part in re.split(r"[\\/]+", row.info.path) if part]
     parents = parts[:-1][::-1]
     for name in parents:
         if match := _DATE.search(name):
             return "-".join(match.groups())
-    return next((name for name in parents if name not in _COMMON_FOLDERS), parents[0] if parents else "")
+    return next(
+        (name for name in parents if name not in _COMMON_FOLDERS), parents[0] if parents else ""
+    )
 
 
 def _make_descending_rate_key(passed: int, known: int) -> tuple[bool, float]:
@@ -209,7 +259,11 @@ SORT_KEYS: dict[str, SortKey] = {
     "yours": lambda row: -row.yours,
     "issues": lambda row: -row.n_issues,
 }
-RATE_ORDERS = ("official", "rule", "corrected")  # Sort orders by a pass rate. Some runs have no pass rate.
+RATE_ORDERS = (
+    "official",
+    "rule",
+    "corrected",
+)  # Sort orders by a pass rate. Some runs have no pass rate.
 VERDICT_ORDERS = (*RATE_ORDERS, "reviewed", "issues")  # sort orders that blind mode does not allow
 GROUP_LABELS: dict[str, Callable[[RunRow], str]] = {
     "model": lambda row: row.info.model,
@@ -228,18 +282,31 @@ class RunGroup:
 
 def _build_search_text(row: RunRow) -> str:
     info = row.info
-    texts = (info.benchmark, info.generation, info.language, info.title, info.model, row.run_name, info.path)
+    texts = (
+        info.benchmark,
+        info.generation,
+        info.language,
+        info.title,
+        info.model,
+        row.run_name,
+        info.path,
+    )
     return " ".join(texts).lower()
 
 
 def search_runs(runs: Iterable[RunRow], text: str) -> list[RunRow]:
-    """Return the runs whose benchmark, version, language, title, model, name and path contain all words of the text."""
+    """Return the runs whose benchmark, version, language, title, model, name and path contain
+    all words of the text.
+    """
     words = text.lower().split()
     return [row for row in runs if all(word in _build_search_text(row) for word in words)]
 
 
 def sort_runs(runs: Iterable[RunRow], order: str, *, reverse: bool = False) -> list[RunRow]:
-    """Sort runs by one of `SORT_KEYS`. Equal runs keep their order. Runs without a pass rate always come last."""
+    """Sort runs by one of `SORT_KEYS`.
+
+    Equal runs keep their order. Runs without a pass rate always come last.
+    """
     key = SORT_KEYS[order]
     found = sorted(runs, key=key)
     if not reverse:
@@ -249,7 +316,10 @@ def sort_runs(runs: Iterable[RunRow], order: str, *, reverse: bool = False) -> l
 
 
 def group_runs(runs: Sequence[RunRow], by: str) -> list[RunGroup]:
-    """Group runs by one of `GROUP_LABELS`, in the order of the first runs. If `by` is empty, return one group."""
+    """Group runs by one of `GROUP_LABELS`, in the order of the first runs.
+
+    If `by` is empty, return one group.
+    """
     if not by:
         return [RunGroup("", list(runs))]
     groups: dict[str, RunGroup] = {}

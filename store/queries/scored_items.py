@@ -20,7 +20,12 @@ from fcreview.model.effective_verdict import (
 )
 from fcreview.model.incident import INCIDENT, describe_incident
 from fcreview.model.json_value import parse_json
-from fcreview.model.metric import METRIC_SOURCES, METRIC_SOURCES_WITH_ERRATA, MetricSource, ScoredItem
+from fcreview.model.metric import (
+    METRIC_SOURCES,
+    METRIC_SOURCES_WITH_ERRATA,
+    MetricSource,
+    ScoredItem,
+)
 from fcreview.model.review import CORRECT, ITEM_CORRECT, Annotation
 from fcreview.model.verdict import TargetCriterion
 from fcreview.stats.run_comparison import ItemOutcome, QuestionKey, VerdictSource
@@ -49,31 +54,45 @@ _OUTCOME_COLUMNS: dict[VerdictSource, tuple[str, str]] = {
 """SQL expressions of the verdict and of the error type, for each verdict source."""
 _NO_REVIEW_SQL = ("false", "false", "false")
 _REVIEW_SQL = (
-    f"(coalesce({is_resolved_sql('h.decided_by')}, false) OR {EFFECTIVE_VERDICT} IS DISTINCT FROM {AUTOMATIC_VERDICT})",
+    f"(coalesce({is_resolved_sql('h.decided_by')}, false) OR {EFFECTIVE_VERDICT} IS DISTINCT FROM"
+    f" {AUTOMATIC_VERDICT})",
     f"{EFFECTIVE_VERDICT} IS DISTINCT FROM {AUTOMATIC_VERDICT}",
     "i.item IN (SELECT item FROM human_labels WHERE fault = 'golden')",
 )
-"""SQL conditions: annotators decided the effective verdict, they changed the verdict, the golden answer is wrong."""
+"""SQL conditions: annotators decided the effective verdict, they changed the verdict, the golden
+answer is wrong.
+"""
 
 
 def _build_review_columns_sql(source: VerdictSource) -> str:
-    """Return the columns `is_reviewed`, `is_override` and `has_golden_fault` of an `ItemOutcome`."""
+    """Return the columns `is_reviewed`, `is_override` and `has_golden_fault` of an
+    `ItemOutcome`.
+    """
     return ", ".join(_REVIEW_SQL if source == "effective" else _NO_REVIEW_SQL)
 
 
 def fetch_outcomes(
     connection: Connection, view: View, runs: Sequence[int], source: VerdictSource
 ) -> dict[int, list[ItemOutcome]]:
-    """Return the view's items in the given runs with the verdicts of one source, in dataset order."""
+    """Return the view's items in the given runs with the verdicts of one source, in dataset
+    order.
+    """
     where, params, _ = build_view_condition(replace(view, runs=tuple(runs)), blind=False)
     verdict, error = _OUTCOME_COLUMNS[source]
-    dataset_rows = connection.execute("SELECT run, benchmark, generation, language FROM runs").fetchall()
-    dataset_of = {run: (benchmark, generation, language) for run, benchmark, generation, language in dataset_rows}
+    dataset_rows = connection.execute(
+        "SELECT run, benchmark, generation, language FROM runs"
+    ).fetchall()
+    dataset_of = {
+        run: (benchmark, generation, language)
+        for run, benchmark, generation, language in dataset_rows
+    }
     outcomes: dict[int, list[ItemOutcome]] = {run: [] for run in runs}
     rows = connection.execute(
-        f"SELECT i.run, i.item, i.category, i.id, i.\"group\", coalesce(i.question, ''), {verdict}, {error},"
+        f"SELECT i.run, i.item, i.category, i.id, i.\"group\", coalesce(i.question, ''), {verdict},"
+        f" {error},"
         " i.first_difference, coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, ''),"
-        f" {_build_review_columns_sql(source)}, CASE WHEN {HAS_INCIDENT} THEN {incident_kind_sql()} END"
+        f" {_build_review_columns_sql(source)}, CASE WHEN {HAS_INCIDENT} THEN {incident_kind_sql()}"
+        " END"
         f" {FROM_ITEMS} WHERE {where} ORDER BY i.item",
         params,
     )
@@ -92,7 +111,9 @@ def fetch_outcomes(
 def fetch_outcomes_without_details(
     connection: Connection, view: View, runs: Sequence[int], source: VerdictSource
 ) -> dict[int, list[ItemOutcome]]:
-    """Like `fetch_outcomes`, but only with questions and verdicts, which is fast enough for hundreds of runs."""
+    """Like `fetch_outcomes`, but only with questions and verdicts, which is fast enough for
+    hundreds of runs.
+    """
     where, params, _ = build_view_condition(replace(view, runs=tuple(runs)), blind=False)
     verdict, _ = _OUTCOME_COLUMNS[source]
     content = 'hash(r.benchmark, r.generation, r.language, i.category, i.id, i."group", i.question)'
@@ -101,14 +122,17 @@ def fetch_outcomes_without_details(
         number: (QuestionKey(*key), group, question)
         for number, group, question, *key in connection.execute(
             f"SELECT {content}, any_value(i.\"group\"), any_value(coalesce(i.question, '')),"
-            " any_value(r.benchmark), any_value(r.generation), any_value(r.language), any_value(i.category),"
+            " any_value(r.benchmark), any_value(r.generation), any_value(r.language),"
+            " any_value(i.category),"
             f" any_value(i.id) {tables} GROUP BY 1",
             params,
         ).fetchall()
     }
     outcomes: dict[int, list[ItemOutcome]] = {run: [] for run in runs}
     review = _build_review_columns_sql(source)
-    rows = connection.execute(f"SELECT i.item, {content}, {verdict}, {review} {tables} ORDER BY i.item", params)
+    rows = connection.execute(
+        f"SELECT i.item, {content}, {verdict}, {review} {tables} ORDER BY i.item", params
+    )
     while batch := rows.fetchmany(ROWS_PER_FETCH):
         for item, number, passed, *reviews in batch:
             key, group, question = contents[number]
@@ -132,8 +156,13 @@ def find_overridden_verdicts(
     if not items:
         return [None] * len(annotations)
     verdicts: dict[tuple[int, str, str], dict[str, dict[str, Any]]] = {}
-    # A key press records a verdict on one item. The index finds one item several times as fast as a join with a list.
-    where, value = ("item = $1", items[0]) if len(items) == 1 else ("item IN (SELECT unnest($1::BIGINT[]))", items)
+    # A key press records a verdict on one item. The index finds one item several times as fast as a
+    # join with a list.
+    where, value = (
+        ("item = $1", items[0])
+        if len(items) == 1
+        else ("item IN (SELECT unnest($1::BIGINT[]))", items)
+    )
     where += and_runs_of_items_sql(connection, items)
     for item, *columns, listed in connection.execute(_SELECT_VERDICTS + where, [value]).fetchall():
         judge = get_only_judge(each["by"] for each in listed or () if each["source"] == "judge")
@@ -145,7 +174,9 @@ def find_overridden_verdicts(
             by_source = verdicts.setdefault((item, each["target"], each["criterion"]), {})
             by_source[each["source"]] = {"by": each["by"], "value": parse_json(each["value"])}
     return [
-        select_overridden_verdict(verdicts.get((item, annotation.target, annotation.criterion), {}), annotation.verdict)
+        select_overridden_verdict(
+            verdicts.get((item, annotation.target, annotation.criterion), {}), annotation.verdict
+        )
         for item, annotation in annotations
     ]
 
@@ -156,7 +187,9 @@ def get_only_judge(judge_names: Iterable[str | None]) -> str | None:
     return judges.pop() if len(judges) == 1 else None
 
 
-def fetch_judge_verdicts(connection: Connection, items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
+def fetch_judge_verdicts(
+    connection: Connection, items: Sequence[int]
+) -> dict[int, list[dict[str, Any]]]:
     found: dict[int, list[dict[str, Any]]] = {}
     numbers = ", ".join(str(int(item)) for item in items) or "NULL"
     query = _JUDGE_VERDICTS.format(items=numbers, runs=and_runs_of_items_sql(connection, items))
@@ -172,9 +205,10 @@ SOURCE_PRECEDENCE: dict[MetricSource, tuple[SourceName, ...]] = {
     "errata": ("judge", "rule"),
     "corrected": ("judge", "rule", "official"),
 }
-"""Automatic sources whose verdicts count for each metric source. A later source replaces the verdicts of an earlier
-one. Judge verdicts count as official and as recomputed verdicts. For `corrected`, human verdicts replace automatic
-ones."""
+"""Automatic sources whose verdicts count for each metric source. A later source replaces the
+verdicts of an earlier one. Judge verdicts count as official and as recomputed verdicts. For
+`corrected`, human verdicts replace automatic ones.
+"""
 _OTHER_VERDICTS = f"i.verdicts, lambda v: v.target <> '{ITEM}' OR v.criterion <> '{CORRECT}'"
 _ITEMS = f"""
 SELECT i.item, i.run, i.id, i.category, i."group", i.official, i.rule, i.judge, i.error_type, i.rule_error_type,
@@ -208,7 +242,9 @@ SELECT h.item, list_distinct(flatten(list(h.tags ORDER BY h.target, h.criterion)
 FROM human_labels h JOIN item_rows i USING (item)
 WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND len(h.tags) > 0 GROUP BY h.item
 """
-RUNS_PER_QUERY = 200  # limit of memory, because a query returns the durations of all steps of these runs
+RUNS_PER_QUERY = (
+    200  # limit of memory, because a query returns the durations of all steps of these runs
+)
 ScoredBySource = dict[MetricSource, list[ScoredItem]]
 
 
@@ -248,7 +284,9 @@ class _HumanVerdict:
     value: Any
     decided_by: DecidedBy
     derived: Any
-    """Verdict that follows from other human verdicts; None if the annotators decided, or if nothing follows."""
+    """Verdict that follows from other human verdicts; None if the annotators decided, or if
+    nothing follows.
+    """
 
 
 class _HumanReviews:
@@ -258,14 +296,23 @@ class _HumanReviews:
             _HUMAN_VERDICTS, [runs]
         ).fetchall():
             verdict = _HumanVerdict(
-                target, criterion, value=parse_json(human), decided_by=decided_by, derived=parse_json(derived)
+                target,
+                criterion,
+                value=parse_json(human),
+                decided_by=decided_by,
+                derived=parse_json(derived),
             )
             self.verdicts[item].append(verdict)
         self.tags: dict[int, list[str]] = dict(connection.execute(_TAGS, [runs]).fetchall())
 
 
-def fetch_scored_items(connection: Connection, run: int, *, with_errata: bool = False) -> ScoredBySource:
-    rows = [_ItemRow(*row) for row in connection.execute(_ITEMS.format(condition="true"), [[run]]).fetchall()]
+def fetch_scored_items(
+    connection: Connection, run: int, *, with_errata: bool = False
+) -> ScoredBySource:
+    rows = [
+        _ItemRow(*row)
+        for row in connection.execute(_ITEMS.format(condition="true"), [[run]]).fetchall()
+    ]
     sources = METRIC_SOURCES_WITH_ERRATA if with_errata else METRIC_SOURCES
     return _score_by_source(rows, _HumanReviews(connection, [run]), sources)
 
@@ -273,9 +320,11 @@ def fetch_scored_items(connection: Connection, run: int, *, with_errata: bool = 
 def fetch_combined_scored_items(
     connection: Connection, runs: Sequence[int], *, keep_part_verdicts: bool
 ) -> dict[int, ScoredBySource]:
-    """Return the items of several runs with the verdicts of each metric source, except `errata`. Items with equal
-    verdicts are combined into one, and `n_items` counts them. Reviewed items are not combined. With
-    `keep_part_verdicts`, items with automatic verdicts on parts or on other criteria are not combined either."""
+    """Return the items of several runs with the verdicts of each metric source, except `errata`.
+    Items with equal verdicts are combined into one, and `n_items` counts them. Reviewed items are
+    not combined. With `keep_part_verdicts`, items with automatic verdicts on parts or on other
+    criteria are not combined either.
+    """
     rows: dict[int, list[_ItemRow]] = {run: [] for run in runs}
     separate = _IS_REVIEWED_OR_HAS_PART_VERDICTS if keep_part_verdicts else _IS_REVIEWED
     for query in (_ITEMS.format(condition=separate), _AGGREGATED_ITEMS.format(separate=separate)):
@@ -283,7 +332,9 @@ def fetch_combined_scored_items(
             rows[values[1]].append(_ItemRow(*values))
     reviews = _HumanReviews(connection, list(runs))
     for run_rows in rows.values():
-        run_rows.sort(key=lambda row: row.item)  # Metrics list categories in the order of their first items.
+        run_rows.sort(
+            key=lambda row: row.item
+        )  # Metrics list categories in the order of their first items.
     return {run: _score_by_source(run_rows, reviews) for run, run_rows in rows.items()}
 
 
@@ -291,7 +342,8 @@ def _score_by_source(
     rows: list[_ItemRow], reviews: _HumanReviews, sources: Sequence[MetricSource] = METRIC_SOURCES
 ) -> ScoredBySource:
     scored = {
-        source: [_to_scored_item(row, source, reviews.verdicts.get(row.item, [])) for row in rows] for source in sources
+        source: [_to_scored_item(row, source, reviews.verdicts.get(row.item, [])) for row in rows]
+        for source in sources
     }
     for row, item in zip(rows, scored["corrected"], strict=True):
         item.tags = sorted(reviews.tags.get(row.item, ()))
@@ -303,20 +355,33 @@ def fetch_automatically_scored_items(connection: Connection, run: int) -> list[S
     return [_to_scored_item(_ItemRow(*row), "corrected", []) for row in rows]
 
 
-def _to_scored_item(row: _ItemRow, source: MetricSource, human_verdicts: list[_HumanVerdict]) -> ScoredItem:
+def _to_scored_item(
+    row: _ItemRow, source: MetricSource, human_verdicts: list[_HumanVerdict]
+) -> ScoredItem:
     verdicts: dict[TargetCriterion, Any] = {}
     for automatic_source in SOURCE_PRECEDENCE[source]:
         for verdict_source, target, criterion, value in row.other_verdicts or ():
             if verdict_source == automatic_source and (target, criterion) != ITEM_CORRECT:
                 verdicts[target, criterion] = parse_json(value)
-    automatic = select_automatic_verdict({"official": row.official, "rule": row.rule, "judge": row.judge})
+    automatic = select_automatic_verdict(
+        {"official": row.official, "rule": row.rule, "judge": row.judge}
+    )
     counted = human_verdicts if source == "corrected" else []
     # Metrics derive verdicts themselves, so that only decided verdicts are overrides.
     decided = [human for human in counted if human.derived is None]
-    derived = {(human.target, human.criterion): human.derived for human in counted if human.derived is not None}
+    derived = {
+        (human.target, human.criterion): human.derived
+        for human in counted
+        if human.derived is not None
+    }
     overrides = _find_effective_overrides(verdicts | {ITEM_CORRECT: automatic}, decided)
-    verdicts |= {question: value for question, value in overrides.items() if question != ITEM_CORRECT}
-    without_errata = parse_json(row.without_errata) or {"valid": row.rule, "error_type": row.rule_error_type}
+    verdicts |= {
+        question: value for question, value in overrides.items() if question != ITEM_CORRECT
+    }
+    without_errata = parse_json(row.without_errata) or {
+        "valid": row.rule,
+        "error_type": row.rule_error_type,
+    }
     valid = {
         "official": row.official,
         "rule": without_errata["valid"],
@@ -335,13 +400,21 @@ def _to_scored_item(row: _ItemRow, source: MetricSource, human_verdicts: list[_H
         group=row.group,
         valid=valid if isinstance(valid, bool) else None,
         error_type=error_types[source] if valid is False else None,
-        values={criterion: value for (target, criterion), value in verdicts.items() if target in WHOLE_TARGETS},
+        values={
+            criterion: value
+            for (target, criterion), value in verdicts.items()
+            if target in WHOLE_TARGETS
+        },
         part_verdicts=[
-            (target, criterion, value) for (target, criterion), value in verdicts.items() if target not in WHOLE_TARGETS
+            (target, criterion, value)
+            for (target, criterion), value in verdicts.items()
+            if target not in WHOLE_TARGETS
         ],
         overrides=overrides,
         reviewed=[(human.target, human.criterion) for human in decided],
-        disputed=[(human.target, human.criterion) for human in counted if human.decided_by == DISPUTED],
+        disputed=[
+            (human.target, human.criterion) for human in counted if human.decided_by == DISPUTED
+        ],
         metadata=parse_json(row.metadata) or {},
         n_golden=row.n_golden,
         n_predicted=row.n_predicted,

@@ -1,8 +1,9 @@
 """Order, count and read the items of a view, and measure the columns of their rows.
 
-The order of a view is stored as a temporary table of item numbers. A page is a range of rows of this table. Positions
-therefore stay the same while people review. With the filter `-reviewed`, for example, a reviewed item keeps its
-position until `ViewOrders.drop_review_dependent_orders` is called. The values in the rows are always current.
+The order of a view is stored as a temporary table of item numbers. A page is a range of rows of
+this table. Positions therefore stay the same while people review. With the filter `-reviewed`, for
+example, a reviewed item keeps its position until `ViewOrders.drop_review_dependent_orders` is
+called. The values in the rows are always current.
 """
 
 from __future__ import annotations
@@ -24,8 +25,19 @@ from fcreview.store.filters.search_sql import (
     JUDGE_CONDITIONS,
     NEAR_MISS,
 )
-from fcreview.store.reviews.review_sql import AUTOMATIC_INCIDENT, AUTOMATIC_VERDICT, EFFECTIVE_VERDICT
-from fcreview.store.rows import PARTIAL_QUEUES, SUSPECTS_QUEUE, VERDICT_QUEUES, ColumnWidths, QueueRow, View
+from fcreview.store.reviews.review_sql import (
+    AUTOMATIC_INCIDENT,
+    AUTOMATIC_VERDICT,
+    EFFECTIVE_VERDICT,
+)
+from fcreview.store.rows import (
+    PARTIAL_QUEUES,
+    SUSPECTS_QUEUE,
+    VERDICT_QUEUES,
+    ColumnWidths,
+    QueueRow,
+    View,
+)
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -35,12 +47,16 @@ if TYPE_CHECKING:
 
 FROM_ITEMS = "FROM item_rows i LEFT JOIN human h ON h.item = i.item"
 FIRST_ROWS = 5_000  # number of items of a lake that are ordered when a view is opened
-MAX_CACHED_ORDERS = 4  # The most recently used orders are cached. An order of 500,000 items takes about 4 MB.
+MAX_CACHED_ORDERS = (
+    4  # The most recently used orders are cached. An order of 500,000 items takes about 4 MB.
+)
 
-# The values are hashed as one text. If `hash` gets several values, different seeds give similar orders.
+# The values are hashed as one text. If `hash` gets several values, different seeds give similar
+# orders.
 _RANDOM_RANK = "hash(concat_ws(' ', {seed}, i.run, i.category, i.id))"
 _ORDERS = {
-    "failures": f"CASE WHEN {AUTOMATIC_VERDICT} THEN 2 WHEN {AUTOMATIC_VERDICT} IS NULL THEN 1 ELSE 0 END, i.item",
+    "failures": f"CASE WHEN {AUTOMATIC_VERDICT} THEN 2 WHEN {AUTOMATIC_VERDICT} IS NULL THEN 1 ELSE"
+    " 0 END, i.item",
     "dataset": "i.item",
     "disagreement": f"CASE WHEN {AUTOMATIC_DISAGREEMENT_SQL} THEN 0 ELSE 1 END, i.item",
     "unreviewed": "CASE WHEN h.you IS NULL THEN 0 ELSE 1 END, i.item",
@@ -72,7 +88,9 @@ class ViewOrder:
     table: str
     count: int  # number of all items of the view
     depends_on_reviews: bool
-    n_rows: int  # Number of items in the table. In a lake, the table may contain only the first items.
+    n_rows: (
+        int  # Number of items in the table. In a lake, the table may contain only the first items.
+    )
 
 
 class ViewOrders:
@@ -87,15 +105,25 @@ class ViewOrders:
         *,
         blind: bool,
     ) -> None:
-        self._connection, self._queue_items, self._load_suspects = connection, queue_items, load_suspects
+        self._connection, self._queue_items, self._load_suspects = (
+            connection,
+            queue_items,
+            load_suspects,
+        )
         self._annotator, self._blind = annotator, blind
         self._orders: OrderedDict[View, ViewOrder] = OrderedDict()
         self._n_created = 0
 
     def get_order(self, view: View, min_rows: int | None = None) -> ViewOrder:
-        """Return the cached order of a view, with at least the first `min_rows` items or (None) all items."""
+        """Return the cached order of a view, with at least the first `min_rows` items or (None)
+        all items.
+        """
         order, count = self._orders.get(view), None
-        if order is not None and order.n_rows < order.count and (min_rows is None or min_rows > order.n_rows):
+        if (
+            order is not None
+            and order.n_rows < order.count
+            and (min_rows is None or min_rows > order.n_rows)
+        ):
             count = order.count
             self._drop_order(view)
         if view not in self._orders:
@@ -106,12 +134,16 @@ class ViewOrders:
         return self._orders[view]
 
     def drop_review_dependent_orders(self) -> None:
-        """Drop the cached orders that depend on reviews, so that they are computed again from the current reviews."""
+        """Drop the cached orders that depend on reviews, so that they are computed again from
+        the current reviews.
+        """
         for view in [view for view, order in self._orders.items() if order.depends_on_reviews]:
             self._drop_order(view)
 
     def fetch_item_numbers(self, view: View, offset: int, limit: int) -> list[int]:
-        """Return the item numbers at the positions from `offset` (inclusive) to `offset + limit` (exclusive)."""
+        """Return the item numbers at the positions from `offset` (inclusive) to `offset + limit`
+        (exclusive).
+        """
         table = self.get_order(view, max(offset, 0) + max(limit, 0)).table
         rows = self._connection.execute(
             f"SELECT item FROM {table} WHERE rowid >= ? AND rowid < ? ORDER BY rowid",
@@ -122,7 +154,9 @@ class ViewOrders:
     def find_position(self, view: View, item: int) -> int | None:
         for n_rows in (1, None):  # The item is often among the first items.
             order = self.get_order(view, n_rows)
-            row = self._connection.execute(f"SELECT rowid FROM {order.table} WHERE item = ?", [item]).fetchone()
+            row = self._connection.execute(
+                f"SELECT rowid FROM {order.table} WHERE item = ?", [item]
+            ).fetchone()
             if row is not None or order.n_rows == order.count:
                 break
         return None if row is None else int(row[0])
@@ -131,8 +165,9 @@ class ViewOrders:
         self._connection.execute(f"DROP TABLE {self._orders.pop(view).table}")
 
     def _create_order(self, view: View, min_rows: int | None, n_items: int | None) -> ViewOrder:
-        """Create the order with at least `min_rows` items, or with all items for None. `n_items` is the number of all
-        items if it is known."""
+        """Create the order with at least `min_rows` items, or with all items for None. `n_items` is
+        the number of all items if it is known.
+        """
         if view.queue_file:
             self._queue_items.load_queue(view.queue_file)
         elif self._blind and view.queue in VERDICT_QUEUES:
@@ -143,16 +178,27 @@ class ViewOrders:
         depends_on_reviews |= view.queue == "unreviewed"
         table = f"temp.view_{self._n_created}"
         self._n_created += 1
-        source, item, order = FROM_ITEMS if depends_on_reviews else "FROM item_rows i", "i.item", "i.item"
+        source, item, order = (
+            FROM_ITEMS if depends_on_reviews else "FROM item_rows i",
+            "i.item",
+            "i.item",
+        )
         if view.queue_file and view.share:
             source += f" JOIN queue_places q ON {_IN_SHARE}"
-            item, order, params = "q.number AS item", "q.place", [view.queue_file, self._annotator, *params]
+            item, order, params = (
+                "q.number AS item",
+                "q.place",
+                [view.queue_file, self._annotator, *params],
+            )
         elif not view.queue_file:
             order = _ORDERS[view.queue].format(seed=int(view.seed))
         if view.queue == SUSPECTS_QUEUE:
             source += f" JOIN suspect_places q ON q.item = i.item AND q.scope = '{view.runs_key}'"
-        create = f"CREATE TEMP TABLE {table} AS SELECT {item} {source} WHERE {where} ORDER BY {order}"
-        # For a lake with millions of items, finding the first items and counting all takes less time than sorting all.
+        create = (
+            f"CREATE TEMP TABLE {table} AS SELECT {item} {source} WHERE {where} ORDER BY {order}"
+        )
+        # For a lake with millions of items, finding the first items and counting all takes less
+        # time than sorting all.
         is_lake = getattr(self._connection, "has_file_for_each_run", False)
         if is_lake and min_rows is not None and min_rows <= FIRST_ROWS and not depends_on_reviews:
             limit = FIRST_ROWS if min_rows else 0
@@ -160,7 +206,9 @@ class ViewOrders:
             if limit and fetched < limit:
                 n_items = fetched
             elif n_items is None:
-                n_items = self._connection.execute(f"SELECT count(*) {source} WHERE {where}", params).fetchall()[0][0]
+                n_items = self._connection.execute(
+                    f"SELECT count(*) {source} WHERE {where}", params
+                ).fetchall()[0][0]
             return ViewOrder(table, n_items, depends_on_reviews, fetched)
         n_items = int(self._connection.execute(create, params).fetchall()[0][0])
         return ViewOrder(table, n_items, depends_on_reviews, n_items)
@@ -176,8 +224,8 @@ class ViewCondition(NamedTuple):
 def build_view_condition(view: View, *, blind: bool) -> ViewCondition:
     """Return the condition that selects the items of a view.
 
-    The queue file or the suspects must be in their table (`QueueItemTable.load_queue`, `SuspectTable.load_suspects`).
-    Raises FilterError if the filter is not valid.
+    The queue file or the suspects must be in their table (`QueueItemTable.load_queue`,
+    `SuspectTable.load_suspects`). Raises FilterError if the filter is not valid.
     """
     condition = parse_filter(view.where, blind=blind)
     parts, params = [condition.where], condition.params
@@ -188,14 +236,22 @@ def build_view_condition(view: View, *, blind: bool) -> ViewCondition:
     elif view.queue in _PARTIAL_CONDITIONS and not blind:
         parts.insert(0, _PARTIAL_CONDITIONS[view.queue])
     if view.items:
-        parts, params = ["i.item IN (SELECT unnest(?::BIGINT[]))", *parts], [list(view.items), *params]
+        parts, params = (
+            ["i.item IN (SELECT unnest(?::BIGINT[]))", *parts],
+            [list(view.items), *params],
+        )
     if view.runs:
         parts.insert(0, f"i.run IN ({', '.join(str(int(run)) for run in view.runs)})")
     return ViewCondition(" AND ".join(parts), params, condition.depends_on_reviews)
 
 
-def fetch_sorted_item_numbers(connection: Connection, view: View, *, only_reviewed: bool = False) -> list[int]:
-    """Return the item numbers of a view in ascending order. Raises FilterError for an invalid filter."""
+def fetch_sorted_item_numbers(
+    connection: Connection, view: View, *, only_reviewed: bool = False
+) -> list[int]:
+    """Return the item numbers of a view in ascending order.
+
+    Raises FilterError for an invalid filter.
+    """
     where, params, _ = build_view_condition(view, blind=False)
     if only_reviewed:
         where = f"h.item IS NOT NULL AND ({where})"
@@ -204,14 +260,21 @@ def fetch_sorted_item_numbers(connection: Connection, view: View, *, only_review
 
 
 def fetch_rows(
-    connection: Connection, items: Sequence[int], runs: Mapping[int, Run], run_names: Mapping[int, str], *, blind: bool
+    connection: Connection,
+    items: Sequence[int],
+    runs: Mapping[int, Run],
+    run_names: Mapping[int, str],
+    *,
+    blind: bool,
 ) -> list[QueueRow]:
     """Return the rows of items in the given order. Items that do not exist are omitted."""
     if not items:
         return []
     marks = ", ".join("?" * len(items))
     columns = _BLIND_ROW_COLUMNS_SQL if blind else _ROW_COLUMNS_SQL
-    found = connection.execute(f"SELECT {columns} {FROM_ITEMS} WHERE i.item IN ({marks})", list(items)).fetchall()
+    found = connection.execute(
+        f"SELECT {columns} {FROM_ITEMS} WHERE i.item IN ({marks})", list(items)
+    ).fetchall()
     rows = {values[0]: _parse_row(values, runs, run_names) for values in found}
     for row in rows.values() if blind else ():
         hide_verdicts_unless_reviewed(row)
@@ -219,7 +282,9 @@ def fetch_rows(
 
 
 def hide_verdicts_unless_reviewed(row: QueueRow) -> None:
-    """Remove verdicts and the reviews of other annotators from a row, unless this annotator has reviewed the item."""
+    """Remove verdicts and the reviews of other annotators from a row, unless this annotator has
+    reviewed the item.
+    """
     if row.you is None:
         for name in _VERDICT_COLUMNS:
             setattr(row, name, None)
@@ -227,7 +292,9 @@ def hide_verdicts_unless_reviewed(row: QueueRow) -> None:
         row.n_issues = 0
 
 
-def _parse_row(values: tuple[Any, ...], runs: Mapping[int, Run], run_names: Mapping[int, str]) -> QueueRow:
+def _parse_row(
+    values: tuple[Any, ...], runs: Mapping[int, Run], run_names: Mapping[int, str]
+) -> QueueRow:
     row = QueueRow(**dict(zip(_COLUMNS, values, strict=True)))
     if row.is_incident:
         row.first_difference = describe_incident(row.incident or "", row.incident_certainty)
@@ -249,17 +316,31 @@ class ItemChunk:
 
     first: int
     last: int
-    items: list[int] | None  # Item numbers. None if the chunk contains all items from `first` to `last`.
+    items: (
+        list[int] | None
+    )  # Item numbers. None if the chunk contains all items from `first` to `last`.
 
 
-def split_into_chunks(connection: Connection, view: View, size: int = CHUNK_SIZE) -> list[ItemChunk]:
-    """Divide the items of a view into chunks of `size` items. Raises FilterError for an invalid filter."""
+def split_into_chunks(
+    connection: Connection, view: View, size: int = CHUNK_SIZE
+) -> list[ItemChunk]:
+    """Divide the items of a view into chunks of `size` items.
+
+    Raises FilterError for an invalid filter.
+    """
     where, params, _ = build_view_condition(view, blind=False)
-    is_subset = view.where.strip() or view.items or view.runs or view.queue_file or view.queue in PARTIAL_QUEUES
+    is_subset = (
+        view.where.strip()
+        or view.items
+        or view.runs
+        or view.queue_file
+        or view.queue in PARTIAL_QUEUES
+    )
     listed = "list(item)" if is_subset else "NULL"
     rows = connection.execute(
         f"SELECT min(item), max(item), {listed} FROM"
-        f" (SELECT i.item, (row_number() OVER (ORDER BY i.item) - 1) // {int(size)} AS part {FROM_ITEMS} WHERE {where})"
+        f" (SELECT i.item, (row_number() OVER (ORDER BY i.item) - 1) // {int(size)} AS part"
+        f" {FROM_ITEMS} WHERE {where})"
         " GROUP BY part ORDER BY part",
         params,
     ).fetchall()
@@ -270,15 +351,22 @@ def fetch_chunk_items(connection: Connection, chunk: ItemChunk) -> list[int]:
     """Return the item numbers of a chunk in ascending order."""
     if chunk.items is not None:
         return sorted(chunk.items)
-    rows = connection.execute("SELECT item FROM item_rows WHERE item BETWEEN ? AND ?", [chunk.first, chunk.last])
+    rows = connection.execute(
+        "SELECT item FROM item_rows WHERE item BETWEEN ? AND ?", [chunk.first, chunk.last]
+    )
     return sorted(row[0] for row in rows.fetchall())
 
 
-def count_by_official_and_recomputed(connection: Connection, view: View) -> dict[tuple[bool | None, bool | None], int]:
+def count_by_official_and_recomputed(
+    connection: Connection, view: View
+) -> dict[tuple[bool | None, bool | None], int]:
     where, params, depends_on_reviews = build_view_condition(view, blind=False)
     source = FROM_ITEMS if depends_on_reviews else "FROM item_rows i"
     query = f"SELECT i.official, i.rule, count(*) {source} WHERE {where} GROUP BY ALL"
-    return {(official, rule): count for official, rule, count in connection.execute(query, params).fetchall()}
+    return {
+        (official, rule): count
+        for official, rule, count in connection.execute(query, params).fetchall()
+    }
 
 
 _FACETS = {
@@ -292,37 +380,46 @@ _FACETS = {
     "ended": "i.ended",
     "run": "i.run",
 }
-"""SQL expression of each filter key whose values are counted. The key `judge` is counted separately, because an item
-with judge verdicts on several parts can have several values."""
+"""SQL expression of each filter key whose values are counted. The key `judge` is counted
+separately, because an item with judge verdicts on several parts can have several values.
+"""
 _JUDGE_VALUES = ("pass", "fail", "unknown")
 _BLIND_FACETS = ("category", "run")  # facets that do not depend on verdicts
 
 
-def fetch_facets(connection: Connection, view: View, *, blind: bool) -> dict[str, list[tuple[str, int]]]:
+def fetch_facets(
+    connection: Connection, view: View, *, blind: bool
+) -> dict[str, list[tuple[str, int]]]:
     """Count the view's items by the values of filter keys, the most frequent value first."""
     where, params, depends_on_reviews = build_view_condition(view, blind=blind)
     names = [name for name in _FACETS if not blind or name in _BLIND_FACETS]
     columns = ", ".join(f"CAST({_FACETS[name]} AS VARCHAR) AS f{n}" for n, name in enumerate(names))
     aliases = [f"f{n}" for n in range(len(names))]
     found = connection.execute(
-        "WITH i AS (SELECT i.item, i.run, i.category, i.official, i.rule, i.rule_error_type, i.diff_function, i.ended,"
+        "WITH i AS (SELECT i.item, i.run, i.category, i.official, i.rule, i.rule_error_type,"
+        " i.diff_function, i.ended,"
         f" {EFFECTIVE_VERDICT} AS effective, {ERROR_TYPE_SQL} AS error {FROM_ITEMS} WHERE {where}),"
         f" c AS (SELECT {columns} FROM i)"
         f" SELECT {', '.join(aliases)}, grouping_id({', '.join(aliases)}), count(*) AS n FROM c"
-        f" GROUP BY GROUPING SETS ({', '.join(f'({alias})' for alias in aliases)}) ORDER BY n DESC, "
-        + ", ".join(aliases),
+        f" GROUP BY GROUPING SETS ({', '.join(f'({alias})' for alias in aliases)}) ORDER BY n DESC,"
+        " " + ", ".join(aliases),
         params,
     ).fetchall()
     result: dict[str, list[tuple[str, int]]] = {name: [] for name in names}
     all_bits = (1 << len(names)) - 1
     for *values, grouping_bits, count in found:
-        # In `grouping_id`, the bit of the grouped column is 0. The first column has the highest bit.
+        # In `grouping_id`, the bit of the grouped column is 0. The first column has the highest
+        # bit.
         at = len(names) - (all_bits & ~grouping_bits).bit_length()
         result[names[at]].append((_format_facet_value(names[at], values[at]), count))
     if not blind:
         source = FROM_ITEMS if depends_on_reviews else "FROM item_rows i"
-        counted = ", ".join(f"count(*) FILTER ({JUDGE_CONDITIONS[value]})" for value in _JUDGE_VALUES)
-        counts = connection.execute(f"SELECT {counted} {source} WHERE {where}", params).fetchall()[0]
+        counted = ", ".join(
+            f"count(*) FILTER ({JUDGE_CONDITIONS[value]})" for value in _JUDGE_VALUES
+        )
+        counts = connection.execute(f"SELECT {counted} {source} WHERE {where}", params).fetchall()[
+            0
+        ]
         pairs = [pair for pair in zip(_JUDGE_VALUES, counts, strict=True) if pair[1]]
         result["judge"] = sorted(pairs, key=lambda pair: -pair[1])
     return result
@@ -334,18 +431,28 @@ def _format_facet_value(facet: str, value: str | None) -> str:
     return {"true": "pass", "false": "fail"}.get(value, value)
 
 
-_SHOWN_ERROR_TYPE = "coalesce(nullif(i.error_type, ''), CASE WHEN i.rule = false THEN i.rule_error_type END)"
+_SHOWN_ERROR_TYPE = (
+    "coalesce(nullif(i.error_type, ''), CASE WHEN i.rule = false THEN i.rule_error_type END)"
+)
 _CELLS = "least(strlen({0}), 2 * length({0}))"
-"""SQL template for the maximum width of a text in terminal cells. A wide character has two cells and three bytes."""
+"""SQL template for the maximum width of a text in terminal cells.
+
+A wide character has two cells and three bytes.
+"""
 _IS_SAME = "count(*) > 1 AND count({0}) IN (0, count(*)) AND min({0}) IS NOT DISTINCT FROM max({0})"
-"""SQL template for whether all of several rows have the same value. `count(DISTINCT)` would be slower."""
+"""SQL template for whether all of several rows have the same value.
+
+`count(DISTINCT)` would be slower.
+"""
 _MEASURED_COLUMNS = {
     "item": f"max({_CELLS.format('i.id')})",
     "category": f"max({_CELLS.format('i.category')})",
     "id_repeats_category": "bool_and(starts_with(i.id, i.category))",
     "runs": "list(DISTINCT i.run)",
 }
-MAX_MEASURED_ITEMS = 1_000_000  # Maximum number of items that are measured. Texts of later items may be cut off.
+MAX_MEASURED_ITEMS = (
+    1_000_000  # Maximum number of items that are measured. Texts of later items may be cut off.
+)
 VERDICTS = ("official", "rule", "judge")
 _MEASURED_VERDICTS = {
     "error": f"max({_CELLS.format(_SHOWN_ERROR_TYPE)})",
@@ -357,15 +464,24 @@ _MEASURED_VERDICTS = {
 
 
 def measure_columns(
-    connection: Connection, order: ViewOrder, runs: Sequence[int], run_names: dict[int, str], *, blind: bool
+    connection: Connection,
+    order: ViewOrder,
+    runs: Sequence[int],
+    run_names: dict[int, str],
+    *,
+    blind: bool,
 ) -> ColumnWidths:
-    """Return the column widths that the items of `order` need. Only the first `MAX_MEASURED_ITEMS` items are measured.
-    In blind mode, columns that depend on verdicts are omitted. `runs` are the runs of the view, empty for all runs."""
+    """Return the column widths that the items of `order` need. Only the first `MAX_MEASURED_ITEMS`
+    items are measured. In blind mode, columns that depend on verdicts are omitted. `runs` are the
+    runs of the view, empty for all runs.
+    """
     columns = _MEASURED_COLUMNS if blind else _MEASURED_COLUMNS | _MEASURED_VERDICTS
     source = f"{order.table} t JOIN item_rows i ON i.item = t.item"
     if order.count > min(order.n_rows, MAX_MEASURED_ITEMS):
         source += f" WHERE t.rowid < {MAX_MEASURED_ITEMS}"
-        unknown = {f"same_{name}": "false" for name in VERDICTS} | {"runs": f"{list(runs or run_names)}"}
+        unknown = {f"same_{name}": "false" for name in VERDICTS} | {
+            "runs": f"{list(runs or run_names)}"
+        }
         columns = {name: unknown.get(name, sql) for name, sql in columns.items()}
     row = connection.execute(f"SELECT {', '.join(columns.values())} FROM {source}").fetchone()
     values = dict(zip(columns, row or (), strict=True))
@@ -374,5 +490,8 @@ def measure_columns(
     constant = frozenset(name for name in VERDICTS if values.pop(f"same_{name}", False))
     widths = {name: value for name, value in values.items() if value is not None}
     return ColumnWidths(
-        **widths, constant=constant, model=max(map(display_width, names), default=0), run_names=tuple(names)
+        **widths,
+        constant=constant,
+        model=max(map(display_width, names), default=0),
+        run_names=tuple(names),
     )

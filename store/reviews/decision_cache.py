@@ -1,12 +1,14 @@
-"""Cache the table `human_labels`, so that opening a workspace with many reviews needs no new decision for each item.
+"""Cache the table `human_labels`, so that opening a workspace with many reviews needs no new
+decision for each item.
 
-`.fcreview/decisions.cache.duckdb` contains the rows and the inputs from which they were computed. You can delete the
-file at any time. fcreview uses it only if this user wrote it for the same database, annotator and policy, and if every
-journal still begins with the bytes that were read without a warning. Events after these bytes are read as usual.
+`.fcreview/decisions.cache.duckdb` contains the rows and the inputs from which they were computed.
+You can delete the file at any time. fcreview uses it only if this user wrote it for the same
+database, annotator and policy, and if every journal still begins with the bytes that were read
+without a warning. Events after these bytes are read as usual.
 
-In a workspace from another user, the cache could contradict the journals. An authentication code therefore proves that
-this user wrote the cache. The key of the code is outside every workspace: `$XDG_STATE_HOME/fcreview/key`, by default
-`~/.local/state/fcreview/key`.
+In a workspace from another user, the cache could contradict the journals. An authentication code
+therefore proves that this user wrote the cache. The key of the code is outside every workspace:
+`$XDG_STATE_HOME/fcreview/key`, by default `~/.local/state/fcreview/key`.
 """
 
 from __future__ import annotations
@@ -27,7 +29,11 @@ from fcreview import __version__
 from fcreview.safe_files import WorkspaceFiles
 from fcreview.store.database import disable_external_access, quote_path
 from fcreview.store.reviews.journal_reader import JournalPrefix, read_unchanged_prefix
-from fcreview.store.reviews.review_sql import DECISION_COLUMNS, format_json_structure, insert_decisions_from_json
+from fcreview.store.reviews.review_sql import (
+    DECISION_COLUMNS,
+    format_json_structure,
+    insert_decisions_from_json,
+)
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
@@ -36,7 +42,10 @@ KEY_BYTES = 32
 
 
 def load_authentication_key(*, create: bool = False) -> bytes | None:
-    """Return the key, or None if there is none. With `create`, create a missing key if its folder is writable."""
+    """Return the key, or None if there is none.
+
+    With `create`, create a missing key if its folder is writable.
+    """
     try:
         state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
         path = state / "fcreview" / "key"
@@ -68,14 +77,25 @@ def _create_key_file(path: Path) -> bytes:
     return key
 
 
-FORMAT = 3  # Version of the cache. Increase it if the same events lead to different decisions than before.
-OLD_NAME = "standing.duckdb"  # Former file name of the cache. The file is removed when a new cache is written.
-CODE_BYTES = 1_000  # maximum size, in bytes, of the file that contains the authentication code of the cache
-MIN_EVENTS = 5_000  # minimum number of events for which the cache is faster than reading the journals
+# Version of the cache. Increase it if the same events lead to different decisions than before.
+FORMAT = 3
+# Former file name of the cache. The file is removed when a new cache is written.
+OLD_NAME = "standing.duckdb"
+CODE_BYTES = (
+    1_000  # maximum size, in bytes, of the file that contains the authentication code of the cache
+)
+MIN_EVENTS = (
+    5_000  # minimum number of events for which the cache is faster than reading the journals
+)
 
 
-def collect_cache_inputs(connection: Connection, annotator: str | None, policy: str) -> dict[str, Any] | None:
-    """Return the values that the cached rows depend on, except the journals. None if the database has no build id."""
+def collect_cache_inputs(
+    connection: Connection, annotator: str | None, policy: str
+) -> dict[str, Any] | None:
+    """Return the values that the cached rows depend on, except the journals.
+
+    None if the database has no build id.
+    """
     row = connection.execute("SELECT value FROM meta WHERE key = 'build'").fetchone()
     if row is None:
         return None
@@ -88,11 +108,15 @@ def attach_cache(connection: Connection, workspace: Workspace) -> None:
     """If this user wrote the cache, attach it as the database `cache`."""
     with contextlib.suppress(OSError, duckdb.Error):
         if _is_written_by_user(workspace, workspace.files.read(workspace.decision_cache)):
-            connection.execute(f"ATTACH {quote_path(workspace.decision_cache)} AS cache (READ_ONLY)")
+            connection.execute(
+                f"ATTACH {quote_path(workspace.decision_cache)} AS cache (READ_ONLY)"
+            )
 
 
 def describe_cache_state(workspace: Workspace) -> str:
-    """Return a text on the state of the cache, for `fcreview doctor`; empty if there is no cache."""
+    """Return a text on the state of the cache, for `fcreview doctor`; empty if there is no
+    cache.
+    """
     try:
         content = workspace.files.read(workspace.decision_cache)
     except FileNotFoundError:
@@ -106,8 +130,13 @@ def describe_cache_state(workspace: Workspace) -> str:
 
 
 def _is_written_by_user(workspace: Workspace, cache_content: bytes) -> bool:
-    stated, key = workspace.files.read(workspace.decision_cache_code, CODE_BYTES), load_authentication_key()
-    return key is not None and hmac.compare_digest(stated, _compute_authentication_code(key, cache_content))
+    stated, key = (
+        workspace.files.read(workspace.decision_cache_code, CODE_BYTES),
+        load_authentication_key(),
+    )
+    return key is not None and hmac.compare_digest(
+        stated, _compute_authentication_code(key, cache_content)
+    )
 
 
 def _compute_authentication_code(key: bytes, cache_content: bytes) -> bytes:
@@ -117,14 +146,17 @@ def _compute_authentication_code(key: bytes, cache_content: bytes) -> bytes:
 def load_cached_decisions(
     connection: Connection, workspace: Workspace, inputs: Mapping[str, Any]
 ) -> dict[str, JournalPrefix] | None:
-    """Fill the empty table `human_labels` from the attached cache, and return the journal prefixes from which the rows
-    were computed. Without a usable cache, leave the table empty and return None."""
+    """Fill the empty table `human_labels` from the attached cache, and return the journal prefixes
+    from which the rows were computed. Without a usable cache, leave the table empty and return
+    None.
+    """
     try:
         about = orjson.loads(connection.execute("SELECT about FROM cache.about").fetchall()[0][0])
         prefixes = {name: JournalPrefix(*prefix) for name, prefix in about.pop("journals").items()}
         journals = ((workspace.reviews / name, prefix) for name, prefix in prefixes.items())
         if about != inputs or any(
-            read_unchanged_prefix(workspace.files, path, prefix) is None for path, prefix in journals
+            read_unchanged_prefix(workspace.files, path, prefix) is None
+            for path, prefix in journals
         ):
             return None
         connection.execute("INSERT INTO human_labels SELECT * FROM cache.human_labels")
@@ -138,21 +170,37 @@ def load_cached_decisions(
 
 
 def write_decision_cache(
-    connection: Connection, workspace: Workspace, inputs: Mapping[str, Any], prefixes: Mapping[str, JournalPrefix]
+    connection: Connection,
+    workspace: Workspace,
+    inputs: Mapping[str, Any],
+    prefixes: Mapping[str, JournalPrefix],
 ) -> None:
-    """Write the rows of `human_labels` to a new cache file. Without a key or write access, do nothing."""
+    """Write the rows of `human_labels` to a new cache file.
+
+    Without a key or write access, do nothing.
+    """
     key = load_authentication_key(create=True)
     if key is None:
         return
-    about = {**inputs, "journals": {name: [prefix.size, prefix.digest] for name, prefix in prefixes.items()}}
-    lines = [row[0] for row in connection.execute("SELECT CAST(to_json(h) AS VARCHAR) FROM human_labels h").fetchall()]
+    about = {
+        **inputs,
+        "journals": {name: [prefix.size, prefix.digest] for name, prefix in prefixes.items()},
+    }
+    lines = [
+        row[0]
+        for row in connection.execute(
+            "SELECT CAST(to_json(h) AS VARCHAR) FROM human_labels h"
+        ).fetchall()
+    ]
     files, folder = workspace.files, workspace.temporary / f"cache-{os.getpid()}"
     fresh = folder / workspace.decision_cache.name
     try:
         files.remove(folder)
         files.make_folder(folder)  # a new folder, because DuckDB follows links
         _write_cache_file(fresh, orjson.dumps(about).decode(), lines)
-        files.write(workspace.decision_cache_code, _compute_authentication_code(key, files.read(fresh)))
+        files.write(
+            workspace.decision_cache_code, _compute_authentication_code(key, files.read(fresh))
+        )
         files.rename_file(fresh, workspace.decision_cache)
         files.remove(workspace.root / OLD_NAME)
     except (duckdb.Error, OSError):

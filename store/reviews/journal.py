@@ -1,14 +1,16 @@
-"""Write review journals: `.fcreview/reviews/<annotator>.jsonl`. fcreview cannot rebuild a lost journal.
+"""Write review journals: `.fcreview/reviews/<annotator>.jsonl`. fcreview cannot rebuild a lost
+journal.
 
-Each event is one line of JSON. The line contains the hash of the previous event, so the events form a chain. fcreview
-appends a line with one `write` and syncs the file before `append` returns. It never overwrites or deletes a line.
-Readers accept a complete last line without its newline. So if a write fails at any byte, readers see exactly the events
-that the error message reports as saved.
+Each event is one line of JSON. The line contains the hash of the previous event, so the events form
+a chain. fcreview appends a line with one `write` and syncs the file before `append` returns. It
+never overwrites or deletes a line. Readers accept a complete last line without its newline. So if a
+write fails at any byte, readers see exactly the events that the error message reports as saved.
 
 Readers validate every field of a line. They skip an invalid line and report the reason.
 
-Each annotator has their own journal, so annotators need no lock. Two processes of the same annotator use an advisory
-lock. Without the lock, no line is lost either, but the chain gets two branches.
+Each annotator has their own journal, so annotators need no lock. Two processes of the same
+annotator use an advisory lock. Without the lock, no line is lost either, but the chain gets two
+branches.
 """
 
 from __future__ import annotations
@@ -50,14 +52,23 @@ if TYPE_CHECKING:
     from fcreview.store.reviews.review_index import UnreviewedItem
     from fcreview.store.workspace import Workspace
 
-LOCK_TIMEOUT = 2.0  # seconds to wait for another process of the same annotator before writing without the lock
+LOCK_TIMEOUT = (
+    2.0  # seconds to wait for another process of the same annotator before writing without the lock
+)
 _TAIL_BYTES = 1 << 16
 _KEY_FIELDS = frozenset(ItemKey._fields)
-_WRITTEN_FIELDS = tuple(field.name for field in fields(Event) if field.name not in ("extra", "hash"))
+_WRITTEN_FIELDS = tuple(
+    field.name for field in fields(Event) if field.name not in ("extra", "hash")
+)
 _KNOWN_FIELDS = {*_WRITTEN_FIELDS, "hash"}
 _REQUIRED_TEXT_FIELDS = ("event", "time", "annotator", "act")
 _TEXT_FIELDS = ("prediction_hash", "golden_hash", "target", "criterion", "previous", "hash")
-_INTERNED_FIELDS = ("annotator", "act", "target", "criterion")  # interning stores equal values of many lines once
+_INTERNED_FIELDS = (
+    "annotator",
+    "act",
+    "target",
+    "criterion",
+)  # interning stores equal values of many lines once
 _STR = {str}
 
 
@@ -85,7 +96,9 @@ class Journal:
     """Appends events to the journal of one annotator."""
 
     def __init__(self, workspace: Workspace, annotator: str) -> None:
-        """Raises AnnotatorError for an invalid name, JournalError if another annotator's name differs only in case."""
+        """Raises AnnotatorError for an invalid name, JournalError if another annotator's name
+        differs only in case.
+        """
         self.workspace, self._files = workspace, workspace.files
         self.annotator = check_annotator(annotator)
         self.path = Path(workspace.reviews) / f"{self.annotator}.jsonl"
@@ -93,7 +106,8 @@ class Journal:
         for other in sorted(self.path.parent.glob("*.jsonl")):
             if other.stem != self.annotator and is_same_filename(other.stem, self.annotator):
                 raise JournalError(
-                    f"annotator {other.stem!a} already exists, and {self.annotator!a} differs from it only in case."
+                    f"annotator {other.stem!a} already exists, and {self.annotator!a} differs from"
+                    " it only in case."
                     f" Use {other.stem!a} or a different name."
                 )
 
@@ -102,8 +116,10 @@ class Journal:
         return self.extend([self._new_event(key, annotation, **event_fields)])[0]
 
     def extend(self, events: Sequence[Event]) -> list[Event]:
-        """Write several events at once and return them with their hashes. Raises JournalError like `append`. If only
-        the first events reached the file, these events count, and the error message states their number."""
+        """Write several events at once and return them with their hashes. Raises JournalError like
+        `append`. If only the first events reached the file, these events count, and the error
+        message states their number.
+        """
         sealed: list[tuple[Event, bytes]] = []
 
         def serialize_events(end: _JournalEnd) -> list[bytes]:
@@ -111,7 +127,9 @@ class Journal:
             place = end.find_latest_place()
             for event in events:
                 place = place.next_at(event.time)
-                written, line = hash_and_serialize_event(replace(event, place=place.to_texts()), previous)
+                written, line = hash_and_serialize_event(
+                    replace(event, place=place.to_texts()), previous
+                )
                 sealed.append((written, line))
                 previous = written.hash
             return [line for _, line in sealed]
@@ -121,8 +139,10 @@ class Journal:
         return [event for event, _ in sealed]
 
     def append_missing_lines(self, lines_by_hash: Mapping[str, bytes]) -> set[str]:
-        """Append the lines that this journal lacks, sync them to disk, and return their hashes. `lines_by_hash`: valid
-        lines of another copy of this journal. Raises JournalError like `extend`."""
+        """Append the lines that this journal lacks, sync them to disk, and return their hashes.
+        `lines_by_hash`: valid lines of another copy of this journal. Raises JournalError like
+        `extend`.
+        """
         missing = dict(lines_by_hash)
 
         def select_missing_lines(_: _JournalEnd) -> list[bytes]:
@@ -146,12 +166,16 @@ class Journal:
         return self.extend(events)
 
     def retract(self, *events: Event) -> list[Event]:
-        """Write one retraction for each of these events of the annotator, and return the retractions."""
+        """Write one retraction for each of these events of the annotator, and return the
+        retractions.
+        """
         retractions = []
         for event in events:
             annotation = Annotation(act="retract", target=event.target, criterion=event.criterion)
             hashes = {"prediction_hash": event.prediction_hash, "golden_hash": event.golden_hash}
-            retractions.append(self._new_event(event.key, annotation, retracts=event.event, **hashes))
+            retractions.append(
+                self._new_event(event.key, annotation, retracts=event.event, **hashes)
+            )
         return self.extend(retractions)
 
     def _new_event(self, key: ItemKey, annotation: Annotation, **event_fields: Any) -> Event:
@@ -160,7 +184,10 @@ class Journal:
             time=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             annotator=self.annotator,
             key=key,
-            **{name: getattr(annotation, name) for name in ("act", "target", "criterion", *ANNOTATION_FIELDS)},
+            **{
+                name: getattr(annotation, name)
+                for name in ("act", "target", "criterion", *ANNOTATION_FIELDS)
+            },
             **event_fields,
         )
 
@@ -172,7 +199,10 @@ class Journal:
         except OSError as error:
             message = f"review not saved in {self.path}: {error.strerror or error}"
             if isinstance(error, _UnconfirmedWriteError):
-                message = f"the review may be lost, because {self.path} could not be synced: {error.strerror or error}"
+                message = (
+                    f"the review may be lost, because {self.path} could not be synced:"
+                    f" {error.strerror or error}"
+                )
             elif isinstance(error, _PartialWriteError):
                 message += f" (the first {error.saved:,} of {error.total:,} reviews were saved)"
             raise JournalError(message) from error
@@ -184,7 +214,9 @@ class Journal:
             files.sync_folder(folder.parent)
         descriptor = files.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         try:
-            check_file_size(descriptor, str(self.path), MAX_JOURNAL_BYTES)  # readers refuse a larger journal
+            check_file_size(
+                descriptor, str(self.path), MAX_JOURNAL_BYTES
+            )  # readers refuse a larger journal
             lock_journal(descriptor)
             size = os.fstat(descriptor).st_size
             if size == 0:
@@ -199,7 +231,10 @@ class Journal:
             os.close(descriptor)  # releases the lock
 
     def _save_torn_line(self, fragment: bytes) -> None:
-        """Copy a line that a crash left incomplete to `reviews/torn/`. If only its newline is missing, do nothing."""
+        """Copy a line that a crash left incomplete to `reviews/torn/`.
+
+        If only its newline is missing, do nothing.
+        """
         with contextlib.suppress(LineError):
             parse_line(fragment)
             return
@@ -217,11 +252,15 @@ class _JournalEnd:
     """The end of a journal, while its writer holds the lock."""
 
     last_hash: str  # hash of the last valid event
-    find_latest_place: Callable[[], Place]  # returns a place that is not before any line of the journal
+    find_latest_place: Callable[
+        [], Place
+    ]  # returns a place that is not before any line of the journal
 
 
 class _PlaceScanner:
-    """Finds the latest place in a journal: the first call reads all lines, later calls only appended lines."""
+    """Finds the latest place in a journal: the first call reads all lines, later calls only
+    appended lines.
+    """
 
     def __init__(self, annotator: str) -> None:
         self._annotator = annotator
@@ -241,12 +280,16 @@ class _PlaceScanner:
         self._offset += len(data) - len(rest)
         for line in lines:
             self._add_line(line)
-        # A complete last line counts even without its newline. It is read again with the next lines.
+        # A complete last line counts even without its newline. It is read again with the next
+        # lines.
         self._add_line(rest)
         return self._latest.get()
 
     def _add_line(self, line: bytes) -> None:
-        """Add the place of a line, without verifying the line. A place of an invalid line only moves later places."""
+        """Add the place of a line, without verifying the line.
+
+        A place of an invalid line only moves later places.
+        """
         try:
             content = orjson.loads(strip_byte_order_mark(line))
             annotator, time, place = content["annotator"], content["time"], content.get("place")
@@ -285,12 +328,15 @@ def _read_last_hash_and_fragment(descriptor: int, size: int) -> tuple[str, bytes
 
 
 def _append_and_sync(descriptor: int, lines: Sequence[bytes], prefix: bytes = b"") -> None:
-    """Append the prefix and the lines, and sync them to disk. If the last newline is missing, the next writer adds it.
-    Raises `_PartialWriteError` if only the first lines were saved, and another OSError if none was."""
+    """Append the prefix and the lines, and sync them to disk. If the last newline is missing, the
+    next writer adds it. Raises `_PartialWriteError` if only the first lines were saved, and another
+    OSError if none was.
+    """
     data = prefix + b"".join(lines)
     written = 0
     try:
-        # A signal or a full disk can make a write incomplete. The next write then completes it or raises the error.
+        # A signal or a full disk can make a write incomplete. The next write then completes it or
+        # raises the error.
         while written < len(data):
             written += os.write(descriptor, data[written:])
     except OSError as error:
@@ -312,7 +358,9 @@ def _sync_file(descriptor: int) -> None:
 
 
 def lock_journal(descriptor: int) -> None:
-    """Wait at most `LOCK_TIMEOUT` seconds for other processes of this annotator, and lock the journal if possible."""
+    """Wait at most `LOCK_TIMEOUT` seconds for other processes of this annotator, and lock the
+    journal if possible.
+    """
     deadline = time.monotonic() + LOCK_TIMEOUT
     while True:
         try:
@@ -327,7 +375,11 @@ def lock_journal(descriptor: int) -> None:
 
 
 def torn_line_path(journal: Path, fragment: bytes) -> Path:
-    return journal.parent / "torn" / f"{journal.stem}-{blake2b(fragment, digest_size=4).hexdigest()}.txt"
+    return (
+        journal.parent
+        / "torn"
+        / f"{journal.stem}-{blake2b(fragment, digest_size=4).hexdigest()}.txt"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +390,9 @@ class JournalLine:
 
 
 def read_valid_lines(files: WorkspaceFiles, path: Path, warnings: list[str]) -> list[JournalLine]:
-    """Return the valid lines of a journal, and append a message to `warnings` for each invalid line."""
+    """Return the valid lines of a journal, and append a message to `warnings` for each invalid
+    line.
+    """
     try:
         lines = strip_byte_order_mark(files.read(path, MAX_JOURNAL_BYTES)).split(b"\n")
     except OSError as error:
@@ -355,18 +409,27 @@ def read_valid_lines(files: WorkspaceFiles, path: Path, warnings: list[str]) -> 
 
 
 def hash_event(content: dict[str, Any]) -> str:
-    """Return the hash of an event: BLAKE2b (16 bytes, in hex) of its canonical JSON without the field `hash`."""
+    """Return the hash of an event: BLAKE2b (16 bytes, in hex) of its canonical JSON without the
+    field `hash`.
+    """
     unhashed = content.copy()
     unhashed.pop("hash", None)
     return json_hash(unhashed, 16)
 
 
 def hash_and_serialize_event(event: Event, previous_hash: str) -> tuple[Event, bytes]:
-    """Return the event with its fields `previous` and `hash`, and its line with a newline. The line omits fields that
-    are None. Raises LineError if a field has an invalid value or a value that JSON cannot represent."""
-    content = {name: value for name in _WRITTEN_FIELDS if (value := getattr(event, name)) is not None}
+    """Return the event with its fields `previous` and `hash`, and its line with a newline. The line
+    omits fields that are None. Raises LineError if a field has an invalid value or a value that
+    JSON cannot represent.
+    """
+    content = {
+        name: value for name in _WRITTEN_FIELDS if (value := getattr(event, name)) is not None
+    }
     content["key"] = event.key._asdict()
-    content = {name: _replace_surrogates(value) for name, value in ({**(event.extra or {}), **content}).items()}
+    content = {
+        name: _replace_surrogates(value)
+        for name, value in ({**(event.extra or {}), **content}).items()
+    }
     content["previous"] = previous_hash
     _validate_event(content)
     try:
@@ -381,7 +444,10 @@ def hash_and_serialize_event(event: Event, previous_hash: str) -> tuple[Event, b
 
 
 def parse_line(line: bytes) -> Event:
-    """Parse and validate a line. Raises LineError if it is not JSON, lacks a field, or was altered."""
+    """Parse and validate a line.
+
+    Raises LineError if it is not JSON, lacks a field, or was altered.
+    """
     try:
         content = orjson.loads(strip_byte_order_mark(line))
     except ValueError:
@@ -413,7 +479,10 @@ def _validate_event(content: dict[str, Any]) -> None:
     if type(version) is not int or version < 1:
         raise LineError("`version` is not a positive integer")
     if problem := _describe_invalid_field(content):
-        raise LineError(problem + (" (the line was written by a newer version)" if version > JOURNAL_VERSION else ""))
+        raise LineError(
+            problem
+            + (" (the line was written by a newer version)" if version > JOURNAL_VERSION else "")
+        )
 
 
 def _describe_invalid_field(content: dict[str, Any]) -> str | None:
@@ -442,7 +511,9 @@ def _describe_invalid_field(content: dict[str, Any]) -> str | None:
 def _to_event(content: dict[str, Any]) -> Event:
     if not content.keys() <= _KNOWN_FIELDS:
         extra = {name: content[name] for name in content if name not in _KNOWN_FIELDS}
-        content = {name: content[name] for name in content if name in _KNOWN_FIELDS} | {"extra": extra}
+        content = {name: content[name] for name in content if name in _KNOWN_FIELDS} | {
+            "extra": extra
+        }
     for name in _INTERNED_FIELDS:
         if name in content:
             content[name] = intern(content[name])
@@ -459,11 +530,20 @@ def _to_event(content: dict[str, Any]) -> Event:
 
 
 def _replace_surrogates(value: Any) -> Any:
-    """Replace lone surrogates by U+FFFD. A terminal can send them as invalid bytes, and UTF-8 cannot represent them."""
+    """Replace lone surrogates by U+FFFD.
+
+    A terminal can send them as invalid bytes, and UTF-8 cannot represent them.
+    """
     if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return (
+            value
+            if value.isascii()
+            else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        )
     if isinstance(value, dict):
-        return {_replace_surrogates(name): _replace_surrogates(part) for name, part in value.items()}
+        return {
+            _replace_surrogates(name): _replace_surrogates(part) for name, part in value.items()
+        }
     if isinstance(value, list):
         return [_replace_surrogates(part) for part in value]
     return value

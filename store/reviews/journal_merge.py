@@ -1,13 +1,15 @@
-"""Merge the journals of two workspaces. New events are copied as unchanged lines, and nothing is overwritten.
+"""Merge the journals of two workspaces. New events are copied as unchanged lines, and nothing is
+overwritten.
 
-The merge appends lines of the other workspace's journal to the journal of the same annotator. It copies a line if the
-line is complete, its hash matches its content, the annotator in the line is the owner of the file, and this workspace
-does not have the event yet. A second merge changes nothing. After merges in both directions, both workspaces have the
-same events in the same order (see `line_order`).
+The merge appends lines of the other workspace's journal to the journal of the same annotator. It
+copies a line if the line is complete, its hash matches its content, the annotator in the line is
+the owner of the file, and this workspace does not have the event yet. A second merge changes
+nothing. After merges in both directions, both workspaces have the same events in the same order
+(see `line_order`).
 
-If both workspaces imported the same labels, they have the same events with different hashes, because the previous
-events differ. The merge copies a line with such an event only if a new event follows it in the chain, so that the chain
-of the new event has no gap.
+If both workspaces imported the same labels, they have the same events with different hashes,
+because the previous events differ. The merge copies a line with such an event only if a new event
+follows it in the chain, so that the chain of the new event has no gap.
 """
 
 from __future__ import annotations
@@ -45,18 +47,25 @@ class MergedJournal:
     annotator: str
     new: int = 0  # number of events that this workspace did not have
     known: int = 0  # number of events that this workspace already had
-    warnings: list[str] = field(default_factory=list)  # lines that were not copied, and breaks of the chain
+    warnings: list[str] = field(
+        default_factory=list
+    )  # lines that were not copied, and breaks of the chain
     adjudications: int = 0  # number of adjudications among the new events
     retractions: int = 0  # number of retractions among the new events
-    withheld: int = 0  # number of events in the user's own journal that this workspace lacks but that were not copied
+    # number of events in the user's own journal that this workspace lacks but that were not copied
+    withheld: int = 0
 
 
 @dataclass(slots=True)
 class _JournalCopy:
     result: MergedJournal
     target: Journal  # this workspace's journal of the same annotator
-    lines: dict[str, bytes] = field(default_factory=dict)  # lines to append, by the hash of their event
-    new: dict[str, Event] = field(default_factory=dict)  # New events in `lines`, by hash. Their chain needs the others.
+    lines: dict[str, bytes] = field(
+        default_factory=dict
+    )  # lines to append, by the hash of their event
+    new: dict[str, Event] = field(
+        default_factory=dict
+    )  # New events in `lines`, by hash. Their chain needs the others.
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +77,22 @@ class JournalMerge:
 
     def list_changed_journals_of_others(self) -> list[MergedJournal]:
         """Return the results for journals with new events, except the journal of the user."""
-        return [copy.result for copy in self.copies if copy.new and not _is_journal_of_user(copy.target, self.user)]
+        return [
+            copy.result
+            for copy in self.copies
+            if copy.new and not _is_journal_of_user(copy.target, self.user)
+        ]
 
     def write(self) -> list[MergedJournal]:
-        """Append the lines, and return one result per journal. After a JournalError, a new merge copies the rest."""
+        """Append the lines, and return one result per journal.
+
+        After a JournalError, a new merge copies the rest.
+        """
         for copy in self.copies:
             written = copy.new.keys() & copy.target.append_missing_lines(copy.lines)
-            copy.result.known += len(copy.new) - len(written)  # written by another process meanwhile
+            copy.result.known += len(copy.new) - len(
+                written
+            )  # written by another process meanwhile
             _count_new_events(copy.result, [copy.new[name] for name in written])
         return [copy.result for copy in self.copies]
 
@@ -84,17 +102,24 @@ def plan_journal_merge(
 ) -> JournalMerge:
     """Find the events of the other workspace that this workspace lacks.
 
-    Without `include_own`, the merge does not change the journal of `user`, so that nobody can add reviews in their
-    name. Raises MergeError if both are the same workspace; JournalError or AnnotatorError if this workspace cannot have
-    a journal with one of the names.
+    Without `include_own`, the merge does not change the journal of `user`, so that nobody can add
+    reviews in their name. Raises MergeError if both are the same workspace; JournalError or
+    AnnotatorError if this workspace cannot have a journal with one of the names.
     """
-    if _is_same_folder(workspace.root, other.root) or _is_same_folder(workspace.reviews, other.reviews):
+    if _is_same_folder(workspace.root, other.root) or _is_same_folder(
+        workspace.reviews, other.reviews
+    ):
         raise MergeError(f"{other.root} is the same workspace")
     paths = list_journals(other)
     for at, path in enumerate(paths):
-        double = next((each.stem for each in paths[:at] if is_same_filename(each.stem, path.stem)), None)
+        double = next(
+            (each.stem for each in paths[:at] if is_same_filename(each.stem, path.stem)), None
+        )
         if double is not None:
-            raise MergeError(f"{other.root} has annotators {double!a} and {path.stem!a}, which differ only in case")
+            raise MergeError(
+                f"{other.root} has annotators {double!a} and {path.stem!a}, which differ only in"
+                " case"
+            )
     copies = []
     for path in paths:
         copy = _plan_journal_copy(Journal(workspace, path.stem), other.files, [path])
@@ -105,8 +130,10 @@ def plan_journal_merge(
 
 
 def plan_file_merge(workspace: Workspace, path: Path) -> JournalMerge:
-    """Find the events of a single journal file that this workspace lacks. The file can have any name, such as that of a
-    copy that a sync program made. Raises MergeError unless all events are by one annotator."""
+    """Find the events of a single journal file that this workspace lacks. The file can have any
+    name, such as that of a copy that a sync program made. Raises MergeError unless all events are
+    by one annotator.
+    """
     files = WorkspaceFiles(path.absolute().parent)
     lines = read_valid_lines(files, path.absolute(), [])
     annotators = sorted({line.event.annotator for line in lines})
@@ -118,7 +145,9 @@ def plan_file_merge(workspace: Workspace, path: Path) -> JournalMerge:
 
 
 def plan_team_merge(workspace: Workspace, user: str) -> JournalMerge:
-    """Find received events of the team that the journals of this workspace lack (see `plan_journal_merge`)."""
+    """Find received events of the team that the journals of this workspace lack (see
+    `plan_journal_merge`).
+    """
     sources: dict[str, list[Path]] = {}
     for path in list_team_journals(workspace):
         sources.setdefault(path.stem, []).append(path)
@@ -128,7 +157,9 @@ def plan_team_merge(workspace: Workspace, user: str) -> JournalMerge:
     for annotator, paths in sources.items():
         # The journal cannot store the server's places, so the lines are copied in order.
         places_of_annotator = places.get_places(unicodedata.normalize("NFC", annotator))
-        copy = _plan_journal_copy(Journal(workspace, annotator), workspace.files, paths, places_of_annotator)
+        copy = _plan_journal_copy(
+            Journal(workspace, annotator), workspace.files, paths, places_of_annotator
+        )
         _withhold_journal_of_user(copy, user)
         copies.append(copy)
     return JournalMerge(copies, user)
@@ -140,8 +171,9 @@ def _plan_journal_copy(
     paths: Sequence[Path],
     server_places: Mapping[str, Place] | None = None,
 ) -> _JournalCopy:
-    """Plan to copy the lines of one annotator to the target. With `server_places`, the paths contain parts of the same
-    journal, which the team's server sent."""
+    """Plan to copy the lines of one annotator to the target. With `server_places`, the paths
+    contain parts of the same journal, which the team's server sent.
+    """
     copy = _JournalCopy(MergedJournal(target.annotator), target)
     here = read_valid_lines(target.workspace.files, target.path, []) if target.path.exists() else []
     lines = [line for path in paths for line in read_valid_lines(files, path, copy.result.warnings)]
@@ -162,7 +194,9 @@ def _withhold_journal_of_user(copy: _JournalCopy, user: str | None) -> None:
     _count_new_events(copy.result, [])
 
 
-def _sort_team_lines(lines: Sequence[JournalLine], server_places: Mapping[str, Place]) -> list[JournalLine]:
+def _sort_team_lines(
+    lines: Sequence[JournalLine], server_places: Mapping[str, Place]
+) -> list[JournalLine]:
     line_by_hash = {line.event.hash: line for line in lines}
     events = order_events((line.event for line in lines), server_places, is_partial=True)
     return [line_by_hash[event.hash] for event in events]
@@ -179,10 +213,19 @@ def _count_new_events(result: MergedJournal, events: Sequence[Event]) -> None:
 
 
 def _add_lines_to_copy(
-    path: Path, other_lines: Sequence[JournalLine], own_lines: Sequence[JournalLine], copy: _JournalCopy
+    path: Path,
+    other_lines: Sequence[JournalLine],
+    own_lines: Sequence[JournalLine],
+    copy: _JournalCopy,
 ) -> None:
-    """Add to `copy` the lines of new events, and the lines of known events that precede a new event in the chain."""
-    known = {each.event.event: each.event for each in own_lines if each.event.annotator == copy.target.annotator}
+    """Add to `copy` the lines of new events, and the lines of known events that precede a new
+    event in the chain.
+    """
+    known = {
+        each.event.event: each.event
+        for each in own_lines
+        if each.event.annotator == copy.target.annotator
+    }
     hashes = {each.event.hash for each in own_lines}
     candidates: dict[str, JournalLine] = {}
     lines_of_owner = _select_lines_of_owner(path, other_lines, copy)
@@ -193,7 +236,8 @@ def _add_lines_to_copy(
         if not is_same_event(first, event):
             place = f"{path.name} line {each.number}"
             copy.result.warnings.append(
-                f"{place}: another event has the id {event.event[:32]!a}, so this event was not copied"
+                f"{place}: another event has the id {event.event[:32]!a}, so this event was not"
+                " copied"
             )
             continue
         if first is event:
@@ -215,13 +259,16 @@ def _add_lines_to_copy(
             )
 
 
-def _select_lines_of_owner(path: Path, lines: Sequence[JournalLine], copy: _JournalCopy) -> list[JournalLine]:
+def _select_lines_of_owner(
+    path: Path, lines: Sequence[JournalLine], copy: _JournalCopy
+) -> list[JournalLine]:
     foreign: dict[str, list[int]] = {}
     for each in lines:
         if each.event.annotator != copy.target.annotator:
             foreign.setdefault(each.event.annotator, []).append(each.number)
     copy.result.warnings += [
-        describe_foreign_events(path, annotator, numbers, "does not copy") for annotator, numbers in foreign.items()
+        describe_foreign_events(path, annotator, numbers, "does not copy")
+        for annotator, numbers in foreign.items()
     ]
     return [each for each in lines if each.event.annotator == copy.target.annotator]
 

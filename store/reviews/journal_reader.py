@@ -1,7 +1,8 @@
-"""Read journals: the first call reads all lines, later calls only appended lines. Invalid lines cause warnings.
+"""Read journals: the first call reads all lines, later calls only appended lines. Invalid lines
+cause warnings.
 
-Only events by the annotator in the file name of a journal count, so that nobody can change or retract the reviews of
-another annotator by writing to their own journal.
+Only events by the annotator in the file name of a journal count, so that nobody can change or
+retract the reviews of another annotator by writing to their own journal.
 """
 
 from __future__ import annotations
@@ -33,19 +34,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JournalPrefix:
-    """The beginning of a journal whose lines were verified without a warning, so that readers can trust them later."""
+    """The beginning of a journal whose lines were verified without a warning, so that readers
+    can trust them later.
+    """
 
     size: int
     digest: str  # BLAKE2b hash (32 bytes, in hex) of these first bytes of the journal
 
 
 def create_prefix_digest(data: bytes = b"") -> blake2b:
-    """Return a hash object that computes `JournalPrefix.digest`. Its `update` method adds more bytes."""
+    """Return a hash object that computes `JournalPrefix.digest`.
+
+    Its `update` method adds more bytes.
+    """
     return blake2b(data, digest_size=32)
 
 
 def read_unchanged_prefix(files: WorkspaceFiles, path: Path, prefix: JournalPrefix) -> bytes | None:
-    """Return the bytes of the prefix; None if the file cannot be read or no longer begins with the prefix."""
+    """Return the bytes of the prefix; None if the file cannot be read or no longer begins with
+    the prefix.
+    """
     try:
         with files.open_file(path) as file:
             data = file.read(prefix.size)
@@ -56,10 +64,13 @@ def read_unchanged_prefix(files: WorkspaceFiles, path: Path, prefix: JournalPref
 
 
 CHAIN_BROKEN = (
-    "broken hash chain: the previous event is missing, so an older review may count instead of the missing one"
+    "broken hash chain: the previous event is missing, so an older review may count instead of the"
+    " missing one"
 )
 _LAST_BYTES = 64
-MAX_WARNINGS_PER_FILE = 20  # Maximum number of warnings that are kept for one file. Further warnings are only counted.
+MAX_WARNINGS_PER_FILE = (
+    20  # Maximum number of warnings that are kept for one file. Further warnings are only counted.
+)
 
 
 @dataclass(slots=True)
@@ -70,9 +81,13 @@ class JournalReport:
     events: int  # number of reviews, including retracted ones; retractions are not counted
     retracted: int  # number of retracted reviews
     warnings: list[str] = field(default_factory=list)
-    """Messages about altered, invalid and incomplete lines, gaps in the chain, and events by other annotators."""
+    """Messages about altered, invalid and incomplete lines, gaps in the chain, and events by
+    other annotators.
+    """
     torn: list[str] = field(default_factory=list)
-    """One message for each incomplete line of which fcreview has saved a copy, with the name of the copy."""
+    """One message for each incomplete line of which fcreview has saved a copy, with the name of
+    the copy.
+    """
 
 
 def read_events_and_warnings(workspace: Workspace) -> tuple[list[Event], list[str]]:
@@ -82,19 +97,26 @@ def read_events_and_warnings(workspace: Workspace) -> tuple[list[Event], list[st
 
 
 def check_journals(workspace: Workspace) -> list[JournalReport]:
-    return [_check_journal(workspace, path) for path in [*list_journals(workspace), *list_team_journals(workspace)]]
+    return [
+        _check_journal(workspace, path)
+        for path in [*list_journals(workspace), *list_team_journals(workspace)]
+    ]
 
 
 class JournalReader:
-    """Reads all journals of a workspace, and later the lines that this and other processes have appended.
+    """Reads all journals of a workspace, and later the lines that this and other processes have
+    appended.
 
-    All files of an annotator form one set of lines with one order (see `line_order`)."""
+    All files of an annotator form one set of lines with one order (see `line_order`).
+    """
 
     def __init__(self, workspace: Workspace, only: Path | None = None) -> None:
         """Create a reader of all journals of a workspace or, with `only`, of a single journal."""
         self.replaced = False
-        """Whether the last `read_new_events` returned all events: git, rsync or a merge changed a journal, a new line
-        belongs before lines that were read earlier, or an earlier review was not blind after all."""
+        """Whether the last `read_new_events` returned all events: git, rsync or a merge changed a
+        journal, a new line belongs before lines that were read earlier, or an earlier review was
+        not blind after all.
+        """
         self._workspace = workspace
         self._only = only
         self._server_places = ServerPlaces(workspace)
@@ -106,7 +128,9 @@ class JournalReader:
         self._orders: dict[str, LineOrder] = {}  # by annotator
         self._read_events: dict[tuple[str, str], Event] = {}  # events by (annotator, event id)
         self._informed: set[tuple[str, str]] = set()
-        """(annotator, event id) of events that were written after other reviews of the item were revealed"""
+        """(annotator, event id) of events that were written after other reviews of the item were
+        revealed
+        """
 
     @property
     def warnings(self) -> list[str]:
@@ -119,16 +143,23 @@ class JournalReader:
 
     def _describe_foreign_events(self, file: _JournalFile) -> list[str]:
         texts = []
-        # If all events are by one other annotator, the file is a renamed journal, or a copy that a sync program made.
+        # If all events are by one other annotator, the file is a renamed journal, or a copy that a
+        # sync program made.
         is_misnamed = not file.last_hash and len(file.foreign) == 1
         for annotator, events in file.foreign.items():
             if is_misnamed and any(event.is_review for event in events):
                 texts.append(self._describe_misnamed_journal(file.path, annotator, events))
             else:
-                texts.append(describe_foreign_events(file.path, annotator, [event.number for event in events]))
+                texts.append(
+                    describe_foreign_events(
+                        file.path, annotator, [event.number for event in events]
+                    )
+                )
         return texts
 
-    def _describe_misnamed_journal(self, path: Path, annotator: str, events: Sequence[_ForeignEvent]) -> str:
+    def _describe_misnamed_journal(
+        self, path: Path, annotator: str, events: Sequence[_ForeignEvent]
+    ) -> str:
         known = self._find_known_events()
         waiting = [event for event in events if (annotator, event.event) not in known]
         name = f"{path.name}: "
@@ -141,7 +172,9 @@ class JournalReader:
         counts = [format_count(n_reviews, "review")] if n_reviews else []
         if n_undone:
             counts.append(format_count(n_undone, "undo", "undos"))
-        command = shlex.join(["fcreview", "merge", os.fspath(self._workspace.parent_folder), os.fspath(path)])
+        command = shlex.join(
+            ["fcreview", "merge", os.fspath(self._workspace.parent_folder), os.fspath(path)]
+        )
         what = f"{' and '.join(counts)} by {annotator[:32]!a}"
         reason = "because the file has another name than the journal"
         return f"{name}{what} not counted, {reason}. To merge this file, run: {command}"
@@ -156,12 +189,15 @@ class JournalReader:
 
     @property
     def torn_lines(self) -> list[str]:
-        """One message for each line that a crash left incomplete and of which fcreview has saved a copy."""
+        """One message for each line that a crash left incomplete and of which fcreview has saved
+        a copy.
+        """
         return [text for file in self._files.values() for text in file.torn]
 
     def read_new_events(self) -> list[Event]:
-        """Return the events since the last call, one annotator after the other. The first call and a call that sets
-        `replaced` return all events."""
+        """Return the events since the last call, one annotator after the other. The first call and
+        a call that sets `replaced` return all events.
+        """
         self.replaced = False
         self._server_places.refresh()
         if not any(file.is_replaced() for file in self._files.values()):
@@ -174,15 +210,18 @@ class JournalReader:
         return self._read_appended_events() or []
 
     def _read_appended_events(self) -> list[Event] | None:
-        """Return the events since the last call. Return None if an event that was returned earlier has changed its
-        place or its flag `blind`."""
+        """Return the events since the last call. Return None if an event that was returned earlier
+        has changed its place or its flag `blind`.
+        """
         lines: _LinesByAnnotator = {}
         for path in self._list_journal_paths():
             file = self._files.setdefault(path, self._make_journal_file(path))
             self._add_lines_of_file(lines, file, file.read_new_events())
         return self._order_lines(lines)
 
-    def _add_lines_of_file(self, lines: _LinesByAnnotator, file: _JournalFile, events: Iterable[Event]) -> None:
+    def _add_lines_of_file(
+        self, lines: _LinesByAnnotator, file: _JournalFile, events: Iterable[Event]
+    ) -> None:
         lines_of_owner = lines.setdefault(journal_owner(file.path), [])
         for event in events:
             line_before = "" if file.is_partial else file.last_hash
@@ -197,7 +236,9 @@ class JournalReader:
                 return None
             order = self._orders.setdefault(annotator, LineOrder())
             keeps_order = order.set_server_places(self._server_places.get_places(annotator))
-            events = order.add_lines(line for _, line in lines_of_annotator) if keeps_order else None
+            events = (
+                order.add_lines(line for _, line in lines_of_annotator) if keeps_order else None
+            )
             if events is None:
                 return None
             file_by_hash = {line.event.hash: file for file, line in reversed(lines_of_annotator)}
@@ -205,7 +246,10 @@ class JournalReader:
         return ordered
 
     def _mark_informed_events(self, lines: _LinesOfAnnotator) -> bool:
-        """Remember which events were informed. Return False if that changes an event that was returned earlier."""
+        """Remember which events were informed.
+
+        Return False if that changes an event that was returned earlier.
+        """
         for file, line in lines:
             if not file.is_informed:
                 continue
@@ -216,7 +260,9 @@ class JournalReader:
                 return False
         return True
 
-    def _drop_known_events(self, events: Iterable[Event], file_by_hash: Mapping[str, _JournalFile]) -> list[Event]:
+    def _drop_known_events(
+        self, events: Iterable[Event], file_by_hash: Mapping[str, _JournalFile]
+    ) -> list[Event]:
         new = []
         for event in events:
             identity = event.annotator, event.event
@@ -228,13 +274,16 @@ class JournalReader:
             elif not is_same_event(known, event):
                 file = file_by_hash[event.hash]
                 file.add_warning(
-                    f"{file.name}: another event has the id {event.event[:32]!a}, so this event was skipped"
+                    f"{file.name}: another event has the id {event.event[:32]!a}, so this event was"
+                    " skipped"
                 )
         return new
 
     def read_verified_events(self, prefixes: Mapping[str, JournalPrefix]) -> list[Event] | None:
-        """Return the events in the prefixes of journals, by journal name, without verifying the lines again. Return
-        None if a journal no longer begins with its prefix, or if the server's places have changed."""
+        """Return the events in the prefixes of journals, by journal name, without verifying the
+        lines again. Return None if a journal no longer begins with its prefix, or if the server's
+        places have changed.
+        """
         self._forget_lines()
         self._server_places.refresh()
         known_places = {name: prefix for name, prefix in prefixes.items() if _is_places_file(name)}
@@ -258,8 +307,9 @@ class JournalReader:
         return self._order_lines(lines)
 
     def get_verified_prefixes(self) -> dict[str, JournalPrefix] | None:
-        """Return the prefix of each journal that has been read, by journal name; None if there is a warning. Files of
-        the server's places are included, because they decide the order too."""
+        """Return the prefix of each journal that has been read, by journal name; None if there is a
+        warning. Files of the server's places are included, because they decide the order too.
+        """
         if self.warnings or self.torn_lines:
             return None
         prefixes = {file.name: file.to_prefix() for file in self._files.values() if file.offset}
@@ -275,7 +325,10 @@ class JournalReader:
     def has_size_changed_since(self, prefixes: Mapping[str, JournalPrefix]) -> bool:
         """Return whether the sizes of the journals differ from the sizes of the prefixes."""
         try:
-            sizes = {self._make_journal_file(path).name: path.stat().st_size for path in self._list_journal_paths()}
+            sizes = {
+                self._make_journal_file(path).name: path.stat().st_size
+                for path in self._list_journal_paths()
+            }
             sizes |= measure_places_files(self._workspace)
         except OSError:
             return True
@@ -315,11 +368,17 @@ class _JournalFile:
     files: WorkspaceFiles
     name: str  # path below `reviews/`
     is_partial: bool = False  # whether lines can be missing, as in a journal from a team's server
-    is_informed: bool = False  # whether the events were written after other reviews of the item were revealed
+    is_informed: bool = (
+        False  # whether the events were written after other reviews of the item were revealed
+    )
     offset: int = 0  # number of bytes that have been read
     inode: int = 0
-    last_bytes: bytes = b""  # The last bytes before `offset`. If they change, the file was rewritten in place.
-    digest: blake2b = field(default_factory=create_prefix_digest)  # hash of all bytes before `offset`
+    last_bytes: bytes = (
+        b""  # The last bytes before `offset`. If they change, the file was rewritten in place.
+    )
+    digest: blake2b = field(
+        default_factory=create_prefix_digest
+    )  # hash of all bytes before `offset`
     last_hash: str = ""  # hash of the owner's last event that was read
     n_lines: int = 0
     fragment: bytes = b""  # bytes of an unfinished last line
@@ -336,12 +395,17 @@ class _JournalFile:
             with self.files.open_file(self.path) as file:
                 state = os.fstat(file.fileno())
                 file.seek(self.offset - len(self.last_bytes))
-                return state.st_ino != self.inode or file.read(len(self.last_bytes)) != self.last_bytes
+                return (
+                    state.st_ino != self.inode or file.read(len(self.last_bytes)) != self.last_bytes
+                )
         except OSError:
             return True
 
     def read_new_events(self) -> list[Event]:
-        """Return the owner's events after `offset`. A complete last line counts even without its newline."""
+        """Return the owner's events after `offset`.
+
+        A complete last line counts even without its newline.
+        """
         try:
             data = self._read_unread_bytes()
         except OSError as error:
@@ -373,7 +437,11 @@ class _JournalFile:
             return None
         events = [parse_trusted_line(line) for line in data.split(b"\n") if line.strip()]
         self.hashes = {event.hash for event in events}
-        self.offset, self.n_lines, self.last_bytes = len(data), data.count(b"\n"), data[-_LAST_BYTES:]
+        self.offset, self.n_lines, self.last_bytes = (
+            len(data),
+            data.count(b"\n"),
+            data[-_LAST_BYTES:],
+        )
         self.digest = create_prefix_digest(data)
         return events
 
@@ -386,7 +454,8 @@ class _JournalFile:
             texts.append(f"{self.name}: {self.n_omitted_warnings} more warnings are not shown")
         if self.fragment:
             texts.append(
-                f"{self.name} line {self.n_lines + 1} is incomplete and was skipped ({len(self.fragment)} bytes)"
+                f"{self.name} line {self.n_lines + 1} is incomplete and was skipped"
+                f" ({len(self.fragment)} bytes)"
             )
         return texts
 
@@ -408,8 +477,8 @@ class _JournalFile:
             file.seek(self.offset)
             data = file.read()
             if data and not data.endswith(b"\n"):
-                # Another process may be writing this line. If this process gets the lock, the writer is done, and the
-                # second read gets the whole line.
+                # Another process may be writing this line. If this process gets the lock, the
+                # writer is done, and the second read gets the whole line.
                 with contextlib.suppress(OSError):
                     fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 file.seek(self.offset)
@@ -451,13 +520,19 @@ class _JournalFile:
         copy = torn_line_path(self.path, line)
         with contextlib.suppress(OSError):
             if self.files.read(copy, MAX_JOURNAL_BYTES) == line:
-                self.torn.append(f"{self.name} line {self.n_lines} is incomplete and was copied to torn/{copy.name}")
+                self.torn.append(
+                    f"{self.name} line {self.n_lines} is incomplete and was copied to"
+                    f" torn/{copy.name}"
+                )
                 return
         self.add_warning(f"{self.name} line {self.n_lines} was skipped: {reason}")
 
 
 def _read_stated_hash(line: bytes) -> str | None:
-    """Return the `hash` field of a line that may be invalid. The next event refers to it as `previous`."""
+    """Return the `hash` field of a line that may be invalid.
+
+    The next event refers to it as `previous`.
+    """
     try:
         content = orjson.loads(line)
     except ValueError:
@@ -479,16 +554,21 @@ def journal_owner(path: Path) -> str:
     return unicodedata.normalize("NFC", path.stem)
 
 
-def describe_foreign_events(path: Path, annotator: str, line_numbers: Sequence[int], verb: str = "ignores") -> str:
+def describe_foreign_events(
+    path: Path, annotator: str, line_numbers: Sequence[int], verb: str = "ignores"
+) -> str:
     """Return a message about events of another annotator, which a journal has at these lines."""
     return (
-        f"{path.name} line {line_numbers[0]}: fcreview {verb} {format_count(len(line_numbers), 'event')} by"
+        f"{path.name} line {line_numbers[0]}: fcreview {verb}"
+        f" {format_count(len(line_numbers), 'event')} by"
         f" {annotator[:32]!a}, because only events by {journal_owner(path)!a} count in this file"
     )
 
 
 def is_same_event(one: Event, other: Event) -> bool:
-    """Return whether two events are the same, even if they follow different events in two copies of a workspace."""
+    """Return whether two events are the same, even if they follow different events in two copies
+    of a workspace.
+    """
     return one.hash == other.hash or _content_without_chain(one) == _content_without_chain(other)
 
 
@@ -497,12 +577,17 @@ def _content_without_chain(event: Event) -> bytes:
 
 
 def list_journals(workspace: Workspace) -> list[Path]:
-    """Return the paths of the annotators' journals, sorted by name. A path may not be a regular file."""
+    """Return the paths of the annotators' journals, sorted by name.
+
+    A path may not be a regular file.
+    """
     return sorted(Path(workspace.reviews).glob("*.jsonl"))
 
 
 def list_team_journals(workspace: Workspace) -> list[Path]:
-    """Return the paths of the partial journals from the team's server, sorted by folder and name."""
+    """Return the paths of the partial journals from the team's server, sorted by folder and
+    name.
+    """
     folders = (workspace.team_reviews, workspace.informed_team_reviews)
     return [path for folder in folders for path in sorted(folder.glob("*.jsonl"))]
 

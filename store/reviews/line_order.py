@@ -1,25 +1,28 @@
 """Order the journal lines of one annotator.
 
-The rule: a line comes after each line that its writer knew. Time decides only between lines that were written side by
-side, by machines that had not exchanged their lines yet, and the event id decides between equal times.
+The rule: a line comes after each line that its writer knew. Time decides only between lines that
+were written side by side, by machines that had not exchanged their lines yet, and the event id
+decides between equal times.
 
-A *place* expresses this rule, so that lines can be sorted without the lines between them. It is a list of stamps. The
-first stamp has the latest time of all lines that the writer knew, including the line itself. The second stamp has the
-latest time of the lines after that one, and so on, up to the time of the line itself. As long as clocks are right, a
-place is one stamp with the time of the line. After a clock that was an hour fast, places have two stamps for an hour:
+A *place* expresses this rule, so that lines can be sorted without the lines between them. It is a
+list of stamps. The first stamp has the latest time of all lines that the writer knew, including the
+line itself. The second stamp has the latest time of the lines after that one, and so on, up to the
+time of the line itself. As long as clocks are right, a place is one stamp with the time of the
+line. After a clock that was an hour fast, places have two stamps for an hour:
 
     12:00  [12:00]
     13:01  [13:01]           the clock was fast
     12:02  [13:01, 12:02]    after it, and before another machine's line at 12:03, which is [13:01, 12:03]
 
-Every reader must know the same place of a line, even if it has received only some of the annotator's lines. So the
-place comes from the first of these sources that has one:
+Every reader must know the same place of a line, even if it has received only some of the
+annotator's lines. So the place comes from the first of these sources that has one:
 
 1. the line itself. Its writer stores the place in the field `place`
-2. the team's server, which sends the places of lines without the field. Older versions of fcreview wrote such lines
+2. the team's server, which sends the places of lines without the field. Older versions of fcreview
+   wrote such lines
 3. the place of the previous line in the hash chain, and the line's time
-4. if the previous line is missing: in a complete journal, the place of the line before it in the file, and the line's
-   time; otherwise, the line's time alone
+4. if the previous line is missing: in a complete journal, the place of the line before it in the
+   file, and the line's time; otherwise, the line's time alone
 
 The function `fcreview.find_place` of the team's server follows the same rule.
 """
@@ -46,7 +49,10 @@ class Stamp(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of a line in the order of an annotator's lines. Compare the tuples `stamps` to compare places."""
+    """The place of a line in the order of an annotator's lines.
+
+    Compare the tuples `stamps` to compare places.
+    """
 
     stamps: tuple[Stamp, ...] = ()  # empty before all lines
 
@@ -55,7 +61,9 @@ class Place:
         return [str(stamp) for stamp in self.stamps]
 
     def next_at(self, time: str) -> Place:
-        """Return the place of a line that is written at a time and follows the line at this place."""
+        """Return the place of a line that is written at a time and follows the line at this
+        place.
+        """
         later = [stamp for stamp in self.stamps if stamp.clock > time]
         if len(later) == MAX_STAMPS:
             last = later[-1]
@@ -70,7 +78,9 @@ START = Place()  # before all lines
 
 
 def parse_place(texts: list[str] | None) -> Place | None:
-    """Return the place in the field `place` of a line; None if the line has none, or one of an unknown form."""
+    """Return the place in the field `place` of a line; None if the line has none, or one of an
+    unknown form.
+    """
     if not texts or len(texts) > MAX_STAMPS:
         return None
     stamps = []
@@ -83,7 +93,9 @@ def parse_place(texts: list[str] | None) -> Place | None:
 
 
 class LatestPlace:
-    """Finds a place that is not before any line of a journal, without computing the place of each line."""
+    """Finds a place that is not before any line of a journal, without computing the place of
+    each line.
+    """
 
     def __init__(self) -> None:
         self._latest: tuple[Stamp, ...] = ()
@@ -110,7 +122,9 @@ class FileLine:
     """A line of an annotator, as it was read from one of the annotator's files."""
 
     event: Event
-    line_before: str  # hash of the annotator's line before it in the file; empty in a partial journal
+    line_before: (
+        str  # hash of the annotator's line before it in the file; empty in a partial journal
+    )
 
 
 _SortKey = tuple[tuple[Stamp, ...], str, str]
@@ -123,7 +137,9 @@ class LineOrder:
         self._places: dict[str, Place] = {}  # by hash of the line
         self._server_places: Mapping[str, Place] = {}
         self._missing_lines: set[str] = set()  # hashes of missing lines on which a place depends
-        self._before_gap: dict[str, str] = {}  # hash of a missing line -> line before the first gap that it leaves
+        self._before_gap: dict[
+            str, str
+        ] = {}  # hash of a missing line -> line before the first gap that it leaves
         self._last: _SortKey = ((), "", "")  # sort key of the last line
 
     def set_server_places(self, places: Mapping[str, Place]) -> bool:
@@ -137,9 +153,11 @@ class LineOrder:
         return all(self._places.get(name, place) == place for name, place in places.items())
 
     def add_lines(self, lines: Iterable[FileLine]) -> list[Event] | None:
-        """Return the new lines in order. Return None if an earlier line must move; then all lines must be read again.
+        """Return the new lines in order. Return None if an earlier line must move; then all lines
+        must be read again.
 
-        A line that is in several files counts once."""
+        A line that is in several files counts once.
+        """
         new: dict[str, FileLine] = {}
         for line in lines:
             if line.event.hash not in self._places:
@@ -147,9 +165,13 @@ class LineOrder:
         if not self._missing_lines.isdisjoint(new):
             return None
 
-        places = _PlaceFinder(self._places, self._server_places, new, self._missing_lines, self._before_gap)
+        places = _PlaceFinder(
+            self._places, self._server_places, new, self._missing_lines, self._before_gap
+        )
         places.find_all()
-        ordered = sorted((self._make_sort_key(line.event), line.event.hash) for line in new.values())
+        ordered = sorted(
+            (self._make_sort_key(line.event), line.event.hash) for line in new.values()
+        )
         if not ordered:
             return []
         if ordered[0][0] < self._last:
@@ -162,7 +184,9 @@ class LineOrder:
 
 
 class _PlaceFinder:
-    """Finds the places of new lines, which can follow each other in any order, and adds them to `places`."""
+    """Finds the places of new lines, which can follow each other in any order, and adds them to
+    `places`.
+    """
 
     def __init__(
         self,
@@ -197,16 +221,23 @@ class _PlaceFinder:
                 waiting.append(self._new[predecessor])
                 waiting_names.add(predecessor)
             else:
-                # In a reordered file, the line before a gap can follow the line after it. Such a circle contains a
-                # line that only follows another one in the file, so start again with the hash chain alone.
+                # In a reordered file, the line before a gap can follow the line after it. Such a
+                # circle contains a line that only follows another one in the file, so start again
+                # with the hash chain alone.
                 self._follows_file = False
                 del waiting[1:]
                 waiting_names = {waiting[0].event.hash}
 
     def _find_predecessor(self, line: FileLine) -> str:
-        """Return the hash of the line after whose place this line's place is; empty if the place needs none."""
+        """Return the hash of the line after whose place this line's place is; empty if the place
+        needs none.
+        """
         event = line.event
-        if event.hash in self._places or self._find_known_place(event) is not None or not event.previous:
+        if (
+            event.hash in self._places
+            or self._find_known_place(event) is not None
+            or not event.previous
+        ):
             return ""
         if event.previous in self._new or event.previous in self._places:
             return event.previous
@@ -230,9 +261,15 @@ class _PlaceFinder:
 
 
 def order_events(
-    events: Iterable[Event], server_places: Mapping[str, Place] | None = None, *, is_partial: bool = False
+    events: Iterable[Event],
+    server_places: Mapping[str, Place] | None = None,
+    *,
+    is_partial: bool = False,
 ) -> list[Event]:
-    """Return the events of one annotator in order. `events`: in the order of a journal, which may be partial."""
+    """Return the events of one annotator in order.
+
+    `events`: in the order of a journal, which may be partial.
+    """
     order = LineOrder()
     order.set_server_places(server_places or {})
     lines = []

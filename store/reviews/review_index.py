@@ -1,4 +1,6 @@
-"""Index items and reviews in memory: the items of the database by key, and the journal events by item."""
+"""Index items and reviews in memory: the items of the database by key, and the journal events by
+item.
+"""
 
 from __future__ import annotations
 
@@ -42,9 +44,11 @@ class UnreviewedItem(NamedTuple):
     golden_hash: str
 
 
-# These queries do not use the views `pairs` and `verdicts`, which would unnest the lists of all items.
+# These queries do not use the views `pairs` and `verdicts`, which would unnest the lists of all
+# items.
 _N_PAIRS = (
-    "SELECT item, p.turn, count(*) FROM (SELECT item, unnest(pairs) AS p FROM item_rows WHERE item IN ({items}){runs})"
+    "SELECT item, p.turn, count(*) FROM (SELECT item, unnest(pairs) AS p FROM item_rows WHERE item"
+    " IN ({items}){runs})"
     " GROUP BY item, p.turn"
 )
 _VERDICTS = (
@@ -53,15 +57,20 @@ _VERDICTS = (
 )
 _ITEM_VERDICTS = (
     f"SELECT i.item, CAST(i.extra->'$.needs' AS VARCHAR), {AUTOMATIC_VERDICT}, r.benchmark,"
-    " CAST(i.extra->'$.more' AS VARCHAR) FROM item_rows i JOIN runs r USING (run) WHERE i.item IN ({items}){runs}"
+    " CAST(i.extra->'$.more' AS VARCHAR) FROM item_rows i JOIN runs r USING (run) WHERE i.item IN"
+    " ({items}){runs}"
 )
 _UNREVIEWED = (
-    "SELECT i.run, i.category, i.id, coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, ''), i.item"
-    " FROM item_rows i LEFT JOIN human h USING (item) WHERE h.you IS NULL AND i.item IN (SELECT unnest($1::BIGINT[]))"
+    "SELECT i.run, i.category, i.id, coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, ''),"
+    " i.item"
+    " FROM item_rows i LEFT JOIN human h USING (item) WHERE h.you IS NULL AND i.item IN (SELECT"
+    " unnest($1::BIGINT[]))"
     " ORDER BY i.item"
 )
 _NO_PARTS = RollUpContext()
-MAX_SINGLE_QUERIES = 8  # maximum number of keys for which one query per key is faster than one query for all keys
+MAX_SINGLE_QUERIES = (
+    8  # maximum number of keys for which one query per key is faster than one query for all keys
+)
 
 
 class ItemIndex:
@@ -73,13 +82,18 @@ class ItemIndex:
         self._contexts: dict[int, RollUpContext] = {}
         self._runs_by_key: dict[tuple[str, ...], list[int]] = {}
         self._run_keys: dict[int, tuple[str, str, str, str]] = {}
-        for run, *names in self._fetch("SELECT run, benchmark, generation, language, model FROM runs"):
+        for run, *names in self._fetch(
+            "SELECT run, benchmark, generation, language, model FROM runs"
+        ):
             benchmark, generation, language, model = names
             self._run_keys[run] = (benchmark, generation, language, model)
             self._runs_by_key.setdefault(self._run_keys[run], []).append(run)
 
     def find_loaded_items(self, key: ItemKey) -> list[ItemReference]:
-        """Return the loaded items with a key. Several runs of a model can have items with the same key."""
+        """Return the loaded items with a key.
+
+        Several runs of a model can have items with the same key.
+        """
         return self._references.get(key, [])
 
     def get_roll_up_context(self, item: int) -> RollUpContext:
@@ -87,20 +101,31 @@ class ItemIndex:
         return self._contexts.get(item, _NO_PARTS)
 
     def fetch_key_and_hashes(self, item: int) -> tuple[ItemKey, str, str]:
-        """Return the key, prediction hash and golden hash of an item. Raises KeyError if it does not exist."""
+        """Return the key, prediction hash and golden hash of an item.
+
+        Raises KeyError if it does not exist.
+        """
         rows = self._fetch(
-            "SELECT run, category, id, prediction_hash, golden_hash FROM item_rows WHERE item = $1", [item]
+            "SELECT run, category, id, prediction_hash, golden_hash FROM item_rows WHERE item = $1",
+            [item],
         )
         if not rows:
             raise KeyError(item)
         run, category, item_id, prediction_hash, golden_hash = rows[0]
-        return ItemKey(*self._run_keys[run], category, item_id), prediction_hash or "", golden_hash or ""
+        return (
+            ItemKey(*self._run_keys[run], category, item_id),
+            prediction_hash or "",
+            golden_hash or "",
+        )
 
     def find_unreviewed_items(self, items: Iterable[int]) -> list[UnreviewedItem]:
-        """Return the items without a verdict by the current annotator. If a review would count for the same answer in
-        several runs of a model, return only one of the items."""
+        """Return the items without a verdict by the current annotator. If a review would count for
+        the same answer in several runs of a model, return only one of the items.
+        """
         found: dict[tuple[ItemKey, str, str], int] = {}
-        for run, category, item_id, prediction_hash, golden_hash, item in self._fetch(_UNREVIEWED, [list(items)]):
+        for run, category, item_id, prediction_hash, golden_hash, item in self._fetch(
+            _UNREVIEWED, [list(items)]
+        ):
             key = ItemKey(*self._run_keys[run], category, item_id)
             found.setdefault((key, prediction_hash, golden_hash), item)
         return [UnreviewedItem(item, *reviewed) for reviewed, item in found.items()]
@@ -127,10 +152,15 @@ class ItemIndex:
         self._references.update({key: [] for key in keys})
         if not keys:
             return
-        names = ", ".join(f"unnest(${place}::VARCHAR[]) AS {name}" for place, name in enumerate(ItemKey._fields, 2))
+        names = ", ".join(
+            f"unnest(${place}::VARCHAR[]) AS {name}"
+            for place, name in enumerate(ItemKey._fields, 2)
+        )
         rows = self._fetch(
-            "SELECT k.place, i.item, coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, '') FROM items i JOIN"
-            f" (SELECT unnest(range($1::BIGINT)) AS place, {names}) k USING ({', '.join(ItemKey._fields)})"
+            "SELECT k.place, i.item, coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, '')"
+            " FROM items i JOIN"
+            f" (SELECT unnest(range($1::BIGINT)) AS place, {names}) k USING"
+            f" ({', '.join(ItemKey._fields)})"
             " ORDER BY i.item",
             [len(keys), *(list(column) for column in zip(*keys, strict=True))],
         )
@@ -138,42 +168,71 @@ class ItemIndex:
             self._references[keys[place]].append(ItemReference(*reference))
 
     def load_roll_up_contexts(self, keys: Sequence[ItemKey]) -> None:
-        items = [each.item for key in keys for each in self.find_loaded_items(key) if each.item not in self._contexts]
+        items = [
+            each.item
+            for key in keys
+            for each in self.find_loaded_items(key)
+            if each.item not in self._contexts
+        ]
         if not items:
             return
-        numbers = ", ".join(map(str, items))  # literal numbers let DuckDB skip the other rows, a bound list does not
+        numbers = ", ".join(
+            map(str, items)
+        )  # literal numbers let DuckDB skip the other rows, a bound list does not
         runs = and_runs_of_items_sql(self._connection, items)
         n_pairs: dict[int, dict[int, int]] = {item: {} for item in items}
         verdicts: dict[int, dict[tuple[str, str, str], str]] = {item: {} for item in items}
         for item, turn, count in self._fetch(_N_PAIRS.format(items=numbers, runs=runs)):
             n_pairs[item][turn] = count
-        for item, target, criterion, source, value in self._fetch(_VERDICTS.format(items=numbers, runs=runs)):
+        for item, target, criterion, source, value in self._fetch(
+            _VERDICTS.format(items=numbers, runs=runs)
+        ):
             verdicts[item][target, criterion, source] = value
-        for item, needs, verdict, benchmark, metadata in self._fetch(_ITEM_VERDICTS.format(items=numbers, runs=runs)):
+        for item, needs, verdict, benchmark, metadata in self._fetch(
+            _ITEM_VERDICTS.format(items=numbers, runs=runs)
+        ):
             parts, needed = _select_benchmark_part_verdicts(verdicts[item]), parse_json(needs)
             automatic = _select_automatic_verdicts(verdicts[item]) | {ITEM_CORRECT: verdict}
             self._contexts[item] = RollUpContext(
-                n_pairs[item], parts, needed, verdict, benchmark, automatic, parse_json(metadata) or {}
+                n_pairs[item],
+                parts,
+                needed,
+                verdict,
+                benchmark,
+                automatic,
+                parse_json(metadata) or {},
             )
 
     def _fetch(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql, list(values)).fetchall()
 
 
-def _select_benchmark_part_verdicts(verdicts: Mapping[tuple[str, str, str], str]) -> dict[str, bool]:
-    """Return whether each part passes, by address. If a part has several verdicts, the first criterion in
-    `ROLL_UP_CRITERIA` counts and, among its verdicts, the first source in `SCORING_ORDER`."""
+def _select_benchmark_part_verdicts(
+    verdicts: Mapping[tuple[str, str, str], str],
+) -> dict[str, bool]:
+    """Return whether each part passes, by address. If a part has several verdicts, the first
+    criterion in `ROLL_UP_CRITERIA` counts and, among its verdicts, the first source in
+    `SCORING_ORDER`.
+    """
     parts: dict[str, bool] = {}
     for roll_up_criterion in reversed(ROLL_UP_CRITERIA):
         for scoring_source in reversed(SCORING_ORDER):
             for (target, criterion, source), text in verdicts.items():
-                if (criterion, source) == (roll_up_criterion, scoring_source) and text in ("true", "false"):
+                if (criterion, source) == (roll_up_criterion, scoring_source) and text in (
+                    "true",
+                    "false",
+                ):
                     parts[target] = text == "true"
     return parts
 
 
-def _select_automatic_verdicts(verdicts: Mapping[tuple[str, str, str], str]) -> dict[TargetCriterion, Any]:
-    """Return the automatic verdicts by (target, criterion). `verdicts`: JSON text by (target, criterion, source)."""
+def _select_automatic_verdicts(
+    verdicts: Mapping[tuple[str, str, str], str],
+) -> dict[TargetCriterion, Any]:
+    """Return the automatic verdicts by (target, criterion).
+
+    `verdicts`: JSON text by (target, criterion, source).
+    """
     automatic: dict[TargetCriterion, Any] = {}
     for scoring_source in reversed(SCORING_ORDER):
         for (target, criterion, source), text in verdicts.items():
@@ -188,8 +247,12 @@ class EventIndex:
     def __init__(self, items: ItemIndex) -> None:
         self._items = items
         self._events: dict[tuple[str, str], Event] = {}  # (event id, annotator) -> event
-        self.by_key: dict[ItemKey, list[Event]] = {}  # events of one annotator after the other, in journal order
-        self.retracted: set[tuple[str, str]] = set()  # (event id, annotator) of each retracted event
+        self.by_key: dict[
+            ItemKey, list[Event]
+        ] = {}  # events of one annotator after the other, in journal order
+        self.retracted: set[tuple[str, str]] = (
+            set()
+        )  # (event id, annotator) of each retracted event
 
     def __len__(self) -> int:
         return len(self._events)
@@ -208,7 +271,9 @@ class EventIndex:
         self.by_key[key].sort(key=lambda event: f"{event.annotator}.jsonl")
 
     def list_events_on(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> list[Event]:
-        """Return the events on an item, including stale events, but without events on the answers of other runs."""
+        """Return the events on an item, including stale events, but without events on the
+        answers of other runs.
+        """
         events = self.by_key.get(key, [])
         references = self._items.find_loaded_items(key)
         if len(references) < 2:
@@ -222,31 +287,54 @@ class EventIndex:
         ]
 
     def compute_opinions(
-        self, key: ItemKey, prediction_hash: str = "", golden_hash: str = "", *, with_bulk: bool = True
+        self,
+        key: ItemKey,
+        prediction_hash: str = "",
+        golden_hash: str = "",
+        *,
+        with_bulk: bool = True,
     ) -> list[Opinion]:
-        """Return all annotators' opinions on an item and its parts. `with_bulk`: include bulk reviews."""
+        """Return all annotators' opinions on an item and its parts.
+
+        `with_bulk`: include bulk reviews.
+        """
         events = self.list_events_on(key, prediction_hash, golden_hash)
         events = events if with_bulk else [event for event in events if not event.bulk]
         return fold_events(events, self.retracted, prediction_hash, golden_hash)
 
     def get_history(self, key: ItemKey) -> list[Event]:
-        """Return all events on a key, sorted by time, including retractions and retracted events."""
+        """Return all events on a key, sorted by time, including retractions and retracted
+        events.
+        """
         return sorted(self.by_key.get(key, ()), key=lambda event: event.time)
 
     def find_latest_reviews(self, annotator: str) -> list[Event]:
-        """Return the annotator's latest review or, if it was a bulk review, all of its reviews, in journal order."""
+        """Return the annotator's latest review or, if it was a bulk review, all of its reviews,
+        in journal order.
+        """
         last = find_last_event(self._events.values(), annotator, self.retracted)
         if last is None or last.bulk is None:
             return [] if last is None else [last]
-        events = (event for event in self._events.values() if (event.annotator, event.bulk) == (annotator, last.bulk))
-        return [event for event in events if event.act != "retract" and (event.event, annotator) not in self.retracted]
+        events = (
+            event
+            for event in self._events.values()
+            if (event.annotator, event.bulk) == (annotator, last.bulk)
+        )
+        return [
+            event
+            for event in events
+            if event.act != "retract" and (event.event, annotator) not in self.retracted
+        ]
 
     def list_used_tags(self, annotator: str | None = None) -> list[str]:
-        """Return the error tags in current reviews by the annotator (None: by all annotators), most frequent first."""
+        """Return the error tags in current reviews by the annotator (None: by all annotators),
+        most frequent first.
+        """
         counts = Counter(
             tag
             for event in self._events.values()
-            if annotator in (None, event.annotator) and (event.event, event.annotator) not in self.retracted
+            if annotator in (None, event.annotator)
+            and (event.event, event.annotator) not in self.retracted
             for tag in event.tags or ()
         )
         return sorted(counts, key=lambda tag: (-counts[tag], tag))
@@ -254,10 +342,14 @@ class EventIndex:
     def has_events_by(self, key: ItemKey, annotator: str) -> bool:
         return any(event.annotator == annotator for event in self.by_key.get(key, ()))
 
-    def list_current_verdict_events(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> list[Event]:
-        """Return the reviews with a verdict on an item or its parts, without stale, retracted and bulk reviews.
+    def list_current_verdict_events(
+        self, key: ItemKey, prediction_hash: str, golden_hash: str
+    ) -> list[Event]:
+        """Return the reviews with a verdict on an item or its parts, without stale, retracted and
+        bulk reviews.
 
-        Reviews of the mark of an incident are omitted, because they are no verdict on the answer."""
+        Reviews of the mark of an incident are omitted, because they are no verdict on the answer.
+        """
         return [
             event
             for event in self.list_events_on(key, prediction_hash, golden_hash)
@@ -270,14 +362,28 @@ class EventIndex:
         ]
 
     def compute_opinions_of_annotator(
-        self, key: ItemKey, annotator: str, prediction_hash: str, golden_hash: str, *, is_duplicate: bool
+        self,
+        key: ItemKey,
+        annotator: str,
+        prediction_hash: str,
+        golden_hash: str,
+        *,
+        is_duplicate: bool,
     ) -> list[Opinion]:
-        """Return one annotator's opinions on an item or on its hidden duplicate, without bulk reviews."""
+        """Return one annotator's opinions on an item or on its hidden duplicate, without bulk
+        reviews.
+        """
         own = self._individual_events(key, annotator, prediction_hash, golden_hash)
-        return fold_events(own, self.retracted, prediction_hash, golden_hash, presentation=2 if is_duplicate else 1)
+        return fold_events(
+            own, self.retracted, prediction_hash, golden_hash, presentation=2 if is_duplicate else 1
+        )
 
     def _individual_events(self, key: ItemKey, annotator: str, *hashes: str) -> list[Event]:
-        return [event for event in self.list_events_on(key, *hashes) if event.annotator == annotator and not event.bulk]
+        return [
+            event
+            for event in self.list_events_on(key, *hashes)
+            if event.annotator == annotator and not event.bulk
+        ]
 
     def list_annotators_of_duplicate(self, key: ItemKey) -> list[str]:
         """Return the names of the annotators who reviewed the item as a hidden duplicate."""
@@ -286,9 +392,11 @@ class EventIndex:
     def compute_opinions_before_and_on_duplicate(
         self, key: ItemKey, annotator: str, prediction_hash: str, golden_hash: str
     ) -> tuple[list[Opinion], list[Opinion]]:
-        """Return the annotator's opinions before they saw the hidden duplicate, and their opinions on the duplicate.
-        Stale opinions are omitted."""
-        # Clocks can go back, so the order in the journal decides which opinions came before the duplicate.
+        """Return the annotator's opinions before they saw the hidden duplicate, and their opinions
+        on the duplicate. Stale opinions are omitted.
+        """
+        # Clocks can go back, so the order in the journal decides which opinions came before the
+        # duplicate.
         own = self._individual_events(key, annotator, prediction_hash, golden_hash)
         shown_again = next((at for at, event in enumerate(own) if event.presentation), len(own))
         first = fold_events(own[:shown_again], self.retracted, prediction_hash, golden_hash)

@@ -1,18 +1,22 @@
 """Keep the reviews from the journals in temporary tables and views of one DuckDB connection.
 
-The tables are temporary, because the database file is read-only. They belong to one connection; even a `cursor()` of
-the connection does not see them. Rows are inserted as bound JSON text, which needs no access to files.
+The tables are temporary, because the database file is read-only. They belong to one connection;
+even a `cursor()` of the connection does not see them. Rows are inserted as bound JSON text, which
+needs no access to files.
 
-* `review_events`: every event as JSON, in one row for each item that it is about (`item` is null without such an item)
+* `review_events`: every event as JSON, in one row for each item that it is about (`item` is null
+  without such an item)
 * `review_retracted`: ids and annotators of retracted events
 * `review_acts`: a view of the events with their fields, including retractions and retracted events
 * `reviews`: a view of the events that are neither retractions nor retracted
-* `human_labels`: one row for each (item, target, criterion) that an annotator reviewed; values are JSON text
-* `human`: a view of `human_labels` for the items' own verdicts: item, you, human, decided_by, verdict (`human` as a
-  boolean), stale, your_stale, your_bulk, n_opinions, n_parts, your_parts, and individual, individual_by and
-  individual_verdict, which are human, decided_by and verdict without bulk reviews; incident_mark and
-  your_incident_mark, which say whether all annotators or this annotator decided that the item is an incident;
-  derived_verdict, the verdict that follows from decided verdicts on parts and other criteria
+* `human_labels`: one row for each (item, target, criterion) that an annotator reviewed; values are
+  JSON text
+* `human`: a view of `human_labels` for the items' own verdicts: item, you, human, decided_by,
+  verdict (`human` as a boolean), stale, your_stale, your_bulk, n_opinions, n_parts, your_parts, and
+  individual, individual_by and individual_verdict, which are human, decided_by and verdict without
+  bulk reviews; incident_mark and your_incident_mark, which say whether all annotators or this
+  annotator decided that the item is an incident; derived_verdict, the verdict that follows from
+  decided verdicts on parts and other criteria
 The rows of events and their views exist only after `ReviewTables.create_sql_views`.
 """
 
@@ -27,7 +31,14 @@ import orjson
 
 from fcreview.model.decision import decide, has_seen_other_verdicts, set_verdicts_without_bulk
 from fcreview.model.effective_verdict import UNANIMOUS, Policy, RollUpContext
-from fcreview.model.review import ITEM_CORRECT, Event, ItemKey, Opinion, find_retracted_events, is_stale
+from fcreview.model.review import (
+    ITEM_CORRECT,
+    Event,
+    ItemKey,
+    Opinion,
+    find_retracted_events,
+    is_stale,
+)
 from fcreview.model.verdict import derives_verdicts
 from fcreview.store.database import pause_garbage_collection
 from fcreview.store.reviews import decision_cache, review_sql
@@ -53,10 +64,16 @@ class ReviewTables:
     """Creates the review tables, and adds new journal events to them. Not thread-safe."""
 
     def __init__(
-        self, connection: Connection, workspace: Workspace, annotator: str | None = None, policy: Policy = UNANIMOUS
+        self,
+        connection: Connection,
+        workspace: Workspace,
+        annotator: str | None = None,
+        policy: Policy = UNANIMOUS,
     ) -> None:
-        """Create the review tables and fill them from the journals. The connection needs the tables of `schema.sql`. If
-        the cache is attached, read only the events that are newer than the cache."""
+        """Create the review tables and fill them from the journals. The connection needs the tables
+        of `schema.sql`. If the cache is attached, read only the events that are newer than the
+        cache.
+        """
         self.annotator = annotator
         self.policy = policy
         self._connection = connection
@@ -70,7 +87,9 @@ class ReviewTables:
             self._create_tables()
             inputs = decision_cache.collect_cache_inputs(connection, annotator, policy)
             self._unread = (
-                decision_cache.load_cached_decisions(connection, workspace, inputs) if inputs else None
+                decision_cache.load_cached_decisions(connection, workspace, inputs)
+                if inputs
+                else None
             ) or {}
             if self._unread:
                 self.add_new_journal_events()
@@ -94,7 +113,9 @@ class ReviewTables:
             decision_cache.write_decision_cache(self._connection, workspace, inputs, prefixes)
 
     def create_sql_views(self) -> None:
-        """Create the rows and views that only users' SQL queries need: `review_events` and the views over it."""
+        """Create the rows and views that only users' SQL queries need: `review_events` and the
+        views over it.
+        """
         self._read_unread_events()
         if not self._has_sql_views:
             self._has_sql_views = True
@@ -104,9 +125,12 @@ class ReviewTables:
         if events:
             with self._transaction():
                 review_sql.insert_events(
-                    self._connection, [row for event in events for row in self._build_event_rows(event)]
+                    self._connection,
+                    [row for event in events for row in self._build_event_rows(event)],
                 )
-                review_sql.insert_retracted_events(self._connection, sorted(find_retracted_events(events)))
+                review_sql.insert_retracted_events(
+                    self._connection, sorted(find_retracted_events(events))
+                )
             self._events_without_rows = []
 
     def rebuild(self, events: Iterable[Event]) -> None:
@@ -154,9 +178,12 @@ class ReviewTables:
         return len(new)
 
     def add_new_journal_events(self) -> int:
-        """Add the events that this and other processes have appended since the last call, and return their number.
+        """Add the events that this and other processes have appended since the last call, and
+        return their number.
 
-        This is the only way to new events, so that they have the same order as in a reader that starts later."""
+        This is the only way to new events, so that they have the same order as in a reader that
+        starts later.
+        """
         if self._unread and not self._reader.has_size_changed_since(self._unread):
             return 0
         self._read_unread_events()
@@ -171,37 +198,56 @@ class ReviewTables:
         self._read_unread_events()
         return self._events
 
-    def iter_reviewed_items(self, selected_items: Container[int], *, with_bulk: bool = False) -> Iterator[ReviewedItem]:
+    def iter_reviewed_items(
+        self, selected_items: Container[int], *, with_bulk: bool = False
+    ) -> Iterator[ReviewedItem]:
         """Yield those of the selected items that have reviews, in the order of their first reviews.
 
-        If several runs of a model have the same answer to an item, yield only one of these items. Without `with_bulk`,
-        the opinions from bulk reviews are omitted, so an item can have none.
+        If several runs of a model have the same answer to an item, yield only one of these items.
+        Without `with_bulk`, the opinions from bulk reviews are omitted, so an item can have none.
         """
         for key in self.events.by_key:
             item_by_hashes = {
                 (prediction_hash, golden_hash): item
-                for item, prediction_hash, golden_hash in reversed(self.items.find_loaded_items(key))
+                for item, prediction_hash, golden_hash in reversed(
+                    self.items.find_loaded_items(key)
+                )
                 if item in selected_items
             }
             for hashes, item in item_by_hashes.items():
-                yield ReviewedItem(item, key, hashes, self.events.compute_opinions(key, *hashes, with_bulk=with_bulk))
+                yield ReviewedItem(
+                    item,
+                    key,
+                    hashes,
+                    self.events.compute_opinions(key, *hashes, with_bulk=with_bulk),
+                )
 
     def has_seen_verdicts(self, item_number: int, annotator: str) -> bool:
-        """Return whether the annotator has seen other verdicts on the item. Raises KeyError for an unknown item."""
+        """Return whether the annotator has seen other verdicts on the item.
+
+        Raises KeyError for an unknown item.
+        """
         item = strip_duplicate_mark(item_number)
         key, prediction_hash, golden_hash = self.fetch_key_and_hashes(item)
         # Clocks can go back, so the order of the journal decides what the annotator did first.
-        history = [event for event in self.events.by_key.get(key, ()) if event.annotator == annotator]
+        history = [
+            event for event in self.events.by_key.get(key, ()) if event.annotator == annotator
+        ]
         context = self.get_roll_up_context(item)
         presentation = 2 if is_hidden_duplicate(item_number) else 1
-        return has_seen_other_verdicts(history, context, annotator, prediction_hash, golden_hash, presentation)
+        return has_seen_other_verdicts(
+            history, context, annotator, prediction_hash, golden_hash, presentation
+        )
 
     def get_roll_up_context(self, item: int) -> RollUpContext:
         self._read_unread_events()
         return self.items.get_roll_up_context(item)
 
     def fetch_key_and_hashes(self, item: int) -> tuple[ItemKey, str, str]:
-        """Return the key, prediction hash and golden hash of an item. Raises KeyError if it does not exist."""
+        """Return the key, prediction hash and golden hash of an item.
+
+        Raises KeyError if it does not exist.
+        """
         return self.items.fetch_key_and_hashes(item)
 
     def _add_to_index(self, events: Iterable[Event]) -> list[Event]:
@@ -215,7 +261,8 @@ class ReviewTables:
         with self._transaction():
             if replace_existing:
                 review_sql.delete_decisions(
-                    self._connection, [each.item for key in keys for each in self.items.find_loaded_items(key)]
+                    self._connection,
+                    [each.item for key in keys for each in self.items.find_loaded_items(key)],
                 )
             review_sql.insert_decisions(self._connection, rows)
 
@@ -233,16 +280,23 @@ class ReviewTables:
         self.items.load_roll_up_contexts([key for key in keys if self._needs_roll_up_context(key)])
 
     def _needs_roll_up_context(self, key: ItemKey) -> bool:
-        """Whether verdicts can follow from the reviews of an item: from reviews of parts or of other criteria and, in
-        some benchmarks, from the verdict on the item."""
+        """Whether verdicts can follow from the reviews of an item: from reviews of parts or of
+        other criteria and, in some benchmarks, from the verdict on the item.
+        """
         if derives_verdicts(key.benchmark):
             return True
-        return any((event.target, event.criterion) != ITEM_CORRECT for event in self._events.by_key[key])
+        return any(
+            (event.target, event.criterion) != ITEM_CORRECT for event in self._events.by_key[key]
+        )
 
     def _build_event_rows(self, event: Event) -> Iterator[review_sql.EventRow]:
         line = orjson.dumps(event, default=tuple).decode()
         references = self.items.find_loaded_items(event.key)
-        current = [each.item for each in references if not is_stale(event, each.prediction_hash, each.golden_hash)]
+        current = [
+            each.item
+            for each in references
+            if not is_stale(event, each.prediction_hash, each.golden_hash)
+        ]
         items: list[int | None] = [*(current or [each.item for each in references])]
         for item in items or [None]:
             yield item, bool(references) and not current, line
@@ -256,6 +310,8 @@ class ReviewTables:
             decisions = decide(opinions, context, self.annotator, self.policy)
             if any(opinion.bulk for opinion in opinions):
                 individual = self._events.compute_opinions(key, *hashes, with_bulk=False)
-                set_verdicts_without_bulk(decisions, decide(individual, context, self.annotator, self.policy))
+                set_verdicts_without_bulk(
+                    decisions, decide(individual, context, self.annotator, self.policy)
+                )
             for decision in decisions:
                 yield review_sql.to_decision_row(item, decision)

@@ -23,7 +23,9 @@ class Reviewer:
     def __init__(self, store: Store, journal: Journal) -> None:
         self._store = store
         self._journal = journal
-        self.queue: str | None = None  # Name of the open queue file, or None. It is recorded in each review.
+        self.queue: str | None = (
+            None  # Name of the open queue file, or None. It is recorded in each review.
+        )
 
     def with_store(self, store: Store) -> Reviewer:
         """Return a reviewer with the same journal for another open store of the workspace."""
@@ -38,9 +40,10 @@ class Reviewer:
     def review(self, item: int, annotation: Annotation, detail: ItemDetail | None = None) -> Event:
         """Write a review of an item (`QueueRow.item`). The event is on disk when this returns.
 
-        In blind mode, reviews count as blind until the annotator has submitted a verdict. If the verdict overrides a
-        visible automatic verdict, the review records the automatic verdict. `detail`: the item as the annotator saw it.
-        Without `detail`, and in blind mode, the method queries the database.
+        In blind mode, reviews count as blind until the annotator has submitted a verdict. If the
+        verdict overrides a visible automatic verdict, the review records the automatic verdict.
+        `detail`: the item as the annotator saw it. Without `detail`, and in blind mode, the method
+        queries the database.
 
         Raises JournalError if the review could not be saved; KeyError if the item does not exist.
         """
@@ -55,43 +58,58 @@ class Reviewer:
                 "presentation": detail.presentation,
             }
             if annotation.verdict is not None and annotation.overrules is None:
-                annotation = replace(annotation, overrules=find_overridden_verdict(detail.item, annotation))
+                annotation = replace(
+                    annotation, overrules=find_overridden_verdict(detail.item, annotation)
+                )
         event = self._journal.append(annotation=annotation, queue=self.queue, **circumstances)
         with self._store.lock:
             self._store.reviews.add_new_journal_events()
         return event
 
-    def _fetch_fields_and_override(self, item: int, annotation: Annotation) -> tuple[dict[str, Any], Annotation]:
-        """Return the event fields for `Journal.append`, and the annotation with the verdict that it overrides."""
+    def _fetch_fields_and_override(
+        self, item: int, annotation: Annotation
+    ) -> tuple[dict[str, Any], Annotation]:
+        """Return the event fields for `Journal.append`, and the annotation with the verdict that
+        it overrides.
+        """
         with self._store.lock:
             reviews, number = self._store.reviews, strip_duplicate_mark(item)
             key, prediction_hash, golden_hash = reviews.fetch_key_and_hashes(number)
             blind = self._store.blind and not reviews.has_seen_verdicts(item, self.annotator)
             if not blind and annotation.verdict is not None and annotation.overrules is None:
                 annotation = replace(
-                    annotation, overrules=self._store.find_overridden_verdicts([(number, annotation)])[0]
+                    annotation,
+                    overrules=self._store.find_overridden_verdicts([(number, annotation)])[0],
                 )
         hashes = {"prediction_hash": prediction_hash, "golden_hash": golden_hash}
         presentation = 2 if is_hidden_duplicate(item) else None
         return {"key": key, **hashes, "blind": blind, "presentation": presentation}, annotation
 
     def review_in_bulk(self, items: Iterable[int], annotation: Annotation) -> list[Event]:
-        """Write one bulk review of those items that this annotator has not reviewed. The events are on disk when this
-        returns. Raises StoreError in blind mode; JournalError if the reviews could not be saved."""
+        """Write one bulk review of those items that this annotator has not reviewed. The events are
+        on disk when this returns. Raises StoreError in blind mode; JournalError if the reviews
+        could not be saved.
+        """
         if self._store.blind:
             raise StoreError("bulk review is not available in blind mode")
         with self._store.lock:
             self._store.reviews.add_new_journal_events()
             unreviewed = self._store.reviews.items.find_unreviewed_items(items)
-            overridden = self._store.find_overridden_verdicts([(each.item, annotation) for each in unreviewed])
+            overridden = self._store.find_overridden_verdicts(
+                [(each.item, annotation) for each in unreviewed]
+            )
         annotations = [replace(annotation, overrules=verdict) for verdict in overridden]
-        events = self._journal.append_bulk_review(zip(unreviewed, annotations, strict=True), queue=self.queue)
+        events = self._journal.append_bulk_review(
+            zip(unreviewed, annotations, strict=True), queue=self.queue
+        )
         with self._store.lock:
             self._store.reviews.add_new_journal_events()
         return events
 
     def undo(self) -> list[Event]:
-        """Retract this annotator's latest review (all reviews of a bulk review), and return the retracted events."""
+        """Retract this annotator's latest review (all reviews of a bulk review), and return the
+        retracted events.
+        """
         with self._store.lock:
             self._store.reviews.add_new_journal_events()
             events = self._store.reviews.events.find_latest_reviews(self.annotator)

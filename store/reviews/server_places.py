@@ -1,8 +1,9 @@
 """Places of journal lines that the team's server sent, for lines that have no place of their own.
 
-`reviews/team/NAME.places` has a line `HASH PLACE` for each journal line by the annotator NAME that an older version of
-fcreview wrote. `line_order` explains places; here they are JSON lists. fcreview only appends to the files, and fetches
-them again from the server if they are deleted. Invalid lines are ignored.
+`reviews/team/NAME.places` has a line `HASH PLACE` for each journal line by the annotator NAME that
+an older version of fcreview wrote. `line_order` explains places; here they are JSON lists. fcreview
+only appends to the files, and fetches them again from the server if they are deleted. Invalid lines
+are ignored.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ class _PlacesFile:
 
 
 class ServerPlaces:
-    """Reads the files of places of all annotators. A call of `refresh` reads only files that have changed."""
+    """Reads the files of places of all annotators.
+
+    A call of `refresh` reads only files that have changed.
+    """
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -59,7 +63,9 @@ class ServerPlaces:
         """Return the content of each file that is not empty, by its path in `reviews/`."""
         reviews = self._workspace.reviews
         return {
-            path.relative_to(reviews).as_posix(): file.content for path, file in self._files.items() if file.content
+            path.relative_to(reviews).as_posix(): file.content
+            for path, file in self._files.items()
+            if file.content
         }
 
     def _read(self, path: Path, state: tuple[int, int]) -> _PlacesFile:
@@ -71,7 +77,10 @@ class ServerPlaces:
 
 
 def append_server_places(workspace: Workspace, annotator: str, places: Mapping[str, Place]) -> None:
-    """Save the places of an annotator's lines that the file lacks, and sync the file to disk. Raises OSError."""
+    """Save the places of an annotator's lines that the file lacks, and sync the file to disk.
+
+    Raises OSError.
+    """
     path = workspace.team_reviews / f"{annotator}.places"
     files = workspace.files
     files.make_folder(path.parent)
@@ -81,7 +90,9 @@ def append_server_places(workspace: Workspace, annotator: str, places: Mapping[s
         size = os.fstat(descriptor).st_size
         content = os.pread(descriptor, size, 0)
         known = _parse_places(content)
-        new = [_format_line(name, place) for name, place in places.items() if known.get(name) != place]
+        new = [
+            _format_line(name, place) for name, place in places.items() if known.get(name) != place
+        ]
         if not new:
             return
         data = b"".join(new)
@@ -99,7 +110,10 @@ def list_places_files(workspace: Workspace) -> list[Path]:
 
 
 def measure_places_files(workspace: Workspace) -> dict[str, int]:
-    """Return the size in bytes of each file that is not empty, by its path in `reviews/`. Raises OSError."""
+    """Return the size in bytes of each file that is not empty, by its path in `reviews/`.
+
+    Raises OSError.
+    """
     sizes = {}
     for path in list_places_files(workspace):
         size = path.stat().st_size

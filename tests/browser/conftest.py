@@ -5,9 +5,24 @@ from collections.abc import Iterator
 import pytest
 
 from tests.chromium import Browser, chromium, open_browser
-from tests.cli.conftest import cli, environ, imported_run, imported_templates, module_cli, two_imported_runs
+from tests.cli.conftest import (
+    cli,
+    environ,
+    imported_run,
+    imported_templates,
+    module_cli,
+    two_imported_runs,
+)
 
-__all__ = ["browser", "cli", "environ", "imported_run", "imported_templates", "module_cli", "two_imported_runs"]
+__all__ = [
+    "browser",
+    "cli",
+    "environ",
+    "imported_run",
+    "imported_templates",
+    "module_cli",
+    "two_imported_runs",
+]
 
 
 @pytest.fixture(scope="module")

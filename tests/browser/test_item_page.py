@@ -34,7 +34,9 @@ def page(module_cli: Cli, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("page")
     run, target = place / "run", place / "item.html"
     assert module_cli("demo", "--into", run).code == 0
-    fix = json.dumps({"ground_truth": [{"timer.start": {"minutes": [30], "name": [VALUE, "x" * 300]}}]})
+    fix = json.dumps(
+        {"ground_truth": [{"timer.start": {"minutes": [30], "name": [VALUE, "x" * 300]}}]}
+    )
     item = (run / "bfcl", "live_simple_3-3-0", "--run", "maple-8b")
     done = module_cli("label", *item, "--golden-fix", fix, "--reason", "so asked")
     assert done.code == 0, done.err
@@ -68,6 +70,10 @@ def test_cut_values_can_be_unfolded_at_every_width(browser: Browser, page: Path)
 def test_print_layout_equals_desktop_layout(browser: Browser, page: Path) -> None:
     browser.open(page)
     browser.look(PAPER, media="print")
-    assert (browser.value(SHOWN), browser.value(BROKEN), fits_window(browser, PAPER)) == ("wide", 0, True)
+    assert (browser.value(SHOWN), browser.value(BROKEN), fits_window(browser, PAPER)) == (
+        "wide",
+        0,
+        True,
+    )
     browser.look(1200)
     assert browser.pdf().startswith(b"%PDF-")

@@ -1,4 +1,6 @@
-"""The HTML report in a browser: no requests, no console errors, readable on phone, desktop and paper."""
+"""The HTML report in a browser: no requests, no console errors, readable on phone, desktop and
+paper.
+"""
 
 from __future__ import annotations
 
@@ -39,16 +41,27 @@ POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy".*\n')
 
 
 @pytest.fixture(scope="module")
-def report(module_cli: Cli, imported_templates: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def report(
+    module_cli: Cli, imported_templates: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """A report with reviews, a sample with its estimate, calibration and agreement."""
     place = tmp_path_factory.mktemp("report")
     two_imported_runs = shutil.copytree(imported_templates / "two", place / "runs")
     sample = ("--run", "maple", "--name", "p", "--size", "4", "--annotators", "alice")
     made = module_cli("queue", "create", two_imported_runs, *sample)
     assert made.code == 0, made.err
-    for at, item in enumerate(module_cli("queue", "show", two_imported_runs, "p", "--json").objects[1:]):
+    for at, item in enumerate(
+        module_cli("queue", "show", two_imported_runs, "p", "--json").objects[1:]
+    ):
         for name in ("alice", "bob")[: 1 + (at == 0)]:
-            said = ("--run", "maple", "--annotator", name, "--verdict", "pass" if at % 2 else "fail")
+            said = (
+                "--run",
+                "maple",
+                "--annotator",
+                name,
+                "--verdict",
+                "pass" if at % 2 else "fail",
+            )
             assert module_cli("label", two_imported_runs, item["id"], *said).code == 0
     target = place / "report.html"
     assert module_cli("report", two_imported_runs, "--html", target).code == 0
@@ -57,12 +70,20 @@ def report(module_cli: Cli, imported_templates: Path, tmp_path_factory: pytest.T
 
 def hostile(folder: Path) -> Path:
     """Write a report with very long words and with markup in every text."""
-    texts = [LONG, '"><img src=http://evil.example/x onerror=alert(1)>', "<script>document.title = 'evil'</script>"]
+    texts = [
+        LONG,
+        '"><img src=http://evil.example/x onerror=alert(1)>',
+        "<script>document.title = 'evil'</script>",
+    ]
     rows = [[text, text, "1,234", text, "91.2 % [85.0, 95.1]", text, text] for text in texts]
     figures = Table(
         [LONG, "official", "estimate", "over"],
         [
-            TableRow([LONG, "99.99 %", "79.45 % [71.90 %, 85.60 %], 1,000 drawn", LONG], level, Whisker(0.2, 0.4, 0.9))
+            TableRow(
+                [LONG, "99.99 %", "79.45 % [71.90 %, 85.60 %], 1,000 drawn", LONG],
+                level,
+                Whisker(0.2, 0.4, 0.9),
+            )
             for level in range(5)
         ],
         frozenset({1, 2}),
@@ -71,29 +92,43 @@ def hostile(folder: Path) -> Path:
     rates = Table([LONG, "items", "overall", *["a_long_category_name"] * 18], [], heat_from=3)
     cells = [LONG, "1,000", "99.9 of 900", *["100.0", "–"] * 9]
     rates = replace(rates, rows=[TableRow(cells)] * 50, right=frozenset(range(1, 21)))
-    reasons = Table(["items", LONG, "error type"], [TableRow(["9,999", LONG, LONG], graphic=Bar(0.5))], graphic_at=1)
+    reasons = Table(
+        ["items", LONG, "error type"],
+        [TableRow(["9,999", LONG, LONG], graphic=Bar(0.5))],
+        graphic_at=1,
+    )
     numbers = make_table(["", "people: pass", "people: fail"], [[LONG, "1,000", "2"]], (1, 2))
     heads = [*texts, "chosen", "value", "why", "question"]
     blocks = [Paragraph(LONG), figures, numbers, make_table(heads, rows, (2, 4))]
     summary = [Section(LONG, [rates, reasons, *blocks])]
-    details = [Section(LONG, blocks, [Section(texts[1], blocks)]), Section(texts[2], blocks, is_folded=False)]
+    details = [
+        Section(LONG, blocks, [Section(texts[1], blocks)]),
+        Section(texts[2], blocks, is_folded=False),
+    ]
     page = ReportPage(LONG, texts, [Card(LONG, LONG, LONG)] * 4, summary, details)
     target = folder / "hostile.html"
     target.write_text(render_html(page))
     return target
 
 
-def test_report_makes_no_requests_and_logs_no_errors(browser: Browser, report: Path, tmp_path: Path) -> None:
+def test_report_makes_no_requests_and_logs_no_errors(
+    browser: Browser, report: Path, tmp_path: Path
+) -> None:
     for page in (report, hostile(tmp_path)):
         seen = browser.open(page)
         assert (seen.requests, seen.complaints) == ([page.as_uri()], [])
         assert browser.value("document.images.length") == 0
-        assert browser.value("document.scripts.length === 1 && document.scripts[0].text") == SORT_SCRIPT
+        assert (
+            browser.value("document.scripts.length === 1 && document.scripts[0].text")
+            == SORT_SCRIPT
+        )
         assert browser.value("document.querySelectorAll('table').length") > 3
         assert browser.value("document.title") != "evil"
 
 
-def test_browser_records_requests_and_errors(browser: Browser, report: Path, tmp_path: Path) -> None:
+def test_browser_records_requests_and_errors(
+    browser: Browser, report: Path, tmp_path: Path
+) -> None:
     bad = tmp_path / "bad.html"
     picture = '<body><img src="there.png"><div style="width: 2000px">x</div>'
     bad.write_text(report.read_text().replace("<body>", picture))
@@ -113,7 +148,9 @@ def test_nothing_is_wider_than_the_window(browser: Browser, report: Path, tmp_pa
             assert browser.value(FONTS) >= SMALLEST
 
 
-def test_rows_become_cards_on_a_phone_and_narrow_tables_stay(browser: Browser, report: Path) -> None:
+def test_rows_become_cards_on_a_phone_and_narrow_tables_stay(
+    browser: Browser, report: Path
+) -> None:
     browser.open(report)
     browser.look(390, phone=True)
     browser.value("document.querySelectorAll('details').forEach(each => { each.open = true })")
@@ -134,7 +171,10 @@ def test_details_are_folded_and_tables_can_be_sorted(browser: Browser, report: P
     head = "document.querySelectorAll('.heat th')[2]"
     for order, names in (("descending", ["birch", "maple"]), ("ascending", ["maple", "birch"])):
         browser.value(f"{head}.click()")
-        assert (browser.value(f"{head}.getAttribute('aria-sort')"), browser.value(runs)) == (order, names)
+        assert (browser.value(f"{head}.getAttribute('aria-sort')"), browser.value(runs)) == (
+            order,
+            names,
+        )
 
 
 def test_numbers_are_never_broken(browser: Browser, report: Path) -> None:
@@ -155,7 +195,10 @@ def test_the_summary_prints_on_one_page(browser: Browser, report: Path, tmp_path
         browser.open(page)
         browser.look(PAPER, media="print")
         assert fits_window(browser, PAPER), "else the printer would shrink it"
-        assert browser.value("getComputedStyle(document.querySelector('tbody tr')).breakInside") == "avoid"
+        assert (
+            browser.value("getComputedStyle(document.querySelector('tbody tr')).breakInside")
+            == "avoid"
+        )
         browser.look(1200)
         paper = browser.pdf()
         assert paper.startswith(b"%PDF-")

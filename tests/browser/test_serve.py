@@ -78,11 +78,15 @@ def wait_for_page(browser: Browser) -> None:
 def open_socket_from_other_origin(browser: Browser, address: str) -> str:
     """Open the websocket from a page of another origin and return the result."""
     expression = OPEN_ELSEWHERE.format(urlsplit(address).netloc)
-    answer = browser.ask("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+    answer = browser.ask(
+        "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
+    )
     return str(answer["result"]["value"])
 
 
-def test_a_browser_reviews_and_resumes_after_a_reload(browser: Browser, server: Server, imported_run: Path) -> None:
+def test_a_browser_reviews_and_resumes_after_a_reload(
+    browser: Browser, server: Server, imported_run: Path
+) -> None:
     assert open_socket_from_other_origin(browser, server.address) == "refused"
     browser.look(1280, 720)
     browser.open(server.address + "/")
@@ -106,9 +110,13 @@ def test_a_browser_reviews_and_resumes_after_a_reload(browser: Browser, server: 
     wait_for_text(browser, r"\b4/6\b")
     (session,) = server.sessions
     assert [session] != before and journal.read_bytes().count(b"\n") == 1
-    asked = [each for each in first_requests + browser.seen.requests if not each.startswith("data:")]
+    asked = [
+        each for each in first_requests + browser.seen.requests if not each.startswith("data:")
+    ]
     assert {urlsplit(each).netloc for each in asked} == {urlsplit(server.address).netloc}
-    assert not [each for each in browser.seen.complaints if "ping=" not in each and "WebGL" not in each]
+    assert not [
+        each for each in browser.seen.complaints if "ping=" not in each and "WebGL" not in each
+    ]
 
     server.process.terminate()
     assert server.process.wait(TIMEOUT) == 0

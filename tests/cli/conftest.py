@@ -13,7 +13,9 @@ from tests.commands import Done, environment, run_in_subprocess, run_in_this_pro
 
 CATEGORY = "simple_python"
 HOSTILE = "\x1b[2J\x1b]52;c;aGk=\x07\x9b31m\u202eevil\u200b [bold red]x[/] \x7f\x85"
-"""Sequences that clear the screen and set the clipboard, C1, right-to-left and zero-width characters, and markup."""
+"""Sequences that clear the screen and set the clipboard, C1, right-to-left and zero-width
+characters, and markup.
+"""
 RAW = ("\x1b", "\x07", "\x9b", "\u202e", "\u200b", "\x7f", "\x85", "\r")
 
 
@@ -83,7 +85,9 @@ ANSWERS = [
     "I cannot do that.",
     weather_call(HOSTILE),
 ]
-"""Answers of one model: one right, four with a wrong value (one of them hostile), one without a call."""
+"""Answers of one model: one right, four with a wrong value (one of them hostile), one without a
+call.
+"""
 ERRORS = {
     1: "value_error:string",
     2: "value_error:string",
@@ -99,7 +103,10 @@ def write_dataset(root: Path, count: int) -> None:
         "description": "Weather in a city.",
         "parameters": {
             "type": "dict",
-            "properties": {"city": {"type": "string"}, "unit": {"type": "string", "enum": ["celsius", "kelvin"]}},
+            "properties": {
+                "city": {"type": "string"},
+                "unit": {"type": "string", "enum": ["celsius", "kelvin"]},
+            },
             "required": ["city"],
         },
     }
@@ -111,7 +118,13 @@ def write_dataset(root: Path, count: int) -> None:
     )
     write_lines(
         root / "data" / "possible_answer" / f"BFCL_v4_{CATEGORY}.json",
-        [{"id": name, "ground_truth": [{"get_weather": {"city": ["Oslo"], "unit": ["celsius", ""]}}]} for name in ids],
+        [
+            {
+                "id": name,
+                "ground_truth": [{"get_weather": {"city": ["Oslo"], "unit": ["celsius", ""]}}],
+            }
+            for name in ids
+        ],
     )
 
 
@@ -133,7 +146,9 @@ def write_model(root: Path, model: str, answers: Sequence[str], errors: dict[int
         }
         for at, error in errors.items()
     ]
-    write_lines(root / "score" / model / "non_live" / f"BFCL_v4_{CATEGORY}_score.json", [header, *entries])
+    write_lines(
+        root / "score" / model / "non_live" / f"BFCL_v4_{CATEGORY}_score.json", [header, *entries]
+    )
 
 
 def write_one(root: Path) -> None:
@@ -153,7 +168,10 @@ def write_hostile(root: Path) -> None:
     write_dataset(root, 2)
     model = HOSTILE.replace("/", "")
     write_model(
-        root, model, [weather_call(HOSTILE), HOSTILE], {0: f"{HOSTILE}:string", 1: "ast_decoder:decoder_failed"}
+        root,
+        model,
+        [weather_call(HOSTILE), HOSTILE],
+        {0: f"{HOSTILE}:string", 1: "ast_decoder:decoder_failed"},
     )
     results = root / "result" / model / "non_live" / f"BFCL_v4_{CATEGORY}_result.json"
     results.write_text(results.read_text() + f"not JSON {HOSTILE}\n")
@@ -197,5 +215,7 @@ def two_imported_runs(imported_templates: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def hostile_run(imported_templates: Path, tmp_path: Path) -> Path:
-    """An imported run with a hostile model name, hostile answers and a result line that is not JSON."""
+    """An imported run with a hostile model name, hostile answers and a result line that is not
+    JSON.
+    """
     return shutil.copytree(imported_templates / "hostile", tmp_path / "hostile")

@@ -24,15 +24,21 @@ class SeparateDataset:
 def separate_dataset(run: Path, root: Path, data: str = "data") -> SeparateDataset:
     """Copy a run and its folder `data`. No importer finds the copied dataset without --data."""
     paths = SeparateDataset(root, root / "runs", root / "far" / "away" / "shared")
-    shutil.copytree(run, paths.run, ignore=lambda _, names: [name for name in names if name == data])
+    shutil.copytree(
+        run, paths.run, ignore=lambda _, names: [name for name in names if name == data]
+    )
     shutil.copytree(run / data, paths.data)
     return paths
 
 
 def count_facts(cli: Cli, path: Path, *more: str | Path) -> dict[str, int]:
-    """Return the number of dataset files, items, recomputed verdicts, golden calls and questions at this path."""
+    """Return the number of dataset files, items, recomputed verdicts, golden calls and questions
+    at this path.
+    """
     done = cli("items", path, "--json", *more)
-    files = cli("sql", path, "SELECT count(*) AS n FROM sources WHERE kind = 'data'", "--json", *more)
+    files = cli(
+        "sql", path, "SELECT count(*) AS n FROM sources WHERE kind = 'data'", "--json", *more
+    )
     assert (done.code, files.code) == (0, 0), done.err
     items = done.objects
     return files.objects[0] | {

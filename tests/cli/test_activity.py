@@ -16,7 +16,9 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(("stream", "shown"), [(Terminal(), True), (io.StringIO(), False)])
-def test_activity_is_shown_only_on_terminal(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, shown: bool) -> None:
+def test_activity_is_shown_only_on_terminal(
+    monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, shown: bool
+) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(output, "ACTIVITY_SECONDS", 0.01)
     monkeypatch.setattr("sys.stderr", stream)
@@ -27,7 +29,9 @@ def test_activity_is_shown_only_on_terminal(monkeypatch: pytest.MonkeyPatch, str
     assert text.endswith("\r\x1b[K" if shown else "")
 
 
-@pytest.mark.parametrize(("stream", "text"), [(Terminal, "\rimporting ...\x1b[K\r\x1b[K"), (io.StringIO, "")])
+@pytest.mark.parametrize(
+    ("stream", "text"), [(Terminal, "\rimporting ...\x1b[K\r\x1b[K"), (io.StringIO, "")]
+)
 def test_progress_is_shown_before_the_first_amount(
     monkeypatch: pytest.MonkeyPatch, stream: type[io.StringIO], text: str
 ) -> None:
@@ -41,7 +45,9 @@ def test_progress_is_shown_before_the_first_amount(
 
 def test_wide_table_continues_in_second_table() -> None:
     rows = [["maple", "1", "22", "one two three four five six"], ["birch", "3", "44", ""]]
-    table = output.format_table(["run", "passed", "failed", "remark"], rows, right_aligned=(1, 2), page_width=24)
+    table = output.format_table(
+        ["run", "passed", "failed", "remark"], rows, right_aligned=(1, 2), page_width=24
+    )
     assert table == [
         "run    passed  failed",
         "maple       1      22",
@@ -58,12 +64,18 @@ def test_wide_table_continues_in_second_table() -> None:
 @pytest.mark.parametrize(
     ("stream", "variables", "coloured"),
     [
-        (Terminal, {"TERM": "xterm"}, True), (Terminal, {"TERM": "dumb"}, False), (Terminal, {"TERM": ""}, False),
-        (Terminal, {"TERM": "xterm", "NO_COLOR": "1"}, False), (io.StringIO, {"TERM": "xterm"}, False),
+        (Terminal, {"TERM": "xterm"}, True),
+        (Terminal, {"TERM": "dumb"}, False),
+        (Terminal, {"TERM": ""}, False),
+        (Terminal, {"TERM": "xterm", "NO_COLOR": "1"}, False),
+        (io.StringIO, {"TERM": "xterm"}, False),
     ],
-)  # fmt: skip
+)
 def test_warnings_are_yellow_on_colour_terminals(
-    monkeypatch: pytest.MonkeyPatch, stream: type[io.StringIO], variables: dict[str, str], coloured: bool
+    monkeypatch: pytest.MonkeyPatch,
+    stream: type[io.StringIO],
+    variables: dict[str, str],
+    coloured: bool,
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     for name, value in variables.items():

@@ -1,4 +1,6 @@
-"""One faulty text or file never hides the other runs of a folder, and its own run fails with a reason."""
+"""One faulty text or file never hides the other runs of a folder, and its own run fails with a
+reason.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ LONE_SURROGATE = "\\ud83d"
 
 
 def write_trajectory(path: Path, agent: str = "agent", model: str = "model") -> None:
-    steps = [{"step_id": 1, "source": "user", "message": "Hello"}, {"step_id": 2, "source": "agent", "message": "Hi"}]
+    steps = [
+        {"step_id": 1, "source": "user", "message": "Hello"},
+        {"step_id": 2, "source": "agent", "message": "Hi"},
+    ]
     document = {
         "schema_version": "ATIF-v1.6",
         "session_id": "s",
@@ -60,7 +65,9 @@ def write_trial(folder: Path, **fields: Any) -> None:
     ],
     ids=["source", "agent", "model", "task", "exception"],
 )
-def test_surrogate_in_a_harbor_result_is_imported_as_text(tmp_path: Path, cli: Cli, fields: dict[str, Any]) -> None:
+def test_surrogate_in_a_harbor_result_is_imported_as_text(
+    tmp_path: Path, cli: Cli, fields: dict[str, Any]
+) -> None:
     write_trial(tmp_path / "job" / "good__aaaaaaa")
     write_trial(tmp_path / "job" / "odd__bbbbbbb", **fields)
 
@@ -98,11 +105,17 @@ def test_file_at_which_a_search_fails_becomes_a_failed_run(
 
     monkeypatch.setattr(discovery, "read_agent_and_model", fail_at_bad_file)
     done = cli("import", tmp_path, "--json")
-    statuses = {row["path"].rpartition("/")[2]: row["status"] for row in done.objects if row["kind"] == "run"}
+    statuses = {
+        row["path"].rpartition("/")[2]: row["status"]
+        for row in done.objects
+        if row["kind"] == "run"
+    }
     assert statuses.pop("bad.trajectory.json") == "failed"
     assert len(statuses) >= 2 and set(statuses.values()) == {"imported"}
     assert done.code == 1
-    errors = [row["what"] for row in done.objects if row["kind"] == "issue" and row["severity"] == "error"]
+    errors = [
+        row["what"] for row in done.objects if row["kind"] == "issue" and row["severity"] == "error"
+    ]
     assert any("ZeroDivisionError: no reason" in error for error in errors)
 
 

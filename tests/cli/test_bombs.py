@@ -21,7 +21,12 @@ def test_bomb_is_imported_within_bounds(name: str, tmp_path: Path) -> None:
     bomb.write(tmp_path / "run", bomb.small_size)
     (tmp_path / "home").mkdir()
 
-    done = run_bounded(["import", tmp_path / "run", "--json"], tmp_path, environment(tmp_path / "home"), MAX_SECONDS)
+    done = run_bounded(
+        ["import", tmp_path / "run", "--json"],
+        tmp_path,
+        environment(tmp_path / "home"),
+        MAX_SECONDS,
+    )
     assert done.ended_in_words, (done.code, done.err)
     assert done.max_megabytes < MAX_MEGABYTES
     assert '"status":"imported"' in done.out.replace(" ", "")
@@ -39,6 +44,8 @@ def test_bomb_does_not_hide_the_healthy_runs_beside_it(samples: Path, tmp_path: 
     (tmp_path / "home").mkdir()
 
     for command in ("items", "report"):
-        done = run_bounded([command, tmp_path / "runs"], tmp_path, environment(tmp_path / "home"), MAX_SECONDS)
+        done = run_bounded(
+            [command, tmp_path / "runs"], tmp_path, environment(tmp_path / "home"), MAX_SECONDS
+        )
         assert done.code == 0, done.err
         assert done.max_megabytes < MAX_MEGABYTES

@@ -9,7 +9,12 @@ from typing import Any
 
 import pytest
 
-from tests.cli.separate_dataset import SeparateDataset, count_facts, import_statuses, separate_dataset
+from tests.cli.separate_dataset import (
+    SeparateDataset,
+    count_facts,
+    import_statuses,
+    separate_dataset,
+)
 
 pytestmark = pytest.mark.slow  # several imports each
 Cli = Callable[..., Any]
@@ -32,7 +37,9 @@ def paths(one_run: Path, tmp_path: Path) -> SeparateDataset:
         ("complexfuncbench", "data"),
     ],
 )
-def test_commands_use_dataset_of_import(cli: Cli, samples: Path, tmp_path: Path, name: str, data: str) -> None:
+def test_commands_use_dataset_of_import(
+    cli: Cli, samples: Path, tmp_path: Path, name: str, data: str
+) -> None:
     paths = separate_dataset(samples / name, tmp_path / "paths", data)
     without = count_facts(cli, paths.run, "--workspace", tmp_path / "without")
     assert cli("import", paths.run, "--data", paths.data).code == 0
@@ -80,13 +87,17 @@ def test_new_dataset_replaces_old_one(cli: Cli, paths: SeparateDataset, tmp_path
 
 
 @pytest.mark.sweep
-def test_folder_without_dataset_keeps_old_dataset(cli: Cli, paths: SeparateDataset, tmp_path: Path) -> None:
+def test_folder_without_dataset_keeps_old_dataset(
+    cli: Cli, paths: SeparateDataset, tmp_path: Path
+) -> None:
     cli("import", paths.run, "--data", paths.data)
     (tmp_path / "unfit").mkdir()
     done = cli("import", paths.run, "--data", tmp_path / "unfit", "--json")
     run, *issues = done.objects
     assert run["status"] == "unchanged"
-    assert any(str(paths.data) in issue["what"] and issue["severity"] == "notice" for issue in issues)
+    assert any(
+        str(paths.data) in issue["what"] and issue["severity"] == "notice" for issue in issues
+    )
     assert count_facts(cli, paths.run)["golden"] == 6
 
 
@@ -94,7 +105,13 @@ def test_folder_without_dataset_keeps_old_dataset(cli: Cli, paths: SeparateDatas
 def test_later_run_uses_dataset_of_others(cli: Cli, paths: SeparateDataset) -> None:
     cli("import", paths.run, "--data", paths.data)
     shutil.copytree(paths.run / "result" / "maple", paths.run / "result" / "birch")
-    assert count_facts(cli, paths.run) == {"n": 4, "items": 12, "rule": 12, "golden": 12, "questions": 12}
+    assert count_facts(cli, paths.run) == {
+        "n": 4,
+        "items": 12,
+        "rule": 12,
+        "golden": 12,
+        "questions": 12,
+    }
     assert import_statuses(cli, paths.run) == {"birch": "unchanged", "maple": "unchanged"}
 
 
@@ -122,7 +139,9 @@ def test_each_run_keeps_its_dataset(cli: Cli, two_runs: Path, tmp_path: Path) ->
 
 
 @pytest.mark.sweep
-def test_dataset_is_found_after_move_with_run(cli: Cli, paths: SeparateDataset, tmp_path: Path) -> None:
+def test_dataset_is_found_after_move_with_run(
+    cli: Cli, paths: SeparateDataset, tmp_path: Path
+) -> None:
     cli("import", paths.run, "--data", paths.data)
     before = count_facts(cli, paths.run)
     (tmp_path / "new").mkdir()
@@ -149,7 +168,9 @@ def test_forget_data_forgets_dataset(cli: Cli, paths: SeparateDataset) -> None:
     counts = count_facts(cli, paths.run)
     assert (counts["golden"], counts["rule"]) == (0, 0)
     assert cli("items", paths.run).err == cli("items", paths.run).err == "6 items\n"
-    assert import_statuses(cli, paths.run, "--data", paths.data, "--forget-data") == {"maple": "imported"}
+    assert import_statuses(cli, paths.run, "--data", paths.data, "--forget-data") == {
+        "maple": "imported"
+    }
     assert count_facts(cli, paths.run)["golden"] == 6
     help_ = " ".join(cli("import", "--help").out.split())
     assert "--forget-data" in help_
@@ -157,9 +178,15 @@ def test_forget_data_forgets_dataset(cli: Cli, paths: SeparateDataset) -> None:
 
 def test_doctor_shows_dataset_and_missing_dataset(cli: Cli, paths: SeparateDataset) -> None:
     cli("import", paths.run, "--data", paths.data)
-    facts = {(fact["kind"], fact["problem"]): fact["value"] for fact in cli("doctor", paths.run, "--json").objects}
+    facts = {
+        (fact["kind"], fact["problem"]): fact["value"]
+        for fact in cli("doctor", paths.run, "--json").objects
+    }
     assert str(paths.data) in facts["dataset", False]
     shutil.rmtree(paths.data)
-    facts = {(fact["kind"], fact["problem"]): fact["value"] for fact in cli("doctor", paths.run, "--json").objects}
+    facts = {
+        (fact["kind"], fact["problem"]): fact["value"]
+        for fact in cli("doctor", paths.run, "--json").objects
+    }
     assert str(paths.data) in facts["missing", True]
     assert "--data" in facts["missing", True]

@@ -29,7 +29,9 @@ def run_in_shell(before: str, arguments: str, home: Path) -> Done:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("megabytes", [150, *(pytest.param(size, marks=pytest.mark.sweep) for size in (250, 400, 700))])
+@pytest.mark.parametrize(
+    "megabytes", [150, *(pytest.param(size, marks=pytest.mark.sweep) for size in (250, 400, 700))]
+)
 def test_low_memory_limit_is_reported_in_one_line(tmp_path: Path, megabytes: int) -> None:
     for arguments in ("runs .", "import .", "report .", "open ."):
         done = run_in_shell(f"ulimit -v {megabytes * 1024}", arguments, tmp_path)
@@ -45,7 +47,9 @@ def test_low_memory_limit_is_reported_in_one_line(tmp_path: Path, megabytes: int
 @pytest.mark.process
 def test_smallest_memory_limit_is_enough(two_imported_runs: Path, tmp_path: Path) -> None:
     for command in ("report", "import"):
-        done = run_in_shell("ulimit -v 1048576", f"{command} {shlex.quote(str(two_imported_runs))}", tmp_path)
+        done = run_in_shell(
+            "ulimit -v 1048576", f"{command} {shlex.quote(str(two_imported_runs))}", tmp_path
+        )
         assert done.code == 0, done.err
 
 
@@ -75,7 +79,11 @@ class OutOfMemoryException(Exception):
 
 @pytest.mark.parametrize(
     "error",
-    [MemoryError(), OutOfMemoryException("Failed to allocate block"), RuntimeError("can't start new thread")],
+    [
+        MemoryError(),
+        OutOfMemoryException("Failed to allocate block"),
+        RuntimeError("can't start new thread"),
+    ],
 )
 def test_memory_errors_are_reported_in_one_line(error: Exception) -> None:
     outer = ValueError("cannot load")

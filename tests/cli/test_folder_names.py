@@ -41,7 +41,11 @@ def test_changed_run_in_folder_with_special_name_is_imported_again(folder: Path,
     write_file(folder, run)
     (row,) = cli("import", folder, "--json").objects[:1]
     assert row["status"] == "imported"
-    assert [row["official"] for row in cli("items", folder, "--json").objects] == [False, False, False]
+    assert [row["official"] for row in cli("items", folder, "--json").objects] == [
+        False,
+        False,
+        False,
+    ]
 
 
 def test_lake_in_folder_with_special_name(folder: Path, cli: Cli) -> None:

@@ -53,7 +53,9 @@ JSON_COMMANDS = [
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("command", [*COMMANDS, *JSON_COMMANDS], ids=lambda command: ascii(" ".join(command)))
+@pytest.mark.parametrize(
+    "command", [*COMMANDS, *JSON_COMMANDS], ids=lambda command: ascii(" ".join(command))
+)
 def test_no_command_prints_control_characters(
     cli: Cli, hostile_run: Path, raw: tuple[str, ...], command: list[str]
 ) -> None:
@@ -65,24 +67,38 @@ def test_no_command_prints_control_characters(
 
 
 @pytest.mark.parametrize("command", JSON_COMMANDS, ids=" ".join)
-def test_json_output_keeps_hostile_values(cli: Cli, hostile_run: Path, hostile: str, command: list[str]) -> None:
+def test_json_output_keeps_hostile_values(
+    cli: Cli, hostile_run: Path, hostile: str, command: list[str]
+) -> None:
     done = cli(command[0], hostile_run, *command[1:])
     model = hostile.replace("/", "")
     found = json.dumps(done.objects, ensure_ascii=False)
     assert done.code == 0
-    assert json.dumps(model, ensure_ascii=False)[1:-1] in found or command[0] in ("triage", "suspects")
+    assert json.dumps(model, ensure_ascii=False)[1:-1] in found or command[0] in (
+        "triage",
+        "suspects",
+    )
 
 
-@given(st.text() | st.dictionaries(st.text(), st.text() | st.none() | st.booleans() | st.lists(st.text())))
+@given(
+    st.text()
+    | st.dictionaries(st.text(), st.text() | st.none() | st.booleans() | st.lists(st.text()))
+)
 def test_json_lines_round_trip_without_hidden_characters(value: Any) -> None:
     line = format_json_line(value)
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
     assert json.loads(line) == value
     text = line.decode()
-    assert not [char for char in text[:-1] if not char.isprintable() and char != "\u3000" and char.isspace() is False]
+    assert not [
+        char
+        for char in text[:-1]
+        if not char.isprintable() and char != "\u3000" and char.isspace() is False
+    ]
 
 
-@pytest.mark.parametrize("value", ["\ud800", {"\udfff": 1}, {"a": 2**70}, [float("nan")], {1: (1, 2)}, {"b": b"x"}])
+@pytest.mark.parametrize(
+    "value", ["\ud800", {"\udfff": 1}, {"a": 2**70}, [float("nan")], {1: (1, 2)}, {"b": b"x"}]
+)
 def test_values_without_json_form_become_text(value: Any) -> None:
     assert json.loads(format_json_line(value)) is not None

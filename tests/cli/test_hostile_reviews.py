@@ -35,24 +35,44 @@ COMMANDS = [
     ["sql", "FROM reviews", "--json"],
     ["items", "--where", "by:\x1b[2J"],
     ["label", "simple_python_1", "--undo", "--annotator", "\x1b[2J"],
-    ["label", "simple_python_1", "--verdict", "fail", "--tag", "\x1b[2J\u202e", "--note", "\x1b]52;c;aGk=\x07"],
+    [
+        "label",
+        "simple_python_1",
+        "--verdict",
+        "fail",
+        "--tag",
+        "\x1b[2J\u202e",
+        "--note",
+        "\x1b]52;c;aGk=\x07",
+    ],
 ]
 
 
 @pytest.fixture
 def hostile_reviews(imported_run: Path, hostile: str) -> Path:
-    """A run with two valid journals with hostile names, notes, tags and unknown fields, and one with invalid lines."""
+    """A run with two valid journals with hostile names, notes, tags and unknown fields, and one
+    with invalid lines.
+    """
     folder = imported_run / ".fcreview" / "reviews"
     key = ItemKey("bfcl", "V4", "en", "maple", "simple_python", "simple_python_1")
-    for file, verdict in ((f"{hostile.replace('/', '')[:60]}.jsonl", True), ("b\u202e\x1b[2J.jsonl", False)):
+    for file, verdict in (
+        (f"{hostile.replace('/', '')[:60]}.jsonl", True),
+        ("b\u202e\x1b[2J.jsonl", False),
+    ):
         previous = ""
         with (folder / file).open("wb") as journal:
             for number in range(2):
                 event = Event(
-                    event=f"{number}{file}", time=hostile, annotator=file.removesuffix(".jsonl"), key=key, act="review",
-                    verdict=verdict, note=hostile + FLOOD, tags=[hostile, FLOOD[:500]],
+                    event=f"{number}{file}",
+                    time=hostile,
+                    annotator=file.removesuffix(".jsonl"),
+                    key=key,
+                    act="review",
+                    verdict=verdict,
+                    note=hostile + FLOOD,
+                    tags=[hostile, FLOOD[:500]],
                     extra={hostile: hostile},
-                )  # fmt: skip
+                )
                 whole, line = hash_and_serialize_event(event, previous)
                 previous = whole.hash
                 journal.write(line)
@@ -80,8 +100,21 @@ def test_hostile_settings_print_no_control_characters(
     cli: Cli, imported_run: Path, tmp_path: Path, raw: tuple[str, ...]
 ) -> None:
     settings = tmp_path / "settings.toml"
-    settings.write_text('annotator = "\\u001b[2J"\n[keys]\n"\\u001b[2J" = "\\u202e"\n"queue.open" = "\\u0007"\n')
-    for command in (["items"], ["label", "simple_python_1", "--verdict", "pass"], ["doctor"], ["open"]):
-        done = cli(command[0], imported_run, *command[1:], FCREVIEW_CONFIG=str(settings), FCREVIEW_ANNOTATOR="")
+    settings.write_text(
+        'annotator = "\\u001b[2J"\n[keys]\n"\\u001b[2J" = "\\u202e"\n"queue.open" = "\\u0007"\n'
+    )
+    for command in (
+        ["items"],
+        ["label", "simple_python_1", "--verdict", "pass"],
+        ["doctor"],
+        ["open"],
+    ):
+        done = cli(
+            command[0],
+            imported_run,
+            *command[1:],
+            FCREVIEW_CONFIG=str(settings),
+            FCREVIEW_ANNOTATOR="",
+        )
         assert "Traceback" not in done.err
         assert not [char for char in raw if char in done.out + done.err]

@@ -1,4 +1,6 @@
-"""Keys, tags, reasons and colours of the configuration file work in the app, and errors name the file."""
+"""Keys, tags, reasons and colours of the configuration file work in the app, and errors name the
+file.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,11 @@ class Terminal:
         if self.pid == 0:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
             program = [sys.executable, "-m", "fcreview.cli", *arguments]
-            os.execve(sys.executable, program, {**environ, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30"})  # noqa: S606
+            os.execve(  # noqa: S606
+                sys.executable,
+                program,
+                {**environ, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30"},
+            )
 
     def wait_for(self, *texts: str) -> list[str]:
         """Wait until the screen has all of the texts, and return its lines."""
@@ -79,14 +85,22 @@ def config(tmp_path: Path) -> Path:
 
 
 def read_journal(root: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for file in (root / ".fcreview" / "reviews").glob("*.jsonl") for line in file.open()]
+    return [
+        json.loads(line)
+        for file in (root / ".fcreview" / "reviews").glob("*.jsonl")
+        for line in file.open()
+    ]
 
 
 @pytest.mark.sweep
 @pytest.mark.process
-def test_configured_key_replaces_default_key(one_run: Path, environ: dict[str, str], config: Path) -> None:
+def test_configured_key_replaces_default_key(
+    one_run: Path, environ: dict[str, str], config: Path
+) -> None:
     config.write_text('[keys]\n"item.pass" = "y"\n"queue.open" = "l"\n')
-    with terminal("open", str(one_run), environ=environ | {"FCREVIEW_CONFIG": str(config)}) as screen:
+    with terminal(
+        "open", str(one_run), environ=environ | {"FCREVIEW_CONFIG": str(config)}
+    ) as screen:
         screen.wait_for("simple_python_1", " l open")
         screen.press("l")
         screen.wait_for("verdict on: item", " y pass  f fail")
@@ -112,7 +126,9 @@ def test_configured_key_replaces_default_key(one_run: Path, environ: dict[str, s
 def test_demo_uses_configured_keys(environ: dict[str, str], config: Path, tmp_path: Path) -> None:
     config.write_text('[keys]\n"queue.clusters" = "C"\n')
     folder = str(tmp_path / "demo")
-    with terminal("demo", "--into", folder, environ=environ | {"FCREVIEW_CONFIG": str(config)}) as screen:
+    with terminal(
+        "demo", "--into", folder, environ=environ | {"FCREVIEW_CONFIG": str(config)}
+    ) as screen:
         screen.wait_for("Next", "f Review ")
         screen.press("f")
         screen.wait_for("› failures", "C clusters")
@@ -122,12 +138,23 @@ def test_demo_uses_configured_keys(environ: dict[str, str], config: Path, tmp_pa
     ("text", "message"),
     [
         ('"item.psas" = "y"', "[keys] item.psas: unknown action. Did you mean item.pass?"),
-        ('"item.pass" = "y"\n"item.fail" = "y"', '[keys] "y" is assigned to both item.pass and item.fail'),
-        ('"item.pass" = 3', '[keys] must have lines such as "item.pass" = "p,y", with the action id in quotes'),
-        ('item.pass = "y"', '[keys] must have lines such as "item.pass" = "p,y", with the action id in quotes'),
+        (
+            '"item.pass" = "y"\n"item.fail" = "y"',
+            '[keys] "y" is assigned to both item.pass and item.fail',
+        ),
+        (
+            '"item.pass" = 3',
+            '[keys] must have lines such as "item.pass" = "p,y", with the action id in quotes',
+        ),
+        (
+            'item.pass = "y"',
+            '[keys] must have lines such as "item.pass" = "p,y", with the action id in quotes',
+        ),
     ],
 )
-def test_invalid_key_is_reported_with_file(cli: Cli, one_run: Path, config: Path, text: str, message: str) -> None:
+def test_invalid_key_is_reported_with_file(
+    cli: Cli, one_run: Path, config: Path, text: str, message: str
+) -> None:
     config.write_text(f"[keys]\n{text}\n")
     done = cli("items", one_run, FCREVIEW_CONFIG=str(config))
     assert (done.code, done.out, done.err) == (1, "", f"fcreview: {config}: {message}\n")
@@ -135,7 +162,10 @@ def test_invalid_key_is_reported_with_file(cli: Cli, one_run: Path, config: Path
 
 def test_keys_must_be_table(cli: Cli, one_run: Path, config: Path) -> None:
     config.write_text('keys = "p"\n')
-    assert f"{config}: [keys] must have lines such as" in cli("runs", one_run, FCREVIEW_CONFIG=str(config)).err
+    assert (
+        f"{config}: [keys] must have lines such as"
+        in cli("runs", one_run, FCREVIEW_CONFIG=str(config)).err
+    )
 
 
 @pytest.mark.parametrize(
@@ -164,7 +194,9 @@ def test_configured_tags_and_reasons_are_exported(
     cli: Cli, one_run: Path, environ: dict[str, str], config: Path
 ) -> None:
     config.write_text('tags = ["unit  of measure", "ambiguous"]\nreasons = ["too lax"]\n')
-    with terminal("open", str(one_run), environ=environ | {"FCREVIEW_CONFIG": str(config)}) as screen:
+    with terminal(
+        "open", str(one_run), environ=environ | {"FCREVIEW_CONFIG": str(config)}
+    ) as screen:
         screen.wait_for("simple_python_1", "enter open")
         screen.press("enter")
         screen.wait_for("verdict on: item")
@@ -178,7 +210,9 @@ def test_configured_tags_and_reasons_are_exported(
         screen.wait_for("saved: pass", "1 too lax")
         screen.press("1")
         screen.wait_for("saved: override reason: too lax")
-    exported = [json.loads(line) for line in cli("export", one_run, "--only", "reviewed").out.splitlines()]
+    exported = [
+        json.loads(line) for line in cli("export", one_run, "--only", "reviewed").out.splitlines()
+    ]
     ((opinion,),) = [label["opinions"] for label in exported if label["opinions"]]
     assert (opinion["tags"], opinion["overrules"]["reason"]) == (["ambiguous"], "too lax")
 
@@ -187,7 +221,9 @@ def test_configured_tags_and_reasons_are_exported(
 @pytest.mark.process
 def test_configured_colours_are_used(one_run: Path, environ: dict[str, str], config: Path) -> None:
     config.write_text('colours = "safe"\n')
-    with terminal("open", str(one_run), environ=environ | {"FCREVIEW_CONFIG": str(config)}) as screen:
+    with terminal(
+        "open", str(one_run), environ=environ | {"FCREVIEW_CONFIG": str(config)}
+    ) as screen:
         screen.wait_for("failures first", "simple_python_1")
         assert screen.colours_of("✗") == {"ff875f"}
 
@@ -197,4 +233,6 @@ def test_unknown_colours_are_refused(cli: Cli, one_run: Path, config: Path, valu
     config.write_text(f"colours = {value}\n")
     done = cli("items", one_run, FCREVIEW_CONFIG=str(config))
     assert done.code == 1
-    assert done.err.startswith(f"fcreview: {config}: theme must be one of fcreview-dark, fcreview-light, fcreview-safe")
+    assert done.err.startswith(
+        f"fcreview: {config}: theme must be one of fcreview-dark, fcreview-light, fcreview-safe"
+    )

@@ -1,4 +1,7 @@
-"""The language of a run can be named or follow from a dataset. The run then replaces the one without the language."""
+"""The language of a run can be named or follow from a dataset.
+
+The run then replaces the one without the language.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,9 @@ def list_languages(cli: Callable[..., Done], runs: Path) -> list[str]:
     return [run["language"] for run in cli("runs", runs, "--json").objects]
 
 
-def test_named_language_is_remembered_until_it_is_reset(cli: Callable[..., Done], runs: Path) -> None:
+def test_named_language_is_remembered_until_it_is_reset(
+    cli: Callable[..., Done], runs: Path
+) -> None:
     for language in ("en", "zh"):
         shutil.copytree(DATA, runs / f"data_all/data_{language}")
     cli("import", runs, "--language", "zh")
@@ -34,7 +39,9 @@ def test_named_language_is_remembered_until_it_is_reset(cli: Callable[..., Done]
     assert list_languages(cli, runs) == ["en"]
 
 
-def test_run_with_new_language_replaces_the_earlier_one(cli: Callable[..., Done], runs: Path) -> None:
+def test_run_with_new_language_replaces_the_earlier_one(
+    cli: Callable[..., Done], runs: Path
+) -> None:
     cli("import", runs)
     assert list_languages(cli, runs) == [""]
     cli("import", runs, "--data", DATA)
@@ -42,7 +49,9 @@ def test_run_with_new_language_replaces_the_earlier_one(cli: Callable[..., Done]
     assert (run["run"], run["language"], run["rule_pass"]) == (1, "en", 4)
 
 
-def test_run_keeps_its_language_if_its_dataset_is_lost(cli: Callable[..., Done], runs: Path, tmp_path: Path) -> None:
+def test_run_keeps_its_language_if_its_dataset_is_lost(
+    cli: Callable[..., Done], runs: Path, tmp_path: Path
+) -> None:
     data = shutil.copytree(DATA, tmp_path / "data_en")
     cli("import", runs, "--data", data)
     shutil.rmtree(data)
@@ -56,7 +65,11 @@ def test_evaluator_is_remembered_and_listed(cli: Callable[..., Done], tmp_path: 
     place = shutil.copytree(CASES / "10-acebench-october-2025-rules", tmp_path / "place")
     cli("import", place, "--evaluator", "2025-08")
     (run,) = cli("runs", place, "--json").objects
-    assert (run["evaluator"], run["evaluator_reason"], run["rule_pass"]) == ("2025-08", "chosen by the user", 1)
+    assert (run["evaluator"], run["evaluator_reason"], run["rule_pass"]) == (
+        "2025-08",
+        "chosen by the user",
+        1,
+    )
     cli("import", place, "--evaluator", "auto")
     (run,) = cli("runs", place, "--json").objects
     assert (run["evaluator"], run["rule_pass"]) == ("2025-10", 4)

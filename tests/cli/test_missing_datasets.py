@@ -1,4 +1,6 @@
-"""If a dataset is missing, the last import is kept and one line names the run, the dataset and the option to use."""
+"""If a dataset is missing, the last import is kept and one line names the run, the dataset and
+the option to use.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,12 @@ from typing import Any
 
 import pytest
 
-from tests.cli.separate_dataset import SeparateDataset, count_facts, import_statuses, separate_dataset
+from tests.cli.separate_dataset import (
+    SeparateDataset,
+    count_facts,
+    import_statuses,
+    separate_dataset,
+)
 from tests.examples import LONG
 
 pytestmark = pytest.mark.slow  # several imports each
@@ -51,7 +58,12 @@ def test_last_import_is_kept_with_one_warning(cli: Cli, paths: SeparateDataset) 
         assert all(part in line for part in ("maple", str(paths.data), "--data DIR", "kept"))
     done = cli("import", paths.run, "--json")
     (run,) = (each for each in done.objects if each["kind"] == "run")
-    assert (done.code, run["status"], run["missing_dataset"], run["items"]) == (0, "kept", str(paths.data), 6)
+    assert (done.code, run["status"], run["missing_dataset"], run["items"]) == (
+        0,
+        "kept",
+        str(paths.data),
+        6,
+    )
     assert str(paths.data) in done.err
     assert "kept" in cli("import", paths.run).out
     paths.data.with_name("gone").rename(paths.data)
@@ -116,7 +128,9 @@ def test_data_option_finds_moved_dataset(cli: Cli, paths: SeparateDataset) -> No
 
 
 @pytest.mark.sweep
-def test_other_dataset_does_not_replace_missing_one(cli: Cli, paths: SeparateDataset, tmp_path: Path) -> None:
+def test_other_dataset_does_not_replace_missing_one(
+    cli: Cli, paths: SeparateDataset, tmp_path: Path
+) -> None:
     """A dataset beside the run does not replace the missing dataset of --data."""
     other = paths.run / "data"
     shutil.copytree(paths.data, other)
@@ -141,7 +155,10 @@ def test_changed_results_wait_for_missing_dataset(cli: Cli, paths: SeparateDatas
     (line,) = dataset_warnings(cli, paths.run)
     assert "changed" in line
     done = cli("import", paths.run, "--json")
-    assert (done.code, [each["status"] for each in done.objects if each["kind"] == "run"]) == (1, ["outdated"])
+    assert (done.code, [each["status"] for each in done.objects if each["kind"] == "run"]) == (
+        1,
+        ["outdated"],
+    )
     paths.data.with_name("gone").rename(paths.data)
     assert fifth_call_count(cli, paths.run) == 1
     assert count_facts(cli, paths.run) == before
@@ -175,9 +192,12 @@ def test_store_rebuilt_without_dataset_is_completed_later(cli: Cli, paths: Separ
 
 @pytest.mark.sweep
 @pytest.mark.parametrize(
-    "content", [None, b'{"x": [{"at": 1}], "y": 2}', *([b"", b"[1]", b'{"a"', b"\xff"] if LONG else [])]
+    "content",
+    [None, b'{"x": [{"at": 1}], "y": 2}', *([b"", b"[1]", b'{"a"', b"\xff"] if LONG else [])],
 )
-def test_damaged_datasets_file_gives_one_warning(cli: Cli, paths: SeparateDataset, content: bytes | None) -> None:
+def test_damaged_datasets_file_gives_one_warning(
+    cli: Cli, paths: SeparateDataset, content: bytes | None
+) -> None:
     before = count_facts(cli, paths.run)
     file = paths.run / ".fcreview" / "datasets.json"
     file.unlink() if content is None else file.write_bytes(content)

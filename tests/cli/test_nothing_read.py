@@ -1,4 +1,6 @@
-"""A run of which nothing can be read fails with exit code 1, and what is left out or has a wrong type is named."""
+"""A run of which nothing can be read fails with exit code 1, and what is left out or has a wrong
+type is named.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,15 @@ Cli = Callable[..., Any]
 
 
 def make_eval() -> bytes:
-    """Return an Inspect log whose header is not its first member, so that it is read by the archive's directory."""
+    """Return an Inspect log whose header is not its first member, so that it is read by the
+    archive's directory.
+    """
     content = io.BytesIO()
-    header = {"version": 2, "status": "success", "eval": {"task": "task", "model": "model", "dataset": {}}}
+    header = {
+        "version": 2,
+        "status": "success",
+        "eval": {"task": "task", "model": "model", "dataset": {}},
+    }
     sample = make_inspect_sample([{"role": "assistant", "content": "answer"}])
     with zipfile.ZipFile(content, "w") as archive:
         archive.writestr("samples/s1_epoch_1.json", json.dumps(sample))
@@ -52,7 +60,9 @@ def damage_header(content: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("damage", [cut, encrypt, damage_header])
-def test_damaged_log_fails_beside_a_healthy_run(damage: Callable[[bytes], bytes], tmp_path: Path, cli: Cli) -> None:
+def test_damaged_log_fails_beside_a_healthy_run(
+    damage: Callable[[bytes], bytes], tmp_path: Path, cli: Cli
+) -> None:
     write_trajectory(tmp_path / "runs" / "good.trajectory.json")
     (tmp_path / "runs" / "bad.eval").write_bytes(damage(make_eval()))
 
@@ -60,7 +70,9 @@ def test_damaged_log_fails_beside_a_healthy_run(damage: Callable[[bytes], bytes]
     statuses = [row["status"] for row in done.objects if row["kind"] == "run"]
     assert sorted(statuses) == ["failed", "imported"]
     assert done.code == 1
-    errors = [row["what"] for row in done.objects if row["kind"] == "issue" and row["severity"] == "error"]
+    errors = [
+        row["what"] for row in done.objects if row["kind"] == "issue" and row["severity"] == "error"
+    ]
     assert any("was not imported" in error for error in errors)
 
     items = cli("items", tmp_path / "runs", "--ids")
@@ -85,7 +97,9 @@ def test_truncated_result_file_of_tau_fails(tmp_path: Path, cli: Cli) -> None:
     assert cli("import", tmp_path / "runs").code == 1
 
 
-@pytest.mark.parametrize("name", ["SAMPLES/s1_epoch_1.json", "samples\\s1_epoch_1.json", "other/s1_epoch_1.json"])
+@pytest.mark.parametrize(
+    "name", ["SAMPLES/s1_epoch_1.json", "samples\\s1_epoch_1.json", "other/s1_epoch_1.json"]
+)
 def test_sample_outside_of_its_folder_is_named(name: str, tmp_path: Path) -> None:
     write_eval(tmp_path, make_inspect_sample([{"role": "assistant", "content": "answer"}]))
     with zipfile.ZipFile(tmp_path / "log.eval", "a") as archive:
@@ -133,7 +147,10 @@ def test_wrong_type_of_r_actions_is_named(value: Any, tmp_path: Path) -> None:
     entry = {
         "task_id": 0,
         "reward": 1.0,
-        "info": {"task": {"actions": [], "outputs": []}, "reward_info": {"reward": 1.0, "info": {"r_actions": value}}},
+        "info": {
+            "task": {"actions": [], "outputs": []},
+            "reward_info": {"reward": 1.0, "info": {"r_actions": value}},
+        },
         "traj": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}],
         "trial": 0,
     }
@@ -144,9 +161,14 @@ def test_wrong_type_of_r_actions_is_named(value: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("alternatives", [{"any_of": "x"}, {"any_of": ["x"], "optinal": True}])
-def test_malformed_alternatives_of_a_golden_argument_are_named(alternatives: Any, tmp_path: Path) -> None:
+def test_malformed_alternatives_of_a_golden_argument_are_named(
+    alternatives: Any, tmp_path: Path
+) -> None:
     call = {"id": "c", "function": {"name": "f", "arguments": '{"a": "x"}'}}
-    messages = [{"role": "user", "content": "go on"}, {"role": "assistant", "content": None, "tool_calls": [call]}]
+    messages = [
+        {"role": "user", "content": "go on"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+    ]
     golden = [{"name": "f", "arguments": {"a": alternatives}}]
     write_generic(tmp_path, {"id": "item", "messages": messages, "golden": golden})
 
@@ -154,7 +176,9 @@ def test_malformed_alternatives_of_a_golden_argument_are_named(alternatives: Any
     assert any("any_of" in issue.what for issue in issues)
 
 
-def test_member_above_the_budget_is_skipped_with_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_member_above_the_budget_is_skipped_with_a_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     large = make_inspect_sample([{"role": "assistant", "content": "x" * (6 << 20)}])
     small = make_inspect_sample([{"role": "assistant", "content": "answer"}]) | {"id": "s2"}
     write_eval(tmp_path, large, small)

@@ -1,4 +1,6 @@
-"""`open --follow` shows results that are appended, truncated and deleted, and ends without leftover processes."""
+"""`open --follow` shows results that are appended, truncated and deleted, and ends without
+leftover processes.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ Cli = Callable[..., Any]
 RUN = "result/maple-8b"
 FIRST = f"{RUN}/non_live/BFCL_v4_simple_python_result.json"
 LAST = f"{RUN}/non_live/BFCL_v4_simple_java_result.json"
-LINE = '{"id": "simple_python_%s", "result": "[alarm.set(time=3)]", "input_token_count": 1, "output_token_count": 1}\n'
+LINE = (
+    '{"id": "simple_python_%s", "result": "[alarm.set(time=3)]", "input_token_count": 1,'
+    ' "output_token_count": 1}\n'
+)
 
 
 @pytest.fixture
@@ -100,7 +105,9 @@ def test_follow_needs_terminal(cli: Cli, one_run: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["0", "true", '"5"', "nan", "-1", "inf"])
-def test_invalid_follow_interval_is_refused(cli: Cli, one_run: Path, tmp_path: Path, value: str) -> None:
+def test_invalid_follow_interval_is_refused(
+    cli: Cli, one_run: Path, tmp_path: Path, value: str
+) -> None:
     config = tmp_path / "odd.toml"
     config.write_text(f"follow = {value}\n")
     done = cli("items", one_run, FCREVIEW_CONFIG=str(config))

@@ -22,7 +22,9 @@ Cli = Callable[..., Any]
 pytestmark = pytest.mark.process
 
 
-@pytest.mark.parametrize(("arguments", "code"), [(["--version"], 0), (["items", "nowhere"], 1), (["items"], 2)])
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["--version"], 0), (["items", "nowhere"], 1), (["items"], 2)]
+)
 def test_exit_codes(process: Cli, arguments: list[str], code: int) -> None:
     done = process(*arguments)
     assert done.code == code
@@ -50,8 +52,11 @@ def test_ascii_locale_gets_escapes(process: Cli, imported_run: Path) -> None:
 def test_closed_pipe_is_no_error(imported_run: Path, environ: dict[str, str]) -> None:
     """As with `| head -1`."""
     program = subprocess.Popen(
-        [*PROGRAM, "items", str(imported_run), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ,
-    )  # fmt: skip
+        [*PROGRAM, "items", str(imported_run), "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environ,
+    )
     assert program.stdout is not None
     program.stdout.close()
     _, error = program.communicate(timeout=60)
@@ -66,8 +71,11 @@ def test_interrupt_prints_nothing(one_run: Path, environ: dict[str, str], tmp_pa
     with (one_run / ".fcreview" / "store.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         program = subprocess.Popen(
-            [*PROGRAM, "items", str(one_run)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ,
-        )  # fmt: skip
+            [*PROGRAM, "items", str(one_run)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environ,
+        )
         until(lambda: is_waiting_for_lock(program.pid))
         program.send_signal(signal.SIGINT)
         out, error = program.communicate(timeout=30)
@@ -89,7 +97,12 @@ def test_adjudicate_is_screen_on_terminal_and_list_elsewhere(
     cli: Cli, imported_run: Path, environ: dict[str, str]
 ) -> None:
     for who, verdict in (("alice", "pass"), ("bob", "fail")):
-        assert cli("label", imported_run, "simple_python_1", "--verdict", verdict, "--annotator", who).code == 0
+        assert (
+            cli(
+                "label", imported_run, "simple_python_1", "--verdict", verdict, "--annotator", who
+            ).code
+            == 0
+        )
     program, screen = _start_on_terminal(["adjudicate", str(imported_run)], environ)
     _read_until(screen, b"1 of 1")
     os.write(screen, b"p")
@@ -97,7 +110,10 @@ def test_adjudicate_is_screen_on_terminal_and_list_elsewhere(
     os.write(screen, b"q")
     assert _wait_for_end(program, screen) == 0
     assert cli("adjudicate", imported_run).err == "no disagreements to resolve\n"
-    (event,) = [json.loads(line) for line in (imported_run / ".fcreview/reviews/tester.jsonl").read_text().splitlines()]
+    (event,) = [
+        json.loads(line)
+        for line in (imported_run / ".fcreview/reviews/tester.jsonl").read_text().splitlines()
+    ]
     assert (event["act"], event["verdict"]) == ("adjudicate", True)
 
 
@@ -109,12 +125,18 @@ def test_dumb_terminal_gets_plain_text(imported_run: Path, environ: dict[str, st
     assert b"\x1b" not in seen
 
 
-def _start_on_terminal(arguments: list[str], environ: dict[str, str]) -> tuple[subprocess.Popen[bytes], int]:
+def _start_on_terminal(
+    arguments: list[str], environ: dict[str, str]
+) -> tuple[subprocess.Popen[bytes], int]:
     ours, theirs = pty.openpty()
     program = subprocess.Popen(
         [*PROGRAM, *arguments],
-        stdin=theirs, stdout=theirs, stderr=theirs, env={"TERM": "xterm-256color", **environ}, start_new_session=True,
-    )  # fmt: skip
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={"TERM": "xterm-256color", **environ},
+        start_new_session=True,
+    )
     os.close(theirs)
     return program, ours
 
@@ -161,14 +183,20 @@ def test_undo_works_across_processes(process: Cli, cli: Cli, imported_run: Path)
     assert "nothing to undo" in done.err
 
 
-def test_concurrent_labels_are_all_saved(cli: Cli, imported_run: Path, environ: dict[str, str]) -> None:
+def test_concurrent_labels_are_all_saved(
+    cli: Cli, imported_run: Path, environ: dict[str, str]
+) -> None:
     cli("import", imported_run)
     words = [*PROGRAM, "label", str(imported_run)]
     programs = [
-        subprocess.Popen([*words, f"simple_python_{at}", "--verdict", verdict, "--annotator", who], env=environ)
+        subprocess.Popen(
+            [*words, f"simple_python_{at}", "--verdict", verdict, "--annotator", who], env=environ
+        )
         for at in range(2)
         for who, verdict in (("alice", "pass"), ("bob", "fail"))
     ]
     assert [program.wait(120) for program in programs] == [0] * 4
-    humans = [found["human"] for found in cli("items", imported_run, "--json", "--limit", "2").objects]
+    humans = [
+        found["human"] for found in cli("items", imported_run, "--json", "--limit", "2").objects
+    ]
     assert humans == ["disputed"] * 2

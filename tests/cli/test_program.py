@@ -30,9 +30,13 @@ def test_help_of_every_command_has_example(cli: Cli, command: str) -> None:
 def test_command_summaries_fit_80_columns(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     for group in ("", "errata", "queue", "rules"):
-        commands = cli(*group.split(), "--help").out.split("Commands:" if group else "Start here:")[1]
+        commands = cli(*group.split(), "--help").out.split("Commands:" if group else "Start here:")[
+            1
+        ]
         assert len(commands.splitlines()) > 3
-        assert not [line for line in commands.splitlines() if line.endswith("...") or len(line) > 80]
+        assert not [
+            line for line in commands.splitlines() if line.endswith("...") or len(line) > 80
+        ]
 
 
 def test_help_lists_first_steps_and_command_groups(cli: Cli) -> None:
@@ -42,7 +46,9 @@ def test_help_lists_first_steps_and_command_groups(cli: Cli) -> None:
     assert steps == ["open", "check", "triage", "review", "report", "export"]
     for group, commands in COMMAND_GROUPS.items():
         at = lines.index(f"{group}:")
-        assert [line.split()[0] for line in lines[at + 1 : at + 1 + len(commands)]] == list(commands)
+        assert [line.split()[0] for line in lines[at + 1 : at + 1 + len(commands)]] == list(
+            commands
+        )
         assert lines[at + 1 + len(commands)] == ""
 
 
@@ -53,7 +59,8 @@ def test_version(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["nonsense"], ["items"], ["items", ".", "--nonsense"], ["items", ".", "--limit", "x"]]
+    "arguments",
+    [["nonsense"], ["items"], ["items", ".", "--nonsense"], ["items", ".", "--limit", "x"]],
 )
 def test_wrong_usage_exits_with_2(cli: Cli, arguments: list[str]) -> None:
     done = cli(*arguments)
@@ -61,7 +68,9 @@ def test_wrong_usage_exits_with_2(cli: Cli, arguments: list[str]) -> None:
     assert done.err
 
 
-@pytest.mark.parametrize("command", ["import", "items", "open", "triage", "suspects", "runs", "doctor"])
+@pytest.mark.parametrize(
+    "command", ["import", "items", "open", "triage", "suspects", "runs", "doctor"]
+)
 def test_missing_path_is_reported_in_one_line(cli: Cli, command: str) -> None:
     done = cli(command, "nowhere")
     assert (done.code, done.out, done.err) == (1, "", "fcreview: no such file or folder: nowhere\n")
@@ -83,9 +92,12 @@ def test_path_without_command_is_opened(cli: Cli, one_run: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "old", "new"), [(["rules"], "  try ", "  preview "), (["demo"], "--into", "--output")]
+    ("command", "old", "new"),
+    [(["rules"], "  try ", "  preview "), (["demo"], "--into", "--output")],
 )
-def test_old_names_are_accepted_and_hidden(cli: Cli, command: list[str], old: str, new: str) -> None:
+def test_old_names_are_accepted_and_hidden(
+    cli: Cli, command: list[str], old: str, new: str
+) -> None:
     text = cli(*command, "--help").out
     assert new in text and old not in text
     assert cli("completion", "fish").out.count(f"from {command[0]}' -l {old[2:]}\n") == 0

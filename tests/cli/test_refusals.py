@@ -1,4 +1,6 @@
-"""Unreadable files and formats that fcreview does not import: one sentence says what they are and what to do."""
+"""Unreadable files and formats that fcreview does not import: one sentence says what they are
+and what to do.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,11 @@ import pytest
 
 Cli = Callable[..., Any]
 RECORDS = [
-    {"id": f"simple_python_{number}", "result": [{"math_factorial": '{"number": 6}'}], "latency": 0.5}
+    {
+        "id": f"simple_python_{number}",
+        "result": [{"math_factorial": '{"number": 6}'}],
+        "latency": 0.5,
+    }
     for number in range(3)
 ]
 LINES = "".join(json.dumps(record) + "\n" for record in RECORDS)
@@ -45,7 +51,11 @@ REFUSED_FORMS = {
     "gzip": (gzip.compress(LINES.encode()), "compressed (gzip)", "Unpack it"),
     "UTF-16 without a mark": (LINES.encode("utf-16-le"), "UTF-16", "iconv"),
     "UTF-32": (LINES.encode("utf-32"), "UTF-32", "iconv"),
-    "object by id": (json.dumps({r["id"]: r["result"] for r in RECORDS}).encode(), "entry for each id", "on each line"),
+    "object by id": (
+        json.dumps({r["id"]: r["result"] for r in RECORDS}).encode(),
+        "entry for each id",
+        "on each line",
+    ),
     "pretty object by id": (
         json.dumps({r["id"]: r["result"] for r in RECORDS}, indent=1).encode(),
         "entry for each id",
@@ -68,7 +78,11 @@ def test_other_forms_of_records_are_read(tmp_path: Path, cli: Cli, form: str) ->
     assert done.code == 0
     (row,) = [line for line in done.objects if line["kind"] == "run"]
     assert (row["items"], row["status"]) == (3, "imported")
-    notices = [line["what"] for line in done.objects if line["kind"] == "issue" and line["file"].endswith(".json")]
+    notices = [
+        line["what"]
+        for line in done.objects
+        if line["kind"] == "issue" and line["file"].endswith(".json")
+    ]
     assert [NOTICES[form] in notice for notice in notices] == [True] * (form in NOTICES)
     assert [item["n_predicted"] for item in cli("items", folder, "--json").objects] == [1, 1, 1]
 
@@ -82,19 +96,28 @@ def test_raw_records_of_other_forms_are_shown(tmp_path: Path, cli: Cli, form: st
     raw = (folder / RESULT_FILE).read_bytes()
     (plan,) = discover([folder]).plans
     items = [record for record in read_items(plan) if isinstance(record, Item)]
-    read_back = [json.loads(raw[item.offset : item.offset + item.length].decode("utf-8-sig")) for item in items]
+    read_back = [
+        json.loads(raw[item.offset : item.offset + item.length].decode("utf-8-sig"))
+        for item in items
+    ]
     assert read_back == RECORDS
 
 
 @pytest.mark.parametrize("form", REFUSED_FORMS)
-def test_run_without_readable_records_fails_with_one_sentence(tmp_path: Path, cli: Cli, form: str) -> None:
+def test_run_without_readable_records_fails_with_one_sentence(
+    tmp_path: Path, cli: Cli, form: str
+) -> None:
     content, reason, advice = REFUSED_FORMS[form]
     folder = write(tmp_path / "runs", RESULT_FILE, content)
     done = cli("import", folder, "--json")
     assert done.code == 1
     (row,) = [line for line in done.objects if line["kind"] == "run"]
     assert (row["items"], row["status"]) == (0, "failed")
-    errors = [line["what"] for line in done.objects if line["kind"] == "issue" and line["severity"] == "error"]
+    errors = [
+        line["what"]
+        for line in done.objects
+        if line["kind"] == "issue" and line["severity"] == "error"
+    ]
     assert [reason in what and advice in what for what in errors] == [True]
     opened = cli("items", folder)
     assert opened.code == 1 and reason in opened.err
@@ -157,20 +180,34 @@ def test_git_lfs_pointer_of_any_name_is_named(tmp_path: Path, cli: Cli) -> None:
 
 MESSAGE = {"role": "user", "content": "hi"}
 OTHER_FORMATS = {
-    "an AgentDojo run": {"suite_name": "workspace", "user_task_id": "user_task_0", "messages": [MESSAGE]},
+    "an AgentDojo run": {
+        "suite_name": "workspace",
+        "user_task_id": "user_task_0",
+        "messages": [MESSAGE],
+    },
     "a Claude Code session": {"type": "user", "message": MESSAGE, "uuid": "1", "sessionId": "s"},
     "a Codex session": {"type": "session_meta", "payload": {"id": "a"}},
     "a Gemini log": {"contents": [{"role": "user", "parts": [{"text": "weather"}]}]},
-    "a Langfuse export": [{"id": "t1", "observations": [], "scores": [{"name": "correct", "value": 1}]}],
+    "a Langfuse export": [
+        {"id": "t1", "observations": [], "scores": [{"name": "correct", "value": 1}]}
+    ],
     "a LangSmith export": {"id": "r1", "run_type": "chain", "inputs": {}},
     "a mini-SWE-agent trajectory": {"info": {"mini_version": "2.0.0"}, "messages": [MESSAGE]},
-    "an OpenAI Responses log": {"custom_id": "a", "body": {"input": []}, "response": {"body": {"output": []}}},
+    "an OpenAI Responses log": {
+        "custom_id": "a",
+        "body": {"input": []},
+        "response": {"body": {"output": []}},
+    },
     "an OpenHands output": {"instance_id": "d-1", "history": [], "test_result": {}},
     "a promptfoo result": {"evalId": "e", "results": {"results": []}},
     "a ShareGPT conversation": {"conversations": [{"from": "human", "value": "weather"}]},
     "a SWE-agent trajectory": {"trajectory": [{"action": "ls", "observation": "a"}]},
     "NeMo Skills output": {"id": "simple_0", "generation": [], "num_generated_tokens": 3},
-    "a NeMo Gym rollout": {"responses_create_params": {}, "response": {"output": []}, "reward": 1.0},
+    "a NeMo Gym rollout": {
+        "responses_create_params": {},
+        "response": {"output": []},
+        "reward": 1.0,
+    },
     "a list of tau2 results": [{"info": {}, "tasks": [], "simulations": []}],
 }
 
@@ -194,14 +231,27 @@ def test_doctor_lists_the_formats_if_there_is_no_run(tmp_path: Path, cli: Cli) -
 
 
 def test_array_of_complexfuncbench_records_opens(tmp_path: Path, cli: Cli) -> None:
-    record = {"id": "Hotels-0", "gen_convs": [{"role": "user", "content": "x" * 200_000}], "message": "Success."}
-    record["count_dict"] = {"success_turn_num": 1, "total_turn_num": 1, "correct_call_num": 1, "total_call_num": 1}
-    folder = write(tmp_path / "runs", "ace/gpt-mini/cfb_gpt-mini.json", json.dumps([record], indent=2))
+    record = {
+        "id": "Hotels-0",
+        "gen_convs": [{"role": "user", "content": "x" * 200_000}],
+        "message": "Success.",
+    }
+    record["count_dict"] = {
+        "success_turn_num": 1,
+        "total_turn_num": 1,
+        "correct_call_num": 1,
+        "total_call_num": 1,
+    }
+    folder = write(
+        tmp_path / "runs", "ace/gpt-mini/cfb_gpt-mini.json", json.dumps([record], indent=2)
+    )
     (row,) = [line for line in cli("import", folder, "--json").objects if line["kind"] == "run"]
     assert (row["benchmark"], row["model"], row["items"]) == ("complexfuncbench", "gpt-mini", 1)
 
 
 def test_array_of_generic_records_opens(tmp_path: Path, cli: Cli) -> None:
     record = {"id": "a", "messages": [MESSAGE], "golden": [], "predicted": []}
-    folder = write(tmp_path / "runs", "records.json", json.dumps([record, record | {"id": "b"}], indent=2))
+    folder = write(
+        tmp_path / "runs", "records.json", json.dumps([record, record | {"id": "b"}], indent=2)
+    )
     assert [item["id"] for item in cli("items", folder, "--json").objects] == ["a", "b"]

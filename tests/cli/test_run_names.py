@@ -33,7 +33,11 @@ def write_config(folder: Path, text: str) -> str:
 def test_import_names_runs_of_one_model_by_provider(cli: Cli, providers: Path) -> None:
     done = cli("import", providers, "--json")
     assert list_names(done.objects) == PROVIDERS
-    notices = [each for each in done.objects if each["kind"] == "issue" and "a copy of full.jsonl" in each["what"]]
+    notices = [
+        each
+        for each in done.objects
+        if each["kind"] == "issue" and "a copy of full.jsonl" in each["what"]
+    ]
     assert [Path(each["file"]).name for each in notices] == ["full_backup.jsonl"]
 
 
@@ -50,7 +54,15 @@ def test_a_bfcl_run_in_another_result_folder_has_another_name(cli: Cli, tmp_path
 
 @pytest.mark.parametrize(
     "command",
-    [["runs"], ["items"], ["report"], ["estimate"], ["import"], ["compare", "1", "2"], ["report", "--markdown"]],
+    [
+        ["runs"],
+        ["items"],
+        ["report"],
+        ["estimate"],
+        ["import"],
+        ["compare", "1", "2"],
+        ["report", "--markdown"],
+    ],
 )
 def test_text_output_has_the_names(cli: Cli, providers: Path, command: list[str]) -> None:
     name, *options = command
@@ -73,7 +85,9 @@ def test_exported_labels_have_the_names(cli: Cli, providers: Path, tmp_path: Pat
     out = tmp_path / "labels.csv"
     assert cli("export", providers, "--format", "csv", "-o", out).code == 0
     assert all(name in out.read_text() for name in PROVIDERS)
-    assert PROVIDERS[0] in cli("sql", providers, "SELECT DISTINCT run_name FROM labels ORDER BY 1").out
+    assert (
+        PROVIDERS[0] in cli("sql", providers, "SELECT DISTINCT run_name FROM labels ORDER BY 1").out
+    )
 
 
 @pytest.mark.parametrize("text", ["gpt-mini · provider-b", "gpt-mini provider-b", "2"])
@@ -90,9 +104,13 @@ def test_an_ambiguous_model_is_refused_with_the_names(cli: Cli, providers: Path)
 def test_name_option_names_one_run_without_reading_it_again(cli: Cli, providers: Path) -> None:
     cli("import", providers)
     folder = providers / "result" / "provider-b"
-    (row,) = cli("import", folder, "--workspace", providers, "--name", "my baseline", "--json").objects[:1]
+    (row,) = cli(
+        "import", folder, "--workspace", providers, "--name", "my baseline", "--json"
+    ).objects[:1]
     assert (row["run_name"], row["status"]) == ("my baseline", "unchanged")
-    assert list_names(cli("runs", providers, "--json").objects) == ["gpt-mini", "my baseline"], "it is remembered"
+    assert list_names(cli("runs", providers, "--json").objects) == ["gpt-mini", "my baseline"], (
+        "it is remembered"
+    )
     assert cli("items", providers, "--run", "my baseline", "--json").objects[0]["run"] == row["run"]
 
     (row,) = cli("import", folder, "--workspace", providers, "--name", "", "--json").objects[:1]
@@ -106,21 +124,29 @@ def test_name_option_refuses_several_runs(cli: Cli, providers: Path) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["*/provider-a/gpt-mini/*", "provider-a/*/full.jsonl"])
-def test_configuration_names_a_run_by_its_path(cli: Cli, providers: Path, tmp_path: Path, pattern: str) -> None:
+def test_configuration_names_a_run_by_its_path(
+    cli: Cli, providers: Path, tmp_path: Path, pattern: str
+) -> None:
     cli("import", providers)
     config = write_config(tmp_path, f'[run_names]\n"{pattern}" = "baseline"\n')
     objects = cli("runs", providers, "--json", FCREVIEW_CONFIG=config).objects
     assert list_names(objects) == ["baseline", "gpt-mini"]
-    assert list_names(cli("runs", providers, "--json").objects) == PROVIDERS, "without the configuration"
+    assert list_names(cli("runs", providers, "--json").objects) == PROVIDERS, (
+        "without the configuration"
+    )
 
 
-def test_runs_with_the_same_configured_name_differ(cli: Cli, providers: Path, tmp_path: Path) -> None:
+def test_runs_with_the_same_configured_name_differ(
+    cli: Cli, providers: Path, tmp_path: Path
+) -> None:
     config = write_config(tmp_path, '[run_names]\n"gpt-*" = "small"\n')
     objects = cli("runs", providers, "--json", FCREVIEW_CONFIG=config).objects
     assert list_names(objects) == ["small · provider-a", "small · provider-b"]
 
 
-def test_name_option_takes_precedence_over_the_configuration(cli: Cli, providers: Path, tmp_path: Path) -> None:
+def test_name_option_takes_precedence_over_the_configuration(
+    cli: Cli, providers: Path, tmp_path: Path
+) -> None:
     config = write_config(tmp_path, '[run_names]\n"gpt-*" = "small"\n')
     folder = providers / "result" / "provider-a"
     objects = cli("import", folder, "--name", "mine", "--json", FCREVIEW_CONFIG=config).objects
@@ -133,13 +159,17 @@ def test_invalid_run_names_are_refused(cli: Cli, providers: Path, tmp_path: Path
     assert done.code == 1 and "[run_names]" in done.err
 
 
-def test_hostile_names_are_sanitised(cli: Cli, providers: Path, hostile: str, raw: tuple[str, ...]) -> None:
+def test_hostile_names_are_sanitised(
+    cli: Cli, providers: Path, hostile: str, raw: tuple[str, ...]
+) -> None:
     cli("import", providers / "result" / "provider-a", "--name", hostile)
     out = cli("runs", providers / "result" / "provider-a").out
     assert "evil" in out and not any(char in out for char in raw)
 
 
-def test_runs_in_a_lake_have_the_names_of_the_whole_lake(cli: Cli, providers: Path, tmp_path: Path) -> None:
+def test_runs_in_a_lake_have_the_names_of_the_whole_lake(
+    cli: Cli, providers: Path, tmp_path: Path
+) -> None:
     lake = tmp_path / "lake"
     for part in ("1/2", "2/2"):
         objects = cli("import", providers, "--lake", lake, "--part", part, "--json").objects

@@ -1,4 +1,6 @@
-"""`--score DIR` joins results with scores elsewhere, is remembered, and its loss is reported like that of a dataset."""
+"""`--score DIR` joins results with scores elsewhere, is remembered, and its loss is reported
+like that of a dataset.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,9 @@ def test_scores_are_joined_and_remembered(cli: Cli, paths: SeparateScores) -> No
     assert count_official(cli, paths.run) == joined
 
 
-def test_scores_are_found_after_both_folders_moved(cli: Cli, paths: SeparateScores, tmp_path: Path) -> None:
+def test_scores_are_found_after_both_folders_moved(
+    cli: Cli, paths: SeparateScores, tmp_path: Path
+) -> None:
     cli("import", paths.run, "--score", paths.scores)
     joined = count_official(cli, paths.run)
     place = tmp_path / "moved"
@@ -85,7 +89,9 @@ def test_missing_scores_keep_last_import(cli: Cli, paths: SeparateScores) -> Non
     paths.scores.rename(paths.gone)
     for _ in range(2):
         (line,) = score_warnings(cli, paths.run)
-        assert all(part in line for part in (str(paths.scores), "uses the last import", "--score none"))
+        assert all(
+            part in line for part in (str(paths.scores), "uses the last import", "--score none")
+        )
     run = import_run(cli, paths.run)
     assert (run["status"], run["missing_scores"]) == ("kept", str(paths.scores))
     assert count_official(cli, paths.run) == joined
@@ -136,7 +142,9 @@ def test_missing_folder_of_option_is_error(cli: Cli, paths: SeparateScores) -> N
     assert "does not exist" in done.err
 
 
-def test_scores_of_no_run_are_error_of_import(cli: Cli, paths: SeparateScores, tmp_path: Path) -> None:
+def test_scores_of_no_run_are_error_of_import(
+    cli: Cli, paths: SeparateScores, tmp_path: Path
+) -> None:
     (tmp_path / "empty").mkdir()
     done = cli("import", paths.run, "--score", tmp_path / "empty")
     assert "no score file in this folder of --score fits the results" in done.out

@@ -27,7 +27,9 @@ HEAVY = {
 def heavy_imports(program: str, environ: dict[str, str] | None = None) -> set[str]:
     """Return the heavy libraries that this program imports."""
     code = f"{program}\nimport sys\nprint(*sys.modules, sep='\\n', file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environ, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environ, timeout=60
+    )
     assert done.returncode == 0, done.stderr
     return {name.partition(".")[0] for name in done.stderr.split("\n")} & HEAVY
 
@@ -48,5 +50,8 @@ def test_first_modules_import_no_heavy_libraries(module: str, may: set[str]) -> 
 
 @pytest.mark.sweep
 def test_command_without_screen_imports_no_textual(one_run: Path, environ: dict[str, str]) -> None:
-    items = f"from fcreview.cli.main import run_command_line\nassert run_command_line(['items', {str(one_run)!r}]) == 0"
+    items = (
+        "from fcreview.cli.main import run_command_line\nassert run_command_line(['items',"
+        f" {str(one_run)!r}]) == 0"
+    )
     assert {"textual", "rich", "numpy", "pydantic"} & heavy_imports(items, environ) == set()

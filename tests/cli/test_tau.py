@@ -1,4 +1,6 @@
-"""Items of tau2: the sections of their task, their endings, messages of unknown roles, and figures without rewards."""
+"""Items of tau2: the sections of their task, their endings, messages of unknown roles, and
+figures without rewards.
+"""
 
 from __future__ import annotations
 
@@ -41,12 +43,23 @@ def make_run_with_task() -> Result:
         "relevant_policies": TASK_PARTS["relevant policies"],
         "notes": None,
     }
-    task["user_scenario"] = {"persona": TASK_PARTS["user scenario"], "instructions": {"reason_for_call": "A room."}}
+    task["user_scenario"] = {
+        "persona": TASK_PARTS["user scenario"],
+        "instructions": {"reason_for_call": "A room."},
+    }
     task["ticket"] = TASK_PARTS["ticket"]
-    task["initial_state"] = {"initialization_data": {"rooms": {"room_1": "free"}}, "message_history": None}
+    task["initial_state"] = {
+        "initialization_data": {"rooms": {"room_1": "free"}},
+        "message_history": None,
+    }
     task["evaluation_criteria"]["nl_assertions"] = [TASK_PARTS["assertions"]]
     task["evaluation_criteria"]["env_assertions"] = [
-        {"env_type": "user", "func_name": "assert_room", "arguments": {"number": 1}, "assert_value": True}
+        {
+            "env_type": "user",
+            "func_name": "assert_room",
+            "arguments": {"number": 1},
+            "assert_value": True,
+        }
     ]
     return run
 
@@ -90,12 +103,16 @@ def list_section_titles(path: Path, imports: Imports, *, blind: bool, **options:
     """Return the lines of the item's document that are titles of sections."""
     with Store.open(imports.of([path]), "alice", blind=blind) as store:
         (number,) = store.find_items("t0_trial_0", None)
-        blocks = build_document(store.read_detail(number), "alice", DisplayOptions(hide_verdicts=blind, **options))
+        blocks = build_document(
+            store.read_detail(number), "alice", DisplayOptions(hide_verdicts=blind, **options)
+        )
     lines = [plain_text(line).strip() for block in blocks for line in block.lines(79)]
     return [title for title in TASK_PARTS if title in lines]
 
 
-def test_blind_review_hides_only_sections_that_reveal_the_answer(path: Path, imports: Imports) -> None:
+def test_blind_review_hides_only_sections_that_reveal_the_answer(
+    path: Path, imports: Imports
+) -> None:
     assert list_section_titles(path, imports, blind=False) == list(TASK_PARTS)
     shown = list_section_titles(path, imports, blind=True)
     assert shown == [title for title in TASK_PARTS if title not in HIDDEN_TITLES]
@@ -103,8 +120,12 @@ def test_blind_review_hides_only_sections_that_reveal_the_answer(path: Path, imp
 
 def test_task_is_folded_on_the_screen_and_found_by_a_search(path: Path, imports: Imports) -> None:
     assert list_section_titles(path, imports, blind=False, frames=True) == []
-    assert list_section_titles(path, imports, blind=False, frames=True, folds={"task": False}) == list(TASK_PARTS)
-    assert list_section_titles(path, imports, blind=False, frames=True, unfold_all=True) == list(TASK_PARTS)
+    assert list_section_titles(
+        path, imports, blind=False, frames=True, folds={"task": False}
+    ) == list(TASK_PARTS)
+    assert list_section_titles(path, imports, blind=False, frames=True, unfold_all=True) == list(
+        TASK_PARTS
+    )
 
 
 def test_corrected_equals_official_without_reviews(tmp_path: Path, cli: Cli) -> None:
@@ -132,14 +153,24 @@ def test_endings_are_a_filter_and_a_json_field(tmp_path: Path, cli: Cli) -> None
     run = make_run()
     run["simulations"][1]["termination_reason"] = "max_steps"
     path = write_file(tmp_path, run)
-    assert [row["id"] for row in cli("items", path, "--where", "ended:max_steps", "--json").objects] == ["t1_trial_0"]
-    assert [row["ended"] for row in cli("items", path, "--json").objects] == ["user_stop", "max_steps", "user_stop"]
-    assert cli("sql", path, "SELECT count(*) AS n FROM items WHERE ended = 'user_stop'", "--json").objects == [{"n": 2}]
+    assert [
+        row["id"] for row in cli("items", path, "--where", "ended:max_steps", "--json").objects
+    ] == ["t1_trial_0"]
+    assert [row["ended"] for row in cli("items", path, "--json").objects] == [
+        "user_stop",
+        "max_steps",
+        "user_stop",
+    ]
+    assert cli(
+        "sql", path, "SELECT count(*) AS n FROM items WHERE ended = 'user_stop'", "--json"
+    ).objects == [{"n": 2}]
     refused = cli("items", path, "--where", "ended:max_steps", "--blind")
     assert refused.code != 0 or not refused.out
 
 
-def test_contradictory_verdicts_of_one_annotator_are_reported(samples: Path, tmp_path: Path, cli: Cli) -> None:
+def test_contradictory_verdicts_of_one_annotator_are_reported(
+    samples: Path, tmp_path: Path, cli: Cli
+) -> None:
     runs = tmp_path / "runs"
     shutil.copytree(samples / "tau", runs)
     label = ("label", str(runs), "renew_loan_trial_0", "--run", "2", "--annotator", "ann")

@@ -21,7 +21,10 @@ from tests.waiting import until
 RUN = "result/maple-8b"
 SIMPLE = f"{RUN}/non_live/BFCL_v4_simple_python_result.json"
 SCORE = "score/maple-8b/non_live/BFCL_v4_simple_python_score.json"
-LINE = '{"id": "simple_python_%s", "result": "[alarm.set(time=3)]", "input_token_count": 1, "output_token_count": 1}\n'
+LINE = (
+    '{"id": "simple_python_%s", "result": "[alarm.set(time=3)]", "input_token_count": 1,'
+    ' "output_token_count": 1}\n'
+)
 
 
 @pytest.fixture
@@ -59,7 +62,11 @@ def test_appended_lines_are_new_items(place: Path, watcher: FileWatcher) -> None
     assert watcher.has_changed_files()
     assert not watcher.has_changed_files()
     result = watcher.import_changes()
-    assert (result.changes, result.changes.summary, result.runs) == (ImportChanges(new=2), "2 new items", ())
+    assert (result.changes, result.changes.summary, result.runs) == (
+        ImportChanges(new=2),
+        "2 new items",
+        (),
+    )
     assert not watcher.has_changed_files()
     with open_store(place) as now:
         assert now.count_items(View("id:simple_python_71,simple_python_72")) == 2
@@ -110,7 +117,9 @@ def test_changed_answers_and_scores_are_followed(place: Path, watcher: FileWatch
         assert now.count_items(View("category:simple_python official:fail")) == 0
 
 
-def test_failed_import_is_reported_and_repeated(place: Path, watcher: FileWatcher, tmp_path: Path) -> None:
+def test_failed_import_is_reported_and_repeated(
+    place: Path, watcher: FileWatcher, tmp_path: Path
+) -> None:
     away = tmp_path / "away"
     (place / RUN / "non_live").rename(away)
     for folder in ("live", "multi_turn", "agentic", "format_sensitivity"):
@@ -161,7 +170,11 @@ def test_close_ends_running_import(place: Path, watcher: FileWatcher) -> None:
     thread.join(20)
     assert len(results) == 1 and isinstance(results[0], ReloadError)
     until(lambda: not processes_with(str(place / RUN)), 5)
-    left = {each.name for each in (place / RUN / ".fcreview").iterdir() if "tmp" in each.name and any(each.iterdir())}
+    left = {
+        each.name
+        for each in (place / RUN / ".fcreview").iterdir()
+        if "tmp" in each.name and any(each.iterdir())
+    }
     assert not left
     with open_store(place) as now:
         assert now.count_items(View("category:simple_python")) == len(lines.splitlines())

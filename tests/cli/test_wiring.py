@@ -40,22 +40,30 @@ def test_blind_annotator_gets_no_report_or_export(two_imported_runs: Path) -> No
         with pytest.raises(StoreError, match="blind"):
             build_report_services(session).format_report(store, (), lambda: False)
         with pytest.raises(StoreError, match="blind"):
-            export_and_summarize(store, ExportRequest("jsonl", str(two_imported_runs / "out.jsonl"), View()), None)
+            export_and_summarize(
+                store, ExportRequest("jsonl", str(two_imported_runs / "out.jsonl"), View()), None
+            )
     assert not (two_imported_runs / "out.jsonl").exists()
 
 
-def test_native_export_writes_whole_runs(two_imported_runs: Path, tmp_path: Path, capsys: Any) -> None:
+def test_native_export_writes_whole_runs(
+    two_imported_runs: Path, tmp_path: Path, capsys: Any
+) -> None:
     out = tmp_path / "native"
     with (
         open_workspace(WorkspaceOptions([two_imported_runs])) as session,
         Store.open(session.workspace, "alice") as store,
     ):
         message = export_and_summarize(
-            store, ExportRequest("native", str(out), View("id:nothing")), build_report_services(session)
+            store,
+            ExportRequest("native", str(out), View("id:nothing")),
+            build_report_services(session),
         )
         assert "(whole runs) in" in message
         with pytest.raises(FcreviewError, match="is not empty"):
-            export_and_summarize(store, ExportRequest("native", str(out), View()), build_report_services(session))
+            export_and_summarize(
+                store, ExportRequest("native", str(out), View()), build_report_services(session)
+            )
         with pytest.raises(FcreviewError, match="cannot export to the terminal"):
             export_and_summarize(store, ExportRequest("jsonl", "-", View()), None)
     assert [path for path in out.rglob("*") if path.is_file()]

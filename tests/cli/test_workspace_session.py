@@ -39,7 +39,11 @@ def test_unchanged_paths_are_not_searched(cli: Cli, one_run: Path) -> None:
 @pytest.mark.sweep
 def test_changed_result_is_imported(cli: Cli, one_run: Path) -> None:
     def rule_verdict() -> bool:
-        (verdict,) = [each["rule"] for each in cli("items", one_run, "--json").objects if each["id"].endswith("_1")]
+        (verdict,) = [
+            each["rule"]
+            for each in cli("items", one_run, "--json").objects
+            if each["id"].endswith("_1")
+        ]
         return bool(verdict)
 
     assert not rule_verdict()
@@ -77,10 +81,14 @@ def test_damaged_seen_file_is_ignored(cli: Cli, one_run: Path, content: bytes) -
     assert item_ids(cli, one_run) == before
 
 
-@pytest.mark.parametrize("broken", [1, {"state": 1, "others": [2], "runs": ["x"]}, {"others": None}])
+@pytest.mark.parametrize(
+    "broken", [1, {"state": 1, "others": [2], "runs": ["x"]}, {"others": None}]
+)
 def test_damaged_entry_of_seen_file_is_ignored(cli: Cli, one_run: Path, broken: Any) -> None:
     before = item_ids(cli, one_run)
-    seen_file(one_run).write_text(json.dumps(dict.fromkeys(json.loads(seen_file(one_run).read_bytes()), broken)))
+    seen_file(one_run).write_text(
+        json.dumps(dict.fromkeys(json.loads(seen_file(one_run).read_bytes()), broken))
+    )
     assert item_ids(cli, one_run) == before
 
 

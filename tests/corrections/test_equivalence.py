@@ -8,11 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.equivalence import RULE_KINDS, EquivalenceRule, ErrataError, can_be_omitted, is_equivalent, parse_rule
+from fcreview.equivalence import (
+    RULE_KINDS,
+    EquivalenceRule,
+    ErrataError,
+    can_be_omitted,
+    is_equivalent,
+    parse_rule,
+)
 from fcreview.model.function_schema import read_function_schema
 
 NAMES = st.text(max_size=8).map(str.strip)
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | NAMES
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | NAMES
+)
 VALUES = SCALARS | st.lists(SCALARS, max_size=3)
 RULES = st.builds(EquivalenceRule, st.sampled_from([*RULE_KINDS]), NAMES, NAMES, NAMES)
 
@@ -21,7 +34,10 @@ RULES = st.builds(EquivalenceRule, st.sampled_from([*RULE_KINDS]), NAMES, NAMES,
     ("text", "rule"),
     [
         ("ignore case in city", EquivalenceRule("ignore-case", argument="city")),
-        ("a default may be left out of weather", EquivalenceRule("default-omittable", function="weather")),
+        (
+            "a default may be left out of weather",
+            EquivalenceRule("default-omittable", function="weather"),
+        ),
         ("x^2 is x**2 on bfcl", EquivalenceRule("power-notation", benchmark="bfcl")),
         ("accept 5.0 for 5", EquivalenceRule("accept", given=5.0, wanted=5)),
         (
@@ -33,28 +49,51 @@ RULES = st.builds(EquivalenceRule, st.sampled_from([*RULE_KINDS]), NAMES, NAMES,
 )
 def test_rules_are_parsed(text: str, rule: EquivalenceRule) -> None:
     assert parse_rule(text) == rule
-    assert (type(parse_rule(text).given), type(parse_rule(text).wanted)) == (type(rule.given), type(rule.wanted))
+    assert (type(parse_rule(text).given), type(parse_rule(text).wanted)) == (
+        type(rule.given),
+        type(rule.wanted),
+    )
 
 
 @given(RULES, VALUES, VALUES)
 def test_rules_round_trip(rule: EquivalenceRule, given: Any, wanted: Any) -> None:
     if rule.kind == "accept":
-        rule = EquivalenceRule(rule.kind, rule.benchmark, rule.function, rule.argument, given, wanted)
+        rule = EquivalenceRule(
+            rule.kind, rule.benchmark, rule.function, rule.argument, given, wanted
+        )
     assert parse_rule(str(rule)) == rule
     assert EquivalenceRule.from_json(rule.as_json()) == rule
 
 
 def test_rules_with_equal_content_are_equal() -> None:
-    texts = ("accept [1] for [2]", "accept 1 for 0", "accept 1.0 for 0", "accept true for 0", "accept [1] for [2]")
+    texts = (
+        "accept [1] for [2]",
+        "accept 1 for 0",
+        "accept 1.0 for 0",
+        "accept true for 0",
+        "accept [1] for [2]",
+    )
     assert list(dict.fromkeys(map(parse_rule, texts))) == list(map(parse_rule, texts[:4]))
-    assert EquivalenceRule("ignore-case", who="ann", date="2026-01-02") == EquivalenceRule("ignore-case")
+    assert EquivalenceRule("ignore-case", who="ann", date="2026-01-02") == EquivalenceRule(
+        "ignore-case"
+    )
     assert EquivalenceRule("ignore-case") != "ignore-case"
 
 
 @pytest.mark.parametrize(
-    "text", ["", "ignore", "accept 5", "accept 5 for", "accept 5 as 6", "ignore-case in", "ignore-case in a in b",
-             "number-equal everywhere", "__import__('os')"]
-)  # fmt: skip
+    "text",
+    [
+        "",
+        "ignore",
+        "accept 5",
+        "accept 5 for",
+        "accept 5 as 6",
+        "ignore-case in",
+        "ignore-case in a in b",
+        "number-equal everywhere",
+        "__import__('os')",
+    ],
+)
 def test_invalid_rule_is_refused(text: str) -> None:
     with pytest.raises(ErrataError, match="invalid rule"):
         parse_rule(text)
@@ -100,7 +139,9 @@ def test_rule_determines_equality(rule: str, wanted: Any, given: Any, is_equal: 
         ({"description": "Unit."}, ["km"], False),
     ],
 )
-def test_default_may_be_omitted_if_it_is_golden(schema: Any, accepted: list[Any], can_omit: bool) -> None:
+def test_default_may_be_omitted_if_it_is_golden(
+    schema: Any, accepted: list[Any], can_omit: bool
+) -> None:
     document = read_function_schema({"name": "f", "parameters": {"properties": {"unit": schema}}})
     parameter = document.parameters["unit"]
     assert can_be_omitted([EquivalenceRule("default-omittable")], parameter, accepted) is can_omit

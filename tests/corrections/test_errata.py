@@ -23,10 +23,23 @@ from fcreview.errata import (
 from fcreview.model.item import Message
 
 ENTRY = ErrataEntry(
-    "bfcl", "V4", "en", "simple_python", "simple_python_0", "ab", [{"f": {"a": [1]}}], [{"f": {"a": [2]}}],
-    "How many?\u2028", ("two, \u202e not one",), ("ann",), "adjudication", "BFCL_v4_simple_python.json", "BFCL V4",
-    Evidence(3, 1, ("maple", "birch")), 2,
-)  # fmt: skip
+    "bfcl",
+    "V4",
+    "en",
+    "simple_python",
+    "simple_python_0",
+    "ab",
+    [{"f": {"a": [1]}}],
+    [{"f": {"a": [2]}}],
+    "How many?\u2028",
+    ("two, \u202e not one",),
+    ("ann",),
+    "adjudication",
+    "BFCL_v4_simple_python.json",
+    "BFCL V4",
+    Evidence(3, 1, ("maple", "birch")),
+    2,
+)
 RULES = [EquivalenceRule("accept", "bfcl", "f", "a", 5.0, 5, who="ann", date="2026-01-02")]
 RAW = serialize_errata([ENTRY], RULES, "2026-01-02T03:04:05+00:00", "ann")
 
@@ -41,7 +54,12 @@ def test_errata_round_trip() -> None:
 
 @pytest.mark.parametrize(
     "changed",
-    [RAW.replace(b'"a":[2]', b'"a":[3]'), RAW.replace(b'"who":"ann"', b'"who":"bob"', 1), RAW[:-2], RAW + b"{}\n"],
+    [
+        RAW.replace(b'"a":[2]', b'"a":[3]'),
+        RAW.replace(b'"who":"ann"', b'"who":"bob"', 1),
+        RAW[:-2],
+        RAW + b"{}\n",
+    ],
 )
 def test_modified_file_is_refused(changed: bytes) -> None:
     assert changed != RAW
@@ -49,7 +67,9 @@ def test_modified_file_is_refused(changed: bytes) -> None:
         parse_errata(changed, "e.jsonl")
 
 
-@pytest.mark.parametrize("raw", [b"", b"[]", b"{}", b"\xff", b'{"format": "fcreview-errata", "version": 2}'])
+@pytest.mark.parametrize(
+    "raw", [b"", b"[]", b"{}", b"\xff", b'{"format": "fcreview-errata", "version": 2}']
+)
 def test_files_of_other_formats_are_refused(raw: bytes) -> None:
     with pytest.raises(ErrataError, match=r"e\.jsonl:1: "):
         parse_errata(raw, "e.jsonl")
@@ -70,7 +90,11 @@ DEEP = f"{'[' * 200}{']' * 200}"
 )
 def test_invalid_content_with_a_valid_digest_is_refused(was: bytes, is_: bytes, why: str) -> None:
     head, body = RAW.split(b"\n", 1)
-    changed = (head.replace(was, is_, 1) + b"\n" + body) if was in head else head + b"\n" + body.replace(was, is_, 1)
+    changed = (
+        (head.replace(was, is_, 1) + b"\n" + body)
+        if was in head
+        else head + b"\n" + body.replace(was, is_, 1)
+    )
     head, body = changed.split(b"\n", 1)
     given = orjson.loads(head)
     stated = given.pop("digest")
@@ -87,7 +111,9 @@ def test_duplicate_entry_is_refused() -> None:
 
 
 @pytest.mark.parametrize("field", ["benchmark", "id", "old", "question_hash"])
-def test_missing_field_is_reported_with_its_line(field: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_field_is_reported_with_its_line(
+    field: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = ErrataEntry.as_json
 
     def write_without_field(entry: ErrataEntry) -> dict[str, Any]:
@@ -113,11 +139,20 @@ def test_only_errata_of_a_benchmark_apply_to_it() -> None:
 def test_question_hash_uses_the_first_user_messages() -> None:
     request = [Message(0, -1, "user", "How many?")]
     runner = [Message(0, -1, "system", "You are ..."), *request, Message(0, 0, "assistant", "f()")]
-    assert hash_question(request) == hash_question(runner) != hash_question([Message(0, -1, "user", "How much?")])
+    assert (
+        hash_question(request)
+        == hash_question(runner)
+        != hash_question([Message(0, -1, "user", "How much?")])
+    )
 
 
 def make_entry(number: int, **fields: Any) -> ErrataEntry:
-    given: dict[str, Any] = {"question_hash": "q", "old": {"a": [1]}, "new": {"a": [2]}, "settled_by": ("alice",)}
+    given: dict[str, Any] = {
+        "question_hash": "q",
+        "old": {"a": [1]},
+        "new": {"a": [2]},
+        "settled_by": ("alice",),
+    }
     return ErrataEntry("bfcl", "V1", "en", "simple", f"simple_{number}", **(given | fields))
 
 
@@ -134,7 +169,11 @@ def list_entries(errata: Errata) -> dict[str, Any]:
 def test_merged_file_has_each_entry_and_rule_once() -> None:
     here = make_errata(make_entry(1), make_entry(2), rules=("ignore-case", "number-equal"))
     there = make_errata(
-        make_entry(2), make_entry(3), rules=("ignore-case", "power-notation"), date="2026-02-01", who="bob"
+        make_entry(2),
+        make_entry(3),
+        rules=("ignore-case", "power-notation"),
+        date="2026-02-01",
+        who="bob",
     )
     found = combine_errata(here, there)
     assert (found.n_new, found.n_known, found.n_new_rules, found.conflicts) == (1, 1, 1, ())
@@ -143,9 +182,9 @@ def test_merged_file_has_each_entry_and_rule_once() -> None:
     assert [key[-1] for key in both.entries] == ["simple_1", "simple_2", "simple_3"]
     assert [str(rule) for rule in both.rules] == ["ignore-case", "number-equal", "power-notation"]
     assert (both.date, both.who) == ("2026-02-01", "alice, bob")
-    assert combine_errata(both, there).content is None and combine_errata(both, here).content is None, (
-        "merging again changes nothing"
-    )
+    assert (
+        combine_errata(both, there).content is None and combine_errata(both, here).content is None
+    ), "merging again changes nothing"
     back = combine_errata(there, here).content
     assert back is not None and list_entries(parse_errata(back)) == list_entries(both), (
         "the order of files does not matter"
@@ -154,7 +193,9 @@ def test_merged_file_has_each_entry_and_rule_once() -> None:
 
 def test_reasons_names_and_evidence_of_both_files_are_kept() -> None:
     one = make_entry(1, reasons=("so asked",), evidence=Evidence(3, 1, ("m",)))
-    other = make_entry(1, reasons=("so asked", "see its document"), settled_by=("bob",), evidence=Evidence(12, 4))
+    other = make_entry(
+        1, reasons=("so asked", "see its document"), settled_by=("bob",), evidence=Evidence(12, 4)
+    )
     found = combine_errata(make_errata(one), make_errata(other))
     assert (found.n_new, found.n_known) == (0, 1) and found.content is not None
     (made,) = parse_errata(found.content).entries.values()
@@ -173,7 +214,9 @@ def test_conflicting_correction_is_reported_and_not_merged() -> None:
         make_entry(5),
     )
     found = combine_errata(here, there)
-    assert [key[-1] for key in found.conflicts] == ["simple_1", "simple_2", "simple_3"], "1 is not true, 2 not 2.0"
+    assert [key[-1] for key in found.conflicts] == ["simple_1", "simple_2", "simple_3"], (
+        "1 is not true, 2 not 2.0"
+    )
     assert found.content is not None
     made = parse_errata(found.content).entries
     assert all(made[key].as_json() == here.entries[key].as_json() for key in here.entries)
@@ -181,4 +224,7 @@ def test_conflicting_correction_is_reported_and_not_merged() -> None:
 
 
 def test_merge_with_only_conflicts_changes_nothing() -> None:
-    assert combine_errata(make_errata(make_entry(1)), make_errata(make_entry(1, new=None))).content is None
+    assert (
+        combine_errata(make_errata(make_entry(1)), make_errata(make_entry(1, new=None))).content
+        is None
+    )

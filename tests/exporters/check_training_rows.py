@@ -1,4 +1,5 @@
-"""Check training rows with the libraries that read them. `make packages` runs this outside of the test suite.
+"""Check training rows with the libraries that read them. `make packages` runs this outside of the
+test suite.
 
 Usage: python check_training_rows.py FILE...
 """

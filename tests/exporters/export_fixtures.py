@@ -20,12 +20,19 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
-LABELS = [each.name for each in FORMATS if each.content != "folder" and each.name not in ("sft", "preference")]
+LABELS = [
+    each.name
+    for each in FORMATS
+    if each.content != "folder" and each.name not in ("sft", "preference")
+]
 """Formats that write labels to one file."""
 
 
 def read_labels(name: str, path: Path) -> list[dict[str, Any]]:
-    """Read the labels in a file. Parquet has verdicts as JSON text, Label Studio has fields in `data`."""
+    """Read the labels in a file.
+
+    Parquet has verdicts as JSON text, Label Studio has fields in `data`.
+    """
     if name == "parquet":
         found = duckdb.read_parquet(str(path))
         return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
@@ -42,7 +49,9 @@ def read_labels(name: str, path: Path) -> list[dict[str, Any]]:
 
 
 def write_dialogues(source: ExportSource, folder: Path) -> None:
-    """Write `<model>/dialogues.jsonl` for each run, with messages, calls and verdicts of each item."""
+    """Write `<model>/dialogues.jsonl` for each run, with messages, calls and verdicts of each
+    item.
+    """
     for row in source.runs:
         (folder / row.info.model).mkdir()
     for chunk in source.iter_item_chunks():
@@ -70,5 +79,7 @@ def write_questions(source: ExportSource, out: Sink) -> None:
     out.write(b"%d\n" % sum(len(chunk) for chunk in source.iter_label_chunks()))
 
 
-DIALOGUES = ExportFormat("dialogues", "a folder with a file for each run", "folder", lambda: write_dialogues)
+DIALOGUES = ExportFormat(
+    "dialogues", "a folder with a file for each run", "folder", lambda: write_dialogues
+)
 QUESTIONS = ExportFormat("questions", "what was asked", "binary", lambda: write_questions)

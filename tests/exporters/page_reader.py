@@ -10,15 +10,55 @@ from fcreview.exporters.report_pages import SORT_SCRIPT
 VOID = {"meta", "link", "br", "img", "rect", "line", "wbr"}
 """Elements without content."""
 ALLOWED = {
-    "html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "h4", "p", "br", "span", "nav", "ul", "li", "a",
-    "section", "table", "thead", "tbody", "tr", "th", "td", "svg", "rect", "line", "main", "pre", "details", "summary",
-    "div", "small", "b", "wbr",
-}  # fmt: skip
+    "html",
+    "head",
+    "meta",
+    "title",
+    "style",
+    "body",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "p",
+    "br",
+    "span",
+    "nav",
+    "ul",
+    "li",
+    "a",
+    "section",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "svg",
+    "rect",
+    "line",
+    "main",
+    "pre",
+    "details",
+    "summary",
+    "div",
+    "small",
+    "b",
+    "wbr",
+}
 INSIDE = {
-    "li": {"ul"}, "tr": {"thead", "tbody"}, "td": {"tr"}, "th": {"tr"}, "thead": {"table"}, "tbody": {"table"},
-    "table": {"section"}, "rect": {"svg"}, "line": {"svg"}, "svg": {"td"},
+    "li": {"ul"},
+    "tr": {"thead", "tbody"},
+    "td": {"tr"},
+    "th": {"tr"},
+    "thead": {"table"},
+    "tbody": {"table"},
+    "table": {"section"},
+    "rect": {"svg"},
+    "line": {"svg"},
+    "svg": {"td"},
     "section": {"body", "main", "section", "details"},
-}  # fmt: skip
+}
 OUTSIDE = re.compile(r"url\(|@import|expression\(|//", re.IGNORECASE)
 
 
@@ -53,7 +93,14 @@ class PageReader(HTMLParser):
             self.open.append(tag)
 
     def _attribute(self, tag: str, name: str, value: str) -> None:
-        if name.startswith("on") or name in ("src", "srcset", "style", "action", "data", "xlink:href"):
+        if name.startswith("on") or name in (
+            "src",
+            "srcset",
+            "style",
+            "action",
+            "data",
+            "xlink:href",
+        ):
             self.faults.append(f"{name} of <{tag}>")
         if name == "href":
             self.links.add(value)
@@ -81,7 +128,9 @@ class PageReader(HTMLParser):
         elif self.open and self.open[-1] == "script":
             self.faults += ["an unknown script"] if data != SORT_SCRIPT else []
         elif data.strip():
-            self.texts.append(data.replace("\u00a0", " "))  # Word joiners keep a number on one line.
+            self.texts.append(
+                data.replace("\u00a0", " ")
+            )  # Word joiners keep a number on one line.
 
     def handle_comment(self, data: str) -> None:
         self.faults.append(f"comment {data}")
@@ -93,5 +142,7 @@ def read_page(text: str) -> PageReader:
     reader.feed(text)
     reader.close()
     reader.faults += [f"open: {tag}" for tag in reader.open]
-    reader.faults += [f"link to {link}" for link in reader.links if link.removeprefix("#") not in reader.ids]
+    reader.faults += [
+        f"link to {link}" for link in reader.links if link.removeprefix("#") not in reader.ids
+    ]
     return reader

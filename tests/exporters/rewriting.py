@@ -62,7 +62,9 @@ class ExportServices:
         )
 
 
-def export_native(reviewed: ReviewedRuns, events: Iterable[Event], paths: Sequence[Path], out: Path) -> list[str]:
+def export_native(
+    reviewed: ReviewedRuns, events: Iterable[Event], paths: Sequence[Path], out: Path
+) -> list[str]:
     """Export the runs with these review events, and return the messages."""
     reviewed.store.reviews.rebuild(list(events))
     services = ExportServices(paths)
@@ -76,7 +78,10 @@ def compute_metrics(store: Store) -> tuple[Metrics, Metrics]:
     for row in store.fetch_runs():
         for line in compute_run_metrics(store.analysis.fetch_scored_items(row.run), row.info):
             key = (run_name(row.info), line.table, line.level, line.name)
-            official[key], corrected[key] = line.values.get("official"), line.values.get("corrected")
+            official[key], corrected[key] = (
+                line.values.get("official"),
+                line.values.get("corrected"),
+            )
     return official, corrected
 
 
@@ -90,25 +95,39 @@ def find_official_keys(reviewed: ReviewedRuns) -> set[Key]:
     """Remove all reviews, and return the keys of metrics that depend only on official verdicts."""
     reviewed.store.reviews.rebuild([])
     official, corrected = compute_metrics(reviewed.store)
-    return {key for key, value in official.items() if value is not None and is_close(value, corrected.get(key))}
+    return {
+        key
+        for key, value in official.items()
+        if value is not None and is_close(value, corrected.get(key))
+    }
 
 
 def find_differences(one: Metrics, other: Metrics) -> dict[Key, Any]:
     """Return the metrics that differ by more than rounding errors."""
     keys = one.keys() | other.keys()
-    return {key: (one.get(key), other.get(key)) for key in keys if not is_close(one.get(key), other.get(key))}
+    return {
+        key: (one.get(key), other.get(key))
+        for key in keys
+        if not is_close(one.get(key), other.get(key))
+    }
 
 
-def find_wrong_metrics(reviewed: ReviewedRuns, known: set[Key], imports: Imports, out: Path) -> dict[Key, Any]:
-    """Compare the written runs with the corrected metrics of the reviewed runs, and return the differences.
+def find_wrong_metrics(
+    reviewed: ReviewedRuns, known: set[Key], imports: Imports, out: Path
+) -> dict[Key, Any]:
+    """Compare the written runs with the corrected metrics of the reviewed runs, and return the
+    differences.
 
     All corrected metrics must be equal, and the official metrics in `known` too.
     """
     _, corrected = compute_metrics(reviewed.store)
     official, read_again = import_metrics(imports, out)
     found = find_differences(corrected, read_again)
-    return found | {key: (corrected[key], official.get(key)) for key in known & corrected.keys()
-                    if not is_close(corrected[key], official.get(key))}  # fmt: skip
+    return found | {
+        key: (corrected[key], official.get(key))
+        for key in known & corrected.keys()
+        if not is_close(corrected[key], official.get(key))
+    }
 
 
 def is_close(one: float | None, other: float | None) -> bool:
@@ -116,7 +135,9 @@ def is_close(one: float | None, other: float | None) -> bool:
 
 
 def contradict(verdict: ItemVerdict) -> ItemVerdict | None:
-    """Return a different verdict on the same target, or None if the criterion has no other value."""
+    """Return a different verdict on the same target, or None if the criterion has no other
+    value.
+    """
     value = verdict.value
     if isinstance(value, bool):
         value = not value
@@ -134,14 +155,18 @@ def contradict(verdict: ItemVerdict) -> ItemVerdict | None:
 def contradict_some(
     reviewed: ReviewedRuns, questions: Sequence[tuple[str, str]], share: float, seed: int = 1
 ) -> list[Event]:
-    """Return events that contradict a share of the automatic verdicts with these target kinds and criteria."""
+    """Return events that contradict a share of the automatic verdicts with these target kinds
+    and criteria.
+    """
     dice = random.Random(seed)
     rows = reviewed.store.run_sql(
         "SELECT item FROM items WHERE official IS NOT NULL OR benchmark <> 'complexfuncbench'"
     )[1]
     known = {item for (item,) in rows}  # A sample with only a log has no result record.
     verdicts = [
-        each for each in reviewed.automatic_verdicts() if (target_kind(each.target), each.criterion) in questions
+        each
+        for each in reviewed.automatic_verdicts()
+        if (target_kind(each.target), each.criterion) in questions
     ]
     verdicts = [each for each in verdicts if each.item in known]
     overrides = [contradict(each) for each in verdicts if dice.random() < share]
@@ -150,4 +175,10 @@ def contradict_some(
 
 def target_kind(target: str) -> str:
     """Return the kind of a target, such as `call` for `turn:1/call:2`."""
-    return "argument" if "/arg:" in target else "call" if "/call:" in target else target.partition(":")[0]
+    return (
+        "argument"
+        if "/arg:" in target
+        else "call"
+        if "/call:" in target
+        else target.partition(":")[0]
+    )

@@ -75,7 +75,10 @@ def list_names(folder: Path) -> list[str]:
 def test_failed_export_keeps_the_existing_file(store: Store, tmp_path: Path) -> None:
     out = tmp_path / "labels.csv"
     out.write_text("precious")
-    for format_, where, error in (("xlsx", "", ExportError), ("csv", "official:perhaps", FilterError)):
+    for format_, where, error in (
+        ("xlsx", "", ExportError),
+        ("csv", "official:perhaps", FilterError),
+    ):
         with pytest.raises(error):
             export(store, format_, out, View(where=where))
     store.connection.execute("ALTER TABLE temp.human_labels DROP COLUMN fault")
@@ -85,16 +88,27 @@ def test_failed_export_keeps_the_existing_file(store: Store, tmp_path: Path) -> 
     assert list_names(tmp_path) == ["labels.csv", "runs"]
 
 
-@pytest.mark.parametrize("problem", [KeyboardInterrupt(), RuntimeError("bad"), OSError(28, "No space left on device")])
+@pytest.mark.parametrize(
+    "problem", [KeyboardInterrupt(), RuntimeError("bad"), OSError(28, "No space left on device")]
+)
 def test_interrupted_export_keeps_existing_files(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: BaseException
 ) -> None:
-    monkeypatch.setitem(EXPORTERS, "file", ExportFormat("file", "", "text", lambda: fail_in_file(problem)))
-    monkeypatch.setitem(EXPORTERS, "folder", ExportFormat("folder", "", "folder", lambda: fail_in_folder(problem)))
+    monkeypatch.setitem(
+        EXPORTERS, "file", ExportFormat("file", "", "text", lambda: fail_in_file(problem))
+    )
+    monkeypatch.setitem(
+        EXPORTERS, "folder", ExportFormat("folder", "", "folder", lambda: fail_in_folder(problem))
+    )
     (tmp_path / "old.txt").write_text("precious")
     (tmp_path / "empty").mkdir()
     expected = ExportError if isinstance(problem, OSError) else type(problem)
-    for name, out in (("file", "old.txt"), ("file", "new.txt"), ("folder", "empty"), ("folder", "new")):
+    for name, out in (
+        ("file", "old.txt"),
+        ("file", "new.txt"),
+        ("folder", "empty"),
+        ("folder", "new"),
+    ):
         with pytest.raises(expected):
             export(store, name, tmp_path / out)
     assert (tmp_path / "old.txt").read_text() == "precious"
@@ -125,10 +139,13 @@ def test_only_own_abandoned_temporary_files_are_deleted(store: Store, tmp_path: 
     gone.wait()
     host = placing._build_temporary_prefix(Path("out")).split(".")[3]
     kept = [
-        f".out.fcreview.{host}.{os.getpid()}.a.part", f".out.fcreview.elsewhere.{gone.pid}.a.part",
-        f".out.fcreview.{host}.{gone.pid}.a.txt", f".other.fcreview.{host}.{gone.pid}.a.part",
-        ".out.swp", ".out.1.part",
-    ]  # fmt: skip
+        f".out.fcreview.{host}.{os.getpid()}.a.part",
+        f".out.fcreview.elsewhere.{gone.pid}.a.part",
+        f".out.fcreview.{host}.{gone.pid}.a.txt",
+        f".other.fcreview.{host}.{gone.pid}.a.part",
+        ".out.swp",
+        ".out.1.part",
+    ]
     for name in [*kept, f".out.fcreview.{host}.{gone.pid}.a.part"]:
         (tmp_path / name).write_text("half")
     (tmp_path / f".out.fcreview.{host}.{gone.pid}.b.part").symlink_to(tmp_path / ".out.swp")
@@ -157,7 +174,9 @@ def test_folder_export_replaces_only_an_empty_folder(store: Store, tmp_path: Pat
     with pytest.raises(ExportError, match="not empty"):
         export(store, "dialogues", empty)
     export(store, "dialogues", tmp_path / "fresh")
-    assert stat.S_IMODE((tmp_path / "fresh").stat().st_mode) == stat.S_IMODE((tmp_path / "runs").stat().st_mode)
+    assert stat.S_IMODE((tmp_path / "fresh").stat().st_mode) == stat.S_IMODE(
+        (tmp_path / "runs").stat().st_mode
+    )
     assert list_names(tmp_path) == ["empty", "fresh", "full", "link", "runs"]
 
 

@@ -30,11 +30,18 @@ def all_runs(samples: Path, open_runs: OpenRuns) -> ReviewedRuns:
     return reviewed
 
 
-def export_rows(reviewed: ReviewedRuns, name: str, out: Path, where: str = "", **options: Any) -> list[Row]:
+def export_rows(
+    reviewed: ReviewedRuns, name: str, out: Path, where: str = "", **options: Any
+) -> list[Row]:
     selection = LabelSelection(training=TrainingOptions(**options))
     services = ExportServices([SAMPLES])
     counts = export(
-        reviewed.store, name, out, View(where, "dataset"), selection=selection, benchmarks=services.benchmarks()
+        reviewed.store,
+        name,
+        out,
+        View(where, "dataset"),
+        selection=selection,
+        benchmarks=services.benchmarks(),
     )
     found = [json.loads(line) for line in out.read_text().splitlines()]
     assert counts == {"row": len(found)}
@@ -42,9 +49,14 @@ def export_rows(reviewed: ReviewedRuns, name: str, out: Path, where: str = "", *
     n_benchmark = sum(row["contains_benchmark"] for row in found)
     assert card.is_file() is bool(found)
     warnings = [text for text in services.messages if "left out" not in text]
-    assert [f"{n_benchmark:,} of {len(found):,} row" in text for text in warnings] == [True] * bool(n_benchmark)
+    assert [f"{n_benchmark:,} of {len(found):,} row" in text for text in warnings] == [True] * bool(
+        n_benchmark
+    )
     if n_benchmark:
-        assert f"**Warning.** {n_benchmark:,} of" in card.read_text() and f'path: "{out.name}"' in card.read_text()
+        assert (
+            f"**Warning.** {n_benchmark:,} of" in card.read_text()
+            and f'path: "{out.name}"' in card.read_text()
+        )
     return found
 
 
@@ -58,19 +70,33 @@ def test_atif_package_accepts_all_items(all_runs: ReviewedRuns, tmp_path: Path) 
         atif.Trajectory.model_validate_json(path.read_text())
 
 
-def test_exported_trajectory_is_read_as_the_same_item(all_runs: ReviewedRuns, samples: Path, tmp_path: Path) -> None:
+def test_exported_trajectory_is_read_as_the_same_item(
+    all_runs: ReviewedRuns, samples: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     export(all_runs.store, "atif", out, View("benchmark:atif", "dataset"))
-    again = {item.id: item for plan in discover([out]).plans for item in read_items(plan) if isinstance(item, Item)}
+    again = {
+        item.id: item
+        for plan in discover([out]).plans
+        for item in read_items(plan)
+        if isinstance(item, Item)
+    }
     before = [item for plan in discover([samples / "atif"]).plans for item in read_items(plan)]
     for item in (each for each in before if isinstance(each, Item)):
         copy = again[item.id]
-        assert [(c.name, c.arguments) for c in copy.predicted] == [(c.name, c.arguments) for c in item.predicted]
+        assert [(c.name, c.arguments) for c in copy.predicted] == [
+            (c.name, c.arguments) for c in item.predicted
+        ]
         texts = [
-            [(m.role, m.content) for m in x.messages if m.role in ("user", "assistant", "tool")] for x in (item, copy)
+            [(m.role, m.content) for m in x.messages if m.role in ("user", "assistant", "tool")]
+            for x in (item, copy)
         ]
         assert texts[0] == texts[1]
-        assert (copy.official, copy.tokens_in, copy.tokens_out) == (item.official, item.tokens_in, item.tokens_out)
+        assert (copy.official, copy.tokens_in, copy.tokens_out) == (
+            item.official,
+            item.tokens_in,
+            item.tokens_out,
+        )
         assert not copy.issues
 
 
@@ -92,7 +118,11 @@ def test_no_rows_without_reviews(all_runs: ReviewedRuns, tmp_path: Path) -> None
 
 
 def test_passing_conversations_become_rows(all_runs: ReviewedRuns, tmp_path: Path) -> None:
-    verdicts = [each for each in all_runs.automatic_verdicts() if each.target == "item" and each.criterion == "correct"]
+    verdicts = [
+        each
+        for each in all_runs.automatic_verdicts()
+        if each.target == "item" and each.criterion == "correct"
+    ]
     passing = [each for each in verdicts if each.value is True]
     all_runs.store.reviews.rebuild(
         [*all_runs.make_events(passing), *all_runs.make_events(passing[::2], annotator="bob")]
@@ -124,14 +154,21 @@ def test_pairs_have_a_chosen_and_a_rejected_reply(all_runs: ReviewedRuns, tmp_pa
         assert len(row["chosen"]) == len(row["rejected"]) == 1
         assert {row["chosen"][0]["role"], row["rejected"][0]["role"]} == {"assistant"}
         assert any(message["role"] == "user" for message in row["prompt"])
-        calls = [[(c["name"], c["arguments"]) for c in list_calls(row[side])] for side in ("chosen", "rejected")]
+        calls = [
+            [(c["name"], c["arguments"]) for c in list_calls(row[side])]
+            for side in ("chosen", "rejected")
+        ]
         assert calls[0] != calls[1] or row["chosen"][0]["content"] != row["rejected"][0]["content"]
         key = (row["source"]["benchmark"], row["id"])
         counts[key] = counts.get(key, 0) + 1
     assert max(counts.values()) <= 4
     assert [order[row["pair"]] for row in found] == sorted(order[row["pair"]] for row in found)
     without = export_rows(
-        all_runs, "preference", tmp_path / "own.jsonl", trust_rule=True, exclude_benchmark_goldens=True
+        all_runs,
+        "preference",
+        tmp_path / "own.jsonl",
+        trust_rule=True,
+        exclude_benchmark_goldens=True,
     )
     assert without and "golden" not in {row["pair"] for row in without}
 
@@ -139,7 +176,9 @@ def test_pairs_have_a_chosen_and_a_rejected_reply(all_runs: ReviewedRuns, tmp_pa
 order = {"runs": 0, "golden": 1, "trials": 2}
 
 
-def test_failed_item_with_another_fault_has_no_rejected_reply(all_runs: ReviewedRuns, tmp_path: Path) -> None:
+def test_failed_item_with_another_fault_has_no_rejected_reply(
+    all_runs: ReviewedRuns, tmp_path: Path
+) -> None:
     before = export_rows(all_runs, "preference", tmp_path / "a.jsonl", trust_rule=True)
     (one, *_) = [row for row in before if row["pair"] == "golden"]
     number = all_runs.find_item(one["id"], one["source"]["run"])
@@ -147,13 +186,21 @@ def test_failed_item_with_another_fault_has_no_rejected_reply(all_runs: Reviewed
     event.fault = "golden"
     all_runs.store.reviews.rebuild([event])
     after = export_rows(all_runs, "preference", tmp_path / "b.jsonl", trust_rule=True)
-    assert not [row for row in after if row["id"] == one["id"] and row["source"]["run"] == one["source"]["run"]]
+    assert not [
+        row
+        for row in after
+        if row["id"] == one["id"] and row["source"]["run"] == one["source"]["run"]
+    ]
 
 
 def test_openai_rows_have_arguments_as_text(all_runs: ReviewedRuns, tmp_path: Path) -> None:
     found = export_rows(all_runs, "sft", tmp_path / "sft.jsonl", trust_rule=True, flavour="openai")
     assert all(isinstance(row["tools"], list) for row in found)
-    assert all(isinstance(json.loads(call["arguments"]), dict) for row in found for call in list_calls(row["messages"]))
+    assert all(
+        isinstance(json.loads(call["arguments"]), dict)
+        for row in found
+        for call in list_calls(row["messages"])
+    )
 
 
 FIX = {"ground_truth": [{"geometry.triangle_area": {"base": [11], "height": [5], "unit": [""]}}]}
@@ -161,14 +208,18 @@ FIX = {"ground_truth": [{"geometry.triangle_area": {"base": [11], "height": [5],
 
 def export_golden_rows(reviewed: ReviewedRuns, out: Path, **options: Any) -> list[Row]:
     return [
-        row for row in export_rows(reviewed, "sft", out, "id:simple_python_0", **options) if row["reply"] == "golden"
+        row
+        for row in export_rows(reviewed, "sft", out, "id:simple_python_0", **options)
+        if row["reply"] == "golden"
     ]
 
 
 def make_review_with_fix(
     reviewed: ReviewedRuns, number: int, value: bool | None, fix: Any = FIX, annotator: str = "ann"
 ) -> Any:
-    (event,) = reviewed.make_events([ItemVerdict(number, "item", "correct", value)], annotator=annotator)
+    (event,) = reviewed.make_events(
+        [ItemVerdict(number, "item", "correct", value)], annotator=annotator
+    )
     event.fault, event.golden_fix = "golden", fix
     return event
 
@@ -183,19 +234,32 @@ def test_golden_fix_replaces_the_reply_for_any_verdict(
     assert row["source"]["run"] == all_runs.store.fetch_rows([number])[0].run
     (call,) = list_calls(row["messages"])
     assert call == {"name": "geometry.triangle_area", "arguments": {"base": 11, "height": 5}}
-    assert row["source"]["golden_by"] == row["source"]["annotators"] == ["ann"] and row["contains_benchmark"]
-    without = export_rows(all_runs, "sft", tmp_path / "b.jsonl", "id:simple_python_0", exclude_benchmark_goldens=True)
+    assert (
+        row["source"]["golden_by"] == row["source"]["annotators"] == ["ann"]
+        and row["contains_benchmark"]
+    )
+    without = export_rows(
+        all_runs, "sft", tmp_path / "b.jsonl", "id:simple_python_0", exclude_benchmark_goldens=True
+    )
     assert [row["reply"] for row in without] == ["model"] * (value is True)
     assert export_golden_rows(all_runs, tmp_path / "c.jsonl", agreed=2) == []
 
 
-def test_golden_fix_counts_only_without_a_conflicting_fix(all_runs: ReviewedRuns, tmp_path: Path) -> None:
+def test_golden_fix_counts_only_without_a_conflicting_fix(
+    all_runs: ReviewedRuns, tmp_path: Path
+) -> None:
     number = all_runs.store.find_items("simple_python_0")[0]
     own = make_review_with_fix(all_runs, number, True)
-    other = {"ground_truth": [{"geometry.triangle_area": {"base": [12], "height": [5], "unit": [""]}}]}
-    all_runs.store.reviews.rebuild([own, make_review_with_fix(all_runs, number, True, other, annotator="bob")])
+    other = {
+        "ground_truth": [{"geometry.triangle_area": {"base": [12], "height": [5], "unit": [""]}}]
+    }
+    all_runs.store.reviews.rebuild(
+        [own, make_review_with_fix(all_runs, number, True, other, annotator="bob")]
+    )
     assert export_golden_rows(all_runs, tmp_path / "a.jsonl") == []
-    all_runs.store.reviews.rebuild([own, make_review_with_fix(all_runs, number, True, annotator="bob")])
+    all_runs.store.reviews.rebuild(
+        [own, make_review_with_fix(all_runs, number, True, annotator="bob")]
+    )
     (row,) = export_golden_rows(all_runs, tmp_path / "b.jsonl", agreed=2)
     assert row["source"]["golden_by"] == ["ann", "bob"]
     own.golden_fix = {"ground_truth": "no calls"}
@@ -206,7 +270,9 @@ def test_golden_fix_counts_only_without_a_conflicting_fix(all_runs: ReviewedRuns
 def test_golden_fix_is_the_chosen_reply_in_all_runs(all_runs: ReviewedRuns, tmp_path: Path) -> None:
     number = all_runs.store.find_items("simple_python_0")[0]
     all_runs.store.reviews.rebuild([make_review_with_fix(all_runs, number, False)])
-    found = export_rows(all_runs, "preference", tmp_path / "a.jsonl", "id:simple_python_0", trust_rule=True)
+    found = export_rows(
+        all_runs, "preference", tmp_path / "a.jsonl", "id:simple_python_0", trust_rule=True
+    )
     golden = [row for row in found if row["pair"] == "golden"]
     assert golden
     for row in golden:
@@ -222,10 +288,26 @@ def test_erratum_replaces_the_reply_without_a_review(samples: Path, tmp_path: Pa
         assert done.code == 0, done.err
 
     fix = json.dumps(FIX)
-    label = ("--verdict", "golden-wrong", "--golden-fix", fix, "--annotator", "ann", "--workspace", tmp_path / "one")
+    label = (
+        "--verdict",
+        "golden-wrong",
+        "--golden-fix",
+        fix,
+        "--annotator",
+        "ann",
+        "--workspace",
+        tmp_path / "one",
+    )
     run("label", runs, "simple_python_0", *label)
     run("errata", "create", runs, "--workspace", tmp_path / "one", "-o", tmp_path / "errata.jsonl")
-    other = ("--workspace", tmp_path / "two", "--errata", tmp_path / "errata.jsonl", "-o", tmp_path / "rows.jsonl")
+    other = (
+        "--workspace",
+        tmp_path / "two",
+        "--errata",
+        tmp_path / "errata.jsonl",
+        "-o",
+        tmp_path / "rows.jsonl",
+    )
     run("export", runs, "--format", "sft", *other)
     (row,) = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
     assert list_calls(row["messages"])[0]["arguments"] == {"base": 11, "height": 5}
@@ -242,7 +324,13 @@ def test_golden_fix_of_any_form_is_read_as_golden_calls(all_runs: ReviewedRuns) 
             calls = parse_golden_fix(detail.run, detail.item, template) if template else []
             if calls:
                 values = [
-                    [(call.name, {name: each.any_of for name, each in (call.arguments or {}).items()}) for call in side]
+                    [
+                        (
+                            call.name,
+                            {name: each.any_of for name, each in (call.arguments or {}).items()},
+                        )
+                        for call in side
+                    ]
                     for side in (calls, detail.item.golden)
                 ]
                 assert values[0] == values[1], detail.item.id

@@ -28,14 +28,28 @@ from tests.labels import fetch_labels
 
 
 @pytest.mark.parametrize("name", LABELS)
-def test_all_items_and_reviewed_targets_are_exported(store: Store, tmp_path: Path, name: str) -> None:
+def test_all_items_and_reviewed_targets_are_exported(
+    store: Store, tmp_path: Path, name: str
+) -> None:
     out = tmp_path / "labels"
     assert export(store, name, out) == {"label": 5}
     rows = read_labels(name, out)
     names = [*LABEL_FIELDS, "reviews"] if name == "csv" else [*LABEL_FIELDS]
     assert [list(row) for row in rows] == [names] * 5
-    assert [row["target"] for row in rows] == ["item", "item", "item", "turn:1/call:1/arg:city", "item"]
-    assert [row["decided_by"] for row in rows] == ["unanimous", "disputed", "unanimous", "unanimous", "official"]
+    assert [row["target"] for row in rows] == [
+        "item",
+        "item",
+        "item",
+        "turn:1/call:1/arg:city",
+        "item",
+    ]
+    assert [row["decided_by"] for row in rows] == [
+        "unanimous",
+        "disputed",
+        "unanimous",
+        "unanimous",
+        "official",
+    ]
 
 
 def test_progress_counts_rows(store: Store, tmp_path: Path) -> None:
@@ -60,8 +74,17 @@ def test_jsonl_keeps_types_and_texts(store: Store, tmp_path: Path) -> None:
     export(store, "jsonl", tmp_path / "labels.jsonl")
     first, second, *_ = read_labels("jsonl", tmp_path / "labels.jsonl")
     assert (first["official"], first["human"], first["effective"]) == (False, True, True)
-    assert (first["tags"], first["notes"], first["annotators"]) == (["=1+1", "b"], [NOTE], ["alice"])
-    assert (first["id"], first["model"], first["fault"], first["stale"]) == ("-1", "maple-8b", "golden", False)
+    assert (first["tags"], first["notes"], first["annotators"]) == (
+        ["=1+1", "b"],
+        [NOTE],
+        ["alice"],
+    )
+    assert (first["id"], first["model"], first["fault"], first["stale"]) == (
+        "-1",
+        "maple-8b",
+        "golden",
+        False,
+    )
     assert (second["human"], second["effective"], second["n_annotators"]) == ("disputed", True, 2)
 
 
@@ -81,16 +104,31 @@ def test_csv_neutralizes_formulas_and_keeps_other_text(store: Store, tmp_path: P
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        ("=1", "'=1"), ("+1", "'+1"), ("-1", "'-1"), ("@x", "'@x"), ("\tx", "'\tx"), ("\rx", "'\rx"),
-        (["-a", "b"], "'-a; b"), ("a=1", "a=1"), (" =1", " =1"), ("", ""), (-1, "-1"), (0.5, "0.5"), (True, "true"),
-        (False, "false"), (None, ""), ([], ""),
+        ("=1", "'=1"),
+        ("+1", "'+1"),
+        ("-1", "'-1"),
+        ("@x", "'@x"),
+        ("\tx", "'\tx"),
+        ("\rx", "'\rx"),
+        (["-a", "b"], "'-a; b"),
+        ("a=1", "a=1"),
+        (" =1", " =1"),
+        ("", ""),
+        (-1, "-1"),
+        (0.5, "0.5"),
+        (True, "true"),
+        (False, "false"),
+        (None, ""),
+        ([], ""),
     ],
-)  # fmt: skip
+)
 def test_csv_cell(value: Any, text: str) -> None:
     assert format_csv_cell(value) == text
 
 
-def test_dash_means_standard_output(store: Store, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_dash_means_standard_output(
+    store: Store, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
     assert export(store, "csv", "-") == {"label": 5}
     text = capfdbinary.readouterr().out.decode("utf-8")
     assert len(list(csv.reader(io.StringIO(text, newline="")))) == 6
@@ -101,7 +139,10 @@ Question = tuple[int, str, str]
 
 @pytest.fixture(scope="module")
 def sample_store(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """All sample runs. The first item of each has a passing review whose note is a spreadsheet formula."""
+    """All sample runs.
+
+    The first item of each has a passing review whose note is a spreadsheet formula.
+    """
     place = shutil.copytree(samples, tmp_path_factory.mktemp("samples") / "runs")
     workspace = find_workspace(place)
     import_runs(workspace, discover([place]).plans, read_items)
@@ -119,29 +160,53 @@ def read_selected_labels(
     return fetch_labels(sample_store, view, choice)
 
 
-@pytest.mark.parametrize("benchmark", ["complexfuncbench", "acebench", "confetti", "hammerbench", "bfcl"])
-def test_each_judged_target_has_a_row_with_all_automatic_verdicts(sample_store: Store, benchmark: str) -> None:
+@pytest.mark.parametrize(
+    "benchmark", ["complexfuncbench", "acebench", "confetti", "hammerbench", "bfcl"]
+)
+def test_each_judged_target_has_a_row_with_all_automatic_verdicts(
+    sample_store: Store, benchmark: str
+) -> None:
     columns = (
-        'i.id, i.category, i.model, i.language, v.target, v.criterion, v.source, v.value::VARCHAR, v."by", v.rationale'
+        "i.id, i.category, i.model, i.language, v.target, v.criterion, v.source, v.value::VARCHAR,"
+        ' v."by", v.rationale'
     )
     judged = sample_store.run_sql(
-        f"SELECT {columns} FROM verdicts v JOIN items i USING (item) WHERE i.benchmark = '{benchmark}' ORDER BY ALL"
+        f"SELECT {columns} FROM verdicts v JOIN items i USING (item) WHERE i.benchmark ="
+        f" '{benchmark}' ORDER BY ALL"
     )[1]
-    items = sample_store.run_sql(f"SELECT count(*) FROM items WHERE benchmark = '{benchmark}'")[1][0][0]
+    items = sample_store.run_sql(f"SELECT count(*) FROM items WHERE benchmark = '{benchmark}'")[1][
+        0
+    ][0]
     labels = read_selected_labels(sample_store, benchmark)
-    rows = [(label["run"], label["category"], label["id"], label["target"], label["criterion"]) for label in labels]
+    rows = [
+        (label["run"], label["category"], label["id"], label["target"], label["criterion"])
+        for label in labels
+    ]
     assert len(set(rows)) == len(rows)
     assert sum(row[-2:] == ("item", "correct") for row in rows) == items
     exported = [
-        (label["id"], label["category"], label["model"], label["language"], label["target"], label["criterion"],
-         verdict["source"], _text(verdict["value"]), verdict["by"], verdict["rationale"])
-        for label in labels for verdict in label["automatic"]
-    ]  # fmt: skip
+        (
+            label["id"],
+            label["category"],
+            label["model"],
+            label["language"],
+            label["target"],
+            label["criterion"],
+            verdict["source"],
+            _text(verdict["value"]),
+            verdict["by"],
+            verdict["rationale"],
+        )
+        for label in labels
+        for verdict in label["automatic"]
+    ]
     assert judged
     assert not [row for row in judged if row not in exported]
     for label in labels:
         for source in ("official", "rule", "judge"):
-            values = [verdict["value"] for verdict in label["automatic"] if verdict["source"] == source]
+            values = [
+                verdict["value"] for verdict in label["automatic"] if verdict["source"] == source
+            ]
             assert label[source] in (values or [None])
 
 
@@ -152,21 +217,30 @@ def _text(value: Any) -> str:
 def test_view_and_export_have_the_same_rows(sample_store: Store) -> None:
     columns, rows = sample_store.run_sql("SELECT * EXCLUDE (item) FROM labels")
     labels = fetch_labels(sample_store, View(queue="dataset"))
-    plain = [name for name in columns if name not in ("official", "rule", "judge", "human", "effective", "automatic")]
+    plain = [
+        name
+        for name in columns
+        if name not in ("official", "rule", "judge", "human", "effective", "automatic")
+    ]
     assert sorted((tuple(label[name] for name in plain) for label in labels), key=repr) == sorted(
-        (tuple(dict(zip(columns, row, strict=True))[name] for name in plain) for row in rows), key=repr
+        (tuple(dict(zip(columns, row, strict=True))[name] for name in plain) for row in rows),
+        key=repr,
     )
 
 
 @pytest.mark.parametrize("content", [False, True])
 def test_lines_of_labels_have_all_fields_in_order(sample_store: Store, content: bool) -> None:
     view, choice = View(queue="dataset"), LabelSelection(with_content=content)
-    lines = [line.encode() for chunk in sample_store.iter_label_batches(view, choice) for line in chunk]
+    lines = [
+        line.encode() for chunk in sample_store.iter_label_batches(view, choice) for line in chunk
+    ]
     labels = fetch_labels(sample_store, view, choice)
     assert lines == [orjson.dumps(label) for label in labels]  # the lines are written by DuckDB
     names = ("run", "id", "target", "criterion", "n_annotators", "error_type", "prediction_hash")
     _, rows = sample_store.run_sql(f"SELECT {', '.join(names)} FROM labels")
-    assert sorted(rows, key=repr) == sorted((tuple(label[name] for name in names) for label in labels), key=repr)
+    assert sorted(rows, key=repr) == sorted(
+        (tuple(label[name] for name in names) for label in labels), key=repr
+    )
     assert all(list(label) == list(label_field_types(with_content=content)) for label in labels)
     assert any(b'"annotator":"+alice"' in line for line in lines)
 
@@ -191,5 +265,10 @@ def test_no_cell_is_a_formula(sample_store: Store, tmp_path: Path, content: bool
     rows = read_labels("csv", tmp_path / "labels.csv")
     assert len(rows) == len(fetch_labels(sample_store, View()))
     assert any(row["opinions"].startswith("'+alice pass, tags @x: =1+1") for row in rows)
-    assert not [text for row in rows for text in row.values() if text.startswith(("=", "+", "@", "\t", "\r"))]
+    assert not [
+        text
+        for row in rows
+        for text in row.values()
+        if text.startswith(("=", "+", "@", "\t", "\r"))
+    ]
     assert format_csv_cell(["=1"]) == "'=1"

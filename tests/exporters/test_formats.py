@@ -25,7 +25,10 @@ from tests.exporters.export_fixtures import NOTE, ROWS
 def read_dialogues(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """Return the lines of the file of each run."""
     files = sorted(folder.rglob("*.jsonl"))
-    return {file.parent.name: [json.loads(line) for line in file.read_text().splitlines()] for file in files}
+    return {
+        file.parent.name: [json.loads(line) for line in file.read_text().splitlines()]
+        for file in files
+    }
 
 
 @pytest.mark.usefixtures("formats")
@@ -34,8 +37,9 @@ def test_folder_format_gets_runs_and_items(two_runs: Store, tmp_path: Path) -> N
     assert export(two_runs, "dialogues", out) == {"item": 8}
     written = read_dialogues(out)
     assert {name: [line["id"] for line in lines] for name, lines in written.items()} == {
-        "maple-8b": [row["id"] for row in ROWS], "birch-3b": [row["id"] for row in ROWS],
-    }  # fmt: skip
+        "maple-8b": [row["id"] for row in ROWS],
+        "birch-3b": [row["id"] for row in ROWS],
+    }
     first = next(lines[0] for lines in written.values() if lines[0]["notes"])
     assert first == {
         "id": "-1",
@@ -55,10 +59,13 @@ def test_folder_format_gets_runs_and_items(two_runs: Store, tmp_path: Path) -> N
 @pytest.mark.usefixtures("formats")
 def test_format_gets_runs_and_items_of_the_view(two_runs: Store, tmp_path: Path) -> None:
     (run,) = (row.run for row in two_runs.fetch_runs() if row.info.model == "birch-3b")
-    assert export(two_runs, "dialogues", tmp_path / "one", View("official:fail", runs=(run,))) == {"item": 2}
-    assert {name: [line["id"] for line in lines] for name, lines in read_dialogues(tmp_path / "one").items()} == {
-        "birch-3b": ["-1", "@bad"]
+    assert export(two_runs, "dialogues", tmp_path / "one", View("official:fail", runs=(run,))) == {
+        "item": 2
     }
+    assert {
+        name: [line["id"] for line in lines]
+        for name, lines in read_dialogues(tmp_path / "one").items()
+    } == {"birch-3b": ["-1", "@bad"]}
     assert [path.name for path in (tmp_path / "one").iterdir()] == ["birch-3b"]
     assert export(two_runs, "dialogues", tmp_path / "none", View("category:nothing")) == {"item": 0}
     assert list((tmp_path / "none").iterdir()) == []
@@ -92,11 +99,16 @@ def test_long_lists_are_not_truncated(two_runs: Store, monkeypatch: pytest.Monke
             monkeypatch.setattr("fcreview.store.store.DETAIL_BATCH_SIZE", size)
             chunks = list(two_runs.iter_details(view))
             assert max(map(len, chunks)) == min(size, len(rows))
-            assert [detail for chunk in chunks for detail in chunk] == [two_runs.read_detail(row.item) for row in rows]
+            assert [detail for chunk in chunks for detail in chunk] == [
+                two_runs.read_detail(row.item) for row in rows
+            ]
 
 
 def test_blind_store_exports_nothing(store: Store) -> None:
-    with Store.open(store.workspace, "alice", blind=True) as blind, pytest.raises(StoreError, match="blind"):
+    with (
+        Store.open(store.workspace, "alice", blind=True) as blind,
+        pytest.raises(StoreError, match="blind"),
+    ):
         blind.iter_details(View())
 
 
@@ -105,9 +117,12 @@ def test_help_lists_formats_without_loading_them() -> None:
     text = (
         "import sys, fcreview.cli.commands.export as command\n"
         "print(command.FORMAT_HELP)\n"
-        "print(sorted(name for name in sys.modules if name.startswith('fcreview.exporters.') or name == 'duckdb'))\n"
+        "print(sorted(name for name in sys.modules if name.startswith('fcreview.exporters.') or"
+        " name == 'duckdb'))\n"
     )
-    output = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True, timeout=60).stdout
+    output = subprocess.run(
+        [sys.executable, "-c", text], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
     for each in FORMATS:
         assert f"{each.name} " in output
         assert each.help in output
@@ -134,9 +149,18 @@ def test_too_large_rows_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_names_and_order_of_fields_are_kept_for_readers_of_older_exports() -> None:
-    names = "run model benchmark generation language category id target criterion official rule judge human effective"
-    names += " decided_by policy fault golden_fix tags notes annotators n_annotators stale error_type rule_error_type"
-    names += " prediction_hash golden_hash run_name incident incident_text incident_certainty automatic opinions"
+    names = (
+        "run model benchmark generation language category id target criterion official rule judge"
+        " human effective"
+    )
+    names += (
+        " decided_by policy fault golden_fix tags notes annotators n_annotators stale error_type"
+        " rule_error_type"
+    )
+    names += (
+        " prediction_hash golden_hash run_name incident incident_text incident_certainty automatic"
+        " opinions"
+    )
     content = "question messages functions golden_calls predicted_calls"
     assert list(label_field_types(with_content=False)) == names.split()
     assert list(label_field_types(with_content=True)) == [*names.split(), *content.split()]

@@ -1,4 +1,6 @@
-"""A dataset patched with the `golden-patch` format has the fixed golden answers in the next import."""
+"""A dataset patched with the `golden-patch` format has the fixed golden answers in the next
+import.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,10 @@ Json = dict[str, Any]
 
 def make_accepting_fix(item: Item) -> Json:
     return {
-        "ground_truth": [{call.name: {n: [v] for n, v in (call.arguments or {}).items()}} for call in item.predicted]
+        "ground_truth": [
+            {call.name: {n: [v] for n, v in (call.arguments or {}).items()}}
+            for call in item.predicted
+        ]
     }
 
 
@@ -41,11 +46,20 @@ def make_call_fix(item: Item) -> Json:
 
 
 def make_calls_fix(item: Item) -> Json:
-    return {"golden": [{"name": one.name, "arguments": one.arguments, "turn": one.turn} for one in item.predicted]}
+    return {
+        "golden": [
+            {"name": one.name, "arguments": one.arguments, "turn": one.turn}
+            for one in item.predicted
+        ]
+    }
 
 
 def make_steps_fix(item: Item) -> Json:
-    return {"function_calls": [[{"name": one.name, "arguments": one.arguments or {}}] for one in item.predicted]}
+    return {
+        "function_calls": [
+            [{"name": one.name, "arguments": one.arguments or {}}] for one in item.predicted
+        ]
+    }
 
 
 FIXES: dict[str, Callable[[Item], Json]] = {
@@ -56,7 +70,9 @@ FIXES: dict[str, Callable[[Item], Json]] = {
     "generic": make_calls_fix,
     "complexfuncbench": make_steps_fix,
 }
-"""Functions that make a golden fix of the predicted calls of an item, in the form of each benchmark."""
+"""Functions that make a golden fix of the predicted calls of an item, in the form of each
+benchmark.
+"""
 
 
 @dataclass
@@ -79,15 +95,21 @@ class FixedRun:
         for folder in self.runs.glob("score*"):
             shutil.rmtree(folder)
         return next(
-            each for each in read_all_items(self.runs) if (each.category, each.id) == (self.item.category, self.item.id)
+            each
+            for each in read_all_items(self.runs)
+            if (each.category, each.id) == (self.item.category, self.item.id)
         )
 
 
 def read_all_items(runs: Path) -> list[Item]:
-    return [one for plan in discover([runs]).plans for one in read_items(plan) if isinstance(one, Item)]
+    return [
+        one for plan in discover([runs]).plans for one in read_items(plan) if isinstance(one, Item)
+    ]
 
 
-def make_fix_events(reviewed: ReviewedRuns, item: int, fix: Json, annotator: str = "ann") -> list[Event]:
+def make_fix_events(
+    reviewed: ReviewedRuns, item: int, fix: Json, annotator: str = "ann"
+) -> list[Event]:
     (event,) = reviewed.make_events([ItemVerdict(item, "item", "correct", True)], annotator)
     event.golden_fix, event.fault, event.note = fix, "golden", "```\n# <b>@all</b>"
     return [event]
@@ -101,22 +123,34 @@ def export_patch(reviewed: ReviewedRuns, events: list[Event], runs: Path, out: P
 
 
 @pytest.fixture(params=FIXES)
-def fixed_run(request: pytest.FixtureRequest, samples: Path, imports: Imports, tmp_path: Path) -> FixedRun:
-    """A run with a fix of the first failing item whose predicted calls are a valid golden answer."""
+def fixed_run(
+    request: pytest.FixtureRequest, samples: Path, imports: Imports, tmp_path: Path
+) -> FixedRun:
+    """A run with a fix of the first failing item whose predicted calls are a valid golden
+    answer.
+    """
     runs = tmp_path / "runs"
     shutil.copytree(samples / request.param, runs)
     reviewed = ReviewedRuns(imports.copy([runs], tmp_path / "workspace"))
     make = FIXES[request.param]
     with reviewed.store as store:
-        for number in [number for (number,) in store.run_sql("SELECT item FROM items ORDER BY item")[1]]:
+        for number in [
+            number for (number,) in store.run_sql("SELECT item FROM items ORDER BY item")[1]
+        ]:
             detail = store.read_detail(number)
             item = detail.item
             fails = item.rule is False or (item.rule is None and item.official is False)
-            if not fails or not item.predicted or any(each.arguments is None for each in item.predicted):
+            if (
+                not fails
+                or not item.predicted
+                or any(each.arguments is None for each in item.predicted)
+            ):
                 continue
             fix = make(item)
             if check_golden_fix(detail.run, item, fix) is None:
-                messages = export_patch(reviewed, make_fix_events(reviewed, number, fix), runs, tmp_path / "out")
+                messages = export_patch(
+                    reviewed, make_fix_events(reviewed, number, fix), runs, tmp_path / "out"
+                )
                 return FixedRun(runs, tmp_path / "out", item, messages)
     raise AssertionError("no item to fix")
 
@@ -150,7 +184,9 @@ def test_changes_are_listed_and_described_for_upstream(fixed_run: FixedRun) -> N
     assert json.dumps(change["new"], ensure_ascii=False, indent=2) in text
 
 
-def test_disagreements_and_malformed_fixes_are_omitted(samples: Path, imports: Imports, tmp_path: Path) -> None:
+def test_disagreements_and_malformed_fixes_are_omitted(
+    samples: Path, imports: Imports, tmp_path: Path
+) -> None:
     reviewed = ReviewedRuns(imports.copy([samples / "bfcl"], tmp_path / "workspace"))
     with reviewed.store as store:
         one, other = store.find_items("simple_python_1")[0], store.find_items("simple_python_3")[0]
@@ -168,7 +204,9 @@ def test_disagreements_and_malformed_fixes_are_omitted(samples: Path, imports: I
     assert orjson.loads(line)["settled_by"] == ["carol"]
 
 
-def test_different_fixes_of_one_answer_are_reported(samples: Path, imports: Imports, tmp_path: Path) -> None:
+def test_different_fixes_of_one_answer_are_reported(
+    samples: Path, imports: Imports, tmp_path: Path
+) -> None:
     reviewed = ReviewedRuns(imports.copy([samples / "bfcl"], tmp_path / "workspace"))
     with reviewed.store as store:
         one, other = store.find_items("live_simple_0-0-0")
@@ -178,10 +216,14 @@ def test_different_fixes_of_one_answer_are_reported(samples: Path, imports: Impo
         )
         events = make_fix_events(reviewed, one, here) + make_fix_events(reviewed, other, there)
         messages = export_patch(reviewed, events, samples / "bfcl", tmp_path / "out")
-    assert any("live_simple_0-0-0: two runs have different golden fixes" in line for line in messages)
+    assert any(
+        "live_simple_0-0-0: two runs have different golden fixes" in line for line in messages
+    )
 
 
-def test_fix_without_a_change_is_not_exported(samples: Path, imports: Imports, tmp_path: Path) -> None:
+def test_fix_without_a_change_is_not_exported(
+    samples: Path, imports: Imports, tmp_path: Path
+) -> None:
     """An earlier version could record such a fix."""
     runs = tmp_path / "runs"
     shutil.copytree(samples / "bfcl", runs)

@@ -1,4 +1,6 @@
-"""Copies of published Inspect logs are equal without reviews, and have corrected results with reviews."""
+"""Copies of published Inspect logs are equal without reviews, and have corrected results with
+reviews.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,10 @@ def export_copies(runs: ReviewedRuns, place: Path, out: Path) -> dict[int, Path]
 
 
 def make_random_reviews(runs: ReviewedRuns, seed: int) -> Iterator[ItemVerdict]:
-    """Override a third of the verdicts and confirm a third. Some items have only a review of a call."""
+    """Override a third of the verdicts and confirm a third.
+
+    Some items have only a review of a call.
+    """
     draw = random.Random(seed)
     n_predicted = dict(runs.store.run_sql("SELECT item, n_predicted FROM items")[1])
     for one in runs.automatic_verdicts():
@@ -61,8 +66,11 @@ def read_results(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def check_results(path: Path, run: int, corrected: Values) -> int:
     n_equal = 0
-    by_name = {(table, name): value for (number, source, (table, _, name)), value in corrected.items()
-               if (number, source) == (run, "corrected")}  # fmt: skip
+    by_name = {
+        (table, name): value
+        for (number, source, (table, _, name)), value in corrected.items()
+        if (number, source) == (run, "corrected")
+    }
     for table, entry in read_results(path):
         for key, metric in entry["metrics"].items():
             value, expected = metric["value"], by_name[table, key]
@@ -79,8 +87,16 @@ def check_means(path: Path) -> None:
     with open_log(path) as log:
         samples = [s.value for s in log.read_samples() if isinstance(s, LogSample)]
     for _, entry in read_results(path):
-        plain = {key: each for key, each in entry["metrics"].items() if each.get("name", key) == "accuracy"}
-        if entry["name"] != entry["scorer"] or entry.get("reducer") not in (None, "mean") or not plain:
+        plain = {
+            key: each
+            for key, each in entry["metrics"].items()
+            if each.get("name", key) == "accuracy"
+        }
+        if (
+            entry["name"] != entry["scorer"]
+            or entry.get("reducer") not in (None, "mean")
+            or not plain
+        ):
             continue
         by_id: dict[str, list[float]] = {}
         for sample in samples:
@@ -90,7 +106,9 @@ def check_means(path: Path) -> None:
         expected = [sum(values) / len(values) for values in by_id.values()]
         for metric in plain.values() if expected else ():
             if not metric.get("params") or "to_float" not in metric["params"]:
-                assert metric["value"] == pytest.approx(sum(expected) / len(expected), abs=1e-12), path.name
+                assert metric["value"] == pytest.approx(sum(expected) / len(expected), abs=1e-12), (
+                    path.name
+                )
 
 
 NUMBERS: dict[Any, float] = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
@@ -112,10 +130,14 @@ def test_results_of_copies_equal_corrected_metrics(
         event.time = "2026-01-01T00:00:00Z"
     corrected = runs.compute_metrics(*events)
     copies = export_copies(runs, bench / folder, tmp_path / "with")
-    assert {originals[run].name for run in originals.keys() - copies.keys()} <= {"bfcl_A_killed.eval"}
+    assert {originals[run].name for run in originals.keys() - copies.keys()} <= {
+        "bfcl_A_killed.eval"
+    }
     n_equal = 0
     for run, copy in copies.items():
-        is_edited = "edited" in originals[run].name  # The corrected column does not include the edits in a log.
+        is_edited = (
+            "edited" in originals[run].name
+        )  # The corrected column does not include the edits in a log.
         n_equal += 0 if is_edited else check_results(copy, run, corrected)
         check_means(copy)
     if find_spec("inspect_ai") is not None:  # `make packages`

@@ -1,4 +1,6 @@
-"""Tables that spreadsheets saved or people made are read completely, or the invalid cell is named."""
+"""Tables that spreadsheets saved or people made are read completely, or the invalid cell is
+named.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ def read_errors(text: str) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize(
-    ("text", "verdict"), [("TRUE", True), ("false", False), ("pass", True), ("unsure", "unsure"), (" FALSE ", False)]
+    ("text", "verdict"),
+    [("TRUE", True), ("false", False), ("pass", True), ("unsure", "unsure"), (" FALSE ", False)],
 )
 def test_verdict_of_a_cell(text: str, verdict: object) -> None:
     (review,) = read_reviews(f"id,value\nx,{text}\n".encode())
@@ -36,17 +39,30 @@ def test_verdict_of_a_cell(text: str, verdict: object) -> None:
 
 def test_row_without_a_review_is_skipped() -> None:
     reviews = read_reviews(b"id,value,note,human\r\na,,,TRUE\r\n,,,\r\nb,,look\r\n")
-    assert [(review.line, review.key_fields["id"], review.annotation.note) for review in reviews] == [(4, "b", "look")]
+    assert [
+        (review.line, review.key_fields["id"], review.annotation.note) for review in reviews
+    ] == [(4, "b", "look")]
 
 
 def test_all_columns_of_a_review() -> None:
     header = "note;id;tags;value;fault;golden_fix;target;annotator;blind;time;model"
-    row = '"two\nlines; here";\'=x;"a; b ";fail;golden;"{""f"":{}}";turn:1/call:1;alice;FALSE;2026-01-01;m'
+    row = (
+        '"two\nlines; here";\'=x;"a; b'
+        ' ";fail;golden;"{""f"":{}}";turn:1/call:1;alice;FALSE;2026-01-01;m'
+    )
     (review,) = read_reviews(f"{header}\r\n{row}\r\n".encode())
     annotation = review.annotation
     assert review.key_fields == {"id": "=x", "model": "m"}
-    assert (review.annotator, review.blind, review.time) == ("alice", False, "2026-01-01T00:00:00.000Z")
-    assert (annotation.verdict, annotation.fault, annotation.target) == (False, "golden", "turn:1/call:1")
+    assert (review.annotator, review.blind, review.time) == (
+        "alice",
+        False,
+        "2026-01-01T00:00:00.000Z",
+    )
+    assert (annotation.verdict, annotation.fault, annotation.target) == (
+        False,
+        "golden",
+        "turn:1/call:1",
+    )
     assert annotation.note == "two\nlines; here"
     assert annotation.golden_fix == {"f": {}}
 
@@ -70,7 +86,10 @@ ERRORS = {
     "id,value,golden_fix\nx,pass,{\n": (2, "column C (golden_fix): the cell is not valid JSON"),
     'id,reviews\nx,"[{""value"":true"\n': (2, "column B (reviews): the cell is not valid JSON"),
     "id,reviews\nx,3\n": (2, "column B (reviews): the cell is not a list of objects"),
-    'id,reviews\nx,"[{""value"":true,""fault"":1}]"\n': (2, "column B (reviews): fault has the wrong type"),
+    'id,reviews\nx,"[{""value"":true,""fault"":1}]"\n': (
+        2,
+        "column B (reviews): fault has the wrong type",
+    ),
     "id,value\nx,pass,extra\n": (2, "the row has more cells than the first row"),
     "id,value,value\nx,pass,fail\n": (1, "the first row has several columns 'value'"),
     "id,human\nx,pass\n": (1, "the table has no reviews"),
@@ -122,16 +141,29 @@ def move_and_omit_columns(content: bytes) -> bytes:
 
 def write_flags_in_upper_case(content: bytes) -> bytes:
     rows = list(csv.reader(io.StringIO(content.decode(), newline="")))
-    changed = [[cell.upper() if cell in ("true", "false") else cell for cell in row] for row in rows]
+    changed = [
+        [cell.upper() if cell in ("true", "false") else cell for cell in row] for row in rows
+    ]
     return encode_csv(changed, "\n")
 
 
-SPREADSHEETS = [save_with_semicolons, save_as_unicode_text, move_and_omit_columns, write_flags_in_upper_case]
+SPREADSHEETS = [
+    save_with_semicolons,
+    save_as_unicode_text,
+    move_and_omit_columns,
+    write_flags_in_upper_case,
+]
 
 
 @pytest.mark.parametrize("save", SPREADSHEETS, ids=lambda save: save.__name__)
 def test_table_that_a_spreadsheet_saved_has_all_reviews(save: Callable[[bytes], bytes]) -> None:
-    opinion = {"annotator": "alice", "value": True, "note": 'a; b\n"c"', "tags": ["x y"], "blind": True}
+    opinion = {
+        "annotator": "alice",
+        "value": True,
+        "note": 'a; b\n"c"',
+        "tags": ["x y"],
+        "blind": True,
+    }
     reviews = orjson.dumps([opinion]).decode()
     row = ["x", "item", "correct", "true", "false", "'=note; two", reviews]
     header = ["id", "target", "criterion", "human", "stale", "notes", "reviews"]

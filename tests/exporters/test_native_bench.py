@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.examples import LONG, only_long
-from tests.exporters.rewriting import Key, contradict_some, export_native, find_official_keys, find_wrong_metrics
+from tests.exporters.rewriting import (
+    Key,
+    contradict_some,
+    export_native,
+    find_official_keys,
+    find_wrong_metrics,
+)
 from tests.exporters.test_native import SUPPORTED, OpenRuns, find_namesakes
 from tests.sharing import Imports
 
@@ -27,11 +33,15 @@ LARGE = ("bfcl_v1_panel", "bfcl_families/v1", "bfcl_families/v3")
 """Large runs that the same code writes as other runs."""
 SHARES = [pytest.param(place, marks=only_long if place in LARGE else ()) for place in RUNS]
 EXPECTED_MESSAGES: dict[str, Callable[[Key], bool]] = {
-    "whose process accuracy is unknown": lambda key: key[0][2] == "zh" and "process" in key[1] + key[3],
-    "pass verdicts by the judge on answers whose function names differ": lambda key: key[3].endswith(" LLM"),
+    "whose process accuracy is unknown": lambda key: (
+        key[0][2] == "zh" and "process" in key[1] + key[3]
+    ),
+    "pass verdicts by the judge on answers whose function names differ": lambda key: key[
+        3
+    ].endswith(" LLM"),
     "differ from its entries or results": lambda key: key[0][0] == "bfcl",
     "pass verdicts on answers that contain 'sorry'": lambda key: key[3] == "Rejection rate",
-}  # fmt: skip
+}
 """Messages of the export and the metrics that they concern."""
 
 
@@ -44,7 +54,9 @@ def test_files_without_reviews_equal_the_originals(
     copies = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
     assert len(copies) >= 4
     for path in copies:
-        assert path.read_bytes() in [other.read_bytes() for other in find_namesakes(bench / place, path)]
+        assert path.read_bytes() in [
+            other.read_bytes() for other in find_namesakes(bench / place, path)
+        ]
 
 
 @pytest.mark.sweep

@@ -15,7 +15,12 @@ from markdown_it import MarkdownIt
 
 from fcreview.exporters.base import ExportError
 from fcreview.exporters.export import OverwriteRules, write_output_file
-from fcreview.exporters.report_pages import SORT_SCRIPT, format_inline_markdown, render_html, render_markdown
+from fcreview.exporters.report_pages import (
+    SORT_SCRIPT,
+    format_inline_markdown,
+    render_html,
+    render_markdown,
+)
 from fcreview.exporters.report_sections import (
     MAX_CALIBRATION_GROUPS,
     Bar,
@@ -61,7 +66,10 @@ HOSTILE = [
 def make_page(texts: list[str]) -> ReportPage:
     """Return a page that has each text in every place for text."""
     rows = [TableRow([text, text, "1"], level, Bar(0.5)) for level, text in enumerate(texts)]
-    inner = [Section(text, [Paragraph(text), make_table([text, text], [[text, text]], (1,))]) for text in texts]
+    inner = [
+        Section(text, [Paragraph(text), make_table([text, text], [[text, text]], (1,))])
+        for text in texts
+    ]
     table = Table([texts[0], *texts[:1], "n"], rows, frozenset({2}), graphic_at=1, heat_from=2)
     card = Card(texts[0], texts[0], texts[0])
     details = [Section(texts[-1], [table], inner), Section(texts[-1], [table], is_folded=False)]
@@ -123,7 +131,13 @@ def test_any_text_keeps_the_markdown_structure(texts: list[str]) -> None:
 
 
 def test_plain_words_are_not_escaped_in_markdown() -> None:
-    for text in ("simple_python", "92.6 % of 1,000 items", "get_weather · city", "bfcl V1 en", "+2.5"):
+    for text in (
+        "simple_python",
+        "92.6 % of 1,000 items",
+        "get_weather · city",
+        "bfcl V1 en",
+        "+2.5",
+    ):
         assert format_inline_markdown(text) == text
     assert format_inline_markdown("74.9 % [69.8, 79.6]") == "74.9 % \\[69.8, 79.6\\]"
     for text in ("www.evil.example", "x://y", "@a", "#1", "__init__", "a*b", "<b>", "a|b", "`"):
@@ -161,14 +175,24 @@ def test_page_is_written_completely_or_the_old_one_is_kept(tmp_path: Path) -> No
         write_output_file(tmp_path, render_html(make_page(["x"])).encode(), OverwriteRules())
     with pytest.raises(ExportError):
         write_output_file(
-            tmp_path / "no" / "such" / "folder.html", render_html(make_page(["x"])).encode(), OverwriteRules()
+            tmp_path / "no" / "such" / "folder.html",
+            render_html(make_page(["x"])).encode(),
+            OverwriteRules(),
         )
 
 
 def make_pair(item: int, automatic: Any, human: Any, **fields: Any) -> VerdictPair:
-    known: dict[str, Any] = {"source": "judge", "judge": "oak", "criterion": "correct", "is_random": False}
+    known: dict[str, Any] = {
+        "source": "judge",
+        "judge": "oak",
+        "criterion": "correct",
+        "is_random": False,
+    }
     return VerdictPair(
-        item=item, automatic=automatic, human=human, **(known | {"benchmark": "bfcl", "category": "simple"} | fields)
+        item=item,
+        automatic=automatic,
+        human=human,
+        **(known | {"benchmark": "bfcl", "category": "simple"} | fields),
     )
 
 
@@ -176,7 +200,10 @@ def make_section(cases: Sequence[VerdictPair]) -> Section:
     measures = list(compute_calibrations(cases, CALIBRATION_SCOPES))
     return build_calibration_section(
         CalibrationResult(
-            describe_selection(cases), measures, list(find_error_groups(cases)), ("benchmark", "category")
+            describe_selection(cases),
+            measures,
+            list(find_error_groups(cases)),
+            ("benchmark", "category"),
         )
     )
 
@@ -197,7 +224,8 @@ def list_cells(table: Table) -> list[list[str]]:
 
 def test_source_has_a_matrix_and_measures() -> None:
     found = make_section(
-        [make_pair(at, True, True) for at in range(6)] + [make_pair(6, True, False), make_pair(7, False, False)]
+        [make_pair(at, True, True) for at in range(6)]
+        + [make_pair(6, True, False), make_pair(7, False, False)]
     )
     (one, wrong) = found.sections
     assert one.title == "judge oak · correct"
@@ -206,7 +234,10 @@ def test_source_has_a_matrix_and_measures() -> None:
         ["", "human: pass", "human: fail"],
         [["verdict pass", "6", "1"], ["verdict fail", "0", "1"]],
     )
-    assert list_cells(measures)[:2] == [["TPR", "100.0 %", "[61.0, 100.0]", "6"], ["TNR", "50.0 %", "[9.5, 90.5]", "2"]]
+    assert list_cells(measures)[:2] == [
+        ["TPR", "100.0 %", "[61.0, 100.0]", "6"],
+        ["TNR", "50.0 %", "[9.5, 90.5]", "2"],
+    ]
     assert [row[0] for row in list_cells(measures)] == [
         "TPR",
         "TNR",
@@ -223,10 +254,20 @@ def test_source_has_a_matrix_and_measures() -> None:
 
 def test_section_states_how_items_were_selected() -> None:
     by_hand, random = make_pair(1, True, True), make_pair(2, True, True, is_random=True)
-    assert list_texts(make_section([by_hand]))[:2] == ["1 reviewed item, 0 of them in a random sample", BY_HAND]
+    assert list_texts(make_section([by_hand]))[:2] == [
+        "1 reviewed item, 0 of them in a random sample",
+        BY_HAND,
+    ]
     assert BY_HAND not in list_texts(make_section([by_hand, random]))
-    chosen = [list_texts(make_section(cases).sections[0])[0] for cases in ([by_hand], [random], [by_hand, random])]
-    assert [each.rpartition(": ")[2] for each in chosen] == ["by hand.", "random.", "1 of 2 random."]
+    chosen = [
+        list_texts(make_section(cases).sections[0])[0]
+        for cases in ([by_hand], [random], [by_hand, random])
+    ]
+    assert [each.rpartition(": ")[2] for each in chosen] == [
+        "by hand.",
+        "random.",
+        "1 of 2 random.",
+    ]
 
 
 def test_several_groups_have_a_table() -> None:
@@ -246,8 +287,12 @@ def test_several_groups_have_a_table() -> None:
 
 
 def test_smallest_of_many_groups_are_counted_but_not_shown() -> None:
-    pairs = [make_pair(at, True, True, category=f"c{at:02}") for at in range(MAX_CALIBRATION_GROUPS + 3)]
-    found = make_section([*pairs, *(make_pair(100 + at, True, True, category="c00") for at in range(3))])
+    pairs = [
+        make_pair(at, True, True, category=f"c{at:02}") for at in range(MAX_CALIBRATION_GROUPS + 3)
+    ]
+    found = make_section(
+        [*pairs, *(make_pair(100 + at, True, True, category="c00") for at in range(3))]
+    )
     by_category = next(each for each in found.sections if each.title == "by category")
     assert len(next(list_tables(by_category)).rows) == MAX_CALIBRATION_GROUPS
     assert list_texts(by_category) == [
@@ -256,7 +301,10 @@ def test_smallest_of_many_groups_are_counted_but_not_shown() -> None:
 
 
 def test_scores_have_a_matrix_and_labels_a_list() -> None:
-    scores = [make_pair(1, 2, 2.0, criterion="completeness"), make_pair(2, 2, 0, criterion="completeness")]
+    scores = [
+        make_pair(1, 2, 2.0, criterion="completeness"),
+        make_pair(2, 2, 0, criterion="completeness"),
+    ]
     matrix = next(list_tables(make_section(scores)))
     assert list_cells(matrix) == [["verdict 0", "0", "0"], ["verdict 2", "1", "1"]]
     labels = [make_pair(at, [f"a{at}"], [f"b{at}"], criterion="dialog_act") for at in range(25)]

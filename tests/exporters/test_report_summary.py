@@ -1,10 +1,20 @@
-"""The summary of a report has the best of comparable runs, rates by category, reasons and estimates."""
+"""The summary of a report has the best of comparable runs, rates by category, reasons and
+estimates.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from fcreview.exporters.report_sections import Bar, DatasetFailures, Paragraph, Section, Table, TableRow, Whisker
+from fcreview.exporters.report_sections import (
+    Bar,
+    DatasetFailures,
+    Paragraph,
+    Section,
+    Table,
+    TableRow,
+    Whisker,
+)
 from fcreview.exporters.report_summary import (
     MAX_REASONS,
     RunPassCounts,
@@ -28,7 +38,9 @@ RUNS = [
     RunPassCounts("maple", "bfcl V1 en", 100, (70, 100), (40, 90), (45, 60)),
     RunPassCounts("elm", "bfcl V4 en", 0, (0, 0), (0, 0), (0, 0), stated=(86, 100)),
 ]
-SAMPLED = replace(RUNS[2], estimate=PassRateEstimate(0.753, 0.729, 0.777, 64), n_sampled=160, disputed=2)
+SAMPLED = replace(
+    RUNS[2], estimate=PassRateEstimate(0.753, 0.729, 0.777, 64), n_sampled=160, disputed=2
+)
 
 
 def list_tables(section: Section) -> list[Table]:
@@ -38,7 +50,10 @@ def list_tables(section: Section) -> list[Table]:
 def test_each_dataset_has_a_score_table_with_the_best_run_first() -> None:
     found = list_tables(build_score_section(RUNS))
     assert [table.heads[0] for table in found] == ["bfcl V1 en", "bfcl V4 en"]
-    assert [[row.cells[0] for row in table.rows] for table in found] == [["maple", "birch"], ["oak", "elm"]]
+    assert [[row.cells[0] for row in table.rows] for table in found] == [
+        ["maple", "birch"],
+        ["oak", "elm"],
+    ]
     assert list(found[0].rows[1].cells) == ["birch", "100", "50.0 %", "52.0 %", "51.0 %"]
 
 
@@ -61,18 +76,30 @@ def test_partial_rate_has_its_denominator() -> None:
 def test_estimate_has_an_interval_a_whisker_and_needed_labels() -> None:
     found = list_tables(build_score_section([RUNS[0], SAMPLED]))[0]
     assert list(found.heads[5:]) == ["estimated, 95 % CI", "labels for ±2"]
-    assert found.rows[0].cells[4:] == ["75.0 % of 60 · 2 open disagreements", "75.3 % [72.9, 77.7]", "64"]
+    assert found.rows[0].cells[4:] == [
+        "75.0 % of 60 · 2 open disagreements",
+        "75.3 % [72.9, 77.7]",
+        "64",
+    ]
     assert found.rows[0].graphic == Whisker(0.729, 0.753, 0.777, 0.7)
     assert (found.rows[1].cells[5:], found.rows[1].graphic) == (["–", "–"], None)
 
 
 def test_best_run_is_selected_among_runs_of_equal_size() -> None:
     other = replace(RUNS[0], name="pine", items=20, official=(20, 20))
-    best, estimate, disagreements, suspects = build_summary_cards([other, RUNS[0], SAMPLED], 3, SuspectCounts(6, 4))
+    best, estimate, disagreements, suspects = build_summary_cards(
+        [other, RUNS[0], SAMPLED], 3, SuspectCounts(6, 4)
+    )
     assert (best.label, best.value) == ("Best of 2 runs, official", "70.0 %")
     assert best.note == "maple · bfcl V1 en · 100 items"
-    assert (estimate.value, estimate.note) == ("75.3 % ± 2.4", "95 % interval 72.9 to 77.7, from 160 sampled items")
-    assert (disagreements.value, disagreements.note) == ("3", "pass rates change by at most 3.3 points")
+    assert (estimate.value, estimate.note) == (
+        "75.3 % ± 2.4",
+        "95 % interval 72.9 to 77.7, from 160 sampled items",
+    )
+    assert (disagreements.value, disagreements.note) == (
+        "3",
+        "pass rates change by at most 3.3 points",
+    )
     assert (suspects.value, suspects.note) == ("6", "4 confirmed by annotators")
     alone = build_summary_cards([RUNS[1]], 0, SuspectCounts(0, 0))
     assert [card.value for card in alone] == ["75.0 %", "–", "0", "0"]
@@ -90,13 +117,22 @@ def test_rates_by_category_are_unknown_if_verdicts_are_missing() -> None:
 def test_reasons_have_sentences_codes_and_scaled_bars() -> None:
     counts = {"value_error:string": 40, "odd": 10, "": 5} | {f"odd_{at}": 1 for at in range(5)}
     clusters = [Cluster(name, None, None, count, [], "") for name, count in counts.items()]
-    (found,) = list_tables(build_failure_reasons_section([DatasetFailures("bfcl V1 en, 2 runs", clusters, [])]))
+    (found,) = list_tables(
+        build_failure_reasons_section([DatasetFailures("bfcl V1 en, 2 runs", clusters, [])])
+    )
     assert found.heads[1] == "bfcl V1 en, 2 runs: 60 failing items after reviews"
-    assert found.rows[0] == TableRow(["40", "String is not an accepted value", "value_error:string"], graphic=Bar(1.0))
+    assert found.rows[0] == TableRow(
+        ["40", "String is not an accepted value", "value_error:string"], graphic=Bar(1.0)
+    )
     assert found.rows[1] == TableRow(["10", "odd", ""], graphic=Bar(0.25))
     assert found.rows[2].cells[1] == "no error type"
-    assert (len(found.rows), list(found.rows[-1].cells)) == (MAX_REASONS + 1, ["2", "2 other error types", ""])
-    assert build_failure_reasons_section([DatasetFailures("x", [], [])]).blocks == [Paragraph("No item fails.")]
+    assert (len(found.rows), list(found.rows[-1].cells)) == (
+        MAX_REASONS + 1,
+        ["2", "2 other error types", ""],
+    )
+    assert build_failure_reasons_section([DatasetFailures("x", [], [])]).blocks == [
+        Paragraph("No item fails.")
+    ]
 
 
 def compute_metrics(source: MetricSource) -> list[Metric]:
@@ -104,7 +140,9 @@ def compute_metrics(source: MetricSource) -> list[Metric]:
     known = 80 if source == "rule" else 100
     return [
         Metric("accuracy", "overall", value, n=100, total=100),
-        Metric("accuracy", "live", 100 * value, "percent", level=1, n=known, total=100, note="a note"),
+        Metric(
+            "accuracy", "live", 100 * value, "percent", level=1, n=known, total=100, note="a note"
+        ),
         Metric("cost", "tokens", 5, "count"),
     ]
 
@@ -131,14 +169,35 @@ def test_nearly_completely_recomputed_metric_has_a_value() -> None:
 
 def make_estimate(value: float, low: float, high: float, n_random: int) -> MetricEstimate:
     return MetricEstimate(
-        "accuracy", 1, "live", "percent", 1, None, None, value, low, high, n_random, n_random, "posterior", None
+        "accuracy",
+        1,
+        "live",
+        "percent",
+        1,
+        None,
+        None,
+        value,
+        low,
+        high,
+        n_random,
+        n_random,
+        "posterior",
+        None,
     )
 
 
 def test_estimates_have_a_column() -> None:
     lines = collect_metric_rows(compute_metrics)[:2]
-    found = build_metric_table("accuracy", lines, {lines[1].key: make_estimate(74.9, 69.8, 79.6, 50)})
-    assert list(found.heads)[1:] == ["official", "recomputed", "corrected", "estimated accuracy, 95 % CI", "over"]
+    found = build_metric_table(
+        "accuracy", lines, {lines[1].key: make_estimate(74.9, 69.8, 79.6, 50)}
+    )
+    assert list(found.heads)[1:] == [
+        "official",
+        "recomputed",
+        "corrected",
+        "estimated accuracy, 95 % CI",
+        "over",
+    ]
     assert found.rows[1].cells[4] == "74.9 % [69.8, 79.6]"
     assert found.rows[0].cells[4] == ""
 
@@ -147,10 +206,15 @@ def test_range_of_undecided_items_replaces_the_interval_as_headline() -> None:
     line = collect_metric_rows(compute_metrics)[1]
     estimate = replace(make_estimate(75.3, 72.9, 77.7, 120), bounds=(71.8, 79.0), n_undecided=5)
     few, many = (
-        build_metric_table("accuracy", [line], {line.key: replace(estimate, is_bounds_headline=headline)})
+        build_metric_table(
+            "accuracy", [line], {line.key: replace(estimate, is_bounds_headline=headline)}
+        )
         for headline in (False, True)
     )
-    assert [few.rows[0].cells[4], many.rows[0].cells[4]] == ["75.3 % [72.9, 77.7]", "71.8 to 79.0 %"]
+    assert [few.rows[0].cells[4], many.rows[0].cells[4]] == [
+        "75.3 % [72.9, 77.7]",
+        "71.8 to 79.0 %",
+    ]
     for table in (few, many):
         why = "120 sampled, 71.8 to 79.0 %, depending on 5 undecided items"
         assert table.rows[0].cells[5].endswith(why)

@@ -13,9 +13,12 @@ from fcreview.exporters.golden_patch import format_unified_diff
 from tests.examples import examples
 
 LINES = st.lists(
-    st.sampled_from([b"", b"a", b"b", b"}", b"\xff\r", "é\u2028".encode(), b"--- a", b"+++ b"]), max_size=30
+    st.sampled_from([b"", b"a", b"b", b"}", b"\xff\r", "é\u2028".encode(), b"--- a", b"+++ b"]),
+    max_size=30,
 )
-FILES = st.tuples(LINES, st.booleans()).map(lambda each: b"\n".join(each[0]) + (b"\n" if each[1] and each[0] else b""))
+FILES = st.tuples(LINES, st.booleans()).map(
+    lambda each: b"\n".join(each[0]) + (b"\n" if each[1] and each[0] else b"")
+)
 APPLY = {"git": ["git", "apply", "-"], "patch": ["patch", "-p1", "--binary"]}
 
 
@@ -24,8 +27,12 @@ APPLY = {"git": ["git", "apply", "-"], "patch": ["patch", "-p1", "--binary"]}
 @pytest.mark.parametrize("program", APPLY)
 @examples(0.4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(old=FILES, new=FILES)
-def test_applied_diff_gives_the_new_file(tmp_path: Path, program: str, old: bytes, new: bytes) -> None:
-    if not old or not new:  # Created and emptied files need other headers, and dataset files are neither.
+def test_applied_diff_gives_the_new_file(
+    tmp_path: Path, program: str, old: bytes, new: bytes
+) -> None:
+    if (
+        not old or not new
+    ):  # Created and emptied files need other headers, and dataset files are neither.
         return
     file = tmp_path / "a dir" / "file.json"
     file.parent.mkdir(exist_ok=True)
@@ -33,7 +40,9 @@ def test_applied_diff_gives_the_new_file(tmp_path: Path, program: str, old: byte
     diff = format_unified_diff("a dir/file.json", old, new)
     assert bool(diff) is (old != new)
     if diff:
-        done = subprocess.run(APPLY[program], cwd=tmp_path, input=diff, capture_output=True, check=False)
+        done = subprocess.run(
+            APPLY[program], cwd=tmp_path, input=diff, capture_output=True, check=False
+        )
         assert done.returncode == 0, (done.stderr, diff)
         assert file.read_bytes() == new
 

@@ -1,6 +1,8 @@
-"""Record random reviews as fast as possible: python -m tests.faults.annotator RUN ANNOTATOR SECONDS.
+"""Record random reviews as fast as possible: python -m tests.faults.annotator RUN ANNOTATOR
+SECONDS.
 
-Prints the id of each event after it is saved."""
+Prints the id of each event after it is saved.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Fault injection. Each test has a short form and a long form (`make faults`, counts in docs/reliability.md)."""
+"""Fault injection.
+
+Each test has a short form and a long form (`make faults`, counts in docs/reliability.md).
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,9 @@ LONG = WANTED == "long"
 
 
 def times(short: int, long: int) -> int:
-    """Return the number of repetitions: `long` if FCREVIEW_FAULTS=long, its value if it is a number, else `short`."""
+    """Return the number of repetitions: `long` if FCREVIEW_FAULTS=long, its value if it is a
+    number, else `short`.
+    """
     return min(int(WANTED), long) if WANTED.isdigit() else long if LONG else short
 
 

@@ -20,7 +20,10 @@ from tests.commands import PROGRAM
 
 
 def screen_text(screen: pyte.Screen) -> str:
-    """Return the text of the screen. `pyte.Screen.display` fails while half of a wide character is overwritten."""
+    """Return the text of the screen.
+
+    `pyte.Screen.display` fails while half of a wide character is overwritten.
+    """
     rows, cells = range(screen.lines), range(screen.columns)
     return "\n".join("".join(screen.buffer[row][cell].data for cell in cells) for row in rows)
 
@@ -47,8 +50,9 @@ class TerminalApp:
         self._ours, terminal = pty.openpty()
         self.resize(*size)
         self.attributes = termios.tcgetattr(self._ours)
-        """Attributes of the terminal before the program changed them. On a busy machine the program may be faster than
-        this process, so they are read before it starts."""
+        """Attributes of the terminal before the program changed them. On a busy machine the program
+        may be faster than this process, so they are read before it starts.
+        """
         self.pid = os.fork()
         if self.pid == 0:
             signal.signal(signal.SIGHUP, signal.SIG_IGN if ignores_hangup else signal.SIG_DFL)
@@ -56,7 +60,9 @@ class TerminalApp:
         os.close(terminal)
 
     @staticmethod
-    def _become(terminal: int, arguments: Sequence[str | Path], environ: Mapping[str, str]) -> NoReturn:
+    def _become(
+        terminal: int, arguments: Sequence[str | Path], environ: Mapping[str, str]
+    ) -> NoReturn:
         """Replace the child process by the program, or exit."""
         try:
             os.login_tty(terminal)
@@ -112,7 +118,10 @@ class TerminalApp:
         return bool(data)
 
     def until(self, holds: str | Callable[[], Any], seconds: float = 60) -> None:
-        """Wait until the text is on the screen or the condition is true. Fails with the text of the screen."""
+        """Wait until the text is on the screen or the condition is true.
+
+        Fails with the text of the screen.
+        """
         condition = (lambda: holds in self.text()) if isinstance(holds, str) else holds
         end = time.monotonic() + seconds
         while not condition():
@@ -121,7 +130,10 @@ class TerminalApp:
             assert going or condition(), f"the program has ended; the screen is\n{self.text()}"
 
     def wait(self, seconds: float = 30) -> int:
-        """Wait for the end and return the exit code, negative for a signal. Reads the remaining output."""
+        """Wait for the end and return the exit code, negative for a signal.
+
+        Reads the remaining output.
+        """
         end = time.monotonic() + seconds
         while self.code is None:
             found, status = os.waitpid(self.pid, os.WNOHANG)

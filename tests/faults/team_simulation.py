@@ -1,4 +1,6 @@
-"""Simulate a team whose members review, undo, work offline, restart and have wrong clocks, on a real server."""
+"""Simulate a team whose members review, undo, work offline, restart and have wrong clocks, on a
+real server.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ class Clock:
 
 @dataclass
 class RunningReader:
-    """What an open app holds: events are added as they arrive, and read again if the reader says so."""
+    """What an open app holds: events are added as they arrive, and read again if the reader says
+    so.
+    """
 
     reader: JournalReader
     events: list[Event] = field(default_factory=list)
@@ -131,11 +135,15 @@ class Machine:
 class Simulation:
     """One random schedule. `clock` must be the clock of the module `journal`."""
 
-    def __init__(self, make_team: MakeTeam, template: Workspace, folder: Path, seed: int, clock: Clock) -> None:
+    def __init__(
+        self, make_team: MakeTeam, template: Workspace, folder: Path, seed: int, clock: Clock
+    ) -> None:
         self.random = random.Random(seed)
         self.clock = clock
         self.rule = self.random.choice(["own", "own", "closed", "closed", "never"])
-        self.team = make_team(self.rule, **dict.fromkeys(ANNOTATORS, "annotator"), ada="adjudicator")
+        self.team = make_team(
+            self.rule, **dict.fromkeys(ANNOTATORS, "annotator"), ada="adjudicator"
+        )
         self.arrivals: list[Arrival] = []
         self._folder = folder
         self._assign_queue()
@@ -144,16 +152,24 @@ class Simulation:
             for name in ANNOTATORS
             for number in range(2)
         ]
-        self.machines += [self._make_machine(template, name, 0, has_store=name == "lena") for name in SENIORS]
+        self.machines += [
+            self._make_machine(template, name, 0, has_store=name == "lena") for name in SENIORS
+        ]
 
     def _assign_queue(self) -> None:
         shares = [
-            {"annotator": name, "keys": [make_key(item)._asdict() for item in items]} for name, items in SHARES.items()
+            {"annotator": name, "keys": [make_key(item)._asdict() for item in items]}
+            for name, items in SHARES.items()
         ]
         with self.team.connect("lena") as lead:
-            lead.execute("SELECT fcreview.assign(%s, %s, %s)", ("pilot", b"{}", orjson.dumps(shares).decode()))
+            lead.execute(
+                "SELECT fcreview.assign(%s, %s, %s)",
+                ("pilot", b"{}", orjson.dumps(shares).decode()),
+            )
 
-    def _make_machine(self, template: Workspace, name: str, number: int, *, has_store: bool) -> Machine:
+    def _make_machine(
+        self, template: Workspace, name: str, number: int, *, has_store: bool
+    ) -> Machine:
         place = self._folder / f"{name}{number}"
         if has_store:
             shutil.copytree(template.parent_folder, place)
@@ -163,9 +179,14 @@ class Simulation:
 
     def run(self) -> None:
         actions: list[Callable[[Machine], None]] = [
-            *[self._review] * 8, *[self._undo] * 2, *[self._sync] * 7, *[Machine.poll] * 3,
-            self._toggle_network, self._restart, self._set_clock,
-        ]  # fmt: skip
+            *[self._review] * 8,
+            *[self._undo] * 2,
+            *[self._sync] * 7,
+            *[Machine.poll] * 3,
+            self._toggle_network,
+            self._restart,
+            self._set_clock,
+        ]
         for _ in range(N_STEPS):
             self.clock.now += timedelta(seconds=self.random.choice([0, 1, 20, 300, 2000]))
             self.random.choice(actions)(self.random.choice(self.machines))
@@ -197,7 +218,10 @@ class Simulation:
             Annotation(verdict=""),
             Annotation(verdict=[]),
             Annotation(fault=self.random.choice(["golden", "model"])),
-            Annotation(tags=[self.random.choice(["city", "date"])], note=self.random.choice(["", "one", "two"])),
+            Annotation(
+                tags=[self.random.choice(["city", "date"])],
+                note=self.random.choice(["", "one", "two"]),
+            ),
             Annotation(verdict=True, golden_fix=fix),
         ]
         return self.random.choice(kinds)
@@ -230,7 +254,9 @@ class Simulation:
         machine.clock_error = self.random.choice([-HOUR, timedelta(), HOUR])
 
     def read_server_log(self) -> list[dict[str, Any]]:
-        """Return the lines of the server in the order of their arrival, without the other columns of the table."""
+        """Return the lines of the server in the order of their arrival, without the other
+        columns of the table.
+        """
         rows = self.team.server.admin_sql(
             "SELECT l.body FROM fcreview.line l JOIN fcreview.project p USING (project)"
             f" WHERE p.name = '{self.team.project}' ORDER BY l.seq"
@@ -261,7 +287,9 @@ def fold_opinions(events: Iterable[Event], item: str) -> dict[str, list[Opinion]
 
 
 def format_decisions(events: Iterable[Event], item: str, annotators: Sequence[str]) -> list[str]:
-    """Return the decisions on an item and its parts that follow from the reviews of these annotators."""
+    """Return the decisions on an item and its parts that follow from the reviews of these
+    annotators.
+    """
     by_annotator = fold_opinions(events, item)
     opinions = [opinion for name in sorted(annotators) for opinion in by_annotator.get(name, [])]
     return sorted(map(repr, decide(opinions, RollUpContext()))) if opinions else []
@@ -288,11 +316,17 @@ class RevealOracle:
         self._log = log
 
     def find_illegal_lines(self, arrival: Arrival) -> list[dict[str, Any]]:
-        """Return the received lines of items that no state of the log up to then reveals to the reader."""
+        """Return the received lines of items that no state of the log up to then reveals to the
+        reader.
+        """
         line_by_hash = {line["hash"]: line for line in self._log}
         lines = [line_by_hash[name] for name in sorted(arrival.hashes)]
         items = {line["key"]["id"] for line in lines}
-        allowed = {item for item in items if self._was_revealed(item, arrival.reader, arrival.n_server_lines)}
+        allowed = {
+            item
+            for item in items
+            if self._was_revealed(item, arrival.reader, arrival.n_server_lines)
+        }
         return [line for line in lines if line["key"]["id"] not in allowed]
 
     def is_revealed(self, item: str, reader: str, log: Sequence[dict[str, Any]]) -> bool:
@@ -303,16 +337,22 @@ class RevealOracle:
         about_item = [
             line
             for line in on_item
-            if line["event"] not in retracted and (line["target"], line["criterion"]) == ITEM_CORRECT
+            if line["event"] not in retracted
+            and (line["target"], line["criterion"]) == ITEM_CORRECT
         ]
         with_verdict = {
-            line["annotator"] for line in about_item if line["act"] == "review" and line.get("verdict") in (True, False)
+            line["annotator"]
+            for line in about_item
+            if line["act"] == "review" and line.get("verdict") in (True, False)
         }
         if self._rule == "own":
             return reader in with_verdict
         is_settled = any(
             line["act"] == "adjudicate"
-            and (line.get("verdict") in (True, False) or (line.get("verdict") is None and "fault" in line))
+            and (
+                line.get("verdict") in (True, False)
+                or (line.get("verdict") is None and "fault" in line)
+            )
             for line in about_item
         )
         assigned = {name for name, items in SHARES.items() if item in items}
@@ -323,5 +363,7 @@ class RevealOracle:
 
 
 def replace_clock(clock: Clock) -> tuple[Any, str, type[datetime]]:
-    """Return the arguments of `monkeypatch.setattr` that give the journals the time of the simulation."""
+    """Return the arguments of `monkeypatch.setattr` that give the journals the time of the
+    simulation.
+    """
     return journal_module, "datetime", clock.make_datetime()

@@ -16,7 +16,9 @@ ITEM = "special_incomplete_1"
 
 
 @pytest.mark.sweep
-def test_reviews_count_in_journal_order(sample: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reviews_count_in_journal_order(
+    sample: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def at(year: int, *words: str) -> None:
         said = () if "--undo" in words else (ITEM, "--run", "1")
 
@@ -30,7 +32,9 @@ def test_reviews_count_in_journal_order(sample: Path, environ: dict[str, str], m
         assert done.code == 0, done.err
 
     def you() -> list[bool | None]:
-        found = run_in_this_process(["items", sample, "--where", f'id:"{ITEM}"', "--json"], sample, environ).objects
+        found = run_in_this_process(
+            ["items", sample, "--where", f'id:"{ITEM}"', "--json"], sample, environ
+        ).objects
         return [each["you"] for each in found if each["run"] == 1]
 
     at(2031, "--verdict", "pass", "--note", "first")
@@ -42,4 +46,6 @@ def test_reviews_count_in_journal_order(sample: Path, environ: dict[str, str], m
     assert you() == [False], "the last review is undone"
     at(9999, "--undo")
     assert you() == [True]
-    assert [report.warnings for report in check_journals(find_workspace(sample, create=False))] == [[]]
+    assert [report.warnings for report in check_journals(find_workspace(sample, create=False))] == [
+        []
+    ]

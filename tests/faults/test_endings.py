@@ -1,4 +1,6 @@
-"""A program that is ended by a signal leaves no process and no temporary file, and restores the terminal."""
+"""A program that is ended by a signal leaves no process and no temporary file, and restores the
+terminal.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,11 @@ def workspace() -> Iterator[Path]:
 def importing(many: Path, workspace: Path, environ: dict[str, str]) -> subprocess.Popen[bytes]:
     words = [*PROGRAM, "import", str(many), "--workspace", str(workspace)]
     return subprocess.Popen(
-        words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environ, start_new_session=True
+        words,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environ,
+        start_new_session=True,
     )
 
 
@@ -74,14 +80,26 @@ def test_ended_import_leaves_no_process(
 
 
 def unexpected_files(workspace: Path) -> list[str]:
-    known = ("reviews", "store.lock", "tmp", "store.duckdb", "seen.json", "sources.json", "datasets.json")
+    known = (
+        "reviews",
+        "store.lock",
+        "tmp",
+        "store.duckdb",
+        "seen.json",
+        "sources.json",
+        "datasets.json",
+    )
     root = workspace / ".fcreview"
-    return [each.name for each in [*root.iterdir(), *(root / "tmp").glob("*")] if each.name not in known]
+    return [
+        each.name for each in [*root.iterdir(), *(root / "tmp").glob("*")] if each.name not in known
+    ]
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize(
-    "number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=only_long)], ids=lambda number: number.name
+    "number",
+    [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=only_long)],
+    ids=lambda number: number.name,
 )
 @pytest.mark.parametrize(
     "keys",
@@ -115,7 +133,9 @@ def journal(sample: Path) -> list[bytes]:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("keys", [pytest.param("", marks=only_long), "\r"], ids=["queue", "item"])
-def test_dropped_connection_leaves_no_process(sample: Path, environ: dict[str, str], keys: str) -> None:
+def test_dropped_connection_leaves_no_process(
+    sample: Path, environ: dict[str, str], keys: str
+) -> None:
     """The connection may also drop while the app draws."""
     for _ in range(times(2, 50)):
         with TerminalApp(["open", sample], environ) as app:
@@ -128,8 +148,13 @@ def test_dropped_connection_leaves_no_process(sample: Path, environ: dict[str, s
 
 
 @pytest.mark.sweep
-def test_app_without_hangup_signal_ends_with_the_terminal(sample: Path, environ: dict[str, str]) -> None:
-    """A program below `make` gets no SIGHUP. It must not stay and read a terminal that is gone in a loop."""
+def test_app_without_hangup_signal_ends_with_the_terminal(
+    sample: Path, environ: dict[str, str]
+) -> None:
+    """A program below `make` gets no SIGHUP.
+
+    It must not stay and read a terminal that is gone in a loop.
+    """
     with TerminalApp(["open", sample], environ, ignores_hangup=True) as app:
         app.until("▌")
         app.hang_up()
@@ -138,7 +163,8 @@ def test_app_without_hangup_signal_ends_with_the_terminal(sample: Path, environ:
 
 STATEMENTS = {
     "rows": "SELECT count(*) FROM range(10000000000) a, range(1000) b",
-    "one value": "SELECT list_sum(list_transform(range(200000000), lambda x: x + 1)) FROM range(1000)",
+    "one value": "SELECT list_sum(list_transform(range(200000000), lambda x: x + 1)) FROM"
+    " range(1000)",
 }
 """DuckDB cannot interrupt the second statement."""
 
@@ -146,15 +172,19 @@ STATEMENTS = {
 @pytest.mark.sweep
 @pytest.mark.parametrize("query", STATEMENTS)
 @pytest.mark.parametrize(
-    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=only_long)], ids=lambda number: number.name
+    "number",
+    [signal.SIGTERM, pytest.param(signal.SIGINT, marks=only_long)],
+    ids=lambda number: number.name,
 )
 def test_signal_ends_a_long_statement(
     sample: Path, environ: dict[str, str], query: str, number: signal.Signals
 ) -> None:
     program = subprocess.Popen(
         [*PROGRAM, "sql", str(sample), STATEMENTS[query]],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environ,
+    )
     until(lambda: _seconds_used(program.pid) > 2)
     program.send_signal(number)
     out, error = program.communicate(timeout=20)
@@ -164,12 +194,17 @@ def test_signal_ends_a_long_statement(
 @pytest.mark.sweep
 @pytest.mark.parametrize("query", STATEMENTS)
 def test_statement_times_out(sample: Path, environ: dict[str, str], query: str) -> None:
-    done = run_in_subprocess(["sql", sample, STATEMENTS[query], "--seconds", "0.5"], sample, environ)
+    done = run_in_subprocess(
+        ["sql", sample, STATEMENTS[query], "--seconds", "0.5"], sample, environ
+    )
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith("fcreview: the query timed out after 0.5 seconds")
 
 
 def _seconds_used(process: int) -> float:
-    """Return the processor time. The start takes less than two seconds, so later the statement is running."""
+    """Return the processor time.
+
+    The start takes less than two seconds, so later the statement is running.
+    """
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

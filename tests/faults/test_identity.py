@@ -1,4 +1,6 @@
-"""Reviews belong to the content of an item: they stay with a moved run and become stale if the answer changes."""
+"""Reviews belong to the content of an item: they stay with a moved run and become stale if the
+answer changes.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def place(samples: Path, tmp_path: Path, cli: Callable[..., Done]) -> Path:
 
 def reviewed(cli: Callable[..., Done], place: Path) -> dict[str, Any]:
     """Return the verdict by item, None for a stale review."""
-    rows = cli("items", place, "--json", "--run", MODEL, "--where", "category:simple_python").objects
+    rows = cli(
+        "items", place, "--json", "--run", MODEL, "--where", "category:simple_python"
+    ).objects
     return {row["id"]: row["human"] for row in rows if row["id"] in (ITEM, OTHER)}
 
 
@@ -56,10 +60,15 @@ def test_moved_run_keeps_its_reviews(place: Path, cli: Callable[..., Done]) -> N
 @pytest.mark.parametrize(
     ("file", "change"),
     [
-        ("result/maple-8b/non_live/BFCL_v4_simple_python_result.json", lambda row: row.update(result="[other(a=1)]")),
+        (
+            "result/maple-8b/non_live/BFCL_v4_simple_python_result.json",
+            lambda row: row.update(result="[other(a=1)]"),
+        ),
         (
             "data/possible_answer/BFCL_v4_simple_python.json",
-            lambda row: row.update(ground_truth=[{name: {"z": [1]} for name in row["ground_truth"][0]}]),
+            lambda row: row.update(
+                ground_truth=[{name: {"z": [1]} for name in row["ground_truth"][0]}]
+            ),
         ),
     ],
     ids=["prediction", "golden answer"],
@@ -77,7 +86,9 @@ def test_changed_answer_makes_only_its_review_stale(
 
 
 @pytest.mark.sweep
-def test_reviews_of_a_renamed_model_return_with_the_old_name(place: Path, cli: Callable[..., Done]) -> None:
+def test_reviews_of_a_renamed_model_return_with_the_old_name(
+    place: Path, cli: Callable[..., Done]
+) -> None:
     for folder in ("result", "score"):
         (place / folder / MODEL).rename(place / folder / "other")
     rows = cli("items", place, "--json", "--run", "other").objects

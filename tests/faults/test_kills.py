@@ -25,11 +25,17 @@ FRAME = re.compile(rb".*?\x1b\[0m\x1b\[\d+;\d+H", re.DOTALL)
 
 
 def events(place: Path) -> list[tuple[str, bool | None]]:
-    """Return the (id, verdict) of all reviews in order. Fails for any damage other than an incomplete last line."""
+    """Return the (id, verdict) of all reviews in order.
+
+    Fails for any damage other than an incomplete last line.
+    """
     workspace = find_workspace(place, create=False)
     found, warnings = read_events_and_warnings(workspace)
     assert all("is incomplete" in text for text in warnings), warnings
-    assert all(not report.warnings or "is incomplete" in report.warnings[0] for report in check_journals(workspace))
+    assert all(
+        not report.warnings or "is incomplete" in report.warnings[0]
+        for report in check_journals(workspace)
+    )
     return [(event.key.id, event.verdict) for event in found]
 
 
@@ -76,7 +82,17 @@ def test_confirmed_reviews_of_a_command_are_on_disk(sample: Path, environ: dict[
     for number in range(times(6, 200)):
         name, verdict = random.choice(ids), random.choice(["pass", "fail"])
         before = len(events(sample))
-        words = ["label", str(sample), name, "--verdict", verdict, "--note", f"round {number}", "--run", "1"]
+        words = [
+            "label",
+            str(sample),
+            name,
+            "--verdict",
+            verdict,
+            "--note",
+            f"round {number}",
+            "--run",
+            "1",
+        ]
         start = time.monotonic()
         program = subprocess.Popen([*PROGRAM, *words], stdout=subprocess.PIPE, env=environ)
         if number:
@@ -94,7 +110,9 @@ def test_confirmed_reviews_of_a_command_are_on_disk(sample: Path, environ: dict[
 
 
 @pytest.mark.sweep
-def test_killed_import_leaves_a_usable_store(samples: Path, tmp_path: Path, environ: dict[str, str]) -> None:
+def test_killed_import_leaves_a_usable_store(
+    samples: Path, tmp_path: Path, environ: dict[str, str]
+) -> None:
     """The store is the old one or the new one, and the next import is complete."""
     place = tmp_path / "runs"
     shutil.copytree(samples / "acebench", place)
@@ -147,12 +165,17 @@ def test_killed_export_leaves_the_old_or_the_new_file(
 def time_of(words: list[str], environ: dict[str, str]) -> float:
     """Return the seconds that the command takes if it is not killed."""
     start = time.monotonic()
-    subprocess.run([*PROGRAM, *words], stdout=subprocess.DEVNULL, env=environ, timeout=120, check=True)
+    subprocess.run(
+        [*PROGRAM, *words], stdout=subprocess.DEVNULL, env=environ, timeout=120, check=True
+    )
     return time.monotonic() - start
 
 
 def kill_at_random(words: list[str], environ: dict[str, str], usual: float) -> bool:
-    """Kill the command at a random moment of its second half, where it writes. Returns False if it had ended."""
+    """Kill the command at a random moment of its second half, where it writes.
+
+    Returns False if it had ended.
+    """
     program = subprocess.Popen([*PROGRAM, *words], stdout=subprocess.DEVNULL, env=environ)
     time.sleep(random.uniform(0.4, 1.1) * (usual or 1.0))
     program.kill()
@@ -163,5 +186,8 @@ def test_confirmed_finds_messages_of_complete_frames() -> None:
     end = b"\x1b[0m\x1b[1;1H"
     first = b"\x1b[1;1H\x1b[1m saved: pass \xc2\xb7 a_1   " + end
     assert confirmed(first) == [("a_1", True)]
-    assert confirmed(first + b"\x1b[1;9Hfail, model \xc2\xb7 b_2" + end) == [("a_1", True), ("b_2", False)]
+    assert confirmed(first + b"\x1b[1;9Hfail, model \xc2\xb7 b_2" + end) == [
+        ("a_1", True),
+        ("b_2", False),
+    ]
     assert confirmed(first + b"\x1b[1;9Hfail") == [("a_1", True)]

@@ -1,4 +1,6 @@
-"""A device, pipe, folder or random bytes in place of a journal: commands do not hang, and other journals count."""
+"""A device, pipe, folder or random bytes in place of a journal: commands do not hang, and other
+journals count.
+"""
 
 from __future__ import annotations
 
@@ -55,11 +57,25 @@ def sparse_file(place: Path) -> None:
     os.truncate(place, 1 << 40)
 
 
-KINDS = [device, null_device, pipe, link_to_pipe, link_to_itself, folder, process_memory, random_bytes, sparse_file]
+KINDS = [
+    device,
+    null_device,
+    pipe,
+    link_to_pipe,
+    link_to_itself,
+    folder,
+    process_memory,
+    random_bytes,
+    sparse_file,
+]
 COMMANDS = [
-    ["items", "--json"], ["doctor"], ["report"], ["agreement"], ["audit", ITEM, "--run", "1"],
+    ["items", "--json"],
+    ["doctor"],
+    ["report"],
+    ["agreement"],
+    ["audit", ITEM, "--run", "1"],
     ["label", ITEM, "--run", "1", "--verdict", "fail"],
-]  # fmt: skip
+]
 
 
 def _limited() -> None:
@@ -73,7 +89,9 @@ def test_odd_journal_is_reported_and_others_count(
 ) -> None:
     def run(*words: str) -> Done:
         command = [*PROGRAM, words[0], str(sample), *words[1:]]
-        done = subprocess.run(command, capture_output=True, text=True, env=environ, preexec_fn=_limited, timeout=60)
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=environ, preexec_fn=_limited, timeout=60
+        )
         assert "Traceback" not in done.stderr
         assert "internal error" not in done.stderr, done.stderr
         return Done(done.returncode, done.stdout, done.stderr)

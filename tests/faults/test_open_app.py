@@ -1,4 +1,6 @@
-"""Events during an open app: files vanish or change, the terminal is resized, the program is stopped."""
+"""Events during an open app: files vanish or change, the terminal is resized, the program is
+stopped.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ from tests.waiting import until
 
 
 def recorded_verdicts(place: Path) -> list[bool | None]:
-    return [event.verdict for event in read_events_and_warnings(find_workspace(place, create=False))[0]]
+    return [
+        event.verdict for event in read_events_and_warnings(find_workspace(place, create=False))[0]
+    ]
 
 
 def delete_store(place: Path) -> None:
@@ -50,7 +54,9 @@ def delete_reviews(place: Path) -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("change", [delete_store, damage_store, change_results, delete_results, delete_reviews])
+@pytest.mark.parametrize(
+    "change", [delete_store, damage_store, change_results, delete_results, delete_reviews]
+)
 def test_reviewing_continues_while_files_change(
     sample: Path, environ: dict[str, str], change: Callable[[Path], None]
 ) -> None:
@@ -60,7 +66,9 @@ def test_reviewing_continues_while_files_change(
         app.until("verdict on")
         change(sample)
         app.type("R")
-        app.until(lambda: "q,escape" in app.text() or "back" in app.text() or "cannot" in app.text())
+        app.until(
+            lambda: "q,escape" in app.text() or "back" in app.text() or "cannot" in app.text()
+        )
         app.type("q")
         app.until("verdict on")
         app.type("p")
@@ -149,7 +157,10 @@ def is_stopped(process: int) -> bool:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="names another process's threads")
 def test_signal_to_another_thread_ends_the_app(sample: Path, environ: dict[str, str]) -> None:
-    """On a busy machine the kernel may deliver a signal to another thread. A continued app then stayed blank."""
+    """On a busy machine the kernel may deliver a signal to another thread.
+
+    A continued app then stayed blank.
+    """
     with TerminalApp(["open", sample, "--queue", "dataset"], environ) as app:
         app.until("▌")
         end = time.monotonic() + 1
@@ -169,7 +180,10 @@ def test_app_survives_many_resizes(sample: Path, environ: dict[str, str]) -> Non
         app.type("\r")
         app.until("verdict on")
         for _ in range(times(50, 2000)):
-            app.resize(random.choice([1, 2, 20, 59, 60, 80, 139, 140, 300]), random.choice([1, 2, 14, 15, 24, 100]))
+            app.resize(
+                random.choice([1, 2, 20, 59, 60, 80, 139, 140, 300]),
+                random.choice([1, 2, 14, 15, 24, 100]),
+            )
             app.signal(signal.SIGWINCH)
             app.read(0.002)
         app.resize(80, 24)

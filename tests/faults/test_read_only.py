@@ -60,14 +60,24 @@ def test_read_only_workspace_can_be_read_and_writing_fails(
     home, run = other_user
     place = make_read_only(shutil.copytree(sample, home / "runs"))
     before = read_files(home)
-    for words in (["items"], ["report"], ["triage"], ["runs"], ["show", ITEM, "--run", "1"], ["export"], ["doctor"]):
+    for words in (
+        ["items"],
+        ["report"],
+        ["triage"],
+        ["runs"],
+        ["show", ITEM, "--run", "1"],
+        ["export"],
+        ["doctor"],
+    ):
         done = run(words[0], place, *words[1:])
         assert done.code == 0, (words, done.err)
         assert done.out
     for words in (
-        ["label", ITEM, "--run", "1", "--verdict", "pass"], ["export", "-o", str(place / "labels.jsonl")],
-        ["export", "--format", "native", "-o", str(place / "new")], ["queue", "create", "--name", "mine"],
-    ):  # fmt: skip
+        ["label", ITEM, "--run", "1", "--verdict", "pass"],
+        ["export", "-o", str(place / "labels.jsonl")],
+        ["export", "--format", "native", "-o", str(place / "new")],
+        ["queue", "create", "--name", "mine"],
+    ):
         where = words[:2] if words[0] == "queue" else words[:1]
         done = run(*where, place, *words[len(where) :])
         assert done.code in (1, 2), (words, done.out)
@@ -90,4 +100,9 @@ def test_run_in_a_read_only_folder_needs_another_workspace(
     (home / "mine").mkdir()
     (home / "mine").chmod(0o777)
     assert run("import", place, "--workspace", home / "mine").code == 0
-    assert run("label", place, ITEM, "--run", "1", "--verdict", "pass", "--workspace", home / "mine").code == 0
+    assert (
+        run(
+            "label", place, ITEM, "--run", "1", "--verdict", "pass", "--workspace", home / "mine"
+        ).code
+        == 0
+    )

@@ -31,7 +31,10 @@ def cli(tmp_path: Path, environ: dict[str, str]) -> Callable[..., Done]:
 
 
 def recorded_reviews(place: Path) -> list[tuple[str, bool | None]]:
-    return [(event.key.id, event.verdict) for event in read_events_and_warnings(find_workspace(place, create=False))[0]]
+    return [
+        (event.key.id, event.verdict)
+        for event in read_events_and_warnings(find_workspace(place, create=False))[0]
+    ]
 
 
 def truncate(file: Path) -> None:
@@ -66,12 +69,23 @@ def remove_middle(file: Path) -> None:
     file.write_bytes(data[: len(data) // 3] + data[len(data) // 3 * 2 :])
 
 
-DAMAGE = [truncate, fill_with_zeros, change_random_bytes, change_storage_version, remove_middle, Path.unlink]
+DAMAGE = [
+    truncate,
+    fill_with_zeros,
+    change_random_bytes,
+    change_storage_version,
+    remove_middle,
+    Path.unlink,
+]
 
 
 @pytest.mark.sweep
-def test_damaged_block_is_reported_or_store_is_rebuilt(sample: Path, cli: Callable[..., Done]) -> None:
-    """DuckDB notices a damaged block only when it reads the block, at different places of a command."""
+def test_damaged_block_is_reported_or_store_is_rebuilt(
+    sample: Path, cli: Callable[..., Done]
+) -> None:
+    """DuckDB notices a damaged block only when it reads the block, at different places of a
+    command.
+    """
     assert cli("label", sample, ITEM, "--verdict", "pass", "--run", "1").code == 0
     store = sample / ".fcreview" / "store.duckdb"
     good = store.read_bytes()
@@ -84,7 +98,10 @@ def test_damaged_block_is_reported_or_store_is_rebuilt(sample: Path, cli: Callab
             messages.append(done.err)
     remove_end(store)
     messages.append(cli("items", sample, "--json").err)
-    assert any("the store is damaged" in message and "Delete store.duckdb" in message for message in messages)
+    assert any(
+        "the store is damaged" in message and "Delete store.duckdb" in message
+        for message in messages
+    )
     assert "is damaged. The new store has 2 runs" in messages[-1]
     assert recorded_reviews(sample)[0] == (ITEM, True)
 
@@ -102,9 +119,17 @@ def test_damaged_store_is_reported_or_rebuilt(
     for _ in range(times(1, 50)):
         store.write_bytes(good)
         damage(store)
-        for words in (["items", "--json"], ["doctor"], ["label", ITEM, "--verdict", "pass", "--run", "1"]):
+        for words in (
+            ["items", "--json"],
+            ["doctor"],
+            ["label", ITEM, "--verdict", "pass", "--run", "1"],
+        ):
             done = subprocess.run(
-                [*PROGRAM, words[0], str(sample), *words[1:]], capture_output=True, text=True, env=environ, timeout=60
+                [*PROGRAM, words[0], str(sample), *words[1:]],
+                capture_output=True,
+                text=True,
+                env=environ,
+                timeout=60,
             )
             assert done.returncode in (0, 1), (words, done.returncode, done.stderr[-300:])
             assert "Traceback" not in done.stderr
@@ -116,7 +141,9 @@ def test_damaged_store_is_reported_or_rebuilt(
 
 
 @pytest.mark.sweep
-def test_line_cut_by_a_full_disk_is_set_aside(sample: Path, environ: dict[str, str], cli: Callable[..., Done]) -> None:
+def test_line_cut_by_a_full_disk_is_set_aside(
+    sample: Path, environ: dict[str, str], cli: Callable[..., Done]
+) -> None:
     """The file size is limited, as on a full disk. A line without its final newline counts."""
     words = [*PROGRAM, "label", str(sample), ITEM, "--run", "1"]
     assert cli("label", sample, ITEM, "--verdict", "pass", "--run", "1").code == 0
@@ -132,7 +159,12 @@ def test_line_cut_by_a_full_disk_is_set_aside(sample: Path, environ: dict[str, s
             resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
         done = subprocess.run(
-            [*words, "--verdict", "fail"], capture_output=True, text=True, env=environ, preexec_fn=limit, timeout=60
+            [*words, "--verdict", "fail"],
+            capture_output=True,
+            text=True,
+            env=environ,
+            preexec_fn=limit,
+            timeout=60,
         )
         if journal.read_bytes().endswith(b"}"):
             assert room == line - 1
@@ -152,14 +184,21 @@ def small_disk(tmp_path: Path) -> Any:
     place = tmp_path / "disk"
     place.mkdir()
     mount = shutil.which("mount")
-    if not mount or subprocess.run([mount, "-t", "tmpfs", "-o", "size=12m", "none", place], check=False).returncode:
+    if (
+        not mount
+        or subprocess.run(
+            [mount, "-t", "tmpfs", "-o", "size=12m", "none", place], check=False
+        ).returncode
+    ):
         pytest.skip("no disk can be mounted here")
     yield place
     subprocess.run(["umount", "-l", place], check=True)
 
 
 @pytest.mark.sweep
-def test_full_disk_is_reported_and_nothing_is_lost(sample: Path, small_disk: Path, cli: Callable[..., Done]) -> None:
+def test_full_disk_is_reported_and_nothing_is_lost(
+    sample: Path, small_disk: Path, cli: Callable[..., Done]
+) -> None:
     place = shutil.copytree(sample, small_disk / "runs")
     assert cli("label", place, ITEM, "--verdict", "pass", "--run", "1").code == 0
     filler = small_disk / "filler"
@@ -188,22 +227,33 @@ def test_import_on_a_full_disk_fails_without_remains(
     samples: Path, small_disk: Path, environ: dict[str, str], tmp_path: Path
 ) -> None:
     (small_disk / "filler").write_bytes(bytes(11_700_000))
-    done = run_in_this_process(["import", samples / "hammerbench", "--workspace", small_disk], tmp_path, environ)
+    done = run_in_this_process(
+        ["import", samples / "hammerbench", "--workspace", small_disk], tmp_path, environ
+    )
     assert done.code == 1
     assert "Traceback" not in done.err
     assert "internal error" not in done.err
     assert sorted(path.name for path in (small_disk / ".fcreview").iterdir()) in (
-        ["reviews", "store.lock", "tmp"], ["reviews", "store.lock"],
-    )  # fmt: skip
+        ["reviews", "store.lock", "tmp"],
+        ["reviews", "store.lock"],
+    )
 
 
 @pytest.mark.sweep
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-@pytest.mark.parametrize("words", [["items", "--json"], ["items"], ["export"], ["sql", "SELECT 1"]], ids=" ".join)
-def test_full_disk_of_standard_output_is_reported(sample: Path, environ: dict[str, str], words: list[str]) -> None:
+@pytest.mark.parametrize(
+    "words", [["items", "--json"], ["items"], ["export"], ["sql", "SELECT 1"]], ids=" ".join
+)
+def test_full_disk_of_standard_output_is_reported(
+    sample: Path, environ: dict[str, str], words: list[str]
+) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
-            [*PROGRAM, words[0], str(sample), *words[1:]], stdout=full, stderr=subprocess.PIPE, env=environ, timeout=60
+            [*PROGRAM, words[0], str(sample), *words[1:]],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=environ,
+            timeout=60,
         )
     assert done.returncode == 1
     assert b"No space left" in done.stderr

@@ -1,5 +1,6 @@
-"""Standard streams that are closed, full or open in the wrong direction, or whose reader has ended: the command works,
-the exit code is right, and no output gets into a file of the workspace."""
+"""Standard streams that are closed, full or open in the wrong direction, or whose reader has ended:
+the command works, the exit code is right, and no output gets into a file of the workspace.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +16,32 @@ from tests.faults.processes import LONG
 
 ITEM = "normal_atom_list_0"
 COMMANDS = {
-    "import": "import PLACE", "items": "items PLACE", "json": "items PLACE --json", "report": "report PLACE",
-    "label": f"label PLACE {ITEM} --run 1 --verdict pass", "review": "review PLACE", "open": "open PLACE",
-    "doctor": "doctor PLACE", "export": "export PLACE", "help": "--help",
-    "adjudicate": "adjudicate PLACE", "runs": "runs PLACE", "show": f"show PLACE {ITEM} --run 1",
-    "triage": "triage PLACE", "suspects": "suspects PLACE", "agreement": "agreement PLACE",
-    "calibrate": "calibrate PLACE", "estimate": "estimate PLACE", "audit": f"audit PLACE {ITEM} --run 1",
-    "compare": "compare PLACE", "sql": "sql PLACE FROM\\ items", "queue": "queue list PLACE",
-    "rules": "rules list PLACE", "schema": "schema", "version": "--version",
-}  # fmt: skip
+    "import": "import PLACE",
+    "items": "items PLACE",
+    "json": "items PLACE --json",
+    "report": "report PLACE",
+    "label": f"label PLACE {ITEM} --run 1 --verdict pass",
+    "review": "review PLACE",
+    "open": "open PLACE",
+    "doctor": "doctor PLACE",
+    "export": "export PLACE",
+    "help": "--help",
+    "adjudicate": "adjudicate PLACE",
+    "runs": "runs PLACE",
+    "show": f"show PLACE {ITEM} --run 1",
+    "triage": "triage PLACE",
+    "suspects": "suspects PLACE",
+    "agreement": "agreement PLACE",
+    "calibrate": "calibrate PLACE",
+    "estimate": "estimate PLACE",
+    "audit": f"audit PLACE {ITEM} --run 1",
+    "compare": "compare PLACE",
+    "sql": "sql PLACE FROM\\ items",
+    "queue": "queue list PLACE",
+    "rules": "rules list PLACE",
+    "schema": "schema",
+    "version": "--version",
+}
 CLOSED = [">&-", "2>&-", "<&-", "<&- 2>&-", "<&- >&- 2>&-"]
 """The output is discarded, as with /dev/null."""
 WITHOUT_STDERR = ["2>/dev/full", "2</dev/null", "2> >(exec true)"]
@@ -31,14 +49,25 @@ WITHOUT_STDERR = ["2>/dev/full", "2</dev/null", "2> >(exec true)"]
 SHORT = ["label", "report", "open"]
 
 
-def run_shell(words: str, how: str, place: Path, environ: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
+def run_shell(
+    words: str, how: str, place: Path, environ: dict[str, str]
+) -> subprocess.CompletedProcess[bytes]:
     line = f'set -o pipefail; "$0" -m fcreview.cli {words.replace("PLACE", str(place))} {how}'
     command = ["bash", "-c", line, PROGRAM[0]]
-    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=environ, timeout=120, check=False)
+    return subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        env=environ,
+        timeout=120,
+        check=False,
+    )
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("how", [*CLOSED, *WITHOUT_STDERR] if LONG else [*CLOSED[::2], WITHOUT_STDERR[0]])
+@pytest.mark.parametrize(
+    "how", [*CLOSED, *WITHOUT_STDERR] if LONG else [*CLOSED[::2], WITHOUT_STDERR[0]]
+)
 def test_command_works_without_streams(sample: Path, environ: dict[str, str], how: str) -> None:
     for name in COMMANDS if LONG else SHORT:
         done = run_shell(COMMANDS[name], how, sample, environ)
@@ -54,7 +83,12 @@ def test_command_works_without_streams(sample: Path, environ: dict[str, str], ho
 @pytest.mark.parametrize("name", COMMANDS if LONG else SHORT)
 def test_failed_output_is_reported(sample: Path, environ: dict[str, str], name: str) -> None:
     done = run_shell(COMMANDS[name], "1</dev/null", sample, environ)
-    if done.returncode or name not in ("adjudicate", "audit", "queue", "rules"):  # these may print nothing
+    if done.returncode or name not in (
+        "adjudicate",
+        "audit",
+        "queue",
+        "rules",
+    ):  # these may print nothing
         assert done.returncode == 1
         assert b"Bad file descriptor" in done.stderr
     assert b"Traceback" not in done.stderr

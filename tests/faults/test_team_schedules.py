@@ -1,4 +1,6 @@
-"""After random schedules of a team, everybody has the same reviews in the same order, and nobody got one too early."""
+"""After random schedules of a team, everybody has the same reviews in the same order, and nobody
+got one too early.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +34,15 @@ from tests.team.conftest import MakeTeam, make_team, postgres  # noqa: F401
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    return import_items(tmp_path_factory.mktemp("template") / "run", {"maple-8b": [{} for _ in ITEMS]})[0]
+    return import_items(
+        tmp_path_factory.mktemp("template") / "run", {"maple-8b": [{} for _ in ITEMS]}
+    )[0]
 
 
 def find_faults(simulation: Simulation) -> list[str]:
-    """Return a message for each difference between machines, and for each line that was received too early."""
+    """Return a message for each difference between machines, and for each line that was received
+    too early.
+    """
     merged = simulation.merge_all()
     faults = []
     for machine in simulation.machines:
@@ -78,7 +84,11 @@ def find_faults_of_flags(simulation: Simulation) -> list[str]:
     for machine in simulation.machines:
         for event in read_events_and_warnings(machine.workspace)[0]:
             flags.setdefault(event.event, set()).add(event.blind)
-    return [f"event {name} is blind for some members only" for name, values in flags.items() if len(values) > 1]
+    return [
+        f"event {name} is blind for some members only"
+        for name, values in flags.items()
+        if len(values) > 1
+    ]
 
 
 def find_faults_of_reveal(simulation: Simulation) -> list[str]:
@@ -86,13 +96,19 @@ def find_faults_of_reveal(simulation: Simulation) -> list[str]:
     oracle = RevealOracle(simulation.rule, log)
     faults = []
     for arrival in simulation.arrivals:
-        faults += [f"{arrival.reader} received {line} too early" for line in oracle.find_illegal_lines(arrival)]
+        faults += [
+            f"{arrival.reader} received {line} too early"
+            for line in oracle.find_illegal_lines(arrival)
+        ]
     for machine in simulation.machines:
         if machine.name not in ANNOTATORS:
             continue
         received = machine.list_received_hashes()
         for line in log:
-            is_due = oracle.is_revealed(line["key"]["id"], machine.name, log) and line["annotator"] != machine.name
+            is_due = (
+                oracle.is_revealed(line["key"]["id"], machine.name, log)
+                and line["annotator"] != machine.name
+            )
             if is_due and line["hash"] not in received:
                 faults.append(f"{machine.name} did not receive {line}")
     return faults

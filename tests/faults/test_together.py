@@ -1,4 +1,7 @@
-"""Several annotators review one run at the same time, two with the same name. Some are killed and start again."""
+"""Several annotators review one run at the same time, two with the same name.
+
+Some are killed and start again.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,9 @@ def test_simultaneous_annotators_lose_nothing(sample: Path, environ: dict[str, s
     printed: list[list[str]] = [[] for _ in names]
     kills = [0] * len(names)
     threads = [
-        threading.Thread(target=_label, args=(sample, name, seconds, environ, printed[at], kills, at))
+        threading.Thread(
+            target=_label, args=(sample, name, seconds, environ, printed[at], kills, at)
+        )
         for at, name in enumerate(names)
     ]
     for thread in threads:
@@ -50,13 +55,21 @@ def test_simultaneous_annotators_lose_nothing(sample: Path, environ: dict[str, s
 
 
 def _label(
-    sample: Path, name: str, seconds: int, environ: dict[str, str], printed: list[str], kills: list[int], at: int
+    sample: Path,
+    name: str,
+    seconds: int,
+    environ: dict[str, str],
+    printed: list[str],
+    kills: list[int],
+    at: int,
 ) -> None:
     """Record reviews for `seconds`. In the long form, kill the process at random times."""
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         command = [sys.executable, "-m", "tests.faults.annotator", str(sample), name, str(left)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, env=environ, cwd=ROOT, text=True) as program:
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, env=environ, cwd=ROOT, text=True
+        ) as program:
             assert program.stdout is not None
             killer = threading.Timer(random.uniform(1, 6), program.kill)
             for line in program.stdout:
@@ -75,9 +88,20 @@ def test_simultaneous_imports_make_one_store(sample: Path, environ: dict[str, st
     for _ in range(times(1, 20)):
         for file in (sample / "result_all").rglob("*.json"):
             file.touch()
-        label = ["label", str(sample), before[0]["id"], "--run", str(before[0]["run"]), "--verdict", "pass"]
+        label = [
+            "label",
+            str(sample),
+            before[0]["id"],
+            "--run",
+            str(before[0]["run"]),
+            "--verdict",
+            "pass",
+        ]
         words = [["import", str(sample), "--forget-data"]] * times(3, 4) + [label]
-        started = [subprocess.Popen([*PROGRAM, *each], stderr=subprocess.PIPE, env=environ) for each in words]
+        started = [
+            subprocess.Popen([*PROGRAM, *each], stderr=subprocess.PIPE, env=environ)
+            for each in words
+        ]
         errors = [each.communicate(timeout=120)[1].decode() for each in started]
         assert [each.returncode for each in started] == [0] * len(started), errors
         now = run_in_this_process(["items", sample, "--json"], sample, environ).objects

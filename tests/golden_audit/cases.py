@@ -7,7 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.golden_audit.evidence import QuestionEvidence, RunWeigher, collect_evidence, create_cached_schema_reader
+from fcreview.golden_audit.evidence import (
+    QuestionEvidence,
+    RunWeigher,
+    collect_evidence,
+    create_cached_schema_reader,
+)
 from fcreview.golden_audit.golden_checks import GoldenAnswerIndex
 from fcreview.golden_audit.question import (
     AuditedQuestion,
@@ -27,18 +32,25 @@ MODELS = ["gpt-4", "gpt-4o", "claude-3", "mistral-large", "llama-3", "qwen-2"]
 """Models of runs 0 to 5. The first two belong to one family."""
 
 
-def make_schema(name: str = "convert", required: Sequence[str] = (), **parameters: Any) -> dict[str, Any]:
+def make_schema(
+    name: str = "convert", required: Sequence[str] = (), **parameters: Any
+) -> dict[str, Any]:
     """Return function docs. A parameter is a schema, or the description of a string parameter."""
     properties = {
         each: {"type": "string", "description": what} if isinstance(what, str) else what
         for each, what in parameters.items()
     }
-    return {"name": name, "parameters": {"type": "dict", "properties": properties, "required": list(required)}}
+    return {
+        "name": name,
+        "parameters": {"type": "dict", "properties": properties, "required": list(required)},
+    }
 
 
 def make_golden(name: str = "convert", index: int = 0, **arguments: Sequence[Any]) -> Call:
     accepted = {
-        each: AcceptedValues([value for value in values if value is not OPTIONAL], OPTIONAL in values)
+        each: AcceptedValues(
+            [value for value in values if value is not OPTIONAL], OPTIONAL in values
+        )
         for each, values in arguments.items()
     }
     return Call("golden", name, accepted, index=index)
@@ -46,7 +58,9 @@ def make_golden(name: str = "convert", index: int = 0, **arguments: Sequence[Any
 
 @dataclass
 class ModelAnswer:
-    """The same answer of several runs: arguments of one call, or None if the answer is unreadable."""
+    """The same answer of several runs: arguments of one call, or None if the answer is
+    unreadable.
+    """
 
     runs: Sequence[int]
     arguments: Mapping[str, Any] | None = field(default_factory=dict)
@@ -64,7 +78,10 @@ def make_question(
     faults: Mapping[str, int] | None = None,
 ) -> AuditedQuestion:
     result = AuditedQuestion(
-        QuestionKey("bfcl", "V4", "en", "simple", f"simple_{number}"), question, list(calls), list(documents)
+        QuestionKey("bfcl", "V4", "en", "simple", f"simple_{number}"),
+        question,
+        list(calls),
+        list(documents),
     )
     for one in answers:
         given = Call("predicted", one.name, None if one.arguments is None else dict(one.arguments))
@@ -73,7 +90,9 @@ def make_question(
         pairs = align_calls_by_turn(result.golden, [given])
         differences = find_differences(result.golden, [given], pairs)
         readable = one.arguments is not None
-        result.answers.append(DistinctAnswer(list(one.runs), one.passed, one.contradicted, readable, differences))
+        result.answers.append(
+            DistinctAnswer(list(one.runs), one.passed, one.contradicted, readable, differences)
+        )
     result.faults = Counter(faults or {})
     return result
 
@@ -85,8 +104,12 @@ def make_profiles(rates: Sequence[float] = (0.9,) * len(MODELS)) -> dict[int, Ru
     }
 
 
-def make_evidence(audited: AuditedQuestion, rates: Sequence[float] = (0.9,) * len(MODELS)) -> QuestionEvidence:
-    return collect_evidence(audited, RunWeigher(make_profiles(rates)), create_cached_schema_reader())
+def make_evidence(
+    audited: AuditedQuestion, rates: Sequence[float] = (0.9,) * len(MODELS)
+) -> QuestionEvidence:
+    return collect_evidence(
+        audited, RunWeigher(make_profiles(rates)), create_cached_schema_reader()
+    )
 
 
 def make_empty_index() -> GoldenAnswerIndex:

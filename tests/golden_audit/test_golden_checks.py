@@ -30,8 +30,12 @@ def find_reasons(wanted: list[Call], *documents: dict[str, Any]) -> list[Reason]
     return [*find_function_doc_conflicts(evidence), *find_format_conflicts(evidence)]
 
 
-def find_kinds(values: list[Any], parameter: Any, *, required: bool = False) -> list[tuple[str, float]]:
-    reasons = find_reasons([make_golden(x=values)], make_schema(x=parameter, required=["x"] if required else []))
+def find_kinds(
+    values: list[Any], parameter: Any, *, required: bool = False
+) -> list[tuple[str, float]]:
+    reasons = find_reasons(
+        [make_golden(x=values)], make_schema(x=parameter, required=["x"] if required else [])
+    )
     return [(reason.kind, reason.strength) for reason in reasons]
 
 
@@ -55,7 +59,9 @@ def test_omission_and_default_must_both_be_accepted() -> None:
 
 def test_default_is_not_required_if_an_answer_without_it_passes() -> None:
     made = make_question(
-        [make_golden(x=[5])], [make_schema(x={"type": "integer", "default": 5})], [ModelAnswer([0], {}, passed=True)]
+        [make_golden(x=[5])],
+        [make_schema(x={"type": "integer", "default": 5})],
+        [ModelAnswer([0], {}, passed=True)],
     )
     assert find_function_doc_conflicts(make_evidence(made)) == []
 
@@ -73,7 +79,9 @@ def test_default_is_not_required_if_an_answer_without_it_passes() -> None:
         (["Oslo"], {"type": "string", "description": "In the format City, State."}, 0.5),
     ],
 )
-def test_value_that_violates_the_schema_is_suspect(values: list[Any], parameter: Any, strength: float) -> None:
+def test_value_that_violates_the_schema_is_suspect(
+    values: list[Any], parameter: Any, strength: float
+) -> None:
     assert find_kinds(values, parameter) == [("contract", strength)]
 
 
@@ -100,13 +108,21 @@ def test_value_that_follows_the_schema_is_not_suspect(values: list[Any], paramet
 @pytest.mark.parametrize(
     ("value", "parameter", "text"),
     [
-        (True, {"type": "string"}, "wrong type: x is boolean, but documented as string; golden value: true"),
+        (
+            True,
+            {"type": "string"},
+            "wrong type: x is boolean, but documented as string; golden value: true",
+        ),
         (
             ["a"],
             {"type": "array", "items": {"type": "integer"}},
             "wrong element type: x contains string, but documented as",
         ),
-        ("b", {"type": "string", "enum": ["a"]}, 'undocumented value: x is "b", which the function docs do not list'),
+        (
+            "b",
+            {"type": "string", "enum": ["a"]},
+            'undocumented value: x is "b", which the function docs do not list',
+        ),
         (
             "Oslo",
             {"type": "string", "description": "In the format City, State."},
@@ -147,7 +163,9 @@ def test_undocumented_functions_and_arguments_are_suspect() -> None:
         (["the driver's seat"], []),
     ],
 )
-def test_one_sided_notations_and_damaged_strings_are_suspect(values: list[str], kind: list[str]) -> None:
+def test_one_sided_notations_and_damaged_strings_are_suspect(
+    values: list[str], kind: list[str]
+) -> None:
     assert [name for name, _ in find_kinds(values, "A text.")] == kind
 
 
@@ -158,17 +176,24 @@ def test_schema_without_parameters_is_no_evidence() -> None:
 DOCUMENT = make_schema(unit="Unit.")
 
 
-def make_audited(number: int, values: list[Any], *, question: str = "", required: bool = False) -> AuditedQuestion:
+def make_audited(
+    number: int, values: list[Any], *, question: str = "", required: bool = False
+) -> AuditedQuestion:
     documents = [make_schema(unit="Unit.", required=["unit"])] if required else [DOCUMENT]
     return make_question(
-        [make_golden(unit=values)], documents, question=question or f"Question {number}", number=number
+        [make_golden(unit=values)],
+        documents,
+        question=question or f"Question {number}",
+        number=number,
     )
 
 
 def find_deviations(one: AuditedQuestion, others: list[AuditedQuestion]) -> list[str]:
     return [
         reason.text
-        for reason in find_deviations_from_other_items(make_evidence(one), GoldenAnswerIndex([one, *others]))
+        for reason in find_deviations_from_other_items(
+            make_evidence(one), GoldenAnswerIndex([one, *others])
+        )
     ]
 
 
@@ -185,7 +210,9 @@ def test_required_argument_that_other_items_allow_omitting_is_suspect() -> None:
 def test_value_of_another_type_than_other_items_is_suspect() -> None:
     others = [make_audited(n, [["km"]]) for n in range(1, 5)]
     (text,) = find_deviations(make_audited(0, ["km"]), others)
-    assert text == 'unlike other items: unit is string, but list in 4 other items; golden value: "km"'
+    assert (
+        text == 'unlike other items: unit is string, but list in 4 other items; golden value: "km"'
+    )
     assert find_deviations(make_audited(0, [["mile"]]), others) == []
 
 
@@ -199,10 +226,18 @@ def test_same_question_with_different_golden_answer_is_suspect() -> None:
 
 
 def test_turns_and_empty_questions_are_not_compared() -> None:
-    one, other = make_audited(0, ["km"], question="Go on."), make_audited(1, ["mile"], question="Go on.")
+    one, other = (
+        make_audited(0, ["km"], question="Go on."),
+        make_audited(1, ["mile"], question="Go on."),
+    )
     one.group = other.group = "talk"
     assert find_deviations(one, [other]) == []
-    assert find_deviations(make_audited(0, ["km"], question=" "), [make_audited(1, ["mile"], question=" ")]) == []
+    assert (
+        find_deviations(
+            make_audited(0, ["km"], question=" "), [make_audited(1, ["mile"], question=" ")]
+        )
+        == []
+    )
 
 
 def test_item_that_accepts_both_values_is_found() -> None:
@@ -216,15 +251,21 @@ def test_item_that_accepts_both_values_is_found() -> None:
 NUMBER = {"type": "float", "description": "How many."}
 
 
-def find_ungrounded(values: list[Any], question: str, parameter: Any = NUMBER) -> list[tuple[float, str]]:
+def find_ungrounded(
+    values: list[Any], question: str, parameter: Any = NUMBER
+) -> list[tuple[float, str]]:
     made = make_question([make_golden(x=values)], [make_schema(x=parameter)], question=question)
-    return [(reason.strength, reason.text) for reason in find_ungrounded_values(make_evidence(made))]
+    return [
+        (reason.strength, reason.text) for reason in find_ungrounded_values(make_evidence(made))
+    ]
 
 
 def test_number_that_is_not_in_the_question_is_suspect() -> None:
     ((clear, text),) = find_ungrounded([20.0], "Fuel efficiency of 25 MPG")
     assert clear == 1
-    assert text == ("not in the question: x is 20.0, but the golden answer does not use 25 from the question")
+    assert text == (
+        "not in the question: x is 20.0, but the golden answer does not use 25 from the question"
+    )
     ((weaker, _),) = find_ungrounded([20.0], "Fuel efficiency of a car")
     assert weaker < clear
 
@@ -256,7 +297,10 @@ def test_value_in_function_docs_or_another_accepted_value_is_grounded() -> None:
 
 
 def test_name_that_is_not_in_the_question_is_suspect() -> None:
-    assert [clear for clear, _ in find_ungrounded(["Los Angeles"], "Three pumpkins, please.", "A place.")] == [0.5]
+    assert [
+        clear
+        for clear, _ in find_ungrounded(["Los Angeles"], "Three pumpkins, please.", "A place.")
+    ] == [0.5]
     assert find_ungrounded(["Los Angeles"], "In LOS ANGELES.", "A place.") == []
     assert find_ungrounded(["predict"], "A prediction.", "A thing.") == []
     assert find_ungrounded(["上海市"], "上海的天气", "A place.") == []

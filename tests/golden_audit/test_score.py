@@ -44,19 +44,34 @@ DEFAULT = make_schema(unit="Default is 'km'.", place="Where.")
 def make_suspect_question(number: int, faults: dict[str, int] | None = None) -> AuditedQuestion:
     """Return a question whose golden answer requires a default."""
     return make_question(
-        [make_golden(unit=["km"])], [DEFAULT], question=f"Question {number} on km", number=number, faults=faults
+        [make_golden(unit=["km"])],
+        [DEFAULT],
+        question=f"Question {number} on km",
+        number=number,
+        faults=faults,
     )
 
 
 def make_plain_question(number: int) -> AuditedQuestion:
-    return make_question([make_golden(place=["Oslo"])], [DEFAULT], question=f"Question {number} on Oslo", number=number)
+    return make_question(
+        [make_golden(place=["Oslo"])],
+        [DEFAULT],
+        question=f"Question {number} on Oslo",
+        number=number,
+    )
 
 
 def test_all_questions_are_ranked_by_score() -> None:
     agreed = make_question(
-        [make_golden(unit=["km"])], [DEFAULT], [ModelAnswer(range(6), {"unit": "mile"})], question="km", number=2
+        [make_golden(unit=["km"])],
+        [DEFAULT],
+        [ModelAnswer(range(6), {"unit": "mile"})],
+        question="km",
+        number=2,
     )
-    found = rank_suspects([make_plain_question(0), make_suspect_question(1), agreed], make_profiles())
+    found = rank_suspects(
+        [make_plain_question(0), make_suspect_question(1), agreed], make_profiles()
+    )
     assert [each.question.key.id for each in found] == ["simple_2", "simple_1", "simple_0"]
     assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
     assert 0 == found[2].score < found[1].score < found[0].score < 1
@@ -73,13 +88,16 @@ def test_score_combines_the_strongest_reason_of_each_kind() -> None:
 def test_failures_alone_are_no_strong_suspicion() -> None:
     reasons = [Reason("failing", 1.0, "a"), Reason("reversed", 1.0, "b")]
     assert not score_suspect(make_plain_question(0), reasons, REASON_CHANCES).is_strong
-    assert score_suspect(make_plain_question(0), [Reason("default", 1.0, "c")], REASON_CHANCES).is_strong
+    assert score_suspect(
+        make_plain_question(0), [Reason("default", 1.0, "c")], REASON_CHANCES
+    ).is_strong
 
 
 def test_alternative_is_preferably_an_answer_of_models() -> None:
     answers = [ModelAnswer([0, 2, 3], {"unit": "mile"})]
     (found,) = rank_suspects(
-        [make_question([make_golden(unit=["km"])], [DEFAULT], answers, question="km")], make_profiles()
+        [make_question([make_golden(unit=["km"])], [DEFAULT], answers, question="km")],
+        make_profiles(),
     )
     assert found.alternative is not None
     assert found.alternative.answer == 'unit: "mile"'
@@ -91,7 +109,8 @@ def test_alternative_is_preferably_an_answer_of_models() -> None:
 def test_reviewed_faults_change_scores_of_items_with_the_same_reason() -> None:
     def compute_score(faults: dict[str, int] | None) -> float:
         found = rank_suspects(
-            [*(make_suspect_question(n, faults) for n in range(4)), make_suspect_question(9)], make_profiles()
+            [*(make_suspect_question(n, faults) for n in range(4)), make_suspect_question(9)],
+            make_profiles(),
         )
         return next(each.score for each in found if each.question.key.id == "simple_9")
 
@@ -105,7 +124,8 @@ def test_reviewed_faults_change_scores_of_items_with_the_same_reason() -> None:
 
 def test_reviewed_faults_do_not_change_other_kinds() -> None:
     chances = update_reason_chances(
-        {"default": 0.5, "loose": 0.4}, [(make_suspect_question(0, {"golden": 2}), [Reason("default", 1.0, "a")])]
+        {"default": 0.5, "loose": 0.4},
+        [(make_suspect_question(0, {"golden": 2}), [Reason("default", 1.0, "a")])],
     )
     assert chances == {
         "default": pytest.approx((PRIOR_REVIEWS * 0.5 + 1) / (PRIOR_REVIEWS + 1)),
@@ -115,19 +135,36 @@ def test_reviewed_faults_do_not_change_other_kinds() -> None:
 
 @pytest.mark.parametrize(
     ("faults", "verdict"),
-    [({}, None), ({"model": 2}, False), ({"golden": 1}, True), ({"checker": 1}, True), ({"question": 1}, True),
-     ({"model": 3, "golden": 1}, True), ({"judge": 1}, None)],
-)  # fmt: skip
-def test_one_run_with_benchmark_at_fault_is_enough(faults: dict[str, int], verdict: bool | None) -> None:
+    [
+        ({}, None),
+        ({"model": 2}, False),
+        ({"golden": 1}, True),
+        ({"checker": 1}, True),
+        ({"question": 1}, True),
+        ({"model": 3, "golden": 1}, True),
+        ({"judge": 1}, None),
+    ],
+)
+def test_one_run_with_benchmark_at_fault_is_enough(
+    faults: dict[str, int], verdict: bool | None
+) -> None:
     assert is_benchmark_at_fault(make_suspect_question(0, faults)) is verdict
 
 
 def test_reviewed_fault_is_the_first_reason_and_changes_the_rank() -> None:
     (right, open_, wrong) = rank_suspects(
-        [make_suspect_question(0, {"golden": 1}), make_suspect_question(1, {"model": 1}), make_suspect_question(2)],
+        [
+            make_suspect_question(0, {"golden": 1}),
+            make_suspect_question(1, {"model": 1}),
+            make_suspect_question(2),
+        ],
         make_profiles(),
     )
-    assert [each.question.key.id for each in (right, open_, wrong)] == ["simple_0", "simple_2", "simple_1"]
+    assert [each.question.key.id for each in (right, open_, wrong)] == [
+        "simple_0",
+        "simple_2",
+        "simple_1",
+    ]
     assert right.reasons[0].text == "reviewed: annotators decided that the benchmark is at fault"
 
 
@@ -136,8 +173,12 @@ def test_convention_of_a_whole_dataset_lowers_the_score() -> None:
     here_and_there = [make_suspect_question(n) for n in range(MIN_CONVENTION_ITEMS)] + [
         make_plain_question(n) for n in range(MIN_CONVENTION_ITEMS, 20 * MIN_CONVENTION_ITEMS)
     ]
-    assert rank_suspects(everywhere, make_profiles())[0].score == pytest.approx(REASON_CHANCES["default"] / 10)
-    assert rank_suspects(here_and_there, make_profiles())[0].score == pytest.approx(REASON_CHANCES["default"])
+    assert rank_suspects(everywhere, make_profiles())[0].score == pytest.approx(
+        REASON_CHANCES["default"] / 10
+    )
+    assert rank_suspects(here_and_there, make_profiles())[0].score == pytest.approx(
+        REASON_CHANCES["default"]
+    )
 
 
 def test_strange_data_is_ranked_without_errors() -> None:
@@ -149,10 +190,15 @@ def test_strange_data_is_ranked_without_errors() -> None:
         make_question(
             [make_golden(x=[deep, {"a": [deep]}, None, 10**18, "\x1b[2J" * 500])],
             [DEFAULT, {}, {"name": []}],
-            [ModelAnswer([0, 2], {"x": deep, "y": "…" * 5000}), ModelAnswer([3], None), ModelAnswer([99], {"x": 1})],
+            [
+                ModelAnswer([0, 2], {"x": deep, "y": "…" * 5000}),
+                ModelAnswer([3], None),
+                ModelAnswer([99], {"x": 1}),
+            ],
         ),
         make_question(
-            [make_golden("f", **{"": [""]})], [{"name": "f", "parameters": {"properties": {"": {"enum": [[1], {}]}}}}]
+            [make_golden("f", **{"": [""]})],
+            [{"name": "f", "parameters": {"properties": {"": {"enum": [[1], {}]}}}}],
         ),
     ]
     assert len(rank_suspects(strange, make_profiles())) == 3
@@ -166,7 +212,9 @@ WANTED = [make_golden(unit=["mile"])]
 def reason_strength(
     answers: list[ModelAnswer], kind: str = "agreement", rates: tuple[float, ...] = (0.9,) * 6
 ) -> float:
-    found = select_kind(find_reasons_from_runs(make_evidence(make_question(WANTED, [UNIT], answers), rates)), kind)
+    found = select_kind(
+        find_reasons_from_runs(make_evidence(make_question(WANTED, [UNIT], answers), rates)), kind
+    )
     return found[0].strength if found else 0.0
 
 
@@ -178,8 +226,12 @@ def test_models_of_one_family_count_once() -> None:
 
 
 def test_more_agreeing_families_are_stronger_evidence() -> None:
-    few = reason_strength([ModelAnswer([0, 2], {"unit": "km"}), ModelAnswer([3, 4, 5], passed=True)])
-    many = reason_strength([ModelAnswer([0, 2, 3, 4], {"unit": "km"}), ModelAnswer([5], passed=True)])
+    few = reason_strength(
+        [ModelAnswer([0, 2], {"unit": "km"}), ModelAnswer([3, 4, 5], passed=True)]
+    )
+    many = reason_strength(
+        [ModelAnswer([0, 2, 3, 4], {"unit": "km"}), ModelAnswer([5], passed=True)]
+    )
     assert 0 < few < many < 1
 
 
@@ -188,7 +240,9 @@ def test_different_answers_do_not_agree() -> None:
 
 
 def test_spaces_and_case_do_not_separate_answers() -> None:
-    assert reason_strength([ModelAnswer([0], {"unit": "K m"}), ModelAnswer([2], {"unit": "km"})]) > 0
+    assert (
+        reason_strength([ModelAnswer([0], {"unit": "K m"}), ModelAnswer([2], {"unit": "km"})]) > 0
+    )
 
 
 def test_failures_of_weak_runs_are_weak_evidence() -> None:
@@ -203,7 +257,9 @@ def test_weight_of_a_failure_is_its_information() -> None:
     assert compute_failure_bits(0.75) == pytest.approx(2)
     made = make_question(WANTED, [UNIT], [ModelAnswer([0, 1, 2], {"unit": "km"})])
     bits = RunWeigher(make_profiles((0.75, 0.5, 0.5, 0.5, 0.5, 0.5))).compute_weights(made).bits
-    assert bits == pytest.approx({0: 1.0, 1: 0.5, 2: 1.0})  # The two models of one family count half.
+    assert bits == pytest.approx(
+        {0: 1.0, 1: 0.5, 2: 1.0}
+    )  # The two models of one family count half.
 
 
 def test_unreadable_answers_do_not_count() -> None:
@@ -215,16 +271,23 @@ def test_unreadable_answers_do_not_count() -> None:
 
 
 def test_reason_names_answer_models_and_golden_value() -> None:
-    made = make_question(WANTED, [UNIT], [ModelAnswer([0, 1, 2], {"unit": "km"}), ModelAnswer([3], passed=True)])
+    made = make_question(
+        WANTED, [UNIT], [ModelAnswer([0, 1, 2], {"unit": "km"}), ModelAnswer([3], passed=True)]
+    )
     (reason,) = select_kind(find_reasons_from_runs(make_evidence(made)), "agreement")
-    assert reason.text == 'models agree: unit: "km", golden "mile" (2 of 3 model families, 3 models)'
+    assert (
+        reason.text == 'models agree: unit: "km", golden "mile" (2 of 3 model families, 3 models)'
+    )
     assert reason.alternative is not None
     assert reason.alternative.models == ("claude-3", "gpt-4", "gpt-4o")
     assert reason.alternative.families == ("claude", "gpt")
 
 
 def test_only_reversed_order_of_runs_is_a_reason() -> None:
-    answers = [ModelAnswer([0, 2, 3], {"unit": "km"}), ModelAnswer([1, 4, 5], {"unit": "mile"}, passed=True)]
+    answers = [
+        ModelAnswer([0, 2, 3], {"unit": "km"}),
+        ModelAnswer([1, 4, 5], {"unit": "mile"}, passed=True),
+    ]
     assert reason_strength(answers, "reversed", (0.9, 0.3, 0.9, 0.9, 0.3, 0.3)) == pytest.approx(1)
     assert reason_strength(answers, "reversed", (0.3, 0.9, 0.3, 0.3, 0.9, 0.9)) == 0
     assert reason_strength(answers, "reversed") == 0
@@ -236,7 +299,10 @@ def test_difference_that_passes_in_another_run_is_no_reason() -> None:
 
 
 def test_contradicted_verdict_is_a_reason() -> None:
-    answers = [ModelAnswer([0], {"unit": "km"}, contradicted=True), ModelAnswer([2], {"unit": "mile"}, passed=True)]
+    answers = [
+        ModelAnswer([0], {"unit": "km"}, contradicted=True),
+        ModelAnswer([2], {"unit": "mile"}, passed=True),
+    ]
     assert reason_strength(answers, "contradiction") == pytest.approx(0.5)
     assert reason_strength([ModelAnswer([0], {"unit": "km"})], "contradiction") == 0
 
@@ -250,31 +316,47 @@ def test_sum_of_wins_needs_few_comparisons() -> None:
             return super().__lt__(other)
 
     draw = random.Random(1)
-    ones, others = ([(CountedRate(draw.randint(0, 20) / 20), draw.random()) for _ in range(300)] for _ in range(2))
+    ones, others = (
+        [(CountedRate(draw.randint(0, 20) / 20), draw.random()) for _ in range(300)]
+        for _ in range(2)
+    )
     found = sum_win_weights(ones, others)
     assert CountedRate.calls["<"] < 10_000
     pairs = [(a, b, weight * other) for a, weight in ones for b, other in others]
-    assert found == pytest.approx(sum(product * (1.0 if a > b else 0.5 if a == b else 0) for a, b, product in pairs))
+    assert found == pytest.approx(
+        sum(product * (1.0 if a > b else 0.5 if a == b else 0) for a, b, product in pairs)
+    )
 
 
 def test_reason_states_pass_rate_of_best_failing_run() -> None:
     profiles = make_profiles()
     profiles[0] = replace(profiles[0], n_passed=1, n_verdicts=6)
-    made = make_question(WANTED, [UNIT], [ModelAnswer([0], {"unit": "km"}), ModelAnswer([2], passed=True)])
+    made = make_question(
+        WANTED, [UNIT], [ModelAnswer([0], {"unit": "km"}), ModelAnswer([2], passed=True)]
+    )
     evidence = collect_evidence(made, RunWeigher(profiles), create_cached_schema_reader())
     (reason,) = select_kind(find_reasons_from_runs(evidence), "failing")
-    assert reason.text == "models fail: 1 of 2 decoded answers fails, including gpt-4, which passes 1 of 6 items"
+    assert (
+        reason.text
+        == "models fail: 1 of 2 decoded answers fails, including gpt-4, which passes 1 of 6 items"
+    )
 
 
 DOCUMENT = make_schema(
-    unit="Unit, default is 'km'.", place="Where.", amount={"type": "float"}, round={"type": "integer", "default": 2}
+    unit="Unit, default is 'km'.",
+    place="Where.",
+    amount={"type": "float"},
+    round={"type": "integer", "default": 2},
 )
 
 
-def explain(wanted: dict[str, list[Any]], given: dict[str, Any], siblings: GoldenAnswerIndex | None = None) -> str:
+def explain(
+    wanted: dict[str, list[Any]], given: dict[str, Any], siblings: GoldenAnswerIndex | None = None
+) -> str:
     made = make_question([make_golden(**wanted)], [DOCUMENT], [ModelAnswer([0, 2], given)])
     return " ".join(
-        reason.text for reason in find_explained_failures(make_evidence(made), siblings or make_empty_index())
+        reason.text
+        for reason in find_explained_failures(make_evidence(made), siblings or make_empty_index())
     )
 
 
@@ -307,7 +389,15 @@ def test_notation_explains_a_failure(accepted: Any, given: Any, word: str) -> No
 
 @pytest.mark.parametrize(
     ("accepted", "given"),
-    [("Rome", "Oslo"), (5, 6), ("x^2", "x^3"), ("2020-01-31", "2020-02-01"), ("km", "mile"), ([1, 2], [1, 3]), (0, 1)],
+    [
+        ("Rome", "Oslo"),
+        (5, 6),
+        ("x^2", "x^3"),
+        ("2020-01-31", "2020-02-01"),
+        ("km", "mile"),
+        ([1, 2], [1, 3]),
+        (0, 1),
+    ],
 )
 def test_different_value_is_not_explained(accepted: Any, given: Any) -> None:
     assert explain({"place": [accepted]}, {"place": given}) == ""
@@ -326,20 +416,31 @@ def test_answer_with_a_real_difference_is_not_explained() -> None:
 
 def test_value_accepted_by_another_item_explains_a_failure() -> None:
     other = make_question([make_golden(place=["the Bay", "Frisco"])], [DOCUMENT], number=7)
-    assert "simple_7 accepts" in explain({"place": ["the Bay"]}, {"place": "Frisco"}, GoldenAnswerIndex([other]))
+    assert "simple_7 accepts" in explain(
+        {"place": ["the Bay"]}, {"place": "Frisco"}, GoldenAnswerIndex([other])
+    )
     assert explain({"unit": ["the Bay"]}, {"unit": "Frisco"}, GoldenAnswerIndex([other])) == ""
 
 
 FAMILIES = {
-    "gpt": ("gpt-4o-2024-08-06-FC", "o1-2024-12-17", "chatgpt-4o-latest"), "claude": ("claude-3-opus-20240229",),
+    "gpt": ("gpt-4o-2024-08-06-FC", "o1-2024-12-17", "chatgpt-4o-latest"),
+    "claude": ("claude-3-opus-20240229",),
     "gemini": ("gemini-1.5-flash-002", "google_gemma-7b-it"),
     "llama": ("meta-llama_Meta-Llama-3-70B-Instruct", "meta-llama/Llama-3.1-8B-Instruct-FC"),
-    "mistral": ("open-mixtral-8x7b", "mistral-large-2407-FC-Auto"), "qwen": ("Qwen_Qwen2.5-7B-Instruct",),
-    "cohere": ("command-r-plus-FC",), "xlam": ("Salesforce_xLAM-7b-fc-r",), "gorilla": ("gorilla-openfunctions-v2",),
-    "glm": ("THUDM_glm-4-9b-chat",), "maple": ("maple-8b",), "unnamed": ("",), "42": ("42",),
-}  # fmt: skip
+    "mistral": ("open-mixtral-8x7b", "mistral-large-2407-FC-Auto"),
+    "qwen": ("Qwen_Qwen2.5-7B-Instruct",),
+    "cohere": ("command-r-plus-FC",),
+    "xlam": ("Salesforce_xLAM-7b-fc-r",),
+    "gorilla": ("gorilla-openfunctions-v2",),
+    "glm": ("THUDM_glm-4-9b-chat",),
+    "maple": ("maple-8b",),
+    "unnamed": ("",),
+    "42": ("42",),
+}
 
 
-@pytest.mark.parametrize(("name", "model"), [(name, model) for name, models in FAMILIES.items() for model in models])
+@pytest.mark.parametrize(
+    ("name", "model"), [(name, model) for name, models in FAMILIES.items() for model in models]
+)
 def test_family_is_read_from_model_name(model: str, name: str) -> None:
     assert find_model_family(model) == name

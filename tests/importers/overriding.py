@@ -37,13 +37,22 @@ class ReviewedRun:
         self.journal = Journal(workspace, annotator)
         self.reviewer = Reviewer(store, self.journal)
 
-    def review(self, name: str, verdict: Any, target: str = "item", criterion: str = "correct", who: str = "") -> None:
+    def review(
+        self,
+        name: str,
+        verdict: Any,
+        target: str = "item",
+        criterion: str = "correct",
+        who: str = "",
+    ) -> None:
         (item,) = self.store.find_items(name)
         reviewer = Reviewer(self.store, Journal(self.workspace, who)) if who else self.reviewer
         reviewer.review(item, Annotation(target=target, criterion=criterion, verdict=verdict))
 
     def read_figures(self, source: MetricSource = "corrected") -> Figures:
-        found = compute_metrics(self.store.analysis.fetch_scored_items(self.row.run)[source], self.row.info)
+        found = compute_metrics(
+            self.store.analysis.fetch_scored_items(self.row.run)[source], self.row.info
+        )
         values = {(each.table, each.name): each.value for each in found}
         assert len(values) == len(found), "two figures of a table have the same name"
         return values
@@ -51,15 +60,23 @@ class ReviewedRun:
     def changed_figures(self, before: Figures) -> Figures:
         """Return the figures that changed, with their new values."""
         after = self.read_figures()
-        return {key: after.get(key) for key in {**before, **after} if before.get(key) != after.get(key)}
+        return {
+            key: after.get(key) for key in {**before, **after} if before.get(key) != after.get(key)
+        }
 
     def confirm(self, seed: int, share: float) -> int:
-        """Replace the journal by confirmations of a random share of the automatic verdicts. Returns their number."""
+        """Replace the journal by confirmations of a random share of the automatic verdicts.
+
+        Returns their number.
+        """
         automatic: dict[tuple[int, str, str], dict[Any, Any]] = {}
         _, rows = self.store.run_sql(QUESTIONS.format(run=self.row.run))
         for item, target, criterion, source, value in rows:
             automatic.setdefault((item, target, criterion), {})[source] = _json(value)
-        keys = {item: self.store.reviews.fetch_key_and_hashes(item) for item in {item for item, _, _ in automatic}}
+        keys = {
+            item: self.store.reviews.fetch_key_and_hashes(item)
+            for item in {item for item, _, _ in automatic}
+        }
         draw, previous, lines = random.Random(seed), "", []
         for number, ((item, target, criterion), values) in enumerate(automatic.items()):
             value = select_automatic_verdict(values)
@@ -80,7 +97,9 @@ class ReviewedRun:
             sealed, line = hash_and_serialize_event(event, previous)
             previous = sealed.hash
             lines.append(line)
-        self.journal.path.write_bytes(b"".join(lines))  # one write, because thousands of single reviews are slow
+        self.journal.path.write_bytes(
+            b"".join(lines)
+        )  # one write, because thousands of single reviews are slow
         self.store.refresh_reviews()
         assert self.store.reviews.warnings == []
         return len(lines)
@@ -97,7 +116,9 @@ def _json(text: Any) -> Any:
 
 
 @contextmanager
-def open_reviewed_run(imports: Imports, path: Path, folder: Path, annotator: str = "ann") -> Iterator[ReviewedRun]:
+def open_reviewed_run(
+    imports: Imports, path: Path, folder: Path, annotator: str = "ann"
+) -> Iterator[ReviewedRun]:
     """Open the only run at `path` in a workspace in `folder`."""
     workspace = imports.copy([path], folder)
     with Store.open(workspace, annotator) as store:

@@ -1,7 +1,7 @@
 """Write runs of every format in which some requests failed and the others have an ordinary reply.
 
-Each writer takes one entry for each item: a failure, or the text of an ordinary reply. The ordinary replies are near
-misses: they are about errors, or contain the results of tools that failed.
+Each writer takes one entry for each item: a failure, or the text of an ordinary reply. The ordinary
+replies are near misses: they are about errors, or contain the results of tools that failed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Plant:
-    """A failure to plant, with its kind. `form` chooses between the ways in which a format can state it."""
+    """A failure to plant, with its kind.
+
+    `form` chooses between the ways in which a format can state it.
+    """
 
     kind: str
     text: str
@@ -45,14 +48,19 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def write_bfcl_v1(folder: Path, entries: Sequence[Entry]) -> list[str]:
-    """Write the result file of a Gemini model. A text is a message of Google's service, or a finish reason."""
+    """Write the result file of a Gemini model.
+
+    A text is a message of Google's service, or a finish reason.
+    """
     records = []
     for number, entry in enumerate(entries):
         if isinstance(entry, Plant):
             records.append({"idx": number, "result": make_google_result(entry), **NO_TOKENS})
         else:
             records.append({"idx": number, "result": entry, **TOKENS})
-    write_lines(folder / "result/gemini-mock/gorilla_openfunctions_v1_test_relevance_result.json", records)
+    write_lines(
+        folder / "result/gemini-mock/gorilla_openfunctions_v1_test_relevance_result.json", records
+    )
     return [f"relevance_{number}" for number in range(len(entries))]
 
 
@@ -65,7 +73,9 @@ def make_google_result(plant: Plant) -> Any:
 
 
 def write_bfcl_v3(folder: Path, entries: Sequence[Entry]) -> list[str]:
-    records = [make_bfcl_record(f"irrelevance_{number}", entry) for number, entry in enumerate(entries)]
+    records = [
+        make_bfcl_record(f"irrelevance_{number}", entry) for number, entry in enumerate(entries)
+    ]
     write_lines(folder / "result/mock-prompt/BFCL_v3_irrelevance_result.json", records)
     return [record["id"] for record in records]
 
@@ -77,7 +87,9 @@ def write_bfcl_v4(folder: Path, entries: Sequence[Entry]) -> list[str]:
         ("multi_turn", "multi_turn_base"),
         ("format_sensitivity", "format_sensitivity"),
     )
-    config = "ret_fmt=json&tool_call_tag=False&func_doc_fmt=python&prompt_fmt=plaintext&style=classic"
+    config = (
+        "ret_fmt=json&tool_call_tag=False&func_doc_fmt=python&prompt_fmt=plaintext&style=classic"
+    )
     records: dict[tuple[str, str], list[Json]] = {category: [] for category in categories}
     ids = []
     for number, entry in enumerate(entries):
@@ -91,7 +103,9 @@ def write_bfcl_v4(folder: Path, entries: Sequence[Entry]) -> list[str]:
         records[category].append(record)
         ids.append(name)
     for (group, category), of_category in records.items():
-        write_lines(folder / f"result/mock-prompt/{group}/BFCL_v4_{category}_result.json", of_category)
+        write_lines(
+            folder / f"result/mock-prompt/{group}/BFCL_v4_{category}_result.json", of_category
+        )
     return ids
 
 
@@ -104,7 +118,11 @@ def make_bfcl_record(item_id: str, entry: Entry) -> Json:
     return record
 
 
-TOOL_CALL = {"id": "call_1", "type": "function", "function": {"name": "get_order_details", "arguments": "{}"}}
+TOOL_CALL = {
+    "id": "call_1",
+    "type": "function",
+    "function": {"name": "get_order_details", "arguments": "{}"},
+}
 
 
 def write_tau_v1(folder: Path, entries: Sequence[Entry]) -> list[str]:
@@ -119,11 +137,18 @@ def write_tau_v1(folder: Path, entries: Sequence[Entry]) -> list[str]:
         messages = [
             {"role": "user", "content": "Please help."},
             {"role": "assistant", "content": None, "tool_calls": [TOOL_CALL]},
-            {"role": "tool", "tool_call_id": "call_1", "name": "get_order_details", "content": entry},
+            {
+                "role": "tool",
+                "tool_call_id": "call_1",
+                "name": "get_order_details",
+                "content": entry,
+            },
             {"role": "assistant", "content": entry},
         ]
         info = {"task": task, "source": "user", "reward_info": checks}
-        listed.append({"task_id": number, "trial": 0, "reward": 1.0, "info": info, "traj": messages})
+        listed.append(
+            {"task_id": number, "trial": 0, "reward": 1.0, "info": info, "traj": messages}
+        )
     write_json(folder / "tool-calling-mock-0.0_range_0--1_user-mock-llm.json", listed)
     return [f"{number}_trial_0" for number in range(len(entries))]
 
@@ -135,13 +160,25 @@ def write_tau2(folder: Path, entries: Sequence[Entry]) -> list[str]:
     for number, entry in enumerate(entries):
         simulation: Json = {"id": f"s{number}", "task_id": str(number), "trial": 0}
         if isinstance(entry, Plant):
-            simulation |= {"termination_reason": "infrastructure_error", "messages": [], "reward_info": None}
-            simulation["info"] = {"error": entry.text, "error_type": "Exception", "failed_after_attempts": 4}
+            simulation |= {
+                "termination_reason": "infrastructure_error",
+                "messages": [],
+                "reward_info": None,
+            }
+            simulation["info"] = {
+                "error": entry.text,
+                "error_type": "Exception",
+                "failed_after_attempts": 4,
+            }
         else:
             call = {"id": "c", "name": "get_time", "arguments": {}}
             simulation |= {
                 "termination_reason": "user_stop",
-                "reward_info": {"reward": 0.0, "reward_basis": ["DB"], "reward_breakdown": {"DB": 0.0}},
+                "reward_info": {
+                    "reward": 0.0,
+                    "reward_basis": ["DB"],
+                    "reward_breakdown": {"DB": 0.0},
+                },
                 "messages": [
                     {"role": "assistant", "content": "Hi!"},
                     {"role": "user", "content": "What time is it?"},
@@ -171,31 +208,50 @@ def write_inspect(folder: Path, entries: Sequence[Entry]) -> list[str]:
         "version": 2,
         "status": "success",
         "eval": {
-            "task": "made", "task_id": "t1", "eval_id": "e1", "run_id": "r1", "model": "mock/model",
-            "created": "2026-01-01T00:00:00+00:00", "dataset": {"samples": len(samples)}, "config": {},
+            "task": "made",
+            "task_id": "t1",
+            "eval_id": "e1",
+            "run_id": "r1",
+            "model": "mock/model",
+            "created": "2026-01-01T00:00:00+00:00",
+            "dataset": {"samples": len(samples)},
+            "config": {},
         },
         "plan": {"name": "plan", "steps": []},
         "results": {"total_samples": len(samples), "completed_samples": len(samples), "scores": []},
         "stats": {},
         "samples": samples,
-    }  # fmt: skip
+    }
     write_json(folder / "2026-01-01T00-00-00-00-00_made_t1.json", log)
     return [sample["id"] for sample in samples]
 
 
 def make_inspect_sample(sample_id: str, entry: Entry) -> Json:
-    """A failure is the sample's error, the error of the output, or the stop reason of a reply with its text."""
+    """A failure is the sample's error, the error of the output, or the stop reason of a reply
+    with its text.
+    """
     text = entry.text if isinstance(entry, Plant) else entry
     choice = {"message": {"role": "assistant", "content": text}, "stop_reason": "stop"}
     output: Json = {"model": "mock", "choices": [choice], "completion": text}
     user = {"role": "user", "content": "Name a town."}
     called = {"id": "c", "function": "search", "arguments": {}}
-    sample: Json = {"id": sample_id, "epoch": 1, "input": "Name a town.", "target": "Turku", "output": output}
+    sample: Json = {
+        "id": sample_id,
+        "epoch": 1,
+        "input": "Name a town.",
+        "target": "Turku",
+        "output": output,
+    }
     if not isinstance(entry, Plant):
         sample["messages"] = [
             user,
             {"role": "assistant", "content": "", "tool_calls": [called]},
-            {"role": "tool", "tool_call_id": "c", "content": "", "error": {"type": "timeout", "message": text}},
+            {
+                "role": "tool",
+                "tool_call_id": "c",
+                "content": "",
+                "error": {"type": "timeout", "message": text},
+            },
             choice["message"],
         ]
         sample["scores"] = {"match": {"value": "I", "explanation": text}}
@@ -210,7 +266,11 @@ def make_inspect_sample(sample_id: str, entry: Entry) -> Json:
         output |= {"choices": [], "completion": "", "error": text}
     else:
         output |= {"choices": [], "completion": ""}
-        sample["error"] = {"message": f"RuntimeError({text!r})", "traceback": text, "traceback_ansi": text}
+        sample["error"] = {
+            "message": f"RuntimeError({text!r})",
+            "traceback": text,
+            "traceback_ansi": text,
+        }
     return sample
 
 
@@ -219,19 +279,36 @@ def write_harbor(folder: Path, entries: Sequence[Entry]) -> list[str]:
     for number, entry in enumerate(entries):
         name = f"tidy-{number}__aaaa{number:03}"
         result: Json = {
-            "id": name, "task_name": f"tidy-{number}", "trial_name": name, "source": "desk",
-            "config": {"trial_name": name}, "exception_info": None,
-            "agent_info": {"name": "kite", "version": "1", "model_info": {"name": "maple", "provider": "leaf"}},
-        }  # fmt: skip
+            "id": name,
+            "task_name": f"tidy-{number}",
+            "trial_name": name,
+            "source": "desk",
+            "config": {"trial_name": name},
+            "exception_info": None,
+            "agent_info": {
+                "name": "kite",
+                "version": "1",
+                "model_info": {"name": "maple", "provider": "leaf"},
+            },
+        }
         step = {"step_id": 2, "source": "agent", "message": "done"}
         if isinstance(entry, Plant):
-            result["exception_info"] = {"exception_type": "RuntimeError", "exception_message": entry.text}
-            result["verifier_result"] = {"rewards": {"reward": 1.0}} if entry.form % 4 == 0 else None
+            result["exception_info"] = {
+                "exception_type": "RuntimeError",
+                "exception_message": entry.text,
+            }
+            result["verifier_result"] = (
+                {"rewards": {"reward": 1.0}} if entry.form % 4 == 0 else None
+            )
         else:
             result["verifier_result"] = {"rewards": {"reward": 0.0}}
             step |= {"message": entry, "observation": {"results": [{"content": entry}]}}
         steps = [{"step_id": 1, "source": "user", "message": "Tidy the logs."}, step]
-        trajectory = {"schema_version": "ATIF-v1.7", "session_id": name, "agent": {"name": "kite", "version": "1"}}
+        trajectory = {
+            "schema_version": "ATIF-v1.7",
+            "session_id": name,
+            "agent": {"name": "kite", "version": "1"},
+        }
         write_json(folder / "job" / name / "result.json", result)
         write_json(folder / "job" / name / "agent/trajectory.json", {**trajectory, "steps": steps})
         names.append(name)
@@ -242,7 +319,9 @@ LOG_TIME = "2026-01-01 10:00:00,000"
 
 
 def write_complexfuncbench(folder: Path, entries: Sequence[Entry]) -> list[str]:
-    """A failure is a log without result record that ends without outcome, with the text as its last error."""
+    """A failure is a log without result record that ends without outcome, with the text as its
+    last error.
+    """
     records = []
     ids = [f"Hotels-{number}" for number in range(len(entries))]
     for name, entry in zip(ids, entries, strict=True):
@@ -253,10 +332,26 @@ def write_complexfuncbench(folder: Path, entries: Sequence[Entry]) -> list[str]:
         else:
             lines.append(f"{head} - INFO - Final Response: {entry}")
             lines.append(f"{head} - INFO - Message: Success.")
-            dialogue = [{"role": "user", "content": "Find me a hotel."}, {"role": "assistant", "content": entry}]
-            counts = {"success_turn_num": 1, "total_turn_num": 1, "correct_call_num": 1, "total_call_num": 1}
-            scores = {"complete": {"score": 2, "reason": entry}, "correct": {"score": 2, "reason": entry}}
-            record = {"id": name, "gen_convs": dialogue, "message": "Success.", "count_dict": counts}
+            dialogue = [
+                {"role": "user", "content": "Find me a hotel."},
+                {"role": "assistant", "content": entry},
+            ]
+            counts = {
+                "success_turn_num": 1,
+                "total_turn_num": 1,
+                "correct_call_num": 1,
+                "total_call_num": 1,
+            }
+            scores = {
+                "complete": {"score": 2, "reason": entry},
+                "correct": {"score": 2, "reason": entry},
+            }
+            record = {
+                "id": name,
+                "gen_convs": dialogue,
+                "message": "Success.",
+                "count_dict": counts,
+            }
             records.append({**record, "resp_eval": scores})
         log = folder / "result/mock/full-1000/logs" / f"{name}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -280,7 +375,12 @@ def make_generic_record(item_id: str, entry: Entry) -> Json:
             {"role": "tool", "tool_call_id": "call_1", "content": entry},
             {"role": "assistant", "content": entry},
         ]
-        return {"id": item_id, "category": "desk", "messages": messages + reply, "finish_reason": "stop"}
+        return {
+            "id": item_id,
+            "category": "desk",
+            "messages": messages + reply,
+            "finish_reason": "stop",
+        }
 
     if entry.kind == "content_filter" and entry.form % 2:
         blocked = [{"role": "assistant", "content": "I cannot help with that."}]
@@ -292,7 +392,11 @@ def make_generic_record(item_id: str, entry: Entry) -> Json:
         error = {"message": entry.text, "type": "made"}
         return {"id": item_id, "category": "desk", "messages": messages, "error": error}
     body = {"error": {"message": entry.text}}
-    return {"id": item_id, "request": {"messages": messages}, "response": {"status_code": 200, "body": body}}
+    return {
+        "id": item_id,
+        "request": {"messages": messages},
+        "response": {"status_code": 200, "body": body},
+    }
 
 
 WRITERS: dict[str, Writer] = {
@@ -309,15 +413,28 @@ WRITERS: dict[str, Writer] = {
 
 GOOGLE_TEXTS: dict[str, tuple[str, ...]] = {
     "server": ("Internal error occurred.", "Internal error occurred. Please retry or report it."),
-    "rate_limit": ("Quota exceeded for generate_requests_per_minute with base model: gemini-mock.",),
-    "bad_request": ("Invalid JSON payload received. Unknown name \"any_of\" at 'tools[0]': Cannot find field.",),
+    "rate_limit": (
+        "Quota exceeded for generate_requests_per_minute with base model: gemini-mock.",
+    ),
+    "bad_request": (
+        "Invalid JSON payload received. Unknown name \"any_of\" at 'tools[0]': Cannot find field.",
+    ),
     "content_filter": ("SAFETY", "RECITATION", "PROHIBITED_CONTENT", "BLOCKLIST"),
     "unparsable": ("MALFORMED_FUNCTION_CALL",),
     "unknown": ("Error", "OTHER"),
 }
 """Kind -> failures of the V1 handlers of Google models: texts, and finish reasons in capitals."""
 
-SUBJECTS = ("The server", "Your request", "The API", "The file", "The payment", "Hotel search", "The lamp", "Room 429")
+SUBJECTS = (
+    "The server",
+    "Your request",
+    "The API",
+    "The file",
+    "The payment",
+    "Hotel search",
+    "The lamp",
+    "Room 429",
+)
 NEAR_MISS_FORMS = (
     "Error: No function available for {}.",
     "Error, not enough information provided about {}.",

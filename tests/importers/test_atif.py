@@ -1,4 +1,6 @@
-"""ATIF trajectories and Harbor jobs have the figures of Harbor, and damaged files lose no verdict."""
+"""ATIF trajectories and Harbor jobs have the figures of Harbor, and damaged files lose no
+verdict.
+"""
 
 from __future__ import annotations
 
@@ -35,18 +37,30 @@ def read(folder: Path) -> tuple[list[Item], list[ImportIssue], list[Run]]:
 
 
 def score_item(item: Item, override: bool | None = None) -> ScoredItem:
-    values = {v.criterion: v.value for v in item.verdicts if v.source == "official" and v.target == "item"}
+    values = {
+        v.criterion: v.value for v in item.verdicts if v.source == "official" and v.target == "item"
+    }
     valid = item.official if override is None else override
     overrides = {ITEM_CORRECT: override} if override is not None else {}
     return ScoredItem(
-        item.id, item.category, item.group, valid, values=values | {"correct": valid}, overrides=overrides,
-        metadata=item.extra.metadata, tokens_in=item.tokens_in, tokens_out=item.tokens_out,
-    )  # fmt: skip
+        item.id,
+        item.category,
+        item.group,
+        valid,
+        values=values | {"correct": valid},
+        overrides=overrides,
+        metadata=item.extra.metadata,
+        tokens_in=item.tokens_in,
+        tokens_out=item.tokens_out,
+    )
 
 
 def compute_statistics(items: list[Item], **overrides: bool) -> dict[tuple[str, str], float | None]:
     rows = [score_item(item, overrides.get(item.id)) for item in items]
-    return {(each.table, each.name): each.value for each in compute_metrics(rows, Run("atif", "", "", "m", ""))}
+    return {
+        (each.table, each.name): each.value
+        for each in compute_metrics(rows, Run("atif", "", "", "m", ""))
+    }
 
 
 def test_job_has_figures_of_harbor(bench: Path) -> None:
@@ -88,17 +102,30 @@ def test_single_trajectories_have_numbers_of_files(bench: Path) -> None:
         parts = [path, *sorted(path.parent.glob(f"{path.stem}.cont-*.json"))]
         documents = [json.loads(each.read_text()) for each in parts]
         steps = [step for each in documents for step in each["steps"]]
-        own = [step for step in steps if step["source"] == "agent" and not step.get("is_copied_context")]
+        own = [
+            step
+            for step in steps
+            if step["source"] == "agent" and not step.get("is_copied_context")
+        ]
         item = by_file.pop(path.name)
         assert item.extra.metadata["steps"] == len(steps)
         assert item.n_steps == len(own)
-        calls = [(c["function_name"], c["arguments"]) for step in own for c in step.get("tool_calls") or []]
+        calls = [
+            (c["function_name"], c["arguments"])
+            for step in own
+            for c in step.get("tool_calls") or []
+        ]
         assert [(call.name, call.arguments) for call in item.predicted] == calls
         final = documents[-1].get("final_metrics")
-        sums = [sum(s.get("metrics", {}).get(name, 0) for s in own) for name in ("prompt_tokens", "completion_tokens")]
+        sums = [
+            sum(s.get("metrics", {}).get(name, 0) for s in own)
+            for name in ("prompt_tokens", "completion_tokens")
+        ]
         if final:
             sums = [final["total_prompt_tokens"], final["total_completion_tokens"]]
-            assert item.extra.metadata["cost_usd"] == pytest.approx(final["total_cost_usd"], abs=1e-9)
+            assert item.extra.metadata["cost_usd"] == pytest.approx(
+                final["total_cost_usd"], abs=1e-9
+            )
         assert [item.tokens_in, item.tokens_out] == sums
         reward = documents[-1].get("extra", {}).get("reward")
         assert item.official == (None if reward is None else reward == 1)
@@ -113,7 +140,10 @@ def sample(samples: Path) -> Path:
 def test_overrides_change_figures(sample: Path) -> None:
     """The test computes the mean and pass@k from `result.json`."""
     items, _, _ = read(sample / "jobs")
-    results = {path.parent.name: json.loads(path.read_text()) for path in (sample / "jobs").glob("*/*/result.json")}
+    results = {
+        path.parent.name: json.loads(path.read_text())
+        for path in (sample / "jobs").glob("*/*/result.json")
+    }
     for name in [None, *results]:
         for override in (True, False):
             rewards = {
@@ -123,7 +153,9 @@ def test_overrides_change_figures(sample: Path) -> None:
                 for trial, result in results.items()
             }
             values = compute_statistics(items, **({name: override} if name else {}))
-            assert values["reward", "mean"] == pytest.approx(sum(rewards.values()) / len(rewards), abs=1e-12)
+            assert values["reward", "mean"] == pytest.approx(
+                sum(rewards.values()) / len(rewards), abs=1e-12
+            )
             tasks: dict[str, list[float]] = {}
             for trial, reward in rewards.items():
                 tasks.setdefault(results[trial]["task_name"], []).append(reward)
@@ -131,9 +163,13 @@ def test_overrides_change_figures(sample: Path) -> None:
             assert values["reward", "pass@2"] == pytest.approx(sum(at_2) / len(at_2), abs=1e-12)
 
 
-@pytest.mark.parametrize(("n", "passed", "k"), [(5, 2, 2), (10, 1, 5), (4, 4, 2), (4, 0, 4), (8, 3, 8)])
+@pytest.mark.parametrize(
+    ("n", "passed", "k"), [(5, 2, 2), (10, 1, 5), (4, 4, 2), (4, 0, 4), (8, 3, 8)]
+)
 def test_pass_at_k_is_binomial_formula(n: int, passed: int, k: int) -> None:
-    assert estimate_pass_at_k(n, passed, k) == pytest.approx(1 - comb(n - passed, k) / comb(n, k), abs=1e-12)
+    assert estimate_pass_at_k(n, passed, k) == pytest.approx(
+        1 - comb(n - passed, k) / comb(n, k), abs=1e-12
+    )
 
 
 def test_trajectory_items_are_complete(sample: Path) -> None:
@@ -147,18 +183,27 @@ def test_trajectory_items_are_complete(sample: Path) -> None:
     assert [m.name for m in greeting.messages if m.role == "log"] == ["copied context"]
     assert "images/sign.png" in items["picture"].messages[0].content
     failed = items["count-lines__aaaaaa2"]
-    assert failed.error_type == "failed_test:test_number" and "expected 12" in (failed.first_difference or "")
+    assert failed.error_type == "failed_test:test_number" and "expected 12" in (
+        failed.first_difference or ""
+    )
     ended = items["tidy-logs__bbbbbb2"]
     assert ended.official is None and ended.error_type == "TimeoutError"
 
 
 def test_results_belong_to_their_calls(tmp_path: Path) -> None:
     step = {
-        "step_id": 1, "source": "agent", "message": "",
+        "step_id": 1,
+        "source": "agent",
+        "message": "",
         "tool_calls": [{"tool_call_id": x, "function_name": x, "arguments": {}} for x in "abc"],
-        "observation": {"results": [{"source_call_id": x, "content": x} for x in "ca"] + [{"content": "loose"}]},
-    }  # fmt: skip
-    write(tmp_path / "x.json", {"schema_version": "ATIF-v1.2", "agent": {"name": "n"}, "steps": [step]})
+        "observation": {
+            "results": [{"source_call_id": x, "content": x} for x in "ca"] + [{"content": "loose"}]
+        },
+    }
+    write(
+        tmp_path / "x.json",
+        {"schema_version": "ATIF-v1.2", "agent": {"name": "n"}, "steps": [step]},
+    )
     ((item,), _, _) = read(tmp_path)
     tools = [message.content for message in item.messages if message.role == "tool"]
     assert tools == ["a", "(no result)", "c"]
@@ -166,7 +211,11 @@ def test_results_belong_to_their_calls(tmp_path: Path) -> None:
 
 
 def test_lines_are_items(tmp_path: Path) -> None:
-    one = {"schema_version": "1.5", "agent": {"name": "n"}, "steps": [{"step_id": 1, "source": "user", "message": "a"}]}
+    one = {
+        "schema_version": "1.5",
+        "agent": {"name": "n"},
+        "steps": [{"step_id": 1, "source": "user", "message": "a"}],
+    }
     lines = [one | {"session_id": "s"}, one | {"session_id": "s"}, one]
     (tmp_path / "all.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     items, issues, _ = read(tmp_path)
@@ -219,7 +268,9 @@ TRAJECTORY: dict[str, Callable[[Json], Json]] = {
     "steps an object": put("steps", value={"1": {}}),
     "step null": put(*STEP, value=None),
     "step a list": put(*STEP, value=[1]),
-    "step ids reversed": lambda d: d | {"steps": [s | {"step_id": 9 - s["step_id"]} for s in d["steps"]]},
+    "step ids reversed": lambda d: (
+        d | {"steps": [s | {"step_id": 9 - s["step_id"]} for s in d["steps"]]}
+    ),
     "steps doubled": lambda d: d | {"steps": d["steps"] * 2},
     "steps reordered": lambda d: d | {"steps": d["steps"][::-1]},
     "step id text": put(*STEP, "step_id", value="three"),
@@ -228,7 +279,9 @@ TRAJECTORY: dict[str, Callable[[Json], Json]] = {
     "source user with calls": put(*STEP, "source", value="user"),
     "message missing": put(*STEP, "message", drop=True),
     "message a number": put(*STEP, "message", value=5),
-    "message parts of wrong types": put(*STEP, "message", value=[None, 5, {"type": "text"}, {"source": 3}, "x"]),
+    "message parts of wrong types": put(
+        *STEP, "message", value=[None, 5, {"type": "text"}, {"source": 3}, "x"]
+    ),
     "tool_calls an object": put(*STEP, "tool_calls", value={"a": 1}),
     "tool_calls text": put(*STEP, "tool_calls", value="ls"),
     "call null": put(*STEP, "tool_calls", value=[None]),
@@ -236,34 +289,55 @@ TRAJECTORY: dict[str, Callable[[Json], Json]] = {
     "function name a list": put(*STEP, "tool_calls", 0, "function_name", value=["bash"]),
     "arguments text": put(*STEP, "tool_calls", 0, "arguments", value="ls"),
     "arguments missing": put(*STEP, "tool_calls", 0, "arguments", drop=True),
-    "call ids doubled": lambda d: put(*STEP, "tool_calls", value=d["steps"][AGENT_STEP]["tool_calls"] * 2)(d),
-    "result names another call": put(*STEP, "observation", "results", 0, "source_call_id", value="none"),
+    "call ids doubled": lambda d: put(
+        *STEP, "tool_calls", value=d["steps"][AGENT_STEP]["tool_calls"] * 2
+    )(d),
+    "result names another call": put(
+        *STEP, "observation", "results", 0, "source_call_id", value="none"
+    ),
     "result null": put(*STEP, "observation", "results", value=[None]),
     "results an object": put(*STEP, "observation", "results", value={"content": "x"}),
     "observation text": put(*STEP, "observation", value="x"),
     "result content a number": put(*STEP, "observation", "results", 0, "content", value=4),
-    "reference to nothing": put(*STEP, "observation", "results", 0, "subagent_trajectory_ref", value=[{}]),
+    "reference to nothing": put(
+        *STEP, "observation", "results", 0, "subagent_trajectory_ref", value=[{}]
+    ),
     "reference to a parent folder": put(
-        *STEP, "observation", "results", 0, "subagent_trajectory_ref",
+        *STEP,
+        "observation",
+        "results",
+        0,
+        "subagent_trajectory_ref",
         value=[{"trajectory_path": "../../../../../../etc/passwd"}],
     ),
     "reference to itself": lambda d: put(
-        *STEP, "observation", "results", 0, "subagent_trajectory_ref", value=[{"trajectory_id": "me"}]
+        *STEP,
+        "observation",
+        "results",
+        0,
+        "subagent_trajectory_ref",
+        value=[{"trajectory_id": "me"}],
     )(d | {"subagent_trajectories": [{"trajectory_id": "me", "steps": copy.deepcopy(d["steps"])}]}),
     "metrics a list": put(*STEP, "metrics", value=[1]),
     "token counts text": put(*STEP, "metrics", value={"prompt_tokens": "many", "cost_usd": True}),
     "final metrics text": put("final_metrics", value="x"),
-    "final tokens negative and huge": put("final_metrics", value={"total_prompt_tokens": -1, "total_cost_usd": 1e308}),
+    "final tokens negative and huge": put(
+        "final_metrics", value={"total_prompt_tokens": -1, "total_cost_usd": 1e308}
+    ),
     "agent without name": put("agent", "name", drop=True),
     "agent text": put("agent", value="kite"),
-    "tool definitions of wrong types": put("agent", "tool_definitions", value=[None, 5, {"function": 4}, "x"]),
+    "tool definitions of wrong types": put(
+        "agent", "tool_definitions", value=[None, 5, {"function": 4}, "x"]
+    ),
     "extra a list": put("extra", value=[1]),
     "version 2": put("schema_version", value="ATIF-v2.0"),
     "version a number": put("schema_version", value=1.7),
     "unknown fields": put("mood", value={"x": [1]}),
     "continuation missing": put("continued_trajectory_ref", value="trajectory.cont-1.json"),
-    "all steps copied": lambda d: d | {"steps": [s | {"is_copied_context": True} for s in d["steps"]]},
-}  # fmt: skip
+    "all steps copied": lambda d: (
+        d | {"steps": [s | {"is_copied_context": True} for s in d["steps"]]}
+    ),
+}
 RESULT: dict[str, Callable[[Json], Json]] = {
     "verifier_result a list": put("verifier_result", value=[1]),
     "rewards text": put("verifier_result", "rewards", value="1"),
@@ -278,7 +352,11 @@ RESULT: dict[str, Callable[[Json], Json]] = {
 DAMAGES = [
     *(("agent/trajectory.json", name) for name in (*ENCODINGS, *TRAJECTORY)),
     *(("result.json", name) for name in (*ENCODINGS, *RESULT)),
-    *((f"verifier/{file}", name) for file in ("reward.txt", "ctrf.json") for name in ("empty", "UTF-16", "null")),
+    *(
+        (f"verifier/{file}", name)
+        for file in ("reward.txt", "ctrf.json")
+        for name in ("empty", "UTF-16", "null")
+    ),
 ]
 
 
@@ -289,9 +367,16 @@ def trial(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("file", "damage"), DAMAGES, ids=[f"{file} {name}" for file, name in DAMAGES])
-def test_structural_damage_never_crashes_or_flips_verdict(trial: Path, file: str, damage: str) -> None:
-    """The trial passes. With damage it passes or its verdict is unknown, and lost data has an issue."""
+@pytest.mark.parametrize(
+    ("file", "damage"), DAMAGES, ids=[f"{file} {name}" for file, name in DAMAGES]
+)
+def test_structural_damage_never_crashes_or_flips_verdict(
+    trial: Path, file: str, damage: str
+) -> None:
+    """The trial passes.
+
+    With damage it passes or its verdict is unknown, and lost data has an issue.
+    """
     path = trial / file
     raw = path.read_bytes()
     try:
@@ -320,7 +405,9 @@ def test_trajectory_refers_only_to_files_of_its_run(trial: Path) -> None:
         reference = [{"trajectory_path": "../../../outside.json"}]
         write(
             path,
-            put(*STEP, "observation", "results", 0, "subagent_trajectory_ref", value=reference)(json.loads(raw)),
+            put(*STEP, "observation", "results", 0, "subagent_trajectory_ref", value=reference)(
+                json.loads(raw)
+            ),
         )
         ((item,), _, _) = read(trial.parent)
     finally:
@@ -335,7 +422,10 @@ def test_trajectory_refers_only_to_files_of_its_run(trial: Path) -> None:
 def test_reward_that_is_no_number_gets_a_notice(tmp_path: Path, reward: str, shown: str) -> None:
     trial = tmp_path / "job" / "task__abcdefg"
     trial.mkdir(parents=True)
-    text = f'{{"trial_name": "task__abcdefg", "verifier_result": {{"rewards": {{"reward": {reward}}}}}}}'
+    text = (
+        f'{{"trial_name": "task__abcdefg", "verifier_result": {{"rewards": {{"reward":'
+        f" {reward}}}}}}}"
+    )
     (trial / "result.json").write_text(text)
     found = discover([tmp_path])
     assert not found.issues
@@ -348,7 +438,9 @@ def test_reward_that_is_no_number_gets_a_notice(tmp_path: Path, reward: str, sho
 def test_reward_file_with_nan_gets_a_notice(tmp_path: Path) -> None:
     verifier = tmp_path / "job" / "task__abcdefg" / "verifier"
     verifier.mkdir(parents=True)
-    (verifier.parent / "result.json").write_text('{"trial_name": "task__abcdefg", "verifier_result": null}')
+    (verifier.parent / "result.json").write_text(
+        '{"trial_name": "task__abcdefg", "verifier_result": null}'
+    )
     (verifier / "reward.txt").write_text("nan\n")
     (plan,) = discover([tmp_path]).plans
     (item,) = [record for record in read_items(plan) if isinstance(record, Item)]
@@ -362,7 +454,9 @@ ENDINGS = [("null", "completed"), ('{"exception_type": "AgentTimeoutError"}', "A
 def test_ending_of_a_trial_is_its_exception(tmp_path: Path, exception: str, ending: str) -> None:
     trial = tmp_path / "job" / "task__abcdefg"
     trial.mkdir(parents=True)
-    (trial / "result.json").write_text(f'{{"trial_name": "task__abcdefg", "exception_info": {exception}}}')
+    (trial / "result.json").write_text(
+        f'{{"trial_name": "task__abcdefg", "exception_info": {exception}}}'
+    )
     (plan,) = discover([tmp_path]).plans
     (item,) = [record for record in read_items(plan) if isinstance(record, Item)]
     assert item.ended == ending

@@ -2,7 +2,8 @@
 
 Overrides change the figures as in the paper, and confirmations change nothing.
 
-The run: 506 calls in 313 turns (220 of one call, 46 of two), 463 dialog-act records, 757 judged arguments.
+The run: 506 calls in 313 turns (220 of one call, 46 of two), 463 dialog-act records, 757 judged
+arguments.
 """
 
 from __future__ import annotations
@@ -38,20 +39,34 @@ def items(bench: Path) -> list[Item]:
 
 
 def test_every_record_is_item_with_official_verdict(items: list[Item]) -> None:
-    assert [sum(item.category == c for item in items) for c in ("conversationsclean", "dialogacts")] == [506, 463]
-    wrong = [(i.id, i.official, i.rule) for i in items if (i.official, i.error_type) != (i.rule, i.rule_error_type)]
+    assert [
+        sum(item.category == c for item in items) for c in ("conversationsclean", "dialogacts")
+    ] == [506, 463]
+    wrong = [
+        (i.id, i.official, i.rule)
+        for i in items
+        if (i.official, i.error_type) != (i.rule, i.rule_error_type)
+    ]
     assert wrong == []
 
 
 def test_soft_scores_equal_soft_file(items: list[Item]) -> None:
     for item in items:
-        scores = {v.source: v.value for v in item.verdicts if v.criterion == "soft_score" and v.target == "item"}
+        scores = {
+            v.source: v.value
+            for v in item.verdicts
+            if v.criterion == "soft_score" and v.target == "item"
+        }
         if scores:
             assert scores["rule"] == scores["official"], item.id
 
 
 def test_chains_are_recovered(items: list[Item]) -> None:
-    lengths = [item.extra.metadata["chain"]["length"] for item in items if item.category == "conversationsclean"]
+    lengths = [
+        item.extra.metadata["chain"]["length"]
+        for item in items
+        if item.category == "conversationsclean"
+    ]
     assert len(lengths) == 506
     assert sum(1 / length for length in lengths) == pytest.approx(313)
 
@@ -99,7 +114,10 @@ def test_reply_without_list_links_nothing() -> None:
 
 
 CALLS = "function calling"
-PER_CALL, CHAIN = (CALLS, "soft accuracy, per call"), (CALLS, "soft accuracy, chain product per turn")
+PER_CALL, CHAIN = (
+    (CALLS, "soft accuracy, per call"),
+    (CALLS, "soft accuracy, chain product per turn"),
+)
 
 
 @pytest.fixture
@@ -118,7 +136,10 @@ def test_confirmations_change_no_figure(run: ReviewedRun, share: float) -> None:
 
 @pytest.mark.sweep
 def test_call_verdict_changes_only_binary_accuracy(run: ReviewedRun) -> None:
-    """290 of 506 pass. The first fails with soft score 0 and the others pass with 1.0, so no soft score changes."""
+    """290 of 506 pass.
+
+    The first fails with soft score 0 and the others pass with 1.0, so no soft score changes.
+    """
     before = run.read_figures()
     run.review("conversationsclean_1", True)
     assert run.changed_figures(before) == {(CALLS, "binary accuracy"): 291 / 506}
@@ -130,14 +151,20 @@ def test_call_verdict_changes_only_binary_accuracy(run: ReviewedRun) -> None:
 @pytest.mark.sweep
 def test_confirmed_failures_change_nothing(run: ReviewedRun) -> None:
     before = run.read_figures()
-    for name in ("conversationsclean_6", "conversationsclean_8", "conversationsclean_9", "conversationsclean_22"):
+    for name in (
+        "conversationsclean_6",
+        "conversationsclean_8",
+        "conversationsclean_9",
+        "conversationsclean_22",
+    ):
         run.review(name, False)
     assert run.changed_figures(before) == {}
 
 
 def test_soft_score_of_call(run: ReviewedRun) -> None:
-    """conversationsclean_1 is the second of a chain of two, 1.0 x 0.0. At 0.5 the product is 0.5. The turn is one of
-    313, and of 46 of that length. It has 15 functions and one user turn."""
+    """conversationsclean_1 is the second of a chain of two, 1.0 x 0.0. At 0.5 the product is 0.5.
+    The turn is one of 313, and of 46 of that length. It has 15 functions and one user turn.
+    """
     before = run.read_figures()
     run.review("conversationsclean_1", 0.5, criterion="soft_score")
     among = {
@@ -155,21 +182,28 @@ def test_soft_score_of_call(run: ReviewedRun) -> None:
 def count_turns(run: ReviewedRun, condition: str) -> int:
     """Return the number of turns whose items meet a condition."""
     chain = "SELECT count(DISTINCT extra->'$.more.chain.turn') FROM item_rows"
-    return int(run.store.run_sql(f"{chain} WHERE category = 'conversationsclean' AND {condition}")[1][0][0])
+    return int(
+        run.store.run_sql(f"{chain} WHERE category = 'conversationsclean' AND {condition}")[1][0][0]
+    )
 
 
 @pytest.mark.sweep
 def test_soft_score_of_argument_changes_that_of_call(run: ReviewedRun) -> None:
-    """conversationsclean_22 has argument scores 1, 1, 0, 1, 1, so 0. With 0.5 for `locale` it has 4.5 / 5 = 0.9.
-    It is one of 220 chains of one call."""
+    """conversationsclean_22 has argument scores 1, 1, 0, 1, 1, so 0. With 0.5 for `locale` it has
+    4.5 / 5 = 0.9. It is one of 220 chains of one call.
+    """
     before = run.read_figures()
     run.review("conversationsclean_22", 0.5, "turn:3/call:1/arg:locale", "soft_score")
     changed = run.changed_figures(before)
     assert changed[PER_CALL] == pytest.approx((before[PER_CALL] or 0) + 0.9 / 506, abs=1e-12)
     assert changed[CHAIN] == pytest.approx((before[CHAIN] or 0) + 0.9 / 313, abs=1e-12)
-    assert changed["by chain length", "1"] == pytest.approx(before["by chain length", "1"] + 0.9 / 220, abs=1e-12)
+    assert changed["by chain length", "1"] == pytest.approx(
+        before["by chain length", "1"] + 0.9 / 220, abs=1e-12
+    )
     assert (CALLS, "binary accuracy") not in changed
-    run.review("conversationsclean_22", 0, "turn:3/call:1/arg:hotel_id", "soft_score")  # any 0 makes the call 0
+    run.review(
+        "conversationsclean_22", 0, "turn:3/call:1/arg:hotel_id", "soft_score"
+    )  # any 0 makes the call 0
     assert run.changed_figures(before) == {}
 
 
@@ -207,15 +241,18 @@ def test_call_marked_as_wrong_function_is_not_counted(run: ReviewedRun) -> None:
 
 @pytest.mark.sweep
 def test_dialog_acts_change_accuracy_and_confusion(run: ReviewedRun) -> None:
-    """dialogacts_10: golden function and inform, labelled seek_info. 384 of 463 match; 388 of 490 predicted and 811
-    golden labels are shared."""
+    """dialogacts_10: golden function and inform, labelled seek_info. 384 of 463 match; 388 of 490
+    predicted and 811 golden labels are shared.
+    """
     before = run.read_figures()
     assert before["dialog act labels", "precision"] == 388 / 490
     assert before["dialog act labels", "recall"] == 388 / 811
     assert before["dialog act labels", "F1"] == pytest.approx(2 * 388 / (490 + 811))
     seek, inform = "agent_seek_information", "agent_inform_user"
     function_pair, inform_pair = "function taken for seek_info", "inform taken for seek_info"
-    confused = {name: value for (table, name), value in before.items() if table == "dialog acts confused"}
+    confused = {
+        name: value for (table, name), value in before.items() if table == "dialog acts confused"
+    }
     shared = {name: value for (table, name), value in before.items() if table == "dialog acts"}
     run.review("dialogacts_10", [inform], "response", "dialog_act")
     changed = run.changed_figures(before)
@@ -226,7 +263,10 @@ def test_dialog_acts_change_accuracy_and_confusion(run: ReviewedRun) -> None:
         ("dialog act labels", "F1"): pytest.approx(2 * 389 / (490 + 811)),
         ("dialog acts confused", function_pair): confused[function_pair] - 1,
         ("dialog acts confused", inform_pair): confused[inform_pair] - 1,
-        ("dialog acts", f"{inform}: golden and predicted"): shared[f"{inform}: golden and predicted"] + 1,
+        ("dialog acts", f"{inform}: golden and predicted"): shared[
+            f"{inform}: golden and predicted"
+        ]
+        + 1,
         ("dialog acts", f"{inform}: golden only"): shared[f"{inform}: golden only"] - 1,
         ("dialog acts", f"{seek}: predicted only"): shared[f"{seek}: predicted only"] - 1,
     }
@@ -244,9 +284,17 @@ def test_dialog_act_verdict_changes_only_accuracy(run: ReviewedRun) -> None:
 def test_record_without_golden_answer_has_issue(bench: Path, tmp_path: Path) -> None:
     copied = Path(shutil.copytree(bench / "confetti", tmp_path / "run"))
     answers = copied / "data/possible_answer/BFCL_v2_conversationsclean.json"
-    kept = [line for line in answers.read_text().splitlines() if json.loads(line)["id"] != "conversationsclean_1"]
+    kept = [
+        line
+        for line in answers.read_text().splitlines()
+        if json.loads(line)["id"] != "conversationsclean_1"
+    ]
     answers.write_text("\n".join(kept))
     (plan,) = discover([copied]).plans
-    item = next(i for i in read_items(plan) if isinstance(i, Item) and i.id == "conversationsclean_1")
+    item = next(
+        i for i in read_items(plan) if isinstance(i, Item) and i.id == "conversationsclean_1"
+    )
     assert (item.rule, item.first_difference) == (None, None)
-    assert [issue.what for issue in item.issues] == ["the dataset has no golden answer for conversationsclean_1"]
+    assert [issue.what for issue in item.issues] == [
+        "the dataset has no golden answer for conversationsclean_1"
+    ]

@@ -22,7 +22,12 @@ def test_judge_of_dialog_acts_has_one_name(samples: Path, imports: Imports) -> N
         for label in fetch_labels(runs.store, View(), LabelSelection("reviewed"))
         if label["criterion"] == "correct"
     ]
-    exported = {verdict["by"] for label in labels for verdict in label["automatic"] if verdict["source"] == "judge"}
+    exported = {
+        verdict["by"]
+        for label in labels
+        for verdict in label["automatic"]
+        if verdict["source"] == "judge"
+    }
     calibrated = {
         pair.judge
         for pair in runs.store.analysis.fetch_verdict_pairs(View())

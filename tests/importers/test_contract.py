@@ -96,7 +96,11 @@ def test_figures_are_numbers_from_any_rows(samples: Path, name: str) -> None:
 def test_plan_survives_pickling(samples: Path, name: str) -> None:
     for plan in discover([samples / name], format=name).plans:
         sent = pickle.loads(pickle.dumps(plan))  # noqa: S301
-        assert (sent.importer_data, sent.files, sent.run) == (plan.importer_data, plan.files, plan.run)
+        assert (sent.importer_data, sent.files, sent.run) == (
+            plan.importer_data,
+            plan.files,
+            plan.run,
+        )
         assert list(read_items(sent)) == list(read_items(plan))
 
 
@@ -115,13 +119,21 @@ def copies(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
 
 @pytest.mark.parametrize(
     "damage",
-    ["cut", "retype", *(pytest.param(each, marks=pytest.mark.sweep) for each in DAMAGES[1:] if each != "retype")],
+    [
+        "cut",
+        "retype",
+        *(pytest.param(each, marks=pytest.mark.sweep) for each in DAMAGES[1:] if each != "retype"),
+    ],
 )
 @pytest.mark.parametrize("name", NAMES)
 @examples(0.2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(chance=st.randoms(use_true_random=False))
 def test_damage_is_survived_and_reported(
-    copies: dict[str, Path], item_counts: dict[str, int], name: str, damage: str, chance: random.Random
+    copies: dict[str, Path],
+    item_counts: dict[str, int],
+    name: str,
+    damage: str,
+    chance: random.Random,
 ) -> None:
     with damage_file(copies[name], damage, chance) as file:
         items, issues = read_run(copies[name], name)
@@ -134,7 +146,11 @@ def test_damage_is_survived_and_reported(
 @contextmanager
 def damage_file(folder: Path, damage: str, chance: random.Random) -> Iterator[str]:
     """Damage one data file of the folder, yield its name, and restore it on exit."""
-    files = [p for p in sorted(folder.rglob("*")) if p.suffix in (".json", ".jsonl", ".log", ".csv", ".txt")]
+    files = [
+        p
+        for p in sorted(folder.rglob("*"))
+        if p.suffix in (".json", ".jsonl", ".log", ".csv", ".txt")
+    ]
     path = chance.choice(files)
     raw, times = path.read_bytes(), (path.stat().st_atime_ns, path.stat().st_mtime_ns)
     path.write_bytes(damage_bytes(raw, path.suffix, damage, chance))
@@ -151,14 +167,23 @@ def damage_bytes(raw: bytes, suffix: str, damage: str, chance: random.Random) ->
         return raw[: chance.choice(inside)] if inside else raw[:0]
     if damage == "bytes":
         place = chance.randrange(len(raw))
-        return raw[:place] + chance.choice([b"\xff\xfe", b"\x00", b"\xed\xa0\x80"]) + raw[place + 1 :]
+        return (
+            raw[:place] + chance.choice([b"\xff\xfe", b"\x00", b"\xed\xa0\x80"]) + raw[place + 1 :]
+        )
     if damage == "empty":
         return b""
-    return damage_records(raw.decode(), damage, chance).encode() if suffix in (".json", ".jsonl") else raw
+    return (
+        damage_records(raw.decode(), damage, chance).encode()
+        if suffix in (".json", ".jsonl")
+        else raw
+    )
 
 
 def damage_records(text: str, damage: str, chance: random.Random) -> str:
-    """Reorder, duplicate or change lines of a JSON Lines file or elements of an array. The result is valid JSON."""
+    """Reorder, duplicate or change lines of a JSON Lines file or elements of an array.
+
+    The result is valid JSON.
+    """
     try:
         rows, array = json.loads(text), True
         rows = rows if isinstance(rows, list) else [rows]
@@ -172,7 +197,9 @@ def damage_records(text: str, damage: str, chance: random.Random) -> str:
         row = chance.choice([row for row in rows if isinstance(row, dict) and row] or [{"x": 1}])
         row.pop(chance.choice(list(row)))
     elif damage in ("retype", "huge"):
-        replace_random_part(rows, chance, 0, "y" * 2_000_000 if damage == "huge" else chance.choice(ODD))
+        replace_random_part(
+            rows, chance, 0, "y" * 2_000_000 if damage == "huge" else chance.choice(ODD)
+        )
     if array:
         return json.dumps(rows)
     return "\n".join(json.dumps(row) for row in rows) + "\n"
@@ -180,7 +207,13 @@ def damage_records(text: str, damage: str, chance: random.Random) -> str:
 
 def replace_random_part(value: object, chance: random.Random, depth: int, new: object) -> None:
     """Replace a random part of `value` by `new`."""
-    keys: list = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
+    keys: list = (
+        list(value)
+        if isinstance(value, dict)
+        else list(range(len(value)))
+        if isinstance(value, list)
+        else []
+    )
     if not keys:
         return
     key = chance.choice(keys)

@@ -1,4 +1,6 @@
-"""Empty, truncated, reformatted or contradictory datasets: every lost verdict has an issue with counts."""
+"""Empty, truncated, reformatted or contradictory datasets: every lost verdict has an issue with
+counts.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def bfcl(root: Path) -> Run:
     name, ids = "BFCL_v4_simple_python", [f"simple_python_{n}" for n in range(N_ITEMS)]
     function = FUNCTION | {"parameters": PARAMETERS | {"type": "dict"}}
     question = {"question": [[{"role": "user", "content": "How many?"}]], "function": [function]}
-    write_lines(root / f"result/m/{name}_result.json", [{"id": each, "result": "[f(a=1)]"} for each in ids])
+    write_lines(
+        root / f"result/m/{name}_result.json", [{"id": each, "result": "[f(a=1)]"} for each in ids]
+    )
     answers = [{"id": each, "ground_truth": [{"f": {"a": [1]}}]} for each in ids]
     return Run(
         write_lines(root / f"data/{name}.json", [{"id": each} | question for each in ids]),
@@ -51,8 +55,13 @@ def bfcl(root: Path) -> Run:
 def confetti(root: Path) -> Run:
     name, ids = "BFCL_v2_conversationsclean", [f"conversationsclean_{n}" for n in range(N_ITEMS)]
     question = {"question": [{"role": "user", "content": "How many?"}], "function": [FUNCTION]}
-    write_lines(root / f"result/m/{name}_result.json", [{"id": each, "result": "[f(a=1)]"} for each in ids])
-    answers = [{"id": each, "dialog_id": f"d_{n}", "ground_truth": [{"f": {"a": [1]}}]} for n, each in enumerate(ids)]
+    write_lines(
+        root / f"result/m/{name}_result.json", [{"id": each, "result": "[f(a=1)]"} for each in ids]
+    )
+    answers = [
+        {"id": each, "dialog_id": f"d_{n}", "ground_truth": [{"f": {"a": [1]}}]}
+        for n, each in enumerate(ids)
+    ]
     return Run(
         write_lines(root / f"data/{name}.json", [{"id": each} | question for each in ids]),
         write_lines(root / f"data/possible_answer/{name}.json", answers),
@@ -77,7 +86,9 @@ def acebench(root: Path) -> Run:
 
 
 BENCHMARKS = [bfcl, confetti, acebench]
-each_benchmark = pytest.mark.parametrize("make_run", BENCHMARKS, ids=lambda make_run: make_run.__name__)
+each_benchmark = pytest.mark.parametrize(
+    "make_run", BENCHMARKS, ids=lambda make_run: make_run.__name__
+)
 
 
 def split_lines(content: bytes) -> list[bytes]:
@@ -87,13 +98,17 @@ def split_lines(content: bytes) -> list[bytes]:
 UNREADABLE: dict[str, Callable[[bytes], bytes]] = {
     "utf-16 without mark": lambda content: content.decode().encode("utf-16-le"),
     "gzip": gzip.compress,
-    "a Git LFS pointer": lambda _: b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n",
+    "a Git LFS pointer": lambda _: (
+        b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n"
+    ),
 }
 OTHER_FORMS: dict[str, Callable[[bytes], bytes]] = {
     "utf-16": lambda content: content.decode().encode("utf-16"),
     "cr": lambda content: content.replace(b"\n", b"\r"),
     "array": lambda content: b"[" + b",".join(split_lines(content)) + b"]",
-    "pretty array": lambda content: json.dumps([json.loads(line) for line in split_lines(content)], indent=1).encode(),
+    "pretty array": lambda content: json.dumps(
+        [json.loads(line) for line in split_lines(content)], indent=1
+    ).encode(),
     "pretty": lambda content: b"\n".join(
         json.dumps(json.loads(line), indent=2).encode() for line in split_lines(content)
     ),
@@ -120,7 +135,9 @@ def test_undamaged_dataset_has_no_issue(make_run: Callable[[Path], Run], tmp_pat
 @each_benchmark
 @pytest.mark.parametrize("side", ["questions", "answers"])
 @pytest.mark.parametrize("n_left", [0, 2])
-def test_lost_records_are_counted(make_run: Callable[[Path], Run], side: str, n_left: int, tmp_path: Path) -> None:
+def test_lost_records_are_counted(
+    make_run: Callable[[Path], Run], side: str, n_left: int, tmp_path: Path
+) -> None:
     path: Path = getattr(make_run(tmp_path), side)
     path.write_bytes(b"\n".join(split_lines(path.read_bytes())[:n_left]))
     items, issues = read(tmp_path)
@@ -163,7 +180,9 @@ def test_dataset_of_another_form_is_read_with_a_notice(
 
 
 @each_benchmark
-def test_different_golden_answers_of_one_id_are_reported(make_run: Callable[[Path], Run], tmp_path: Path) -> None:
+def test_different_golden_answers_of_one_id_are_reported(
+    make_run: Callable[[Path], Run], tmp_path: Path
+) -> None:
     run = make_run(tmp_path)
     answers = [json.loads(line) for line in split_lines(run.answers.read_bytes())]
     write_lines(run.answers, [*answers, answers[1]])
@@ -197,7 +216,9 @@ def test_empty_complexfuncbench_dataset_is_counted(tmp_path: Path) -> None:
         dataset.write_bytes(content)
         _, issues = read(tmp_path)
         assert any(issue.what.startswith(what) and issue.severity == "error" for issue in issues)
-        assert not any("not found" in issue.what and "data" in issue.what.lower() for issue in issues)
+        assert not any(
+            "not found" in issue.what and "data" in issue.what.lower() for issue in issues
+        )
 
 
 LONG = "7" * 6000
@@ -205,9 +226,15 @@ LONG = "7" * 6000
 
 def test_number_with_6000_digits_loses_only_its_value(tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
-    path.write_text(f'{{"id": "a", "n": {LONG}, "m": [1, -{LONG}]}}\n{{"id": "b", "n": {"8" * 4300}}}\n')
+    path.write_text(
+        f'{{"id": "a", "n": {LONG}, "m": [1, -{LONG}]}}\n{{"id": "b", "n": {"8" * 4300}}}\n'
+    )
     first, second, record, other = read_records(path)
-    assert isinstance(first, ImportIssue) and isinstance(second, ImportIssue) and isinstance(record, JsonRecord)
+    assert (
+        isinstance(first, ImportIssue)
+        and isinstance(second, ImportIssue)
+        and isinstance(record, JsonRecord)
+    )
     assert (first.line, first.what) == (
         1,
         f"a number is too long and was replaced by text: {LONG[:20]}… (a number of 6,000 digits)",

@@ -1,4 +1,6 @@
-"""Damaged score files that list only failures: no failure becomes a pass, and each damage is an error."""
+"""Damaged score files that list only failures: no failure becomes a pass, and each damage is an
+error.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,11 @@ def write_lines(path: Path, records: Sequence[Any]) -> Path:
 
 
 def header(n_failing: int, total: int = N_ITEMS) -> dict[str, Any]:
-    return {"accuracy": 1 - n_failing / total, "correct_count": total - n_failing, "total_count": total}
+    return {
+        "accuracy": 1 - n_failing / total,
+        "correct_count": total - n_failing,
+        "total_count": total,
+    }
 
 
 def failure(item_id: Any, **more: Any) -> dict[str, Any]:
@@ -37,7 +43,8 @@ def failure(item_id: Any, **more: Any) -> dict[str, Any]:
 def bfcl(root: Path) -> Path:
     name = "BFCL_v4_simple_python"
     write_lines(
-        root / f"result/m/{name}_result.json", [{"id": f"simple_python_{n}", "result": "f()"} for n in range(N_ITEMS)]
+        root / f"result/m/{name}_result.json",
+        [{"id": f"simple_python_{n}", "result": "f()"} for n in range(N_ITEMS)],
     )
     entries = [failure(f"simple_python_{n}", model_result_raw="f()") for n in FAILING]
     return write_lines(root / f"score/m/{name}_score.json", [header(len(FAILING)), *entries])
@@ -45,8 +52,13 @@ def bfcl(root: Path) -> Path:
 
 def bfcl_v1(root: Path) -> Path:
     name = "gorilla_openfunctions_v1_test_simple"
-    write_lines(root / f"result/m/{name}_result.json", [{"idx": n, "result": "f()"} for n in range(N_ITEMS)])
-    return write_lines(root / "score/m/simple_score.json", [header(len(FAILING)), *(failure(n + 1) for n in FAILING)])
+    write_lines(
+        root / f"result/m/{name}_result.json", [{"idx": n, "result": "f()"} for n in range(N_ITEMS)]
+    )
+    return write_lines(
+        root / "score/m/simple_score.json",
+        [header(len(FAILING)), *(failure(n + 1) for n in FAILING)],
+    )
 
 
 def confetti(root: Path) -> Path:
@@ -62,7 +74,9 @@ def acebench(root: Path) -> Path:
     results = [{"id": f"{category}_{n}", "result": "[f()]"} for n in range(N_ITEMS)]
     write_lines(root / f"result_all/result_en/m/data_{category}_result.json", results)
     entries = [failure(f"{category}_{n}") for n in FAILING]
-    return write_lines(root / f"score_all/score_en/m/data_{category}_score.json", [header(len(FAILING)), *entries])
+    return write_lines(
+        root / f"score_all/score_en/m/data_{category}_score.json", [header(len(FAILING)), *entries]
+    )
 
 
 def acebench_agent(root: Path) -> Path:
@@ -72,13 +86,18 @@ def acebench_agent(root: Path) -> Path:
     entries = [failure(n) for n in FAILING]
     first = header(len(FAILING)) | {"process_accuracy": 0.875}
     folder = root / "score_all/score_en/m"
-    process = [{f"{category}_{n}": {"process_accuracy": 0.5, "call_process": ["[f()]", "[g()]"]}} for n in (1, 3)]
+    process = [
+        {f"{category}_{n}": {"process_accuracy": 0.5, "call_process": ["[f()]", "[g()]"]}}
+        for n in (1, 3)
+    ]
     write_lines(folder / f"data_{category}_process.json", process)
     return write_lines(folder / f"data_{category}_score.json", [first, *entries])
 
 
 BENCHMARKS = [bfcl, bfcl_v1, confetti, acebench, acebench_agent]
-each_benchmark = pytest.mark.parametrize("make_run", BENCHMARKS, ids=lambda make_run: make_run.__name__)
+each_benchmark = pytest.mark.parametrize(
+    "make_run", BENCHMARKS, ids=lambda make_run: make_run.__name__
+)
 
 
 def split_lines(content: bytes) -> list[bytes]:
@@ -92,13 +111,19 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "cut": lambda content: content[: len(content) // 2],
     "utf-16 without mark": lambda content: content.decode().encode("utf-16-le"),
     "gzip": gzip.compress,
-    "a Git LFS pointer": lambda _: b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n",
-    "entry lost": lambda content: b"\n".join([*split_lines(content)[:2], *split_lines(content)[3:]]),
+    "a Git LFS pointer": lambda _: (
+        b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n"
+    ),
+    "entry lost": lambda content: b"\n".join(
+        [*split_lines(content)[:2], *split_lines(content)[3:]]
+    ),
     "entry lost, another doubled": lambda content: b"\n".join(
         [*split_lines(content)[:2], *split_lines(content)[3:], split_lines(content)[3]]
     ),
     "entry of another item": lambda content: (
-        content.replace(b"_3", b"_99").replace(b'"id": 4,', b'"id": 100,').replace(b'"id": 3,', b'"id": 99,')
+        content.replace(b"_3", b"_99")
+        .replace(b'"id": 4,', b'"id": 100,')
+        .replace(b'"id": 3,', b'"id": 99,')
     ),
     "entry says valid": lambda content: content.replace(b'"valid": false', b'"valid": true', 1),
     "zeros": lambda content: bytes(len(content)),
@@ -121,11 +146,15 @@ def read(root: Path) -> tuple[Verdicts, list[ImportIssue]]:
     found = list(read_items(plan))
     items = [each for each in found if isinstance(each, Item)]
     issues = [each for each in found if isinstance(each, ImportIssue)]
-    return {item.id: item.official for item in items}, issues + [issue for item in items for issue in item.issues]
+    return {item.id: item.official for item in items}, issues + [
+        issue for item in items for issue in item.issues
+    ]
 
 
 @each_benchmark
-def test_undamaged_file_gives_every_verdict(make_run: Callable[[Path], Path], tmp_path: Path) -> None:
+def test_undamaged_file_gives_every_verdict(
+    make_run: Callable[[Path], Path], tmp_path: Path
+) -> None:
     make_run(tmp_path)
     verdicts, issues = read(tmp_path)
     assert [n for n, verdict in enumerate(verdicts.values()) if verdict is False] == list(FAILING)
@@ -135,11 +164,15 @@ def test_undamaged_file_gives_every_verdict(make_run: Callable[[Path], Path], tm
 
 @each_benchmark
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damaged_score_file_gives_no_pass(make_run: Callable[[Path], Path], damage: str, tmp_path: Path) -> None:
+def test_damaged_score_file_gives_no_pass(
+    make_run: Callable[[Path], Path], damage: str, tmp_path: Path
+) -> None:
     path = make_run(tmp_path)
     path.write_bytes(DAMAGES[damage](path.read_bytes()))
     verdicts, issues = read(tmp_path)
-    assert len(verdicts) == N_ITEMS + (damage == "entry of another item" and make_run in (bfcl, bfcl_v1))
+    assert len(verdicts) == N_ITEMS + (
+        damage == "entry of another item" and make_run in (bfcl, bfcl_v1)
+    )
     assert True not in verdicts.values()
     errors = [issue for issue in issues if issue.severity == "error" and issue.file == str(path)]
     assert any("unknown" in issue.what for issue in errors)
@@ -156,20 +189,30 @@ def test_score_file_of_another_form_gives_every_verdict(
     path.write_bytes(OTHER_FORMS[form](path.read_bytes()))
     found, issues = read(tmp_path)
     assert found == verdicts
-    assert [issue.severity for issue in issues if issue.file == str(path) and issue.item is None] == ["notice"]
+    assert [
+        issue.severity for issue in issues if issue.file == str(path) and issue.item is None
+    ] == ["notice"]
 
 
 @each_benchmark
-def test_header_without_failures_is_complete(make_run: Callable[[Path], Path], tmp_path: Path) -> None:
+def test_header_without_failures_is_complete(
+    make_run: Callable[[Path], Path], tmp_path: Path
+) -> None:
     write_lines(make_run(tmp_path), [header(0)])
     verdicts, issues = read(tmp_path)
     assert list(verdicts.values()) == [True] * N_ITEMS
-    assert [issue for issue in issues if issue.severity == "error" and "score" in issue.file.rpartition("/")[2]] == []
+    assert [
+        issue
+        for issue in issues
+        if issue.severity == "error" and "score" in issue.file.rpartition("/")[2]
+    ] == []
 
 
 @each_benchmark
 @pytest.mark.parametrize("damage", ["empty", "entry lost", "entry lost, another doubled"])
-def test_damaged_score_file_is_not_rewritten(make_run: Callable[[Path], Path], damage: str, tmp_path: Path) -> None:
+def test_damaged_score_file_is_not_rewritten(
+    make_run: Callable[[Path], Path], damage: str, tmp_path: Path
+) -> None:
     path = make_run(tmp_path)
     path.write_bytes(DAMAGES[damage](path.read_bytes()))
     (plan,) = discover([tmp_path]).plans
@@ -193,18 +236,31 @@ def test_incomplete_process_file_is_reported(tmp_path: Path) -> None:
         ]
 
     assert read_accuracies() == [1.0, 0.5, 1.0, 0.5, 1.0, 1.0, 1.0, 1.0]
-    for content in (b"", split_lines(path.read_bytes())[0], path.read_bytes()[:-30], gzip.compress(path.read_bytes())):
+    for content in (
+        b"",
+        split_lines(path.read_bytes())[0],
+        path.read_bytes()[:-30],
+        gzip.compress(path.read_bytes()),
+    ):
         path.write_bytes(content)
         assert read_accuracies() == []
         _, issues = read(tmp_path)
-        assert any(issue.severity == "error" and "process accuracies are unknown" in issue.what for issue in issues)
+        assert any(
+            issue.severity == "error" and "process accuracies are unknown" in issue.what
+            for issue in issues
+        )
 
 
 def test_item_passing_other_golden_answer_counts_as_passed(tmp_path: Path) -> None:
-    """The evaluator lists an item that fails the first golden answer, but counts it as correct if it passes another."""
+    """The evaluator lists an item that fails the first golden answer, but counts it as correct
+    if it passes another.
+    """
     scores = acebench(tmp_path)
     name, item_id = "data_normal_atom_bool.json", "normal_atom_bool_3"
-    function = {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}, "required": []}}
+    function = {
+        "name": "f",
+        "parameters": {"type": "object", "properties": {"a": {"type": "string"}}, "required": []},
+    }
     ids = [f"normal_atom_bool_{n}" for n in range(N_ITEMS)]
     write_lines(
         tmp_path / f"data_all/data_en/{name}",
@@ -212,7 +268,9 @@ def test_item_passing_other_golden_answer_counts_as_passed(tmp_path: Path) -> No
     )
     golden = [{"id": each, "ground_truth": [{"f": {"a": "x"}}, {"f": {"a": "y"}}]} for each in ids]
     write_lines(tmp_path / f"data_all/data_en/possible_answer/{name}", golden)
-    results = [{"id": each, "result": "[f(a='y')]" if each == item_id else "[f(a='z')]"} for each in ids]
+    results = [
+        {"id": each, "result": "[f(a='y')]" if each == item_id else "[f(a='z')]"} for each in ids
+    ]
     write_lines(tmp_path / "result_all/result_en/m/data_normal_atom_bool_result.json", results)
     lines = [json.loads(line) for line in split_lines(scores.read_bytes())]
     write_lines(scores, [header(len(FAILING) - 1), *lines[1:]])

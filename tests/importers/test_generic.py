@@ -23,14 +23,23 @@ def assistant_message(**arguments: object) -> dict:
 
 def read(tmp_path: Path, *lines: object) -> tuple[list[Item], list[ImportIssue]]:
     path = tmp_path / "run.jsonl"
-    path.write_text("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines))
+    path.write_text(
+        "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
+    )
     (plan,) = discover([path]).plans
     found = list(read_items(plan))
-    return [x for x in found if isinstance(x, Item)], [x for x in found if isinstance(x, ImportIssue)]
+    return [x for x in found if isinstance(x, Item)], [
+        x for x in found if isinstance(x, ImportIssue)
+    ]
 
 
 def test_golden_alternatives_and_optional_arguments(tmp_path: Path) -> None:
-    golden = [{"name": "f", "arguments": {"x": {"any_of": [1, 2]}, "y": {"any_of": [3], "optional": True}}}]
+    golden = [
+        {
+            "name": "f",
+            "arguments": {"x": {"any_of": [1, 2]}, "y": {"any_of": [3], "optional": True}},
+        }
+    ]
     items, issues = read(
         tmp_path,
         {"id": "a", "messages": [USER, assistant_message(x=2)], "golden": golden},
@@ -40,8 +49,11 @@ def test_golden_alternatives_and_optional_arguments(tmp_path: Path) -> None:
     )
     assert issues == []
     assert [(i.rule, i.rule_error_type) for i in items] == [
-        (True, None), (False, "wrong_value"), (False, "missing_call"), (None, None),
-    ]  # fmt: skip
+        (True, None),
+        (False, "wrong_value"),
+        (False, "missing_call"),
+        (None, None),
+    ]
 
 
 def test_errors_name_line_and_field(tmp_path: Path) -> None:
@@ -60,7 +72,11 @@ def test_given_verdicts_fill_columns(tmp_path: Path) -> None:
         {"source": "judge", "value": True, "by": "j", "rationale": "fine"},
         {"source": "judge", "value": 2, "target": "response", "criterion": "completeness"},
     ]
-    (item,), _ = read(tmp_path, {"fcreview": 1, "model": "m"}, {"id": "a", "messages": [USER], "verdicts": verdicts})
+    (item,), _ = read(
+        tmp_path,
+        {"fcreview": 1, "model": "m"},
+        {"id": "a", "messages": [USER], "verdicts": verdicts},
+    )
     assert (item.official, item.error_type, item.judge, item.rule) == (False, "late", True, None)
     assert item.verdicts[2].value == 2
 
@@ -72,13 +88,16 @@ def test_chat_logs_without_golden_answers_are_read(tmp_path: Path) -> None:
     }
     items, issues = read(tmp_path, {"messages": [USER, assistant_message(x=1)]}, wrapped)
     assert issues == []
-    assert [(item.category, item.predicted[0].arguments) for item in items] == [("chat", {"x": 1})] * 2
+    assert [(item.category, item.predicted[0].arguments) for item in items] == [
+        ("chat", {"x": 1})
+    ] * 2
 
 
 def test_invalid_arguments_are_shown_raw(tmp_path: Path) -> None:
     call = {"type": "function", "function": {"name": "f", "arguments": "{oops"}}
     (item,), _ = read(
-        tmp_path, {"id": "a", "messages": [USER, {"role": "assistant", "tool_calls": [call]}], "golden": []}
+        tmp_path,
+        {"id": "a", "messages": [USER, {"role": "assistant", "tool_calls": [call]}], "golden": []},
     )
     assert item.predicted[0].arguments is None
     assert item.predicted[0].raw == "{oops"
@@ -107,7 +126,11 @@ ANTHROPIC_LINES: dict[str, dict[str, Any]] = {
     "messages": {"messages": ANTHROPIC_MESSAGES},
     "request and response": {
         "request": {"system": "Be brief.", "messages": ANTHROPIC_MESSAGES[:1]},
-        "response": {"role": "assistant", "content": [ANTHROPIC_CALL], "usage": {"input_tokens": 3}},
+        "response": {
+            "role": "assistant",
+            "content": [ANTHROPIC_CALL],
+            "usage": {"input_tokens": 3},
+        },
     },
     "record": {"id": "a", "messages": ANTHROPIC_MESSAGES, "golden": GOLDEN},
 }
@@ -115,27 +138,46 @@ ANTHROPIC_LINES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("kind", ANTHROPIC_LINES)
 def test_tool_use_blocks_are_calls(tmp_path: Path, kind: str) -> None:
-    line = ANTHROPIC_LINES[kind] | {"tools": [{"name": "get_weather", "input_schema": {"type": "object"}}]}
+    line = ANTHROPIC_LINES[kind] | {
+        "tools": [{"name": "get_weather", "input_schema": {"type": "object"}}]
+    }
     path = tmp_path / "log.jsonl"
     path.write_text(json.dumps(line) + "\n")
     (plan,) = discover([path]).plans
     (item,) = [record for record in read_items(plan) if isinstance(record, Item)]
-    assert [(call.name, call.arguments) for call in item.predicted] == [("get_weather", {"city": "Oslo"})]
+    assert [(call.name, call.arguments) for call in item.predicted] == [
+        ("get_weather", {"city": "Oslo"})
+    ]
     assert item.functions == [{"name": "get_weather", "parameters": {"type": "object"}}]
     assert not item.issues
     if kind == "request and response":
-        assert (item.messages[0].role, item.messages[0].content, item.tokens_in) == ("system", "Be brief.", 3)
+        assert (item.messages[0].role, item.messages[0].content, item.tokens_in) == (
+            "system",
+            "Be brief.",
+            3,
+        )
     else:
         assert [(each.role, each.content) for each in item.messages] == [
-            ("user", "weather"), ("assistant", "let me see"), ("tool", "12"), ("user", "and now?"),
-        ]  # fmt: skip
+            ("user", "weather"),
+            ("assistant", "let me see"),
+            ("tool", "12"),
+            ("user", "and now?"),
+        ]
         assert item.messages[2].name == "get_weather"
     assert item.rule is (True if kind == "record" else None)
 
 
 def test_terminal_bench_results_are_named(tmp_path: Path) -> None:
-    trial = {"trial_name": "t.1-of-1.run", "task_id": "t", "is_resolved": True, "failure_mode": "unset"}
-    for name, content in (("t/t.1-of-1.run/results.json", trial), ("results.json", {"id": "u", "results": [trial]})):
+    trial = {
+        "trial_name": "t.1-of-1.run",
+        "task_id": "t",
+        "is_resolved": True,
+        "failure_mode": "unset",
+    }
+    for name, content in (
+        ("t/t.1-of-1.run/results.json", trial),
+        ("results.json", {"id": "u", "results": [trial]}),
+    ):
         path = tmp_path / "run" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(content, indent=1))

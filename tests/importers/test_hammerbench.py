@@ -2,9 +2,9 @@
 
 Overrides change the figures as in the scripts, and confirmations change nothing.
 
-The flat log has 115 snapshots: 97 of the right function, 26 of them with an invented name, 6 with a missing one, 9 with
-only a wrong value; 59 args_ok, 7 rejected, 12 texts; 26 names invented and 41 missing in all. `T` is what the script
-adds to some denominators.
+The flat log has 115 snapshots: 97 of the right function, 26 of them with an invented name, 6 with a
+missing one, 9 with only a wrong value; 59 args_ok, 7 rejected, 12 texts; 26 names invented and 41
+missing in all. `T` is what the script adds to some denominators.
 """
 
 from __future__ import annotations
@@ -41,7 +41,13 @@ from tests.sharing import Imports
 LOGS = [
     *(
         ("en", name)
-        for name in ("gpt-4o_mQmA", "gpt-4o_mQmA_parsable", "synth-alpha", "synth-alpha_IS", "synth-alpha_parsable")
+        for name in (
+            "gpt-4o_mQmA",
+            "gpt-4o_mQmA_parsable",
+            "synth-alpha",
+            "synth-alpha_IS",
+            "synth-alpha_parsable",
+        )
     ),
     *(("zh", name) for name in ("synth-alpha", "synth-alpha_IS")),
 ]
@@ -52,8 +58,12 @@ def read_run_items(plan: RunPlan) -> Iterator[Item]:
 
 
 def score_item(item: Item, source: str, valid: bool | None) -> ScoredItem:
-    values = {v.criterion: v.value for v in item.verdicts if v.source == source and v.target == "item"}
-    return ScoredItem(item.id, item.category, item.group, valid, values=values, metadata=item.extra.metadata)
+    values = {
+        v.criterion: v.value for v in item.verdicts if v.source == source and v.target == "item"
+    }
+    return ScoredItem(
+        item.id, item.category, item.group, valid, values=values, metadata=item.extra.metadata
+    )
 
 
 def rule_verdicts(item: Item) -> dict[str, object]:
@@ -76,17 +86,24 @@ def test_every_snapshot_has_verdicts_of_oracle(bench: Path, language: str, name:
         pairs = [("rejected", ours["rejected"]), ("is_string", ours["is_text"])]
         if not row.get("label_is_text"):
             pairs += [("func_ok", ours["func_ok"]), ("args_ok", ours["args_ok"])]
-            pairs += [("n_hallucinated", len(ours["hallucinated"])), ("n_missing", len(ours["missing"]))]  # type: ignore[arg-type]
+            pairs += [
+                ("n_hallucinated", len(ours["hallucinated"])),
+                ("n_missing", len(ours["missing"])),
+            ]  # type: ignore[arg-type]
         wrong += [(item.id, key, value, row[key]) for key, value in pairs if row[key] != value]
     assert wrong == []
 
 
-@pytest.mark.parametrize(("language", "name"), [("en", "gpt-4o_mQmA"), ("en", "synth-alpha"), ("zh", "synth-alpha")])
+@pytest.mark.parametrize(
+    ("language", "name"), [("en", "gpt-4o_mQmA"), ("en", "synth-alpha"), ("zh", "synth-alpha")]
+)
 def test_flat_figures_equal_official_output(bench: Path, language: str, name: str) -> None:
     root = bench / "hammerbench"
     (plan,) = discover([root / "logs" / language / f"{name}.json"]).plans
     expected = json.loads((root / "metrics" / language / f"{name}.metrics.json").read_text())
-    found = compute_metrics([score_item(item, "rule", item.rule) for item in read_run_items(plan)], plan.run)
+    found = compute_metrics(
+        [score_item(item, "rule", item.rule) for item in read_run_items(plan)], plan.run
+    )
     ours = {(figure.table, figure.name): figure.value for figure in found}
     for key, value in expected["overall"].items():
         assert ours["all types", key] == value, key
@@ -96,18 +113,28 @@ def test_flat_figures_equal_official_output(bench: Path, language: str, name: st
 
 
 def test_progress_of_flat_log_equals_earlier_script(bench: Path) -> None:
-    """The expected values come from that script, run on per-conversation files with the same answers."""
+    """The expected values come from that script, run on per-conversation files with the same
+    answers.
+    """
     root = bench / "hammerbench"
     for language in ("en", "zh"):
         (plan,) = discover([root / "logs" / language / "synth-alpha.json"]).plans
-        found = compute_metrics([score_item(item, "rule", item.rule) for item in read_run_items(plan)], plan.run)
+        found = compute_metrics(
+            [score_item(item, "rule", item.rule) for item in read_run_items(plan)], plan.run
+        )
         ours = {(figure.table, figure.name): figure.value for figure in found}
-        expected = json.loads((root / "metrics" / language / "synth-alpha.legacy_multi_turn.json").read_text())
+        expected = json.loads(
+            (root / "metrics" / language / "synth-alpha.legacy_multi_turn.json").read_text()
+        )
         checked = 0
         for key, values in expected.items():
             kind, _, which = key.rpartition(" ")
-            table = {"all": kind, "0": f"{kind}, first snapshot", "-1": f"{kind}, last snapshot"}[which]
-            for name in ("PR", "SR") if which == "all" else ("Func_Acc", "PN_FP", "PN_FN", "Args_Acc"):
+            table = {"all": kind, "0": f"{kind}, first snapshot", "-1": f"{kind}, last snapshot"}[
+                which
+            ]
+            for name in (
+                ("PR", "SR") if which == "all" else ("Func_Acc", "PN_FP", "PN_FN", "Args_Acc")
+            ):
                 assert ours[table, name] == values[name], (language, key, name)
                 checked += 1
         assert checked == 8 * (2 + 2 * 4)
@@ -125,15 +152,32 @@ def test_per_conversation_figures_equal_official_output(bench: Path, which: str)
         name, colon, value = line.partition("：")
         if colon and name not in expected:
             expected[name] = float(value)
-    table = {"all": "mQmA, all snapshots", "0": "mQmA, first snapshot", "-1": "mQmA, last snapshot"}[which]
+    table = {
+        "all": "mQmA, all snapshots",
+        "0": "mQmA, first snapshot",
+        "-1": "mQmA, last snapshot",
+    }[which]
     for source in ("rule", "official"):
-        rows = [score_item(item, source, item.rule if source == "rule" else item.official) for item in found]
+        rows = [
+            score_item(item, source, item.rule if source == "rule" else item.official)
+            for item in found
+        ]
         for row, item in zip(rows, found, strict=True):
-            row.values = {v.criterion: v.value for v in item.verdicts if v.source == "judge"} | dict(row.values)
+            row.values = {
+                v.criterion: v.value for v in item.verdicts if v.source == "judge"
+            } | dict(row.values)
         ours = {f.name: f.value for f in compute_metrics(rows, plan.run) if f.table == table}
         for name in ours.keys() - {"Other errors"}:
             assert ours[name] == expected[name], (source, name)
-        assert {"Func_Acc", "Args_Acc", "PR", "SR", "Args_Acc LLM", "PR LLM", "SR LLM"} <= ours.keys()
+        assert {
+            "Func_Acc",
+            "Args_Acc",
+            "PR",
+            "SR",
+            "Args_Acc LLM",
+            "PR LLM",
+            "SR LLM",
+        } <= ours.keys()
 
 
 def test_recorded_judge_replies_become_judge_verdicts(bench: Path) -> None:
@@ -141,11 +185,15 @@ def test_recorded_judge_replies_become_judge_verdicts(bench: Path) -> None:
     (plan,) = discover([folder]).plans
     found = list(read_run_items(plan))
     assert sum(item.judge is not None for item in found) == 948
-    replies = {item.id: v.value for item in found for v in item.verdicts if v.criterion == "equivalent"}
+    replies = {
+        item.id: v.value for item in found for v in item.verdicts if v.criterion == "equivalent"
+    }
     lenient = [
         item
         for item in found
-        if replies[item.id] and rule_verdicts(item)["func_ok"] and not rule_verdicts(item)["args_ok"]
+        if replies[item.id]
+        and rule_verdicts(item)["func_ok"]
+        and not rule_verdicts(item)["args_ok"]
     ]
     assert len(lenient) == 243
 
@@ -154,7 +202,10 @@ def test_recorded_judge_replies_become_judge_verdicts(bench: Path) -> None:
     ("text", "name"),
     [
         ('{"name": "a", "parameters": {}}', "a"),
-        ('{\n "name": "a", "arguments": {}}', None),  # pretty-printed, no literal {"name", no parameters
+        (
+            '{\n "name": "a", "arguments": {}}',
+            None,
+        ),  # pretty-printed, no literal {"name", no parameters
         ('{\n "name": "a", "parameters": {}}', "a"),
         ('prose {"name": "a", "arguments": {}}', "a"),
         ('{"name": "a", "arguments": {}} prose', None),
@@ -185,8 +236,13 @@ def test_blank_arguments_are_dropped() -> None:
 def test_parser_families_by_path() -> None:
     paths = ("logs/xLAM-7b.json", "a/ToolACE/b.json", "x/Ministral.json", "gpt.json")
     assert list(map(choose_parser_name, paths)) == ["xlam", "toolace", "ministral", "default"]
-    assert parse_prediction("[a.b(x='1', y='')]", "toolace") == {"name": "a.b", "arguments": {"x": "1", "y": ""}}
-    assert parse_prediction('x[TOOL_CALLS] [{"name": "a", "arguments": {"k": 1}}]', "ministral") == {
+    assert parse_prediction("[a.b(x='1', y='')]", "toolace") == {
+        "name": "a.b",
+        "arguments": {"x": "1", "y": ""},
+    }
+    assert parse_prediction(
+        'x[TOOL_CALLS] [{"name": "a", "arguments": {"k": 1}}]', "ministral"
+    ) == {
         "name": "a",
         "arguments": {"k": 1},
     }
@@ -212,9 +268,15 @@ def test_args_ok_rules() -> None:
 def test_ids_are_split_from_right() -> None:
     assert split_item_id("SO_case1_12_3") == ("SO_case1", "12", 3)
     parts = parse_user_message("Order what it says <EK>: two lamps", 0)
-    assert [(m.content, m.name) for m in parts] == [("Order what it says", None), ("two lamps", QUOTED_MESSAGE_NAME)]
+    assert [(m.content, m.name) for m in parts] == [
+        ("Order what it says", None),
+        ("two lamps", QUOTED_MESSAGE_NAME),
+    ]
     parts = parse_user_message("EK:At 7.\nquery:A taxi then.", 0)
-    assert [(m.content, m.name) for m in parts] == [("A taxi then.", None), ("At 7.", QUOTED_MESSAGE_NAME)]
+    assert [(m.content, m.name) for m in parts] == [
+        ("A taxi then.", None),
+        ("At 7.", QUOTED_MESSAGE_NAME),
+    ]
 
 
 def test_overridden_slots_show_old_value(samples: Path) -> None:
@@ -227,13 +289,43 @@ def test_overridden_slots_show_old_value(samples: Path) -> None:
     assert found["ir_ST_Perfect_1_1"].rule_error_type == "not_declined"
 
 
-WORDS = ["a", "b", "Oslo", "5", "5.5", "v1.2.0", "...", ". ", "é", "ß", "İ", "café", "\u3000", "\u2028", "\t", "?", "!",
-         "明天", "上午九点", "4月12日", "。", "！", "𠀀", "한", "x.y", "-1", "''", "."]  # fmt: skip
+WORDS = [
+    "a",
+    "b",
+    "Oslo",
+    "5",
+    "5.5",
+    "v1.2.0",
+    "...",
+    ". ",
+    "é",
+    "ß",
+    "İ",
+    "café",
+    "\u3000",
+    "\u2028",
+    "\t",
+    "?",
+    "!",
+    "明天",
+    "上午九点",
+    "4月12日",
+    "。",
+    "！",
+    "𠀀",
+    "한",
+    "x.y",
+    "-1",
+    "''",
+    ".",
+]
 PAIRS = 20_000
 
 
 def make_text(chance: random.Random) -> str:
-    return chance.choice(["", " ", " ", ". "]).join(chance.choice(WORDS) for _ in range(chance.randrange(9)))
+    return chance.choice(["", " ", " ", ". "]).join(
+        chance.choice(WORDS) for _ in range(chance.randrange(9))
+    )
 
 
 def change_text(text: str, chance: random.Random) -> str:
@@ -248,7 +340,10 @@ def change_text(text: str, chance: random.Random) -> str:
 
 
 def official_similarity(rouge: Any, prediction: str, label: str, language: str) -> float:
-    """Prepare the texts and compute the score like the released evaluator. Returns 0 if it fails."""
+    """Prepare the texts and compute the score like the released evaluator.
+
+    Returns 0 if it fails.
+    """
 
     def prepare(text: str) -> str:
         if language == "zh":
@@ -267,7 +362,9 @@ def official_similarity(rouge: Any, prediction: str, label: str, language: str) 
 @pytest.mark.sweep
 @pytest.mark.slow
 def test_similarity_equals_package_on_random_pairs() -> None:
-    rouge = pytest.importorskip("rouge", reason="the package `rouge` is needed: pip install -e .[dev]")
+    rouge = pytest.importorskip(
+        "rouge", reason="the package `rouge` is needed: pip install -e .[dev]"
+    )
     oracle = rouge.Rouge(metrics=["rouge-l"])
     chance = random.Random(7)
     different = []
@@ -304,13 +401,18 @@ def test_similarity_is_between_0_and_1(a: str, b: str, language: str) -> None:
 
 
 ALL = "all types"
-HALLUCINATIONS, MISSING = "Average number of parameter hallucinations", "Average number of missing parameters"
+HALLUCINATIONS, MISSING = (
+    "Average number of parameter hallucinations",
+    "Average number of missing parameters",
+)
 OTHER = "Other errors"
 
 
 @pytest.fixture
 def flat(bench: Path, imports: Imports, tmp_path: Path) -> Iterator[ReviewedRun]:
-    with open_reviewed_run(imports, bench / "hammerbench/logs/en/synth-alpha.json", tmp_path / "ws") as found:
+    with open_reviewed_run(
+        imports, bench / "hammerbench/logs/en/synth-alpha.json", tmp_path / "ws"
+    ) as found:
         yield found
 
 
@@ -440,7 +542,11 @@ OVERRIDES: list[tuple[str, str, Any, dict[tuple[str, str], float]]] = [
 
 @pytest.mark.parametrize(("name", "criterion", "verdict", "expected"), OVERRIDES)
 def test_verdict_changes_dependent_figures(
-    flat: ReviewedRun, name: str, criterion: str, verdict: Any, expected: dict[tuple[str, str], float]
+    flat: ReviewedRun,
+    name: str,
+    criterion: str,
+    verdict: Any,
+    expected: dict[tuple[str, str], float],
 ) -> None:
     before = flat.read_figures()
     flat.review(name, verdict, criterion=criterion)
@@ -456,8 +562,9 @@ def test_snapshot_with_right_function_is_not_rejected(flat: ReviewedRun) -> None
 
 
 def test_progress_follows_snapshot(flat: ReviewedRun) -> None:
-    """sQmA has three conversations: all right; wrong, right, right; right, wrong, right. The other error of the changed
-    snapshot, an invented name, stays."""
+    """sQmA has three conversations: all right; wrong, right, right; right, wrong, right. The other
+    error of the changed snapshot, an invented name, stays.
+    """
     before = flat.read_figures()
     assert (before["sQmA", "PR"], before["sQmA", "SR"]) == ((1 + 0 + 1 / 3) / (3 + T), 1 / (3 + T))
     flat.review("sQmA_1_1", True, criterion="args_ok")
@@ -484,23 +591,32 @@ def test_snapshot_with_disagreement_keeps_verdict(flat: ReviewedRun) -> None:
 
 
 def test_changed_snapshots(flat: ReviewedRun) -> None:
-    """SO_case2 overrides a slot in the third snapshot of each of its three conversations: two invent a name, one is a
-    text with its name missing; no value is right. mSv does so in the last, and all three follow."""
+    """SO_case2 overrides a slot in the third snapshot of each of its three conversations: two
+    invent a name, one is a text with its name missing; no value is right. mSv does so in the last,
+    and all three follow.
+    """
     found = flat.read_figures("rule")
     assert found["SO_case2, changed snapshots", "PN_FP"] == 2 / (3 + T)
     assert found["SO_case2, changed snapshots", "PN_FN"] == 1 / (3 + T)
     assert found["SO_case2, changed snapshots", "SR"] == 0
-    assert found["mSv, changed snapshots", "PR"] == found["mSv, changed snapshots", "SR"] == 3 / (3 + T)
+    assert (
+        found["mSv, changed snapshots", "PR"]
+        == found["mSv, changed snapshots", "SR"]
+        == 3 / (3 + T)
+    )
     # slots of SO_case1 are overridden within one turn, so not visible
     assert not any(table == "SO_case1, changed snapshots" for table, _ in found)
 
 
 def find_first_snapshot(run: ReviewedRun, condition: Callable[[dict[str, Any]], bool]) -> str:
-    """Return the first snapshot of a conversation with the right function and verdicts that meet the condition, given
-    as {source_criterion: value}."""
+    """Return the first snapshot of a conversation with the right function and verdicts that meet
+    the condition, given as {source_criterion: value}.
+    """
     text = (
-        "SELECT i.id, i.category, list_transform(r.verdicts, lambda v: v.source || '_' || v.criterion || '=' ||"
-        " CAST(v.value AS VARCHAR)), CAST(r.extra->'$.more' AS VARCHAR) FROM items i JOIN item_rows r USING (item)"
+        "SELECT i.id, i.category, list_transform(r.verdicts, lambda v: v.source || '_' ||"
+        " v.criterion || '=' ||"
+        " CAST(v.value AS VARCHAR)), CAST(r.extra->'$.more' AS VARCHAR) FROM items i JOIN item_rows"
+        " r USING (item)"
         " WHERE i.id LIKE '%_1' ORDER BY i.item"
     )
     for name, _, verdicts, more in run.store.run_sql(text)[1]:
@@ -513,10 +629,14 @@ def find_first_snapshot(run: ReviewedRun, condition: Callable[[dict[str, Any]], 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("criterion", ["equivalent", "args_ok_llm"])
-def test_overridden_judge_pass_changes_only_judge_figures(judged: ReviewedRun, criterion: str) -> None:
+def test_overridden_judge_pass_changes_only_judge_figures(
+    judged: ReviewedRun, criterion: str
+) -> None:
     before = judged.read_figures()
     assert before["mQmA, all snapshots", "Args_Acc LLM"] == 502 / 948
-    judged.review(find_first_snapshot(judged, lambda v: v["judge_args_ok_llm"]), False, criterion=criterion)
+    judged.review(
+        find_first_snapshot(judged, lambda v: v["judge_args_ok_llm"]), False, criterion=criterion
+    )
     changed = judged.changed_figures(before)
     assert changed["mQmA, all snapshots", "Args_Acc LLM"] == 501 / 948
     assert changed["mQmA, first snapshot", "SR LLM"] < before["mQmA, first snapshot", "SR LLM"]  # type: ignore[operator]
@@ -527,11 +647,15 @@ def test_overridden_judge_pass_changes_only_judge_figures(judged: ReviewedRun, c
 def test_overridden_judge_failure_needs_same_names(judged: ReviewedRun) -> None:
     before = judged.read_figures()
     judged.review(
-        find_first_snapshot(judged, lambda v: not v["judge_equivalent"] and not v["same"]), True, criterion="equivalent"
+        find_first_snapshot(judged, lambda v: not v["judge_equivalent"] and not v["same"]),
+        True,
+        criterion="equivalent",
     )
     assert judged.changed_figures(before) == {}
     judged.review(
-        find_first_snapshot(judged, lambda v: not v["judge_equivalent"] and v["same"]), True, criterion="equivalent"
+        find_first_snapshot(judged, lambda v: not v["judge_equivalent"] and v["same"]),
+        True,
+        criterion="equivalent",
     )
     assert judged.changed_figures(before)["mQmA, all snapshots", "Args_Acc LLM"] == 503 / 948
 
@@ -540,7 +664,10 @@ def test_overridden_judge_failure_needs_same_names(judged: ReviewedRun) -> None:
 def test_item_marked_as_failed(judged: ReviewedRun) -> None:
     """325 of 948 by rule, 502 by the judge. The function stays right."""
     before = judged.read_figures()
-    judged.review(find_first_snapshot(judged, lambda v: v["official_correct"] and v["judge_args_ok_llm"]), False)
+    judged.review(
+        find_first_snapshot(judged, lambda v: v["official_correct"] and v["judge_args_ok_llm"]),
+        False,
+    )
     changed = judged.changed_figures(before)
     assert changed["mQmA, all snapshots", "Args_Acc"] == 324 / 948
     assert changed["mQmA, all snapshots", "Args_Acc LLM"] == 501 / 948
@@ -552,12 +679,16 @@ def test_first_function_counts_for_conversation(judged: ReviewedRun) -> None:
     """288 of 404 conversations begin with the right function."""
     before = judged.read_figures()
     assert before["mQmA, all snapshots", "Func_Acc"] == 288 / 404
-    judged.review(find_first_snapshot(judged, lambda v: v["official_func_ok"]), False, criterion="func_ok")
+    judged.review(
+        find_first_snapshot(judged, lambda v: v["official_func_ok"]), False, criterion="func_ok"
+    )
     assert judged.changed_figures(before)["mQmA, all snapshots", "Func_Acc"] == 287 / 404
 
 
 def test_number_of_parameters_is_no_share(judged: ReviewedRun) -> None:
-    found = compute_metrics(judged.store.analysis.fetch_scored_items(judged.row.run)["rule"], judged.row.info)
+    found = compute_metrics(
+        judged.store.analysis.fetch_scored_items(judged.row.run)["rule"], judged.row.info
+    )
     assert {each.unit for each in found if each.name.startswith("Average number")} == {"score"}
     assert {each.unit for each in found if not each.name.startswith("Average number")} == {"share"}
 
@@ -569,6 +700,10 @@ def test_snapshot_without_label_has_issue(bench: Path, tmp_path: Path) -> None:
     (root / "en").mkdir()
     (root / "en/some.json").write_text(json.dumps(log))
     (plan,) = discover([root / "en/some.json"]).plans
-    item = next(each for each in read_items(plan) if isinstance(each, Item) and each.id == "ST_Perfect_1_1")
+    item = next(
+        each for each in read_items(plan) if isinstance(each, Item) and each.id == "ST_Perfect_1_1"
+    )
     assert (item.rule, item.first_difference, item.verdicts) == (None, None, [])
-    assert [issue.what for issue in item.issues] == ["ST_Perfect_1_1 has no label, so it has no golden answer"]
+    assert [issue.what for issue in item.issues] == [
+        "ST_Perfect_1_1 has no label, so it has no golden answer"
+    ]

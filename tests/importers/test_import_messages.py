@@ -42,19 +42,28 @@ def make_agent_item(tmp_path: Path, category: str, question: str) -> Item:
     history = tmp_path / "0_history.txt"
     history.write_text(HISTORY)
     item = Item(f"{category}_0", category)
-    record = {"process": ["[order(size='s')]", "[turn_on_wifi()]"], "result": [{"Base": {"wifi": True, "paid": 0}}]}
+    record = {
+        "process": ["[order(size='s')]", "[turn_on_wifi()]"],
+        "result": [{"Base": {"wifi": True, "paid": 0}}],
+    }
     answer = {
         "mile_stone": ["[turn_on_wifi()]", "[order(size='s')]"],
         "ground_truth": [{"Base": {"wifi": True, "paid": 9}}],
     }
     agent.fill_agent_item(
-        item, record, {"question": question, "initial_config": {"Base": {"wifi": False}}}, answer, history
+        item,
+        record,
+        {"question": question, "initial_config": {"Base": {"wifi": False}}},
+        answer,
+        history,
     )
     return item
 
 
 def test_request_opens_turn_and_messages_keep_order(tmp_path: Path) -> None:
-    item = make_agent_item(tmp_path, "agent_multi_turn", "You are Jack. Respond, but volunteer nothing.")
+    item = make_agent_item(
+        tmp_path, "agent_multi_turn", "You are Jack. Respond, but volunteer nothing."
+    )
     messages = [(m.step, m.role, m.name) for m in item.messages]
     assert messages == [
         (-1, "system", agent.SIMULATED_USER_INSTRUCTION),
@@ -65,12 +74,18 @@ def test_request_opens_turn_and_messages_keep_order(tmp_path: Path) -> None:
         (1, "tool", None),
         (2, "tool", None),
     ]
-    assert [(call.name, call.step) for call in item.predicted] == [("order", 1), ("turn_on_wifi", 2)]
+    assert [(call.name, call.step) for call in item.predicted] == [
+        ("order", 1),
+        ("turn_on_wifi", 2),
+    ]
 
 
 def test_question_repeated_in_history_is_shown_once(tmp_path: Path) -> None:
     item = make_agent_item(tmp_path, "agent_multi_step", "I am Jack. I want a pizza")
-    assert [m.content for m in item.messages if m.role == "user"] == ["I am Jack. I want a pizza", "The small one"]
+    assert [m.content for m in item.messages if m.role == "user"] == [
+        "I am Jack. I want a pizza",
+        "The small one",
+    ]
 
 
 def test_milestones_are_counted_like_scorer(tmp_path: Path) -> None:
@@ -92,7 +107,10 @@ def test_calls_after_last_met_milestone_are_paired_with_rest() -> None:
 
 
 def test_state_differences_name_values() -> None:
-    golden = [{"Food": {"users": {"Eve": {"balance": 1, "id": 2}}, "orders": [{"n": 1}]}}, {"ReminderAPI": {}}]
+    golden = [
+        {"Food": {"users": {"Eve": {"balance": 1, "id": 2}}, "orders": [{"n": 1}]}},
+        {"ReminderAPI": {}},
+    ]
     states = [
         {"Food": {"users": {"Eve": {"balance": 3, "id": 2}}, "orders": [{"n": 2}], "new": 1}},
         {"Reminderapi": {}},
@@ -116,7 +134,9 @@ def test_special_item_has_golden_reply() -> None:
     item = Item("special_incomplete_0", "special_incomplete")
     question = {"question": "user: Book it."}
     golden = {"book": ["day", "hour"]}
-    read.fill_non_agent_item(item, golden, result={"result": "Which?"}, question=question, can_recompute=True)
+    read.fill_non_agent_item(
+        item, golden, result={"result": "Which?"}, question=question, can_recompute=True
+    )
     assert item.extra.golden_reply == (
         "required text: Missing necessary parameters\nrequired words for book: day, hour"
     )
@@ -125,7 +145,10 @@ def test_special_item_has_golden_reply() -> None:
 @pytest.mark.parametrize("label", ["Sorry, no tool.", {"name": "x", "arguments": {}}])
 def test_golden_refusal_is_not_model_message(label: Any) -> None:
     item = Item("IS_0_3", "IS" if isinstance(label, str) else "ir_ST_Perfect")
-    messages = [Message(0, -1, "user", "The weather?"), Message(0, 1, "assistant", "Sorry, no tool.")]
+    messages = [
+        Message(0, -1, "user", "The weather?"),
+        Message(0, 1, "assistant", "Sorry, no tool."),
+    ]
     fill_snapshot_item(item, SnapshotData("I cannot do that.", label, messages, []))
     assert [m.content for m in item.messages] == ["The weather?", "I cannot do that."]
     assert item.extra.golden_reply == "Sorry, no tool."
@@ -133,21 +156,46 @@ def test_golden_refusal_is_not_model_message(label: Any) -> None:
 
 def make_confetti_item(stars: int) -> Item:
     item = Item("c_137", "conversationsclean", messages=[Message(0, -1, "user", "A hotel.")])
-    item.functions = [{"name": "f", "parameters": {"type": "object", "properties": {"stars": {"type": "integer"}}}}]
-    confetti_call(item, f"[f(stars={stars})]", {"ground_truth": [{"f": {"stars": [4, 5]}}]}, "c_137", RunRecords())
+    item.functions = [
+        {
+            "name": "f",
+            "parameters": {"type": "object", "properties": {"stars": {"type": "integer"}}},
+        }
+    ]
+    confetti_call(
+        item,
+        f"[f(stars={stars})]",
+        {"ground_truth": [{"f": {"stars": [4, 5]}}]},
+        "c_137",
+        RunRecords(),
+    )
     return item
 
 
 def test_golden_list_is_shown_as_stored() -> None:
     (pair,) = make_confetti_item(4).pairs
-    assert (pair.state, [(place.path, place.state) for place in pair.diff]) == ("~", [("stars", "~")])
-    assert pair.diff[0].reason == "the golden answer contains the list [4, 5], and the rules accept each element"
+    assert (pair.state, [(place.path, place.state) for place in pair.diff]) == (
+        "~",
+        [("stars", "~")],
+    )
+    assert (
+        pair.diff[0].reason
+        == "the golden answer contains the list [4, 5], and the rules accept each element"
+    )
     (pair,) = make_confetti_item(3).pairs
-    assert pair.state == "!" and pair.diff[0].reason.endswith("; the golden answer contains the list [4, 5]")
+    assert pair.state == "!" and pair.diff[0].reason.endswith(
+        "; the golden answer contains the list [4, 5]"
+    )
 
 
 def test_refused_call_keeps_compared_golden_call(bench: Path) -> None:
     (plan,) = discover([bench / "complexfuncbench"]).plans
-    item = next(each for each in read_items(plan) if isinstance(each, Item) and each.id == "Cross-0")
+    item = next(
+        each for each in read_items(plan) if isinstance(each, Item) and each.id == "Cross-0"
+    )
     assert item.extra.compared_with == {"turn:1/call:9": 5}
-    assert item.golden[5].name == item.predicted[item.pairs[8].predicted or 0].name == "Taxi_Search_Location"
+    assert (
+        item.golden[5].name
+        == item.predicted[item.pairs[8].predicted or 0].name
+        == "Taxi_Search_Location"
+    )

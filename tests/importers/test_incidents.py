@@ -46,14 +46,22 @@ def test_incidents_of_bfcl_v4_are_those_of_the_truth(bench: Path) -> None:
     truth = read_truth(bench, "bfcl_api_errors")["v4_made"]
     items = read_bench_items(bench / "bfcl_api_errors" / "v4_made")
     for category, of_category in truth.items():
-        expected = {name: item["class"] for name, item in of_category["items"].items() if item["infrastructure_error"]}
+        expected = {
+            name: item["class"]
+            for name, item in of_category["items"].items()
+            if item["infrastructure_error"]
+        }
         found = [item for item in items if item.category == category]
         assert list_counted_kinds(found) == expected
         assert {item.id: item.official for item in found} == {
             name: item["official_pass"] for name, item in of_category["items"].items()
         }
         weak = {item.id for item in found if item.incident_certainty == "weak"}
-        assert weak == {name for name, item in of_category["items"].items() if item["class"].startswith("empty_reply")}
+        assert weak == {
+            name
+            for name, item in of_category["items"].items()
+            if item["class"].startswith("empty_reply")
+        }
 
 
 def test_incidents_of_bfcl_v3_are_those_of_the_truth(bench: Path) -> None:
@@ -69,7 +77,9 @@ def test_incidents_of_bfcl_v3_are_those_of_the_truth(bench: Path) -> None:
 def test_incidents_of_bfcl_v1_are_those_of_the_truth(bench: Path) -> None:
     truth = read_truth(bench, "bfcl_api_errors")["v1_made"]["items"]
     items = read_bench_items(bench / "bfcl_api_errors" / "v1_made")
-    expected = {f"relevance_{n}": each["class"] for n, each in truth.items() if each["infrastructure_error"]}
+    expected = {
+        f"relevance_{n}": each["class"] for n, each in truth.items() if each["infrastructure_error"]
+    }
     assert list_counted_kinds(items) == expected
 
 
@@ -86,7 +96,9 @@ def test_incidents_of_tau_and_inspect_are_those_of_the_truth(bench: Path) -> Non
 
     samples = read_bench_items(folder / "inspect_made")
     errors = truth["inspect_made"]["infrastructure_errors"]
-    assert list_counted_kinds(samples) == {name: text.split(" ")[0] for name, text in errors.items()}
+    assert list_counted_kinds(samples) == {
+        name: text.split(" ")[0] for name, text in errors.items()
+    }
     others = {item.id: item.incident for item in samples if item.incident and not is_counted(item)}
     assert others == {"limit": "limit", "empty": "empty_reply"}
 
@@ -95,11 +107,15 @@ REAL_RUNS = ("tau_v1", "tau2", "inspect", "inspect_tau2")
 
 
 @pytest.mark.parametrize("name", REAL_RUNS)
-def test_real_conversations_have_no_incident_but_errors_of_their_own(bench: Path, name: str) -> None:
+def test_real_conversations_have_no_incident_but_errors_of_their_own(
+    bench: Path, name: str
+) -> None:
     counted = [item for item in read_bench_items(bench / name) if is_counted(item)]
     # The made logs of `inspect` have a tool that raises an exception.
     own_errors = Counter(item.incident_text for item in counted)
-    assert own_errors == (Counter({"ValueError('no such city')": 3}) if name == "inspect" else Counter())
+    assert own_errors == (
+        Counter({"ValueError('no such city')": 3}) if name == "inspect" else Counter()
+    )
 
 
 ZERO_TOKENS = {"input_token_count": 0, "output_token_count": 0, "latency": 0}
@@ -149,18 +165,33 @@ def test_a_record_without_result_has_no_incident() -> None:
 
 @pytest.mark.parametrize(
     ("reason", "kind"),
-    [("SAFETY", "content_filter"), ("MALFORMED_FUNCTION_CALL", "unparsable"), ("OTHER", "unknown"), (7, "unknown")],
+    [
+        ("SAFETY", "content_filter"),
+        ("MALFORMED_FUNCTION_CALL", "unparsable"),
+        ("OTHER", "unknown"),
+        (7, "unknown"),
+    ],
 )
 def test_finish_reason_of_a_google_candidate_gives_the_kind(reason: Any, kind: str) -> None:
-    for result in ({"finishReason": reason}, "Parsing error: " + json.dumps({"finishReason": reason})):
+    for result in (
+        {"finishReason": reason},
+        "Parsing error: " + json.dumps({"finishReason": reason}),
+    ):
         incident = find_bfcl_incident({"result": result, **ZERO_TOKENS})
         assert incident is not None and incident.counts
         assert incident.kind == kind
 
 
-@pytest.mark.parametrize("reason", ["user_stop", "agent_stop", "agent_error", "user_error", "too_many_errors", None, 5])
+@pytest.mark.parametrize(
+    "reason", ["user_stop", "agent_stop", "agent_error", "user_error", "too_many_errors", None, 5]
+)
 def test_endings_of_tau2_that_are_results_have_no_incident(reason: Any) -> None:
-    assert find_simulation_incident({"termination_reason": reason, "info": {"error": "Connection error."}}) is None
+    assert (
+        find_simulation_incident(
+            {"termination_reason": reason, "info": {"error": "Connection error."}}
+        )
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -170,9 +201,21 @@ def test_endings_of_tau2_that_are_results_have_no_incident(reason: Any) -> None:
         ({"termination_reason": "timeout"}, "limit", False),
         ({"termination_reason": "context_window_exceeded"}, "context_length", True),
         ({"termination_reason": "infrastructure_error"}, "unknown", True),
-        ({"termination_reason": "infrastructure_error", "info": {"error_type": "WorkerFailure"}}, "harness", True),
-        ({"termination_reason": "infrastructure_error", "info": {"error": "HTTP 503"}}, "server", True),
-        ({"termination_reason": "agent_error", "messages": [{"role": "assistant"}]}, "empty_reply", False),
+        (
+            {"termination_reason": "infrastructure_error", "info": {"error_type": "WorkerFailure"}},
+            "harness",
+            True,
+        ),
+        (
+            {"termination_reason": "infrastructure_error", "info": {"error": "HTTP 503"}},
+            "server",
+            True,
+        ),
+        (
+            {"termination_reason": "agent_error", "messages": [{"role": "assistant"}]},
+            "empty_reply",
+            False,
+        ),
     ],
 )
 def test_endings_of_tau2_give_the_kind(simulation: dict[str, Any], kind: str, counts: bool) -> None:
@@ -186,9 +229,16 @@ def test_conversation_of_tau_v1_without_checks_is_a_limit_only_if_it_failed() ->
     assert at_limit is not None and at_limit.kind == "limit"
     assert find_version1_incident({"reward": 1.0, "traj": [{}], "info": {}}) is None
     silent = [{"role": "assistant", "content": None}]
-    empty = find_version1_incident({"reward": 0.0, "traj": silent, "info": {"reward_info": {"reward": 0.0}}})
+    empty = find_version1_incident(
+        {"reward": 0.0, "traj": silent, "info": {"reward_info": {"reward": 0.0}}}
+    )
     assert empty is not None and (empty.kind, empty.certainty) == ("empty_reply", "weak")
-    assert find_version1_incident({"reward": 0.0, "traj": [{}], "info": {"reward_info": {"reward": 0.0}}}) is None
+    assert (
+        find_version1_incident(
+            {"reward": 0.0, "traj": [{}], "info": {"reward_info": {"reward": 0.0}}}
+        )
+        is None
+    )
 
 
 def make_sample(stop_reason: str, content: Any, **fields: Any) -> dict[str, Any]:
@@ -202,13 +252,19 @@ def make_sample(stop_reason: str, content: Any, **fields: Any) -> dict[str, Any]
         (make_sample("content_filter", "Sorry"), "content_filter", "output.stop_reason"),
         (make_sample("model_length", "too long"), "context_length", "output.stop_reason"),
         (make_sample("stop", "x", error={"message": "HTTP 401"}), "auth", "error"),
-        (make_sample("stop", "x", error={"message": "", "traceback": "a\nConnectError: x"}), "connection", "error"),
+        (
+            make_sample("stop", "x", error={"message": "", "traceback": "a\nConnectError: x"}),
+            "connection",
+            "error",
+        ),
         ({"output": {"choices": [], "error": "Request timed out."}}, "timeout", "output.error"),
         (make_sample("stop", "x", limit={"type": "token", "limit": 10}), "limit", "limit"),
         (make_sample("stop", [{"type": "reasoning", "reasoning": "hm"}]), "empty_reply", "output"),
     ],
 )
-def test_fields_of_an_inspect_sample_give_the_kind(sample: dict[str, Any], kind: str, where: str) -> None:
+def test_fields_of_an_inspect_sample_give_the_kind(
+    sample: dict[str, Any], kind: str, where: str
+) -> None:
     incident = find_inspect_incident(sample)
     assert incident is not None
     assert (incident.kind, incident.where) == (kind, where)
@@ -220,7 +276,13 @@ def test_fields_of_an_inspect_sample_give_the_kind(sample: dict[str, Any], kind:
         make_sample("stop", "Error: Connection error."),
         make_sample("max_tokens", "The answer is"),
         make_sample("tool_calls", "", messages=[{"role": "tool", "error": {"type": "timeout"}}])
-        | {"output": {"choices": [{"message": {"tool_calls": [{"function": "f"}]}, "stop_reason": "tool_calls"}]}},
+        | {
+            "output": {
+                "choices": [
+                    {"message": {"tool_calls": [{"function": "f"}]}, "stop_reason": "tool_calls"}
+                ]
+            }
+        },
         {"output": {"choices": []}},
         {"output": None},
         {},
@@ -237,8 +299,12 @@ def test_item_of_a_failed_request_does_not_blame_the_model(bench: Path) -> None:
     assert {item.rule for item in failed if item.category == "irrelevance"} == {True}
     for item in failed:
         assert item.incident is not None and item.first_difference is not None
-        assert item.first_difference.startswith(f"{describe_incident(item.incident, 'rule')} (Error during inference")
-        assert item.incident_text is not None and item.incident_text.startswith("Error during inference:")
+        assert item.first_difference.startswith(
+            f"{describe_incident(item.incident, 'rule')} (Error during inference"
+        )
+        assert item.incident_text is not None and item.incident_text.startswith(
+            "Error during inference:"
+        )
         assert item.rule_error_type is None
         assert item.predicted == []
         assert all(message.role != "assistant" for message in item.messages)
@@ -257,13 +323,20 @@ def test_case_of_a_model_that_was_never_reached(bench: Path) -> None:
     for plan in found.plans:
         items = {item.id: item for item in read_items(plan) if isinstance(item, Item)}
         assert list_counted_kinds(list(items.values())) == {
-            "simple_python_0": "connection", "simple_python_2": "rate_limit",
-            "irrelevance_0": "connection", "irrelevance_1": "connection",
-        }  # fmt: skip
+            "simple_python_0": "connection",
+            "simple_python_2": "rate_limit",
+            "irrelevance_0": "connection",
+            "irrelevance_1": "connection",
+        }
         assert {name: item.official for name, item in items.items() if is_counted(item)} == {
-            "simple_python_0": False, "simple_python_2": False, "irrelevance_0": True, "irrelevance_1": True,
-        }  # fmt: skip
-        texts = [items[name].first_difference or "" for name in ("simple_python_0", "irrelevance_0")]
+            "simple_python_0": False,
+            "simple_python_2": False,
+            "irrelevance_0": True,
+            "irrelevance_1": True,
+        }
+        texts = [
+            items[name].first_difference or "" for name in ("simple_python_0", "irrelevance_0")
+        ]
         assert all("connection" in text and "list of calls" not in text for text in texts)
 
 
@@ -271,27 +344,47 @@ def test_case_of_inspect_errors_and_limits() -> None:
     items = read_items_by_id(CASES / "inspect/17-errors-limits")
     found = {name: (item.incident, item.official) for name, item in items.items() if item.incident}
     assert found == {
-        "err-scored": ("unknown", True), "err-unscored": ("harness", None), "limit": ("limit", False),
-    }  # fmt: skip
+        "err-scored": ("unknown", True),
+        "err-unscored": ("harness", None),
+        "limit": ("limit", False),
+    }
 
 
 def test_equal_replies_of_several_runs_are_failures_only_without_tokens(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     name = "gorilla_openfunctions_v1_test_relevance"
-    question = {"question": "What is the area?", "function": {"name": "area", "parameters": {"type": "dict"}}}
+    question = {
+        "question": "What is the area?",
+        "function": {"name": "area", "parameters": {"type": "dict"}},
+    }
     (data / f"{name}.json").write_text(json.dumps(question))
-    for model, tokens in {"a": SOME_TOKENS, "b": ZERO_TOKENS, "c": SOME_TOKENS, "d": ZERO_TOKENS}.items():
+    for model, tokens in {
+        "a": SOME_TOKENS,
+        "b": ZERO_TOKENS,
+        "c": SOME_TOKENS,
+        "d": ZERO_TOKENS,
+    }.items():
         folder = tmp_path / "result" / f"gemini-{model}"
         folder.mkdir(parents=True)
-        (folder / f"{name}_result.json").write_text(json.dumps({"idx": 0, "result": "Error", **tokens}))
+        (folder / f"{name}_result.json").write_text(
+            json.dumps({"idx": 0, "result": "Error", **tokens})
+        )
 
     found = discover([tmp_path / "result"], data=[data])
-    items = {plan.run.model: item for plan in found.plans for item in read_items(plan) if isinstance(item, Item)}
+    items = {
+        plan.run.model: item
+        for plan in found.plans
+        for item in read_items(plan)
+        if isinstance(item, Item)
+    }
 
     assert {model: item.incident for model, item in items.items()} == {
-        "gemini-a": None, "gemini-b": "unknown", "gemini-c": None, "gemini-d": "unknown",
-    }  # fmt: skip
+        "gemini-a": None,
+        "gemini-b": "unknown",
+        "gemini-c": None,
+        "gemini-d": "unknown",
+    }
     assert items["gemini-c"].first_difference is None
     assert items["gemini-d"].first_difference == f"{describe_incident('unknown', 'rule')} (Error)"
 
@@ -301,14 +394,42 @@ def test_equal_replies_of_several_runs_are_failures_only_without_tokens(tmp_path
     [
         ({"error": "Request timed out."}, "timeout", "error"),
         ({"error": {"message": "Provider returned error", "code": 429}}, "rate_limit", "error"),
-        ({"messages": [{"role": "assistant", "content": "Tur"}], "error": {"code": 503}}, "server", "error"),
-        ({"messages": [{"role": "assistant", "content": "Tur"}], "error": "HTTP 503", "extra": {}}, "server", "error"),
+        (
+            {"messages": [{"role": "assistant", "content": "Tur"}], "error": {"code": 503}},
+            "server",
+            "error",
+        ),
+        (
+            {
+                "messages": [{"role": "assistant", "content": "Tur"}],
+                "error": "HTTP 503",
+                "extra": {},
+            },
+            "server",
+            "error",
+        ),
         ({"response": {"error": {"message": "Overloaded"}}}, "server", "response.error"),
-        ({"response": {"status_code": 400, "body": {"error": {"code": "x"}}}}, "unknown", "response.body.error"),
+        (
+            {"response": {"status_code": 400, "body": {"error": {"code": "x"}}}},
+            "unknown",
+            "response.body.error",
+        ),
         ({"response": {"status_code": 503}}, "server", "response.status_code"),
-        ({"response": {"choices": [{"finish_reason": "content_filter"}]}}, "content_filter", "finish_reason"),
-        ({"choices": [{"finish_reason": "MALFORMED_FUNCTION_CALL"}]}, "unparsable", "finish_reason"),
-        ({"messages": [], "finish_reason": "model_context_window_exceeded"}, "context_length", "finish_reason"),
+        (
+            {"response": {"choices": [{"finish_reason": "content_filter"}]}},
+            "content_filter",
+            "finish_reason",
+        ),
+        (
+            {"choices": [{"finish_reason": "MALFORMED_FUNCTION_CALL"}]},
+            "unparsable",
+            "finish_reason",
+        ),
+        (
+            {"messages": [], "finish_reason": "model_context_window_exceeded"},
+            "context_length",
+            "finish_reason",
+        ),
         ({"messages": [{"role": "assistant", "content": ""}]}, "empty_reply", "messages"),
         ({"model_output": {"error": "HTTP 401"}}, "auth", "model_output.error"),
         (
@@ -324,7 +445,9 @@ def test_fields_of_a_chat_log_give_the_kind(line: dict[str, Any], kind: str, whe
     assert (incident.kind, incident.where) == (kind, where)
 
 
-WRITTEN_ERROR = json.dumps({"error": "Error code: 503", "error_message": "Traceback (most recent call last)"})
+WRITTEN_ERROR = json.dumps(
+    {"error": "Error code: 503", "error_message": "Traceback (most recent call last)"}
+)
 
 
 @pytest.mark.parametrize(
@@ -335,13 +458,27 @@ WRITTEN_ERROR = json.dumps({"error": "Error code: 503", "error_message": "Traceb
         {"messages": [{"role": "assistant", "content": "Turku"}], "error": "the town is wrong"},
         {"choices": [{"message": {"content": WRITTEN_ERROR}, "finish_reason": "stop"}]},
         {"choices": [{"message": {"content": "The answer is"}, "finish_reason": "length"}]},
-        {"choices": [{"message": {"content": None, "refusal": "I cannot do that."}, "finish_reason": "stop"}]},
-        {"choices": [{"message": {"content": None, "tool_calls": [{}]}, "finish_reason": "tool_calls"}]},
+        {
+            "choices": [
+                {
+                    "message": {"content": None, "refusal": "I cannot do that."},
+                    "finish_reason": "stop",
+                }
+            ]
+        },
+        {
+            "choices": [
+                {"message": {"content": None, "tool_calls": [{}]}, "finish_reason": "tool_calls"}
+            ]
+        },
         {"messages": [{"role": "assistant", "content": ""}], "predicted": [{"name": "f"}]},
         {"messages": [{"role": "user", "content": "Hello"}]},
         {"messages": [{"role": "user", "content": "Hello"}], "response": {"status_code": 200}},
         {"model_output": {"choices": [{"message": {"content": '{"error": "no such function"}'}}]}},
-        {"sample_score": {"score": {}}, "messages": [{"role": "assistant", "content": "Error code: 503"}]},
+        {
+            "sample_score": {"score": {}},
+            "messages": [{"role": "assistant", "content": "Error code: 503"}],
+        },
     ],
 )
 def test_chat_logs_with_an_answer_have_no_incident(line: dict[str, Any]) -> None:
@@ -355,24 +492,43 @@ def test_error_that_evalscope_writes_as_reply_is_found_only_in_its_own_lines() -
     for line in (prediction, review):
         incident = find_line_incident(line)
         assert incident is not None
-        assert (incident.kind, incident.certainty, incident.text) == ("server", "rule", "Error code: 503")
+        assert (incident.kind, incident.certainty, incident.text) == (
+            "server",
+            "rule",
+            "Error code: 503",
+        )
 
 
 def test_incidents_of_evalscope_predictions_are_those_of_the_truth(bench: Path) -> None:
-    """The truth names the samples by index. A prediction file has them in the order in which they ended."""
+    """The truth names the samples by index.
+
+    A prediction file has them in the order in which they ended.
+    """
     truth = read_truth(bench, "evalscope")
     for name in ("bfcl_v4", "bfcl_v4_api_errors", "general_fc_repeats2", "acebench"):
         for category, rows in truth[name]["items"].items():
             (path,) = (bench / "evalscope" / name / "predictions").rglob(f"{category}.jsonl")
             lines = [json.loads(line) for line in path.read_text().splitlines()]
-            found = {line["index"] for line in lines if (each := find_line_incident(line)) and each.counts}
-            assert found == {row["index"] for row in rows if row.get("infrastructure_error")}, (name, category)
+            found = {
+                line["index"]
+                for line in lines
+                if (each := find_line_incident(line)) and each.counts
+            }
+            assert found == {row["index"] for row in rows if row.get("infrastructure_error")}, (
+                name,
+                category,
+            )
 
 
 def test_generic_judge_without_a_verdict_has_failed(tmp_path: Path) -> None:
     verdicts = [
         {"source": "judge", "value": None, "by": "oak"},
-        {"source": "official", "value": None, "criterion": "style", "failure": "the scorer crashed"},
+        {
+            "source": "official",
+            "value": None,
+            "criterion": "style",
+            "failure": "the scorer crashed",
+        },
         {"source": "official", "value": None, "criterion": "length"},
         {"source": "rule", "value": True},
     ]
@@ -384,8 +540,11 @@ def test_generic_judge_without_a_verdict_has_failed(tmp_path: Path) -> None:
     first, second = read_bench_items(tmp_path)
 
     assert [verdict.failure for verdict in first.verdicts] == [
-        "the judge gave no verdict", "the scorer crashed", None, None,
-    ]  # fmt: skip
+        "the judge gave no verdict",
+        "the scorer crashed",
+        None,
+        None,
+    ]
     assert (first.flags, second.flags) == (["judge_failed"], [])
     assert (first.incident, first.rule) == (None, True)
 
@@ -406,7 +565,9 @@ def read_items_by_id(folder: Path) -> dict[str, Item]:
     return {item.id: item for item in read_bench_items(folder)}
 
 
-def test_scores_of_complexfuncbench_judges_that_failed_are_no_scores(samples: Path, tmp_path: Path) -> None:
+def test_scores_of_complexfuncbench_judges_that_failed_are_no_scores(
+    samples: Path, tmp_path: Path
+) -> None:
     folder = copy_sample(samples, "complexfuncbench", tmp_path)
 
     def change(record: dict[str, Any]) -> None:
@@ -423,10 +584,16 @@ def test_scores_of_complexfuncbench_judges_that_failed_are_no_scores(samples: Pa
 
     failed = [verdict for verdict in items["Hotels-0"].verdicts if verdict.failure]
     assert [(verdict.criterion, verdict.value) for verdict in failed] == [("completeness", None)]
-    assert failed[0].failure == "the judge gave no usable reply in 10 attempts (Completeness Eval failed.)"
+    assert (
+        failed[0].failure
+        == "the judge gave no usable reply in 10 attempts (Completeness Eval failed.)"
+    )
     assert (items["Hotels-0"].flags, items["Hotels-0"].incident) == (["judge_failed"], None)
     assert items["Hotels-1"].flags == ["judge_failed"]
-    assert (items["Hotels-1"].incident, items["Hotels-1"].incident_certainty) == ("empty_reply", "weak")
+    assert (items["Hotels-1"].incident, items["Hotels-1"].incident_certainty) == (
+        "empty_reply",
+        "weak",
+    )
     assert (items["Flights-0"].incident, items["Flights-0"].official) == ("rate_limit", False)
     assert items["Car-Rental-0"].flags == []
 
@@ -443,11 +610,15 @@ def test_log_of_complexfuncbench_without_outcome_is_an_incident_only_without_a_r
 
     items = read_items_by_id(folder)
 
-    assert items["Hotels-0"].incident is None  # The log has the outcome: only the record is missing.
+    assert (
+        items["Hotels-0"].incident is None
+    )  # The log has the outcome: only the record is missing.
     assert (items["Hotels-1"].incident, items["Hotels-1"].incident_certainty) == ("unknown", "rule")
 
 
-def test_reply_of_hammerbench_judge_that_cannot_be_read_is_no_verdict(samples: Path, tmp_path: Path) -> None:
+def test_reply_of_hammerbench_judge_that_cannot_be_read_is_no_verdict(
+    samples: Path, tmp_path: Path
+) -> None:
     folder = copy_sample(samples, "hammerbench", tmp_path)
     judged = folder / "legacy/en/maple-8b/HammerBench_mQmA"
     replies = json.loads((judged / "LLM_check_response.json").read_text())
@@ -464,12 +635,18 @@ def test_reply_of_hammerbench_judge_that_cannot_be_read_is_no_verdict(samples: P
     assert items[0].official is not None
 
 
-def test_reply_of_confetti_judges_that_cannot_be_read_is_no_verdict(samples: Path, tmp_path: Path) -> None:
+def test_reply_of_confetti_judges_that_cannot_be_read_is_no_verdict(
+    samples: Path, tmp_path: Path
+) -> None:
     folder = copy_sample(samples, "confetti", tmp_path)
 
     def change(record: dict[str, Any]) -> None:
         if record["id"].endswith("_0"):
-            record |= {"hallucinated_parameters": None, "predicted_dialog_acts": None, "response": "Sure!"}
+            record |= {
+                "hallucinated_parameters": None,
+                "predicted_dialog_acts": None,
+                "response": "Sure!",
+            }
 
     for name in ("parameter_hallucination_judge.json", "dialog_act_judge.json"):
         change_json_lines(folder / "score/maple-8b" / name, change)
@@ -501,9 +678,21 @@ def test_failed_request_of_confetti_has_no_call(samples: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("exception", "incident", "flags"),
     [
-        ({"exception_type": "ReadTimeout", "exception_message": "no reply"}, ("timeout", "marked"), []),
-        ({"exception_type": "AgentTimeoutError", "exception_message": "900 s"}, ("limit", "marked"), []),
-        ({"exception_type": "VerifierTimeoutError", "exception_message": "60 s"}, (None, None), ["judge_failed"]),
+        (
+            {"exception_type": "ReadTimeout", "exception_message": "no reply"},
+            ("timeout", "marked"),
+            [],
+        ),
+        (
+            {"exception_type": "AgentTimeoutError", "exception_message": "900 s"},
+            ("limit", "marked"),
+            [],
+        ),
+        (
+            {"exception_type": "VerifierTimeoutError", "exception_message": "60 s"},
+            (None, None),
+            ["judge_failed"],
+        ),
         (None, (None, None), []),
     ],
 )
@@ -528,8 +717,13 @@ def test_exception_in_a_step_of_a_harbor_trial_is_found(samples: Path, tmp_path:
     folder = copy_sample(samples, "atif", tmp_path)
     (path,) = folder.rglob("tidy-logs__bbbbbb2/result.json")
     exception = {"exception_type": "RuntimeError", "exception_message": "Error code: 503"}
-    steps = [{"step_name": "one", "exception_info": None}, {"step_name": "two", "exception_info": exception}]
-    path.write_text(json.dumps({**json.loads(path.read_text()), "exception_info": None, "step_results": steps}))
+    steps = [
+        {"step_name": "one", "exception_info": None},
+        {"step_name": "two", "exception_info": exception},
+    ]
+    path.write_text(
+        json.dumps({**json.loads(path.read_text()), "exception_info": None, "step_results": steps})
+    )
 
     assert read_items_by_id(folder)["tidy-logs__bbbbbb2"].incident == "server"
 
@@ -552,8 +746,19 @@ def test_empty_result_of_acebench_has_a_weak_mark(samples: Path, tmp_path: Path)
 
 def write_inspect_log(folder: Path, samples: list[dict[str, Any]]) -> Path:
     folder.mkdir(exist_ok=True)
-    fields = {"task": "made", "task_id": "t1", "model": "mock/model", "scorers": [{"name": "match"}]}
-    log = {"version": 2, "status": "success", "eval": fields, "results": {"scores": []}, "samples": samples}
+    fields = {
+        "task": "made",
+        "task_id": "t1",
+        "model": "mock/model",
+        "scorers": [{"name": "match"}],
+    }
+    log = {
+        "version": 2,
+        "status": "success",
+        "eval": fields,
+        "results": {"scores": []},
+        "samples": samples,
+    }
     path = folder / "2026-01-01T00-00-00-00-00_made_t1.json"
     path.write_text(json.dumps(log))
     return path
@@ -566,20 +771,33 @@ def span(name: str) -> dict[str, Any]:
 def test_inspect_scorer_that_failed_leaves_the_answer_without_an_incident(tmp_path: Path) -> None:
     error = {"message": "RuntimeError('the grader answered 500')", "traceback": ""}
     ended = [{"event": "span_end", "id": "scorers"}, {"event": "error", "error": error}]
-    answered = make_sample("stop", "Turku", epoch=1, input="Where?", target="Turku", scores={}, error=error)
+    answered = make_sample(
+        "stop", "Turku", epoch=1, input="Where?", target="Turku", scores={}, error=error
+    )
     samples = [
-        {**answered, "id": "in scorer", "events": [span("solvers"), span("scorers"), span("scorer"), *ended]},
+        {
+            **answered,
+            "id": "in scorer",
+            "events": [span("solvers"), span("scorers"), span("scorer"), *ended],
+        },
         {**answered, "id": "in solver", "events": [span("solvers"), span("solver"), *ended]},
         # With `score_on_error`, the scorers run after the error.
-        {**answered, "id": "scored later", "events": [span("solvers"), *ended, span("scorers"), span("scorer")]},
+        {
+            **answered,
+            "id": "scored later",
+            "events": [span("solvers"), *ended, span("scorers"), span("scorer")],
+        },
         {**answered, "id": "without events"},
     ]
     write_inspect_log(tmp_path / "logs", samples)
     items = read_items_by_id(tmp_path)
 
     assert {name: item.incident for name, item in items.items()} == {
-        "in scorer": None, "in solver": "server", "scored later": "server", "without events": "server",
-    }  # fmt: skip
+        "in scorer": None,
+        "in solver": "server",
+        "scored later": "server",
+        "without events": "server",
+    }
     assert [item.flags for item in items.values()] == [["judge_failed"], [], [], []]
     (failed,) = [verdict for verdict in items["in scorer"].verdicts if verdict.failure]
     assert (failed.value, failed.failure) == (None, "RuntimeError('the grader answered 500')")
@@ -592,7 +810,9 @@ def test_inspect_score_without_a_value_is_a_failure_of_the_scorer(tmp_path: Path
         {"match": {"value": "C"}, "style": {"value": None, "reason": "parse_error"}},
         {"match": {"value": "I"}, "style": {"value": 0.0}},
     ]
-    samples = [{**answered, "id": f"s{number}", "scores": each} for number, each in enumerate(scores)]
+    samples = [
+        {**answered, "id": f"s{number}", "scores": each} for number, each in enumerate(scores)
+    ]
     path = write_inspect_log(tmp_path / "logs", samples)
     path.write_text(path.read_text().replace('"value": null', '"value": NaN'))
     items = read_bench_items(tmp_path)
@@ -600,4 +820,7 @@ def test_inspect_score_without_a_value_is_a_failure_of_the_scorer(tmp_path: Path
     assert [item.flags for item in items] == [["judge_failed"], ["judge_failed"], []]
     assert [item.official for item in items] == [None, True, False]
     failures = [verdict.failure for item in items for verdict in item.verdicts if verdict.failure]
-    assert failures == ["the score has no value: no grade found", "the score has no value: parse_error"]
+    assert failures == [
+        "the score has no value: no grade found",
+        "the score has no value: parse_error",
+    ]

@@ -34,7 +34,9 @@ def samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     run.parent.mkdir(parents=True)
     run.write_text(find_code_block(page, f"`sample_runs/{NAME}/{run.name}`:"))
     importer = parse_importer(find_code_block(page, "in `IMPORTERS`:"))
-    monkeypatch.setattr(fcreview.importers, "__path__", [*fcreview.importers.__path__, str(package.parent)])
+    monkeypatch.setattr(
+        fcreview.importers, "__path__", [*fcreview.importers.__path__, str(package.parent)]
+    )
     monkeypatch.setitem(registry.IMPORTERS, NAME, importer)  # type: ignore[arg-type]
     importlib.invalidate_caches()
     yield tmp_path / "samples"
@@ -79,6 +81,11 @@ def test_example_survives_damage(samples: Path, damage: str) -> None:
 def test_example_figures_use_item_metadata(samples: Path) -> None:
     (plan,) = registry.discover([samples], format=NAME).plans
     items = contract.read_run(samples, NAME)[0]
-    rows = [contract.ScoredItem(i.id, i.category, i.group, i.rule, metadata=i.extra.metadata) for i in items]
-    levels = {f.name: f.value for f in registry.compute_metrics(rows, plan.run) if f.table == "by level"}
+    rows = [
+        contract.ScoredItem(i.id, i.category, i.group, i.rule, metadata=i.extra.metadata)
+        for i in items
+    ]
+    levels = {
+        f.name: f.value for f in registry.compute_metrics(rows, plan.run) if f.table == "by level"
+    }
     assert levels == {"1": 1.0, "2": 0.0}

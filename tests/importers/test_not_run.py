@@ -1,4 +1,6 @@
-"""Items of the dataset without a result are reported as not run, in every benchmark with a separate dataset."""
+"""Items of the dataset without a result are reported as not run, in every benchmark with a
+separate dataset.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,15 @@ Edit = Callable[[Path], None]
 def read_coverage(plan: RunPlan) -> tuple[list[str], set[str], RunFact | None]:
     """Return the ids of items, the ids of missing items, and the number of expected items."""
     records = list(read_items(plan))
-    facts = [each for each in records if isinstance(each, RunFact) and each.name == "expected_items"]
+    facts = [
+        each for each in records if isinstance(each, RunFact) and each.name == "expected_items"
+    ]
     item_ids = [each.id for each in records if isinstance(each, Item)]
-    return item_ids, {each.id for each in records if isinstance(each, MissingItem)}, facts[0] if facts else None
+    return (
+        item_ids,
+        {each.id for each in records if isinstance(each, MissingItem)},
+        facts[0] if facts else None,
+    )
 
 
 def drop_second_line(path: Path) -> None:
@@ -44,7 +52,9 @@ DROP_RECORD: dict[str, Edit] = {
 
 @pytest.fixture(params=DROP_RECORD)
 def run(request: Any, samples: Path, tmp_path: Path) -> tuple[Path, Edit]:
-    """A copy of the sample run of a benchmark, and a function that removes a record of a result file."""
+    """A copy of the sample run of a benchmark, and a function that removes a record of a result
+    file.
+    """
     shutil.copytree(samples / request.param, tmp_path / request.param)
     return tmp_path / request.param, DROP_RECORD[request.param]
 
@@ -77,13 +87,18 @@ def test_record_that_was_removed_is_not_run(run: tuple[Path, Edit]) -> None:
 def test_conversation_without_results_is_not_run(samples: Path, tmp_path: Path) -> None:
     """Folders of conversations have the dataset beside the results."""
     messages = [
-        {"role": role, "content": {}} for role in ("user", "function call", "assistant", "user", "function call")
+        {"role": role, "content": {}}
+        for role in ("user", "function call", "assistant", "user", "function call")
     ]
     snapshot = {"input": "user:hi", "predict": "{}", "label": {"name": "f", "arguments": {}}}
     folder = tmp_path / "m" / "HammerBench_mQmA"
     folder.mkdir(parents=True)
-    (folder / "MT_0.json").write_text(json.dumps([{"id": n, "messages": messages} for n in range(3)]))
-    (folder / "MT_res.json").write_text(json.dumps([{"FC_res": [snapshot, snapshot]}, {"FC_res": [snapshot]}]))
+    (folder / "MT_0.json").write_text(
+        json.dumps([{"id": n, "messages": messages} for n in range(3)])
+    )
+    (folder / "MT_res.json").write_text(
+        json.dumps([{"FC_res": [snapshot, snapshot]}, {"FC_res": [snapshot]}])
+    )
     (plan,) = discover([tmp_path]).plans
     item_ids, missing, fact = read_coverage(plan)
     assert item_ids == ["mQmA_0_1", "mQmA_0_2", "mQmA_1_1"]
@@ -102,7 +117,10 @@ def test_results_of_other_version_are_not_compared() -> None:
     fact, *missing = compare_with_dataset(results, dataset, find_category)
     assert isinstance(fact, RunFact)
     assert fact.value == 10 + 5
-    assert fact.reason == "2 of 3 categories of the dataset; no results for c; not compared with the dataset: b"
+    assert (
+        fact.reason
+        == "2 of 3 categories of the dataset; no results for c; not compared with the dataset: b"
+    )
     assert missing == [MissingItem(f"a_{number}", "a") for number in range(10) if number != 1]
 
 

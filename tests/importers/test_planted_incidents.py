@@ -31,15 +31,24 @@ def load_bench_texts(bench: Path) -> dict[str, list[str]]:
     """Return kind -> texts of the failures in the published and made runs, from their own truth."""
     texts: dict[str, list[str]] = {}
     truth = json.loads((bench / "bfcl_api_errors" / "truth.json").read_text())
-    kinds = {name: item["class"] for part in truth["v4_made"].values() for name, item in part["items"].items()}
+    kinds = {
+        name: item["class"]
+        for part in truth["v4_made"].values()
+        for name, item in part["items"].items()
+    }
     for path in sorted((bench / "bfcl_api_errors/v4_made/result").rglob("*_result.json")):
         for record in map(json.loads, path.read_text().splitlines()):
             text = record["result"]
             if isinstance(text, str) and text.startswith("Error during inference: "):
-                texts.setdefault(kinds[record["id"]], []).append(text.removeprefix("Error during inference: "))
+                texts.setdefault(kinds[record["id"]], []).append(
+                    text.removeprefix("Error during inference: ")
+                )
     (tau_file,) = (bench / "api_errors_other/tau_v1_made").glob("*.json")
     other_truth = json.loads((bench / "api_errors_other" / "truth.json").read_text())
-    tau_kinds = {(task, trial): kind for task, trial, kind in other_truth["tau_v1_made"]["infrastructure_errors"]}
+    tau_kinds = {
+        (task, trial): kind
+        for task, trial, kind in other_truth["tau_v1_made"]["infrastructure_errors"]
+    }
     for entry in json.loads(tau_file.read_text()):
         if "error" in entry["info"]:
             kind = tau_kinds[entry["task_id"], entry["trial"]]
@@ -61,7 +70,10 @@ def choose_entries(name: str, seed: int, texts: dict[str, list[str]]) -> list[En
 
 
 def get_expected_kind(name: str, entry: Entry) -> str | None:
-    """Return the kind of an entry. Harbor and Inspect name the exception, which says that the program failed."""
+    """Return the kind of an entry.
+
+    Harbor and Inspect name the exception, which says that the program failed.
+    """
     if not isinstance(entry, Plant):
         return None
     names_exception = name == "harbor" or (name == "inspect" and entry.form % 3 != 1)
@@ -71,7 +83,9 @@ def get_expected_kind(name: str, entry: Entry) -> str | None:
 def check_run(name: str, folder: Path, entries: list[Entry]) -> None:
     ids = WRITERS[name](folder, entries)
     found = read_found_kinds(folder)
-    expected = {item_id: get_expected_kind(name, entry) for item_id, entry in zip(ids, entries, strict=True)}
+    expected = {
+        item_id: get_expected_kind(name, entry) for item_id, entry in zip(ids, entries, strict=True)
+    }
     wrong = {
         item_id: (entry, found.get(item_id))
         for item_id, entry in zip(ids, entries, strict=True)
@@ -83,14 +97,20 @@ def check_run(name: str, folder: Path, entries: list[Entry]) -> None:
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_planted_failures_are_found_and_near_misses_are_not(name: str, tmp_path: Path) -> None:
-    texts = {kind: list(of_kind) for kind, of_kind in GOOGLE_TEXTS.items()} if name == "bfcl_v1" else ERROR_TEXTS
+    texts = (
+        {kind: list(of_kind) for kind, of_kind in GOOGLE_TEXTS.items()}
+        if name == "bfcl_v1"
+        else ERROR_TEXTS
+    )
     check_run(name, tmp_path, choose_entries(name, 0, texts))
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_thousand_planted_failures_are_found(name: str, seed: int, bench: Path, tmp_path: Path) -> None:
+def test_a_thousand_planted_failures_are_found(
+    name: str, seed: int, bench: Path, tmp_path: Path
+) -> None:
     texts = {kind: list(of_kind) for kind, of_kind in GOOGLE_TEXTS.items()}
     if name != "bfcl_v1":
         texts = {kind: list(of_kind) for kind, of_kind in ERROR_TEXTS.items()}

@@ -34,7 +34,12 @@ class OtherImporter:
         self, files: Sequence[Path], dataset_folders: Sequence[Path], search: SearchOptions
     ) -> DiscoveredRuns:
         plans = [
-            RunPlan(Run(self.name, "1", "en", path.stem, str(path)), [path], confidence=self.confidence, reason="any")
+            RunPlan(
+                Run(self.name, "1", "en", path.stem, str(path)),
+                [path],
+                confidence=self.confidence,
+                reason="any",
+            )
             for path in files
         ]
         return DiscoveredRuns(plans, claimed=set(files))
@@ -88,7 +93,9 @@ def test_unrecognized_files_are_named(tmp_path: Path) -> None:
 
 def test_missing_path_is_only_error(tmp_path: Path) -> None:
     found = discover([tmp_path / "no"])
-    assert [(issue.severity, issue.what) for issue in found.issues] == [("error", "no such file or folder")]
+    assert [(issue.severity, issue.what) for issue in found.issues] == [
+        ("error", "no such file or folder")
+    ]
 
 
 def test_missing_dataset_folder_is_reported(run: Path) -> None:
@@ -124,9 +131,25 @@ def test_importers_have_required_attributes(name: str) -> None:
 
 def test_odd_values_lose_only_figures_of_benchmark() -> None:
     rows = [
-        ScoredItem("a", "dialogacts", None, True, values={"dialog_act": [{"not": "a label"}]}, metadata={"chain": 5})
+        ScoredItem(
+            "a",
+            "dialogacts",
+            None,
+            True,
+            values={"dialog_act": [{"not": "a label"}]},
+            metadata={"chain": 5},
+        )
     ]
-    rows += [ScoredItem("b", "conversationsclean", None, False, values={"soft_score": 1.0}, metadata={"chain": {}})]
+    rows += [
+        ScoredItem(
+            "b",
+            "conversationsclean",
+            None,
+            False,
+            values={"soft_score": 1.0},
+            metadata={"chain": {}},
+        )
+    ]
     found = compute_metrics(rows, Run("confetti", "v1", "en", "m", "/runs"))
     assert (found[0].name, found[0].value) == ("all items", 0.5)
     assert "cannot be computed from this data" in found[0].note

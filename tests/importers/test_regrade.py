@@ -1,4 +1,6 @@
-"""Golden fixes: templates, verdicts recomputed with a fix, and fixes that equal the golden answer."""
+"""Golden fixes: templates, verdicts recomputed with a fix, and fixes that equal the golden
+answer.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ Sample = tuple[Run, Item, Any]
 
 
 def read_record(item: Item) -> Any:
-    if not item.length or item.file.endswith(".eval"):  # no verdict is recomputed for a record in an archive
+    if not item.length or item.file.endswith(
+        ".eval"
+    ):  # no verdict is recomputed for a record in an archive
         return None
     with Path(item.file).open("rb") as file:
         file.seek(item.offset)
@@ -123,11 +127,20 @@ def test_unchanged_golden_answer_is_no_golden_fix(samples: Path, benchmark: str)
             if fix is None or check_golden_fix(plan.run, item, fix) is not None:
                 continue
             assert explain_golden_fix_rejection(plan.run, item, fix) == SAME_GOLDEN
-            assert explain_golden_fix_rejection(plan.run, item, {"unknown": 1}) not in (None, SAME_GOLDEN)
+            assert explain_golden_fix_rejection(plan.run, item, {"unknown": 1}) not in (
+                None,
+                SAME_GOLDEN,
+            )
             n_refused += 1
-            for applied in rewrite_golden(plan, {(item.category, item.id): fix}) if n_refused < 4 else ():
-                if isinstance(applied, AppliedGoldenFix) and len(fix) == 1:  # the answer as the file has it
-                    literal: dict[str, Any] = dict.fromkeys(fix, json.loads(json.dumps(applied.old)))
+            for applied in (
+                rewrite_golden(plan, {(item.category, item.id): fix}) if n_refused < 4 else ()
+            ):
+                if (
+                    isinstance(applied, AppliedGoldenFix) and len(fix) == 1
+                ):  # the answer as the file has it
+                    literal: dict[str, Any] = dict.fromkeys(
+                        fix, json.loads(json.dumps(applied.old))
+                    )
                     assert is_unchanged_golden_fix(plan.run, item, literal)
     assert n_refused
 
@@ -135,9 +148,15 @@ def test_unchanged_golden_answer_is_no_golden_fix(samples: Path, benchmark: str)
 def test_answer_from_errata_is_accepted(samples: Path) -> None:
     """The review that led to the erratum contains it."""
     (plan, *_) = discover([samples / "bfcl"]).plans
-    item = next(each for each in read_items(plan) if isinstance(each, Item) and each.category == "simple_python")
+    item = next(
+        each
+        for each in read_items(plan)
+        if isinstance(each, Item) and each.category == "simple_python"
+    )
     fix = make_golden_template(plan.run, item)
     assert fix is not None
     erratum = Erratum(["ann"], "2026-11-21", [], old=[])
-    corrected = replace(item, extra=Extra(erratum=erratum), golden_hash="0" * 16)  # runs share `item`
+    corrected = replace(
+        item, extra=Extra(erratum=erratum), golden_hash="0" * 16
+    )  # runs share `item`
     assert explain_golden_fix_rejection(plan.run, corrected, fix) is None

@@ -24,7 +24,9 @@ def write_json(path: Path, value: Any) -> None:
     path.write_text(json.dumps(value))
 
 
-CONVERSATIONS = [{"FC_res": [{"input": "user: hi", "predict": "hello", "label": {"name": "f", "arguments": {}}}]}]
+CONVERSATIONS = [
+    {"FC_res": [{"input": "user: hi", "predict": "hello", "label": {"name": "f", "arguments": {}}}]}
+]
 
 
 @pytest.mark.parametrize(
@@ -36,7 +38,9 @@ CONVERSATIONS = [{"FC_res": [{"input": "user: hi", "predict": "hello", "label": 
         "maple/MT0",
     ],
 )
-def test_a_folder_of_base_results_is_not_the_model_of_hammerbench(tmp_path: Path, folder: str) -> None:
+def test_a_folder_of_base_results_is_not_the_model_of_hammerbench(
+    tmp_path: Path, folder: str
+) -> None:
     write_json(tmp_path / "en" / folder / "MT_res.json", CONVERSATIONS)
     (plan,) = discover([tmp_path]).plans
     assert plan.run.model == "maple"
@@ -51,7 +55,10 @@ def test_hammerbench_runs_of_a_model_are_named_by_their_folder(tmp_path: Path) -
 @pytest.mark.parametrize("provider", ["provider-a", "provider-b"])
 def test_confetti_runs_are_named_by_their_provider(tmp_path: Path, provider: str) -> None:
     for each in ("provider-a", "provider-b"):
-        write_json(tmp_path / "result" / each / "maple" / "BFCL_v2_conversationsclean_result.json", {"id": "a"})
+        write_json(
+            tmp_path / "result" / each / "maple" / "BFCL_v2_conversationsclean_result.json",
+            {"id": "a"},
+        )
     names = name_runs(tmp_path)
     assert names[str(tmp_path / "result" / provider / "maple")] == f"maple · {provider}"
 
@@ -59,7 +66,12 @@ def test_confetti_runs_are_named_by_their_provider(tmp_path: Path, provider: str
 def write_generic_run(path: Path, settings: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     header = {"fcreview": 1, "model": "maple", "settings": settings}
-    record = {"id": "a", "category": "c", "messages": [{"role": "user", "content": "hi"}], "golden": []}
+    record = {
+        "id": "a",
+        "category": "c",
+        "messages": [{"role": "user", "content": "hi"}],
+        "golden": [],
+    }
     path.write_text(f"{json.dumps(header)}\n{json.dumps(record)}\n")
 
 
@@ -95,10 +107,15 @@ def test_tau_runs_are_named_by_strategy_then_by_user(tmp_path: Path) -> None:
     ("differing", "names"),
     [
         ({"environment_info": {"domain_name": "airline"}}, ["maple · airline", "maple · retail"]),
-        ({"user_info": {"implementation": "user", "llm": "oak"}}, ["maple · user elm", "maple · user oak"]),
+        (
+            {"user_info": {"implementation": "user", "llm": "oak"}},
+            ["maple · user elm", "maple · user oak"],
+        ),
     ],
 )
-def test_tau2_runs_are_named_by_domain_and_user(tmp_path: Path, differing: dict[str, Any], names: list[str]) -> None:
+def test_tau2_runs_are_named_by_domain_and_user(
+    tmp_path: Path, differing: dict[str, Any], names: list[str]
+) -> None:
     info = {
         "num_trials": 1,
         "agent_info": {"implementation": "llm_agent", "llm": "maple"},
@@ -106,7 +123,9 @@ def test_tau2_runs_are_named_by_domain_and_user(tmp_path: Path, differing: dict[
         "environment_info": {"domain_name": "retail"},
     }
     for folder, changes in (("one", {}), ("two", differing)):
-        write_json(tmp_path / folder / "sim.json", {"info": info | changes, "tasks": [], "simulations": []})
+        write_json(
+            tmp_path / folder / "sim.json", {"info": info | changes, "tasks": [], "simulations": []}
+        )
     assert sorted(name_runs(tmp_path).values()) == names
 
 
@@ -117,15 +136,28 @@ def test_harbor_runs_are_named_by_their_job(tmp_path: Path) -> None:
         info = {"name": "kite", "version": "1", "model_info": {"name": "maple", "provider": "p"}}
         write_json(
             trial / "result.json",
-            {"trial_name": trial.name, "task_name": "task", "source": "desk", "config": config, "agent_info": info},
+            {
+                "trial_name": trial.name,
+                "task_name": "task",
+                "source": "desk",
+                "config": config,
+                "agent_info": info,
+            },
         )
-    assert sorted(name_runs(tmp_path).values()) == ["maple (kite) · monday", "maple (kite) · tuesday"]
+    assert sorted(name_runs(tmp_path).values()) == [
+        "maple (kite) · monday",
+        "maple (kite) · tuesday",
+    ]
 
 
 @pytest.mark.bench
-@pytest.mark.parametrize("folder", ["hammerbench", "tau2", "bfcl_families", "inspect", "inspect_bfcl"])
+@pytest.mark.parametrize(
+    "folder", ["hammerbench", "tau2", "bfcl_families", "inspect", "inspect_bfcl"]
+)
 def test_published_runs_have_unique_names(bench: Path, folder: str) -> None:
     plans = discover([bench / folder]).plans
     names = build_run_names({number: plan.run for number, plan in enumerate(plans)})
     assert len(set(names.values())) == len(plans) > 1
-    assert not any("#" in name for name in names.values()), "something better than a number distinguishes the runs"
+    assert not any("#" in name for name in names.values()), (
+        "something better than a number distinguishes the runs"
+    )

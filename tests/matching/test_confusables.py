@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.matching.first_difference import MAX_TEXT_LENGTH, describe_hidden_difference, normalize_lookalikes
+from fcreview.matching.first_difference import (
+    MAX_TEXT_LENGTH,
+    describe_hidden_difference,
+    normalize_lookalikes,
+)
 
 
 @pytest.mark.parametrize(
@@ -13,17 +17,23 @@ from fcreview.matching.first_difference import MAX_TEXT_LENGTH, describe_hidden_
         (
             "Kazan",
             "K\u0430zan",
-            "texts look alike: U+0430 CYRILLIC SMALL LETTER A instead of U+0061 LATIN SMALL LETTER A at character 2",
+            "texts look alike: U+0430 CYRILLIC SMALL LETTER A instead of U+0061 LATIN SMALL LETTER"
+            " A at character 2",
         ),
         ("a b", "a  b", "texts look alike: extra 1 blank at character 3"),
-        ("a b", "a\u00a0b", "texts look alike: U+00A0 NO-BREAK SPACE instead of 1 blank at character 2"),
+        (
+            "a b",
+            "a\u00a0b",
+            "texts look alike: U+00A0 NO-BREAK SPACE instead of 1 blank at character 2",
+        ),
         ("ab", "a\u200bb", "texts look alike: extra U+200B ZERO WIDTH SPACE at character 2"),
         ("ab ", "ab", "texts look alike: missing 1 blank at character 3"),
         ('"ab "', '"ab"', "texts look alike: missing 1 blank at character 4"),
         (
             "it's",
             "it’s",
-            "texts look alike: U+2019 RIGHT SINGLE QUOTATION MARK instead of U+0027 APOSTROPHE at character 3",
+            "texts look alike: U+2019 RIGHT SINGLE QUOTATION MARK instead of U+0027 APOSTROPHE at"
+            " character 3",
         ),
     ],
 )

@@ -15,11 +15,15 @@ USER, MODEL = "user", "assistant"
 
 
 def make_golden(name: str, turn: int = 0, **arguments: object) -> Call:
-    return Call("golden", name, {key: AcceptedValues([value]) for key, value in arguments.items()}, turn)
+    return Call(
+        "golden", name, {key: AcceptedValues([value]) for key, value in arguments.items()}, turn
+    )
 
 
 def make_messages(*parts: str | tuple[str, dict[str, object], str]) -> list[ChatMessage]:
-    """Return messages: texts alternate between user and model, and a tuple is a call of the model with its result."""
+    """Return messages: texts alternate between user and model, and a tuple is a call of the
+    model with its result.
+    """
     found: list[ChatMessage] = []
     speaker = USER
     for number, part in enumerate(parts):
@@ -29,7 +33,11 @@ def make_messages(*parts: str | tuple[str, dict[str, object], str]) -> list[Chat
         else:
             name, arguments, result = part
             call_id = f"call_{number}"
-            found.append(ChatMessage("assistant", calls=[Call("predicted", name, dict(arguments))], ids=[call_id]))
+            found.append(
+                ChatMessage(
+                    "assistant", calls=[Call("predicted", name, dict(arguments))], ids=[call_id]
+                )
+            )
             found.append(ChatMessage("tool", result, call_id=call_id))
     return found
 
@@ -43,13 +51,23 @@ def find_kind_and_message(
 
 
 def test_write_without_golden_action() -> None:
-    messages = make_messages("Cancel the hose.", ("cancel_order", {"order_id": "#W1234"}, "{}"), "Done.")
-    assert find_kind_and_message(messages, make_golden("return_order", order_id="#W9")) == ("wrong_write", 2)
+    messages = make_messages(
+        "Cancel the hose.", ("cancel_order", {"order_id": "#W1234"}, "{}"), "Done."
+    )
+    assert find_kind_and_message(messages, make_golden("return_order", order_id="#W9")) == (
+        "wrong_write",
+        2,
+    )
 
 
 def test_write_with_a_value_of_the_user() -> None:
-    messages = make_messages("Cancel order #W1234.", ("cancel_order", {"order_id": "#W1234"}, "{}"), "Done.")
-    assert find_kind_and_message(messages, make_golden("cancel_order", order_id="#W7777")) == ("user_choice", 1)
+    messages = make_messages(
+        "Cancel order #W1234.", ("cancel_order", {"order_id": "#W1234"}, "{}"), "Done."
+    )
+    assert find_kind_and_message(messages, make_golden("cancel_order", order_id="#W7777")) == (
+        "user_choice",
+        1,
+    )
 
 
 def test_golden_action_in_wrong_order() -> None:
@@ -83,31 +101,50 @@ def test_refused_action_in_right_order_is_missing() -> None:
 def test_first_wrong_write_is_decisive() -> None:
     wrong = [("cancel_order", {"order_id": f"#W{number}"}, "{}") for number in (1234, 5678)]
     messages = make_messages("Cancel the hose.", *wrong, "Done.")
-    assert find_kind_and_message(messages, make_golden("return_order", order_id="#W9")) == ("wrong_write", 2)
+    assert find_kind_and_message(messages, make_golden("return_order", order_id="#W9")) == (
+        "wrong_write",
+        2,
+    )
 
 
 def test_corrected_call_is_not_decisive() -> None:
     refused = ("cancel_order", {"order_id": "#W1"}, "Error: order not found")
     repaired = ("cancel_order", {"order_id": "#W1234"}, "{}")
     action = make_golden("cancel_order", order_id="#W1234")
-    assert find_decisive_step(make_messages("Cancel the hose.", refused, repaired, "Done."), [action]) is None
+    assert (
+        find_decisive_step(make_messages("Cancel the hose.", refused, repaired, "Done."), [action])
+        is None
+    )
 
 
 def test_answer_next_to_a_call_is_not_seen() -> None:
     messages = make_messages("How much?", ("get_price", {}, '{"price": 1250}'), "It is not cheap.")
     messages[1].content = "It costs 1,250."
-    assert find_kind_and_message(messages, make_golden("get_price"), missing=("1250",)) == ("unseen_answer", 2)
+    assert find_kind_and_message(messages, make_golden("get_price"), missing=("1250",)) == (
+        "unseen_answer",
+        2,
+    )
 
 
 def test_wrong_answer_of_the_same_form() -> None:
     listed = json.dumps({"name": "shirts"})
-    messages = make_messages("How many shirts?", ("list_shirts", {}, listed), "There are 11 shirts.", "Thanks.")
-    assert find_kind_and_message(messages, make_golden("list_shirts"), missing=("10",)) == ("wrong_answer", 4)
+    messages = make_messages(
+        "How many shirts?", ("list_shirts", {}, listed), "There are 11 shirts.", "Thanks."
+    )
+    assert find_kind_and_message(messages, make_golden("list_shirts"), missing=("10",)) == (
+        "wrong_answer",
+        4,
+    )
 
 
 def test_declined_request() -> None:
-    messages = make_messages("Please update my address.", "Unfortunately, I cannot find your address.", "Bye.")
-    assert find_kind_and_message(messages, make_golden("modify_user_address", zip="12345")) == ("refused_request", 2)
+    messages = make_messages(
+        "Please update my address.", "Unfortunately, I cannot find your address.", "Bye."
+    )
+    assert find_kind_and_message(messages, make_golden("modify_user_address", zip="12345")) == (
+        "refused_request",
+        2,
+    )
 
 
 def test_request_that_the_user_retracts() -> None:
@@ -117,7 +154,10 @@ def test_request_that_the_user_retracts() -> None:
         "Actually, no need.",
         "Then I cannot update your address.",
     )
-    assert find_kind_and_message(messages, make_golden("modify_user_address", zip="12345")) == ("user_retraction", 3)
+    assert find_kind_and_message(messages, make_golden("modify_user_address", zip="12345")) == (
+        "user_retraction",
+        3,
+    )
 
 
 def test_no_step_without_evidence() -> None:
@@ -126,15 +166,21 @@ def test_no_step_without_evidence() -> None:
 
 
 def test_read_functions_are_recognized() -> None:
-    assert is_read_only("get_order") and is_read_only("findUser") and not is_read_only("cancel_order")
+    assert (
+        is_read_only("get_order") and is_read_only("findUser") and not is_read_only("cancel_order")
+    )
 
 
 OK = '{"ok": true}'
 REFUSED = '{"error": "no such file"}'
 
 
-def make_item(actions: list[Call], *steps: tuple[str, dict[str, object], str], reply: str = "Done.") -> Item:
-    """Return an item of one turn: a request, a call and its result for each step (messages 2 and 3, ...), a reply."""
+def make_item(
+    actions: list[Call], *steps: tuple[str, dict[str, object], str], reply: str = "Done."
+) -> Item:
+    """Return an item of one turn: a request, a call and its result for each step (messages 2 and
+    3, ...), a reply.
+    """
     item = Item("a", "multi", official=False)
     item.messages = [Message(0, -1, "user", "Please.")]
     for at, (name, arguments, result) in enumerate(steps):
@@ -148,7 +194,9 @@ def make_item(actions: list[Call], *steps: tuple[str, dict[str, object], str], r
     return item
 
 
-def find_step(item: Item, turn: int | None = 0, *, only_effect_counts: bool = True) -> tuple[str, int, str] | None:
+def find_step(
+    item: Item, turn: int | None = 0, *, only_effect_counts: bool = True
+) -> tuple[str, int, str] | None:
     step = find_decisive_call(item, turn, only_effect_counts=only_effect_counts)
     return None if step is None else (step.kind, step.message, step.reason)
 
@@ -175,7 +223,11 @@ def test_call_after_a_missing_call() -> None:
     )
     reason = "order is called, but log_in is not called before it."
     assert find_step(item, None) == ("wrong_call", 2, reason)
-    assert find_step(item) == ("wrong_call", 2, "order has amount 107, but the golden call has 100.")
+    assert find_step(item) == (
+        "wrong_call",
+        2,
+        "order has amount 107, but the golden call has 100.",
+    )
 
 
 def test_refused_call_without_correction() -> None:
@@ -188,15 +240,23 @@ def test_refused_call_without_correction() -> None:
         2,
         "move changes data, and no unpaired golden call remains.",
     )
-    assert find_step(item, only_effect_counts=False) == ("missing_call", 4, "move is never called in turn 1.")
+    assert find_step(item, only_effect_counts=False) == (
+        "missing_call",
+        4,
+        "move is never called in turn 1.",
+    )
 
 
 def test_unexpected_write() -> None:
     order = ("order", {"amount": 1}, OK)
     twice = make_item([make_golden("order", amount=1)], order, order)
-    reason = "order was already called with the same arguments, and no unpaired golden call remains."
+    reason = (
+        "order was already called with the same arguments, and no unpaired golden call remains."
+    )
     assert find_step(twice) == ("wrong_write", 4, reason)
-    assert find_step(twice, only_effect_counts=False) is None, "with compared results, an extra call is allowed"
+    assert find_step(twice, only_effect_counts=False) is None, (
+        "with compared results, an extra call is allowed"
+    )
     refused = make_item([make_golden("order", amount=1)], order, ("order", {"amount": 2}, REFUSED))
     assert find_step(refused) is None
 

@@ -11,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fcreview.matching.align import align_calls
-from fcreview.matching.diff import EXACT_RULES, MAX_DIFFERENCES, ComparisonRules, diff_call, is_equivalent_scalar
+from fcreview.matching.diff import (
+    EXACT_RULES,
+    MAX_DIFFERENCES,
+    ComparisonRules,
+    diff_call,
+    is_equivalent_scalar,
+)
 from fcreview.matching.first_difference import (
     ArgumentRow,
     FirstDifference,
@@ -33,7 +39,12 @@ LENIENT = ComparisonRules(
 
 def make_golden(_name: str = "f", **arguments: Any) -> Call:
     return Call(
-        "golden", _name, {k: v if isinstance(v, AcceptedValues) else AcceptedValues([v]) for k, v in arguments.items()}
+        "golden",
+        _name,
+        {
+            k: v if isinstance(v, AcceptedValues) else AcceptedValues([v])
+            for k, v in arguments.items()
+        },
     )
 
 
@@ -41,7 +52,9 @@ def make_predicted(_name: str = "f", **arguments: Any) -> Call:
     return Call("predicted", _name, arguments)
 
 
-def diff_value(expected: Any, value: Any, rules: ComparisonRules = EXACT_RULES) -> list[tuple[str, str, str]]:
+def diff_value(
+    expected: Any, value: Any, rules: ComparisonRules = EXACT_RULES
+) -> list[tuple[str, str, str]]:
     diff = diff_call(make_golden(a=expected), make_predicted(a=value), rules)
     return [(place.path, place.state, place.reason) for place in diff]
 
@@ -60,7 +73,12 @@ def diff_value(expected: Any, value: Any, rules: ComparisonRules = EXACT_RULES) 
         ("a b", "ab", "!", 'differs only in white space from "a b"'),
         ("x", '"x"', "!", 'differs only in quotation marks from "x"'),
         (AcceptedValues(["a", "b"]), "c", "!", "none of 2 accepted values"),
-        (AcceptedValues(["a", "b"]), "B", "!", 'none of 2 accepted values: differs only in case from "b"'),
+        (
+            AcceptedValues(["a", "b"]),
+            "B",
+            "!",
+            'none of 2 accepted values: differs only in case from "b"',
+        ),
         (AcceptedValues([1, 2]), "1", "!", 'type differs: string "1", none of 2 accepted values'),
         (AcceptedValues([], True), 1, "!", "must be omitted, because no value is accepted"),
         ([1], (1,), "!", "type differs: tuple (1,), golden list [1]"),
@@ -111,10 +129,14 @@ def test_paths_inside_objects_and_lists() -> None:
 
 
 def test_nested_alternatives() -> None:
-    item = GoldenObject({"unit": AcceptedValues(["C", "F"]), "days": AcceptedValues([1], optional=True)})
+    item = GoldenObject(
+        {"unit": AcceptedValues(["C", "F"]), "days": AcceptedValues([1], optional=True)}
+    )
     assert diff_value(item, {"unit": "F"}) == []
     assert diff_value([item, item], [{"unit": "C"}, {"unit": "F", "days": 1}]) == []
-    assert diff_value([item], [{"unit": "K", "days": 1}]) == [("a[0].unit", "!", "none of 2 accepted values")]
+    assert diff_value([item], [{"unit": "K", "days": 1}]) == [
+        ("a[0].unit", "!", "none of 2 accepted values")
+    ]
     assert diff_value(GoldenObject({"in": AcceptedValues([item])}), {"in": {}}) == [
         ("a.in.unit", "-", "required, but missing")
     ]
@@ -128,7 +150,10 @@ def test_closest_alternative_gives_the_reason() -> None:
 
 
 def test_lists_of_different_length_are_aligned_at_both_ends() -> None:
-    assert diff_value(["a", "b", "c"], ["b", "c"]) == [("a", "!", "length 2, golden 3"), ("a[0]", "-", "missing")]
+    assert diff_value(["a", "b", "c"], ["b", "c"]) == [
+        ("a", "!", "length 2, golden 3"),
+        ("a[0]", "-", "missing"),
+    ]
     assert diff_value([1, 4], [1, 2, 3, 4]) == [
         ("a", "!", "length 4, golden 2"),
         ("a[1]", "+", "not in golden"),
@@ -157,17 +182,28 @@ def test_undecodable_calls() -> None:
 
 @given(st.dictionaries(st.text(), json_values, max_size=4))
 def test_call_equals_itself(arguments: dict[str, Any]) -> None:
-    wanted = Call("golden", "f", {name: AcceptedValues([copy.deepcopy(value)]) for name, value in arguments.items()})
+    wanted = Call(
+        "golden",
+        "f",
+        {name: AcceptedValues([copy.deepcopy(value)]) for name, value in arguments.items()},
+    )
     assert diff_call(wanted, Call("predicted", "f", arguments)) == []
 
 
-@given(st.dictionaries(st.text("ab"), accepts, max_size=3), st.dictionaries(st.text("ab"), json_values, max_size=3))
-def test_differences_have_rows_and_one_line_reasons(wanted: dict[str, AcceptedValues], given_: dict[str, Any]) -> None:
+@given(
+    st.dictionaries(st.text("ab"), accepts, max_size=3),
+    st.dictionaries(st.text("ab"), json_values, max_size=3),
+)
+def test_differences_have_rows_and_one_line_reasons(
+    wanted: dict[str, AcceptedValues], given_: dict[str, Any]
+) -> None:
     left, right = Call("golden", "f", wanted), Call("predicted", "f", given_)
     diff = diff_call(left, right)
     rows = build_argument_rows(left, right, diff)
     names = [*wanted, *(name for name in given_ if name not in wanted)]
-    assert [row.path for row in rows if row.depth == 0] == [append_to_path("", name) for name in names]
+    assert [row.path for row in rows if row.depth == 0] == [
+        append_to_path("", name) for name in names
+    ]
     shown = {(row.path, row.state) for row in rows}
     assert {(place.path, place.state) for place in diff if place.state != "~"} <= shown
     assert all(place.reason and "\n" not in place.reason for place in diff)
@@ -200,7 +236,9 @@ def test_large_differences_have_limited_time_and_length() -> None:
 
 
 def test_rows_show_types_alternatives_and_omissions() -> None:
-    wanted = make_golden(unit=AcceptedValues(["C", "F"]), days=5, lang=AcceptedValues(["en"], optional=True), gone=1)
+    wanted = make_golden(
+        unit=AcceptedValues(["C", "F"]), days=5, lang=AcceptedValues(["en"], optional=True), gone=1
+    )
     given_ = make_predicted(unit="C", days="5", more=None)
     assert build_argument_rows(wanted, given_, diff_call(wanted, given_)) == [
         ArgumentRow("unit", 0, "=", '"C" or "F"', '"C"', None),
@@ -234,12 +272,15 @@ def test_rows_of_shifted_lists_show_one_side_only() -> None:
 
 def test_rows_without_a_partner() -> None:
     wanted = make_golden(a=1, b=AcceptedValues([2], optional=True))
-    assert [(row.state, row.golden, row.predicted) for row in build_argument_rows(wanted, None, [])] == [
+    assert [
+        (row.state, row.golden, row.predicted) for row in build_argument_rows(wanted, None, [])
+    ] == [
         ("-", "1", None),
         ("-", "2", None),
     ]
     assert [
-        (row.state, row.golden, row.predicted) for row in build_argument_rows(None, make_predicted(a=None), [])
+        (row.state, row.golden, row.predicted)
+        for row in build_argument_rows(None, make_predicted(a=None), [])
     ] == [("+", None, "null")]
     assert build_argument_rows(None, None, []) == []
 
@@ -265,11 +306,27 @@ def test_row_for_the_whole_call() -> None:
                 '"Hangzhou, CN"',
             ),
         ),
-        (make_golden(days=3), make_predicted(days=3.0), ("f", "days", "days 3.0 (golden 3)", "3", "3.0")),
+        (
+            make_golden(days=3),
+            make_predicted(days=3.0),
+            ("f", "days", "days 3.0 (golden 3)", "3", "3.0"),
+        ),
         (make_golden(), make_predicted(days=3), ("f", "days", "days 3 (not in golden)", None, "3")),
-        (make_golden(days=3), make_predicted(), ("f", "days", "days missing (golden 3)", "3", None)),
-        (make_golden(a={"b": [1]}), make_predicted(a={"b": [2]}), ("f", "a.b[0]", "a.b[0] 2 (golden 1)", "1", "2")),
-        (make_golden(a=[1, 2]), make_predicted(a=[1]), ("f", "a", "a length 1, golden 2", "[1, 2]", "[1]")),
+        (
+            make_golden(days=3),
+            make_predicted(),
+            ("f", "days", "days missing (golden 3)", "3", None),
+        ),
+        (
+            make_golden(a={"b": [1]}),
+            make_predicted(a={"b": [2]}),
+            ("f", "a.b[0]", "a.b[0] 2 (golden 1)", "1", "2"),
+        ),
+        (
+            make_golden(a=[1, 2]),
+            make_predicted(a=[1]),
+            ("f", "a", "a length 1, golden 2", "[1, 2]", "[1]"),
+        ),
         (make_golden(), make_predicted("g"), ("f", None, "g called (golden f)", None, None)),
         (
             make_golden(),
@@ -285,7 +342,9 @@ def test_row_for_the_whole_call() -> None:
 def test_first_difference(wanted: Call | None, given_: Call | None, found: tuple[Any, ...]) -> None:
     left, right = [wanted] if wanted else [], [given_] if given_ else []
     rules = LENIENT if found == (None,) * 5 else EXACT_RULES
-    assert find_first_difference(align_calls(left, right, rules), left, right, rules) == FirstDifference(*found)
+    assert find_first_difference(
+        align_calls(left, right, rules), left, right, rules
+    ) == FirstDifference(*found)
 
 
 def test_first_difference_uses_the_given_turn() -> None:
@@ -293,11 +352,15 @@ def test_first_difference_uses_the_given_turn() -> None:
     right = [make_predicted(a=1), make_predicted(a=5)]
     left[1].turn = right[1].turn = 1
     pairs = [CallPair(0, 0, 0, "f", "="), CallPair(1, 0, 0, "f", "!", diff_call(left[1], right[1]))]
-    assert find_first_difference(pairs, left, right) == FirstDifference("f", "a", "a 5 (golden 2)", "2", "5")
+    assert find_first_difference(pairs, left, right) == FirstDifference(
+        "f", "a", "a 5 (golden 2)", "2", "5"
+    )
 
 
 def test_values_of_the_address_that_the_rule_reports() -> None:
-    """The address of an argument includes its nested differences, but not those of other arguments."""
+    """The address of an argument includes its nested differences, but not those of other
+    arguments.
+    """
     for argument, kept in (("a", "1"), ("a.b[0]", "1"), ("c", None), (None, None)):
         item = Item("x", "c")
         left, right = [make_golden(a={"b": [1]})], [make_predicted(a={"b": [2]})]
@@ -315,8 +378,17 @@ def test_integer_equals_float_only_at_top_level() -> None:
 
 @pytest.mark.parametrize(
     ("expected", "value", "equivalent"),
-    [(1.0, 1, True), (1.0, 2, False), (1, 1.0, False), (1, 1, False), (1.0, True, False), ("A b", "ab", True)],
+    [
+        (1.0, 1, True),
+        (1.0, 2, False),
+        (1, 1.0, False),
+        (1, 1, False),
+        (1.0, True, False),
+        ("A b", "ab", True),
+    ],
 )
-def test_only_integers_and_texts_are_equivalent_scalars(expected: Any, value: Any, equivalent: bool) -> None:
+def test_only_integers_and_texts_are_equivalent_scalars(
+    expected: Any, value: Any, equivalent: bool
+) -> None:
     assert is_equivalent_scalar(expected, value, LENIENT) is equivalent
     assert not is_equivalent_scalar(expected, value, EXACT_RULES)

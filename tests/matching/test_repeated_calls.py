@@ -47,8 +47,15 @@ def test_same_calls_have_equal_function_types_and_values() -> None:
 def test_only_later_calls_are_repeated() -> None:
     calls = [Call("predicted", "f", {"a": at % 2}, 0, at, at) for at in range(3)]
     item = Item("i", "c", predicted=calls)
-    assert [RepeatedCalls(item).describe_earlier_occurrence(call) for call in calls] == [None, None, "turn 1 step 1"]
-    item.messages = [Message(0, 0, "assistant", "Hi."), Message(0, 1, "assistant", '{"f": {"a": 1}}', GOLDEN_CALL)]
+    assert [RepeatedCalls(item).describe_earlier_occurrence(call) for call in calls] == [
+        None,
+        None,
+        "turn 1 step 1",
+    ]
+    item.messages = [
+        Message(0, 0, "assistant", "Hi."),
+        Message(0, 1, "assistant", '{"f": {"a": 1}}', GOLDEN_CALL),
+    ]
     late = Call("predicted", "f", {"a": 1}, 0, 2, 0)
     item.predicted = [late]
     assert RepeatedCalls(item).describe_earlier_occurrence(late) == "turn 1 step 2"
@@ -59,12 +66,20 @@ def test_only_later_calls_are_repeated() -> None:
 def test_ten_thousand_calls_need_few_comparisons(monkeypatch: pytest.MonkeyPatch) -> None:
     """All pairs would need fifty million comparisons."""
     values = [1, 1.0, True, float("nan"), None, "1", [1], (1,), {"b": [1]}, {1}]
-    calls = [Call("predicted", "f", {"a": [at // 2, values[at % 10]]}, 0, 0, at) for at in range(9_990)]
-    calls += [Call("predicted", "f", {"a": [at // 2, values[at % 10]]}, 0, 1, at) for at in range(10)]
+    calls = [
+        Call("predicted", "f", {"a": [at // 2, values[at % 10]]}, 0, 0, at) for at in range(9_990)
+    ]
+    calls += [
+        Call("predicted", "f", {"a": [at // 2, values[at % 10]]}, 0, 1, at) for at in range(10)
+    ]
     repeats = RepeatedCalls(Item("i", "c", predicted=calls))
     compared = []
     monkeypatch.setattr(
-        conversation, "is_same_call", lambda one, other: compared.append(one) or is_same_call(one, other)
+        conversation,
+        "is_same_call",
+        lambda one, other: compared.append(one) or is_same_call(one, other),
     )
-    assert [repeats.describe_earlier_occurrence(call) for call in calls] == [None] * 9_990 + ["turn 1 step 1"] * 10
+    assert [repeats.describe_earlier_occurrence(call) for call in calls] == [None] * 9_990 + [
+        "turn 1 step 1"
+    ] * 10
     assert len(compared) < 2 * len(calls)

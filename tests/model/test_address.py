@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.model.address import PartAddress, describe_address, get_enclosing_call_address, is_address, parse_address
+from fcreview.model.address import (
+    PartAddress,
+    describe_address,
+    get_enclosing_call_address,
+    is_address,
+    parse_address,
+)
 
 TARGETS = st.builds(
     lambda turn, call, path: PartAddress(turn, call, path if call is not None else None),
@@ -23,7 +29,18 @@ def test_addresses_round_trip(target: PartAddress) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "turn:0", "turn:x", "turn:1/", "turn:1/call:0", "call:1", "turn:1/arg:x", "turn:1/call:1/arg:", "Item"]
+    "text",
+    [
+        "",
+        "turn:0",
+        "turn:x",
+        "turn:1/",
+        "turn:1/call:0",
+        "call:1",
+        "turn:1/arg:x",
+        "turn:1/call:1/arg:",
+        "Item",
+    ],
 )
 def test_invalid_address_is_none(text: str) -> None:
     assert parse_address(text) is None

@@ -44,15 +44,23 @@ def test_defaults_are_read_from_descriptions(description: str, default: Any) -> 
 
 
 def test_other_schema_forms_are_read_and_broken_ones_omitted() -> None:
-    tool = {"type": "function", "function": {"name": "f", "parameters": {"properties": {"x": {"type": "integer"}}}}}
+    tool = {
+        "type": "function",
+        "function": {"name": "f", "parameters": {"properties": {"x": {"type": "integer"}}}},
+    }
     assert read_function_schema(tool).parameters["x"].kind == "integer"
-    schema = {"name": "f", "inputSchema": {"json": {"properties": {"x": {"type": ["a"]}, "y": 3}, "required": "x"}}}
+    schema = {
+        "name": "f",
+        "inputSchema": {"json": {"properties": {"x": {"type": ["a"]}, "y": 3}, "required": "x"}},
+    }
     assert list(read_function_schema(schema).parameters) == ["x"]
     for broken in ({}, {"parameters": []}, {"name": 3, "parameters": {"properties": None}}):
         assert not read_function_schema(broken).lists_parameters
 
 
-@pytest.mark.parametrize("parameters", [["x"], {"properties": ["x"]}, {"properties": {}, "required": "x"}])
+@pytest.mark.parametrize(
+    "parameters", [["x"], {"properties": ["x"]}, {"properties": {}, "required": "x"}]
+)
 def test_strict_reader_refuses_malformed_schemas(parameters: Any) -> None:
     read_declared_parameters({"name": "f", "parameters": parameters})
     with pytest.raises(MalformedSchema):

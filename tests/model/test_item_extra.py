@@ -9,11 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.model.item import Erratum, Extra, RecomputedVerdict, RecordedReview, RecordLocation, StateDifference
+from fcreview.model.item import (
+    Erratum,
+    Extra,
+    RecomputedVerdict,
+    RecordedReview,
+    RecordLocation,
+    StateDifference,
+)
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
     max_leaves=5,
 )
 NAMES = st.text(max_size=5)
@@ -21,14 +30,18 @@ SIZES = st.integers(0, 2**40)
 EXTRAS = st.builds(
     Extra,
     failing_turn=st.none() | st.integers(0, 50),
-    state_differences=st.none() | st.dictionaries(NAMES, st.builds(StateDifference, VALUES, VALUES), max_size=3),
+    state_differences=st.none()
+    | st.dictionaries(NAMES, st.builds(StateDifference, VALUES, VALUES), max_size=3),
     accepted_answers=st.none() | st.lists(VALUES, max_size=3),
     final_answer=st.none() | st.text(),
     score_record=st.none() | st.builds(RecordLocation, NAMES, SIZES, SIZES, SIZES),
     needs=st.none() | st.lists(st.lists(st.text(max_size=5), max_size=2), max_size=2),
-    without_errata=st.none() | st.builds(RecomputedVerdict, st.none() | st.booleans(), st.none() | NAMES),
+    without_errata=st.none()
+    | st.builds(RecomputedVerdict, st.none() | st.booleans(), st.none() | NAMES),
     erratum=st.none() | st.builds(Erratum, st.lists(NAMES), NAMES, st.lists(NAMES), VALUES, NAMES),
-    recorded_reviews=st.lists(st.builds(RecordedReview, NAMES, NAMES, VALUES, events=st.lists(NAMES)), max_size=2),
+    recorded_reviews=st.lists(
+        st.builds(RecordedReview, NAMES, NAMES, VALUES, events=st.lists(NAMES)), max_size=2
+    ),
     redacted=st.booleans(),
     metadata=st.dictionaries(NAMES, VALUES, max_size=3),
 )

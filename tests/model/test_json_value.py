@@ -26,24 +26,42 @@ from fcreview.model.json_value import (
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 json_values: st.SearchStrategy[Any] = st.recursive(
-    scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=12
+    scalars,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
 )
 literals: st.SearchStrategy[Any] = st.recursive(
-    scalars | st.just(math.nan) | st.binary() | st.complex_numbers() | st.just(...) | st.frozensets(st.integers()),
+    scalars
+    | st.just(math.nan)
+    | st.binary()
+    | st.complex_numbers()
+    | st.just(...)
+    | st.frozensets(st.integers()),
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.tuples(inner, inner)
-        | st.dictionaries(st.text() | st.integers() | st.none() | st.tuples(st.integers()), inner, max_size=4)
+        | st.dictionaries(
+            st.text() | st.integers() | st.none() | st.tuples(st.integers()), inner, max_size=4
+        )
     ),
     max_leaves=12,
 )
-plain = st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False, allow_infinity=False)
+plain = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63)
+    | st.floats(allow_nan=False, allow_infinity=False)
+)
 plain = plain | st.text(st.characters(exclude_categories=["Cs"]))
 accepts: st.SearchStrategy[AcceptedValues] = st.recursive(
-    st.builds(AcceptedValues, st.lists(plain | st.lists(plain, max_size=3), max_size=3), st.booleans()),
+    st.builds(
+        AcceptedValues, st.lists(plain | st.lists(plain, max_size=3), max_size=3), st.booleans()
+    ),
     lambda inner: st.builds(
         AcceptedValues,
-        st.lists(st.builds(GoldenObject, st.dictionaries(st.text("ab"), inner, max_size=2)), max_size=2),
+        st.lists(
+            st.builds(GoldenObject, st.dictionaries(st.text("ab"), inner, max_size=2)), max_size=2
+        ),
         st.booleans(),
     ),
     max_leaves=6,
@@ -105,7 +123,13 @@ def test_equal_keys_keep_all_values() -> None:
 
 
 def test_values_unknown_to_json_become_text() -> None:
-    assert to_plain_json([2**70, math.nan, math.inf, "\ud800", (1,)]) == [str(2**70), "NaN", "Infinity", "\\ud800", [1]]
+    assert to_plain_json([2**70, math.nan, math.inf, "\ud800", (1,)]) == [
+        str(2**70),
+        "NaN",
+        "Infinity",
+        "\\ud800",
+        [1],
+    ]
 
 
 def nest(depth: int) -> Any:
@@ -138,7 +162,9 @@ def test_golden_arguments_round_trip(accept: AcceptedValues) -> None:
 
 
 def test_golden_arguments_are_stored_like_the_dataclass() -> None:
-    accept = AcceptedValues([GoldenObject({"unit": AcceptedValues(["C"], True)}), [GoldenObject({})], 3])
+    accept = AcceptedValues(
+        [GoldenObject({"unit": AcceptedValues(["C"], True)}), [GoldenObject({})], 3]
+    )
     assert orjson.dumps(to_plain_json(accept)) == orjson.dumps(accept)
 
 

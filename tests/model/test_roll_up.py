@@ -62,11 +62,14 @@ def test_sql_equals_python() -> None:
     effective = effective_verdict_sql("t.human", "t.decided_by", "t.derived", "t")
     text = (
         f"SELECT {effective}, {decision_origin_sql('t.decided_by', 't')}"
-        " FROM (SELECT $1::BOOLEAN AS official, $2::BOOLEAN AS rule, $3::BOOLEAN AS judge, $4::BOOLEAN AS human,"
+        " FROM (SELECT $1::BOOLEAN AS official, $2::BOOLEAN AS rule, $3::BOOLEAN AS judge,"
+        " $4::BOOLEAN AS human,"
         " $5::VARCHAR AS decided_by, $6::BOOLEAN AS derived) t"
     )
     connection = duckdb.connect()
-    for *automatic, human, decided_by, derived in product(values, values, values, (True, False), DECISIONS, values):
+    for *automatic, human, decided_by, derived in product(
+        values, values, values, (True, False), DECISIONS, values
+    ):
         found = connection.execute(text, [*automatic, human, decided_by, derived]).fetchone()
         scored: dict[SourceName, Any] = dict(zip(SOURCES, automatic, strict=True))
         first = next((source for source, value in scored.items() if value is not None), None)

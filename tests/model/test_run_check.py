@@ -34,7 +34,9 @@ WRONG_VALUE = DifferenceGroup(official=False, rule=True, error_type="value_error
 WRONG_TYPE = DifferenceGroup(official=True, rule=False, error_type="type_error:simple", count=2)
 
 
-def make_run(*facts: RunFact, dataset: str | None = "/data", needs_dataset: bool = True, **counts: Any) -> CheckedRun:
+def make_run(
+    *facts: RunFact, dataset: str | None = "/data", needs_dataset: bool = True, **counts: Any
+) -> CheckedRun:
     return CheckedRun(
         run=1,
         run_name="oak",
@@ -48,7 +50,9 @@ def make_run(*facts: RunFact, dataset: str | None = "/data", needs_dataset: bool
 
 def find_line(name: LineName, run: CheckedRun, limits: CheckLimits | None = None) -> CheckLine:
     check = check_run(run, limits or CheckLimits())
-    assert [line.name for line in check.lines] == list(LINE_TITLES), "every check has the same lines"
+    assert [line.name for line in check.lines] == list(LINE_TITLES), (
+        "every check has the same lines"
+    )
     return next(line for line in check.lines if line.name == name)
 
 
@@ -80,8 +84,22 @@ def test_a_clean_run_is_ok() -> None:
             "5 of 400 recomputed verdicts differ",
         ),
         ("undecoded", {"n_undecoded": 5}, 5, 400, "flag:undecoded", "5 replies not decoded"),
-        ("other_reply", {"n_other_reply": 1}, 1, 400, "flag:other_reply", "1 score of another reply"),
-        ("scored_twice", {"n_scored_twice": 2}, 2, 400, "flag:scored_twice", "2 items scored twice"),
+        (
+            "other_reply",
+            {"n_other_reply": 1},
+            1,
+            400,
+            "flag:other_reply",
+            "1 score of another reply",
+        ),
+        (
+            "scored_twice",
+            {"n_scored_twice": 2},
+            2,
+            400,
+            "flag:scored_twice",
+            "2 items scored twice",
+        ),
         ("judge_failed", {"n_judge_failed": 1}, 1, 400, "flag:judge_failed", "1 judge failure"),
     ],
 )
@@ -90,7 +108,12 @@ def test_a_count_above_its_limit_is_a_problem(
 ) -> None:
     run = make_run(**counts)
     line = find_line(name, run)
-    assert (line.state, line.count, line.expected, line.where) == ("problem", count, expected, where)
+    assert (line.state, line.count, line.expected, line.where) == (
+        "problem",
+        count,
+        expected,
+        where,
+    )
     check = check_run(run)
     assert not check.is_ok and check.problems == [line]
     assert check.summary == summary
@@ -105,13 +128,17 @@ def test_an_error_on_import_is_a_problem() -> None:
 
 
 def test_all_problems_are_in_the_summary() -> None:
-    check = check_run(make_run(n_items=3, n_not_run=397, n_incidents=2, incidents_by_kind={"server": 2}))
+    check = check_run(
+        make_run(n_items=3, n_not_run=397, n_incidents=2, incidents_by_kind={"server": 2})
+    )
     assert check.summary == "397 of 400 items not run, 2 incidents"
 
 
 @pytest.mark.parametrize(("count", "state"), [(4, "ok"), (5, "problem")])
 @pytest.mark.parametrize("name", ["differences", "undecoded"])
-def test_one_percent_of_differences_and_undecoded_replies_is_allowed(name: LineName, count: int, state: str) -> None:
+def test_one_percent_of_differences_and_undecoded_replies_is_allowed(
+    name: LineName, count: int, state: str
+) -> None:
     group = DifferenceGroup(official=True, rule=False, error_type="", count=count)
     counts = {"differences": [group]} if name == "differences" else {"n_undecoded": count}
     line = find_line(name, make_run(**counts))
@@ -158,11 +185,17 @@ def test_undecoded_replies_name_how_many_verdicts_are_equal() -> None:
         ("undecoded", {"n_predicted": 0}, "no calls"),
         ("other_reply", {"n_official": 0}, "no official verdicts"),
         ("scored_twice", {"n_official": 0}, "no official verdicts"),
-        ("rules", {"n_rule": 0, "reason_without_rule": "a judge decides"}, "no recomputed verdicts: a judge decides"),
+        (
+            "rules",
+            {"n_rule": 0, "reason_without_rule": "a judge decides"},
+            "no recomputed verdicts: a judge decides",
+        ),
         ("judge_failed", {"n_judged": 0}, "no judge verdicts"),
     ],
 )
-def test_what_cannot_be_checked_is_no_problem(name: LineName, counts: dict[str, Any], detail: str) -> None:
+def test_what_cannot_be_checked_is_no_problem(
+    name: LineName, counts: dict[str, Any], detail: str
+) -> None:
     run = make_run(**counts)
     line = find_line(name, run)
     assert (line.state, line.detail) == ("unknown", detail)
@@ -171,7 +204,11 @@ def test_what_cannot_be_checked_is_no_problem(name: LineName, counts: dict[str, 
 
 def test_scores_of_other_replies_count_by_the_fact() -> None:
     """The importer drops official verdicts if most entries quote other replies."""
-    fact = RunFact("scores_of_other_replies", 873, "873 of 900 failing score entries with a result quote another reply")
+    fact = RunFact(
+        "scores_of_other_replies",
+        873,
+        "873 of 900 failing score entries with a result quote another reply",
+    )
     line = find_line("other_reply", make_run(fact, n_official=0))
     assert (line.state, line.count) == ("problem", 873)
     assert line.detail.endswith("so the official verdicts are unknown")
@@ -199,7 +236,11 @@ def test_a_missing_dataset_is_unknown() -> None:
 
 def test_json_has_a_line_for_each_check() -> None:
     value = check_run(make_run(n_incidents=2, incidents_by_kind={"server": 2})).as_json()
-    assert {name: value[name] for name in ("run", "run_name", "ok")} == {"run": 1, "run_name": "oak", "ok": False}
+    assert {name: value[name] for name in ("run", "run_name", "ok")} == {
+        "run": 1,
+        "run_name": "oak",
+        "ok": False,
+    }
     assert [line["name"] for line in value["lines"]] == list(LINE_TITLES)
     assert value["lines"][1] == {
         "name": "incidents",

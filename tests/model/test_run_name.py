@@ -14,7 +14,13 @@ from fcreview.model.sanitize import display_width, sanitize
 
 
 def make_run(model: str = "oak", path: str = "/x/result/oak", **fields: Any) -> Run:
-    values: dict[str, Any] = {"benchmark": "bfcl", "generation": "V4", "language": "en", "title": "BFCL", **fields}
+    values: dict[str, Any] = {
+        "benchmark": "bfcl",
+        "generation": "V4",
+        "language": "en",
+        "title": "BFCL",
+        **fields,
+    }
     return Run(model=model, path=path, **values)
 
 
@@ -23,7 +29,10 @@ def name_runs(*runs: Run) -> list[str]:
 
 
 def test_a_model_with_one_run_is_named_by_its_model() -> None:
-    assert name_runs(make_run("oak"), make_run("elm", language="zh", name_parts=["x"])) == ["oak", "elm"]
+    assert name_runs(make_run("oak"), make_run("elm", language="zh", name_parts=["x"])) == [
+        "oak",
+        "elm",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -36,8 +45,16 @@ def test_a_model_with_one_run_is_named_by_its_model() -> None:
             {},
             ["oak · ACEBench v1", "oak · BFCL V4"],
         ),
-        ({"name_parts": ["provider-a"]}, {"name_parts": ["provider-b"]}, ["oak · provider-a", "oak · provider-b"]),
-        ({"path": "/x/2024-07-24/result/oak"}, {"path": "/x/now/result/oak"}, ["oak · 2024-07-24", "oak · now"]),
+        (
+            {"name_parts": ["provider-a"]},
+            {"name_parts": ["provider-b"]},
+            ["oak · provider-a", "oak · provider-b"],
+        ),
+        (
+            {"path": "/x/2024-07-24/result/oak"},
+            {"path": "/x/now/result/oak"},
+            ["oak · 2024-07-24", "oak · now"],
+        ),
         ({"path": "/x/result/oak"}, {"path": "/x/result_v1/oak"}, ["oak", "oak · result_v1"]),
         ({"path": "/x/sim_1.json"}, {"path": "/x/sim_2.json"}, ["oak · sim_1", "oak · sim_2"]),
         ({"path": "/x/a.eval"}, {"path": "/x/b.json.jsonl"}, ["oak · a", "oak · b"]),
@@ -70,13 +87,19 @@ def test_another_run_does_not_rename_runs_that_it_is_not_like() -> None:
 
 
 def test_parts_at_different_positions_are_compared_by_content() -> None:
-    runs = [make_run(name_parts=["task a", "x"]), make_run(name_parts=["x"]), make_run(name_parts=["task b", "x"])]
+    runs = [
+        make_run(name_parts=["task a", "x"]),
+        make_run(name_parts=["x"]),
+        make_run(name_parts=["task b", "x"]),
+    ]
     assert name_runs(*runs) == ["oak · task a", "oak", "oak · task b"]
 
 
 def test_long_names_keep_what_differs() -> None:
     long = "organisation/" + "very-long-model-name-" * 8
-    names = name_runs(make_run(long + "left" + "-tail" * 20), make_run(long + "right" + "-tail" * 20))
+    names = name_runs(
+        make_run(long + "left" + "-tail" * 20), make_run(long + "right" + "-tail" * 20)
+    )
     assert all(display_width(name) <= MAX_MODEL_CELLS for name in names)
     assert "left" in names[0] and "right" in names[1]
 

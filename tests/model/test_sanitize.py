@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from fcreview.model.sanitize import MAX_MARKS, PLAIN_RANGES, clip, display_width, pad, sanitize, sanitize_lines
+from fcreview.model.sanitize import (
+    MAX_MARKS,
+    PLAIN_RANGES,
+    clip,
+    display_width,
+    pad,
+    sanitize,
+    sanitize_lines,
+)
 
 HOSTILE = "\x1b\x07\x7f\x9b\x85\u202e\u2066\u200b\u200d\ufeff\u00ad\u2028\ufe0f\ud800\ue000\U000e0041\u0301\u0e47\n\t\r"
 texts = st.text(
@@ -25,7 +33,11 @@ texts = st.text(
 
 def is_safe(char: str) -> bool:
     category = unicodedata.category(char)
-    return category[0] != "C" and category not in ("Zl", "Zp", "Me") and (category != "Zs" or char in " \u3000")
+    return (
+        category[0] != "C"
+        and category not in ("Zl", "Zp", "Me")
+        and (category != "Zs" or char in " \u3000")
+    )
 
 
 @pytest.mark.parametrize(
@@ -108,7 +120,11 @@ def test_clip_never_exceeds_and_pad_is_exact(text: str, cells: int) -> None:
     text = sanitize(text)
     clipped = clip(text, cells)
     assert display_width(clipped) <= max(cells, 0)
-    assert clipped == text if display_width(text) <= cells else clipped in ("", "…") or text.startswith(clipped[:-1])
+    assert (
+        clipped == text
+        if display_width(text) <= cells
+        else clipped in ("", "…") or text.startswith(clipped[:-1])
+    )
     assert display_width(pad(text, cells)) == max(cells, 0)
 
 

@@ -23,7 +23,9 @@ TEXT = st.text(max_size=30).map(sanitize)
 
 
 @given(st.lists(st.tuples(TEXT, TEXT, TEXT), max_size=6), st.integers(20, 100))
-def test_table_fits_unless_its_titles_are_too_wide(rows: list[tuple[str, str, str]], cells: int) -> None:
+def test_table_fits_unless_its_titles_are_too_wide(
+    rows: list[tuple[str, str, str]], cells: int
+) -> None:
     titles = ("n", "name", "example")
     sizes = compute_column_widths(titles, rows, table_width=cells)
     assert sum(sizes) + 2 * COLUMN_GAP <= max(cells, sum(map(len, titles)) + 2 * COLUMN_GAP)
@@ -37,7 +39,9 @@ def test_last_column_shrinks_first_and_minimum_widths_hold() -> None:
     rows = [("1", "x" * 20, "y" * 30)]
     assert compute_column_widths(("n", "name", "example"), rows, table_width=40) == [1, 20, 15]
     assert compute_column_widths(("n", "name", "example"), rows, table_width=30) == [1, 18, 7]
-    assert compute_column_widths(("n", "name", "example"), rows, table_width=30, min_widths=(1, 19, 9)) == [1, 19, 9]
+    assert compute_column_widths(
+        ("n", "name", "example"), rows, table_width=30, min_widths=(1, 19, 9)
+    ) == [1, 19, 9]
 
 
 def test_all_columns_but_the_last_have_a_maximum_width() -> None:
@@ -50,7 +54,9 @@ def test_numbers_align_right_and_wide_characters_take_two_cells() -> None:
 
 
 def test_row_is_clipped_and_padded() -> None:
-    assert "".join(align_row(["abcdef", "7", "x"], [4, 3, 2], right_columns=(1,))) == "abc…    7  x "
+    assert (
+        "".join(align_row(["abcdef", "7", "x"], [4, 3, 2], right_columns=(1,))) == "abc…    7  x "
+    )
 
 
 @pytest.mark.parametrize(
@@ -66,7 +72,8 @@ def test_row_is_clipped_and_padded() -> None:
         ("dialog_act:no_overlap", "reply has none of the golden reply's labels"),
         (
             "db_mismatch + not_communicated",
-            "final database differs from the expected one and model did not give the user an expected text",
+            "final database differs from the expected one and model did not give the user an"
+            " expected text",
         ),
         ("db_mismatch + never_seen", ""),
         ("something else", ""),
@@ -82,7 +89,9 @@ HEADER = {"accuracy": 0.86, "correct_count": 344, "total_count": 400}
 
 def test_header_accuracy_counts_if_only_failures_are_known() -> None:
     assert read_header_accuracy(HEADER, 56, 0) == HeaderAccuracy(344, 400)
-    assert read_header_accuracy(HEADER, 20, 0) == HeaderAccuracy(344, 400)  # The score file is truncated.
+    assert read_header_accuracy(HEADER, 20, 0) == HeaderAccuracy(
+        344, 400
+    )  # The score file is truncated.
 
 
 @pytest.mark.parametrize(

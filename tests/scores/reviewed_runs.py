@@ -56,14 +56,24 @@ class ReviewedRuns:
                 found.append(ItemVerdict(item, *ITEM_CORRECT, value == "true"))
         counts: dict[tuple[int, str, str], dict[str, Any]] = {}
         for item, source, target, criterion, text in self.store.run_sql(
-            "SELECT item, source, target, criterion, CAST(value AS VARCHAR) FROM verdicts ORDER BY item"
+            "SELECT item, source, target, criterion, CAST(value AS VARCHAR) FROM verdicts ORDER BY"
+            " item"
         )[1]:
             value = None if text is None else orjson.loads(text)
-            if (target, criterion) != ITEM_CORRECT and value is not None and not isinstance(value, dict):
+            if (
+                (target, criterion) != ITEM_CORRECT
+                and value is not None
+                and not isinstance(value, dict)
+            ):
                 counts.setdefault((item, target, criterion), {})[source] = value
         for (item, target, criterion), by in counts.items():
             found.append(
-                ItemVerdict(item, target, criterion, next(by[source] for source in SCORING_ORDER if source in by))
+                ItemVerdict(
+                    item,
+                    target,
+                    criterion,
+                    next(by[source] for source in SCORING_ORDER if source in by),
+                )
             )
         return found
 
@@ -75,11 +85,17 @@ class ReviewedRuns:
             self.events += 1
             events.append(
                 Event(
-                    event=f"e{self.events}", time=f"2026-01-01T00:{self.events:09d}Z", annotator=annotator, key=key,
-                    target=one.target, criterion=one.criterion, verdict=one.value,
-                    prediction_hash=prediction_hash, golden_hash=golden_hash,
+                    event=f"e{self.events}",
+                    time=f"2026-01-01T00:{self.events:09d}Z",
+                    annotator=annotator,
+                    key=key,
+                    target=one.target,
+                    criterion=one.criterion,
+                    verdict=one.value,
+                    prediction_hash=prediction_hash,
+                    golden_hash=golden_hash,
                 )
-            )  # fmt: skip
+            )
         return events
 
     @cached_property
@@ -87,7 +103,10 @@ class ReviewedRuns:
         """Like `ReviewTables.reference`, for all items in one query."""
         columns = ("item", *ItemKey._fields, "prediction_hash", "golden_hash")
         rows = self.store.run_sql(f"SELECT {', '.join(columns)} FROM items")[1]
-        return {item: (ItemKey(*key), prediction or "", golden or "") for item, *key, prediction, golden in rows}
+        return {
+            item: (ItemKey(*key), prediction or "", golden or "")
+            for item, *key, prediction, golden in rows
+        }
 
     def compute_metrics(self, *events: Event) -> Values:
         """Compute every metric as if the journals contained exactly these events."""
@@ -96,7 +115,9 @@ class ReviewedRuns:
         groups: dict[tuple[str, str, str], list[RunPart]] = {}
         for part in load_scored_runs(self.store.analysis, self.store.fetch_runs()):
             row = part.row
-            groups.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(part)
+            groups.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(
+                part
+            )
             for line in compute_run_metrics(part.items, row.info):
                 for source, value in line.values.items():
                     values[row.run, source, (line.table, line.level, line.name)] = value

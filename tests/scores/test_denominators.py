@@ -1,4 +1,6 @@
-"""Metrics are the same whether each item has its own row or equal items share a row with a count."""
+"""Metrics are the same whether each item has its own row or equal items share a row with a
+count.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +20,25 @@ OpenRuns = Callable[[Sequence[Path]], ReviewedRuns]
 
 
 def check_rows_by_run(runs: ReviewedRuns) -> dict[int, tuple[list[ScoredItem], list[ScoredItem]]]:
-    """Check that single and aggregated rows give the same metrics, and return both for the corrected source."""
+    """Check that single and aggregated rows give the same metrics, and return both for the
+    corrected source.
+    """
     found = {}
     rows = [row for row in runs.store.fetch_runs() if importer_for(row.info).aggregates_rows]
     others = {row.run for row in rows if importer_for(row.info).needs_part_verdicts}
     for (run, aggregated), row in zip(
-        runs.store.analysis.fetch_combined_scored_items([row.run for row in rows], others), rows, strict=True
+        runs.store.analysis.fetch_combined_scored_items([row.run for row in rows], others),
+        rows,
+        strict=True,
     ):
         each = runs.store.analysis.fetch_scored_items(run)
         assert run == row.run
         # Equal to the last digit and in the same order.
         assert compute_run_metrics(aggregated, row.info) == compute_run_metrics(each, row.info)
         for source in METRIC_SOURCES:
-            assert sum(one.n_items for one in aggregated[source]) == len(each[source]) == row.n_items
+            assert (
+                sum(one.n_items for one in aggregated[source]) == len(each[source]) == row.n_items
+            )
         found[run] = each["corrected"], aggregated["corrected"]
     return found
 

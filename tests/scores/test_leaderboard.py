@@ -1,4 +1,6 @@
-"""Official metrics of `fcreview report` equal every figure that the official BFCL program printed for these runs."""
+"""Official metrics of `fcreview report` equal every figure that the official BFCL program
+printed for these runs.
+"""
 
 from __future__ import annotations
 
@@ -104,26 +106,50 @@ COLUMNS: dict[str, dict[str, MetricKey]] = {
         **AGENTIC,
     },
 }
-"""Every column of the leaderboard files, except the configurations of format sensitivity, which were not run."""
+"""Every column of the leaderboard files, except the configurations of format sensitivity, which
+were not run.
+"""
 COLUMNS_WITH_MISSING_FILES = {
-    "Overall Acc", "Multi Turn Acc", "Multi Turn Overall Acc", "Miss Func", "Miss Param", "Long Context",
-    "Multi Turn Miss Func", "Multi Turn Miss Param", "Multi Turn Long Context",
-    *("Total Cost ($)", "Latency Mean (s)", "Latency Standard Deviation (s)", "Latency 95th Percentile (s)"),
-}  # fmt: skip
-"""Columns of the prompt-mode row that include three multi-turn categories whose files were not published."""
+    "Overall Acc",
+    "Multi Turn Acc",
+    "Multi Turn Overall Acc",
+    "Miss Func",
+    "Miss Param",
+    "Long Context",
+    "Multi Turn Miss Func",
+    "Multi Turn Miss Param",
+    "Multi Turn Long Context",
+    *(
+        "Total Cost ($)",
+        "Latency Mean (s)",
+        "Latency Standard Deviation (s)",
+        "Latency 95th Percentile (s)",
+    ),
+}
+"""Columns of the prompt-mode row that include three multi-turn categories whose files were not
+published.
+"""
 
 
 def format_value(value: float | None, title: str) -> str:
-    """Format a value as the official program does: as a percentage or a number, with two decimals."""
+    """Format a value as the official program does: as a percentage or a number, with two
+    decimals.
+    """
     if value is None:
         return "N/A"
-    return str(round(value, 2)) if "Latency" in title or "Cost" in title or "Format" in title else f"{100 * value:.2f}%"
+    return (
+        str(round(value, 2))
+        if "Latency" in title or "Cost" in title or "Format" in title
+        else f"{100 * value:.2f}%"
+    )
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("folder", FOLDERS)
 @pytest.mark.parametrize("file", COLUMNS)
-def test_v4_metrics_equal_leaderboard_columns(bench: Path, open_runs: OpenRuns, folder: str, file: str) -> None:
+def test_v4_metrics_equal_leaderboard_columns(
+    bench: Path, open_runs: OpenRuns, folder: str, file: str
+) -> None:
     runs = open_runs([bench / "bfcl_v4"])
     (row,) = [row for row in runs.store.fetch_runs() if row.info.model == folder]
     lines = compute_run_metrics(runs.store.analysis.fetch_scored_items(row.run), row.info)
@@ -133,32 +159,49 @@ def test_v4_metrics_equal_leaderboard_columns(bench: Path, open_runs: OpenRuns, 
     assert theirs.keys() - COLUMNS[file].keys() <= NOT_FIGURES
     skipped = COLUMNS_WITH_MISSING_FILES if folder == "gpt-4o-mini-2024-07-18" else set()
     wanted = {title: text for title, text in theirs.items() if title not in NOT_FIGURES | skipped}
-    assert {title: format_value(ours.get(COLUMNS[file][title]), title) for title in wanted} == wanted
+    assert {
+        title: format_value(ours.get(COLUMNS[file][title]), title) for title in wanted
+    } == wanted
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("place", ["bfcl_v1", *(pytest.param(name, marks=only_long) for name in LARGE)])
-def test_category_accuracy_equals_score_file_header(bench: Path, open_runs: OpenRuns, place: str) -> None:
+@pytest.mark.parametrize(
+    "place", ["bfcl_v1", *(pytest.param(name, marks=only_long) for name in LARGE)]
+)
+def test_category_accuracy_equals_score_file_header(
+    bench: Path, open_runs: OpenRuns, place: str
+) -> None:
     """These versions have no leaderboard file, only headers of score files."""
     runs = open_runs([bench / place])
     compared = 0
     for row in runs.store.fetch_runs():
         lines = compute_run_metrics(runs.store.analysis.fetch_scored_items(row.run), row.info)
-        ours = {line.name: line.values.get("official") for line in lines if line.table == "accuracy" and line.level > 1}
+        ours = {
+            line.name: line.values.get("official")
+            for line in lines
+            if line.table == "accuracy" and line.level > 1
+        }
         for category, header in row.info.official_metrics.items():
             if category == "live_relevance" and ours.get(category) != header["accuracy"]:
-                continue  # The dataset contains one item twice, and the scores contain it once or twice.
-            assert ours[category] == pytest.approx(header["accuracy"], abs=1e-12), (row.info.model, category)
+                # The dataset contains one item twice, and the scores contain it once or twice.
+                continue
+            assert ours[category] == pytest.approx(header["accuracy"], abs=1e-12), (
+                row.info.model,
+                category,
+            )
             compared += 1
     assert compared > 30
 
 
 @pytest.mark.sweep
 def test_v1_summaries_equal_the_official_program(bench: Path, open_runs: OpenRuns) -> None:
-    """Simple calls and the overall accuracy are weighted by items, summaries are plain means. `rest` was not run: it is
-    omitted, not counted as 0."""
+    """Simple calls and the overall accuracy are weighted by items, summaries are plain means.
+    `rest` was not run: it is omitted, not counted as 0.
+    """
     runs = open_runs([bench / "bfcl_v1"])
-    (row,) = [row for row in runs.store.fetch_runs() if row.info.model == "gpt-4o-mini-2024-07-18-FC"]
+    (row,) = [
+        row for row in runs.store.fetch_runs() if row.info.model == "gpt-4o-mini-2024-07-18-FC"
+    ]
     lines = {
         (line.level, line.name): line
         for line in compute_run_metrics(runs.store.analysis.fetch_scored_items(row.run), row.info)
@@ -166,7 +209,10 @@ def test_v1_summaries_equal_the_official_program(bench: Path, open_runs: OpenRun
     counts = {}
     for path in (bench / "bfcl_v1/score" / row.info.model).iterdir():
         header = json.loads(path.read_text().split("\n")[0])
-        counts[path.name.removesuffix("_score.json")] = (header["correct_count"], header["total_count"])
+        counts[path.name.removesuffix("_score.json")] = (
+            header["correct_count"],
+            header["total_count"],
+        )
     simple = (366 + 45 + 19) / (400 + 100 + 50)  # simple, java, javascript
     assert [counts[name][0] for name in ("simple", "java", "javascript")] == [366, 45, 19]
     ast = (simple + 184 / 200 + 179 / 200 + 166 / 200) / 4  # multiple, parallel, parallel multiple

@@ -1,6 +1,7 @@
 """All surfaces show the same effective verdicts: report = runs = items = export = SQL.
 
-Random overrides are on every target and criterion: items, turns, calls, arguments, responses and parts of rewards.
+Random overrides are on every target and criterion: items, turns, calls, arguments, responses and
+parts of rewards.
 """
 
 from __future__ import annotations
@@ -30,15 +31,35 @@ SQL = """
 SELECT i.item, CAST(l.effective AS BOOLEAN) FROM labels l JOIN items i USING (run, category, id)
 WHERE l.target = 'item' AND l.criterion = 'correct' ORDER BY i.item
 """
-DECLINED = f"SELECT run, id FROM items WHERE json_extract(extra, '$.more.{DECLINE_KEY}') IS NOT NULL"
+DECLINED = (
+    f"SELECT run, id FROM items WHERE json_extract(extra, '$.more.{DECLINE_KEY}') IS NOT NULL"
+)
 BENCHMARKS = (
-    "bfcl", "acebench", "hammerbench", "confetti", "complexfuncbench", "tau", "atif", "inspect", "generic",
-)  # fmt: skip
+    "bfcl",
+    "acebench",
+    "hammerbench",
+    "confetti",
+    "complexfuncbench",
+    "tau",
+    "atif",
+    "inspect",
+    "generic",
+)
 DRAWS_BY_BENCH_RUN = {
-    "acebench": 5, "atif": 25, "complexfuncbench": 25, "confetti": 8, "hammerbench": 5, "harbor_job": 25,
-    "inspect": 8, "tau2": 12, "tau_v1": 8,
-}  # fmt: skip
-"""Folder of the test runs -> number of draws of reviews. Together, more than 5,000 figures are compared."""
+    "acebench": 5,
+    "atif": 25,
+    "complexfuncbench": 25,
+    "confetti": 8,
+    "hammerbench": 5,
+    "harbor_job": 25,
+    "inspect": 8,
+    "tau2": 12,
+    "tau_v1": 8,
+}
+"""Folder of the test runs -> number of draws of reviews.
+
+Together, more than 5,000 figures are compared.
+"""
 
 
 @dataclass(frozen=True)
@@ -55,11 +76,19 @@ class ExportedFigure:
 
 
 def is_about(criterion: str, category: str = "") -> Callable[[Label], bool]:
-    """Return a function that selects the automatic verdicts on whole items and their effective values."""
+    """Return a function that selects the automatic verdicts on whole items and their effective
+    values.
+    """
 
     def is_selected(label: Label) -> bool:
-        is_on_whole_item = label["target"] == "item" or (label["target"] == "response" and criterion != "correct")
-        return is_on_whole_item and label["criterion"] == criterion and label["category"].startswith(category)
+        is_on_whole_item = label["target"] == "item" or (
+            label["target"] == "response" and criterion != "correct"
+        )
+        return (
+            is_on_whole_item
+            and label["criterion"] == criterion
+            and label["category"].startswith(category)
+        )
 
     return is_selected
 
@@ -72,16 +101,21 @@ def list_exported_figures(run: Run, declined_ids: Collection[str]) -> list[Expor
         figures = [ExportedFigure("accuracy", name, is_about("correct", name), 3) for name in agent]
         figures += [ExportedFigure("accuracy", name, is_about("correct", name)) for name in special]
         figures += [
-            ExportedFigure("process accuracy", name, is_about("process_accuracy", name), digits=3) for name in agent
+            ExportedFigure("process accuracy", name, is_about("process_accuracy", name), digits=3)
+            for name in agent
         ]
         return figures
     if run.benchmark == "tau":
         return [ExportedFigure("reward", "average reward", is_about("reward"))]
     if run.benchmark == "confetti":
         return [
-            ExportedFigure("function calling", "binary accuracy", is_about("correct", "conversationsclean")),
+            ExportedFigure(
+                "function calling", "binary accuracy", is_about("correct", "conversationsclean")
+            ),
             ExportedFigure("function calling", "soft accuracy, per call", is_about("soft_score")),
-            ExportedFigure("response quality", "dialog act accuracy", is_about("correct", "dialogacts")),
+            ExportedFigure(
+                "response quality", "dialog act accuracy", is_about("correct", "dialogacts")
+            ),
         ]
     if run.benchmark == "complexfuncbench":
         name = "Overall Success Rate"
@@ -89,10 +123,13 @@ def list_exported_figures(run: Run, declined_ids: Collection[str]) -> list[Expor
     if run.benchmark == "hammerbench" and run.generation != "conversation":
         by_criterion = {"func_ok": "Func_Acc", "args_ok": "Args_Acc", "rejected": "Rejection rate"}
         return [
-            ExportedFigure("mQmA", name, is_about(criterion, "mQmA")) for criterion, name in by_criterion.items()
+            ExportedFigure("mQmA", name, is_about(criterion, "mQmA"))
+            for criterion, name in by_criterion.items()
         ] + [
             ExportedFigure(
-                "IS", "declined", lambda label: is_about("correct", "IS")(label) and label["id"] in declined_ids
+                "IS",
+                "declined",
+                lambda label: is_about("correct", "IS")(label) and label["id"] in declined_ids,
             )
         ]
     if run.benchmark == "atif":
@@ -157,22 +194,29 @@ class Surfaces:
                 for row in compute_run_metrics(part.items, part.row.info)
             }
             for figure in list_exported_figures(part.row.info, self.declined[part.row.run]):
-                self._compare_figure(figure, values.get((figure.table, figure.name)), labels_by_run[part.row.run])
+                self._compare_figure(
+                    figure, values.get((figure.table, figure.name)), labels_by_run[part.row.run]
+                )
 
-    def _compare_figure(self, figure: ExportedFigure, reported: float | None, labels: Sequence[Label]) -> None:
+    def _compare_figure(
+        self, figure: ExportedFigure, reported: float | None, labels: Sequence[Label]
+    ) -> None:
         verdicts = [label["effective"] for label in labels if figure.is_counted(label)]
         known = [verdict for verdict in verdicts if verdict is not None]
         if not known:
             return
         expected = mean(map(float, known)) * figure.factor
-        # ACEBench prints rounded values of process accuracy, so that a mean of them can differ in the last decimal.
+        # ACEBench prints rounded values of process accuracy, so that a mean of them can differ in
+        # the last decimal.
         tolerance = 1e-9 if figure.digits is None else 0.5001 * 10**-figure.digits + 5e-4
         assert reported == pytest.approx(expected, abs=tolerance), (figure.table, figure.name)
         self.n_compared += 1
 
 
 def list_overrides(runs: ReviewedRuns) -> list[ItemVerdict]:
-    """Return a contradicting verdict for each automatic verdict, and verdicts on the parts of each item."""
+    """Return a contradicting verdict for each automatic verdict, and verdicts on the parts of
+    each item.
+    """
     overrides = []
     known = runs.automatic_verdicts()
     for own in known:
@@ -184,13 +228,20 @@ def list_overrides(runs: ReviewedRuns) -> list[ItemVerdict]:
     )[1]:
         if item not in have_verdict:
             continue
-        targets = (f"turn:{turn + 1}", f"turn:{turn + 1}/call:{call}", f"turn:{turn + 1}/call:{call}/arg:x")
+        targets = (
+            f"turn:{turn + 1}",
+            f"turn:{turn + 1}/call:{call}",
+            f"turn:{turn + 1}/call:{call}/arg:x",
+        )
         for target in targets:
             overrides += [ItemVerdict(item, target, "correct", value) for value in (True, False)]
             overrides += [ItemVerdict(item, target, "equivalent", value) for value in (True, False)]
     for item in have_verdict:
         overrides += [ItemVerdict(item, "response", "correct", value) for value in (True, False)]
-    return sorted(overrides, key=lambda verdict: (verdict.item, verdict.target, verdict.criterion, repr(verdict.value)))
+    return sorted(
+        overrides,
+        key=lambda verdict: (verdict.item, verdict.target, verdict.criterion, repr(verdict.value)),
+    )
 
 
 def list_other_values(criterion: str, automatic: Any) -> list[Any]:
@@ -207,10 +258,14 @@ def list_other_values(criterion: str, automatic: Any) -> list[Any]:
         values = list(scale.words.values())
     else:
         values = [0.0, 1.0]
-    return [value for value in values if is_definite(value) and not is_same_verdict(value, automatic)]
+    return [
+        value for value in values if is_definite(value) and not is_same_verdict(value, automatic)
+    ]
 
 
-def draw_reviews(runs: ReviewedRuns, overrides: Sequence[ItemVerdict], generator: random.Random) -> Iterator[Any]:
+def draw_reviews(
+    runs: ReviewedRuns, overrides: Sequence[ItemVerdict], generator: random.Random
+) -> Iterator[Any]:
     """Yield the events of random reviews by two annotators. They often review the same items."""
     items = sorted({verdict.item for verdict in overrides})
     chosen = set(generator.sample(items, k=min(len(items), generator.randint(1, 12))))
@@ -241,13 +296,19 @@ def test_surfaces_agree_on_sample_runs(samples: Path, open_runs: OpenRuns, bench
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
-def test_single_override_is_the_same_on_all_surfaces(samples: Path, open_runs: OpenRuns, benchmark: str) -> None:
+def test_single_override_is_the_same_on_all_surfaces(
+    samples: Path, open_runs: OpenRuns, benchmark: str
+) -> None:
     """Each override of each criterion on one item of each category."""
     runs = open_runs([samples / benchmark])
     surfaces = Surfaces(runs)
     kinds: dict[tuple[str, str, str], ItemVerdict] = {}
     for verdict in list_overrides(runs):
-        place = verdict.target if parse_address(verdict.target) is None else verdict.target.rpartition("/")[2]
+        place = (
+            verdict.target
+            if parse_address(verdict.target) is None
+            else verdict.target.rpartition("/")[2]
+        )
         kinds.setdefault((place, verdict.criterion, repr(verdict.value)), verdict)
     for verdict in list(kinds.values())[:60]:
         runs.store.reviews.rebuild(runs.make_events([verdict]))
@@ -256,11 +317,15 @@ def test_single_override_is_the_same_on_all_surfaces(samples: Path, open_runs: O
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
-def test_confirmations_change_no_effective_verdict(samples: Path, open_runs: OpenRuns, benchmark: str) -> None:
+def test_confirmations_change_no_effective_verdict(
+    samples: Path, open_runs: OpenRuns, benchmark: str
+) -> None:
     runs = open_runs([samples / benchmark])
     runs.store.reviews.rebuild([])
     before = read_effective_verdicts(runs)
-    confirmations = [verdict for verdict in runs.automatic_verdicts() if verdict.criterion != DECISIVE_STEP]
+    confirmations = [
+        verdict for verdict in runs.automatic_verdicts() if verdict.criterion != DECISIVE_STEP
+    ]
     runs.store.reviews.rebuild(runs.make_events(confirmations))
     assert read_effective_verdicts(runs) == before
     Surfaces(runs).compare()
@@ -270,7 +335,12 @@ def test_confirmations_change_no_effective_verdict(samples: Path, open_runs: Ope
 def read_effective_verdicts(runs: ReviewedRuns) -> dict[tuple[int, str, str, str], Any]:
     """Return the effective verdict on each exported target and criterion."""
     return {
-        (label["run"], f"{label['category']} {label['id']}", label["target"], label["criterion"]): label["effective"]
+        (
+            label["run"],
+            f"{label['category']} {label['id']}",
+            label["target"],
+            label["criterion"],
+        ): label["effective"]
         for label in fetch_labels(runs.store, View())
     }
 

@@ -1,4 +1,5 @@
-"""One override changes exactly the metrics that depend on it, to the values that the official program would print.
+"""One override changes exactly the metrics that depend on it, to the values that the official
+program would print.
 
 Every expected value is computed here by hand.
 """
@@ -21,9 +22,17 @@ SCORE: Callable[[int, str], MetricKey] = lambda level, name: ("accuracy", level,
 
 
 def override(
-    runs: ReviewedRuns, item: str, value: Any, target: str = "item", criterion: str = "correct", run: int = 1
+    runs: ReviewedRuns,
+    item: str,
+    value: Any,
+    target: str = "item",
+    criterion: str = "correct",
+    run: int = 1,
 ) -> Moved:
-    """Override one verdict and return the metrics that change. Only corrected metrics may change."""
+    """Override one verdict and return the metrics that change.
+
+    Only corrected metrics may change.
+    """
     verdict = ItemVerdict(runs.find_item(item, run), target, criterion, value)
     moved: dict[tuple[MetricSource, MetricKey], Any] = find_changes(
         runs.compute_metrics(), runs.compute_metrics(*runs.make_events([verdict]))
@@ -39,7 +48,8 @@ def check_changes(moved: Moved, expected: Moved) -> None:
         assert moved[key] == (pytest.approx(before, abs=1e-9), pytest.approx(after, abs=1e-9)), key
 
 
-# BFCL: `maple-8b` of the sample runs. Every category that was not run counts as 0 in the overall accuracy.
+# BFCL: `maple-8b` of the sample runs. Every category that was not run counts as 0 in the overall
+# accuracy.
 
 
 @pytest.fixture
@@ -52,8 +62,14 @@ def test_bfcl_item(bfcl: ReviewedRuns) -> None:
     others = 1 / 3 + 1 / 3 + 1 / 2  # multiple, parallel, parallel multiple
     simple = [(passed / 6 + 1 / 2 + 1 / 2) / 3 for passed in (1, 2)]  # Python, Java, JavaScript
     non_live = [(one + others) / 4 for one in simple]
-    irrelevance, multi_turn, agentic = (1 / 2 + 1 / 2) / 2, (0 + 0 + 1 + 0) / 4, ((1 + 0) / 2 + 0) / 2
-    fixed = 0.1 * (2 / 9) + 0.1 * irrelevance + 0.3 * multi_turn + 0.4 * agentic  # 2 of 9 live items pass.
+    irrelevance, multi_turn, agentic = (
+        (1 / 2 + 1 / 2) / 2,
+        (0 + 0 + 1 + 0) / 4,
+        ((1 + 0) / 2 + 0) / 2,
+    )
+    fixed = (
+        0.1 * (2 / 9) + 0.1 * irrelevance + 0.3 * multi_turn + 0.4 * agentic
+    )  # 2 of 9 live items pass.
     check_changes(
         override(bfcl, "simple_python_1", True),
         {
@@ -66,22 +82,33 @@ def test_bfcl_item(bfcl: ReviewedRuns) -> None:
 
 
 def test_bfcl_turn(bfcl: ReviewedRuns) -> None:
-    """A failed turn fails the item, the only one of its category, one of four categories that weigh 30 %."""
+    """A failed turn fails the item, the only one of its category, one of four categories that
+    weigh 30 %.
+    """
     moved = override(bfcl, "multi_turn_miss_param_0", False, target="turn:1")
     overall = moved.pop(SCORE(0, "overall"))
-    check_changes(moved, {SCORE(2, "multi_turn_miss_param"): (1, 0), SCORE(1, "multi_turn"): (1 / 4, 0)})
+    check_changes(
+        moved, {SCORE(2, "multi_turn_miss_param"): (1, 0), SCORE(1, "multi_turn"): (1 / 4, 0)}
+    )
     assert overall[0] - overall[1] == pytest.approx(0.3 / 4)  # type: ignore[operator]
 
 
-@pytest.mark.parametrize(("item", "value"), [("web_search_base_0", False), ("memory_kv_0-customer-0", True)])
+@pytest.mark.parametrize(
+    ("item", "value"), [("web_search_base_0", False), ("memory_kv_0-customer-0", True)]
+)
 def test_bfcl_final_answer(bfcl: ReviewedRuns, item: str, value: bool) -> None:
-    """Only the answer is judged: web search is 1 of 2 categories, memory 1 of 3, each half of 40 %."""
+    """Only the answer is judged: web search is 1 of 2 categories, memory 1 of 3, each half of 40
+    %.
+    """
     moved = override(bfcl, item, value, target="response")
     overall = moved.pop(SCORE(0, "overall"))
     step = (-1 / 2 if item.startswith("web") else 1 / 3) / 2
     category = item.rpartition("_")[0]
     before = 0.0 if value else 1.0
-    check_changes(moved, {SCORE(3, category): (before, 1 - before), SCORE(1, "agentic"): (1 / 4, 1 / 4 + step)})
+    check_changes(
+        moved,
+        {SCORE(3, category): (before, 1 - before), SCORE(1, "agentic"): (1 / 4, 1 / 4 + step)},
+    )
     assert overall[1] - overall[0] == pytest.approx(0.4 * step)  # type: ignore[operator]
 
 
@@ -130,31 +157,47 @@ def test_acebench_normal_item(ace: ReviewedRuns) -> None:
             **error_changes(ace, "param value", "value_error:string"),
         },
     )
-    weighted = [sum(r * v for r, v in zip(ROOTS, (one, 0.727, 0.734), strict=True)) / sum(ROOTS) for one in normal]
+    weighted = [
+        sum(r * v for r, v in zip(ROOTS, (one, 0.727, 0.734), strict=True)) / sum(ROOTS)
+        for one in normal
+    ]
     if round(weighted[0], 3) != round(weighted[1], 3):
         assert sound == (round(weighted[0], 3), round(weighted[1], 3))
 
 
 def find_failure(runs: ReviewedRuns, category: str, error: str) -> str:
-    sql = f"SELECT id FROM items WHERE run = 1 AND category = '{category}' AND error_type = '{error}' LIMIT 1"
+    sql = (
+        f"SELECT id FROM items WHERE run = 1 AND category = '{category}' AND error_type = '{error}'"
+        " LIMIT 1"
+    )
     return str(runs.store.run_sql(sql)[1][0][0])
 
 
 def error_changes(runs: ReviewedRuns, name: str, error: str) -> Moved:
-    """Return the changes of the counts of an error type and of its class, as counted from the score files."""
-    sql = "SELECT error_type, count(*) FROM items WHERE run = 1 AND category LIKE 'normal%' AND NOT official GROUP BY 1"
+    """Return the changes of the counts of an error type and of its class, as counted from the
+    score files.
+    """
+    sql = (
+        "SELECT error_type, count(*) FROM items WHERE run = 1 AND category LIKE 'normal%' AND NOT"
+        " official GROUP BY 1"
+    )
     counts: dict[str, int] = dict(runs.store.run_sql(sql)[1])
     total = sum(count for kind, count in counts.items() if kind.startswith(error.partition(":")[0]))
     kind = counts[error]
-    return {("normal errors", 0, name): (total, total - 1), ("normal errors", 1, error): (kind, kind - 1)}
+    return {
+        ("normal errors", 0, name): (total, total - 1),
+        ("normal errors", 1, error): (kind, kind - 1),
+    }
 
 
 def test_acebench_dialogue_step(ace: ReviewedRuns) -> None:
-    """Dialogue 0 of `switch` has two steps, of which one is overridden: 25, then 24 of 50 dialogues are right, and its
-    share of right steps falls from 1 to 1/2."""
+    """Dialogue 0 of `switch` has two steps, of which one is overridden: 25, then 24 of 50 dialogues
+    are right, and its share of right steps falls from 1 to 1/2.
+    """
     sql = (
         'SELECT "group", count(*) n, list(id ORDER BY id) FROM items WHERE run = 1 AND'
-        " category = 'normal_multi_turn_user_switch' GROUP BY 1 HAVING bool_and(official) ORDER BY 1 LIMIT 1"
+        " category = 'normal_multi_turn_user_switch' GROUP BY 1 HAVING bool_and(official) ORDER BY"
+        " 1 LIMIT 1"
     )
     ((_, steps, ids),) = ace.store.run_sql(sql)[1]
     assert steps == 2
@@ -179,8 +222,10 @@ def test_acebench_special_item(ace: ReviewedRuns) -> None:
 
 
 def test_acebench_right_end_state_has_process_score_1(ace: ReviewedRuns) -> None:
-    """12, then 13 of 20 end states are right. Of eight process shares, three of which are 1/3, one 1/3 becomes 1. The
-    official program adds exact shares. The rounded shares in the file would give 0.8385."""
+    """12, then 13 of 20 end states are right. Of eight process shares, three of which are 1/3, one
+    1/3 becomes 1. The official program adds exact shares. The rounded shares in the file would give
+    0.8385.
+    """
     agent = [round((one + AGENT["multi_turn"]) / 2, 3) for one in (0.6, 0.65)]
     total = [overall_summary(0.713, 0.727, one) for one in agent]
     moved = override(ace, "agent_multi_step_0", True)
@@ -206,14 +251,19 @@ def test_acebench_right_end_state_has_process_score_1(ace: ReviewedRuns) -> None
 
 
 def test_acebench_wrong_end_state_is_scored_by_milestones(ace: ReviewedRuns) -> None:
-    """`agent_multi_step_1` reached the end state with half of its milestones. Its process score falls from 1 to 1/2."""
+    """`agent_multi_step_1` reached the end state with half of its milestones.
+
+    Its process score falls from 1 to 1/2.
+    """
     moved = override(ace, "agent_multi_step_1", False)
     assert moved[SCORE(0, "agent_multi_step")] == (12 / 20, 11 / 20)
     assert moved[PROCESS("agent_multi_step")] == (0.805, round((0.805 * 20 - 1 / 2) / 20, 3))
 
 
 def test_acebench_item_without_dataset_has_unknown_milestones(ace: ReviewedRuns) -> None:
-    """The failed Chinese item leaves the mean: the sum 19 (0.95 * 20) less its 1 is 18, over 19 items."""
+    """The failed Chinese item leaves the mean: the sum 19 (0.95 * 20) less its 1 is 18, over 19
+    items.
+    """
     moved = override(ace, "agent_multi_step_0", False, run=2)
     assert moved[PROCESS("agent_multi_step")] == (0.95, round(18 / 19, 3))
 
@@ -249,16 +299,30 @@ def test_generic_other_criterion(generic: ReviewedRuns) -> None:
     check_changes(moved, {("other criteria", 0, "completeness"): (2, 1)})
 
 
-@pytest.mark.parametrize("name", ["bfcl", "acebench", "generic", "hammerbench", "confetti", "complexfuncbench"])
-def test_report_and_run_list_count_disagreements_alike(samples: Path, open_runs: OpenRuns, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["bfcl", "acebench", "generic", "hammerbench", "confetti", "complexfuncbench"]
+)
+def test_report_and_run_list_count_disagreements_alike(
+    samples: Path, open_runs: OpenRuns, name: str
+) -> None:
     runs = open_runs([samples / name])
-    every = [one for one in runs.automatic_verdicts() if (one.target, one.criterion) == ("item", "correct")]
+    every = [
+        one
+        for one in runs.automatic_verdicts()
+        if (one.target, one.criterion) == ("item", "correct")
+    ]
     first, second = every[0], every[-1]
     disagreement = [
         *runs.make_events([first]),
-        *runs.make_events([ItemVerdict(first.item, "item", "correct", not first.value)], annotator="bob"),
+        *runs.make_events(
+            [ItemVerdict(first.item, "item", "correct", not first.value)], annotator="bob"
+        ),
     ]
-    flip = runs.make_events([ItemVerdict(second.item, "item", "correct", not second.value)]) if second != first else []
+    flip = (
+        runs.make_events([ItemVerdict(second.item, "item", "correct", not second.value)])
+        if second != first
+        else []
+    )
     runs.store.reviews.rebuild([*disagreement, *flip])
     for row in runs.store.fetch_runs():
         corrected = runs.store.analysis.fetch_scored_items(row.run)["corrected"]

@@ -1,4 +1,5 @@
-"""Reviews of tau-bench runs change average reward, pass^k and counts to the values that the official programs print.
+"""Reviews of tau-bench runs change average reward, pass^k and counts to the values that the
+official programs print.
 
 The expected values are computed here from the raw files.
 """
@@ -21,7 +22,10 @@ from tests.scores.reviewed_runs import ItemVerdict, ReviewedRuns, Values, find_c
 OpenRuns = Callable[[Sequence[Path]], ReviewedRuns]
 Moved = dict[MetricKey, tuple[float | None, float | None]]
 Metrics = dict[MetricKey, float]
-NEW, OLD = "library_maple-8b.json", "tool-calling-maple-8b-0.0_range_0-3_user-oak-20b-llm_0102030405.json"
+NEW, OLD = (
+    "library_maple-8b.json",
+    "tool-calling-maple-8b-0.0_range_0-3_user-oak-20b-llm_0102030405.json",
+)
 
 
 class Oracle:
@@ -42,7 +46,9 @@ class Oracle:
             self.trials.add(entry["trial"])
 
     def compute_metrics(self, **reviewed: float) -> Metrics:
-        rewards = {key: value for key, value in (self.rewards | reviewed).items() if value is not None}
+        rewards = {
+            key: value for key, value in (self.rewards | reviewed).items() if value is not None
+        }
         tasks = defaultdict(list)
         for key, reward in rewards.items():
             tasks[self.tasks[key]].append(abs(reward - 1) <= 1e-6)
@@ -51,7 +57,9 @@ class Oracle:
         if self.is_new:
             most = min(most, self.planned)
         for k in range(1, most + 1):
-            n_trials = {task: len(each) if self.is_new else len(self.trials) for task, each in tasks.items()}
+            n_trials = {
+                task: len(each) if self.is_new else len(self.trials) for task, each in tasks.items()
+            }
             totals = [comb(sum(each), k) / comb(n_trials[task], k) for task, each in tasks.items()]
             found["pass^k", 0, f"pass^{k}"] = sum(totals) / len(totals)
         return found
@@ -66,7 +74,10 @@ class Reviews:
         self.before: Values = runs.compute_metrics()
 
     def override(self, item: str, *verdicts: tuple[str, str, Any]) -> Moved:
-        """Override verdicts and return the metrics that change. Only corrected metrics may change."""
+        """Override verdicts and return the metrics that change.
+
+        Only corrected metrics may change.
+        """
         number = self.runs.find_item(item, self.run)
         after = self.runs.compute_metrics(
             *self.runs.make_events([ItemVerdict(number, *verdict) for verdict in verdicts])
@@ -76,7 +87,9 @@ class Reviews:
         return {key: values for (_, key), values in moved.items()}
 
     def check(self, item: str, reward: float | None, moved: Moved, counts: dict[str, int]) -> None:
-        """Compare changed rewards with the oracle, and other changes by `table: name` with `counts`."""
+        """Compare changed rewards with the oracle, and other changes by `table: name` with
+        `counts`.
+        """
         before, after = (
             self.oracle.compute_metrics(),
             self.oracle.compute_metrics(**({} if reward is None else {item: reward})),
@@ -85,10 +98,20 @@ class Reviews:
         for key in before.keys() | after.keys():
             same = before.get(key) == after.get(key)
             if not same:
-                assert shared.pop(key) == (pytest.approx(before.get(key)), pytest.approx(after.get(key))), key
+                assert shared.pop(key) == (
+                    pytest.approx(before.get(key)),
+                    pytest.approx(after.get(key)),
+                ), key
         assert not shared
-        outcomes = {key[2]: int((to or 0) - (by or 0)) for key, (by, to) in moved.items() if key[0] == "outcomes"}
-        was, now = (self.oracle.rewards[item] == 1, (self.oracle.rewards[item] if reward is None else reward) == 1)
+        outcomes = {
+            key[2]: int((to or 0) - (by or 0))
+            for key, (by, to) in moved.items()
+            if key[0] == "outcomes"
+        }
+        was, now = (
+            self.oracle.rewards[item] == 1,
+            (self.oracle.rewards[item] if reward is None else reward) == 1,
+        )
         assert outcomes.get("success", 0) == now - was
         is_added = self.oracle.rewards[item] is None and reward is not None
         assert sum(outcomes.values()) == is_added
@@ -117,28 +140,54 @@ ITEM, CALL = "item", "turn:1/call:1"
     ("item", "verdicts", "reward", "counts"),
     [
         ("renew_loan_trial_1", [(ITEM, "correct", True)], 1, {}),
-        ("renew_loan_trial_1", [(ITEM, "db", True)], None, {"database: matches": 1, "database: does not match": -1}),
         (
-            "renew_loan_trial_1", [(ITEM, "db", True), (ITEM, "communicate", True)], 1,
+            "renew_loan_trial_1",
+            [(ITEM, "db", True)],
+            None,
+            {"database: matches": 1, "database: does not match": -1},
+        ),
+        (
+            "renew_loan_trial_1",
+            [(ITEM, "db", True), (ITEM, "communicate", True)],
+            1,
             {"database: matches": 1, "database: does not match": -1},
         ),
         ("renew_loan_trial_0", [(ITEM, "communicate", False)], 0, {}),
         ("renew_loan_trial_0", [(ITEM, "reward", 0.5)], 0.5, {}),
-        ("reserve_room_trial_1", [(CALL, "action", True)], 1, {"golden actions: write actions matched": 1}),
-        ("activate_card[PERSONA:None]_trial_1", [(CALL, "action", True)], None,
-         {"golden actions: write actions matched": 1}),
+        (
+            "reserve_room_trial_1",
+            [(CALL, "action", True)],
+            1,
+            {"golden actions: write actions matched": 1},
+        ),
+        (
+            "activate_card[PERSONA:None]_trial_1",
+            [(CALL, "action", True)],
+            None,
+            {"golden actions: write actions matched": 1},
+        ),
         ("complaint_trial_0", [(ITEM, "nl_assertion_2", True)], 1, {}),
         ("complaint_trial_0", [(ITEM, "nl_assertion_1", False)], None, {}),
         ("complaint_trial_2", [(ITEM, "correct", True)], 1, {}),
         (
-            "complaint_trial_1", [(ITEM, "correct", True)], 1,
-            {"simulations: simulations": 1, "simulations: infrastructure errors, left out": -1,
-             "termination: infrastructure_error": 1, "database: not checked": 1},
+            "complaint_trial_1",
+            [(ITEM, "correct", True)],
+            1,
+            {
+                "simulations: simulations": 1,
+                "simulations: infrastructure errors, left out": -1,
+                "termination: infrastructure_error": 1,
+                "database: not checked": 1,
+            },
         ),
     ],
-)  # fmt: skip
+)
 def test_tau2_override(
-    new: Reviews, item: str, verdicts: list[tuple[str, str, Any]], reward: float | None, counts: dict[str, int]
+    new: Reviews,
+    item: str,
+    verdicts: list[tuple[str, str, Any]],
+    reward: float | None,
+    counts: dict[str, int],
 ) -> None:
     new.check(item, reward, new.override(item, *verdicts), counts)
 
@@ -149,14 +198,20 @@ def test_tau2_override(
         ("0_trial_1", [(ITEM, "correct", True)], 1),
         ("0_trial_0", [(ITEM, "db", False)], 0),
         ("2_trial_0", [(ITEM, "db", True)], 1),
-        ("1_trial_1", [(ITEM, "communicate", True)], None),  # The file does not record whether the database matched.
+        (
+            "1_trial_1",
+            [(ITEM, "communicate", True)],
+            None,
+        ),  # The file does not record whether the database matched.
         ("1_trial_1", [(ITEM, "communicate", True), (ITEM, "db", True)], 1),
         ("1_trial_0", [(ITEM, "communicate", False)], 0),
         ("2_trial_1", [(ITEM, "correct", True)], 1),
         ("0_trial_2", [(ITEM, "correct", True)], 1),
     ],
 )
-def test_version1_override(old: Reviews, item: str, verdicts: list[tuple[str, str, Any]], reward: float | None) -> None:
+def test_version1_override(
+    old: Reviews, item: str, verdicts: list[tuple[str, str, Any]], reward: float | None
+) -> None:
     old.check(item, reward, old.override(item, *verdicts), {})
 
 

@@ -1,4 +1,6 @@
-"""Ratings from tables of labels, with one row per unit, one column per annotator and None for a missing label."""
+"""Ratings from tables of labels, with one row per unit, one column per annotator and None for a
+missing label.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,10 @@ def make_ratings(units: Units, criterion: str = "kind", key: ItemKey = KEY) -> l
 
 
 def compute_coefficients(units: Units, criterion: str = "kind") -> dict[str, AgreementCoefficient]:
-    """Return the coefficients by metric, such as `alpha`. Those of pairs include the names: `cohen alice bob`."""
+    """Return the coefficients by metric, such as `alpha`.
+
+    Those of pairs include the names: `cohen alice bob`.
+    """
     found = compute_agreement(make_ratings(units, criterion), ["overall"], "all")
     return {coefficient_name(each): each for each in found}
 
@@ -40,13 +45,20 @@ def coefficient_name(coefficient: AgreementCoefficient) -> str:
 def make_label_table(
     seed: int, values: Sequence[Any], annotators: int, missing: float = 0.0, units: int = 25
 ) -> list[list[Any]]:
-    """Return random labels of annotators who are right in at least 70 % of cases. The first values are more common."""
+    """Return random labels of annotators who are right in at least 70 % of cases.
+
+    The first values are more common.
+    """
     draw = random.Random(seed)
 
     def draw_unit() -> list[Any]:
         true = values[min(draw.randrange(len(values)), draw.randrange(len(values)))]
         return [
-            None if draw.random() < missing else true if draw.random() < 0.7 else draw.choice(values)
+            None
+            if draw.random() < missing
+            else true
+            if draw.random() < 0.7
+            else draw.choice(values)
             for _ in range(annotators)
         ]
 

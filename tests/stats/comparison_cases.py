@@ -9,7 +9,9 @@ from fcreview.stats.run_comparison import ItemOutcome, QuestionKey
 
 
 def make_outcome(name: str, verdict: bool | None, **fields: Any) -> ItemOutcome:
-    place = QuestionKey("bfcl", fields.pop("generation", "V1"), "en", fields.pop("category", "simple"), name)
+    place = QuestionKey(
+        "bfcl", fields.pop("generation", "V1"), "en", fields.pop("category", "simple"), name
+    )
     usual: dict[str, Any] = {
         "item": 0,
         "group": None,
@@ -23,9 +25,14 @@ def make_outcome(name: str, verdict: bool | None, **fields: Any) -> ItemOutcome:
 
 
 def make_outcomes(letters: str, **fields: Any) -> list[ItemOutcome]:
-    """Return outcomes of items 0, 1, ...: `make_outcomes("PF.")` has a pass, a fail and an item without a verdict."""
+    """Return outcomes of items 0, 1, ...: `make_outcomes("PF.")` has a pass, a fail and an item
+    without a verdict.
+    """
     verdicts_by_letter = {"P": True, "F": False, ".": None}
-    return [make_outcome(str(at), verdicts_by_letter[letter], **fields) for at, letter in enumerate(letters)]
+    return [
+        make_outcome(str(at), verdicts_by_letter[letter], **fields)
+        for at, letter in enumerate(letters)
+    ]
 
 
 def make_trials(tasks: Sequence[str], **fields: Any) -> list[ItemOutcome]:
@@ -35,6 +42,10 @@ def make_trials(tasks: Sequence[str], **fields: Any) -> list[ItemOutcome]:
         for number, letter in enumerate(letters):
             name = f"{task}_trial_{number}"
             verdicts_by_letter = {"P": True, "F": False, ".": None}
-            shared = {"group": str(task), "question": f"What is {task}?", "golden_hash": f"g {task}"}
+            shared = {
+                "group": str(task),
+                "question": f"What is {task}?",
+                "golden_hash": f"g {task}",
+            }
             trials.append(make_outcome(name, verdicts_by_letter[letter], **shared | fields))
     return trials

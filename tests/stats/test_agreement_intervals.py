@@ -1,4 +1,6 @@
-"""Intervals of agreement equal independent calculations, and have the stated coverage with few items."""
+"""Intervals of agreement equal independent calculations, and have the stated coverage with few
+items.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +33,15 @@ def test_intervals_do_not_depend_on_order_of_ratings() -> None:
     random.Random(1).shuffle(labels)
     assert found == list(compute_agreement(labels, ["overall"], "all"))
     for coefficient in found:
-        assert coefficient.low is not None and coefficient.value is not None and coefficient.high is not None
+        assert (
+            coefficient.low is not None
+            and coefficient.value is not None
+            and coefficient.high is not None
+        )
         assert coefficient.low < coefficient.value < coefficient.high
-        assert coefficient.interval == ("wilson" if coefficient.metric == "percent" else "jackknife")
+        assert coefficient.interval == (
+            "wilson" if coefficient.metric == "percent" else "jackknife"
+        )
 
 
 def test_intervals_do_not_depend_on_batch_size(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,17 +52,22 @@ def test_intervals_do_not_depend_on_batch_size(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_percent_agreement_of_single_targets_has_wilsons_interval() -> None:
-    found = compute_coefficients([[True, True]] * 18 + [[True, False]] * 2, "correct")["percent alice bob"]
+    found = compute_coefficients([[True, True]] * 18 + [[True, False]] * 2, "correct")[
+        "percent alice bob"
+    ]
     assert (found.low, found.high) == pytest.approx(proportion_confint(18, 20, method="wilson"))
 
 
-# Fleiss' kappa needs complete tables: without one unit, it can have another number of labels per unit.
+# Fleiss' kappa needs complete tables: without one unit, it can have another number of labels per
+# unit.
 @pytest.mark.parametrize(
-    ("metric", "missing"), [("fleiss", 0.0), *product(["alpha", "ac1", "cohen alice bob"], [0.0, 0.3])]
+    ("metric", "missing"),
+    [("fleiss", 0.0), *product(["alpha", "ac1", "cohen alice bob"], [0.0, 0.3])],
 )
 def test_variance_equals_deleting_one_item_after_another(metric: str, missing: float) -> None:
-    """With 300 units, the usual jackknife and the infinitesimal jackknife are nearly equal. Three annotators have no
-    prior units."""
+    """With 300 units, the usual jackknife and the infinitesimal jackknife are nearly equal. Three
+    annotators have no prior units.
+    """
     units = make_label_table(5, ["a", "b", "c"], annotators=3, missing=missing, units=300)
     found = compute_coefficients(units)[metric]
     pseudo_values = []
@@ -70,7 +83,9 @@ def test_variance_equals_deleting_one_item_after_another(metric: str, missing: f
     half_width = (np.arctanh(found.high) - np.arctanh(found.low)) / 2
     expected = student_quantile(0.975, len(units) - 1) * deviation / (1 - found.value**2)
     if metric == "cohen alice bob":
-        assert half_width == pytest.approx(expected, rel=0.15)  # two annotators, who have prior units
+        assert half_width == pytest.approx(
+            expected, rel=0.15
+        )  # two annotators, who have prior units
     else:
         assert half_width == pytest.approx(expected, rel=0.03)
 
@@ -87,7 +102,9 @@ def test_no_disagreement_leaves_no_interval_but_a_reason() -> None:
 
 def test_one_disagreement_gives_a_wide_interval() -> None:
     """With percentile bootstrap intervals, all of these intervals end at 1."""
-    found = compute_coefficients([[True, True]] * 9 + [[True, False]] + [[False, False]] * 2, "correct")
+    found = compute_coefficients(
+        [[True, True]] * 9 + [[True, False]] + [[False, False]] * 2, "correct"
+    )
     for name in ("fleiss", "alpha", "ac1", "cohen alice bob"):
         coefficient = found[name]
         assert coefficient.low is not None and coefficient.high is not None
@@ -96,7 +113,9 @@ def test_one_disagreement_gives_a_wide_interval() -> None:
 
 
 def test_targets_of_an_item_are_not_independent() -> None:
-    """Forty calls of ten items, on which annotators agree or disagree together, are worth little more than ten."""
+    """Forty calls of ten items, on which annotators agree or disagree together, are worth little
+    more than ten.
+    """
     equal, unequal = (True, True), (True, False)
     verdicts = [equal] * 32 + [unequal] * 4 + [(False, False)] * 4
     of_items = [
@@ -122,8 +141,13 @@ def enumerate_units(ratings: Sequence[Rating]) -> Iterator[tuple[int, tuple[Any,
 
 @pytest.mark.parametrize("n_items", [10, 20, 50])
 def test_coverage_with_few_items_is_93_to_98_percent(n_items: int) -> None:
-    """Mean of nine settings with 200 samples each; `benchmarks/coverage/agreement.py` draws more."""
-    results = [measure_agreement(setting, n_items, repetitions=200) for setting in list_settings(n_targets=1)]
+    """Mean of nine settings with 200 samples each; `benchmarks/coverage/agreement.py` draws
+    more.
+    """
+    results = [
+        measure_agreement(setting, n_items, repetitions=200)
+        for setting in list_settings(n_targets=1)
+    ]
     for metric in ("percent", "cohen", "alpha", "ac1"):
         coverages = [result[metric].covered for result in results]
         assert 0.925 <= float(np.mean(coverages)) <= 0.985, metric

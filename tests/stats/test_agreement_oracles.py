@@ -1,6 +1,7 @@
 """Every coefficient equals the results of independent libraries to 1e-9.
 
-The tests call `krippendorff`, `nltk` and `statsmodels`. `agreement_record.py` recorded irrCAC and scikit-learn.
+The tests call `krippendorff`, `nltk` and `statsmodels`. `agreement_record.py` recorded irrCAC and
+scikit-learn.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ def is_close(value: float | None, expected: float) -> bool:
 
 
 def to_letters(recorded: dict[str, Any]) -> list[list[str | None]]:
-    return [[None if each is None else LETTERS[each] for each in unit] for unit in recorded["units"]]
+    return [
+        [None if each is None else LETTERS[each] for each in unit] for unit in recorded["units"]
+    ]
 
 
 @pytest.mark.parametrize("recorded", RECORDED, ids=range(len(RECORDED)))
@@ -62,7 +65,8 @@ def test_weighted_coefficients_equal_recorded_results(recorded: dict[str, Any]) 
         labels = [[unit[at] for at in pair["pair"]] for unit in recorded["units"]]
         used = {each for unit in labels if None not in unit for each in unit}
         if used != set(range(recorded["categories"])):
-            continue  # Both programs weight by all scores of the table, fcreview by the scores of the pair.
+            # Both programs weight by all scores of the table, fcreview by the scores of the pair.
+            continue
         weighted = found[" ".join(["weighted", *(NAMES[at] for at in pair["pair"])])]
         assert is_close(weighted.value, pair["weighted sklearn"])
         assert is_close(weighted.value, pair["weighted irrcac"])
@@ -72,7 +76,9 @@ def test_weighted_coefficients_equal_recorded_results(recorded: dict[str, Any]) 
 def test_weighted_kappa_of_scores_equals_statsmodels(seed: int) -> None:
     units = make_label_table(seed, [2, 1, 0], annotators=2)
     found = compute_coefficients(units, "completeness")["weighted alice bob"]
-    oracle = cohens_kappa(to_table(np.array(units), bins=3)[0], wt="quadratic", return_results=False)
+    oracle = cohens_kappa(
+        to_table(np.array(units), bins=3)[0], wt="quadratic", return_results=False
+    )
     assert (found.level, is_close(found.value, oracle)) == ("ordinal", True)
 
 
@@ -106,7 +112,11 @@ def test_complete_tables_equal_nltk(seed: int) -> None:
         assert is_close(coefficient.value, oracle.kappa_pairwise(*coefficient.annotators))
     shares = [coefficient for coefficient in found.values() if coefficient.metric == "percent"]
     for coefficient in shares:
-        own = [oracle.Ao(*pair.annotators) for pair in pairs if set(pair.annotators) <= set(coefficient.annotators)]
+        own = [
+            oracle.Ao(*pair.annotators)
+            for pair in pairs
+            if set(pair.annotators) <= set(coefficient.annotators)
+        ]
         assert is_close(coefficient.value, sum(own) / len(own))
 
 
@@ -117,15 +127,22 @@ def test_kappas_equal_statsmodels(seed: int) -> None:
     complete = make_label_table(seed, LETTERS[:size], annotators=2 + seed % 3)
     numbers = np.array([[LETTERS.index(each) for each in unit] for unit in complete])
     assert is_close(
-        compute_coefficients(complete)["fleiss"].value, fleiss_kappa(aggregate_raters(numbers, n_cat=size)[0])
+        compute_coefficients(complete)["fleiss"].value,
+        fleiss_kappa(aggregate_raters(numbers, n_cat=size)[0]),
     )
     incomplete = make_label_table(seed, LETTERS[:size], annotators=3, missing=0.2)
-    pairs = [coefficient for coefficient in compute_coefficients(incomplete).values() if coefficient.metric == "cohen"]
+    pairs = [
+        coefficient
+        for coefficient in compute_coefficients(incomplete).values()
+        if coefficient.metric == "cohen"
+    ]
     assert len(pairs) == 3
     for coefficient in pairs:
         one, other = (NAMES.index(name) for name in coefficient.annotators)
         both = [
-            (LETTERS.index(unit[one]), LETTERS.index(unit[other])) for unit in incomplete if unit[one] and unit[other]
+            (LETTERS.index(unit[one]), LETTERS.index(unit[other]))
+            for unit in incomplete
+            if unit[one] and unit[other]
         ]
         oracle = cohens_kappa(to_table(np.array(both), bins=size)[0], return_results=False)
         assert is_close(coefficient.value, oracle)
@@ -171,9 +188,13 @@ _CELL = st.one_of(st.none(), st.integers(0, 2))
 @pytest.mark.sweep
 @given(st.lists(st.tuples(_CELL, _CELL, _CELL), min_size=2, max_size=20))
 def test_alpha_of_random_tables_equals_krippendorff(units: list[tuple[int | None, ...]]) -> None:
-    matrix = np.array([[np.nan if each is None else each for each in unit] for unit in units], dtype=float).T
+    matrix = np.array(
+        [[np.nan if each is None else each for each in unit] for unit in units], dtype=float
+    ).T
     paired = [[each for each in unit if each is not None] for unit in units]
-    assume(len({each for unit in paired if len(unit) > 1 for each in unit}) > 1)  # otherwise alpha is undefined
+    assume(
+        len({each for unit in paired if len(unit) > 1 for each in unit}) > 1
+    )  # otherwise alpha is undefined
     ordinal = krippendorff.alpha(matrix, level_of_measurement="ordinal", value_domain=[0, 1, 2])
     found = compute_coefficients(units, "completeness")["alpha"]
     assert found.level == "ordinal"
@@ -184,7 +205,9 @@ def test_alpha_of_random_tables_equals_krippendorff(units: list[tuple[int | None
 
 
 def test_krippendorff_published_example() -> None:
-    """Computing Krippendorff's alpha-reliability (Krippendorff 2011), section C: 0.743 nominal, 0.815 ordinal."""
+    """Computing Krippendorff's alpha-reliability (Krippendorff 2011), section C: 0.743 nominal,
+    0.815 ordinal.
+    """
     observers = [
         [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
         [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, None, 3],
@@ -194,6 +217,12 @@ def test_krippendorff_published_example() -> None:
     units = list(zip(*observers, strict=True))
     assert round(compute_coefficients(units)["alpha"].value or 0, 3) == 0.815
     assert (
-        round(compute_coefficients([[each and str(each) for each in unit] for unit in units])["alpha"].value or 0, 3)
+        round(
+            compute_coefficients([[each and str(each) for each in unit] for unit in units])[
+                "alpha"
+            ].value
+            or 0,
+            3,
+        )
         == 0.743
     )

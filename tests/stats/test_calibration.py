@@ -1,4 +1,6 @@
-"""Calibration computes confusion matrices, measures with intervals, and groups of errors for each source."""
+"""Calibration computes confusion matrices, measures with intervals, and groups of errors for
+each source.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,12 @@ from tests.oracles import bootstrap, cohens_kappa, proportion_confint, to_table
 
 
 def make_pair(item: int, automatic: Any, human: Any, **fields: Any) -> VerdictPair:
-    known: dict[str, Any] = {"source": "rule", "judge": None, "criterion": "correct", "is_random": False}
+    known: dict[str, Any] = {
+        "source": "rule",
+        "judge": None,
+        "criterion": "correct",
+        "is_random": False,
+    }
     where: dict[str, Any] = {"benchmark": "bfcl", "category": "simple"}
     return VerdictPair(item=item, automatic=automatic, human=human, **(known | where | fields))
 
@@ -36,10 +43,12 @@ def test_measures_of_a_confusion_matrix(counts: list[int]) -> None:
     def expected_rate(part: int, whole: int) -> Any:
         return None if whole == 0 else pytest.approx(part / whole, abs=1e-9)
 
-    assert rates["tpr"].value == expected_rate(tp, tp + fn) and rates["tnr"].value == expected_rate(tn, tn + fp)
-    assert rates["precision"].value == expected_rate(tp, tp + fp) and rates["f1"].value == expected_rate(
-        2 * tp, 2 * tp + fp + fn
+    assert rates["tpr"].value == expected_rate(tp, tp + fn) and rates["tnr"].value == expected_rate(
+        tn, tn + fp
     )
+    assert rates["precision"].value == expected_rate(tp, tp + fp) and rates[
+        "f1"
+    ].value == expected_rate(2 * tp, 2 * tp + fp + fn)
     assert rates["agreement"].n == sum(counts)
     for rate in rates.values():
         if rate.value is not None and rate.low is not None and rate.high is not None:
@@ -55,30 +64,45 @@ def test_sources_judges_and_criteria_are_separate() -> None:
     ]
     groups = list(compute_calibrations(cases, ("overall",)))
     assert [(g.source, g.judge, g.criterion, g.n) for g in groups] == [
-        ("judge", "elm", "completeness", 1), ("judge", "elm", "correct", 1), ("judge", "oak", "correct", 1),
+        ("judge", "elm", "completeness", 1),
+        ("judge", "elm", "correct", 1),
+        ("judge", "oak", "correct", 1),
         ("rule", None, "correct", 1),
-    ]  # fmt: skip
+    ]
     assert [rate.metric for rate in groups[0].rates] == ["agreement", "kappa"]
     assert groups[0].rates[0].value == 0.0 and not groups[0].binary
 
 
 def test_integers_equal_floats() -> None:
     (group,) = compute_calibrations(
-        [make_pair(1, 1, 1.0, criterion="completeness"), make_pair(2, 1.0, 1, criterion="completeness")], ("overall",)
+        [
+            make_pair(1, 1, 1.0, criterion="completeness"),
+            make_pair(2, 1.0, 1, criterion="completeness"),
+        ],
+        ("overall",),
     )
     assert group.rates[0].value == 1.0
 
 
 def test_each_scope_omits_items_without_a_group() -> None:
     cases = [
-        make_pair(1, True, False, category="live", error="value_error", function="f", tier="rule tier"),
+        make_pair(
+            1, True, False, category="live", error="value_error", function="f", tier="rule tier"
+        ),
         make_pair(2, True, True, category="simple"),
     ]
-    found = {scope: [g.name for g in compute_calibrations(cases, (scope,))] for scope in CALIBRATION_SCOPES}
+    found = {
+        scope: [g.name for g in compute_calibrations(cases, (scope,))]
+        for scope in CALIBRATION_SCOPES
+    }
     assert found == {
-        "overall": [None], "benchmark": ["bfcl"], "category": ["live", "simple"], "tier": ["rule tier"],
-        "error": ["value_error"], "function": ["f"],
-    }  # fmt: skip
+        "overall": [None],
+        "benchmark": ["bfcl"],
+        "category": ["live", "simple"],
+        "tier": ["rule tier"],
+        "error": ["value_error"],
+        "function": ["f"],
+    }
 
 
 def test_error_groups_count_wrong_and_all_items() -> None:
@@ -106,7 +130,9 @@ def compute_rates(counts: list[int]) -> dict[MeasureName, CalibrationMeasure]:
 @given(counts=COUNTS)
 def test_kappa_equals_statsmodels(counts: list[int]) -> None:
     tp, fp, fn, tn = counts
-    assume(not (tp == sum(counts) or tn == sum(counts)))  # With a single label, chance agreement is 1.
+    assume(
+        not (tp == sum(counts) or tn == sum(counts))
+    )  # With a single label, chance agreement is 1.
     oracle = cohens_kappa([[tp, fp], [fn, tn]], return_results=False)
     assert compute_rates(counts)["kappa"].value == pytest.approx(oracle, abs=1e-9)
 
@@ -114,7 +140,9 @@ def test_kappa_equals_statsmodels(counts: list[int]) -> None:
 @given(pairs=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=60))
 def test_multiclass_kappa_equals_statsmodels(pairs: list[tuple[int, int]]) -> None:
     assume(len({label for pair in pairs for label in pair}) > 1)
-    oracle = cohens_kappa(to_table(np.array(pairs), bins=np.arange(6) - 0.5)[0], return_results=False)
+    oracle = cohens_kappa(
+        to_table(np.array(pairs), bins=np.arange(6) - 0.5)[0], return_results=False
+    )
     kappa = {rate.metric: rate for rate in compute_multiclass_measures(pairs)}["kappa"]
     assert kappa.value == pytest.approx(oracle, abs=1e-9)
 
@@ -124,13 +152,18 @@ def test_wilson_intervals_equal_statsmodels(counts: list[int]) -> None:
     tp, fp, fn, tn = counts
     rates = compute_rates(counts)
     for metric, passed, n in (
-        ("agreement", tp + tn, sum(counts)), ("tpr", tp, tp + fn), ("tnr", tn, tn + fp), ("precision", tp, tp + fp)
-    ):  # fmt: skip
+        ("agreement", tp + tn, sum(counts)),
+        ("tpr", tp, tp + fn),
+        ("tnr", tn, tn + fp),
+        ("precision", tp, tp + fp),
+    ):
         rate = rates[metric]
         if n == 0:
             assert (rate.value, rate.low, rate.high) == (None, None, None)
         else:
-            assert (rate.low, rate.high) == pytest.approx(proportion_confint(passed, n, method="wilson"), abs=1e-9)
+            assert (rate.low, rate.high) == pytest.approx(
+                proportion_confint(passed, n, method="wilson"), abs=1e-9
+            )
 
 
 def compute_kappa(automatic: Any, human: Any, axis: int = -1) -> Any:

@@ -24,7 +24,9 @@ GROUP_SIZE = 4
 
 
 def compute_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Return the pass rate, the share of conversations without a failure, and the harmonic mean of both."""
+    """Return the pass rate, the share of conversations without a failure, and the harmonic mean
+    of both.
+    """
     groups: dict[str | None, list[bool]] = {}
     for item in items:
         groups.setdefault(item.group, []).append(item.valid is True)
@@ -42,7 +44,10 @@ def compute_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def make_items(generator: np.random.Generator) -> tuple[list[ScoredItem], list[bool]]:
-    """Return the automatically scored items and the true verdicts. Each conversation has its own error rate."""
+    """Return the automatically scored items and the true verdicts.
+
+    Each conversation has its own error rate.
+    """
     items: list[ScoredItem] = []
     truth: list[bool] = []
     for group in range(N_GROUPS):
@@ -75,7 +80,9 @@ def review(
         )
         overridden = is_reviewed and truth[position] is not item.valid
         verdict = truth[position]
-        after.append(replace(item, valid=verdict, overrides={ITEM_CORRECT: verdict}) if overridden else item)
+        after.append(
+            replace(item, valid=verdict, overrides={ITEM_CORRECT: verdict}) if overridden else item
+        )
     return EstimationInput(items, after, statuses, compute_metrics)
 
 
@@ -88,7 +95,9 @@ def estimate(run: EstimationInput, seed: int = 0) -> dict[str, MetricEstimate]:
     return {each.name: each for each in estimate_metrics(run, EstimationSettings(seed=seed))}
 
 
-def compute_true_values(items: Sequence[ScoredItem], truth: Sequence[bool]) -> dict[str, float | None]:
+def compute_true_values(
+    items: Sequence[ScoredItem], truth: Sequence[bool]
+) -> dict[str, float | None]:
     true_items = [replace(item, valid=verdict) for item, verdict in zip(items, truth, strict=True)]
     return {metric.name: metric.value for metric in compute_metrics(true_items)}
 
@@ -137,7 +146,10 @@ def measure_coverage(n_groups: int, repetitions: int) -> dict[str, tuple[float, 
             hits.setdefault(name, []).append(one.low <= value <= one.high)
             errors.setdefault(name, []).append(one.estimated - value)
             widths.setdefault(name, []).append((one.high - one.low) / 2)
-    return {name: (float(np.mean(hits[name])), float(np.mean(errors[name]) / np.mean(widths[name]))) for name in hits}
+    return {
+        name: (float(np.mean(hits[name])), float(np.mean(errors[name]) / np.mean(widths[name])))
+        for name in hits
+    }
 
 
 def test_intervals_cover_the_truth_in_most_samples() -> None:
@@ -154,11 +166,15 @@ def test_coverage_of_samples_of_conversations(n_groups: int) -> None:
 
 
 def test_pass_rate_of_all_items_uses_conversations_as_units() -> None:
-    """Errors cluster, so that a sample of conversations is less precise than a sample of as many single items."""
+    """Errors cluster, so that a sample of conversations is less precise than a sample of as many
+    single items.
+    """
     generator = np.random.default_rng(5)
     items, truth = make_items(generator)
     run = review(items, truth, sample_conversations(generator, 40), by_group=True)
     clustered = estimate_pass_rate(run.statuses, half_width=0.02)
-    as_single_items = estimate_pass_rate([replace(each, cluster=None) for each in run.statuses], half_width=0.02)
+    as_single_items = estimate_pass_rate(
+        [replace(each, cluster=None) for each in run.statuses], half_width=0.02
+    )
     assert clustered is not None and as_single_items is not None
     assert clustered.high - clustered.low > as_single_items.high - as_single_items.low

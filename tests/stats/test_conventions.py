@@ -21,7 +21,11 @@ def find_row(rows: list[ConventionRow], figure: str, convention: str) -> Convent
 
 def test_one_success_in_all_trials() -> None:
     """tau2-bench omits tasks whose trials are all infrastructure errors from the denominator."""
-    trials = [Trial("a0", "a", True), Trial("b0", "b", False, "not run"), Trial("c0", "c", False, "not run")]
+    trials = [
+        Trial("a0", "a", True),
+        Trial("b0", "b", False, "not run"),
+        Trial("c0", "c", False, "not run"),
+    ]
     rows = compare_conventions(TrialTable(trials, "tau2-bench", planned=1))
     own, harbor = find_row(rows, "accuracy", "tau2-bench"), find_row(rows, "accuracy", "Harbor")
     assert (own.value, own.n, own.n_tasks, own.items) == (1.0, 1, 1, ("b0", "c0"))
@@ -67,7 +71,9 @@ def test_missing_trials_use_actual_or_planned_count() -> None:
     assert find_row(rows, "pass@2", "tau-bench v1").value == pytest.approx((1 + 1) / 2)
     assert find_row(rows, "pass^1", "Harbor").value == pytest.approx((1 / 2 + 1) / 2)
     assert find_row(rows, "pass^2", "Harbor").value is None
-    planned = [find_row(rows, figure, "planned trials") for figure in ("accuracy", "pass^1", "pass@2")]
+    planned = [
+        find_row(rows, figure, "planned trials") for figure in ("accuracy", "pass^1", "pass@2")
+    ]
     assert [row.value for row in planned] == pytest.approx([2 / 8, 1 / 4, 1 - 3 / 6])
     assert [row.n for row in planned] == [8] * 3
 
@@ -80,11 +86,15 @@ def test_extra_trials_do_not_raise_k() -> None:
 
 def test_tool_without_repeats_has_no_convention() -> None:
     trials = [Trial("a0", "a", True), Trial("a1", "a", False)]
-    assert not any("BFCL" in row.convention for row in compare_conventions(TrialTable(trials, "Inspect")))
+    assert not any(
+        "BFCL" in row.convention for row in compare_conventions(TrialTable(trials, "Inspect"))
+    )
 
 
 def test_equal_conventions_share_a_row() -> None:
-    rows = compare_conventions(TrialTable([Trial("a0", "a", True), Trial("b0", "b", False)], "Inspect"))
+    rows = compare_conventions(
+        TrialTable([Trial("a0", "a", True), Trial("b0", "b", False)], "Inspect")
+    )
     assert [(row.figure, row.convention, row.value) for row in rows] == [
         ("accuracy", "Inspect and all other conventions", 0.5)
     ]
@@ -100,7 +110,11 @@ def test_trial_that_was_left_out_as_incident_is_no_failure_of_its_task() -> None
     ]
     rows = compare_conventions(TrialTable(trials, "tau-bench v1"))
     answered = TrialTable([trial for trial in trials if trial.item != "a_2"], "tau-bench v1")
-    found = {row.figure: row for row in add_values_without_incidents(rows, answered, n_incidents=1) if row.is_own}
+    found = {
+        row.figure: row
+        for row in add_values_without_incidents(rows, answered, n_incidents=1)
+        if row.is_own
+    }
     assert (found["pass^1"].value, found["pass^1"].value_without_incidents) == (0.75, 1.0)
     assert found["accuracy"].n_without_incidents == 3
     assert found["pass^2"].value_without_incidents is None, "task a has only one trial"

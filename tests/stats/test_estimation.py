@@ -1,4 +1,6 @@
-"""Estimates without reviews, from selected items, of finite populations, and of weighted metrics."""
+"""Estimates without reviews, from selected items, of finite populations, and of weighted
+metrics.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ from fcreview.stats.posterior import ItemStatus
 
 
 def compute_metrics(rows: Sequence[ScoredItem]) -> list[Metric]:
-    """Return accuracy by category, the mean of categories, the share of right dialogues, and an unrelated metric."""
+    """Return accuracy by category, the mean of categories, the share of right dialogues, and an
+    unrelated metric.
+    """
     lines = build_category_metrics(rows)
     shares = [line.value for line in lines[1:] if line.value is not None]
     groups: dict[str | None, list[bool]] = {}
@@ -38,7 +42,10 @@ def compute_metrics(rows: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def make_input(standings: Sequence[ItemStatus]) -> EstimationInput:
-    before = [ScoredItem(f"i{at}", each.category, f"d{at // 2}", each.automatic) for at, each in enumerate(standings)]
+    before = [
+        ScoredItem(f"i{at}", each.category, f"d{at // 2}", each.automatic)
+        for at, each in enumerate(standings)
+    ]
     after = [
         row
         if each.human in (None, each.automatic)
@@ -48,8 +55,13 @@ def make_input(standings: Sequence[ItemStatus]) -> EstimationInput:
     return EstimationInput(before, after, standings, compute_metrics)
 
 
-def make_items(n: int = 400, seed: int = 0) -> tuple[list[ItemStatus], np.ndarray[tuple[int], np.dtype[np.bool_]]]:
-    """Return unreviewed items of two categories and their true verdicts. The judge is wrong for a tenth of them."""
+def make_items(
+    n: int = 400, seed: int = 0
+) -> tuple[list[ItemStatus], np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+    """Return unreviewed items of two categories and their true verdicts.
+
+    The judge is wrong for a tenth of them.
+    """
     generator = np.random.default_rng(seed)
     own = generator.random(n) < 0.7
     truth = own ^ (generator.random(n) < 0.1)
@@ -57,7 +69,9 @@ def make_items(n: int = 400, seed: int = 0) -> tuple[list[ItemStatus], np.ndarra
     return [ItemStatus(name, bool(flag)) for name, flag in zip(names, own, strict=True)], truth
 
 
-def review_items(standings: list[ItemStatus], truth: Sequence[bool], places: Sequence[int], *, random: bool) -> None:
+def review_items(
+    standings: list[ItemStatus], truth: Sequence[bool], places: Sequence[int], *, random: bool
+) -> None:
     for at in places:
         standings[at] = replace(standings[at], human=bool(truth[at]), is_random=random)
 
@@ -98,14 +112,22 @@ def test_selected_items_are_known_but_do_not_count_as_sampled() -> None:
     review_items(standings, truth, picked, random=False)
     both = estimate(standings)["all items"]
     assert both.n_random == alone.n_random == 80 and both.n_known == 80 + len(picked)
-    assert both.low is not None and both.high is not None and alone.low is not None and alone.high is not None
+    assert (
+        both.low is not None
+        and both.high is not None
+        and alone.low is not None
+        and alone.high is not None
+    )
     assert both.high - both.low < alone.high - alone.low  # Reviewed items add no uncertainty.
     assert both.low <= truth.mean() <= both.high
 
 
 def test_metric_of_unsampled_items_has_no_interval() -> None:
     standings, truth = make_items()
-    standings = [each if each.category == "live" else set_inclusion_probability([each], 0.1)[0] for each in standings]
+    standings = [
+        each if each.category == "live" else set_inclusion_probability([each], 0.1)[0]
+        for each in standings
+    ]
     review_items(standings, truth, [at for at in range(60) if at % 5], random=True)
     estimates = estimate(standings)
     assert estimates["simple"].low is not None
@@ -124,13 +146,26 @@ def test_fully_reviewed_population_is_known() -> None:
 
 @pytest.mark.sweep
 def test_weighted_metric_has_a_wider_interval() -> None:
-    """`live` has a fifth of the items and half of the weight, so the interval of a plain rate would be too narrow."""
+    """`live` has a fifth of the items and half of the weight, so the interval of a plain rate
+    would be too narrow.
+    """
     standings, truth = make_items(1000)
     standings = set_inclusion_probability(standings, 0.1)
-    review_items(standings, truth, np.random.default_rng(2).choice(1000, 100, replace=False).tolist(), random=True)
+    review_items(
+        standings,
+        truth,
+        np.random.default_rng(2).choice(1000, 100, replace=False).tolist(),
+        random=True,
+    )
     estimates = estimate(standings)
-    share, mean, whole = (estimates[name] for name in ("all items", "mean of categories", "dialogues"))
-    widths = [one.high - one.low for one in (share, mean, whole) if one.high is not None and one.low is not None]
+    share, mean, whole = (
+        estimates[name] for name in ("all items", "mean of categories", "dialogues")
+    )
+    widths = [
+        one.high - one.low
+        for one in (share, mean, whole)
+        if one.high is not None and one.low is not None
+    ]
     assert len(widths) == 2 and widths[1] > 1.1 * widths[0]
     assert whole.method == "whole groups" and whole.low is None
     assert estimates["tokens"].method == "other verdicts" and estimates["tokens"].low is None
@@ -141,7 +176,10 @@ def test_disagreements_are_drawn_like_unreviewed_items() -> None:
     standings = set_inclusion_probability(standings, 0.5)
     review_items(standings, truth, range(25), random=True)
     run = make_input(standings)
-    after = [*run.reviewed_items[:-1], replace(run.reviewed_items[-1], valid=None, overrides={ITEM_CORRECT: None})]
+    after = [
+        *run.reviewed_items[:-1],
+        replace(run.reviewed_items[-1], valid=None, overrides={ITEM_CORRECT: None}),
+    ]
     one = next(estimate_metrics(replace(run, reviewed_items=after)))
     assert one.low is not None and one.estimated is not None
 
@@ -158,7 +196,9 @@ def test_range_replaces_interval_above_a_quarter_of_the_half_width(
 
 @pytest.mark.sweep
 def test_interval_of_a_planned_sample_has_the_planned_width_in_most_samples() -> None:
-    """After the planned number of further reviews, at least about 80 % of the intervals are narrow enough."""
+    """After the planned number of further reviews, at least about 80 % of the intervals are
+    narrow enough.
+    """
     standings, truth = make_items(2000)
     generator = np.random.default_rng(3)
     reached = 0
@@ -180,14 +220,26 @@ def test_interval_of_a_planned_sample_has_the_planned_width_in_most_samples() ->
 def test_score_method_agrees_with_the_model() -> None:
     standings, truth = make_items(1000)
     standings = set_inclusion_probability(standings, 0.2)
-    review_items(standings, truth, np.random.default_rng(4).choice(1000, 200, replace=False).tolist(), random=True)
+    review_items(
+        standings,
+        truth,
+        np.random.default_rng(4).choice(1000, 200, replace=False).tolist(),
+        random=True,
+    )
     run = make_input(standings)
     by_model = {one.name: one for one in estimate_metrics(run)}
-    by_formula = {one.name: one for one in estimate_metrics(run, EstimationSettings(interval_method="score"))}
+    by_formula = {
+        one.name: one for one in estimate_metrics(run, EstimationSettings(interval_method="score"))
+    }
     for name in ("all items", "simple", "mean of categories"):
         model, formula = by_model[name], by_formula[name]
         assert formula.estimated == pytest.approx(model.estimated, abs=0.03)
-        assert formula.low is not None and formula.high is not None and model.low is not None and model.high is not None
+        assert (
+            formula.low is not None
+            and formula.high is not None
+            and model.low is not None
+            and model.high is not None
+        )
         assert formula.high - formula.low == pytest.approx(model.high - model.low, rel=0.4)
     assert by_formula["all items"].low != by_model["all items"].low
 
@@ -199,4 +251,8 @@ def test_plan_counts_fewer_labels_for_wider_intervals() -> None:
     goals = [PlannedLabels(half_width, labels=None) for half_width in (5.0, 3.0, 1.0)]
     one = next(estimate_metrics(make_input(standings), EstimationSettings(plan=goals)))
     labels = [goal.labels for goal in one.plan]
-    assert None not in labels and labels == sorted(labels, key=lambda count: count or 0) and labels[0] != labels[-1]
+    assert (
+        None not in labels
+        and labels == sorted(labels, key=lambda count: count or 0)
+        and labels[0] != labels[-1]
+    )

@@ -1,4 +1,6 @@
-"""A sample extension chooses strata for the metric, counts pending items first, and draws no more than needed."""
+"""A sample extension chooses strata for the metric, counts pending items first, and draws no
+more than needed.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,19 @@ import numpy as np
 import pytest
 
 from fcreview.model.metric import MetricKey
-from fcreview.stats.estimation import ExtensionGoal, ExtensionStratum, MetricDraws, draw_metrics, plan_extension
-from tests.stats.test_estimation import make_input, make_items, review_items, set_inclusion_probability
+from fcreview.stats.estimation import (
+    ExtensionGoal,
+    ExtensionStratum,
+    MetricDraws,
+    draw_metrics,
+    plan_extension,
+)
+from tests.stats.test_estimation import (
+    make_input,
+    make_items,
+    review_items,
+    set_inclusion_probability,
+)
 
 SHARE: MetricKey = ("accuracy", 0, "all items")
 MEAN: MetricKey = ("weighted", 0, "mean of categories")
@@ -19,7 +32,12 @@ MEAN: MetricKey = ("weighted", 0, "mean of categories")
 def draws() -> MetricDraws:
     standings, truth = make_items(600)
     standings = set_inclusion_probability(standings, 0.1)
-    review_items(standings, truth, np.random.default_rng(3).choice(600, 60, replace=False).tolist(), random=True)
+    review_items(
+        standings,
+        truth,
+        np.random.default_rng(3).choice(600, 60, replace=False).tolist(),
+        random=True,
+    )
     found = draw_metrics(make_input(standings))
     assert found is not None
     return found
@@ -47,7 +65,10 @@ def test_only_unreviewed_items_are_drawn(draws: MetricDraws) -> None:
     left = {at for places in draws.population.unreviewed for at in places}
     for half_width in (0.03, 0.001):
         parts = plan_strata(draws, SHARE, half_width)
-        assert all(set(part.candidates) <= left and 0 < part.n_to_draw <= len(part.candidates) for part in parts)
+        assert all(
+            set(part.candidates) <= left and 0 < part.n_to_draw <= len(part.candidates)
+            for part in parts
+        )
     assert sum(part.n_to_draw for part in plan_strata(draws, SHARE, max_items=7)) == 7
 
 

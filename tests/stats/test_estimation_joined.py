@@ -17,20 +17,32 @@ from fcreview.stats.estimation import (
 )
 from fcreview.stats.posterior import ItemStatus
 from tests.examples import only_long
-from tests.stats.test_estimation import make_input, make_items, review_items, set_inclusion_probability
+from tests.stats.test_estimation import (
+    make_input,
+    make_items,
+    review_items,
+    set_inclusion_probability,
+)
 
 
 def compute_means(parts: Sequence[Sequence[ScoredItem]]) -> list[Metric]:
     rates = [sum(row.valid is True for row in rows) / len(rows) for rows in parts]
-    return [Metric("together", "mean", sum(rates) / len(rates)), Metric("together", "first", rates[0])]
+    return [
+        Metric("together", "mean", sum(rates) / len(rates)),
+        Metric("together", "first", rates[0]),
+    ]
 
 
-def make_sampled_items(n: int, seed: int, reviewed: int, *, random: bool = True) -> tuple[list[ItemStatus], float]:
+def make_sampled_items(
+    n: int, seed: int, reviewed: int, *, random: bool = True
+) -> tuple[list[ItemStatus], float]:
     """Return items with a uniform sample, and the true pass rate."""
     standings, truth = make_items(n, seed)
     generator = np.random.default_rng(1000 + seed)
     chosen = set_inclusion_probability(standings, reviewed / n) if random else standings
-    review_items(chosen, truth, generator.choice(n, reviewed, replace=False).tolist(), random=random)
+    review_items(
+        chosen, truth, generator.choice(n, reviewed, replace=False).tolist(), random=random
+    )
     return chosen, float(truth.mean())
 
 
@@ -45,7 +57,9 @@ def interval_width(one: MetricEstimate) -> float:
 
 
 def test_runs_have_independent_uncertainty() -> None:
-    """The standard error of the mean of two independent rates is half the root of the sum of their variances."""
+    """The standard error of the mean of two independent rates is half the root of the sum of
+    their variances.
+    """
     first, second = make_sampled_items(600, 1, 80)[0], make_sampled_items(300, 2, 40)[0]
     alone = [next(iter(estimate_metrics(make_input(each)))) for each in (first, second)]
     together = estimate(first, second)
@@ -67,7 +81,9 @@ def test_run_without_errors_does_not_affect_another_run() -> None:
 
 
 def test_metric_has_no_interval_if_one_run_is_not_sampled() -> None:
-    together = estimate(make_sampled_items(400, 5, 60)[0], make_sampled_items(400, 6, 60, random=False)[0])
+    together = estimate(
+        make_sampled_items(400, 5, 60)[0], make_sampled_items(400, 6, 60, random=False)[0]
+    )
     assert (together["mean"].method, together["mean"].low) == ("not sampled", None)
     assert together["first"].method == "posterior" and together["first"].low is not None
 
@@ -76,7 +92,9 @@ def test_fully_reviewed_runs_are_known() -> None:
     whole, truth = make_items(50, 7)
     review_items(whole, truth, range(50), random=False)
     together = estimate(whole, whole)["mean"]
-    assert together.method == "all known" and together.low == together.high == pytest.approx(truth.mean())
+    assert together.method == "all known" and together.low == together.high == pytest.approx(
+        truth.mean()
+    )
 
 
 @pytest.mark.sweep
@@ -92,7 +110,10 @@ def test_intervals_have_the_stated_coverage() -> None:
 
 
 def test_rows_are_split_by_run() -> None:
-    parts = [make_input(make_sampled_items(30, 8, 5)[0]), make_input(make_sampled_items(20, 9, 5)[0])]
+    parts = [
+        make_input(make_sampled_items(30, 8, 5)[0]),
+        make_input(make_sampled_items(20, 9, 5)[0]),
+    ]
     seen: list[list[int]] = []
 
     def compute_with_lengths(rows: Sequence[Sequence[ScoredItem]]) -> list[Metric]:

@@ -1,4 +1,6 @@
-"""Intervals and posteriors equal those of SciPy and statsmodels: to 1e-9 in closed form, approximately if drawn."""
+"""Intervals and posteriors equal those of SciPy and statsmodels: to 1e-9 in closed form,
+approximately if drawn.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,15 @@ from hypothesis import strategies as st
 from fcreview.stats import posterior
 from fcreview.stats.intervals import CONFIDENCE_LEVEL, NORMAL_QUANTILE, compute_wilson_interval
 from fcreview.stats.posterior import Cells, draw_posterior
-from tests.oracles import beta, betabinom, betaln, binomtest, kstest, normal_quantile, proportion_confint
+from tests.oracles import (
+    beta,
+    betabinom,
+    betaln,
+    binomtest,
+    kstest,
+    normal_quantile,
+    proportion_confint,
+)
 
 
 def make_cells(*rows: tuple[int, int, int, int]) -> Cells:
@@ -28,11 +38,20 @@ def test_wilson_interval_equals_scipy_and_statsmodels(n: int, part: float) -> No
     passed = round(n * part)
     found = binomtest(passed, n).proportion_ci(method="wilson")
     assert compute_wilson_interval(passed, n) == pytest.approx((found.low, found.high), abs=1e-9)
-    assert compute_wilson_interval(passed, n) == pytest.approx(proportion_confint(passed, n, method="wilson"), abs=1e-9)
+    assert compute_wilson_interval(passed, n) == pytest.approx(
+        proportion_confint(passed, n, method="wilson"), abs=1e-9
+    )
 
 
-@given(first=st.floats(0.01, 900), second=st.floats(0.01, 900), reviewed=st.integers(0, 300), part=st.floats(0, 1))
-def test_evidence_of_a_cell_equals_beta_binomial(first: float, second: float, reviewed: int, part: float) -> None:
+@given(
+    first=st.floats(0.01, 900),
+    second=st.floats(0.01, 900),
+    reviewed=st.integers(0, 300),
+    part=st.floats(0, 1),
+)
+def test_evidence_of_a_cell_equals_beta_binomial(
+    first: float, second: float, reviewed: int, part: float
+) -> None:
     """The evidence omits the binomial coefficient, which does not depend on the prior."""
     passed = round(reviewed * part)
     (found,) = posterior._compute_log_evidence(
@@ -49,11 +68,15 @@ def test_rates_of_a_cell_have_the_jeffreys_interval(reviewed: int, passed: int) 
     rates = draw_posterior(make_cells((0, reviewed, passed, left)), 20_000, 5).passes[:, 0] / left
     assert kstest(rates, beta(passed + 0.5, reviewed - passed + 0.5).cdf).pvalue > 0.001
     low, high = proportion_confint(passed, reviewed, method="jeffreys")
-    assert np.percentile(rates, (2.5, 97.5)) == pytest.approx((low, high), abs=0.02 * (high - low) + 1e-6)
+    assert np.percentile(rates, (2.5, 97.5)) == pytest.approx(
+        (low, high), abs=0.02 * (high - low) + 1e-6
+    )
 
 
 @pytest.mark.parametrize(("reviewed", "passed", "left"), [(20, 3, 400), (1, 0, 50), (200, 199, 5)])
-def test_remaining_passes_of_a_cell_equal_beta_binomial(reviewed: int, passed: int, left: int) -> None:
+def test_remaining_passes_of_a_cell_equal_beta_binomial(
+    reviewed: int, passed: int, left: int
+) -> None:
     passes = draw_posterior(make_cells((0, reviewed, passed, left)), 40_000).passes[:, 0]
     exact = betabinom(left, passed + 0.5, reviewed - passed + 0.5)
     share = np.bincount(passes, minlength=left + 1) / len(passes)

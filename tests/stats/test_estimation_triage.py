@@ -1,4 +1,6 @@
-"""Estimates when a person looks for wrong verdicts before, beside or after the review of a random sample."""
+"""Estimates when a person looks for wrong verdicts before, beside or after the review of a
+random sample.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,10 @@ class Triage:
 
 
 def make_run() -> tuple[list[bool], list[bool]]:
-    """Return the automatic verdicts and the true verdicts. The first items are the wrong failures."""
+    """Return the automatic verdicts and the true verdicts.
+
+    The first items are the wrong failures.
+    """
     automatic = [False] * N_FAILURES + [True] * (N_ITEMS - N_FAILURES)
     truth = list(automatic)
     for position in range(N_WRONG_FAILURES):
@@ -40,7 +45,9 @@ def review_sample_and_triage(size: int, triage: Triage, seed: int) -> list[ItemS
     generator = np.random.default_rng([seed, size])
     sampled = set(generator.choice(N_ITEMS, size, replace=False).tolist())
     candidates = generator.permutation(N_WRONG_FAILURES).tolist()
-    if not triage.is_before_sample:  # a person who looks at failures does not review a sampled item again
+    if (
+        not triage.is_before_sample
+    ):  # a person who looks at failures does not review a sampled item again
         candidates = [position for position in candidates if position not in sampled]
     found = set(candidates[: triage.n_found])
 
@@ -63,13 +70,17 @@ def review_sample_and_triage(size: int, triage: Triage, seed: int) -> list[ItemS
 
 
 def estimate(size: int, triage: Triage, seed: int) -> PassRateEstimate:
-    found = estimate_pass_rate(review_sample_and_triage(size, triage, seed), half_width=0.02, seed=seed)
+    found = estimate_pass_rate(
+        review_sample_and_triage(size, triage, seed), half_width=0.02, seed=seed
+    )
     assert found is not None
     return found
 
 
 def measure(size: int, triage: Triage, repetitions: int) -> tuple[float, float]:
-    """Return the coverage of the intervals, and the mean error of the estimates in mean half-widths."""
+    """Return the coverage of the intervals, and the mean error of the estimates in mean
+    half-widths.
+    """
     _, truth = make_run()
     true_rate = sum(truth) / N_ITEMS
     estimates = [estimate(size, triage, seed) for seed in range(repetitions)]
@@ -82,7 +93,9 @@ def measure(size: int, triage: Triage, repetitions: int) -> tuple[float, float]:
 
 @pytest.mark.parametrize("is_before_sample", [True, False], ids=["before", "beside"])
 @pytest.mark.parametrize("n_found", [50, 100])
-def test_triage_does_not_move_the_estimate_of_a_sample(is_before_sample: bool, n_found: int) -> None:
+def test_triage_does_not_move_the_estimate_of_a_sample(
+    is_before_sample: bool, n_found: int
+) -> None:
     coverage, bias = measure(200, Triage(n_found, is_before_sample), repetitions=60)
     assert coverage >= 0.9
     assert abs(bias) < 0.15
@@ -92,7 +105,9 @@ def test_triage_does_not_move_the_estimate_of_a_sample(is_before_sample: bool, n
 @pytest.mark.parametrize("size", [100, 200, 400])
 @pytest.mark.parametrize("is_before_sample", [True, False], ids=["before", "beside"])
 @pytest.mark.parametrize("n_found", [50, 100])
-def test_intervals_cover_the_truth_with_triage(size: int, is_before_sample: bool, n_found: int) -> None:
+def test_intervals_cover_the_truth_with_triage(
+    size: int, is_before_sample: bool, n_found: int
+) -> None:
     coverage, bias = measure(size, Triage(n_found, is_before_sample), repetitions=150)
     assert 0.91 <= coverage <= 1
     assert abs(bias) < 0.15

@@ -10,8 +10,18 @@ import pytest
 from fcreview.model.review import ItemKey
 from fcreview.stats.agreement_ratings import Rating, RepeatedRating
 from fcreview.stats.estimation import EstimationSettings, estimate_metrics
-from fcreview.stats.label_errors import LabelAgreement, correct_share, count_label_agreement, find_sensitivity
-from tests.stats.test_estimation import make_input, make_items, review_items, set_inclusion_probability
+from fcreview.stats.label_errors import (
+    LabelAgreement,
+    correct_share,
+    count_label_agreement,
+    find_sensitivity,
+)
+from tests.stats.test_estimation import (
+    make_input,
+    make_items,
+    review_items,
+    set_inclusion_probability,
+)
 
 KEY = ItemKey("bfcl", "V4", "en", "maple", "simple", "simple_0")
 
@@ -58,9 +68,12 @@ def test_error_share_follows_from_disagreement() -> None:
     assert only_single.draw_error_shares(4000, seed=0).mean() == pytest.approx(expected, abs=0.001)
 
 
-def estimate_all_items(error: float, seed: int, *, corrects: bool) -> tuple[float, float, float, float]:
-    """Return estimate, interval and true pass rate of a sample with a share of wrong labels. A quarter of the sample
-    has two annotators; their disagreements are adjudicated."""
+def estimate_all_items(
+    error: float, seed: int, *, corrects: bool
+) -> tuple[float, float, float, float]:
+    """Return estimate, interval and true pass rate of a sample with a share of wrong labels. A
+    quarter of the sample has two annotators; their disagreements are adjudicated.
+    """
     standings, truth = make_items(800, seed=1)
     generator = np.random.default_rng(seed)
     standings = set_inclusion_probability(standings, 0.25)
@@ -69,12 +82,18 @@ def estimate_all_items(error: float, seed: int, *, corrects: bool) -> tuple[floa
     labels = truth ^ is_wrong[:, 0]
     double = sample[:50]
     n_different = int((is_wrong[double, 0] != is_wrong[double, 1]).sum())
-    labels[double] = np.where(is_wrong[double, 0] == is_wrong[double, 1], labels[double], truth[double])
+    labels[double] = np.where(
+        is_wrong[double, 0] == is_wrong[double, 1], labels[double], truth[double]
+    )
     review_items(standings, labels.tolist(), sample.tolist(), random=True)
     agreement = LabelAgreement(n_single=150, n_double=50, n_different=n_different)
     settings = EstimationSettings(seed=seed, label_errors=agreement if corrects else None)
     run = make_input(standings)
-    one = next(estimate_metrics(replace(run, compute_metrics=lambda rows: run.compute_metrics(rows)[:1]), settings))
+    one = next(
+        estimate_metrics(
+            replace(run, compute_metrics=lambda rows: run.compute_metrics(rows)[:1]), settings
+        )
+    )
     assert one.estimated is not None and one.low is not None and one.high is not None
     return one.estimated, one.low, one.high, float(truth.mean())
 

@@ -1,11 +1,19 @@
-"""Draws for unreviewed items follow the documented posterior, and needed reviews follow from their variance."""
+"""Draws for unreviewed items follow the documented posterior, and needed reviews follow from
+their variance.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from fcreview.stats.posterior import Cells, VarianceModel, allocate_reviews, count_needed_reviews, draw_posterior
+from fcreview.stats.posterior import (
+    Cells,
+    VarianceModel,
+    allocate_reviews,
+    count_needed_reviews,
+    draw_posterior,
+)
 
 
 def make_cells(*rows: tuple[int, int, int, int], fraction: float = 0.1) -> Cells:
@@ -18,7 +26,10 @@ def make_cells(*rows: tuple[int, int, int, int], fraction: float = 0.1) -> Cells
 def test_single_cell_is_beta_binomial_with_jeffreys_prior(n: int, k: int, left: int) -> None:
     passes = draw_posterior(make_cells((0, n, k, left)), 40_000).passes[:, 0]
     a, b = k + 0.5, n - k + 0.5
-    mean, variance = left * a / (a + b), left * a * b * (a + b + left) / ((a + b) ** 2 * (a + b + 1))
+    mean, variance = (
+        left * a / (a + b),
+        left * a * b * (a + b + left) / ((a + b) ** 2 * (a + b + 1)),
+    )
     assert passes.mean() == pytest.approx(mean, abs=5 * (variance / len(passes)) ** 0.5)
     assert passes.var() == pytest.approx(variance, rel=0.08)
 
@@ -28,10 +39,14 @@ def test_fully_reviewed_cells_have_no_draws() -> None:
 
 
 def test_cells_of_a_pool_add_up_to_its_rate() -> None:
-    """The sum over cells with equal sampling equals a single sample, although cells share information."""
+    """The sum over cells with equal sampling equals a single sample, although cells share
+    information.
+    """
     whole = draw_posterior(make_cells((0, 60, 12, 540)), 4000, 1).passes[:4000].sum(axis=1)
     parts = (
-        draw_posterior(make_cells((0, 40, 11, 360), (0, 20, 1, 170), (0, 0, 0, 10)), 4000, 2).passes[:4000].sum(axis=1)
+        draw_posterior(make_cells((0, 40, 11, 360), (0, 20, 1, 170), (0, 0, 0, 10)), 4000, 2)
+        .passes[:4000]
+        .sum(axis=1)
     )
     assert parts.mean() == pytest.approx(whole.mean(), rel=0.03)
     assert parts.std() == pytest.approx(whole.std(), rel=0.1)
@@ -48,8 +63,12 @@ def test_cell_with_a_different_rate_keeps_it() -> None:
 
 def test_draws_depend_only_on_seed() -> None:
     population = make_cells((0, 10, 3, 100), (0, 5, 1, 40), (1, 9, 9, 80))
-    assert (draw_posterior(population, 50, 3).passes == draw_posterior(population, 50, 3).passes).all()
-    assert (draw_posterior(population, 50, 3).passes != draw_posterior(population, 50, 4).passes).any()
+    assert (
+        draw_posterior(population, 50, 3).passes == draw_posterior(population, 50, 3).passes
+    ).all()
+    assert (
+        draw_posterior(population, 50, 3).passes != draw_posterior(population, 50, 4).passes
+    ).any()
 
 
 def make_variance_model(population: Cells, weight: float = 0.001) -> VarianceModel:
@@ -64,11 +83,16 @@ def test_reviews_are_allocated_to_the_least_certain_cell() -> None:
 
 
 def test_allocation_does_not_exceed_unreviewed_items() -> None:
-    assert allocate_reviews(make_variance_model(make_cells((0, 3, 1, 4), (1, 3, 3, 2))), 50).tolist() == [4, 2]
+    assert allocate_reviews(
+        make_variance_model(make_cells((0, 3, 1, 4), (1, 3, 3, 2))), 50
+    ).tolist() == [4, 2]
 
 
 def test_needed_reviews_shrink_with_finished_reviews() -> None:
-    few, more = make_variance_model(make_cells((0, 50, 25, 950))), make_variance_model(make_cells((0, 200, 100, 800)))
+    few, more = (
+        make_variance_model(make_cells((0, 50, 25, 950))),
+        make_variance_model(make_cells((0, 200, 100, 800))),
+    )
     assert (count_needed_reviews(few, 0.04) or 0) > (count_needed_reviews(more, 0.04) or 0) > 0
     further = count_needed_reviews(few, 0.04)
     assert further is not None
@@ -80,16 +104,21 @@ def test_needed_reviews_shrink_with_finished_reviews() -> None:
 def test_known_items_limit_the_draws() -> None:
     """60 of 100 unsampled items are known to pass and 10 to fail, so 0 to 30 of the others pass."""
     columns = [np.array([value]) for value in (0, 10, 7, 30)]
-    found = draw_posterior(Cells(*columns, np.array([0.1]), np.array([70]), np.array([60])), 4000).passes
+    found = draw_posterior(
+        Cells(*columns, np.array([0.1]), np.array([70]), np.array([60])), 4000
+    ).passes
     assert found.min() >= 0 and found.max() <= 30
     assert abs(found.mean() - 12) < 4  # 0.7 * 100 - 60, limited to 0 to 30
 
 
 def measure_bias(n_sampled: int, repetitions: int = 400) -> list[float]:
-    """Measure the bias of two categories' estimates, in half-widths of the interval. Automatic passes are right in 87
-    and 98 % of the items, automatic failures in 95 %."""
+    """Measure the bias of two categories' estimates, in half-widths of the interval. Automatic
+    passes are right in 87 and 98 % of the items, automatic failures in 95 %.
+    """
     sizes = np.array([280, 280, 220, 220])
-    truth = np.concatenate([np.arange(size) < n for size, n in zip(sizes, (244, 274, 11, 11), strict=True)])
+    truth = np.concatenate(
+        [np.arange(size) < n for size, n in zip(sizes, (244, 274, 11, 11), strict=True)]
+    )
     cell = np.repeat(np.arange(4), sizes)
     passing = np.bincount(cell, truth)
     generator = np.random.default_rng(n_sampled)
@@ -100,7 +129,9 @@ def measure_bias(n_sampled: int, repetitions: int = 400) -> list[float]:
         passed = np.bincount(cell[sample], truth[sample], 4).astype(np.int64)
         probability = np.full(4, n_sampled / 1000)
         drawn = draw_posterior(
-            Cells(np.array([0, 0, 1, 1]), reviewed, passed, sizes - reviewed, probability), 200, repetition
+            Cells(np.array([0, 0, 1, 1]), reviewed, passed, sizes - reviewed, probability),
+            200,
+            repetition,
         )
         n_passing = passed + drawn.passes
         rates = (n_passing[:, :2] + n_passing[:, 2:]) / 500

@@ -23,7 +23,9 @@ sizes = st.dictionaries(st.text(max_size=3), st.integers(1, 400), min_size=1, ma
 
 
 @given(sizes, st.data())
-def test_each_stratum_gets_its_proportion_and_at_least_one_item(sizes: dict[str, int], data: st.DataObject) -> None:
+def test_each_stratum_gets_its_proportion_and_at_least_one_item(
+    sizes: dict[str, int], data: st.DataObject
+) -> None:
     total = data.draw(st.integers(len(sizes), sum(sizes.values())))
     strata = allocate_proportionally(sizes, total)
     assert {stratum.name: stratum.size for stratum in strata} == sizes
@@ -38,9 +40,16 @@ def test_each_stratum_gets_its_proportion_and_at_least_one_item(sizes: dict[str,
 
 
 def test_whole_proportions_are_exact() -> None:
-    drawn = {stratum.name: stratum.drawn for stratum in allocate_proportionally({"a": 60, "b": 30, "c": 10}, 10)}
+    drawn = {
+        stratum.name: stratum.drawn
+        for stratum in allocate_proportionally({"a": 60, "b": 30, "c": 10}, 10)
+    }
     assert drawn == {"a": 6, "b": 3, "c": 1}
-    assert [each.drawn for each in allocate_proportionally({"a": 97, "b": 2, "c": 1}, 10)] == [8, 1, 1]
+    assert [each.drawn for each in allocate_proportionally({"a": 97, "b": 2, "c": 1}, 10)] == [
+        8,
+        1,
+        1,
+    ]
 
 
 def test_impossible_samples_are_errors() -> None:
@@ -60,8 +69,13 @@ def test_sample_depends_on_seed_but_not_on_order() -> None:
 def test_inclusion_probabilities_equal_observed_frequencies() -> None:
     population = {f"{number}": "large" if number < 30 else "small" for number in range(36)}
     times = 3000
-    seen = Counter(item for seed in range(times) for item in draw_stratified_sample(population, 9, seed).items)
-    exact = {stratum.name: stratum.probability for stratum in draw_stratified_sample(population, 9, 0).strata}
+    seen = Counter(
+        item for seed in range(times) for item in draw_stratified_sample(population, 9, seed).items
+    )
+    exact = {
+        stratum.name: stratum.probability
+        for stratum in draw_stratified_sample(population, 9, 0).strata
+    }
     assert isclose(sum(exact[stratum] for stratum in population.values()), 9)
     for item, stratum in population.items():
         expected = exact[stratum]
@@ -70,7 +84,9 @@ def test_inclusion_probabilities_equal_observed_frequencies() -> None:
 
 def test_uniform_sample_has_one_stratum() -> None:
     drawn = draw_stratified_sample(dict.fromkeys("abcdefghij", UNSTRATIFIED), 4, 1)
-    assert [(stratum.size, stratum.drawn, stratum.probability) for stratum in drawn.strata] == [(10, 4, 0.4)]
+    assert [(stratum.size, stratum.drawn, stratum.probability) for stratum in drawn.strata] == [
+        (10, 4, 0.4)
+    ]
 
 
 def make_items(count: int) -> list[str]:
@@ -91,7 +107,9 @@ def test_all_shares_contain_the_overlap_and_one_share_each_other_item() -> None:
 
 def test_repeats_come_long_after_the_first_occurrence() -> None:
     sharing = ShareOptions(["a", "b"], overlap=30, repeats=8, seed=3)
-    for share in assign_shares(make_items(90), draw_overlap_indexes(make_items(90), sharing), sharing):
+    for share in assign_shares(
+        make_items(90), draw_overlap_indexes(make_items(90), sharing), sharing
+    ):
         assert len(share.repeats) == 8
         for place in share.repeats:
             assert share.order.index(share.order[place]) + 60 // 3 <= place
@@ -100,7 +118,9 @@ def test_repeats_come_long_after_the_first_occurrence() -> None:
 
 def test_each_share_has_its_own_order() -> None:
     sharing = ShareOptions(["a", "b"], overlap=40)
-    one, other = assign_shares(make_items(40), draw_overlap_indexes(make_items(40), sharing), sharing)
+    one, other = assign_shares(
+        make_items(40), draw_overlap_indexes(make_items(40), sharing), sharing
+    )
     assert sorted(one.order) == sorted(other.order)
     assert one.order != other.order
 

@@ -11,9 +11,14 @@ N_ITEMS = 2000
 
 
 def make_run(generator: np.random.Generator) -> tuple[list[bool], list[bool]]:
-    """Return automatic and true verdicts: 70 % pass, 4 % of the passes and 20 % of the failures are wrong."""
+    """Return automatic and true verdicts: 70 % pass, 4 % of the passes and 20 % of the failures
+    are wrong.
+    """
     automatic = (generator.random(N_ITEMS) < 0.7).tolist()
-    truth = [verdict is not bool(generator.random() < (0.04 if verdict else 0.2)) for verdict in automatic]
+    truth = [
+        verdict is not bool(generator.random() < (0.04 if verdict else 0.2))
+        for verdict in automatic
+    ]
     return automatic, truth
 
 
@@ -32,7 +37,9 @@ def make_pair(item: int, automatic: bool, human: bool, weight: float) -> Verdict
     )
 
 
-def draw_by_verdict(generator: np.random.Generator, n_passes: int, n_failures: int) -> list[VerdictPair]:
+def draw_by_verdict(
+    generator: np.random.Generator, n_passes: int, n_failures: int
+) -> list[VerdictPair]:
     """Draw passes and failures separately, as two queues with a filter do."""
     automatic, truth = make_run(np.random.default_rng(0))
     pairs = []
@@ -70,7 +77,9 @@ def test_queues_by_verdict_give_the_rates_of_the_whole_run() -> None:
         measures = calibrate(draw_by_verdict(np.random.default_rng(seed), 60, 140))
         for name, rate in rates.items():
             measure = measures[name]
-            assert measure.value is not None and measure.low is not None and measure.high is not None
+            assert (
+                measure.value is not None and measure.low is not None and measure.high is not None
+            )
             found[name].append(measure.value)
             hits[name] += measure.low <= rate <= measure.high
     for name, rate in rates.items():
@@ -79,7 +88,9 @@ def test_queues_by_verdict_give_the_rates_of_the_whole_run() -> None:
 
 
 def test_sample_of_one_verdict_gives_only_what_is_known() -> None:
-    failures = [pair for pair in draw_by_verdict(np.random.default_rng(1), 60, 140) if not pair.automatic]
+    failures = [
+        pair for pair in draw_by_verdict(np.random.default_rng(1), 60, 140) if not pair.automatic
+    ]
     measures = calibrate(failures)
     assert measures["wrong_fails"].value is not None and measures["wrong_fails"].n == 140
     for name in ("tpr", "tnr", "precision", "agreement", "f1", "kappa"):
@@ -90,7 +101,15 @@ def test_pairs_chosen_by_hand_do_not_change_measures_of_a_sample() -> None:
     sample = draw_by_verdict(np.random.default_rng(2), 60, 140)
     by_hand = [
         VerdictPair(
-            item, "rule", None, "correct", automatic=False, human=True, is_random=False, benchmark="b", category="all"
+            item,
+            "rule",
+            None,
+            "correct",
+            automatic=False,
+            human=True,
+            is_random=False,
+            benchmark="b",
+            category="all",
         )
         for item in range(5000, 5100)
     ]

@@ -1,4 +1,7 @@
-"""Items, plans and stores for tests. The test benchmark has one JSON object per line, see `read`."""
+"""Items, plans and stores for tests.
+
+The test benchmark has one JSON object per line, see `read`.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +29,17 @@ from fcreview.store.workspace import Workspace, find_workspace
 
 Imported = Callable[[Path, dict[str, list[dict[str, Any]]]], Workspace]
 """Type of the fixture `imported`, which imports rows by model into a workspace at a path."""
-WEATHER = {"name": "get_weather", "description": "Weather of a city.", "parameters": {"type": "dict", "properties": {}}}
+WEATHER = {
+    "name": "get_weather",
+    "description": "Weather of a city.",
+    "parameters": {"type": "dict", "properties": {}},
+}
 
 
 def make_item(number: int = 0, **fields: Any) -> Item:
-    """Return an item whose call has the city "Hangzhou, CN", which is wrong unless `official` is given."""
+    """Return an item whose call has the city "Hangzhou, CN", which is wrong unless `official` is
+    given.
+    """
     official = fields.get("official", False)
     defaults: dict[str, Any] = {
         "id": f"simple_{number}",
@@ -40,12 +49,31 @@ def make_item(number: int = 0, **fields: Any) -> Item:
             Message(0, -1, "user", f"What is the weather in city {number}? Use celsius."),
             Message(0, 0, "assistant", "[get_weather(city='Hangzhou, CN')]"),
         ],
-        "golden": [Call("golden", "get_weather", {"city": AcceptedValues(["Hangzhou", "Hangzhou, China"])})],
-        "predicted": [
-            Call("predicted", "get_weather", {"city": "Hangzhou, CN"}, raw="get_weather(city='Hangzhou, CN')")
+        "golden": [
+            Call("golden", "get_weather", {"city": AcceptedValues(["Hangzhou", "Hangzhou, China"])})
         ],
-        "pairs": [CallPair(0, 0, 0, "get_weather", "!", [ArgumentDiff("city", "!", "'hangzhoucn' is not accepted")])],
-        "verdicts": [Verdict("official", official, error_type="value_error:string"), Verdict("rule", official)],
+        "predicted": [
+            Call(
+                "predicted",
+                "get_weather",
+                {"city": "Hangzhou, CN"},
+                raw="get_weather(city='Hangzhou, CN')",
+            )
+        ],
+        "pairs": [
+            CallPair(
+                0,
+                0,
+                0,
+                "get_weather",
+                "!",
+                [ArgumentDiff("city", "!", "'hangzhoucn' is not accepted")],
+            )
+        ],
+        "verdicts": [
+            Verdict("official", official, error_type="value_error:string"),
+            Verdict("rule", official),
+        ],
         "functions": [WEATHER],
         "official": official,
         "rule": official,
@@ -62,7 +90,10 @@ def make_item(number: int = 0, **fields: Any) -> Item:
 
 
 def write_run(folder: Path, rows: list[dict[str, Any]], model: str = "maple-8b") -> RunPlan:
-    """Write a result file with one line per row. A row has the fields of `Item` that differ from `make_item`."""
+    """Write a result file with one line per row.
+
+    A row has the fields of `Item` that differ from `make_item`.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "results.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -70,7 +101,10 @@ def write_run(folder: Path, rows: list[dict[str, Any]], model: str = "maple-8b")
 
 
 def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
-    """Read a file of `write_run`. `{"issue": text}` gives an issue, and `{"crash": text}` makes the reader fail."""
+    """Read a file of `write_run`.
+
+    `{"issue": text}` gives an issue, and `{"crash": text}` makes the reader fail.
+    """
     for path in plan.results:
         offset = 0
         for number, line in enumerate(path.read_bytes().splitlines(keepends=True)):
@@ -80,7 +114,12 @@ def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             if "issue" in row:
                 yield ImportIssue(str(path), number + 1, row["issue"], raw=line.decode())
             else:
-                place = {"file": str(path), "line": number + 1, "offset": offset, "length": len(line)}
+                place = {
+                    "file": str(path),
+                    "line": number + 1,
+                    "offset": offset,
+                    "length": len(line),
+                }
                 fields = {**place, **row, "extra": Extra.from_json(row.get("extra"))}
                 if "predicted" in row:
                     fields["predicted"] = [Call(**call) for call in row["predicted"]]
@@ -88,7 +127,9 @@ def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             offset += len(line)
 
 
-def import_items(place: Path, runs: dict[str, list[dict[str, Any]]]) -> tuple[Workspace, ImportSummary]:
+def import_items(
+    place: Path, runs: dict[str, list[dict[str, Any]]]
+) -> tuple[Workspace, ImportSummary]:
     """Return a workspace in `place` with one run per model."""
     place.mkdir(parents=True, exist_ok=True)
     workspace = find_workspace(place)

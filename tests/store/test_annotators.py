@@ -24,7 +24,8 @@ def test_valid_names(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", ".", "..", "../x", "a/b", "-a", "a b", "a\0b", "a\nb", "x" * 65, "\u202eb", "\udcff"]
+    "name",
+    ["", ".", "..", "../x", "a/b", "-a", "a b", "a\0b", "a\nb", "x" * 65, "\u202eb", "\udcff"],
 )
 def test_invalid_names(workspace: Workspace, name: str) -> None:
     with pytest.raises(AnnotatorError):
@@ -38,7 +39,14 @@ def test_suggested_name_is_valid(text: str) -> None:
 
 
 def test_names_that_differ_in_case_or_composition_do_not_share_a_file(workspace: Workspace) -> None:
-    key = ItemKey(benchmark="bfcl", generation="V4", language="en", model="m", category="simple", id="simple_0")
+    key = ItemKey(
+        benchmark="bfcl",
+        generation="V4",
+        language="en",
+        model="m",
+        category="simple",
+        id="simple_0",
+    )
     Journal(workspace, "alice").append(key, Annotation(verdict=True))
     with pytest.raises(JournalError, match="alice"):
         Journal(workspace, "Alice")

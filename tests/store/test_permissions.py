@@ -48,7 +48,9 @@ def test_workspace_has_the_permissions_of_its_folder(
         file.write(b"torn")
     journal.append(KEY, Annotation(verdict=False))
     AnnotatorState(workspace.root, "alice").write("filters", {"hard": "stale"})
-    assert {read_mode(path) for path in [workspace.root, *workspace.root.rglob("*")] if path.is_dir()} == {folders}
+    assert {
+        read_mode(path) for path in [workspace.root, *workspace.root.rglob("*")] if path.is_dir()
+    } == {folders}
     assert read_mode(workspace.store) == files
     assert read_mode(journal.path) == files
     assert read_mode(workspace.lock) == lock
@@ -82,4 +84,7 @@ def test_group_members_import_and_review_in_one_folder(tmp_path: Path) -> None:
                 os._exit(1)
         assert os.waitpid(child, 0)[1] == 0
         (place / "run" / "results.jsonl").touch()
-    assert {path.name for path in (place / ".fcreview" / "reviews").iterdir()} == {"alice.jsonl", "bob.jsonl"}
+    assert {path.name for path in (place / ".fcreview" / "reviews").iterdir()} == {
+        "alice.jsonl",
+        "bob.jsonl",
+    }

@@ -122,7 +122,8 @@ def test_other_statements_are_refused(store: Store, tmp_path: Path, text: str) -
 @pytest.mark.parametrize(
     "text",
     [
-        "WITH x AS (INSERT INTO review_events (event) VALUES ('x') RETURNING event) SELECT * FROM x",
+        "WITH x AS (INSERT INTO review_events (event) VALUES ('x') RETURNING event) SELECT * FROM"
+        " x",
         "EXPLAIN ANALYZE INSERT INTO review_events (event) VALUES ('x')",
         "EXPLAIN ANALYZE DELETE FROM human_labels",
     ],

@@ -1,4 +1,6 @@
-"""Stores and caches of other users read no files, and are rebuilt or marked if they cannot be verified."""
+"""Stores and caches of other users read no files, and are rebuilt or marked if they cannot be
+verified.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ from tests.store.factory import Imported, read, write_run
 from tests.store.importing.imported import write_plan
 
 SECRET = "content of a file of the user"  # noqa: S105 - a text to search for
-needs_root = pytest.mark.skipif(os.getuid() != 0, reason="gives files to another user, which only root can")
+needs_root = pytest.mark.skipif(
+    os.getuid() != 0, reason="gives files to another user, which only root can"
+)
 
 
 @pytest.fixture
@@ -88,13 +92,17 @@ def test_store_with_a_view_that_reads_a_file_is_rebuilt(
         assert store.find_items("simple_0")
 
 
-def test_macro_cannot_read_a_file_in_an_import(workspace: Workspace, secret: Path, tmp_path: Path) -> None:
+def test_macro_cannot_read_a_file_in_an_import(
+    workspace: Workspace, secret: Path, tmp_path: Path
+) -> None:
     create_reading_macro(workspace, secret)
     import_runs(workspace, [write_run(tmp_path / "runs" / "b", [{}], "b")], read)
     with duckdb.connect() as own:
         own.execute(f"ATTACH '{workspace.store}' AS s (READ_ONLY)")
         rows = own.execute("SELECT * FROM s.item_rows").fetchall()
-        assert rows and SECRET not in repr(rows) + repr(own.execute("FROM s.import_issues").fetchall())
+        assert rows and SECRET not in repr(rows) + repr(
+            own.execute("FROM s.import_issues").fetchall()
+        )
 
 
 def test_connections_cannot_read_other_files(workspace: Workspace, secret: Path) -> None:
@@ -103,7 +111,10 @@ def test_connections_cannot_read_other_files(workspace: Workspace, secret: Path)
     own.close()
     with Store.open(workspace) as store, ItemSnapshot(workspace) as before:
         for connection in (store.connection, before._connection, open_store(workspace)):
-            for statement in (f"FROM read_text('{secret}')", f"ATTACH '{secret.with_name('other.duckdb')}' AS other"):
+            for statement in (
+                f"FROM read_text('{secret}')",
+                f"ATTACH '{secret.with_name('other.duckdb')}' AS other",
+            ):
                 with pytest.raises(duckdb.PermissionException):
                     connection.execute(statement)
 
@@ -122,7 +133,9 @@ def test_foreign_write_ahead_log_is_not_applied(workspace: Workspace, plan: RunP
 
 
 @needs_root
-def test_store_of_another_user_is_rebuilt_if_its_runs_exist(workspace: Workspace, plan: RunPlan) -> None:
+def test_store_of_another_user_is_rebuilt_if_its_runs_exist(
+    workspace: Workspace, plan: RunPlan
+) -> None:
     run_statements(workspace, "UPDATE item_rows SET official = NOT official")
     os.chown(workspace.store, 4242, 4242)
     with Store.open(workspace) as store:
@@ -136,7 +149,9 @@ def test_store_of_another_user_is_rebuilt_if_its_runs_exist(workspace: Workspace
 
 
 @needs_root
-def test_unverified_store_stays_marked_after_other_imports(workspace: Workspace, plan: RunPlan, tmp_path: Path) -> None:
+def test_unverified_store_stays_marked_after_other_imports(
+    workspace: Workspace, plan: RunPlan, tmp_path: Path
+) -> None:
     os.chown(workspace.store, 4242, 4242)
     other = write_run(tmp_path / "runs" / "b", [{}], "b")
     import_runs(workspace, [other], read)
@@ -167,7 +182,9 @@ def state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def cached_workspace(workspace: Workspace, state: Path) -> Workspace:
     """A workspace with a decision cache for one review, which passes the first item."""
     with Store.open(workspace, "alice") as store:
-        Reviewer(store, Journal(workspace, "alice")).review(store.find_items("simple_0")[0], Annotation(verdict=True))
+        Reviewer(store, Journal(workspace, "alice")).review(
+            store.find_items("simple_0")[0], Annotation(verdict=True)
+        )
     return workspace
 
 
@@ -185,7 +202,9 @@ def test_only_a_cache_that_the_user_wrote_is_used(cached_workspace: Workspace, s
     assert decision_cache.describe_cache_state(cached_workspace) == "verified"
     with duckdb.connect(cached_workspace.decision_cache) as connection:
         connection.execute("UPDATE human_labels SET you = 'false', human = 'false'")
-    assert decision_cache.describe_cache_state(cached_workspace).startswith("ignored: not written by this user")
+    assert decision_cache.describe_cache_state(cached_workspace).startswith(
+        "ignored: not written by this user"
+    )
     assert not is_cache_used(cached_workspace)
     assert is_cache_used(cached_workspace), "the cache was written again"
 
@@ -209,10 +228,14 @@ def test_key_that_others_can_read_is_replaced(cached_workspace: Workspace, state
     assert is_cache_used(cached_workspace)
 
 
-def test_no_cache_without_a_writable_home(workspace: Workspace, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_cache_without_a_writable_home(
+    workspace: Workspace, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", "/dev/null/state")
     with Store.open(workspace, "alice") as store:
-        Reviewer(store, Journal(workspace, "alice")).review(store.find_items("simple_0")[0], Annotation(verdict=True))
+        Reviewer(store, Journal(workspace, "alice")).review(
+            store.find_items("simple_0")[0], Annotation(verdict=True)
+        )
     assert not workspace.decision_cache.exists()
     assert not is_cache_used(workspace)
     assert load_authentication_key(create=True) is None

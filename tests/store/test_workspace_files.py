@@ -73,20 +73,32 @@ def make_unix_socket(place: Path, _: Path) -> None:
 
 
 Attack = Callable[[Path, Path], None]
-ATTACKS: list[Attack] = [make_symbolic_link, make_hard_link, make_pipe, make_device, make_unix_socket]
+ATTACKS: list[Attack] = [
+    make_symbolic_link,
+    make_hard_link,
+    make_pipe,
+    make_device,
+    make_unix_socket,
+]
 attacks = pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
 
 
 @attacks
-def test_review_is_not_written_through_a_linked_journal(workspace: Workspace, outside: Path, attack: Attack) -> None:
+def test_review_is_not_written_through_a_linked_journal(
+    workspace: Workspace, outside: Path, attack: Attack
+) -> None:
     attack(workspace.reviews / "alice.jsonl", outside)
     with pytest.raises(JournalError, match=r"not saved in .*alice\.jsonl (is|has) "):
         Journal(workspace, "alice").append(make_key("$(touch pwned)"), Annotation(verdict=False))
     assert outside.read_bytes() == SECRET
 
 
-@pytest.mark.parametrize("attack", [make_symbolic_link, make_hard_link], ids=lambda attack: attack.__name__)
-def test_item_id_is_not_executed_by_the_next_shell(workspace: Workspace, outside: Path, attack: Attack) -> None:
+@pytest.mark.parametrize(
+    "attack", [make_symbolic_link, make_hard_link], ids=lambda attack: attack.__name__
+)
+def test_item_id_is_not_executed_by_the_next_shell(
+    workspace: Workspace, outside: Path, attack: Attack
+) -> None:
     attack(workspace.reviews / "alice.jsonl", outside)
     with pytest.raises(JournalError):
         Journal(workspace, "alice").append(make_key("$(touch pwned)"), Annotation(verdict=False))
@@ -95,7 +107,9 @@ def test_item_id_is_not_executed_by_the_next_shell(workspace: Workspace, outside
 
 
 @attacks
-def test_linked_journal_is_reported_and_others_count(workspace: Workspace, outside: Path, attack: Attack) -> None:
+def test_linked_journal_is_reported_and_others_count(
+    workspace: Workspace, outside: Path, attack: Attack
+) -> None:
     """Otherwise its content could be shown, and a merge would copy it."""
     lines = fill_journal(workspace, "bob").read_bytes()
     outside.write_bytes(lines.replace(b'"bob"', b'"mallory"'))
@@ -117,13 +131,17 @@ def test_linked_journal_folder_is_refused(workspace: Workspace, tmp_path: Path) 
     workspace.reviews.symlink_to(other)
     with pytest.raises(JournalError, match="reviews is a symbolic link"):
         Journal(workspace, "alice").append(make_key(), Annotation(verdict=True))
-    with pytest.raises(WorkspaceError, match=r"/reviews: reviews is a symbolic link\. Delete it or replace it"):
+    with pytest.raises(
+        WorkspaceError, match=r"/reviews: reviews is a symbolic link\. Delete it or replace it"
+    ):
         find_workspace(workspace.parent_folder)
     assert list(other.iterdir()) == []
 
 
 @attacks
-def test_torn_line_is_not_saved_over_another_file(workspace: Workspace, outside: Path, attack: Attack) -> None:
+def test_torn_line_is_not_saved_over_another_file(
+    workspace: Workspace, outside: Path, attack: Attack
+) -> None:
     journal = fill_journal(workspace)
     with journal.open("ab") as file:
         file.write(b'{"torn')
@@ -149,7 +167,9 @@ def test_linked_queue_is_not_read(workspace: Workspace, outside: Path, attack: A
 
 
 @attacks
-def test_linked_errata_and_rules_are_not_read(workspace: Workspace, outside: Path, attack: Attack) -> None:
+def test_linked_errata_and_rules_are_not_read(
+    workspace: Workspace, outside: Path, attack: Attack
+) -> None:
     attack(workspace.errata, outside)
     attack(workspace.rules, outside)
     with pytest.raises(CommandError, match=r"errata\.jsonl (is|has)"):
@@ -159,7 +179,9 @@ def test_linked_errata_and_rules_are_not_read(workspace: Workspace, outside: Pat
 
 
 @attacks
-def test_replaced_file_leaves_the_linked_file_unchanged(workspace: Workspace, outside: Path, attack: Attack) -> None:
+def test_replaced_file_leaves_the_linked_file_unchanged(
+    workspace: Workspace, outside: Path, attack: Attack
+) -> None:
     state = AnnotatorState(workspace.root, "alice")
     for kind in ("filters", "positions", "history"):
         (workspace.root / kind).mkdir()
@@ -177,7 +199,9 @@ def test_replaced_file_leaves_the_linked_file_unchanged(workspace: Workspace, ou
 
 
 @attacks
-def test_import_changes_nothing_outside(workspace: Workspace, outside: Path, attack: Attack) -> None:
+def test_import_changes_nothing_outside(
+    workspace: Workspace, outside: Path, attack: Attack
+) -> None:
     plan = write_run(workspace.parent_folder / "a", [{}])
     attack(workspace.lock, outside)
     with pytest.raises(WorkspaceError, match=r"store\.lock (is|has)"):
@@ -206,7 +230,9 @@ def test_linked_workspace_is_used_only_if_named(tmp_path: Path) -> None:
         link = tmp_path / "run" / ".fcreview"
         link.symlink_to(target)
         for create in (True, False):
-            with pytest.raises(WorkspaceError, match=r"\.fcreview is a symbolic link\. Pass --workspace"):
+            with pytest.raises(
+                WorkspaceError, match=r"\.fcreview is a symbolic link\. Pass --workspace"
+            ):
                 find_workspace(tmp_path / "run", create=create)
         link.unlink()
     link.symlink_to(own.root)

@@ -1,4 +1,7 @@
-"""Fixtures for a private PostgreSQL server and teams on it. Without `initdb`, the tests are skipped."""
+"""Fixtures for a private PostgreSQL server and teams on it.
+
+Without `initdb`, the tests are skipped.
+"""
 
 from __future__ import annotations
 
@@ -48,17 +51,25 @@ class Team:
     def add(self, **members: str) -> None:
         """Add members who have joined with `PASSWORD`."""
         commands = [
-            f"SELECT fcreview.add_member(project, '{name}', '{role}', '{VERIFIER}') FROM fcreview.project"
+            f"SELECT fcreview.add_member(project, '{name}', '{role}', '{VERIFIER}') FROM"
+            " fcreview.project"
             f" WHERE name = '{self.project}'"
             for name, role in members.items()
         ]
-        self.server.admin_sql("; ".join([*commands, "UPDATE fcreview.member SET joined = now() WHERE joined IS NULL"]))
+        self.server.admin_sql(
+            "; ".join([*commands, "UPDATE fcreview.member SET joined = now() WHERE joined IS NULL"])
+        )
         self.logins |= {name: f"{self.project}.{name}" for name in members}
 
     def connect(self, name: str) -> Any:
         """Connect as a member, to send any SQL."""
         address = self.address(name)
-        parameters = {"host": address.host, "port": address.port, "dbname": address.database, "user": address.user}
+        parameters = {
+            "host": address.host,
+            "port": address.port,
+            "dbname": address.database,
+            "user": address.user,
+        }
         return psycopg.connect(**parameters, autocommit=True)
 
     def exchange(self, workspace: Workspace, name: str) -> Exchange:
@@ -88,7 +99,9 @@ def postgres() -> Iterator[PostgresServer]:
         pytest.skip("PostgreSQL (initdb) or openssl is not installed")
     if os.geteuid() == 0 and shutil.which("runuser") is None:
         pytest.skip("PostgreSQL does not run as root, and runuser is not installed")
-    folder = Path(tempfile.mkdtemp(prefix="fcreview-pg-", dir="/tmp"))  # The path of a socket must be short.
+    folder = Path(
+        tempfile.mkdtemp(prefix="fcreview-pg-", dir="/tmp")
+    )  # The path of a socket must be short.
     server = start_server(folder, binaries)
     yield server
     server.run("pg_ctl", "-D", str(folder / "data"), "-m", "immediate", "stop")
@@ -107,7 +120,9 @@ def make_team(postgres: PostgresServer) -> MakeTeam:
 
     def create(reveal: str = "closed", **members: str) -> Team:
         team = Team(postgres, f"p{next(_numbers)}")
-        postgres.admin_sql(f"INSERT INTO fcreview.project (name, reveal) VALUES ('{team.project}', '{reveal}')")
+        postgres.admin_sql(
+            f"INSERT INTO fcreview.project (name, reveal) VALUES ('{team.project}', '{reveal}')"
+        )
         team.add(lena="lead", **members)
         return team
 

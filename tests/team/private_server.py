@@ -15,7 +15,8 @@ from fcreview.store.team_server import ServerAddress
 
 _SETTINGS = (
     "fsync = off\nshared_buffers = 16MB\nautovacuum = off\nmax_connections = 60\nssl = on\n"
-    "unix_socket_directories = '{folder}'\nlisten_addresses = '127.0.0.1,127.0.0.2,127.0.0.3'\nport = {port}\n"
+    "unix_socket_directories = '{folder}'\nlisten_addresses = '127.0.0.1,127.0.0.2,127.0.0.3'\nport"
+    " = {port}\n"
 )
 _ACCESS = "local all all trust\nhost all all 127.0.0.0/8 scram-sha-256\n"
 
@@ -30,14 +31,18 @@ class PostgresServer:
     def admin(self) -> ServerAddress:
         return ServerAddress(str(self.folder), self.port, "postgres", "postgres")
 
-    def address(self, user: str, host: str = "127.0.0.1", database: str = "postgres") -> ServerAddress:
+    def address(
+        self, user: str, host: str = "127.0.0.1", database: str = "postgres"
+    ) -> ServerAddress:
         return ServerAddress(host, self.port, database, user)
 
     def run(self, program: str, *arguments: str) -> str:
         command = [str(self.binaries / program), *arguments]
         if os.geteuid() == 0:  # The server refuses to run as root.
             command = ["runuser", "-u", _owner(), "--", *command]
-        return subprocess.run(command, check=True, capture_output=True, text=True, cwd=self.folder).stdout
+        return subprocess.run(
+            command, check=True, capture_output=True, text=True, cwd=self.folder
+        ).stdout
 
     def admin_sql(self, sql: str, database: str = "postgres") -> list[tuple[Any, ...]]:
         import psycopg
@@ -57,7 +62,11 @@ def _owner() -> str:
 def find_binaries() -> Path | None:
     found = shutil.which("initdb")
     folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    return Path(found).parent if found else next((each for each in folders if (each / "initdb").exists()), None)
+    return (
+        Path(found).parent
+        if found
+        else next((each for each in folders if (each / "initdb").exists()), None)
+    )
 
 
 def _free_port() -> int:
@@ -72,7 +81,9 @@ def start_server(folder: Path, binaries: Path) -> PostgresServer:
         shutil.chown(folder, _owner())
     server = PostgresServer(folder, binaries, _free_port())
     data = folder / "data"
-    server.run("initdb", "-D", str(data), "-U", "postgres", "--no-sync", "-E", "UTF8", "--no-locale")
+    server.run(
+        "initdb", "-D", str(data), "-U", "postgres", "--no-sync", "-E", "UTF8", "--no-locale"
+    )
     subprocess.run(
         [
             *("openssl", "req", "-new", "-x509", "-days", "30", "-nodes", "-newkey", "ec"),

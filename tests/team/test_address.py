@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.store.team_server import AddressError, ServerAddress, TeamError, TeamServer, parse_server_url
+from fcreview.store.team_server import (
+    AddressError,
+    ServerAddress,
+    TeamError,
+    TeamServer,
+    parse_server_url,
+)
 from tests.team.conftest import PASSWORD, MakeTeam, PostgresServer
 
 
 @pytest.mark.parametrize(
     ("url", "address"),
     [
-        ("postgresql://pilot.alice@db.example.org/reviews", ("db.example.org", 5432, "reviews", "pilot.alice")),
+        (
+            "postgresql://pilot.alice@db.example.org/reviews",
+            ("db.example.org", 5432, "reviews", "pilot.alice"),
+        ),
         ("postgres://a@[::1]:5433/r", ("::1", 5433, "r", "a")),
         ("postgresql://a%40b@%2Ftmp%2FSock:1/r%20s", ("/tmp/Sock", 1, "r s", "a@b")),  # noqa: S108
     ],
@@ -48,7 +57,10 @@ def test_invalid_urls_are_refused(url: str, problem: str) -> None:
 @pytest.mark.parametrize(
     ("host", "is_local"),
     [("localhost", True), ("127.0.0.1", True), ("::1", True), ("/run/postgresql", True)]
-    + [(host, False) for host in ("db.example.org", "127.0.0.2", "10.0.0.1", "localhost.example.org")],
+    + [
+        (host, False)
+        for host in ("db.example.org", "127.0.0.2", "10.0.0.1", "localhost.example.org")
+    ],
 )
 def test_only_local_hosts_need_no_certificate(host: str, is_local: bool) -> None:
     parameters = ServerAddress(host, 5432, "r", "a").to_connection_parameters()
@@ -76,4 +88,6 @@ def test_remote_server_needs_the_right_certificate(
 
 def test_server_without_team_schema_is_refused(postgres: PostgresServer) -> None:
     with pytest.raises(TeamError, match="is not a team server"):
-        TeamServer.connect(ServerAddress(str(postgres.folder), postgres.port, "template1", "postgres"))
+        TeamServer.connect(
+            ServerAddress(str(postgres.folder), postgres.port, "template1", "postgres")
+        )

@@ -17,8 +17,12 @@ def write_slowly(team: Team, name: str, batches: list[list[bytes]], seed: int) -
     with team.connect(name) as connection:
         for lines in batches:
             with connection.transaction():
-                connection.execute("SELECT pg_current_xact_id(), pg_sleep(%s)", (chance.random() / 100,))
-                assert connection.execute("SELECT * FROM fcreview.push(%s)", (lines,)).fetchall() == []
+                connection.execute(
+                    "SELECT pg_current_xact_id(), pg_sleep(%s)", (chance.random() / 100,)
+                )
+                assert (
+                    connection.execute("SELECT * FROM fcreview.push(%s)", (lines,)).fetchall() == []
+                )
                 if chance.random() < 0.3:
                     connection.execute("SELECT pg_sleep(%s)", (chance.random() / 200,))
 
@@ -27,9 +31,13 @@ def test_each_line_is_delivered_once(make_team: MakeTeam) -> None:
     """A cursor on a sequence number would miss lines here."""
     names = ["ann", "ben", "cyd", "dan"]
     team = make_team("never", **dict.fromkeys(names, "annotator"))
-    batches = {name: [[make_line(name, f"{name}{n}.{k}") for k in range(3)] for n in range(12)] for name in names}
+    batches = {
+        name: [[make_line(name, f"{name}{n}.{k}") for k in range(3)] for n in range(12)]
+        for name in names
+    }
     writers = [
-        threading.Thread(target=write_slowly, args=(team, name, batches[name], seed)) for seed, name in enumerate(names)
+        threading.Thread(target=write_slowly, args=(team, name, batches[name], seed))
+        for seed, name in enumerate(names)
     ]
     pulled: list[bytes] = []
     with TeamServer.connect(team.address("lena"), PASSWORD) as reader:

@@ -42,10 +42,14 @@ def alter_lines(team: Team, sql: str, database: str = "postgres") -> None:
     """Run SQL on lines as superuser. `{own}` selects the lines of the team."""
     own = f"project = (SELECT project FROM fcreview.project WHERE name = '{team.project}')"
     commands = ["ALTER TABLE fcreview.line DISABLE TRIGGER append_only", sql.format(own=own)]
-    team.server.admin_sql("; ".join([*commands, "ALTER TABLE fcreview.line ENABLE TRIGGER append_only"]), database)
+    team.server.admin_sql(
+        "; ".join([*commands, "ALTER TABLE fcreview.line ENABLE TRIGGER append_only"]), database
+    )
 
 
-def test_lines_arrive_byte_for_byte(make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace) -> None:
+def test_lines_arrive_byte_for_byte(
+    make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace
+) -> None:
     team, here, there = make_fresh_team(), make_workspace("a"), make_workspace("b")
     path = fill_journal(here, "alice", 5)
     Journal(here, "alice").append(
@@ -60,8 +64,14 @@ def test_lines_arrive_byte_for_byte(make_fresh_team: Callable[[], Team], make_wo
     assert not warnings
 
 
-def test_partial_copy_is_read_without_warnings(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
-    team, here, there = make_team("own", alice="annotator", bob="annotator"), make_workspace("a"), make_workspace("b")
+def test_partial_copy_is_read_without_warnings(
+    make_team: MakeTeam, make_workspace: MakeWorkspace
+) -> None:
+    team, here, there = (
+        make_team("own", alice="annotator", bob="annotator"),
+        make_workspace("a"),
+        make_workspace("b"),
+    )
     fill_journal(here, "alice", 6)
     Journal(there, "bob").append(make_key("simple_4"), Annotation(verdict=False))
     Journal(there, "bob").append(make_key("simple_2"), Annotation(verdict=False))
@@ -69,7 +79,10 @@ def test_partial_copy_is_read_without_warnings(make_team: MakeTeam, make_workspa
     team.sync(there, "bob")
     team.sync(there, "bob")
     events, warnings = read_events_and_warnings(there)
-    assert sorted(event.key.id for event in events if event.annotator == "alice") == ["simple_2", "simple_4"]
+    assert sorted(event.key.id for event in events if event.annotator == "alice") == [
+        "simple_2",
+        "simple_4",
+    ]
     assert not warnings
 
 
@@ -83,11 +96,16 @@ def test_altered_line_does_not_count(team: Team, make_workspace: MakeWorkspace) 
     events, warnings = read_events_and_warnings(there)
     assert not [each for each in events if each.annotator == "bob"]
     assert "altered" in warnings[0]
-    assert "altered" in next(each for each in check_journals(there) if each.annotator == "team/bob").warnings[0]
+    assert (
+        "altered"
+        in next(each for each in check_journals(there) if each.annotator == "team/bob").warnings[0]
+    )
 
 
 @pytest.mark.parametrize("name", ["../alice", "a/b", ".hidden", "", "x" * 65, "ADA", "al\x1bice"])
-def test_name_from_the_server_is_not_used_as_a_path(team: Team, make_workspace: MakeWorkspace, name: str) -> None:
+def test_name_from_the_server_is_not_used_as_a_path(
+    team: Team, make_workspace: MakeWorkspace, name: str
+) -> None:
     there = make_workspace("b")
     exchange = team.exchange(there, "ada")
     assert exchange.inbox.store_lines([PulledLine(name, False, b"{}")]) == 0
@@ -107,7 +125,11 @@ def test_line_of_another_annotator_is_set_aside(team: Team, make_workspace: Make
 
 
 def test_offline_members_catch_up(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
-    team, here, there = make_team(alice="annotator", bob="annotator"), make_workspace("a"), make_workspace("b")
+    team, here, there = (
+        make_team(alice="annotator", bob="annotator"),
+        make_workspace("a"),
+        make_workspace("b"),
+    )
     for _ in range(3):  # No member connects in the meantime.
         fill_journal(here, "alice", 8)
         fill_journal(there, "bob", 6)
@@ -117,16 +139,23 @@ def test_offline_members_catch_up(make_team: MakeTeam, make_workspace: MakeWorks
         lead = make_workspace(name)
         assert team.sync(lead, "lena") == 42
         for annotator, place in (("alice", here), ("bob", there)):
-            assert copy_path(lead, annotator).read_bytes() == (place.reviews / f"{annotator}.jsonl").read_bytes()
+            assert (
+                copy_path(lead, annotator).read_bytes()
+                == (place.reviews / f"{annotator}.jsonl").read_bytes()
+            )
 
 
-def test_one_annotator_uses_two_machines(make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace) -> None:
+def test_one_annotator_uses_two_machines(
+    make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace
+) -> None:
     team, office, home = make_fresh_team(), make_workspace("office"), make_workspace("home")
     fill_journal(office, "alice", 3)
     fill_journal(home, "alice", 2)
     for place in (office, home, office, home):
         team.sync(place, "alice")
-    assert sorted(read_lines(office.reviews / "alice.jsonl")) == sorted(read_lines(home.reviews / "alice.jsonl"))
+    assert sorted(read_lines(office.reviews / "alice.jsonl")) == sorted(
+        read_lines(home.reviews / "alice.jsonl")
+    )
     assert len(read_lines(office.reviews / "alice.jsonl")) == 5
     both = [read_events_and_warnings(place) for place in (office, home)]
     assert both[0] == both[1]
@@ -137,14 +166,22 @@ def test_later_verdict_counts_on_every_machine(
     make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace
 ) -> None:
     """The first machine sends its older verdict last."""
-    team, office, home, there = make_fresh_team(), make_workspace("office"), make_workspace("home"), make_workspace("b")
+    team, office, home, there = (
+        make_fresh_team(),
+        make_workspace("office"),
+        make_workspace("home"),
+        make_workspace("b"),
+    )
     first = Journal(office, "alice").append(make_key(), Annotation(verdict=True))
     second = Journal(home, "alice").append(make_key(), Annotation(verdict=False))
     second_time = max(second.time, first.time)
     for place, name in ((home, "alice"), (there, "ada"), (office, "alice"), (there, "ada")):
         team.sync(place, name)
     if first.time < second_time:
-        assert [event.event for event in read_events_and_warnings(there)[0]] == [first.event, second.event]
+        assert [event.event for event in read_events_and_warnings(there)[0]] == [
+            first.event,
+            second.event,
+        ]
     team.sync(office, "alice")
     assert [event.event for event in read_events_and_warnings(office)[0]] == [
         event.event for event in read_events_and_warnings(there)[0]
@@ -173,7 +210,9 @@ def test_restored_server_gets_its_lines_again(
 def test_lines_after_a_counter_reset_are_delivered(
     make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace
 ) -> None:
-    """After a restore from a disk image, the last line is missing and new lines reuse its number."""
+    """After a restore from a disk image, the last line is missing and new lines reuse its
+    number.
+    """
     team, here, there = make_fresh_team(), make_workspace("a"), make_workspace("b")
     fill_journal(here, "alice", 3)
     team.sync(here, "alice")
@@ -189,7 +228,9 @@ def test_lines_after_a_counter_reset_are_delivered(
 def test_dump_in_another_cluster_delivers_all_lines_once(
     make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace
 ) -> None:
-    """The new cluster has a lower transaction counter than the stored numbers, and the cursor is from the old one."""
+    """The new cluster has a lower transaction counter than the stored numbers, and the cursor is
+    from the old one.
+    """
     team, here, there = make_fresh_team(), make_workspace("a"), make_workspace("b")
     fill_journal(here, "alice", 3)
     team.sync(here, "alice")
@@ -208,7 +249,9 @@ def test_dump_in_another_cluster_delivers_all_lines_once(
     server.admin_sql("DROP DATABASE restored WITH (FORCE)")
 
 
-def test_lost_copy_is_fetched_again(make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace) -> None:
+def test_lost_copy_is_fetched_again(
+    make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace
+) -> None:
     team, here, there = make_fresh_team(), make_workspace("a"), make_workspace("b")
     fill_journal(here, "alice", 3)
     team.sync(here, "alice")
@@ -230,14 +273,19 @@ def test_unsent_lines_are_counted_without_the_server(
     assert offline.outbox.count_unsent_lines() == 2
 
 
-def test_refused_line_stays_in_the_journal(make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace) -> None:
+def test_refused_line_stays_in_the_journal(
+    make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace
+) -> None:
     team, here = make_fresh_team(), make_workspace("a")
     path = fill_journal(here, "alice", 1)
     Journal(here, "alice").append(make_key(), Annotation(act="adjudicate", verdict=True))
     fill_journal(here, "alice", 1)
     exchange = team.exchange(here, "alice")
     assert exchange.push_lines() == 2
-    assert exchange.refusal_message == "the server refused 1 journal line: adjudication needs the role adjudicator"
+    assert (
+        exchange.refusal_message
+        == "the server refused 1 journal line: adjudication needs the role adjudicator"
+    )
     assert exchange.push_lines() == 0
     exchange.close()
     assert len(read_lines(path)) == 3
@@ -257,7 +305,9 @@ def test_former_member_sends_and_receives_nothing(
     exchange.close()
 
 
-def test_promoted_annotator_gets_all_lines(make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace) -> None:
+def test_promoted_annotator_gets_all_lines(
+    make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace
+) -> None:
     team, here, there = make_fresh_team(), make_workspace("a"), make_workspace("b")
     team.add(bob="annotator")
     fill_journal(here, "alice", 2)

@@ -29,7 +29,9 @@ def make_old_lines(times: list[str]) -> list[bytes]:
     previous = ""
     for number, time in enumerate(times):
         key = make_key(f"i{number % 3}")
-        event = Event(event=f"{number:032x}", time=time, annotator="alice", key=key, verdict=number % 2 == 0)
+        event = Event(
+            event=f"{number:032x}", time=time, annotator="alice", key=key, verdict=number % 2 == 0
+        )
         written, line = hash_and_serialize_event(event, previous)
         previous = written.hash
         lines.append(line)
@@ -45,9 +47,18 @@ def list_times(events: list[Event], item: str) -> list[str]:
     return [event.time for event in events if event.annotator == "alice" and event.key.id == item]
 
 
-def test_part_of_an_old_journal_has_the_order_of_the_whole(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
-    """The clock was fast at line 1, which bob does not receive. In bob's lines, time alone would reverse 4 and 7."""
-    team, here, there = make_team("own", alice="annotator", bob="annotator"), make_workspace("a"), make_workspace("b")
+def test_part_of_an_old_journal_has_the_order_of_the_whole(
+    make_team: MakeTeam, make_workspace: MakeWorkspace
+) -> None:
+    """The clock was fast at line 1, which bob does not receive.
+
+    In bob's lines, time alone would reverse 4 and 7.
+    """
+    team, here, there = (
+        make_team("own", alice="annotator", bob="annotator"),
+        make_workspace("a"),
+        make_workspace("b"),
+    )
     times = ["12:00", "17:00", "12:02", "12:03", "18:05", "12:05", "12:06", "12:07"]
     lines = make_old_lines(times)
     write_journal(here, lines)
@@ -59,13 +70,20 @@ def test_part_of_an_old_journal_has_the_order_of_the_whole(make_team: MakeTeam, 
     assert expected == ["17:00", "18:05", "12:07"]
     assert list_times(read_events_and_warnings(there)[0], "i1") == expected
     plan_team_merge(there, "bob").write()
-    assert list_times(JournalReader(there, only=there.reviews / "alice.jsonl").read_new_events(), "i1") == expected
+    assert (
+        list_times(JournalReader(there, only=there.reviews / "alice.jsonl").read_new_events(), "i1")
+        == expected
+    )
 
 
 def test_lines_in_the_wrong_order_are_sent_in_the_order_of_the_chain(
     make_team: MakeTeam, make_workspace: MakeWorkspace
 ) -> None:
-    team, here, there = make_team("never", alice="annotator"), make_workspace("a"), make_workspace("b")
+    team, here, there = (
+        make_team("never", alice="annotator"),
+        make_workspace("a"),
+        make_workspace("b"),
+    )
     lines = make_old_lines([f"{hour}:00" for hour in (12, 17, 13, 11, 18, 10, 16)])
     random.Random(3).shuffle(lines)
     write_journal(here, lines)
@@ -74,8 +92,14 @@ def test_lines_in_the_wrong_order_are_sent_in_the_order_of_the_chain(
     assert read_events_and_warnings(there)[0] == read_events_and_warnings(here)[0]
 
 
-def test_deleted_places_are_fetched_again(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
-    team, here, there = make_team("never", alice="annotator"), make_workspace("a"), make_workspace("b")
+def test_deleted_places_are_fetched_again(
+    make_team: MakeTeam, make_workspace: MakeWorkspace
+) -> None:
+    team, here, there = (
+        make_team("never", alice="annotator"),
+        make_workspace("a"),
+        make_workspace("b"),
+    )
     write_journal(here, make_old_lines(["12:00", "11:00"]))
     team.sync(here, "alice")
     team.sync(there, "lena")
@@ -94,14 +118,20 @@ def old_database(postgres: PostgresServer) -> Iterator[Any]:
     postgres.admin_sql("CREATE DATABASE old_team")
     schema = (files("fcreview.store") / "team_schema.sql").read_text()
     with psycopg.connect(
-        host=str(postgres.folder), port=postgres.port, dbname="old_team", user="postgres", autocommit=True
+        host=str(postgres.folder),
+        port=postgres.port,
+        dbname="old_team",
+        user="postgres",
+        autocommit=True,
     ) as connection:
         connection.execute("CREATE SCHEMA fcreview")
         connection.execute(schema)
         connection.execute("INSERT INTO fcreview.migration (version) VALUES (1)")
         connection.execute(
-            "CREATE FUNCTION fcreview.pull(since text) RETURNS TABLE (next text, annotator text, informed boolean,"
-            " body bytea) LANGUAGE sql AS $$ SELECT NULL::text, NULL::text, NULL::boolean, NULL::bytea $$"
+            "CREATE FUNCTION fcreview.pull(since text) RETURNS TABLE (next text, annotator text,"
+            " informed boolean,"
+            " body bytea) LANGUAGE sql AS $$ SELECT NULL::text, NULL::text, NULL::boolean,"
+            " NULL::bytea $$"
         )
         connection.execute("INSERT INTO fcreview.incarnation (home) VALUES ('x')")
         connection.execute("INSERT INTO fcreview.project (name, reveal) VALUES ('old', 'own')")
@@ -125,7 +155,14 @@ def insert_old_line(connection: Any, line: bytes) -> None:
 
 def test_upgrade_finds_the_places_and_verdicts_of_old_lines(old_database: Any) -> None:
     lines = make_old_lines([f"{hour}:00" for hour in (12, 17, 13, 11, 18, 10)])
-    part = Event(event="p", time="19:00", annotator="alice", key=make_key(), target="turn:0/call:0", verdict=True)
+    part = Event(
+        event="p",
+        time="19:00",
+        annotator="alice",
+        key=make_key(),
+        target="turn:0/call:0",
+        verdict=True,
+    )
     lines.append(hash_and_serialize_event(part, parse_line(lines[-1]).hash)[1])
     mixed = list(lines)
     random.Random(5).shuffle(mixed)
@@ -134,16 +171,24 @@ def test_upgrade_finds_the_places_and_verdicts_of_old_lines(old_database: Any) -
     for _ in range(2):  # a second upgrade changes nothing
         with old_database.transaction():
             upgrade_schema(old_database)
-        rows = old_database.execute("SELECT place, event, hash, is_verdict FROM fcreview.line").fetchall()
+        rows = old_database.execute(
+            "SELECT place, event, hash, is_verdict FROM fcreview.line"
+        ).fetchall()
         rows.sort(key=lambda row: (parse_place(row[0]).stamps, *row[1:]))  # type: ignore[union-attr]
         events = order_events(map(parse_line, lines))
-        assert [row[2:] for row in rows] == [(event.hash, event.target == "item") for event in events]
-        assert old_database.execute("SELECT fcreview.schema_version()").fetchall() == [(SCHEMA_VERSION,)]
+        assert [row[2:] for row in rows] == [
+            (event.hash, event.target == "item") for event in events
+        ]
+        assert old_database.execute("SELECT fcreview.schema_version()").fetchall() == [
+            (SCHEMA_VERSION,)
+        ]
     with pytest.raises(psycopg.Error, match="cannot be changed"):
         old_database.execute("UPDATE fcreview.line SET is_verdict = false")
 
 
-def test_pull_sends_the_place_of_each_line(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
+def test_pull_sends_the_place_of_each_line(
+    make_team: MakeTeam, make_workspace: MakeWorkspace
+) -> None:
     team, here = make_team("never", alice="annotator"), make_workspace("a")
     event = Journal(here, "alice").append(make_key(), Annotation(verdict=True))
     team.sync(here, "alice")

@@ -25,7 +25,9 @@ class Person:
         self.team, self.name, self.workspace = team, name, workspace
         self.journal = Journal(workspace, name)
 
-    def review(self, item: str, verdict: object = True, act: str = "review", blind: bool | None = None) -> None:
+    def review(
+        self, item: str, verdict: object = True, act: str = "review", blind: bool | None = None
+    ) -> None:
         self.journal.append(make_key(item), Annotation(act=act, verdict=verdict), blind=blind)  # type: ignore[arg-type]
         self.sync()
 
@@ -41,7 +43,10 @@ class Person:
 
     def read_blind_flags(self) -> dict[tuple[str, str], bool | None]:
         self.sync()
-        return {(event.annotator, event.key.id): event.blind for event in read_events_and_warnings(self.workspace)[0]}
+        return {
+            (event.annotator, event.key.id): event.blind
+            for event in read_events_and_warnings(self.workspace)[0]
+        }
 
 
 def make_people(team: Team, make_workspace: MakeWorkspace, *names: str) -> list[Person]:
@@ -49,9 +54,14 @@ def make_people(team: Team, make_workspace: MakeWorkspace, *names: str) -> list[
 
 
 def assign_queue(team: Team, queue: str, shares: dict[str, list[str]]) -> None:
-    content = [{"annotator": name, "keys": [make_key(i)._asdict() for i in items]} for name, items in shares.items()]
+    content = [
+        {"annotator": name, "keys": [make_key(i)._asdict() for i in items]}
+        for name, items in shares.items()
+    ]
     with team.connect("lena") as lead:
-        lead.execute("SELECT fcreview.assign(%s, %s, %s)", (queue, b"{}", orjson.dumps(content).decode()))
+        lead.execute(
+            "SELECT fcreview.assign(%s, %s, %s)", (queue, b"{}", orjson.dumps(content).decode())
+        )
 
 
 def test_closed_shows_an_item_that_all_assigned_annotators_reviewed(
@@ -72,7 +82,9 @@ def test_closed_shows_an_item_that_all_assigned_annotators_reviewed(
         assert person.read_others() == {each for each in everyone if each[0] != person.name}
 
 
-def test_closed_shows_an_adjudicated_item(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
+def test_closed_shows_an_adjudicated_item(
+    make_team: MakeTeam, make_workspace: MakeWorkspace
+) -> None:
     team = make_team("closed", alice="annotator", ada="adjudicator")
     alice, ada = make_people(team, make_workspace, "alice", "ada")
     alice.review("i1")
@@ -82,7 +94,9 @@ def test_closed_shows_an_adjudicated_item(make_team: MakeTeam, make_workspace: M
     assert alice.read_others() == {("ada", "i1")}
 
 
-def test_retracted_verdict_does_not_reveal(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
+def test_retracted_verdict_does_not_reveal(
+    make_team: MakeTeam, make_workspace: MakeWorkspace
+) -> None:
     team = make_team("closed", alice="annotator", bob="annotator")
     assign_queue(team, "pilot", {"alice": ["i1"], "bob": ["i1"]})
     alice, bob = make_people(team, make_workspace, "alice", "bob")
@@ -93,7 +107,9 @@ def test_retracted_verdict_does_not_reveal(make_team: MakeTeam, make_workspace: 
     assert (alice.read_others(), bob.read_others()) == (set(), set())
 
 
-def test_own_shows_an_item_after_the_own_verdict(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
+def test_own_shows_an_item_after_the_own_verdict(
+    make_team: MakeTeam, make_workspace: MakeWorkspace
+) -> None:
     team = make_team("own", alice="annotator", bob="annotator")
     alice, bob = make_people(team, make_workspace, "alice", "bob")
     alice.review("i1")
@@ -105,10 +121,14 @@ def test_own_shows_an_item_after_the_own_verdict(make_team: MakeTeam, make_works
     assert alice.read_others() == {("bob", "i1")}
     alice.review("i1", False)  # Later lines of a revealed item arrive too.
     assert bob.read_others() == {("alice", "i1")}
-    assert len([e for e in read_events_and_warnings(bob.workspace)[0] if e.annotator == "alice"]) == 2
+    assert (
+        len([e for e in read_events_and_warnings(bob.workspace)[0] if e.annotator == "alice"]) == 2
+    )
 
 
-def test_never_shows_nothing_to_annotators(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
+def test_never_shows_nothing_to_annotators(
+    make_team: MakeTeam, make_workspace: MakeWorkspace
+) -> None:
     team = make_team("never", alice="annotator", bob="annotator")
     alice, bob, lena = make_people(team, make_workspace, "alice", "bob", "lena")
     alice.review("i1")
@@ -118,7 +138,9 @@ def test_never_shows_nothing_to_annotators(make_team: MakeTeam, make_workspace: 
     assert lena.read_others() == {("alice", "i1"), ("bob", "i1")}
 
 
-def test_reviews_after_a_reveal_are_not_blind(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
+def test_reviews_after_a_reveal_are_not_blind(
+    make_team: MakeTeam, make_workspace: MakeWorkspace
+) -> None:
     """The server overrides the flag in the line, for all readers including the author."""
     team = make_team("own", alice="annotator", bob="annotator")
     alice, bob, lena = make_people(team, make_workspace, "alice", "bob", "lena")
@@ -195,10 +217,16 @@ def test_only_a_verdict_on_the_item_reveals(
 
 def read_lines_of(person: Person, annotator: str) -> list[Event]:
     person.sync()
-    return [event for event in read_events_and_warnings(person.workspace)[0] if event.annotator == annotator]
+    return [
+        event
+        for event in read_events_and_warnings(person.workspace)[0]
+        if event.annotator == annotator
+    ]
 
 
-def test_hidden_duplicate_does_not_reveal(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
+def test_hidden_duplicate_does_not_reveal(
+    make_team: MakeTeam, make_workspace: MakeWorkspace
+) -> None:
     team = make_team("own", alice="annotator", bob="annotator")
     alice, bob = make_people(team, make_workspace, "alice", "bob")
     alice.review("i1")
@@ -229,7 +257,9 @@ def test_closed_needs_an_adjudication_of_the_item(
     assert bool(alice.read_others()) == reveals
 
 
-def test_retracted_adjudication_does_not_reveal(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
+def test_retracted_adjudication_does_not_reveal(
+    make_team: MakeTeam, make_workspace: MakeWorkspace
+) -> None:
     team = make_team("closed", alice="annotator", ada="adjudicator")
     alice, ada = make_people(team, make_workspace, "alice", "ada")
     event = ada.journal.append(make_key("i1"), Annotation(act="adjudicate", verdict=True))

@@ -36,7 +36,11 @@ def wait_until(team_sync: TeamSync, condition: Callable[[SyncStatus], object]) -
 
 
 def test_lines_are_sent_and_received(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
-    team, here, there = make_team("never", alice="annotator"), make_workspace("a"), make_workspace("b")
+    team, here, there = (
+        make_team("never", alice="annotator"),
+        make_workspace("a"),
+        make_workspace("b"),
+    )
     syncs = [
         TeamSync(place, TeamLink(team.address(name), team.project, name))
         for place, name in ((here, "alice"), (there, "lena"))
@@ -52,7 +56,9 @@ def test_lines_are_sent_and_received(make_team: MakeTeam, make_workspace: MakeWo
     assert (there.team_reviews / "alice.jsonl").read_bytes() == path.read_bytes()
 
 
-def test_unsent_lines_are_counted_without_the_server(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
+def test_unsent_lines_are_counted_without_the_server(
+    make_team: MakeTeam, make_workspace: MakeWorkspace
+) -> None:
     team, here = make_team("never"), make_workspace("a")
     address = replace(team.address("lena"), port=1)
     offline = TeamSync(here, TeamLink(address, team.project, "lena"))
@@ -68,15 +74,21 @@ def test_messages_at_the_end_of_the_app(capsys: pytest.CaptureFixture[str]) -> N
 
     print_sync_problems(SyncStatus(received=3))
     assert capsys.readouterr().err == ""
-    print_sync_problems(SyncStatus(unsent=12, problem="server away", refusal="the server refused 1 line: reason"))
+    print_sync_problems(
+        SyncStatus(unsent=12, problem="server away", refusal="the server refused 1 line: reason")
+    )
     assert capsys.readouterr().err == (
-        "fcreview: 12 reviews not sent to the team yet (server away). fcreview sends them at the next start\n"
+        "fcreview: 12 reviews not sent to the team yet (server away). fcreview sends them at the"
+        " next start\n"
         "fcreview: the server refused 1 line: reason\n"
     )
 
 
 def test_only_the_member_is_synchronized(
-    make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    make_workspace: MakeWorkspace,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     from fcreview.cli.commands.team import start_team_sync
     from fcreview.cli.config import save_team_link

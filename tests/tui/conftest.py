@@ -40,10 +40,15 @@ MakeApp = Callable[..., FcreviewApp]
 
 @pytest.fixture
 def make_app(imported: Imported, tmp_path: Path) -> Iterator[MakeApp]:
-    """Return a function that makes an app on a real store. Keywords go to FcreviewApp; `runs` are rows by model."""
+    """Return a function that makes an app on a real store.
+
+    Keywords go to FcreviewApp; `runs` are rows by model.
+    """
     stores: list[Store] = []
 
-    def make(rows: Rows | None = None, *, runs: dict[str, Rows] | None = None, **options: Any) -> FcreviewApp:
+    def make(
+        rows: Rows | None = None, *, runs: dict[str, Rows] | None = None, **options: Any
+    ) -> FcreviewApp:
         workspace = imported(tmp_path / "work", runs or {"maple-8b": rows or []})
         store = Store.open(workspace, "alice", blind=options.get("blind", False))
         stores.append(store)
@@ -68,7 +73,9 @@ def get_screen_lines() -> Callable[[App[Any]], list[str]]:
 
 @pytest.fixture
 def wait_for_screen() -> Callable[[Pilot[Any]], Any]:
-    """Return a function that waits until workers are done and the screen is drawn, and returns its lines."""
+    """Return a function that waits until workers are done and the screen is drawn, and returns
+    its lines.
+    """
 
     async def wait(pilot: Pilot[Any]) -> list[str]:
         for _ in range(3):  # results of a worker may start another one

@@ -1,7 +1,9 @@
-"""Wait until an app under test is idle: no callback is ready, no thread is at work, and the screen is drawn.
+"""Wait until an app under test is idle: no callback is ready, no thread is at work, and the screen
+is drawn.
 
-Textual's pilot waits until the processor seems idle, twice 20 ms for every key. That is too short on a busy machine and
-too long on an idle one."""
+Textual's pilot waits until the processor seems idle, twice 20 ms for every key. That is too short
+on a busy machine and too long on an idle one.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def replace_pauses(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(textual.pilot, "wait_for_idle", wait_until_idle)
 
 
-def _track_call(loop: BaseEventLoop, executor: Any, function: Callable[..., Any], *args: Any) -> Future[Any]:
+def _track_call(
+    loop: BaseEventLoop, executor: Any, function: Callable[..., Any], *args: Any
+) -> Future[Any]:
     return _track(_run_in_executor(loop, executor, function, *args))
 
 
@@ -61,8 +65,12 @@ async def wait_until_idle(_min_sleep: float = 0, _max_sleep: float = 0) -> None:
         await asyncio.sleep(0)
         if loop._ready:  # type: ignore[attr-defined]
             drawn = False
-        elif _waits_for_threads[-1] and (at_work := {future for future in _at_work if future.get_loop() is loop}):
-            await asyncio.wait(at_work, timeout=end - loop.time(), return_when=asyncio.FIRST_COMPLETED)
+        elif _waits_for_threads[-1] and (
+            at_work := {future for future in _at_work if future.get_loop() is loop}
+        ):
+            await asyncio.wait(
+                at_work, timeout=end - loop.time(), return_when=asyncio.FIRST_COMPLETED
+            )
             drawn = False
         elif drawn:
             return
@@ -72,7 +80,10 @@ async def wait_until_idle(_min_sleep: float = 0, _max_sleep: float = 0) -> None:
 
 
 async def wait_for_workers(app: App[Any]) -> None:
-    """Wait until all workers of the app have ended. A worker that was replaced by a newer one ends as cancelled."""
+    """Wait until all workers of the app have ended.
+
+    A worker that was replaced by a newer one ends as cancelled.
+    """
     while any(not worker.is_finished for worker in app.workers):
         with contextlib.suppress(WorkerCancelled):
             await app.workers.wait_for_complete()
@@ -89,7 +100,9 @@ def ignore_threads() -> Iterator[None]:
 
 
 def _draw() -> None:
-    """Do what the timers of the app and its screen would do within the next hundredth of a second."""
+    """Do what the timers of the app and its screen would do within the next hundredth of a
+    second.
+    """
     try:
         app = active_app.get()
         screen = app.screen

@@ -1,6 +1,7 @@
 """Parse style sheets once for all apps of a test session.
 
-Textual caches the rules of 64 sources for each app. The screens have more, so each new screen would parse all of them.
+Textual caches the rules of 64 sources for each app. The screens have more, so each new screen would
+parse all of them.
 """
 
 from __future__ import annotations

@@ -7,7 +7,9 @@ import asyncio
 from fcreview.tui.session import ActionQueue, QueuedAction
 
 
-def make_action(done: list[str], name: str, result: bool = True, gate: asyncio.Event | None = None) -> QueuedAction:
+def make_action(
+    done: list[str], name: str, result: bool = True, gate: asyncio.Event | None = None
+) -> QueuedAction:
     async def run() -> bool:
         if gate is not None:
             await gate.wait()

@@ -78,7 +78,9 @@ async def test_app_closes_during_a_query(
     assert not caplog.records, "no exception was left unhandled"
 
 
-async def test_verdict_after_an_endless_query_is_saved(make_app: Any, wait_for_screen: Any, monkeypatch: Any) -> None:
+async def test_verdict_after_an_endless_query_is_saved(
+    make_app: Any, wait_for_screen: Any, monkeypatch: Any
+) -> None:
     app = make_app([{} for _ in range(5)], view=View(queue="dataset"), open_item="simple_0")
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_for_screen(pilot)
@@ -88,4 +90,7 @@ async def test_verdict_after_an_endless_query_is_saved(make_app: Any, wait_for_s
         send_keys(app, NEXT, "p", "f", "ctrl+q")
         await wait_until(lambda: app.return_value == 1)
     reviews, _ = read_events_and_warnings(make_app.stores[-1].workspace)
-    assert [(event.key.id, event.verdict) for event in reviews] == [("simple_1", True), ("simple_1", False)]
+    assert [(event.key.id, event.verdict) for event in reviews] == [
+        ("simple_1", True),
+        ("simple_1", False),
+    ]

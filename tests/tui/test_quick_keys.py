@@ -1,4 +1,6 @@
-"""Keys pressed faster than the disk writes are neither lost nor applied to an item that was not on the screen."""
+"""Keys pressed faster than the disk writes are neither lost nor applied to an item that was not
+on the screen.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,10 @@ from tests.tui.key_input import send_keys, wait_until
 
 
 class BlockedReviewer(Reviewer):
-    """A reviewer that waits for `free` before it writes. Reviews with a verdict in `refused` fail."""
+    """A reviewer that waits for `free` before it writes.
+
+    Reviews with a verdict in `refused` fail.
+    """
 
     def __init__(self, store: Store, workspace: Workspace) -> None:
         super().__init__(store, Journal(workspace, "alice"))
@@ -105,9 +110,13 @@ class BlockedApp:
 async def open_blocked_app(workspace: Workspace) -> AsyncIterator[BlockedApp]:
     with Store.open(workspace, "alice") as store:
         reviewer = BlockedReviewer(store, workspace)
-        app = FcreviewApp(Session(None, "alice", store, reviewer), View(queue="dataset"), "simple_0")
+        app = FcreviewApp(
+            Session(None, "alice", store, reviewer), View(queue="dataset"), "simple_0"
+        )
         async with app.run_test(size=(80, 24)) as pilot:
-            await wait_until(lambda: isinstance(app.screen, ItemScreen) and app.screen.item_reviewer.has_item)
+            await wait_until(
+                lambda: isinstance(app.screen, ItemScreen) and app.screen.item_reviewer.has_item
+            )
             await app.workers.wait_for_complete()
             try:
                 yield BlockedApp(pilot, app, reviewer)
@@ -124,7 +133,11 @@ async def test_verdicts_on_a_slow_disk_belong_to_the_visible_item(workspace: Wor
         assert "saved" not in status_text(slow.app)
         await wait_until(lambda: "waiting for the disk" in status_text(slow.app))
         await slow.finish()
-        assert recorded_reviews(workspace) == [("simple_0", False), ("simple_0", True), ("simple_0", "unsure")]
+        assert recorded_reviews(workspace) == [
+            ("simple_0", False),
+            ("simple_0", True),
+            ("simple_0", "unsure"),
+        ]
         assert item_name(slow.app) == "simple_1"
         assert "saved: unsure · simple_0" in status_text(slow.app)
 
@@ -150,10 +163,15 @@ async def test_cancelled_prompt_shows_the_next_item(workspace: Workspace) -> Non
         await slow.press("f", "w")
         assert isinstance(slow.app.screen, FaultScreen)
         await slow.finish()
-        assert item_name(slow.app) == "simple_0" and "saved: fail · simple_0" in status_text(slow.app)
+        assert item_name(slow.app) == "simple_0" and "saved: fail · simple_0" in status_text(
+            slow.app
+        )
         await slow.press("escape")
         await slow.finish()
-        assert (item_name(slow.app), recorded_reviews(workspace)) == ("simple_1", [("simple_0", False)])
+        assert (item_name(slow.app), recorded_reviews(workspace)) == (
+            "simple_1",
+            [("simple_0", False)],
+        )
 
 
 @pytest.mark.sweep
@@ -162,7 +180,9 @@ async def test_fault_on_a_slow_disk_follows_its_verdict(workspace: Workspace) ->
         await slow.press("f", "w", "m")
         await slow.finish()
         assert recorded_reviews(workspace) == [("simple_0", False), ("simple_0", "model")]
-        assert "saved: fault: model · simple_0" in status_text(slow.app), "no hint that a verdict is missing"
+        assert "saved: fault: model · simple_0" in status_text(slow.app), (
+            "no hint that a verdict is missing"
+        )
 
 
 async def test_verdict_after_a_step_belongs_to_the_visible_item(workspace: Workspace) -> None:
@@ -205,11 +225,17 @@ async def test_failed_review_is_reported_and_drops_later_keys(workspace: Workspa
         await slow.finish()
         assert isinstance(slow.app.screen, ItemScreen)
         assert item_name(slow.app) == "simple_0"
-        assert "NOT SAVED (fail): the disk is full · 2 more key presses were ignored" in status_text(slow.app)
+        assert (
+            "NOT SAVED (fail): the disk is full · 2 more key presses were ignored"
+            in status_text(slow.app)
+        )
         assert rung and not recorded_reviews(workspace)
         await slow.press("p")
         await slow.finish()
-        assert (item_name(slow.app), recorded_reviews(workspace)) == ("simple_1", [("simple_0", True)])
+        assert (item_name(slow.app), recorded_reviews(workspace)) == (
+            "simple_1",
+            [("simple_0", True)],
+        )
 
 
 async def test_quitting_waits_for_reviews(workspace: Workspace) -> None:
@@ -262,10 +288,14 @@ async def test_key_while_the_item_opens_is_dropped_with_a_bell(
     rung: list[bool] = []
     monkeypatch.setattr(app, "bell", lambda: rung.append(True))
     async with app.run_test() as pilot:
-        await wait_until(lambda: isinstance(app.screen, QueueScreen) and bool(app.screen.list.total))
+        await wait_until(
+            lambda: isinstance(app.screen, QueueScreen) and bool(app.screen.list.total)
+        )
         await pilot.pause()
         send_keys(app, "enter", key)
-        await wait_until(lambda: isinstance(app.screen, ItemScreen) and app.screen.item_reviewer.has_item)
+        await wait_until(
+            lambda: isinstance(app.screen, ItemScreen) and app.screen.item_reviewer.has_item
+        )
         await pilot.pause()
         assert [type(screen) for screen in app.screen_stack[-2:]] == [QueueScreen, ItemScreen]
         assert not app.screen_stack[-2].pane.filter_line.display

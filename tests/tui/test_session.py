@@ -54,11 +54,16 @@ async def test_queries_run_in_order_in_one_thread(session: Session) -> None:
     assert [moment for _, moment in answers] == sorted(moment for _, moment in answers)
 
 
-async def test_review_is_written_and_counted_until_undone(session: Session, workspace: Workspace) -> None:
+async def test_review_is_written_and_counted_until_undone(
+    session: Session, workspace: Workspace
+) -> None:
     item = await session.query(first_item)
     for verdict in (False, True):
         await session.record_review(item, Annotation(verdict=verdict))
-        assert json.loads((workspace.reviews / "alice.jsonl").read_text().splitlines()[-1])["verdict"] is verdict
+        assert (
+            json.loads((workspace.reviews / "alice.jsonl").read_text().splitlines()[-1])["verdict"]
+            is verdict
+        )
     assert session.reviewed_count == 1
     for left in (1, 0):
         assert await session.undo_latest_review()
@@ -66,7 +71,9 @@ async def test_review_is_written_and_counted_until_undone(session: Session, work
     assert await session.undo_latest_review() == []
 
 
-async def test_review_is_written_even_if_its_caller_is_cancelled(session: Session, workspace: Workspace) -> None:
+async def test_review_is_written_even_if_its_caller_is_cancelled(
+    session: Session, workspace: Workspace
+) -> None:
     item = await session.query(first_item)
     release = threading.Event()
     query = asyncio.create_task(session.query(lambda store: release.wait(10)))
@@ -93,7 +100,9 @@ async def test_closing_interrupts_queries_and_writes_reviews(workspace: Workspac
     assert time.monotonic() - start < 5
     assert (await review).verdict is True
     await asyncio.wait([query, later])
-    assert query.cancelled() and later.cancelled(), "no error, because no caller waits for the result"
+    assert query.cancelled() and later.cancelled(), (
+        "no error, because no caller waits for the result"
+    )
     assert len((workspace.reviews / "alice.jsonl").read_text().splitlines()) == 1
 
 

@@ -1,7 +1,8 @@
 """Pictures of the main screens. They test the layout only.
 
-After an intended change: `pytest tests/tui/test_snapshots.py --snapshot-update`. Look at the pictures before you commit
-them. A failed comparison writes `snapshot_report.html` with both pictures.
+After an intended change: `pytest tests/tui/test_snapshots.py --snapshot-update`. Look at the
+pictures before you commit them. A failed comparison writes `snapshot_report.html` with both
+pictures.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ KEYS = {"queue": [], "item": ["enter"], "clusters": ["c"], "help": ["question_ma
 
 
 @pytest.fixture(scope="module", params=BENCHMARKS)
-def workspace(request: pytest.FixtureRequest, samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+def workspace(
+    request: pytest.FixtureRequest, samples: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Workspace:
     """Return a workspace with the sample runs of a benchmark."""
     place = tmp_path_factory.mktemp("snapshots") / request.param
     shutil.copytree(samples / request.param, place)
@@ -55,6 +58,15 @@ def test_at_160_columns(snap_compare: Compare, workspace: Workspace, screen: str
 def test_pictures_show_no_local_paths(tmp_path: Path, samples: Path) -> None:
     pictures = list((Path(__file__).parent / "__snapshots__").rglob("*.svg"))
     assert pictures
-    places = [str(place) for place in (samples.parent, Path.home(), *tmp_path.parents) if len(place.parts) > 1]
-    found = [(picture.name, place) for picture in pictures for place in places if place in picture.read_text("utf-8")]
+    places = [
+        str(place)
+        for place in (samples.parent, Path.home(), *tmp_path.parents)
+        if len(place.parts) > 1
+    ]
+    found = [
+        (picture.name, place)
+        for picture in pictures
+        for place in places
+        if place in picture.read_text("utf-8")
+    ]
     assert not found

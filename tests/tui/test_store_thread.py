@@ -25,11 +25,30 @@ from tests.store.factory import Imported
 pytestmark = pytest.mark.slow  # waits for a slow store
 
 QUEUE_KEYS = (
-    *("end home j", "o enter", "c l tab enter", "F", "r j enter", "i q", "f i d colon s i m enter", "F"),
+    *(
+        "end home j",
+        "o enter",
+        "c l tab enter",
+        "F",
+        "r j enter",
+        "i q",
+        "f i d colon s i m enter",
+        "F",
+    ),
     *("slash c i t y enter", "F", "enter", "q"),
 )
 ITEM_KEYS = (
-    *("j d t full_stop a", "f", "left_square_bracket", "w m", "e space enter", "n w h y enter", "T u T", "z", "z"),
+    *(
+        "j d t full_stop a",
+        "f",
+        "left_square_bracket",
+        "w m",
+        "e space enter",
+        "n w h y enter",
+        "T u T",
+        "z",
+        "z",
+    ),
     *("R", "q", "y", "slash c i t y enter", "1", "right_square_bracket", "p", "p", "p", "p", "q"),
 )
 
@@ -68,7 +87,13 @@ async def wait_for_workers(pilot: Pilot[Any]) -> None:
 @pytest.fixture
 def open_recorded_app(imported: Imported, tmp_path: Path) -> Any:
     """Return a function that opens an app whose store and reviewer are recorded."""
-    rows = [{"error_type": "value_error:string"}, {"issue": "cannot be read"}, {}, {}, {"official": True}]
+    rows = [
+        {"error_type": "value_error:string"},
+        {"issue": "cannot be read"},
+        {},
+        {},
+        {"official": True},
+    ]
     workspace = imported(tmp_path / "work", {"maple-8b": rows, "birch-70b": rows})
 
     @asynccontextmanager
@@ -105,7 +130,11 @@ async def test_queue_queries_outside_the_loop(open_recorded_app: Any) -> None:
 
 @pytest.mark.sweep
 async def test_item_screen_queries_and_reviews_outside_the_loop(open_recorded_app: Any) -> None:
-    async with open_recorded_app(view=View(queue="dataset"), open_item="simple_0") as (pilot, store, reviewer):
+    async with open_recorded_app(view=View(queue="dataset"), open_item="simple_0") as (
+        pilot,
+        store,
+        reviewer,
+    ):
         assert isinstance(pilot.app.screen, ItemScreen)
         for keys in ITEM_KEYS:
             await pilot.press(*keys.split())
@@ -124,15 +153,24 @@ async def test_item_screen_queries_and_reviews_outside_the_loop(open_recorded_ap
 
 
 async def test_verdict_shows_the_prefetched_item(open_recorded_app: Any) -> None:
-    async with open_recorded_app(view=View(queue="dataset"), open_item="simple_0") as (pilot, store, _):
+    async with open_recorded_app(view=View(queue="dataset"), open_item="simple_0") as (
+        pilot,
+        store,
+        _,
+    ):
         pane = pilot.app.screen.query_one(ItemPane)
         before = len(store.calls)
         shown: list[tuple[str, list[str]]] = []
         begin = pane.show_item
-        pane.show_item = lambda of, remark: (shown.append((of.detail.row.id, store.names[before:])), begin(of, remark))
+        pane.show_item = lambda of, remark: (
+            shown.append((of.detail.row.id, store.names[before:])),
+            begin(of, remark),
+        )
         await pilot.press("f")
         await wait_for_workers(pilot)
-        assert shown == [("simple_2", [])], "item 1 is an issue without an item; the next item needs no query"
+        assert shown == [("simple_2", [])], (
+            "item 1 is an issue without an item; the next item needs no query"
+        )
         before = len(store.calls)
         await pilot.press("right_square_bracket")
         await wait_for_workers(pilot)

@@ -1,5 +1,6 @@
-"""Rules for the modules of tui: no import circles, pure modules need no Textual, and screens query the store in its
-thread."""
+"""Rules for the modules of tui: no import circles, pure modules need no Textual, and screens query
+the store in its thread.
+"""
 
 from __future__ import annotations
 
@@ -17,24 +18,33 @@ from fcreview.tui.widgets.base import GuardedScreen
 ROOT = Path(__file__).resolve().parents[2]
 TUI = ROOT / "tui"
 FILES = {
-    "fcreview." + ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file
+    "fcreview."
+    + ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file
     for file in sorted(TUI.rglob("*.py"))
 }
 STORE_MODULES = ("fcreview.store.rows", "fcreview.store.queries.runs", "fcreview.store.filters")
-"""Modules of the store that screens and widgets may import: rows, lists of runs, and filter texts."""
+"""Modules of the store that screens and widgets may import: rows, lists of runs, and filter
+texts.
+"""
 STORE_NAMES = {"store", "reviewer"}
 
 
 def runtime_nodes(tree: ast.AST) -> Iterator[ast.AST]:
     """Yield all nodes except those under `if TYPE_CHECKING`."""
     for node in ast.iter_child_nodes(tree):
-        if not (isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):
+        if not (
+            isinstance(node, ast.If)
+            and isinstance(node.test, ast.Name)
+            and node.test.id == "TYPE_CHECKING"
+        ):
             yield node
             yield from runtime_nodes(node)
 
 
 def imported_modules(tree: ast.AST) -> set[str]:
-    """Return imported modules, also those imported in functions: `from a.b import c` gives `a.b` and `a.b.c`."""
+    """Return imported modules, also those imported in functions: `from a.b import c` gives `a.b`
+    and `a.b.c`.
+    """
     found: set[str] = set()
     for node in runtime_nodes(tree):
         if isinstance(node, ast.Import):
@@ -46,7 +56,9 @@ def imported_modules(tree: ast.AST) -> set[str]:
 
 @cache
 def import_graph() -> dict[str, set[str]]:
-    return {name: imported_modules(ast.parse(file.read_text("utf-8"))) for name, file in FILES.items()}
+    return {
+        name: imported_modules(ast.parse(file.read_text("utf-8"))) for name, file in FILES.items()
+    }
 
 
 def find_circle(graph: dict[str, set[str]]) -> list[str]:
@@ -68,7 +80,11 @@ def find_circle(graph: dict[str, set[str]]) -> list[str]:
 
 
 def folder_of(module: str) -> str:
-    return ".".join(module.split(".")[:3]) if module in FILES and FILES[module].parent != TUI else module
+    return (
+        ".".join(module.split(".")[:3])
+        if module in FILES and FILES[module].parent != TUI
+        else module
+    )
 
 
 def reachable_modules(start: str) -> set[str]:
@@ -94,10 +110,14 @@ def test_import_circles_are_found() -> None:
 
 @pytest.mark.parametrize("package", ["item_view", "text", "queue", "review"])
 def test_pure_modules_need_no_textual(package: str) -> None:
-    """`fcreview show` prints documents without Textual, and the parts of screens are tested without an app."""
+    """`fcreview show` prints documents without Textual, and the parts of screens are tested
+    without an app.
+    """
     for module in import_graph():
         if module.startswith(f"fcreview.tui.{package}."):
-            assert not {name for name in reachable_modules(module) if name.split(".")[0] == "textual"}, module
+            assert not {
+                name for name in reachable_modules(module) if name.split(".")[0] == "textual"
+            }, module
 
 
 def test_keymap_imports_textual_in_functions_only() -> None:
@@ -108,13 +128,19 @@ def test_keymap_imports_textual_in_functions_only() -> None:
     assert "fcreview.tui.actions" in modules
     reached = modules.union(*(reachable_modules(each) for each in modules))
     assert not {name for name in reached if name.split(".")[0] == "textual"}
-    assert "textual.binding" in reachable_modules("fcreview.tui.keymap"), "the search finds imports of Textual"
+    assert "textual.binding" in reachable_modules("fcreview.tui.keymap"), (
+        "the search finds imports of Textual"
+    )
 
 
 def find_direct_uses(tree: ast.AST) -> Iterator[str]:
-    """Yield uses of a store or reviewer outside functions that get one as their argument `store`."""
+    """Yield uses of a store or reviewer outside functions that get one as their argument
+    `store`.
+    """
     if isinstance(tree, ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef):
-        arguments = {arg.arg for arg in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)}
+        arguments = {
+            arg.arg for arg in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)
+        }
         if "store" in arguments:
             return
     if isinstance(tree, ast.Name) and tree.id in STORE_NAMES:
@@ -146,7 +172,9 @@ def test_screens_use_the_store_in_queries_only() -> None:
 def test_direct_uses_of_the_store_are_found(text: str) -> None:
     assert list(find_direct_uses(ast.parse(text)))
     assert not list(
-        find_direct_uses(ast.parse("async def load(self): return await ask(lambda store: store.fetch_issues())"))
+        find_direct_uses(
+            ast.parse("async def load(self): return await ask(lambda store: store.fetch_issues())")
+        )
     )
 
 
@@ -157,7 +185,9 @@ def all_subclasses(kind: type) -> Iterator[type]:
 
 
 def test_all_screens_have_the_guarded_dismiss() -> None:
-    """Textual's own `dismiss` closes the top screen whichever it is, and fails if it is called twice."""
+    """Textual's own `dismiss` closes the top screen whichever it is, and fails if it is called
+    twice.
+    """
     for module, file in FILES.items():
         if "creen" in file.read_text("utf-8"):
             importlib.import_module(module)
@@ -169,9 +199,21 @@ def test_all_screens_have_the_guarded_dismiss() -> None:
 
 
 def test_texts_are_never_parsed_as_markup() -> None:
-    calls = [(name, node) for name, file in FILES.items() for node in ast.walk(ast.parse(file.read_text("utf-8")))]
+    calls = [
+        (name, node)
+        for name, file in FILES.items()
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+    ]
     for name, node in calls:
-        called = getattr(getattr(node, "func", None), "attr", getattr(getattr(node, "func", None), "id", ""))
-        if isinstance(node, ast.Call) and called in ("Static", "Label", "OptionList", "PaletteList", "notify"):
+        called = getattr(
+            getattr(node, "func", None), "attr", getattr(getattr(node, "func", None), "id", "")
+        )
+        if isinstance(node, ast.Call) and called in (
+            "Static",
+            "Label",
+            "OptionList",
+            "PaletteList",
+            "notify",
+        ):
             markup = {each.arg: ast.unparse(each.value) for each in node.keywords}.get("markup")
             assert markup == "False", f"{name}:{node.lineno}"

@@ -22,17 +22,36 @@ def draw_screen(*outputs: str) -> list[list[tuple[object, ...]]]:
 
 
 def visible_cell(char: pyte.screens.Char) -> tuple[object, ...]:
-    if char.data == " " and not (char.reverse or char.underscore or char.strikethrough or char.blink):
+    if char.data == " " and not (
+        char.reverse or char.underscore or char.strikethrough or char.blink
+    ):
         return (" ", char.bg)
     return tuple(char)
 
 
-CODES = ["1", "2", "3", "4", "7", "31", "44", "97", "38;5;114", "48;5;20", "38;2;1;2;3", "48;2;200;100;50", "0", ""]
+CODES = [
+    "1",
+    "2",
+    "3",
+    "4",
+    "7",
+    "31",
+    "44",
+    "97",
+    "38;5;114",
+    "48;5;20",
+    "38;2;1;2;3",
+    "48;2;200;100;50",
+    "0",
+    "",
+]
 TEXTS = ["x", "  ", "abc", "é▸─", "a b c", "東京", "都 東x", "e\u0301", "✓ pass"]
 
 
 def random_frame(seed: int) -> str:
-    """Return a frame as Textual sends it: spans of cells at positions, then the position of the cursor."""
+    """Return a frame as Textual sends it: spans of cells at positions, then the position of the
+    cursor.
+    """
     draw = random.Random(seed)
     parts = []
     for _ in range(draw.randint(1, 8)):
@@ -59,7 +78,10 @@ def test_only_changed_cells_and_colours_are_sent() -> None:
     text = f"\x1b[2;3H\x1b[{style}mone \x1b[0m\x1b[1;{style}mtwo\x1b[0m\x1b[1;1H"
     assert diff.reduce_frame(text) == f"\x1b[2;3H\x1b[0;{style}mone \x1b[1mtwo\x1b[0m\x1b[1;1H"
     assert diff.reduce_frame(text) == "", "the same frame again"
-    assert diff.reduce_frame(text.replace("two", "twi")) == f"\x1b[2;9H\x1b[0;1;{style}mi\x1b[0m\x1b[1;1H"
+    assert (
+        diff.reduce_frame(text.replace("two", "twi"))
+        == f"\x1b[2;9H\x1b[0;1;{style}mi\x1b[0m\x1b[1;1H"
+    )
     diff.forget_content()
     assert "one" in diff.reduce_frame(text), "the complete frame after other changes of the screen"
 
@@ -67,12 +89,18 @@ def test_only_changed_cells_and_colours_are_sent() -> None:
 def test_each_look_is_selected_once_in_a_frame() -> None:
     diff = ScreenDiff()
     one, two = "\x1b[38;2;1;2;3mone \x1b[0m", "\x1b[38;2;4;5;6mtwo \x1b[0m"
-    output = diff.reduce_frame("".join(f"\x1b[{row};1H{one}{two}{one}{two}" for row in range(1, ROWS)) + "\x1b[1;1H")
+    output = diff.reduce_frame(
+        "".join(f"\x1b[{row};1H{one}{two}{one}{two}" for row in range(1, ROWS)) + "\x1b[1;1H"
+    )
     assert (output.count("38;2;1;2;3m"), output.count("38;2;4;5;6m")) == (1, 1)
 
 
-@pytest.mark.parametrize(("erases", "sent"), [(True, "\x1b[1;6H\x1b[0;48;5;20m\x1b[K"), (False, " " * 30)])
-def test_blanks_are_erased_if_the_terminal_gives_them_the_background(erases: bool, sent: str) -> None:
+@pytest.mark.parametrize(
+    ("erases", "sent"), [(True, "\x1b[1;6H\x1b[0;48;5;20m\x1b[K"), (False, " " * 30)]
+)
+def test_blanks_are_erased_if_the_terminal_gives_them_the_background(
+    erases: bool, sent: str
+) -> None:
     diff = ScreenDiff(erases=erases)
     diff.size = (COLUMNS, ROWS)
     diff.reduce_frame(f"\x1b[1;1H\x1b[48;5;20m{'text ' * 8}\x1b[0m\x1b[1;1H")
@@ -125,7 +153,14 @@ def test_oversized_frame_is_followed_by_a_complete_frame() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["plain", "\x1b[1;1H\x1b[53moverlined\x1b[0m", "\x1b[1;1H\x1b[38;9mx", "\x1b[?1049h", "\x1b[1;1Ha\tb"]
+    "text",
+    [
+        "plain",
+        "\x1b[1;1H\x1b[53moverlined\x1b[0m",
+        "\x1b[1;1H\x1b[38;9mx",
+        "\x1b[?1049h",
+        "\x1b[1;1Ha\tb",
+    ],
 )
 def test_other_output_is_unchanged_and_followed_by_a_complete_frame(text: str) -> None:
     diff = ScreenDiff()

@@ -28,10 +28,33 @@ TEXTS = (
     "ｆｕｌｌ　ｗｉｄｔｈ",
     "½ ± µ ß ñ",
 )
-KEY_NAMES = ("enter", "escape", "tab", "slash", "question_mark", "pagedown", "pageup", "end", "home", "full_stop")
-WALK = [*"jjkJKaavbtdR]]][[pfuzecrfmTy", *KEY_NAMES, "escape", "escape", "space", "left", "right", "colon", "escape"]
+KEY_NAMES = (
+    "enter",
+    "escape",
+    "tab",
+    "slash",
+    "question_mark",
+    "pagedown",
+    "pageup",
+    "end",
+    "home",
+    "full_stop",
+)
+WALK = [
+    *"jjkJKaavbtdR]]][[pfuzecrfmTy",
+    *KEY_NAMES,
+    "escape",
+    "escape",
+    "space",
+    "left",
+    "right",
+    "colon",
+    "escape",
+]
 EVENTS = ["theme", "resize 130 32", "resize 80 24", "resize 80 24", "suspend", "ctrl+l"]
-"""Events besides keys: another theme, another size, the same size again, `$EDITOR`, and ctrl+l on a damaged screen."""
+"""Events besides keys: another theme, another size, the same size again, `$EDITOR`, and ctrl+l
+on a damaged screen.
+"""
 WIDTHS: dict[str, Callable[[str], int]] = {
     "usual": wcwidth,
     "narrow emoji": lambda char: 1 if char > "\U0001f000" else wcwidth(char),
@@ -92,14 +115,19 @@ class Terminals:
             return []
         cells = ((row, column) for row in range(plain.lines) for column in range(plain.columns))
         pairs = (
-            (at, visible_cell(plain.buffer[at[0]][at[1]]), visible_cell(sent.buffer[at[0]][at[1]])) for at in cells
+            (at, visible_cell(plain.buffer[at[0]][at[1]]), visible_cell(sent.buffer[at[0]][at[1]]))
+            for at in cells
         )
         return [(*at, one, other) for at, one, other in pairs if one != other]
 
 
 def visible_cell(char: Any) -> tuple[Any, ...]:
-    """Return the visible content of a cell: a blank has no foreground colour and is neither bold nor italic."""
-    if char.data == " " and not (char.reverse or char.underscore or char.strikethrough or char.blink):
+    """Return the visible content of a cell: a blank has no foreground colour and is neither bold
+    nor italic.
+    """
+    if char.data == " " and not (
+        char.reverse or char.underscore or char.strikethrough or char.blink
+    ):
         return (" ", char.bg)
     return tuple(char)
 
@@ -111,11 +139,20 @@ def make_rows() -> list[dict[str, Any]]:
             {"turn": 0, "step": step, "role": role, "content": f"{text} {at}\n" + text * (at % 3)}
             for step, role in ((-1, "user"), (0, "assistant"))
         ]
-        items.append({"id": f"{text[:6]}_{at}", "question": text, "messages": messages, "official": at % 5 == 0})
+        items.append(
+            {
+                "id": f"{text[:6]}_{at}",
+                "question": text,
+                "messages": messages,
+                "official": at % 5 == 0,
+            }
+        )
     return items
 
 
-async def compare_screens(app: Any, size: tuple[int, int], keys: list[str], wait_for_screen: Any) -> int:
+async def compare_screens(
+    app: Any, size: tuple[int, int], keys: list[str], wait_for_screen: Any
+) -> int:
     """Walk and compare both screens after each key. Returns the number of compared frames."""
     app.driver_class = RecordingDriver
     terminals = Terminals(*size)
@@ -147,7 +184,12 @@ async def compare_screens(app: Any, size: tuple[int, int], keys: list[str], wait
     return n_frames
 
 
-@pytest.fixture(params=["usual", *(pytest.param(each, marks=pytest.mark.sweep) for each in WIDTHS if each != "usual")])
+@pytest.fixture(
+    params=[
+        "usual",
+        *(pytest.param(each, marks=pytest.mark.sweep) for each in WIDTHS if each != "usual"),
+    ]
+)
 def width(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Set the character widths of the terminal, which differ between terminals."""
     monkeypatch.setattr(pyte.screens, "wcwidth", WIDTHS[request.param])
@@ -155,7 +197,11 @@ def width(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
 
 
 SIZES = {"usual": (80, 24), "narrow emoji": (130, 32), "marks with a cell": (100, 30)}
-ENVIRONMENTS = {"usual": {}, "narrow emoji": {"FCREVIEW_ASCII": "1"}, "marks with a cell": {"NO_COLOR": "1"}}
+ENVIRONMENTS = {
+    "usual": {},
+    "narrow emoji": {"FCREVIEW_ASCII": "1"},
+    "marks with a cell": {"NO_COLOR": "1"},
+}
 
 
 async def test_both_outputs_draw_the_same_screens(
@@ -170,6 +216,10 @@ async def test_both_outputs_draw_the_same_screens(
 
 
 @pytest.mark.sweep
-async def test_outputs_are_the_same_on_long_walks(make_app: Any, wait_for_screen: Any, width: str) -> None:
+async def test_outputs_are_the_same_on_long_walks(
+    make_app: Any, wait_for_screen: Any, width: str
+) -> None:
     keys = random.Random(SIZES[width][0]).choices(WALK + EVENTS, k=60)
-    await compare_screens(make_app(runs={"a": make_rows(), "b": make_rows()}), (160, 45), keys, wait_for_screen)
+    await compare_screens(
+        make_app(runs={"a": make_rows(), "b": make_rows()}), (160, 45), keys, wait_for_screen
+    )

@@ -22,9 +22,15 @@ WELCOME = "Welcome. Press enter to open, ? for all keys, : for commands"
 
 
 def combine(one: tuple[Any, Any], other: tuple[Any, Any]) -> list[Any]:
-    """Combine the values. `make test` runs two combinations, which have all values. The others run in the sweep."""
+    """Combine the values.
+
+    `make test` runs two combinations, which have all values. The others run in the sweep.
+    """
     quick = list(zip(one, other, strict=True))
-    return [each if each in quick else pytest.param(*each, marks=pytest.mark.sweep) for each in product(one, other)]
+    return [
+        each if each in quick else pytest.param(*each, marks=pytest.mark.sweep)
+        for each in product(one, other)
+    ]
 
 
 def test_first_start_is_detected_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +58,9 @@ async def test_first_screen_shows_the_welcome_line_once(
 
 
 @pytest.mark.parametrize(("blind", "filtered"), combine((False, True), (False, True)))
-async def test_complete_queue_shows_a_summary(make_app: Any, wait_for_screen: Any, blind: bool, filtered: bool) -> None:
+async def test_complete_queue_shows_a_summary(
+    make_app: Any, wait_for_screen: Any, blind: bool, filtered: bool
+) -> None:
     app = make_app([{} for _ in range(3)], blind=blind)
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
         await wait_for_screen(pilot)
@@ -65,9 +73,14 @@ async def test_complete_queue_shows_a_summary(make_app: Any, wait_for_screen: An
             await pilot.press(key)
             await wait_for_screen(pilot)
         text = "\n".join(line.strip() for line in await wait_for_screen(pilot))
-        assert "Queue complete\n3 items reviewed: 1 pass, 1 fail, 1 unsure\n3 reviewed · 0 left" in text, text
+        assert (
+            "Queue complete\n3 items reviewed: 1 pass, 1 fail, 1 unsure\n3 reviewed · 0 left"
+            in text
+        ), text
         assert ("estimate" in text) != blind and "Next: v overview; : export" in text
-        assert "A review as another annotator" in text and not app.screen.query(Toast), "nothing is covered"
+        assert "A review as another annotator" in text and not app.screen.query(Toast), (
+            "nothing is covered"
+        )
         await pilot.press("f")
         text = "\n".join(await wait_for_screen(pilot))
         assert text.count("Queue complete") == 1 and "2 fail" in text, "the summary is replaced"
@@ -75,17 +88,24 @@ async def test_complete_queue_shows_a_summary(make_app: Any, wait_for_screen: An
         assert "Queue complete" not in "\n".join(await wait_for_screen(pilot))
 
 
-async def test_summary_counts_shared_items_only_for_their_annotators(make_app: Any, wait_for_screen: Any) -> None:
+async def test_summary_counts_shared_items_only_for_their_annotators(
+    make_app: Any, wait_for_screen: Any
+) -> None:
     app = make_app([{} for _ in range(4)], view=View(queue="pilot", share=True))
     store = make_app.stores[-1]
     sharing = ShareOptions(["alice", "bob"], overlap=1)
     queue = store.draw_queue(QueueRequest("pilot", View(), 3, "", sharing))
     write_queue(store.workspace, queue)
-    ids = {share.annotator: {queue.items[at].key.id for at in share.order} for share in queue.shares}
+    ids = {
+        share.annotator: {queue.items[at].key.id for at in share.order} for share in queue.shares
+    }
     (shared,) = ids["alice"] & ids["bob"]
     (own,) = ids["alice"] - ids["bob"]
     bob = Reviewer(store, Journal(store.workspace, "bob"))
-    for name, verdict in ((shared, True), (own, False)):  # the second item is assigned to alice only
+    for name, verdict in (
+        (shared, True),
+        (own, False),
+    ):  # the second item is assigned to alice only
         bob.review(store.find_items(name)[0], Annotation(verdict=verdict))
     async with app.run_test(size=(100, 30)) as pilot:
         await wait_for_screen(pilot)

@@ -19,7 +19,13 @@ from fcreview.model.review import Opinion
 from fcreview.model.sanitize import clip, display_width, sanitize
 from fcreview.model.verdict import DECISIVE_STEP
 from fcreview.store.rows import Suspicion
-from fcreview.tui.text.lines import Line, format_size, justify_line, prefix_rows_with_label, wrap_first_rows
+from fcreview.tui.text.lines import (
+    Line,
+    format_size,
+    justify_line,
+    prefix_rows_with_label,
+    wrap_first_rows,
+)
 from fcreview.tui.text.styles import symbols
 
 
@@ -32,7 +38,10 @@ class DecisiveStepMark:
     people: tuple[str, ...]
     """Annotators who chose this message. The annotator of the session is `you`."""
     guessed_number: int | None = None
-    """Number of the message that fcreview guessed, from 1. None if there is no guess or if it is hidden."""
+    """Number of the message that fcreview guessed, from 1.
+
+    None if there is no guess or if it is hidden.
+    """
     guess_kind: str = ""
     guess_reason: str = ""
 
@@ -40,21 +49,33 @@ class DecisiveStepMark:
 def find_decisive_step_mark(
     item: Item, opinions: Sequence[Opinion], annotator: str, *, hide_verdicts: bool
 ) -> DecisiveStepMark | None:
-    """Return the decisive step to show: the adjudicated step, else the step that `annotator` chose, else the step on
-    which annotators agree, else the guess of fcreview, which `hide_verdicts` hides."""
+    """Return the decisive step to show: the adjudicated step, else the step that `annotator` chose,
+    else the step on which annotators agree, else the guess of fcreview, which `hide_verdicts`
+    hides.
+    """
     verdicts = [] if hide_verdicts else [v for v in item.verdicts if v.criterion == DECISIVE_STEP]
     guess = next((v for v in verdicts if isinstance(v.value, (int, float))), None)
-    given = [o for o in opinions if o.criterion == DECISIVE_STEP and not o.stale and _is_number(o.verdict)]
-    chosen = [o.verdict for o in given if o.is_adjudication] or [o.verdict for o in given if o.annotator == annotator]
+    given = [
+        o
+        for o in opinions
+        if o.criterion == DECISIVE_STEP and not o.stale and _is_number(o.verdict)
+    ]
+    chosen = [o.verdict for o in given if o.is_adjudication] or [
+        o.verdict for o in given if o.annotator == annotator
+    ]
     message = chosen[0] if chosen else find_agreed_verdict(o.verdict for o in given)
     if not _is_number(message):
         message = guess.value if guess else None
     if message is None:
         return None
-    people = tuple("you" if o.annotator == annotator else o.annotator for o in given if o.verdict == message)
+    people = tuple(
+        "you" if o.annotator == annotator else o.annotator for o in given if o.verdict == message
+    )
     if guess is None:
         return DecisiveStepMark(int(message), people)
-    return DecisiveStepMark(int(message), people, int(guess.value), guess.error_type or "", guess.rationale or "")
+    return DecisiveStepMark(
+        int(message), people, int(guess.value), guess.error_type or "", guess.rationale or ""
+    )
 
 
 def _is_number(value: object) -> bool:
@@ -65,7 +86,10 @@ INCIDENT_KEY = "incident"
 """Key of the block that says why an item has no answer."""
 UNLIMITED_ROWS = 10_000
 MAX_INLINE_CHARS = 8000
-"""Maximum length, in characters, of a text that unfolds in place. A longer text opens in the pager."""
+"""Maximum length, in characters, of a text that unfolds in place.
+
+A longer text opens in the pager.
+"""
 LABEL_CELLS = 8
 
 DocsChoice = Literal["", "golden", "predicted", "all"]
@@ -82,14 +106,20 @@ class Block:
     """Identifier that does not change while the item is open, such as `turn:2/call:1/arg:city`."""
     lines: LineRenderer
     target: str | None = None
-    """Address of the part that a verdict at this block applies to. If None, the verdict applies to the enclosing turn
-    or the item."""
+    """Address of the part that a verdict at this block applies to. If None, the verdict applies to
+    the enclosing turn or the item.
+    """
     criterion: str = ""
-    """Criterion of the verdict keys at this block, if it shows a scorer's verdict on the item; else empty."""
+    """Criterion of the verdict keys at this block, if it shows a scorer's verdict on the item;
+    else empty.
+    """
     is_heading: bool = False
     """Whether the cursor stops at this block although it cannot be folded."""
     is_argument: bool = False
-    """Whether the block is an argument. The cursor stops at arguments only after the user moved it to an argument."""
+    """Whether the block is an argument.
+
+    The cursor stops at arguments only after the user moved it to an argument.
+    """
     differs: bool = False
     """Whether the golden answer and the prediction differ in this block."""
     is_judged: bool = False
@@ -105,11 +135,17 @@ class Block:
     copied_value: Callable[[], Any] | None = None
     """Returns the JSON value that the copy action puts on the clipboard."""
     function: str = ""
-    """Name of the function in the golden call, if the block is the heading of a call pair. Empty if there is none."""
+    """Name of the function in the golden call, if the block is the heading of a call pair.
+
+    Empty if there is none.
+    """
     frame_footer: Line = ()
     """Text for the bottom right of the frame that begins with this block."""
     message_number: int | None = None
-    """Number of the message that the block shows, from 1. None if the item is not a conversation."""
+    """Number of the message that the block shows, from 1.
+
+    None if the item is not a conversation.
+    """
     is_decisive: bool = False
 
     @property
@@ -127,12 +163,17 @@ class DisplayOptions:
     full_dialogue: bool = False
     """Whether the dialogue also contains system messages, logs and raw replies."""
     hide_verdicts: bool = False
-    """Whether blind review hides automatic verdicts, reasons and the reviews of other annotators."""
+    """Whether blind review hides automatic verdicts, reasons and the reviews of other
+    annotators.
+    """
     marked_argument: str | None = None
     """Path of the argument under the cursor, which is marked in the function docs."""
     docs_choice: DocsChoice = ""
     docs_call: str = ""
-    """Address of the call for which the reader chose function docs. They are shown below the call."""
+    """Address of the call for which the reader chose function docs.
+
+    They are shown below the call.
+    """
     unfold_all: bool = False
     """Whether every block is unfolded, as during a search."""
     group_keys: str = ""
@@ -140,20 +181,30 @@ class DisplayOptions:
     open_key: str = "enter"
     confirm_key: str = ""
     frames: bool = False
-    """Whether to draw frames around unfolded calls, and to fold functions and metadata, as on screen."""
+    """Whether to draw frames around unfolded calls, and to fold functions and metadata, as on
+    screen.
+    """
     panels: bool = False
     """Whether to draw a frame around every section, as on a large screen."""
     suspicion: Suspicion | None = None
     """Why the golden answer of the item looks wrong. None outside the queue of suspects."""
     print_hint: str = ""
-    """Hint after a folded text in printed output, such as `use --full for the full text`. Empty on screen."""
+    """Hint after a folded text in printed output, such as `use --full for the full text`.
+
+    Empty on screen.
+    """
 
     def is_folded(self, block_key: str, by_default: bool) -> bool:
-        """Whether a block is folded: the reader's choice, else `by_default`. In printed output, top-level blocks such
-        as turns are always unfolded."""
+        """Whether a block is folded: the reader's choice, else `by_default`. In printed output,
+        top-level blocks such as turns are always unfolded.
+        """
         if self.unfold_all:
             return False
-        return by_default and "/" in block_key if self.print_hint else self.folds.get(block_key, by_default)
+        return (
+            by_default and "/" in block_key
+            if self.print_hint
+            else self.folds.get(block_key, by_default)
+        )
 
     @property
     def unfold_hint(self) -> str:
@@ -183,9 +234,12 @@ class BlockSource:
         return self.blocks[index].lines(cells)
 
 
-def set_message_number(blocks: Sequence[Block], number: int | None, *, stops_cursor: bool = False) -> Sequence[Block]:
-    """Set the message number of blocks and return the blocks. `stops_cursor`: whether the cursor stops at each block
-    that has a number."""
+def set_message_number(
+    blocks: Sequence[Block], number: int | None, *, stops_cursor: bool = False
+) -> Sequence[Block]:
+    """Set the message number of blocks and return the blocks. `stops_cursor`: whether the cursor
+    stops at each block that has a number.
+    """
     for block in blocks:
         block.message_number = number
         block.is_heading = block.is_heading or (stops_cursor and number is not None)
@@ -205,13 +259,19 @@ def group_by(values: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
 
 @dataclass(frozen=True, slots=True)
 class CallOrder:
-    """Order of the calls of a turn. It is computed once, because a turn can have thousands of calls."""
+    """Order of the calls of a turn.
+
+    It is computed once, because a turn can have thousands of calls.
+    """
 
     n_pairs: int
     n_golden: int
     """Number of pairs with a golden call."""
     is_other_than_golden: bool
-    """Whether the model made the golden calls in another order. The pairs with golden calls then come first."""
+    """Whether the model made the golden calls in another order.
+
+    The pairs with golden calls then come first.
+    """
     number_by_golden_index: Mapping[int, int]
     """Index of a golden call -> number of its pair, from 1."""
 
@@ -234,25 +294,44 @@ def find_call_order(pairs: Sequence[CallPair]) -> CallOrder:
 
 
 class IndexedItem:
-    """Item whose calls, messages, verdicts and reviews are indexed for display. Turns and steps count from 0."""
+    """Item whose calls, messages, verdicts and reviews are indexed for display.
+
+    Turns and steps count from 0.
+    """
 
     def __init__(
-        self, item: Item, opinions: Sequence[Opinion] = (), annotator: str = "", *, hide_verdicts: bool = False
+        self,
+        item: Item,
+        opinions: Sequence[Opinion] = (),
+        annotator: str = "",
+        *,
+        hide_verdicts: bool = False,
     ):
         self.item = item
         self.annotator, self.hide_verdicts = annotator, hide_verdicts
-        self.opinions = [opinion for opinion in opinions if opinion.annotator == annotator or not hide_verdicts]
+        self.opinions = [
+            opinion for opinion in opinions if opinion.annotator == annotator or not hide_verdicts
+        ]
         """Reviews that the annotator may see."""
         self.opinions_by_target = group_by(self.opinions, lambda opinion: opinion.target)
         self.verdicts = group_by(item.verdicts, lambda verdict: verdict.target)
-        """Maps a target to its verdicts. An item may have a million targets, because arguments can have verdicts."""
+        """Maps a target to its verdicts.
+
+        An item may have a million targets, because arguments can have verdicts.
+        """
         on_arguments = [verdict for verdict in item.verdicts if "/arg:" in verdict.target]
-        self.argument_verdicts = group_by(on_arguments, lambda verdict: verdict.target.partition("/arg:")[0])
+        self.argument_verdicts = group_by(
+            on_arguments, lambda verdict: verdict.target.partition("/arg:")[0]
+        )
         self.golden_calls = {(call.turn, call.index): call for call in item.golden}
-        self.predicted_calls = {(call.turn, call.index): self._explain_missing_call(call) for call in item.predicted}
+        self.predicted_calls = {
+            (call.turn, call.index): self._explain_missing_call(call) for call in item.predicted
+        }
         self.uncounted_states = item.extra.uncounted_states or ""
         """States of call pairs, such as `+`, that the benchmark does not count as errors."""
-        self.pairs = group_by(map(self._adjust_extra_call_state, item.pairs), lambda pair: pair.turn)
+        self.pairs = group_by(
+            map(self._adjust_extra_call_state, item.pairs), lambda pair: pair.turn
+        )
         """Maps a turn to its pairs of golden and predicted calls."""
         self.user_calls = {(turn, index) for turn, index in item.extra.user_calls or ()}
         """(turn, call index) of the predicted calls that the simulated user made."""
@@ -260,20 +339,29 @@ class IndexedItem:
         self.step_numbers = assign_step_numbers(item)
         """Maps (turn, step) to the displayed number of the step, which counts from 1."""
         self.step_counts = Counter(turn for turn, _ in self.step_numbers)
-        self.n_turns = max([item.n_turns, 1, *(turn + 1 for turn in self.pairs.keys() | self.messages.keys())])
+        self.n_turns = max(
+            [item.n_turns, 1, *(turn + 1 for turn in self.pairs.keys() | self.messages.keys())]
+        )
         failing = item.extra.failing_turn
         is_known = not hide_verdicts and failing is not None and 0 <= failing < self.n_turns
         self.failing_turn = failing if is_known else None
-        """Turn at which the benchmark's evaluation stopped. None if the turn is unknown or hidden."""
+        """Turn at which the benchmark's evaluation stopped.
+
+        None if the turn is unknown or hidden.
+        """
         self.only_last_turn_judged = self._is_only_last_turn_judged()
         """Whether the benchmark supplies the earlier dialogue and judges only the last turn."""
         has_results = any(message.role == "tool" for message in item.messages)
         self.is_trajectory = self.n_turns > 1 or has_results or self._has_unpaired_steps()
-        """Whether the item has several turns, several steps or tool results, rather than one question and one
-        answer."""
+        """Whether the item has several turns, several steps or tool results, rather than one
+        question and one answer.
+        """
 
     def _explain_missing_call(self, call: Call) -> Call:
-        """Return the call. In an incident, the text of the failure is no reply, so it is not explained as one."""
+        """Return the call.
+
+        In an incident, the text of the failure is no reply, so it is not explained as one.
+        """
         if self.item.has_incident and call.decode_error is not None:
             return replace(call, decode_error=NO_ANSWER)
         return call
@@ -281,8 +369,9 @@ class IndexedItem:
     def _adjust_extra_call_state(self, pair: CallPair) -> CallPair:
         """Return the pair, with another state if its extra call is not an error.
 
-        An extra call that the benchmark does not count is neutral (` `). If the item has no golden calls, an answer
-        that cannot be decoded is neutral too, or an error (`!`) if a visible automatic verdict fails the item.
+        An extra call that the benchmark does not count is neutral (` `). If the item has no golden
+        calls, an answer that cannot be decoded is neutral too, or an error (`!`) if a visible
+        automatic verdict fails the item.
         """
         if pair.state != "+":
             return pair
@@ -295,13 +384,17 @@ class IndexedItem:
         return replace(pair, state="!" if verdict is False and not self.hide_verdicts else " ")
 
     def _has_unpaired_steps(self) -> bool:
-        """Whether the model made calls in several steps, and the benchmark compares none of them."""
+        """Whether the model made calls in several steps, and the benchmark compares none of
+        them.
+        """
         if self.item.pairs or not self.item.predicted:
             return False
         return self.step_counts[self.item.predicted[0].turn] > 1
 
     def _is_only_last_turn_judged(self) -> bool:
-        """Whether the earlier turns contain golden calls as messages, or nothing that the model did."""
+        """Whether the earlier turns contain golden calls as messages, or nothing that the model
+        did.
+        """
         if any(message.name == GOLDEN_CALL for message in self.item.messages):
             return True
         if self.item.extra.uncounted_states is not None:
@@ -311,7 +404,11 @@ class IndexedItem:
             message.role in ("tool", "log", "state") and message.step >= 0 and message.turn < last
             for message in self.item.messages
         )
-        return last > 0 and not has_actions and not any(turn < last for turn in self.turns_with_calls())
+        return (
+            last > 0
+            and not has_actions
+            and not any(turn < last for turn in self.turns_with_calls())
+        )
 
     @cached_property
     def _message_number_by_object_id(self) -> dict[int, int]:
@@ -321,19 +418,29 @@ class IndexedItem:
         return {id(part): number for number, each in chat for part in (*each.sources, *each.calls)}
 
     def message_number(self, message_or_call: Message | Call | None) -> int | None:
-        """Return the number, from 1, of the chat message that contains `message_or_call`. None if no message contains
-        it, or if the item is not a conversation."""
+        """Return the number, from 1, of the chat message that contains `message_or_call`. None if
+        no message contains it, or if the item is not a conversation.
+        """
         return self._message_number_by_object_id.get(id(message_or_call))
 
     @cached_property
     def decisive_step(self) -> DecisiveStepMark | None:
-        return find_decisive_step_mark(self.item, self.opinions, self.annotator, hide_verdicts=self.hide_verdicts)
+        return find_decisive_step_mark(
+            self.item, self.opinions, self.annotator, hide_verdicts=self.hide_verdicts
+        )
 
     @cached_property
     def decisive_turn(self) -> int | None:
         mark = self.decisive_step
         parts: list[Message | Call] = [*self.item.messages, *self.item.predicted]
-        return next((each.turn for each in parts if mark and self.message_number(each) == mark.message_number), None)
+        return next(
+            (
+                each.turn
+                for each in parts
+                if mark and self.message_number(each) == mark.message_number
+            ),
+            None,
+        )
 
     @cached_property
     def call_orders(self) -> dict[int, CallOrder]:
@@ -347,7 +454,11 @@ class IndexedItem:
     def golden_and_predicted_call(self, pair: CallPair) -> tuple[Call | None, Call | None]:
         """Return (golden call, predicted call) of a pair. A missing call is None."""
         golden = None if pair.golden is None else self.golden_calls.get((pair.turn, pair.golden))
-        predicted = None if pair.predicted is None else self.predicted_calls.get((pair.turn, pair.predicted))
+        predicted = (
+            None
+            if pair.predicted is None
+            else self.predicted_calls.get((pair.turn, pair.predicted))
+        )
         return golden, predicted
 
     def turns_with_calls(self) -> list[int]:
@@ -355,10 +466,17 @@ class IndexedItem:
 
     def turns_with_differences(self) -> list[int]:
         """Return the turns in which a call is missing, unexpected or different."""
-        return [turn for turn, pairs in sorted(self.pairs.items()) if any(p.state in "!-+" for p in pairs)]
+        return [
+            turn
+            for turn, pairs in sorted(self.pairs.items())
+            if any(p.state in "!-+" for p in pairs)
+        ]
 
     def step_label(self, turn: int, step: int) -> str:
-        """Return the label of a step, such as `step 2`. Steps without messages and calls are not counted."""
+        """Return the label of a step, such as `step 2`.
+
+        Steps without messages and calls are not counted.
+        """
         return f"step {self.step_numbers[turn, step]}"
 
     def has_several_steps(self, turn: int) -> bool:
@@ -369,8 +487,9 @@ class IndexedItem:
         return self.only_last_turn_judged and turn < self.n_turns - 1
 
     def calls_of_unpaired_turn(self, turn: int) -> list[Call]:
-        """Return the predicted calls of a turn without call pairs, for which the benchmark defines no golden calls.
-        Empty if the turn has call pairs."""
+        """Return the predicted calls of a turn without call pairs, for which the benchmark defines
+        no golden calls. Empty if the turn has call pairs.
+        """
         if self.pairs.get(turn):
             return []
         return [call for (at, _), call in self.predicted_calls.items() if at == turn]
@@ -391,9 +510,19 @@ def is_longer_than(text: str, max_rows: int) -> bool:
 
 
 def text_block(
-    key: str, label: str, text: str, options: DisplayOptions, *, folded_rows: int = 4, style: str = "", title: str = ""
+    key: str,
+    label: str,
+    text: str,
+    options: DisplayOptions,
+    *,
+    folded_rows: int = 4,
+    style: str = "",
+    title: str = "",
 ) -> Block:
-    """Return the block of a labelled text. A long text is folded to `folded_rows` rows and shows its size."""
+    """Return the block of a labelled text.
+
+    A long text is folded to `folded_rows` rows and shows its size.
+    """
     long = is_longer_than(text, folded_rows)
     folded = long and (options.is_folded(key, True) or len(text) > MAX_INLINE_CHARS)
 
@@ -404,7 +533,9 @@ def text_block(
             return [_first_row_with_size(label, shown[0], text, cells, style)]
         rendered = prefix_rows_with_label(pad_label(label), shown, style)
         if has_more:
-            rendered.append(((" " * LABEL_CELLS, ""), (f"… {format_size(text)}, {options.unfold_hint}", "dim")))
+            rendered.append(
+                ((" " * LABEL_CELLS, ""), (f"… {format_size(text)}, {options.unfold_hint}", "dim"))
+            )
         return rendered
 
     return Block(
@@ -419,32 +550,51 @@ def text_block(
 
 
 def other_role_block(key: str, message: Message, options: DisplayOptions) -> Block:
-    """Return the block of a message whose role the format does not define. The text begins with the role."""
+    """Return the block of a message whose role the format does not define.
+
+    The text begins with the role.
+    """
     text = f"{message.name}: {message.content}"
     return text_block(key, "other", text, options, title=f"message of the role {message.name}")
 
 
-def _first_row_with_size(label: str, first_row: str, full_text: str, cells: int, style: str) -> Line:
+def _first_row_with_size(
+    label: str, first_row: str, full_text: str, cells: int, style: str
+) -> Line:
     size = f"  {format_size(full_text)}"
     room = max(cells - LABEL_CELLS, 8) - len(size)
-    return justify_line(((pad_label(label), "dim"), (clip(first_row, room), style)), ((size, "dim"),), cells)
+    return justify_line(
+        ((pad_label(label), "dim"), (clip(first_row, room), style)), ((size, "dim"),), cells
+    )
 
 
 def state_snapshot_block(key: str, name: str, text: str) -> Block:
-    """Return the block of a snapshot of the environment's state: one line with the size of the text. The pager shows
-    the whole text."""
+    """Return the block of a snapshot of the environment's state: one line with the size of the
+    text. The pager shows the whole text.
+    """
 
     def render_lines(cells: int) -> list[Line]:
         head = sanitize(f"{name} {text[: cells * 2]}" if name else text[: cells * 2])
         return [_first_row_with_size("state", head, text, cells, "dim")]
 
     return Block(
-        key, render_lines, foldable=True, folded=True, opens_pager=True, title=f"state {name}", full_text=lambda: text
+        key,
+        render_lines,
+        foldable=True,
+        folded=True,
+        opens_pager=True,
+        title=f"state {name}",
+        full_text=lambda: text,
     )
 
 
-def one_line_block(key: str, label: str, text: str, *, style: str = "dim", suffix: str = "", title: str = "") -> Block:
-    """Return the block of a text that is cut to one line. `suffix` follows the text and is never cut."""
+def one_line_block(
+    key: str, label: str, text: str, *, style: str = "dim", suffix: str = "", title: str = ""
+) -> Block:
+    """Return the block of a text that is cut to one line.
+
+    `suffix` follows the text and is never cut.
+    """
 
     def render_lines(cells: int) -> list[Line]:
         shown = clip(sanitize(text[: cells * 2]), cells - LABEL_CELLS - display_width(suffix))

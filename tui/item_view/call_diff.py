@@ -1,5 +1,6 @@
-"""Render a golden and a predicted call side by side: a heading, a table of arguments, and the differences inside long
-values."""
+"""Render a golden and a predicted call side by side: a heading, a table of arguments, and the
+differences inside long values.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +10,11 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import accumulate, zip_longest
 
-from fcreview.matching.first_difference import ArgumentRow, build_argument_rows, describe_hidden_difference
+from fcreview.matching.first_difference import (
+    ArgumentRow,
+    build_argument_rows,
+    describe_hidden_difference,
+)
 from fcreview.model.item import Call, CallPair, Side
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.tui.item_view.blocks import DisplayOptions
@@ -39,9 +44,9 @@ MAX_ALTERNATIVES = 50
 def find_changed_spans(reference: str, text: str) -> list[Span]:
     """Find the spans of `text` that differ from `reference`.
 
-    If the reference lists accepted values (`"a" or "b"`), the text is compared with the value that has the longest
-    common beginning. A short difference is one span. A long difference is compared word by word. The span is empty
-    where the text only lacks words.
+    If the reference lists accepted values (`"a" or "b"`), the text is compared with the value that
+    has the longest common beginning. A short difference is one span. A long difference is compared
+    word by word. The span is empty where the text only lacks words.
     """
     (start, end), closest = _compare_with_closest_value(reference, text)
     if end - start < MIN_WORD_DIFF_CHARS:
@@ -76,7 +81,10 @@ def _compare_with_closest_value(reference: str, text: str) -> tuple[Span, str]:
 
 
 def common_prefix_length(a: str, b: str) -> int:
-    """Return the length of the common beginning of two texts. Bisection is fast for texts of several megabytes."""
+    """Return the length of the common beginning of two texts.
+
+    Bisection is fast for texts of several megabytes.
+    """
     low, high = 0, min(len(a), len(b))
     if a[:high] == b[:high]:
         return high
@@ -89,13 +97,19 @@ def common_prefix_length(a: str, b: str) -> int:
     return low
 
 
-def mark_spans(piece: str, offset: int, spans: Sequence[Span], style: str, span_style: str = "diff") -> Line:
-    """Split a piece of a text into styled parts, so that the spans of the text stand out. Blanks at the ends of a span
-    are drawn as `␣`. `offset`: index in the text where the piece begins."""
+def mark_spans(
+    piece: str, offset: int, spans: Sequence[Span], style: str, span_style: str = "diff"
+) -> Line:
+    """Split a piece of a text into styled parts, so that the spans of the text stand out. Blanks at
+    the ends of a span are drawn as `␣`. `offset`: index in the text where the piece begins.
+    """
     parts: list[StyledText] = []
     at = 0
     for first, last in spans:
-        start, end = min(max(first - offset, at), len(piece)), min(max(last - offset, 0), len(piece))
+        start, end = (
+            min(max(first - offset, at), len(piece)),
+            min(max(last - offset, 0), len(piece)),
+        )
         if start < end:
             parts += [(piece[at:start], style), (_show_edge_blanks(piece[start:end]), span_style)]
             at = end
@@ -108,24 +122,39 @@ def _show_edge_blanks(text: str) -> str:
     if bare == text:
         return text
     head = len(text) - len(text.lstrip(" ")) if bare else len(text)
-    return symbols().visible_space * head + bare + symbols().visible_space * (len(text) - len(bare) - head)
+    return (
+        symbols().visible_space * head
+        + bare
+        + symbols().visible_space * (len(text) - len(bare) - head)
+    )
 
 
 MAX_COLUMN_ROWS = 3
 GOLDEN_COLUMN_CELLS = 44
-"""Width of the golden column, in cells, on wide screens. The column is wider only for longer values."""
+"""Width of the golden column, in cells, on wide screens.
+
+The column is wider only for longer values.
+"""
 MIN_NAME_CELLS = 24
-"""Minimum width, in cells, of a function name in a heading. The remarks after the name are cut first."""
+"""Minimum width, in cells, of a function name in a heading.
+
+The remarks after the name are cut first.
+"""
 ONE_SIDED_LABELS = {"-": "missing", "+": "extra"}
 UNDECODED_ROWS = 8
-OBVIOUS_REASON = re.compile(r"value differs: |function differs: |(one|[0-9,]+) places? inside differs?$")
+OBVIOUS_REASON = re.compile(
+    r"value differs: |function differs: |(one|[0-9,]+) places? inside differs?$"
+)
 SIDE_LABEL_CELLS = 15
 STACKED_ROWS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Widths of the columns of an argument table, in cells. The state symbol and a blank precede the first column."""
+    """Widths of the columns of an argument table, in cells.
+
+    The state symbol and a blank precede the first column.
+    """
 
     name: int
     golden: int
@@ -136,10 +165,15 @@ class Columns:
         return 2 + self.name + 2 + self.golden + 2 + self.predicted
 
 
-def compute_argument_columns(rows: Sequence[ArgumentRow], cells: int, name_share: float = 0.25) -> Columns:
-    """Divide `cells` between the columns. The name column takes up to `name_share` of the width, or more if the values
-    are short."""
-    needed_golden = _column_width("golden", (sanitize(row.golden or missing_value_labels(row)[0]) for row in rows))
+def compute_argument_columns(
+    rows: Sequence[ArgumentRow], cells: int, name_share: float = 0.25
+) -> Columns:
+    """Divide `cells` between the columns. The name column takes up to `name_share` of the width, or
+    more if the values are short.
+    """
+    needed_golden = _column_width(
+        "golden", (sanitize(row.golden or missing_value_labels(row)[0]) for row in rows)
+    )
     needed_predicted = _column_width(
         "predicted", (sanitize(row.predicted or missing_value_labels(row)[1]) for row in rows)
     )
@@ -149,7 +183,11 @@ def compute_argument_columns(rows: Sequence[ArgumentRow], cells: int, name_share
     half = rest // 2
     if needed_golden + needed_predicted <= rest:
         # Widths stay near fixed values, so that the columns do not move from item to item.
-        golden = min(max(half, needed_golden), rest - needed_predicted, max(needed_golden, GOLDEN_COLUMN_CELLS))
+        golden = min(
+            max(half, needed_golden),
+            rest - needed_predicted,
+            max(needed_golden, GOLDEN_COLUMN_CELLS),
+        )
     elif needed_golden < half:
         golden = needed_golden
     else:
@@ -162,7 +200,9 @@ def _column_width(heading: str, texts: Iterable[str]) -> int:
 
 
 def argument_label(row: ArgumentRow) -> str:
-    """Return the name of the argument or, for a nested value, its path inside the argument, such as `.price`."""
+    """Return the name of the argument or, for a nested value, its path inside the argument, such
+    as `.price`.
+    """
     if row.depth == 0:
         return sanitize(row.path or "function")
     inside = re.search(r"[.\[]", row.path[1:])
@@ -179,8 +219,9 @@ def column_headings(widths: Columns, first_heading: str = "argument") -> Line:
 
 
 def argument_lines(row: ArgumentRow, widths: Columns) -> list[Line]:
-    """Render the golden and the predicted value side by side, or one below the other if a value is too long for its
-    column."""
+    """Render the golden and the predicted value side by side, or one below the other if a value is
+    too long for its column.
+    """
     golden, predicted = sanitize(row.golden or ""), sanitize(row.predicted or "")
     left = wrap_sanitized(golden, widths.golden, MAX_COLUMN_ROWS + 1)
     right = wrap_sanitized(predicted, widths.predicted, MAX_COLUMN_ROWS + 1)
@@ -193,7 +234,8 @@ def argument_lines(row: ArgumentRow, widths: Columns) -> list[Line]:
     indent = " " * (widths.name + 4 if widths.name <= 12 else 6)
     for reason in difference_reasons(row):
         lines += [
-            ((indent, ""), (piece, "dim")) for piece in wrap_sanitized(reason, widths.total_cells - len(indent), 2)
+            ((indent, ""), (piece, "dim"))
+            for piece in wrap_sanitized(reason, widths.total_cells - len(indent), 2)
         ]
     return lines
 
@@ -209,20 +251,31 @@ def _state_sign(row: ArgumentRow) -> StyledText:
 
 
 def missing_value_labels(row: ArgumentRow) -> tuple[str, str]:
-    """Return (golden, predicted): the label that replaces each missing value. The label is empty if the value
-    exists."""
-    omitted = "(optional, omitted)" if row.optional and not row.is_required_by_function else "(missing)"
+    """Return (golden, predicted): the label that replaces each missing value. The label is empty if
+    the value exists.
+    """
+    omitted = (
+        "(optional, omitted)" if row.optional and not row.is_required_by_function else "(missing)"
+    )
     return "" if row.golden is not None else "(none)", "" if row.predicted is not None else omitted
 
 
 def difference_reasons(row: ArgumentRow) -> list[str]:
-    """Return the reason for a difference, unless the reason is obvious. If the first difference is invisible on screen,
-    also return its description."""
+    """Return the reason for a difference, unless the reason is obvious. If the first difference is
+    invisible on screen, also return its description.
+    """
     if row.state not in "!~" and not row.is_required_by_function:
         return []
     reasons = [sanitize(row.reason)] if row.reason and not OBVIOUS_REASON.match(row.reason) else []
-    accepted = (row.golden or "").split(" or ")[:MAX_ALTERNATIVES] if row.predicted is not None else []
-    invisible = next(filter(None, (describe_hidden_difference(value, row.predicted or "") for value in accepted)), None)
+    accepted = (
+        (row.golden or "").split(" or ")[:MAX_ALTERNATIVES] if row.predicted is not None else []
+    )
+    invisible = next(
+        filter(
+            None, (describe_hidden_difference(value, row.predicted or "") for value in accepted)
+        ),
+        None,
+    )
     return [*reasons, sanitize(invisible)] if invisible else reasons
 
 
@@ -231,10 +284,16 @@ def _difference_style(row: ArgumentRow) -> str:
 
 
 def _side_by_side_lines(
-    row: ArgumentRow, golden_rows: list[str], predicted_rows: list[str], predicted_spans: list[Span], widths: Columns
+    row: ArgumentRow,
+    golden_rows: list[str],
+    predicted_rows: list[str],
+    predicted_spans: list[Span],
+    widths: Columns,
 ) -> list[Line]:
     unimportant = row.state == "=" or _is_accepted_omission(row)
-    name_style, golden_style, predicted_style = ("dim",) * 3 if unimportant else ("", "golden", "predicted")
+    name_style, golden_style, predicted_style = (
+        ("dim",) * 3 if unimportant else ("", "golden", "predicted")
+    )
     no_golden, no_predicted = missing_value_labels(row)
     if no_golden:
         golden_rows, golden_style = [no_golden], "dim"
@@ -250,9 +309,13 @@ def _side_by_side_lines(
                 _state_sign(row) if at == 0 else ("  ", ""),
                 pad_text(label, widths.name, name_style),
                 ("  ", ""),
-                *mark_spans(golden.rstrip(), golden_offset, golden_spans, golden_style, "golden_diff"),
+                *mark_spans(
+                    golden.rstrip(), golden_offset, golden_spans, golden_style, "golden_diff"
+                ),
                 (" " * (widths.golden + 2 - display_width(golden.rstrip())), ""),
-                *mark_spans(piece, offset, predicted_spans, predicted_style, _difference_style(row)),
+                *mark_spans(
+                    piece, offset, predicted_spans, predicted_style, _difference_style(row)
+                ),
             )
         )
         offset, golden_offset = offset + len(piece), golden_offset + len(golden)
@@ -260,7 +323,10 @@ def _side_by_side_lines(
 
 
 def _changed_golden_spans(row: ArgumentRow, predicted_spans: Sequence[Span]) -> list[Span]:
-    """Return the spans of the golden value that differ. Empty if a value lists alternatives (`"a" or "b"`)."""
+    """Return the spans of the golden value that differ.
+
+    Empty if a value lists alternatives (`"a" or "b"`).
+    """
     golden, predicted = sanitize(row.golden or ""), sanitize(row.predicted or "")
     if not predicted_spans or row.state != "!" or " or " in golden or " or " in predicted:
         return []
@@ -299,7 +365,10 @@ def _side_label(side: Side, row_index: int) -> str:
 
 
 def cut_text_around(text: str, position: int, cells: int) -> tuple[str, int]:
-    """Cut a text to `cells` around `position`. Return (window, offset), where `window[i]` is `text[i + offset]`."""
+    """Cut a text to `cells` around `position`.
+
+    Return (window, offset), where `window[i]` is `text[i + offset]`.
+    """
     if display_width(text) <= cells:
         return text, 0
     before = cells // 4
@@ -315,9 +384,12 @@ def format_pair_position(pair: CallPair, call_label: str) -> str:
     return f"turn {pair.turn + 1} · {call_label}"
 
 
-def pair_heading(pair: CallPair, position_text: str, cells: int, remarks: Sequence[str] = ()) -> Line:
-    """Return `── turn 1 · call 1 of 2 · get_weather ──` with remarks. `position_text` is empty if the frame shows the
-    position."""
+def pair_heading(
+    pair: CallPair, position_text: str, cells: int, remarks: Sequence[str] = ()
+) -> Line:
+    """Return `── turn 1 · call 1 of 2 · get_weather ──` with remarks. `position_text` is empty if
+    the frame shows the position.
+    """
     position_text = f"{position_text} · " if position_text else ""
     state: list[StyledText] = []
     if pair.state in ONE_SIDED_LABELS:
@@ -326,7 +398,9 @@ def pair_heading(pair: CallPair, position_text: str, cells: int, remarks: Sequen
     room = cells - RULE_MARGIN - display_width(position_text) - line_width(tuple(state))
     name_cells = max(room - line_width(tuple(ending)), min(room, MIN_NAME_CELLS), 1)
     name: StyledText = (truncate_middle(sanitize(pair.name) or "answer", name_cells), "strong")
-    return rule_line((*([(position_text, "")] if position_text else []), name, *state, *ending), cells)
+    return rule_line(
+        (*([(position_text, "")] if position_text else []), name, *state, *ending), cells
+    )
 
 
 def format_call(call: Call) -> str:
@@ -353,7 +427,10 @@ def folded_pair_lines(
             ("" if omit_turn else f"turn {pair.turn + 1} · ", "dim"),
             (f"{call_label} · ", "dim"),
             (f"{missing_side}: " if missing_side else "", STATE_STYLES[pair.state]),
-            (format_call(call) if call is not None else pair.name, "dim" if pair.state == "=" else ""),
+            (
+                format_call(call) if call is not None else pair.name,
+                "dim" if pair.state == "=" else "",
+            ),
         ),
         max(cells - line_width(suffix), 20),
     )
@@ -365,7 +442,11 @@ def _describe_undecoded_call(call: Call, *, is_error: bool, is_undecoded: bool) 
         return "undecoded call"
     if not is_error:
         return "no call"
-    return "golden answer cannot be parsed" if call.side == "golden" else "predicted call cannot be decoded"
+    return (
+        "golden answer cannot be parsed"
+        if call.side == "golden"
+        else "predicted call cannot be decoded"
+    )
 
 
 def labelled_side_lines(side: Side, rows: Sequence[str]) -> list[Line]:
@@ -373,7 +454,12 @@ def labelled_side_lines(side: Side, rows: Sequence[str]) -> list[Line]:
 
 
 def undecoded_call_lines(
-    call: Call, cells: int, options: DisplayOptions, *, is_error: bool = True, is_undecoded: bool = False
+    call: Call,
+    cells: int,
+    options: DisplayOptions,
+    *,
+    is_error: bool = True,
+    is_undecoded: bool = False,
 ) -> list[Line]:
     """Render an answer that could not be decoded as a call: the reason, then the raw text.
 
@@ -383,10 +469,14 @@ def undecoded_call_lines(
     """
     problem = _describe_undecoded_call(call, is_error=is_error, is_undecoded=is_undecoded)
     error = f"{problem}: {sanitize(call.decode_error or 'not a call')}"
-    rows, has_more = wrap_first_rows(call.raw or "", cells - SIDE_LABEL_CELLS, options.get_row_limit(UNDECODED_ROWS))
+    rows, has_more = wrap_first_rows(
+        call.raw or "", cells - SIDE_LABEL_CELLS, options.get_row_limit(UNDECODED_ROWS)
+    )
     pieces = wrap_sanitized(error, cells - 2, 3)
     sign, style = ("! ", "bad") if is_error else ("  ", "dim")
-    lines: list[Line] = [(("  " if at else sign, style), (piece, style)) for at, piece in enumerate(pieces)]
+    lines: list[Line] = [
+        (("  " if at else sign, style), (piece, style)) for at, piece in enumerate(pieces)
+    ]
     lines += labelled_side_lines(call.side, rows if call.raw else ())
     if has_more:
         lines.append(make_line(f"    … {options.unfold_hint}", "dim"))

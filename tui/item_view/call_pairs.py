@@ -1,4 +1,6 @@
-"""Build the blocks of a golden and a predicted call: a table of arguments if unfolded, one line if folded."""
+"""Build the blocks of a golden and a predicted call: a table of arguments if unfolded, one line
+if folded.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,11 @@ def single_turn_pair_blocks(indexed: IndexedItem, options: DisplayOptions) -> li
     """Return the blocks of the calls of an item with one turn and no tool results."""
     pairs = indexed.pairs.get(0, [])
     if pairs:
-        return [block for at, pair in enumerate(pairs) for block in pair_blocks(indexed, pair, at, options)]
+        return [
+            block
+            for at, pair in enumerate(pairs)
+            for block in pair_blocks(indexed, pair, at, options)
+        ]
 
     calls = indexed.calls_of_unpaired_turn(0)
     if not calls:
@@ -48,7 +54,9 @@ def single_turn_pair_blocks(indexed: IndexedItem, options: DisplayOptions) -> li
     blocks: list[Block] = []
     for number, call in enumerate(calls, 1):
         label = indexed.step_label(0, call.step) if indexed.has_several_steps(0) else "call"
-        blocks += unpaired_call_blocks(f"{turn_address(0)}/call:{number}/unpaired", label, call, options)
+        blocks += unpaired_call_blocks(
+            f"{turn_address(0)}/call:{number}/unpaired", label, call, options
+        )
     return blocks
 
 
@@ -56,14 +64,21 @@ UNPAIRED_CALL_ROWS = 3
 
 
 def unpaired_call_blocks(key: str, label: str, call: Call, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of a call with which the benchmark compares nothing: the call and, if it could not be decoded,
-    the reason."""
+    """Return the blocks of a call with which the benchmark compares nothing: the call and, if it
+    could not be decoded, the reason.
+    """
     text = format_call(call)
     if call.arguments is None and call.name:
         text = f"{call.name} {call.raw or ''}".rstrip()
     title = f"turn {call.turn + 1} {label} {call.name}".rstrip()
     head = text_block(
-        key, label, text, options, folded_rows=UNPAIRED_CALL_ROWS, style="predicted", title=sanitize(title)
+        key,
+        label,
+        text,
+        options,
+        folded_rows=UNPAIRED_CALL_ROWS,
+        style="predicted",
+        title=sanitize(title),
     )
     head.copied_value = lambda: call_to_json(call)
     if call.decode_error is None:
@@ -74,30 +89,44 @@ def unpaired_call_blocks(key: str, label: str, call: Call, options: DisplayOptio
 def _is_pair_folded_by_default(indexed: IndexedItem, pair: CallPair, address: str) -> bool:
     """Whether a pair is folded at first.
 
-    Equal pairs are folded if the item has other calls. In a trajectory, missing and extra calls are folded too. A pair
-    is never folded if it was reviewed, if a verdict fails it, if a judge comments on it, or if it is the decisive step.
+    Equal pairs are folded if the item has other calls. In a trajectory, missing and extra calls are
+    folded too. A pair is never folded if it was reviewed, if a verdict fails it, if a judge
+    comments on it, or if it is the decisive step.
     """
     decisive, predicted = indexed.decisive_step, indexed.golden_and_predicted_call(pair)[1]
     if decisive is not None and decisive.message_number == indexed.message_number(predicted):
         return False
-    if has_failure_or_review(indexed, address) or find_golden_compared_with_extra(indexed, pair, address) is not None:
+    if (
+        has_failure_or_review(indexed, address)
+        or find_golden_compared_with_extra(indexed, pair, address) is not None
+    ):
         return False
     in_trajectory = indexed.is_trajectory and not indexed.only_last_turn_judged
     has_neighbours = len(indexed.pairs[pair.turn]) > 1 or in_trajectory
     return (pair.state in "=~" and has_neighbours) or (pair.state in "-+ " and in_trajectory)
 
 
-def pair_blocks(indexed: IndexedItem, pair: CallPair, pair_index: int, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of a pair: heading, arguments, verdicts and function docs. `pair_index`: from 0, in the
-    turn."""
+def pair_blocks(
+    indexed: IndexedItem, pair: CallPair, pair_index: int, options: DisplayOptions
+) -> list[Block]:
+    """Return the blocks of a pair: heading, arguments, verdicts and function docs. `pair_index`:
+    from 0, in the turn.
+    """
     label = format_call_label(indexed.call_orders[pair.turn], pair_index)
     address = call_address(pair.turn, pair_index)
     golden, predicted = indexed.golden_and_predicted_call(pair)
     folded = options.is_folded(address, _is_pair_folded_by_default(indexed, pair, address))
     remarks = pair_remarks(indexed, pair, address)
     has_step = predicted is not None and indexed.has_several_steps(pair.turn)
-    step = [indexed.step_label(pair.turn, predicted.step)] if predicted is not None and has_step else []
-    ending: Line = (*((f" · {remark}", "warn") for remark in remarks), *((f" · {label}", "dim") for label in step))
+    step = (
+        [indexed.step_label(pair.turn, predicted.step)]
+        if predicted is not None and has_step
+        else []
+    )
+    ending: Line = (
+        *((f" · {remark}", "warn") for remark in remarks),
+        *((f" · {label}", "dim") for label in step),
+    )
     inside_turn = indexed.is_trajectory and not indexed.is_earlier_dialogue(pair.turn)
     head = Block(
         address,
@@ -115,7 +144,9 @@ def pair_blocks(indexed: IndexedItem, pair: CallPair, pair_index: int, options: 
     if folded:
         return [head, *docs]
     table = _pair_table(indexed, pair, address, options)
-    widths = cache(partial(compute_argument_columns, table.rows))  # Cached, because there may be a million rows.
+    widths = cache(
+        partial(compute_argument_columns, table.rows)
+    )  # Cached, because there may be a million rows.
 
     place = format_pair_position(pair, label)
     if options.frames:
@@ -135,19 +166,24 @@ def pair_blocks(indexed: IndexedItem, pair: CallPair, pair_index: int, options: 
     if table.undecoded is not None:
         raw = table.undecoded.raw or ""
         head.full_text = lambda: raw
-    rows, equal_rows = _split_off_equal_rows(table.rows, options.is_folded(f"{address}/equal", True))
+    rows, equal_rows = _split_off_equal_rows(
+        table.rows, options.is_folded(f"{address}/equal", True)
+    )
     blocks = [head]
     for row in rows:
         target = argument_address(pair.turn, pair_index, row.path)
-        blocks.append(argument_block(target, row, widths, f"{head.title} · {sanitize(row.path)}", target))
+        blocks.append(
+            argument_block(target, row, widths, f"{head.title} · {sanitize(row.path)}", target)
+        )
     if equal_rows:
         blocks.append(_equal_rows_block(f"{address}/equal", equal_rows))
     return [*blocks, *target_verdict_and_review_blocks(indexed, address), *docs]
 
 
 def format_call_label(order: CallOrder, pair_index: int) -> str:
-    """Return the number of a call in its turn, such as `call 2 of 3`. If the model made the golden calls in another
-    order, return `golden call 2 of 2`."""
+    """Return the number of a call in its turn, such as `call 2 of 3`. If the model made the golden
+    calls in another order, return `golden call 2 of 2`.
+    """
     if order.is_other_than_golden and pair_index < order.n_golden:
         return f"golden call {pair_index + 1} of {order.n_golden}"
     return f"call {pair_index + 1} of {order.n_pairs}"
@@ -159,27 +195,43 @@ class PairTable:
 
     rows: list[ArgumentRow]
     lines_above: Callable[[int], list[Line]]
-    """Returns the lines above the rows, with the raw text of undecoded calls. The argument is the width in cells."""
+    """Returns the lines above the rows, with the raw text of undecoded calls.
+
+    The argument is the width in cells.
+    """
     undecoded: Call | None = None
 
 
-def _pair_table(indexed: IndexedItem, pair: CallPair, address: str, options: DisplayOptions) -> PairTable:
+def _pair_table(
+    indexed: IndexedItem, pair: CallPair, address: str, options: DisplayOptions
+) -> PairTable:
     golden, predicted = indexed.golden_and_predicted_call(pair)
     if golden is not None and golden.arguments is None:
         return _undecoded_golden_table(golden, predicted, options)
     if predicted is not None and predicted.arguments is None:
-        draw = partial(undecoded_call_lines, predicted, options=options, is_undecoded="undecoded" in indexed.item.flags)
+        draw = partial(
+            undecoded_call_lines,
+            predicted,
+            options=options,
+            is_undecoded="undecoded" in indexed.item.flags,
+        )
         if pair.state == " " and not indexed.golden_calls:
             return PairTable([], partial(draw, is_error=False), predicted)
-        rows = [replace(row, predicted=NOT_DECODED) for row in _pair_argument_rows(pair, golden, None)]
+        rows = [
+            replace(row, predicted=NOT_DECODED) for row in _pair_argument_rows(pair, golden, None)
+        ]
         return PairTable(rows, draw, predicted)
     compared = find_golden_compared_with_extra(indexed, pair, address)
     if compared is not None and predicted is not None:
-        return PairTable(build_argument_rows(compared, predicted, diff_call(compared, predicted)), lambda _: [])
+        return PairTable(
+            build_argument_rows(compared, predicted, diff_call(compared, predicted)), lambda _: []
+        )
     return PairTable(_pair_argument_rows(pair, golden, predicted), lambda _: [])
 
 
-def _undecoded_golden_table(golden: Call, predicted: Call | None, options: DisplayOptions) -> PairTable:
+def _undecoded_golden_table(
+    golden: Call, predicted: Call | None, options: DisplayOptions
+) -> PairTable:
     def lines_above(cells: int) -> list[Line]:
         lines = undecoded_call_lines(golden, cells, options)
         if predicted is None:
@@ -192,21 +244,33 @@ def _undecoded_golden_table(golden: Call, predicted: Call | None, options: Displ
     return PairTable([], lines_above, golden)
 
 
-def find_golden_compared_with_extra(indexed: IndexedItem, pair: CallPair, address: str) -> Call | None:
-    """Return the golden call that the benchmark compared with an extra call. None if it is unknown or hidden."""
+def find_golden_compared_with_extra(
+    indexed: IndexedItem, pair: CallPair, address: str
+) -> Call | None:
+    """Return the golden call that the benchmark compared with an extra call.
+
+    None if it is unknown or hidden.
+    """
     compared = {} if indexed.hide_verdicts else indexed.item.extra.compared_with or {}
     return indexed.golden_calls.get((pair.turn, compared[address])) if address in compared else None
 
 
 def pair_remarks(indexed: IndexedItem, pair: CallPair, address: str) -> list[str]:
-    """Return the remarks for the heading of a pair, such as `by the simulated user` or `duplicate of turn 1 step 2`."""
+    """Return the remarks for the heading of a pair, such as `by the simulated user` or
+    `duplicate of turn 1 step 2`.
+    """
     golden, predicted = indexed.golden_and_predicted_call(pair)
     remarks: list[str] = []
     if predicted is not None and (pair.turn, predicted.index) in indexed.user_calls:
         remarks.append("by the simulated user")
     if pair.state in "-!" and pair.state in indexed.uncounted_states and not indexed.hide_verdicts:
         remarks.append("not counted")
-    if golden and predicted and golden.name != predicted.name and all(place.path for place in pair.diff):
+    if (
+        golden
+        and predicted
+        and golden.name != predicted.name
+        and all(place.path for place in pair.diff)
+    ):
         remarks.append(f"predicted as {predicted.name}")
     if predicted is not None and pair.state in "!+ ":
         earlier = indexed.repeated_calls.describe_earlier_occurrence(predicted)
@@ -218,7 +282,9 @@ def pair_remarks(indexed: IndexedItem, pair: CallPair, address: str) -> list[str
     return remarks
 
 
-def _pair_argument_rows(pair: CallPair, golden: Call | None, predicted: Call | None) -> list[ArgumentRow]:
+def _pair_argument_rows(
+    pair: CallPair, golden: Call | None, predicted: Call | None
+) -> list[ArgumentRow]:
     rows = build_argument_rows(golden, predicted, pair.diff)
     if pair.state == " ":
         rows = [replace(row, state="=") for row in rows]
@@ -236,7 +302,11 @@ def _split_off_equal_rows(
 
 
 def argument_block(
-    key: str, row: ArgumentRow, column_widths: Callable[[int], Columns], title: str, target: str | None = None
+    key: str,
+    row: ArgumentRow,
+    column_widths: Callable[[int], Columns],
+    title: str,
+    target: str | None = None,
 ) -> Block:
     return Block(
         key,
@@ -246,12 +316,18 @@ def argument_block(
         differs=row.state in "!-+",
         title=title,
         full_text=lambda: _format_full_values(row),
-        copied_value=lambda: {"argument": row.path, "golden": row.golden, "predicted": row.predicted},
+        copied_value=lambda: {
+            "argument": row.path,
+            "golden": row.golden,
+            "predicted": row.predicted,
+        },
     )
 
 
 def _format_full_values(row: ArgumentRow) -> str:
-    golden, predicted = (format_json_text(value) if value else "(none)" for value in (row.golden, row.predicted))
+    golden, predicted = (
+        format_json_text(value) if value else "(none)" for value in (row.golden, row.predicted)
+    )
     return "\n".join(["golden", golden, "", "predicted", predicted, "", *difference_reasons(row)])
 
 
@@ -259,7 +335,9 @@ def _equal_rows_block(key: str, rows: list[ArgumentRow]) -> Block:
     def render_lines(cells: int) -> list[Line]:
         names = sanitize(", ".join(row.path for row in rows if row.depth == 0))
         pieces = wrap_sanitized(f"{len(rows)} equal: {names}", cells - 2, 2)
-        return [(("= " if at == 0 else "  ", "dim"), (piece, "dim")) for at, piece in enumerate(pieces)]
+        return [
+            (("= " if at == 0 else "  ", "dim"), (piece, "dim")) for at, piece in enumerate(pieces)
+        ]
 
     return Block(key, render_lines, foldable=True, folded=True)
 
@@ -268,13 +346,16 @@ def no_calls_block(indexed: IndexedItem, turn: int) -> Block:
     text = f"turn {turn + 1} · no golden or predicted calls"
     return Block(
         f"{turn_address(turn)}/calls",
-        lambda cells: [make_line(text, "dim") if indexed.is_trajectory else rule_line(((text, "dim"),), cells)],
+        lambda cells: [
+            make_line(text, "dim") if indexed.is_trajectory else rule_line(((text, "dim"),), cells)
+        ],
     )
 
 
 def call_to_json(call: Call | None) -> Any:
-    """Convert a call to `{name: {argument: value}}`. The value of a golden argument is the list of accepted values. For
-    a call that could not be decoded, return the raw text."""
+    """Convert a call to `{name: {argument: value}}`. The value of a golden argument is the list of
+    accepted values. For a call that could not be decoded, return the raw text.
+    """
     if call is None:
         return None
     if call.arguments is None:

@@ -1,4 +1,6 @@
-"""Build the document of an item: its blocks in order, the header line, cursor positions, metadata and raw records."""
+"""Build the document of an item: its blocks in order, the header line, cursor positions,
+metadata and raw records.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,11 @@ from fcreview.tui.item_view.blocks import (
 )
 from fcreview.tui.item_view.function_docs import available_function_blocks
 from fcreview.tui.item_view.task import TASK_KEY, task_blocks
-from fcreview.tui.item_view.turns import conversation_items_blocks, dialogue_blocks, turn_overview_blocks
+from fcreview.tui.item_view.turns import (
+    conversation_items_blocks,
+    dialogue_blocks,
+    turn_overview_blocks,
+)
 from fcreview.tui.item_view.verdicts import (
     RATIONALE_ROWS,
     erratum_blocks,
@@ -38,7 +44,13 @@ from fcreview.tui.item_view.verdicts import (
     suspicion_blocks,
     verdict_reason_blocks,
 )
-from fcreview.tui.text.graphics import FRAME_CELLS, frame_bottom, frame_side, frame_top, verdict_badge
+from fcreview.tui.text.graphics import (
+    FRAME_CELLS,
+    frame_bottom,
+    frame_side,
+    frame_top,
+    verdict_badge,
+)
 from fcreview.tui.text.layout import indent_json
 from fcreview.tui.text.lines import (
     BLANK_LINE,
@@ -55,7 +67,18 @@ from fcreview.tui.text.lines import (
 from fcreview.tui.text.styles import get_verdict_style, symbols
 
 CALL_BORDER, SECTION_BORDER = "dim", "track"
-SECTIONS = ("suspicions", "verdicts", TASK_KEY, "answer", "erratum", "offer", "reviews", "issues", "extra", RESPONSE)
+SECTIONS = (
+    "suspicions",
+    "verdicts",
+    TASK_KEY,
+    "answer",
+    "erratum",
+    "offer",
+    "reviews",
+    "issues",
+    "extra",
+    RESPONSE,
+)
 
 
 def draw_frames(blocks: Sequence[Block], *, frame_sections: bool) -> list[Block]:
@@ -77,8 +100,9 @@ def draw_frames(blocks: Sequence[Block], *, frame_sections: bool) -> list[Block]
 
 
 def _last_index_in_call(blocks: Sequence[Block], head_index: int) -> int | None:
-    """Return the index of the last block in the frame of a call. None if the block at `head_index` begins no frame of a
-    call."""
+    """Return the index of the last block in the frame of a call. None if the block at `head_index`
+    begins no frame of a call.
+    """
     head = blocks[head_index]
     part = parse_address(head.key)
     if part is None or part.call is None or part.argument is not None or head.folded:
@@ -105,9 +129,12 @@ def _last_index_in_section(blocks: Sequence[Block], head_index: int) -> int:
     return last
 
 
-def _framed_lines(render: LineRenderer, is_first: bool, footer: Line | None, border: str, cells: int) -> list[Line]:
-    """Draw a block's part of a frame, which several blocks may share. The first block draws the top border. A block
-    with a `footer` draws the bottom border."""
+def _framed_lines(
+    render: LineRenderer, is_first: bool, footer: Line | None, border: str, cells: int
+) -> list[Line]:
+    """Draw a block's part of a frame, which several blocks may share. The first block draws the top
+    border. A block with a `footer` draws the bottom border.
+    """
     lines = render(max(cells - FRAME_CELLS, 8))
     framed: list[Line] = []
     if is_first:
@@ -136,7 +163,10 @@ MAX_FIELD_CHARS = 48
 
 
 def metadata_blocks(detail: ItemDetail, options: DisplayOptions) -> list[Block]:
-    """Return the metadata fields, one line each. Blind review hides them, because a field can reveal the verdict."""
+    """Return the metadata fields, one line each.
+
+    Blind review hides them, because a field can reveal the verdict.
+    """
     item = detail.item
     named = {
         "redacted": item.extra.redacted or None,
@@ -144,18 +174,32 @@ def metadata_blocks(detail: ItemDetail, options: DisplayOptions) -> list[Block]:
         "setting": item.setting,
         "latency by step": item.seconds,
     }
-    fields = {name: value for name, value in named.items() if value is not None} | item.extra.metadata
+    fields = {
+        name: value for name, value in named.items() if value is not None
+    } | item.extra.metadata
     fields = {} if options.hide_verdicts else fields
     if not fields and not options.frames:
         return []
     name_cells = min(max((display_width(sanitize(name)) for name in fields), default=0), 24)
     folded = options.frames and (not fields or options.is_folded("extra", True))
     on_screen = partial(_metadata_heading, detail, folded, bool(fields))
-    heading = on_screen if options.frames else lambda cells: [rule_line((("metadata", "strong"),), cells)]
-    blocks = [Block("extra", heading, foldable=options.frames and bool(fields), folded=folded, title="metadata")]
+    heading = (
+        on_screen if options.frames else lambda cells: [rule_line((("metadata", "strong"),), cells)]
+    )
+    blocks = [
+        Block(
+            "extra",
+            heading,
+            foldable=options.frames and bool(fields),
+            folded=folded,
+            title="metadata",
+        )
+    ]
     for name, value in {} if folded else fields.items():
         value = round_numbers(value)
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        text = (
+            value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        )
         long = len(text) > MAX_FIELD_CHARS
         label = pad_text(sanitize(name), name_cells)[0]
         blocks.append(
@@ -185,10 +229,11 @@ def _metadata_heading(detail: ItemDetail, folded: bool, has_fields: bool, cells:
 
 
 def round_numbers(value: Any, *, in_object: bool = False) -> Any:
-    """Round floats in a JSON value for display: to four decimals, or to three significant digits if small.
+    """Round floats in a JSON value for display: to four decimals, or to three significant digits if
+    small.
 
-    Inside an object, only the extra digits of binary fractions (`0.30000000000000004`) are removed, because the floats
-    may be exact data such as coordinates.
+    Inside an object, only the extra digits of binary fractions (`0.30000000000000004`) are removed,
+    because the floats may be exact data such as coordinates.
     """
     if isinstance(value, float) and isfinite(value):
         return float(f"{value:.12g}") if in_object else (round(value, 4) or float(f"{value:.3g}"))
@@ -221,22 +266,36 @@ def header_line(
 ) -> Line:
     """Render the header: `live_simple_3-2-1   3/640   official FAIL   recomputed FAIL   you –   live_simple · 0.6 s`.
 
-    Position and verdicts are never cut. If the line is too long, it is shortened in this order: fewer facts and smaller
-    gaps, symbols instead of badges, a cut in the middle of the id.
+    Position and verdicts are never cut. If the line is too long, it is shortened in this order:
+    fewer facts and smaller gaps, symbols instead of badges, a cut in the middle of the id.
 
     `show_id`: whether the line begins with the id.
     """
     place = f"{symbols().none if item_index is None else f'{item_index + 1:,}'}/{n_items:,}"
     row, item_id = detail.row, sanitize(detail.row.id) if show_id else ""
     automatic = [("official", row.official), ("recomp.", row.rule), ("judge", row.judge)]
-    verdicts = [(name, HIDDEN if hide_verdicts else value) for name, value in automatic] + [("you", row.you)]
+    verdicts = [(name, HIDDEN if hide_verdicts else value) for name, value in automatic] + [
+        ("you", row.you)
+    ]
     if not hide_verdicts and row.human is not None and row.human != row.you:
         verdicts.append(("reviews", row.human))  # An adjudication, or reviews of others.
-    has_judge = row.judge is not None or any(verdict.source == "judge" for verdict in detail.item.verdicts)
+    has_judge = row.judge is not None or any(
+        verdict.source == "judge" for verdict in detail.item.verdicts
+    )
     fewer = verdicts if has_judge else [verdict for verdict in verdicts if verdict[0] != "judge"]
     long_names = [("recomputed" if name == "recomp." else name, value) for name, value in fewer]
-    variants = [("   ", long_names, True), ("  ", long_names, True), ("  ", fewer, True), (" ", fewer, True)]
-    variants += [("   ", verdicts, False), ("  ", verdicts, False), ("  ", fewer, False), (" ", fewer, False)]
+    variants = [
+        ("   ", long_names, True),
+        ("  ", long_names, True),
+        ("  ", fewer, True),
+        (" ", fewer, True),
+    ]
+    variants += [
+        ("   ", verdicts, False),
+        ("  ", verdicts, False),
+        ("  ", fewer, False),
+        (" ", fewer, False),
+    ]
     for gap, entries, badges in variants:
         parts: list[StyledText] = [(gap + place if show_id else place, "dim")]
         for name, value in entries:
@@ -268,7 +327,11 @@ def _header_verdict(name: str, value: Any, n_reviewed_parts: int, *, badge: bool
         return HIDDEN, "dim"
     if name == "you" and (not badge or (value is None and n_reviewed_parts)):
         return symbols().annotator_symbol(value, n_reviewed_parts), get_verdict_style(value)
-    return verdict_badge(value) if badge else (symbols().verdict_symbol(value), get_verdict_style(value))
+    return (
+        verdict_badge(value)
+        if badge
+        else (symbols().verdict_symbol(value), get_verdict_style(value))
+    )
 
 
 def item_facts_lines(detail: ItemDetail, cells: int) -> list[Line]:
@@ -285,7 +348,9 @@ def item_facts_lines(detail: ItemDetail, cells: int) -> list[Line]:
     first = [sanitize(item.category)]
     if item.group:
         room = cells - display_width(sanitize(" · ".join([*first, "group ", *parts])))
-        first.append(f"group {truncate_middle(sanitize(item.group), max(room, MIN_GROUP_CELLS), 1 / 2)}")
+        first.append(
+            f"group {truncate_middle(sanitize(item.group), max(room, MIN_GROUP_CELLS), 1 / 2)}"
+        )
     return [((clip(sanitize(" · ".join([*first, *parts])), cells), "dim"),)]
 
 
@@ -293,21 +358,31 @@ TRAJECTORY_REASON_ROWS = 3
 
 
 def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) -> list[Block]:
-    """Build the blocks of an item. The reasons of the verdicts come first in a trajectory, and if all verdicts are from
-    judges."""
+    """Build the blocks of an item. The reasons of the verdicts come first in a trajectory, and if
+    all verdicts are from judges.
+    """
     item = detail.item
     indexed = IndexedItem(item, detail.opinions, annotator, hide_verdicts=options.hide_verdicts)
-    only_judged = item.official is None and item.rule is None and not item.pairs and bool(judge_blocks(indexed))
+    only_judged = (
+        item.official is None
+        and item.rule is None
+        and not item.pairs
+        and bool(judge_blocks(indexed))
+    )
     verdicts_first = (indexed.is_trajectory or only_judged) and not indexed.only_last_turn_judged
     on_screen = options.frames
     reason_rows = TRAJECTORY_REASON_ROWS if verdicts_first else RATIONALE_ROWS
     verdicts = verdict_reason_blocks(indexed, reason_rows, options)
     judged = judge_blocks(indexed, max_rows=reason_rows)
-    judged = [replace(each, is_heading=only_judged) for each in judged]  # The cursor starts at the first heading.
+    judged = [
+        replace(each, is_heading=only_judged) for each in judged
+    ]  # The cursor starts at the first heading.
     blocks = [
         *incident_blocks(item),
         *([] if on_screen else [Block("about", partial(item_facts_lines, detail))]),
-        *suspicion_blocks(None if options.hide_verdicts else options.suspicion, has_heading=options.panels),
+        *suspicion_blocks(
+            None if options.hide_verdicts else options.suspicion, has_heading=options.panels
+        ),
         *conversation_items_blocks(detail.siblings, detail.row.item, options.group_keys),
         *turn_overview_blocks(indexed),
         *(verdicts if verdicts_first else []),
@@ -325,12 +400,18 @@ def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) 
         Block("end", lambda _: [BLANK_LINE]),
     ]
     blocks = mark_reviewed_blocks(blocks, detail.opinions, annotator)
-    blocks = draw_frames(blocks, frame_sections=options.panels) if on_screen and not options.unfold_all else blocks
+    blocks = (
+        draw_frames(blocks, frame_sections=options.panels)
+        if on_screen and not options.unfold_all
+        else blocks
+    )
     return add_decisive_step_note(blocks, indexed, options.confirm_key)
 
 
 class RawRecord(NamedTuple):
-    """Record of the item in a file of the run (`result` or `score`), with its location as `FILE:LINE`."""
+    """Record of the item in a file of the run (`result` or `score`), with its location as
+    `FILE:LINE`.
+    """
 
     name: str
     location: str
@@ -343,28 +424,44 @@ def format_location(file: object, line: object) -> str:
 
 
 def format_score_record_location(item: Item) -> str:
-    """Return the location of the item's entry in the score file, as `FILE:LINE`. Empty if the item has no entry."""
+    """Return the location of the item's entry in the score file, as `FILE:LINE`.
+
+    Empty if the item has no entry.
+    """
     record = item.extra.score_record
     return format_location(record.file, record.line) if record is not None else ""
 
 
 def join_records(records: Sequence[RawRecord], *, indented: bool) -> str:
-    """Join records into one text, each below its location. `indented`: spread JSON over several lines."""
+    """Join records into one text, each below its location.
+
+    `indented`: spread JSON over several lines.
+    """
     dash = symbols().rule * 2
     parts = []
     for record in records:
         head = f"{dash} {record.name} {dash}" + (f"\n{record.location}" if record.location else "")
-        parts.append(f"{head}\n{indent_json(record.text.strip()) if indented else record.text.rstrip()}\n")
+        parts.append(
+            f"{head}\n{indent_json(record.text.strip()) if indented else record.text.rstrip()}\n"
+        )
     return "\n".join(parts)
 
 
 NOTE_ROWS = 3
 
 
-def add_decisive_step_note(blocks: Sequence[Block], indexed: IndexedItem, confirm_key: str) -> list[Block]:
-    """Add a note above the message of the decisive step or, if it is not shown, above the nearest earlier message."""
+def add_decisive_step_note(
+    blocks: Sequence[Block], indexed: IndexedItem, confirm_key: str
+) -> list[Block]:
+    """Add a note above the message of the decisive step or, if it is not shown, above the
+    nearest earlier message.
+    """
     mark = indexed.decisive_step
-    numbered = [(block.message_number, -at) for at, block in enumerate(blocks) if block.message_number is not None]
+    numbered = [
+        (block.message_number, -at)
+        for at, block in enumerate(blocks)
+        if block.message_number is not None
+    ]
     earlier = [each for each in numbered if mark is not None and each[0] <= mark.message_number]
     if mark is None or not earlier:
         return [*blocks]
@@ -374,7 +471,13 @@ def add_decisive_step_note(blocks: Sequence[Block], indexed: IndexedItem, confir
     def render_lines(cells: int) -> list[Line]:
         return [*_decisive_step_note_lines(mark, confirm_key, cells), *first.lines(cells)]
 
-    step = replace(first, lines=render_lines, is_decisive=True, is_heading=True, message_number=mark.message_number)
+    step = replace(
+        first,
+        lines=render_lines,
+        is_decisive=True,
+        is_heading=True,
+        message_number=mark.message_number,
+    )
     return [*blocks[:at], step, *blocks[at + 1 :]]
 
 
@@ -382,13 +485,24 @@ def _decisive_step_note_lines(mark: DecisiveStepMark, confirm_key: str, cells: i
     is_guess = mark.message_number == mark.guessed_number
     if is_guess:
         hint = f" · {confirm_key} to confirm" if confirm_key else ""
-        source = f"confirmed by {', '.join(mark.people)}" if mark.people else f"guessed by fcreview{hint}"
+        source = (
+            f"confirmed by {', '.join(mark.people)}"
+            if mark.people
+            else f"guessed by fcreview{hint}"
+        )
     else:
         source = f"marked by {', '.join(mark.people)}"
-    left: Line = (("decisive step", "warn"), (sanitize(f" · message {mark.message_number} · {source}"), "dim"))
+    left: Line = (
+        ("decisive step", "warn"),
+        (sanitize(f" · message {mark.message_number} · {source}"), "dim"),
+    )
     if is_guess or not mark.guess_reason:
         kind: Line = ((f"{sanitize(mark.guess_kind)} ", "dim"),)
-        lines = [justify_line(left, kind if line_width(left) + line_width(kind) < cells else (), cells)]
+        lines = [
+            justify_line(left, kind if line_width(left) + line_width(kind) < cells else (), cells)
+        ]
         return [*lines, *paragraph_lines("", mark.guess_reason, cells, "", NOTE_ROWS)]
-    guess = paragraph_lines(f"guess: message {mark.guessed_number}  ", mark.guess_reason, cells, "dim", NOTE_ROWS)
+    guess = paragraph_lines(
+        f"guess: message {mark.guessed_number}  ", mark.guess_reason, cells, "dim", NOTE_ROWS
+    )
     return [justify_line(left, (), cells), *guess]

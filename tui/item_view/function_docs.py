@@ -1,7 +1,7 @@
 """Render function docs and the list of available functions.
 
-The docs of the function under the cursor are shown in a column beside the item, or in panels or the footer below it.
-The list of available functions is part of the document.
+The docs of the function under the cursor are shown in a column beside the item, or in panels or the
+footer below it. The list of available functions is part of the document.
 """
 
 from __future__ import annotations
@@ -19,7 +19,14 @@ from fcreview.model.item import CallPair
 from fcreview.model.json_value import split_path
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import format_count
-from fcreview.tui.item_view.blocks import Block, DisplayOptions, DocsChoice, IndexedItem, fold_symbol, set_parent_block
+from fcreview.tui.item_view.blocks import (
+    Block,
+    DisplayOptions,
+    DocsChoice,
+    IndexedItem,
+    fold_symbol,
+    set_parent_block,
+)
 from fcreview.tui.text.graphics import FRAME_CELLS, box_lines
 from fcreview.tui.text.lines import (
     BLANK_LINE,
@@ -42,8 +49,9 @@ MAX_PARAMETERS = 200
 
 
 def find_function(functions: Sequence[dict[str, Any]], name: str) -> dict[str, Any] | None:
-    """Return the docs of a called function. If no function has exactly this name, dots and underscores are treated as
-    equal."""
+    """Return the docs of a called function. If no function has exactly this name, dots and
+    underscores are treated as equal.
+    """
     exact = (each for each in functions if each.get("name") == name)
     plain = _dots_to_underscores(name)
     similar = (each for each in functions if _dots_to_underscores(str(each.get("name"))) == plain)
@@ -59,11 +67,15 @@ def _function_names(functions: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def required_and_optional_parameters(function: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """Return the names of a function's (required, optional) parameters, in the order of the docs."""
+    """Return the names of a function's (required, optional) parameters, in the order of the
+    docs.
+    """
     declared = read_declared_parameters(function)
     required = set(map(str, declared.required or ()))
     names = [str(name) for name in declared.properties or ()]
-    return [name for name in names if name in required], [name for name in names if name not in required]
+    return [name for name in names if name in required], [
+        name for name in names if name not in required
+    ]
 
 
 def function_docs_lines(
@@ -95,12 +107,11 @@ def function_docs_sections(
     """Render the docs of a function.
 
     Args:
-        name: Name as in the call.
-        function: `{name, description, parameters: {properties, required}}`, or None if the function is not available.
+        name: Name as in the call. function: `{name, description, parameters: {properties,
+        required}}`, or None if the function is not available.
             Other forms of `parameters` are shown as JSON.
-        marked_parameter: Parameter to mark.
-        cells: Width in cells.
-        available_names: Names of the available functions, one of which is suggested if `function` is None.
+        marked_parameter: Parameter to mark. cells: Width in cells. available_names: Names of the
+        available functions, one of which is suggested if `function` is None.
     """
     if function is None:
         text = f"  not an available function{_closest_name_hint(name, available_names)}"
@@ -119,7 +130,9 @@ def function_docs_sections(
     sections = [DocsSection(None, lines)]
     for key, schema in shown.items():
         parameter = str(key)
-        rendered = _parameter_lines(parameter, schema, parameter in required, parameter == marked_parameter, cells)
+        rendered = _parameter_lines(
+            parameter, schema, parameter in required, parameter == marked_parameter, cells
+        )
         sections.append(DocsSection(parameter, rendered))
     if len(properties) > len(shown):
         more = f"  {symbols().ellipsis} {len(properties) - len(shown):,} more parameters"
@@ -136,7 +149,9 @@ def _json_text(value: Any, indent: int | None = None) -> str:
     return json.dumps(value, ensure_ascii=False, indent=indent, default=str)
 
 
-def _parameter_lines(name: str, schema: Any, is_required: bool, is_marked: bool, cells: int) -> list[Line]:
+def _parameter_lines(
+    name: str, schema: Any, is_required: bool, is_marked: bool, cells: int
+) -> list[Line]:
     arrow = symbols().arrow if is_marked else " "
     head: Line = ((f"  {arrow} ", "strong"), (sanitize(name), "strong" if is_marked else ""))
     kind: Line = ((f"  {sanitize(type_name(schema))}{', required' if is_required else ''}", "dim"),)
@@ -144,7 +159,11 @@ def _parameter_lines(name: str, schema: Any, is_required: bool, is_marked: bool,
         lines = [(*head, *kind)]
     else:
         lines = [fit_line(head, cells), fit_line((("      ", ""), *kind), cells)]
-    return lines + [row for text in describe_parameter(schema) for row in _description_lines("        ", text, cells)]
+    return lines + [
+        row
+        for text in describe_parameter(schema)
+        for row in _description_lines("        ", text, cells)
+    ]
 
 
 def describe_parameter(schema: Any) -> list[str]:
@@ -153,17 +172,23 @@ def describe_parameter(schema: Any) -> list[str]:
     texts = [str(schema.get("description") or "")]
     texts += [f"{key}: {_json_text(schema[key])}" for key in ("enum", "default") if key in schema]
     if isinstance(fields := schema.get("properties"), dict):
-        texts.append("fields: " + ", ".join(f"{key} {type_name(inner)}" for key, inner in fields.items()))
+        texts.append(
+            "fields: " + ", ".join(f"{key} {type_name(inner)}" for key, inner in fields.items())
+        )
     return [text for text in texts if text]
 
 
 def type_name(schema: Any) -> str:
-    """Return the type of a parameter, such as `string` or `array of string`; `any` if its schema has no type."""
+    """Return the type of a parameter, such as `string` or `array of string`; `any` if its schema
+    has no type.
+    """
     if not isinstance(schema, dict):
         return str(schema)
     kind = str(schema.get("type", "any"))
     items = schema.get("items")
-    return f"{kind} of {type_name(items)}" if isinstance(items, dict) and items.get("type") else kind
+    return (
+        f"{kind} of {type_name(items)}" if isinstance(items, dict) and items.get("type") else kind
+    )
 
 
 def _description_lines(indent: str, text: Any, cells: int) -> list[Line]:
@@ -176,12 +201,18 @@ def _description_lines(indent: str, text: Any, cells: int) -> list[Line]:
 
 @dataclass(frozen=True, slots=True)
 class RelevantFunctions:
-    """Functions whose docs are relevant at the cursor. An instance without functions counts as false in a condition."""
+    """Functions whose docs are relevant at the cursor.
+
+    An instance without functions counts as false in a condition.
+    """
 
     names: Sequence[str] = ()
     """Name from the golden call, and name from the predicted call if it differs."""
     argument: str | None = None
-    """Parameter under the cursor. If the cursor is on a call, the first argument with a difference."""
+    """Parameter under the cursor.
+
+    If the cursor is on a call, the first argument with a difference.
+    """
 
     def __bool__(self) -> bool:
         return bool(self.names)
@@ -199,7 +230,9 @@ def functions_at_block(indexed: IndexedItem, block_key: str) -> RelevantFunction
     pairs = indexed.pairs.get(part.turn, [])
     if part.call < len(pairs):
         pair = pairs[part.call]
-        path = part.argument or next((place.path for place in pair.diff if place.path and place.state != "~"), None)
+        path = part.argument or next(
+            (place.path for place in pair.diff if place.path and place.state != "~"), None
+        )
         names = function_name_by_side(indexed, pair).values()
         return RelevantFunctions(tuple(dict.fromkeys(names)), _top_level_parameter(path))
     calls = indexed.calls_of_unpaired_turn(part.turn)
@@ -213,7 +246,10 @@ def first_available_functions(indexed: IndexedItem) -> RelevantFunctions:
 
 
 def function_name_by_side(indexed: IndexedItem, pair: CallPair) -> dict[str, str]:
-    """Return `{"golden": name, "predicted": name}`. If one call is missing, both names are from the other call."""
+    """Return `{"golden": name, "predicted": name}`.
+
+    If one call is missing, both names are from the other call.
+    """
     golden, predicted = indexed.golden_and_predicted_call(pair)
     golden_name = golden.name if golden else predicted.name if predicted else pair.name
     predicted_name = predicted.name if predicted and predicted.name else golden_name
@@ -229,7 +265,9 @@ NAME_ROWS = 3
 
 @dataclass(slots=True)
 class FunctionDocsSource:
-    """Function docs as the `DocumentSource` of a `DocumentLayout`, with a block for each function and parameter."""
+    """Function docs as the `DocumentSource` of a `DocumentLayout`, with a block for each
+    function and parameter.
+    """
 
     functions: Sequence[dict[str, object]]
     shown: RelevantFunctions
@@ -250,28 +288,53 @@ class FunctionDocsSource:
     @property
     def marked_block_index(self) -> int | None:
         argument = self.shown.argument
-        return next((at for at, each in enumerate(self._sections) if argument and each.parameter == argument), None)
+        return next(
+            (
+                at
+                for at, each in enumerate(self._sections)
+                if argument and each.parameter == argument
+            ),
+            None,
+        )
 
     def _render_sections(self, cells: int) -> list[DocsSection]:
         sections: list[DocsSection] = []
         argument, available = self.shown.argument, _function_names(self.functions)
         for name in self.shown.names:
-            title: list[Line] = [((row, "strong"),) for row in wrap_sanitized(sanitize(name), cells, NAME_ROWS)]
+            title: list[Line] = [
+                ((row, "strong"),) for row in wrap_sanitized(sanitize(name), cells, NAME_ROWS)
+            ]
             sections.append(DocsSection(None, [*([BLANK_LINE] if sections else []), *title]))
-            sections += function_docs_sections(name, find_function(self.functions, name), argument, cells, available)
+            sections += function_docs_sections(
+                name, find_function(self.functions, name), argument, cells, available
+            )
         if argument and all(argument != name for name, _ in sections):
             head: Line = ((f"  {symbols().arrow} ", "strong"), (sanitize(argument), "strong"))
-            sections.append(DocsSection(argument, [fit_line((*head, ("  no such parameter", "warn")), cells)]))
+            sections.append(
+                DocsSection(argument, [fit_line((*head, ("  no such parameter", "warn")), cells)])
+            )
         return sections
 
 
 DOCS_CHOICES: tuple[DocsChoice, ...] = ("golden", "predicted", "all")
-"""Choices of function docs, in the order of repeated presses of the key. After the last choice, no docs are shown."""
+"""Choices of function docs, in the order of repeated presses of the key.
+
+After the last choice, no docs are shown.
+"""
 
 
-def call_docs_blocks(indexed: IndexedItem, pair: CallPair, address: str, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of the function docs below a call. Empty unless the reader chose the docs of this call."""
-    if options.unfold_all or options.docs_call != address or options.docs_choice not in ("golden", "predicted"):
+def call_docs_blocks(
+    indexed: IndexedItem, pair: CallPair, address: str, options: DisplayOptions
+) -> list[Block]:
+    """Return the blocks of the function docs below a call.
+
+    Empty unless the reader chose the docs of this call.
+    """
+    if (
+        options.unfold_all
+        or options.docs_call != address
+        or options.docs_choice not in ("golden", "predicted")
+    ):
         return []
     name = function_name_by_side(indexed, pair)[options.docs_choice]
     return [_docs_block(indexed, f"{address}/document", name, options)]
@@ -282,7 +345,9 @@ def _docs_block(indexed: IndexedItem, key: str, name: str, options: DisplayOptio
     available = _function_names(indexed.item.functions)
     return Block(
         key,
-        lambda cells: function_docs_lines(name, function, options.marked_argument, cells, available),
+        lambda cells: function_docs_lines(
+            name, function, options.marked_argument, cells, available
+        ),
         foldable=True,
         title=f"docs of {sanitize(name)}",
         full_text=lambda: _json_text(function),
@@ -291,8 +356,9 @@ def _docs_block(indexed: IndexedItem, key: str, name: str, options: DisplayOptio
 
 
 def docs_choices(indexed: IndexedItem, call_address: str | None) -> Sequence[DocsChoice]:
-    """Return the `DOCS_CHOICES` that show different docs for the call at `call_address`. Without a call, return only
-    `all`."""
+    """Return the `DOCS_CHOICES` that show different docs for the call at `call_address`. Without a
+    call, return only `all`.
+    """
     part = parse_address(call_address) if call_address else None
     pairs = indexed.pairs.get(part.turn, []) if part is not None else []
     if part is None or part.call is None or part.call >= len(pairs):
@@ -303,8 +369,9 @@ def docs_choices(indexed: IndexedItem, call_address: str | None) -> Sequence[Doc
 
 
 def next_docs_choice(choices: Sequence[DocsChoice], current: DocsChoice) -> DocsChoice:
-    """Return the choice after `current`. The empty choice (no docs) is before the first choice and after the last. If
-    `current` is not available, return the last choice."""
+    """Return the choice after `current`. The empty choice (no docs) is before the first choice and
+    after the last. If `current` is not available, return the last choice.
+    """
     if current in choices:
         at = choices.index(current) + 1
         return choices[at] if at < len(choices) else ""
@@ -316,10 +383,16 @@ MAX_VALUE_CHARS = 200
 
 
 def docs_footer_lines(
-    indexed: IndexedItem, block_key: str, cells: int, free_rows: int, *, allow_full_docs: bool = True
+    indexed: IndexedItem,
+    block_key: str,
+    cells: int,
+    free_rows: int,
+    *,
+    allow_full_docs: bool = True,
 ) -> list[Line]:
-    """Render the docs of the function at the block. If the docs do not fit into `free_rows`, render only the parameter
-    under the cursor."""
+    """Render the docs of the function at the block. If the docs do not fit into `free_rows`, render
+    only the parameter under the cursor.
+    """
     here = functions_at_block(indexed, block_key)
     function = find_function(indexed.item.functions, here.names[0]) if here else None
     if function is None:
@@ -330,10 +403,14 @@ def docs_footer_lines(
         if len(lines) < free_rows:  # One row must stay blank.
             return lines
     has_argument = here.argument and "/arg:" in block_key
-    return _footer_parameter_lines(name, function, here.argument or "", cells) if has_argument else []
+    return (
+        _footer_parameter_lines(name, function, here.argument or "", cells) if has_argument else []
+    )
 
 
-def _footer_parameter_lines(name: str, function: dict[str, Any], argument: str, cells: int) -> list[Line]:
+def _footer_parameter_lines(
+    name: str, function: dict[str, Any], argument: str, cells: int
+) -> list[Line]:
     schema = (read_declared_parameters(function).properties or {}).get(argument)
     if schema is None:
         warning = f" · not a parameter of {sanitize(name)}"
@@ -342,11 +419,19 @@ def _footer_parameter_lines(name: str, function: dict[str, Any], argument: str, 
     head = f" · {sanitize(type_name(schema))}, {'required' if argument in required else 'optional'}"
     lines = [rule_line(((sanitize(argument), "strong"), (head, "")), cells)]
     if isinstance(schema, dict):
-        values = [f"{key}: {_json_text(schema[key])[:MAX_VALUE_CHARS]}" for key in ("enum", "default") if key in schema]
-        lines += [fit_line((("  " + sanitize(" · ".join(values)), "dim"),), cells)] if values else []
+        values = [
+            f"{key}: {_json_text(schema[key])[:MAX_VALUE_CHARS]}"
+            for key in ("enum", "default")
+            if key in schema
+        ]
+        lines += (
+            [fit_line((("  " + sanitize(" · ".join(values)), "dim"),), cells)] if values else []
+        )
         text = schema.get("description")
         lines += (
-            prefix_rows_with_label("  ", sanitize_and_wrap(str(text), cells - 2, FOOTER_DESCRIPTION_ROWS), "dim")
+            prefix_rows_with_label(
+                "  ", sanitize_and_wrap(str(text), cells - 2, FOOTER_DESCRIPTION_ROWS), "dim"
+            )
             if text
             else []
         )
@@ -358,7 +443,9 @@ OTHER_FUNCTIONS_KEY = "offer/others"
 
 
 def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
-    """Return the signatures of the available functions, and their docs if the reader chose to see them."""
+    """Return the signatures of the available functions, and their docs if the reader chose to
+    see them.
+    """
     functions = indexed.item.functions
     if not functions:
         return []
@@ -371,22 +458,43 @@ def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
     names = [sanitize(each) for each in _function_names(called_first)]
     all_folded = options.frames and not all_docs and options.is_folded("offer", True)
     folded = many and not all_docs and options.is_folded(OTHER_FUNCTIONS_KEY, True)
-    shown = [function for function in called_first if _get_call_state(function, states)] if folded else called_first
+    shown = (
+        [function for function in called_first if _get_call_state(function, states)]
+        if folded
+        else called_first
+    )
 
     def heading_lines(cells: int) -> list[Line]:
         count: Line = ((format_count(len(functions), "available function"), "strong"),)
         count = (*fold_symbol(all_folded), *count) if options.frames else count
         if all_folded:
-            lines = [fit_line((*count, ("  ", ""), (", ".join(names[:MAX_LISTED_FUNCTIONS]), "dim")), cells)]
+            lines = [
+                fit_line(
+                    (*count, ("  ", ""), (", ".join(names[:MAX_LISTED_FUNCTIONS]), "dim")), cells
+                )
+            ]
         else:
             lines = [rule_line((*count, (" · name(required, [optional])", "dim")), cells)]
         for name in unavailable:
-            remark = f"  predicted but not available{_closest_name_hint(name, _function_names(functions))}"
-            parts: Line = (("! ", STATE_STYLES["!"]), (sanitize(name), "predicted"), (remark, "dim"))
+            remark = (
+                "  predicted but not"
+                f" available{_closest_name_hint(name, _function_names(functions))}"
+            )
+            parts: Line = (
+                ("! ", STATE_STYLES["!"]),
+                (sanitize(name), "predicted"),
+                (remark, "dim"),
+            )
             lines.append(fit_line(parts, cells))
         return lines
 
-    head = Block("offer", heading_lines, is_heading=True, title="available functions", copied_value=lambda: functions)
+    head = Block(
+        "offer",
+        heading_lines,
+        is_heading=True,
+        title="available functions",
+        copied_value=lambda: functions,
+    )
     head.foldable, head.folded = options.frames, all_folded
     blocks: list[Block] = []
     for at, function in enumerate([] if all_folded else shown):
@@ -395,16 +503,24 @@ def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
             name = str(function.get("name"))
             blocks.append(_docs_block(indexed, f"offer/{at}/document", name, options))
     if many and not all_docs and not all_folded:
-        blocks.append(_other_functions_block(_function_names(called_first[len(shown) :]), options, folded=folded))
+        blocks.append(
+            _other_functions_block(
+                _function_names(called_first[len(shown) :]), options, folded=folded
+            )
+        )
     return [head, *(set_parent_block(blocks, "offer") if options.frames else blocks)]
 
 
 def _call_state_by_function(indexed: IndexedItem) -> dict[str, str]:
-    """Map each called function to `=` (both sides), `-` (golden only) or `+` (predicted only). Dots in names become
-    underscores."""
+    """Map each called function to `=` (both sides), `-` (golden only) or `+` (predicted only). Dots
+    in names become underscores.
+    """
     golden = {_dots_to_underscores(call.name) for call in indexed.item.golden}
     predicted = {_dots_to_underscores(call.name) for call in indexed.item.predicted if call.name}
-    return {name: "=" if name in golden & predicted else "-" if name in golden else "+" for name in golden | predicted}
+    return {
+        name: "=" if name in golden & predicted else "-" if name in golden else "+"
+        for name in golden | predicted
+    }
 
 
 def _get_call_state(function: dict[str, Any], state_by_function: dict[str, str]) -> str:
@@ -415,7 +531,10 @@ CALLERS = {"=": "golden, predicted", "-": "golden", "+": "predicted"}
 
 
 def _signature_block(key: str, function: dict[str, Any], state: str) -> Block:
-    name, (required, optional) = str(function.get("name")), required_and_optional_parameters(function)
+    name, (required, optional) = (
+        str(function.get("name")),
+        required_and_optional_parameters(function),
+    )
 
     def render_lines(cells: int) -> list[Line]:
         style = {"=": "strong", "-": "golden", "+": "predicted"}.get(state, "")
@@ -429,7 +548,9 @@ def _signature_block(key: str, function: dict[str, Any], state: str) -> Block:
         )
         return [(*fit_line(signature, max(cells - len(callers), 20)), (callers, "dim"))]
 
-    return Block(key, render_lines, title=f"docs of {sanitize(name)}", copied_value=lambda: function)
+    return Block(
+        key, render_lines, title=f"docs of {sanitize(name)}", copied_value=lambda: function
+    )
 
 
 def _other_functions_block(names: Sequence[str], options: DisplayOptions, *, folded: bool) -> Block:
@@ -437,13 +558,17 @@ def _other_functions_block(names: Sequence[str], options: DisplayOptions, *, fol
         if not folded:
             return [] if options.print_hint else [((f"  … {options.open_key} to fold", "dim"),)]
         rows = wrap_sanitized(
-            f"{len(names)} more functions: {', '.join(map(sanitize, names))}", cells - 2, NAME_ROWS + 1
+            f"{len(names)} more functions: {', '.join(map(sanitize, names))}",
+            cells - 2,
+            NAME_ROWS + 1,
         )
         if len(rows) > NAME_ROWS:
             rows = [*rows[: NAME_ROWS - 1], rows[NAME_ROWS - 1][: cells - 4].rstrip() + " …"]
         return [(("  ", ""), (row, "dim")) for row in rows]
 
-    return Block(OTHER_FUNCTIONS_KEY, render_lines, foldable=True, folded=folded, title="available functions")
+    return Block(
+        OTHER_FUNCTIONS_KEY, render_lines, foldable=True, folded=folded, title="available functions"
+    )
 
 
 MAX_NAME_CELLS = 30
@@ -454,17 +579,26 @@ SUMMARY_ROWS = 3
 def docs_panel_lines(
     functions: Sequence[dict[str, Any]], relevant: RelevantFunctions, cells: int, free_rows: int
 ) -> list[Line]:
-    """Return a panel for each function at the cursor. Panels that do not fit into `free_rows` are omitted."""
+    """Return a panel for each function at the cursor.
+
+    Panels that do not fit into `free_rows` are omitted.
+    """
     lines: list[Line] = []
     for name in relevant.names:
         function = find_function(functions, name)
         room = free_rows - len(lines)
-        panel = _function_panel_lines(function, relevant.argument, cells, room) if function is not None else []
+        panel = (
+            _function_panel_lines(function, relevant.argument, cells, room)
+            if function is not None
+            else []
+        )
         lines += panel if len(panel) <= room else []
     return lines
 
 
-def _function_panel_lines(function: dict[str, Any], argument: str | None, cells: int, free_rows: int) -> list[Line]:
+def _function_panel_lines(
+    function: dict[str, Any], argument: str | None, cells: int, free_rows: int
+) -> list[Line]:
     inner = cells - FRAME_CELLS
     properties = read_declared_parameters(function).properties
     required, optional = required_and_optional_parameters(function)
@@ -477,13 +611,20 @@ def _function_panel_lines(function: dict[str, Any], argument: str | None, cells:
     if not properties:
         return box_lines(title, head or [make_line("no parameters", "dim")], cells)
     name_cells = min(max(display_width(sanitize(str(each))) for each in properties), MAX_NAME_CELLS)
-    type_cells = min(max(display_width(sanitize(type_name(each))) for each in properties.values()), MAX_TYPE_CELLS)
+    type_cells = min(
+        max(display_width(sanitize(type_name(each))) for each in properties.values()),
+        MAX_TYPE_CELLS,
+    )
     rows: list[list[Line]] = []
     for name, schema in properties.items():
         is_marked, text = str(name) == argument, "  ".join(describe_parameter(schema))
         cellwise: Line = (
             (f"{symbols().path} " if is_marked else "  ", "primary"),
-            pad_text(truncate_middle(sanitize(str(name)), name_cells), name_cells, "strong" if is_marked else ""),
+            pad_text(
+                truncate_middle(sanitize(str(name)), name_cells),
+                name_cells,
+                "strong" if is_marked else "",
+            ),
             ("  ", ""),
             pad_text(truncate_middle(sanitize(type_name(schema)), type_cells), type_cells, "dim"),
             ("  required  " if name in required else "  optional  ", "dim"),
@@ -496,6 +637,8 @@ def _function_panel_lines(function: dict[str, Any], argument: str | None, cells:
     body = [*head, *(line for lines in rows for line in lines)]
     if len(body) + 2 > free_rows:  # one row for each parameter
         more = (f" {symbols().ellipsis}", "dim")
-        body = [fit_line((*lines[0], more), inner) if len(lines) > 1 else lines[0] for lines in rows]
+        body = [
+            fit_line((*lines[0], more), inner) if len(lines) > 1 else lines[0] for lines in rows
+        ]
         body = [*head, *body] if len(head) + len(body) + 2 <= free_rows else body
     return box_lines(title, body, cells)

@@ -1,11 +1,19 @@
-"""Show the task of an item: what the agent and the simulated user were told, the initial state and the assertions."""
+"""Show the task of an item: what the agent and the simulated user were told, the initial state
+and the assertions.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from fcreview.model.item import SIMULATED_USER_INSTRUCTION, Item, Message, TaskSection
-from fcreview.tui.item_view.blocks import Block, DisplayOptions, fold_symbol, set_parent_block, text_block
+from fcreview.tui.item_view.blocks import (
+    Block,
+    DisplayOptions,
+    fold_symbol,
+    set_parent_block,
+    text_block,
+)
 from fcreview.tui.text.lines import Line, fit_line, rule_line
 
 TASK_KEY = "task"
@@ -14,7 +22,10 @@ SECTION_ROWS = 2
 
 
 def task_blocks(item: Item, options: DisplayOptions) -> list[Block]:
-    """Return the heading of the task and its sections. Empty for an item whose importer reads no task."""
+    """Return the heading of the task and its sections.
+
+    Empty for an item whose importer reads no task.
+    """
     sections = _list_sections(item)
     if not sections:
         return []
@@ -34,7 +45,10 @@ def task_blocks(item: Item, options: DisplayOptions) -> list[Block]:
 
 
 def _list_sections(item: Item) -> list[TaskSection]:
-    """Return the sections of the task. The instruction and the policy, which are messages, follow the purpose."""
+    """Return the sections of the task.
+
+    The instruction and the policy, which are messages, follow the purpose.
+    """
     if not item.task_sections:
         return []
 
@@ -50,12 +64,16 @@ def _list_sections(item: Item) -> list[TaskSection]:
 
 
 def is_task_message(item: Item, message: Message) -> bool:
-    """Whether a section of the task shows the message: the instruction to the simulated user, or the policy."""
+    """Whether a section of the task shows the message: the instruction to the simulated user, or
+    the policy.
+    """
     is_before_conversation = message.turn == 0 and message.step < 0
     return bool(item.task_sections) and message.role == "system" and is_before_conversation
 
 
-def _task_heading(sections: Sequence[TaskSection], options: DisplayOptions, *, folded: bool) -> Block:
+def _task_heading(
+    sections: Sequence[TaskSection], options: DisplayOptions, *, folded: bool
+) -> Block:
     titles = ", ".join(section.title for section in sections)
 
     def render_lines(cells: int) -> list[Line]:
@@ -64,11 +82,20 @@ def _task_heading(sections: Sequence[TaskSection], options: DisplayOptions, *, f
             return [fit_line((*symbol, ("task", "strong"), ("  ", ""), (titles, "dim")), cells)]
         return [rule_line((*symbol, ("task", "strong")), cells)]
 
-    return Block(TASK_KEY, render_lines, is_heading=True, foldable=options.frames, folded=folded, title="task")
+    return Block(
+        TASK_KEY,
+        render_lines,
+        is_heading=True,
+        foldable=options.frames,
+        folded=folded,
+        title="task",
+    )
 
 
 def _section_block(key: str, section: TaskSection, options: DisplayOptions) -> Block:
-    """Return a section as its title and its text, because titles are too long for the column of labels."""
+    """Return a section as its title and its text, because titles are too long for the column of
+    labels.
+    """
     body = text_block(key, "", section.text, options, folded_rows=SECTION_ROWS, title=section.title)
     render_text = body.lines
 

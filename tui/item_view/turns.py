@@ -1,5 +1,5 @@
-"""Build the blocks of an item's turns: the overview, opening messages, events, final state, and the list of items of
-the conversation.
+"""Build the blocks of an item's turns: the overview, opening messages, events, final state, and the
+list of items of the conversation.
 
 An item that is not a trajectory has a single turn without a heading.
 """
@@ -31,7 +31,11 @@ from fcreview.tui.item_view.blocks import (
     text_block,
 )
 from fcreview.tui.item_view.call_diff import column_headings, compute_argument_columns
-from fcreview.tui.item_view.call_pairs import argument_block, no_calls_block, single_turn_pair_blocks
+from fcreview.tui.item_view.call_pairs import (
+    argument_block,
+    no_calls_block,
+    single_turn_pair_blocks,
+)
 from fcreview.tui.item_view.task import is_task_message
 from fcreview.tui.item_view.timeline import USER_ROWS, final_reply_blocks, turn_event_blocks
 from fcreview.tui.item_view.verdicts import format_review_marks, target_verdict_and_review_blocks
@@ -43,11 +47,20 @@ OVERVIEW_ROWS = 3
 
 
 def turn_overview_blocks(indexed: IndexedItem) -> list[Block]:
-    """Return the line `turns 1 = 2 = 3 -+ fails here`. Empty if the benchmark judges only one turn."""
+    """Return the line `turns 1 = 2 = 3 -+ fails here`.
+
+    Empty if the benchmark judges only one turn.
+    """
     if indexed.n_turns < 2 or indexed.only_last_turn_judged:
         return []
     entries = [_turn_overview_entry(indexed, turn) for turn in range(indexed.n_turns)]
-    return [Block("turns", lambda cells: wrap_entries("turns  ", entries, cells)[:OVERVIEW_ROWS], title="turns")]
+    return [
+        Block(
+            "turns",
+            lambda cells: wrap_entries("turns  ", entries, cells)[:OVERVIEW_ROWS],
+            title="turns",
+        )
+    ]
 
 
 def _turn_overview_entry(indexed: IndexedItem, turn: int) -> Line:
@@ -56,14 +69,18 @@ def _turn_overview_entry(indexed: IndexedItem, turn: int) -> Line:
     differing = [state for state in by_severity if state in "!-+"]
     fails = turn == indexed.failing_turn
     parts: list[StyledText] = [(f"{turn + 1} ", "bad" if fails else "dim")]
-    parts += [(state, STATE_STYLES[state]) for state in differing or by_severity[:1]] or [(symbols().none, "dim")]
+    parts += [(state, STATE_STYLES[state]) for state in differing or by_severity[:1]] or [
+        (symbols().none, "dim")
+    ]
     parts += [(" fails here", "bad")] if fails else []
     marks = format_review_marks(indexed, turn_address(turn))
     return (*parts, *([(marks, "strong")] if marks else []))
 
 
 def wrap_entries(label: str, entries: Sequence[Line], cells: int) -> list[Line]:
-    """Lay out entries after a label, with two blanks between entries, on as many rows as necessary."""
+    """Lay out entries after a label, with two blanks between entries, on as many rows as
+    necessary.
+    """
     rows: list[Line] = []
     row: Line = ((label, "dim"),)
     for entry in entries:
@@ -74,34 +91,60 @@ def wrap_entries(label: str, entries: Sequence[Line], cells: int) -> list[Line]:
     return [*rows, row]
 
 
-def conversation_items_blocks(siblings: Sequence[Sibling], displayed_item: int, key_hint: str) -> list[Block]:
-    """Return the line `group 1 ✓ 2 ✗ [3 ✗] 4 ·` with the items of the conversation, the displayed item in brackets."""
+def conversation_items_blocks(
+    siblings: Sequence[Sibling], displayed_item: int, key_hint: str
+) -> list[Block]:
+    """Return the line `group 1 ✓ 2 ✗ [3 ✗] 4 ·` with the items of the conversation, the
+    displayed item in brackets.
+    """
     if len(siblings) < 2:
         return []
     at = next((n for n, sibling in enumerate(siblings) if sibling.item == displayed_item), 0)
-    return [Block("group", lambda cells: [_conversation_items_line(siblings, at, key_hint, cells)], title="group")]
+    return [
+        Block(
+            "group",
+            lambda cells: [_conversation_items_line(siblings, at, key_hint, cells)],
+            title="group",
+        )
+    ]
 
 
-def _conversation_items_line(siblings: Sequence[Sibling], displayed_index: int, key_hint: str, cells: int) -> Line:
+def _conversation_items_line(
+    siblings: Sequence[Sibling], displayed_index: int, key_hint: str, cells: int
+) -> Line:
     ending: Line = ((f" {key_hint}", "dim"),) if key_hint else ()
     room = cells - line_width(ending) - 8
     first = last = displayed_index
     while True:  # Add neighbours on both sides, so that the current item stays in the middle.
-        wider = [(a, b) for a, b in ((first - 1, last), (first, last + 1)) if a >= 0 and b < len(siblings)]
-        fitting = [(a, b) for a, b in wider if line_width(_sibling_marks(siblings, a, b, displayed_index)) <= room]
+        wider = [
+            (a, b)
+            for a, b in ((first - 1, last), (first, last + 1))
+            if a >= 0 and b < len(siblings)
+        ]
+        fitting = [
+            (a, b)
+            for a, b in wider
+            if line_width(_sibling_marks(siblings, a, b, displayed_index)) <= room
+        ]
         if not fitting:
             break
-        first, last = min(fitting, key=lambda ends: abs((displayed_index - ends[0]) - (ends[1] - displayed_index)))
+        first, last = min(
+            fitting, key=lambda ends: abs((displayed_index - ends[0]) - (ends[1] - displayed_index))
+        )
     return (("group  ", "dim"), *_sibling_marks(siblings, first, last, displayed_index), *ending)
 
 
-def _sibling_marks(siblings: Sequence[Sibling], first: int, last: int, displayed_index: int) -> Line:
+def _sibling_marks(
+    siblings: Sequence[Sibling], first: int, last: int, displayed_index: int
+) -> Line:
     parts: list[StyledText] = [("… ", "dim")] if first > 0 else []
     for n in range(first, last + 1):
         verdict = siblings[n].mark
         mark: StyledText = (symbols().verdict_symbol(verdict), get_verdict_style(verdict))
         parts += (
-            [(f"[{n + 1} ", "strong"), mark, ("]", "strong")] if n == displayed_index else [(f"{n + 1} ", "dim"), mark]
+            [(f"[{n + 1} ", "strong"), mark, ("]", "strong")]
+            if n == displayed_index
+            else [(f"{n + 1} ", "dim"), mark]
         )
         parts.append(("  ", ""))
     return (*parts, *([("…", "dim")] if last < len(siblings) - 1 else []))
@@ -115,8 +158,9 @@ REASONING_ROWS = 4
 
 
 def opening_message_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of the messages before the model's first step in the turn, such as the request and
-    instructions."""
+    """Return the blocks of the messages before the model's first step in the turn, such as the
+    request and instructions.
+    """
     blocks: list[Block] = []
     unknown = turn == 0 and not has_question(indexed.item)
     if unknown:
@@ -129,7 +173,9 @@ def opening_message_blocks(indexed: IndexedItem, turn: int, options: DisplayOpti
         key = f"{turn_address(turn)}/opening:{at}"
         number = indexed.message_number(message)
         if message.role == "state":
-            blocks += set_message_number([state_snapshot_block(key, message.name or "", message.content)], number)
+            blocks += set_message_number(
+                [state_snapshot_block(key, message.name or "", message.content)], number
+            )
             continue
         if message.role == "other":
             blocks += set_message_number([other_role_block(key, message, options)], number)
@@ -143,15 +189,21 @@ def opening_message_blocks(indexed: IndexedItem, turn: int, options: DisplayOpti
         style = "" if message.role == "user" else "dim"
         title = f"turn {turn + 1} {message.name or message.role}"
         label = _sender_label(message)
-        block = text_block(key, label, message.content, options, folded_rows=rows, title=title, style=style)
-        blocks += set_message_number([block], number, stops_cursor=message.role in ("user", "assistant"))
+        block = text_block(
+            key, label, message.content, options, folded_rows=rows, title=title, style=style
+        )
+        blocks += set_message_number(
+            [block], number, stops_cursor=message.role in ("user", "assistant")
+        )
     return blocks
 
 
 def has_question(item: Item) -> bool:
     """Whether the item contains the question or a message before the model's first step."""
     return bool(item.question) or any(
-        message.content.strip() for message in item.messages if message.step < 0 and message.role != "state"
+        message.content.strip()
+        for message in item.messages
+        if message.step < 0 and message.role != "state"
     )
 
 
@@ -185,9 +237,14 @@ MAX_UNFOLDED_MESSAGES = 5
 
 
 def earlier_dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of the turns before the judged turn. A long dialogue is folded to one line with its size."""
+    """Return the blocks of the turns before the judged turn.
+
+    A long dialogue is folded to one line with its size.
+    """
     last = indexed.n_turns - 1
-    messages = [m for turn in range(last) for m in indexed.messages.get(turn, []) if m.role != "log"]
+    messages = [
+        m for turn in range(last) for m in indexed.messages.get(turn, []) if m.role != "log"
+    ]
     if not messages:
         return []
     text = "".join(message.content for message in messages)
@@ -220,8 +277,9 @@ FIELD_PATH_SHARE = 0.5
 
 
 def state_difference_blocks(indexed: IndexedItem, turn: int) -> list[Block]:
-    """Return the blocks of the environment's fields that differ from the golden state. They are hidden in blind review,
-    and shown at the failing turn or, if that is unknown, at the last turn."""
+    """Return the blocks of the environment's fields that differ from the golden state. They are
+    hidden in blind review, and shown at the failing turn or, if that is unknown, at the last turn.
+    """
     end_turn = indexed.n_turns - 1 if indexed.failing_turn is None else indexed.failing_turn
     differences = indexed.item.extra.state_differences or {}
     if not differences or turn != end_turn or indexed.hide_verdicts:
@@ -235,13 +293,22 @@ def state_difference_blocks(indexed: IndexedItem, turn: int) -> list[Block]:
         return [rule_line(((title, ""),), cells), column_headings(widths(cells), "field")]
 
     head = Block(key, heading_lines, is_heading=True, differs=True, title=title)
-    return [head, *(argument_block(f"{key}/arg:{row.path}", row, widths, f"{title} · {row.path}") for row in rows)]
+    return [
+        head,
+        *(
+            argument_block(f"{key}/arg:{row.path}", row, widths, f"{title} · {row.path}")
+            for row in rows
+        ),
+    ]
 
 
 def _state_row(path: str, difference: StateDifference) -> ArgumentRow:
-    state: DiffState = "-" if difference.predicted == ABSENT else "+" if difference.golden == ABSENT else "!"
+    state: DiffState = (
+        "-" if difference.predicted == ABSENT else "+" if difference.golden == ABSENT else "!"
+    )
     golden, predicted = (
-        value if isinstance(value, str) else to_json_text(value) for value in (difference.golden, difference.predicted)
+        value if isinstance(value, str) else to_json_text(value)
+        for value in (difference.golden, difference.predicted)
     )
     return ArgumentRow(path, 0, state, golden, predicted, None)
 
@@ -262,14 +329,16 @@ def dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block
         return [*earlier_dialogue_blocks(indexed, options), *last_turn]
     unfolded = _turns_unfolded_by_default(indexed)
     turns = (
-        turn_blocks(indexed, turn, options, unfolded_by_default=turn in unfolded) for turn in range(indexed.n_turns)
+        turn_blocks(indexed, turn, options, unfolded_by_default=turn in unfolded)
+        for turn in range(indexed.n_turns)
     )
     return [block for blocks in turns for block in blocks]
 
 
 def _turns_unfolded_by_default(indexed: IndexedItem) -> set[int]:
-    """Return all turns of a short trajectory, else the failing and the decisive turn, else the first turn with a
-    difference, else the only or the first turn with calls, else the last turn."""
+    """Return all turns of a short trajectory, else the failing and the decisive turn, else the
+    first turn with a difference, else the only or the first turn with calls, else the last turn.
+    """
     if sum(len(messages) for messages in indexed.messages.values()) <= MAX_OPEN_MESSAGES:
         return set(range(indexed.n_turns))
     decisive = set() if indexed.decisive_turn is None else {indexed.decisive_turn}
@@ -282,7 +351,9 @@ def _turns_unfolded_by_default(indexed: IndexedItem) -> set[int]:
     return {0} if len(with_calls) > 1 else {with_calls[0] if with_calls else indexed.n_turns - 1}
 
 
-def turn_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions, *, unfolded_by_default: bool) -> list[Block]:
+def turn_blocks(
+    indexed: IndexedItem, turn: int, options: DisplayOptions, *, unfolded_by_default: bool
+) -> list[Block]:
     """Return the heading of a turn and, if the turn is unfolded, its content."""
     key = turn_address(turn)
     folded = options.is_folded(key, not unfolded_by_default)
@@ -310,20 +381,25 @@ def turn_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions, *, unf
 
 
 def turn_heading_lines(indexed: IndexedItem, turn: int, folded: bool, cells: int) -> list[Line]:
-    """Render `── turn 2 of 4 · calls: 2 golden, 3 predicted · =1 !1 · FAILS HERE ──`. A folded turn also shows the
-    user's request."""
+    """Render `── turn 2 of 4 · calls: 2 golden, 3 predicted · =1 !1 · FAILS HERE ──`. A folded turn
+    also shows the user's request.
+    """
     pairs = indexed.pairs.get(turn, [])
     parts: list[StyledText] = [(f"turn {turn + 1} of {indexed.n_turns}", "strong")]
     parts += [(" · judged", "strong")] if indexed.only_last_turn_judged else []
     calls = indexed.calls_of_unpaired_turn(turn)
     if calls:
         steps = len({call.step for call in calls})
-        parts.append((f" · {format_count(len(calls), 'call')} in {format_count(steps, 'step')}", ""))
+        parts.append(
+            (f" · {format_count(len(calls), 'call')} in {format_count(steps, 'step')}", "")
+        )
     elif pairs or indexed.item.extra.golden_reply is None:
         golden = sum(pair.golden is not None for pair in pairs)
         predicted = sum(pair.predicted is not None for pair in pairs)
         parts.append((f" · calls: {golden} golden, {predicted} predicted", ""))
-    counts = [f"{state}{n}" for state in "=~!-+" if (n := sum(pair.state == state for pair in pairs))]
+    counts = [
+        f"{state}{n}" for state in "=~!-+" if (n := sum(pair.state == state for pair in pairs))
+    ]
     parts.append((f" · {' '.join(counts)}" if counts else "", "dim"))
     if turn == indexed.failing_turn:
         parts.append((" · FAILS HERE", "bad"))
@@ -338,12 +414,20 @@ def turn_heading_lines(indexed: IndexedItem, turn: int, folded: bool, cells: int
 
 
 def _single_turn_reasoning_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
-    """Return the model's reasoning under a heading of its own, because it is not a part of the reply."""
+    """Return the model's reasoning under a heading of its own, because it is not a part of the
+    reply.
+    """
     messages = indexed.messages.get(0, [])
-    texts = [message.content for message in messages if message.role == "assistant" and message.name == REASONING]
+    texts = [
+        message.content
+        for message in messages
+        if message.role == "assistant" and message.name == REASONING
+    ]
     if not texts:
         return []
-    heading = Block(REASONING, lambda cells: [rule_line(((REASONING, "strong"),), cells)], title=REASONING)
+    heading = Block(
+        REASONING, lambda cells: [rule_line(((REASONING, "strong"),), cells)], title=REASONING
+    )
     text = text_block(
         f"{REASONING}/text",
         "",
@@ -372,13 +456,18 @@ def _single_turn_reply_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
     if not indexed.predicted_calls:
         return final_reply_blocks(indexed, text, options)
     if _is_reply_with_calls_shown(indexed, text, options):
-        is_text_of_calls = bool(indexed.pairs) or is_only_call_text(text, list(indexed.predicted_calls.values()))
+        is_text_of_calls = bool(indexed.pairs) or is_only_call_text(
+            text, list(indexed.predicted_calls.values())
+        )
         return final_reply_blocks(indexed, text, options, "raw" if is_text_of_calls else "")
     return []
 
 
 def _is_reply_with_calls_shown(indexed: IndexedItem, text: str, options: DisplayOptions) -> bool:
-    """Whether the text of a reply with calls is shown. It is omitted if it is only the raw form of shown calls."""
+    """Whether the text of a reply with calls is shown.
+
+    It is omitted if it is only the raw form of shown calls.
+    """
     if indexed.item.extra.golden_reply is not None or options.full_dialogue:
         return True
     if indexed.calls_of_unpaired_turn(0):
@@ -388,4 +477,7 @@ def _is_reply_with_calls_shown(indexed: IndexedItem, text: str, options: Display
 
 def _has_call_missing_all_arguments(indexed: IndexedItem) -> bool:
     calls = [indexed.golden_and_predicted_call(pair) for pair in indexed.pairs.get(0, [])]
-    return any(golden and golden.arguments and predicted and predicted.arguments == {} for golden, predicted in calls)
+    return any(
+        golden and golden.arguments and predicted and predicted.arguments == {}
+        for golden, predicted in calls
+    )

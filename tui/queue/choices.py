@@ -1,4 +1,5 @@
-"""Build the lists that the queue screen opens: orders, import issues, suspects by reason and clusters of failures.
+"""Build the lists that the queue screen opens: orders, import issues, suspects by reason and
+clusters of failures.
 
 In blind mode, the lists omit everything that would reveal verdicts.
 """
@@ -58,7 +59,9 @@ def build_order_choices(state: QueueState) -> ChoiceTable[str]:
         title="queue order",
         noun="order",
         columns=(TextColumn("order"), TextColumn("description")),
-        rows=[[(sanitize(name), "strong"), (description, "")] for name, description in orders.items()],
+        rows=[
+            [(sanitize(name), "strong"), (description, "")] for name, description in orders.items()
+        ],
         values=names,
         cursor=names.index(state.queue),
         compact=True,
@@ -68,11 +71,15 @@ def build_order_choices(state: QueueState) -> ChoiceTable[str]:
 def build_issue_choices(
     issues: Sequence[ImportIssue], missing_verdict_counts: Sequence[tuple[str, int]] = ()
 ) -> ChoiceTable[str]:
-    """Return the table of import issues. The value of a row is the filter that selects its item, empty for a file.
+    """Return the table of import issues. The value of a row is the filter that selects its item,
+    empty for a file.
 
     `missing_verdict_counts`: (reason, number of items) pairs of items without a recomputed verdict.
     """
-    issues = [*issues, *(_make_missing_verdict_issue(reason, count) for reason, count in missing_verdict_counts)]
+    issues = [
+        *issues,
+        *(_make_missing_verdict_issue(reason, count) for reason, count in missing_verdict_counts),
+    ]
     return ChoiceTable(
         title="import issues",
         noun="issue",
@@ -96,16 +103,27 @@ def _make_missing_verdict_issue(reason: str, n_items: int) -> ImportIssue:
 def _make_issue_cells(issue: ImportIssue) -> list[StyledText]:
     where = sanitize(issue.file) + (f":{issue.line}" if issue.line else "")
     style = "bad" if issue.severity == "error" else "warn" if issue.severity == "warning" else "dim"
-    return [(issue.severity, style), (sanitize(issue.what), ""), (sanitize(issue.item or ""), "dim"), (where, "dim")]
+    return [
+        (issue.severity, style),
+        (sanitize(issue.what), ""),
+        (sanitize(issue.item or ""), "dim"),
+        (where, "dim"),
+    ]
 
 
-def build_suspect_reason_choices(suspicion_by_item: Mapping[int, Suspicion]) -> ChoiceTable[Sequence[int]]:
-    """Return the table of reasons why golden answers look wrong, with the most strong suspects first. The value of a
-    row is the item numbers of its suspects."""
+def build_suspect_reason_choices(
+    suspicion_by_item: Mapping[int, Suspicion],
+) -> ChoiceTable[Sequence[int]]:
+    """Return the table of reasons why golden answers look wrong, with the most strong suspects
+    first. The value of a row is the item numbers of its suspects.
+    """
     groups: dict[str, list[int]] = {}
     for item, suspicion in suspicion_by_item.items():
         groups.setdefault(suspicion.title, []).append(item)
-    n_strong = {title: sum(suspicion_by_item[item].is_strong for item in items) for title, items in groups.items()}
+    n_strong = {
+        title: sum(suspicion_by_item[item].is_strong for item in items)
+        for title, items in groups.items()
+    }
     ordered = sorted(groups.items(), key=lambda group: (-n_strong[group[0]], -len(group[1])))
     return ChoiceTable(
         title="suspects by reason",
@@ -126,14 +144,16 @@ def build_suspect_reason_choices(suspicion_by_item: Mapping[int, Suspicion]) -> 
             for title, items in ordered
         ],
         values=[items for _, items in ordered],
-        note=f"{format_count(len(suspicion_by_item), 'suspect')}, {sum(n_strong.values()):,} strong",
+        note=f"{format_count(len(suspicion_by_item), 'suspect')}, {sum(n_strong.values()):,}"
+        " strong",
         empty_message="no suspects",
     )
 
 
 USUAL_CELLS, SHARES_MIN_CELLS, CODES_MIN_CELLS, EXAMPLES_MIN_CELLS = 76, 96, 136, 150
-"""Minimum widths of the table, in cells, for medium columns, for percentages and wide columns, for the codes of error
-types, and for examples."""
+"""Minimum widths of the table, in cells, for medium columns, for percentages and wide columns, for
+the codes of error types, and for examples.
+"""
 BAR_CELLS = (4, 10)
 EXPLANATION_CELLS = (20, 41, 43)
 """Minimum widths, in cells, of the narrow, medium and wide column that explains the error type."""
@@ -184,13 +204,20 @@ class ClusterExplanation(NamedTuple):
 
 
 def explain_cluster_row(row: ClusterRow, grouping_index: int, width: int) -> ClusterExplanation:
-    """Explain the cluster of a row. A long error type is cut so that the explanation fits into `width`."""
+    """Explain the cluster of a row.
+
+    A long error type is cut so that the explanation fits into `width`.
+    """
     example = row.group.example_cluster if row.cluster is None else row.cluster
     if grouping_index == BY_VALUE and not row.group.is_incident:
-        text = f"{GROUPING_HEADINGS[BY_VALUE]}: {sanitize(row.group.name)}" if row.group.name else ""
+        text = (
+            f"{GROUPING_HEADINGS[BY_VALUE]}: {sanitize(row.group.name)}" if row.group.name else ""
+        )
     else:
         by_step = grouping_index == BY_DECISIVE_STEP
-        group = row.group if row.cluster is None or by_step else ClusterGroup("", None, [row.cluster])
+        group = (
+            row.group if row.cluster is None or by_step else ClusterGroup("", None, [row.cluster])
+        )
         text = explain_group(group, grouping_index)
         if display_width(text) > width:
             name, colon, words = text.partition(": ")
@@ -198,14 +225,17 @@ def explain_cluster_row(row: ClusterRow, grouping_index: int, width: int) -> Clu
             text = truncate_error_type(name, room) + colon + words
     if example is None or not example.description:
         return ClusterExplanation(text, "")
-    return ClusterExplanation(text, f"{sanitize(example.examples[0])}: {sanitize(example.description)}")
+    return ClusterExplanation(
+        text, f"{sanitize(example.examples[0])}: {sanitize(example.description)}"
+    )
 
 
 def format_error_type_title(error_type: str) -> str:
     """Return the meaning of an error type, or the error type itself if its meaning is unknown.
 
-    For an incident, return a short title such as `No answer: rate limit`, because the sentences of several kinds begin
-    alike."""
+    For an incident, return a short title such as `No answer: rate limit`, because the sentences of
+    several kinds begin alike.
+    """
     if error_type.startswith(INCIDENT_PREFIX):
         return format_incident_title(error_type.removeprefix(INCIDENT_PREFIX))
     meaning = describe_error_type(error_type)
@@ -222,7 +252,10 @@ def _truncate_value_pair(text: str, width: int) -> str:
 
 
 def _truncate_at_word(text: str, width: int) -> str:
-    """Cut a text after a word, or a list of names after the first name: `6 city …`. Cut a single name in its middle."""
+    """Cut a text after a word, or a list of names after the first name: `6 city …`.
+
+    Cut a single name in its middle.
+    """
     ellipsis, separator = symbols().ellipsis, f" {symbols().separator} "
     if display_width(text) <= width:
         return text
@@ -236,24 +269,39 @@ def _truncate_id_list(text: str, width: int) -> str:
     if display_width(text) <= width:
         return text
     at = truncate(text, width - 1).rfind(" ")
-    return f"{text[:at]} {symbols().ellipsis}" if at > 0 else truncate_middle(text.partition(" ")[0], width)
+    return (
+        f"{text[:at]} {symbols().ellipsis}"
+        if at > 0
+        else truncate_middle(text.partition(" ")[0], width)
+    )
 
 
 @dataclass(slots=True)
 class ClusterTable(ChoiceTable[tuple[str, ...]]):
-    """Table of clusters. Each row begins with its prefix: the count, its percentage of the failures and a bar."""
+    """Table of clusters.
+
+    Each row begins with its prefix: the count, its percentage of the failures and a bar.
+    """
 
     prefix_heading: Line = ()
     prefixes: Sequence[Line] = ()
 
     def lines(self, cells: int) -> TableLines:
-        heading, lines = lay_out_table(self.columns, self.rows, cells - 3 - line_width(self.prefix_heading))
-        joined: list[Line] = [((" ", ""), *one, *two) for one, two in zip(self.prefixes, lines, strict=True)]
+        heading, lines = lay_out_table(
+            self.columns, self.rows, cells - 3 - line_width(self.prefix_heading)
+        )
+        joined: list[Line] = [
+            ((" ", ""), *one, *two) for one, two in zip(self.prefixes, lines, strict=True)
+        ]
         return TableLines((("  ", ""), *self.prefix_heading, *heading), joined)
 
 
 def build_cluster_table(
-    rows: Sequence[ClusterRow], grouping_index: int, n_failures: int, unfolded_terms: set[str], width: int
+    rows: Sequence[ClusterRow],
+    grouping_index: int,
+    n_failures: int,
+    unfolded_terms: set[str],
+    width: int,
 ) -> ClusterTable:
     """Return the table of clusters of `n_failures` failing items.
 
@@ -266,22 +314,34 @@ def build_cluster_table(
     has_shares = width >= SHARES_MIN_CELLS
     bar_cells = BAR_CELLS[has_shares]
     heading: Line = (
-        ("items".rjust(number_cells) + ("  share  " if has_shares else "  ") + " " * (bar_cells + 1), "dim"),
+        (
+            "items".rjust(number_cells)
+            + ("  share  " if has_shares else "  ")
+            + " " * (bar_cells + 1),
+            "dim",
+        ),
     )
     prefixes: list[Line] = []
     for row in rows:
-        number, share = f"{row.n_failures:,}".rjust(number_cells), format_share(row.n_failures, n_failures).rjust(5)
+        number, share = (
+            f"{row.n_failures:,}".rjust(number_cells),
+            format_share(row.n_failures, n_failures).rjust(5),
+        )
         drawn = (*share_bar(row.n_failures / largest, bar_cells, "fail"), (" ", ""))
         style = "strong" if row.cluster is None else ""
         shown_share = f"  {share}  " if has_shares else "  "
-        prefixes.append(((number, style), (shown_share, "" if row.cluster is None else "dim"), *drawn))
+        prefixes.append(
+            ((number, style), (shown_share, "" if row.cluster is None else "dim"), *drawn)
+        )
     return ClusterTable(
         title=f"{format_count(n_failures, 'failure')} by {GROUPINGS[grouping_index]}",
         noun="group",
         total=sum(row.cluster is None for row in rows),
         columns=_choose_cluster_columns(grouping_index, width),
         rows=_distinguish_equal_explanations(
-            [_make_cluster_cells(row, grouping_index, unfolded_terms, width) for row in rows], rows, width
+            [_make_cluster_cells(row, grouping_index, unfolded_terms, width) for row in rows],
+            rows,
+            width,
         ),
         values=[row.filter_terms for row in rows],
         empty_message="no failures",
@@ -300,7 +360,9 @@ def _choose_cluster_columns(grouping_index: int, width: int) -> list[TextColumn]
     }.get(grouping_index, truncate_middle)
     heading = "why" if by_error else GROUPING_HEADINGS[grouping_index]
     size = (width >= USUAL_CELLS) + (width >= SHARES_MIN_CELLS)
-    min_width = EXPLANATION_CELLS[size] if grouping_index in (BY_ERROR_TYPE, BY_DECISIVE_STEP) else 20
+    min_width = (
+        EXPLANATION_CELLS[size] if grouping_index in (BY_ERROR_TYPE, BY_DECISIVE_STEP) else 20
+    )
     columns = [TextColumn(f"  {heading}", truncate=truncate_name, min_width=min_width)]
     if by_error and width >= CODES_MIN_CELLS:
         columns.append(TextColumn("error type", truncate=truncate_error_type, min_width=14))
@@ -312,7 +374,9 @@ def _choose_cluster_columns(grouping_index: int, width: int) -> list[TextColumn]
     return columns
 
 
-def _make_cluster_cells(row: ClusterRow, grouping_index: int, unfolded_terms: set[str], width: int) -> list[StyledText]:
+def _make_cluster_cells(
+    row: ClusterRow, grouping_index: int, unfolded_terms: set[str], width: int
+) -> list[StyledText]:
     by_error, code = grouping_index == BY_ERROR_TYPE, ""
     if row.cluster is None:
         sign = symbols().unfolded if row.group.term in unfolded_terms else symbols().folded
@@ -326,7 +390,9 @@ def _make_cluster_cells(row: ClusterRow, grouping_index: int, unfolded_terms: se
         parts: list[StyledText] = [(mark + name, "strong")]
         mostly = summarize_group(row.group, grouping_index, symbols().separator)
     else:
-        outer, inner = (row.cluster.names_by_grouping[place] for place in SUBDIVISIONS[grouping_index])
+        outer, inner = (
+            row.cluster.names_by_grouping[place] for place in SUBDIVISIONS[grouping_index]
+        )
         first = sanitize(outer) if outer else UNNAMED_GROUPS[SUBDIVISIONS[grouping_index][0]]
         parts, examples = [("    " + first, "" if outer else "dim")], row.cluster.examples
         mostly = sanitize(inner or "")
@@ -349,7 +415,10 @@ def _distinguish_equal_explanations(
 
 
 def _describe_group(group: ClusterGroup) -> str:
-    """Return the meaning of a group's error type, or the short title of an incident. Empty if it is unknown."""
+    """Return the meaning of a group's error type, or the short title of an incident.
+
+    Empty if it is unknown.
+    """
     if group.is_incident:
         return format_error_type_title(group.name or "")
     return describe_error_type(group.name or "")
@@ -357,7 +426,10 @@ def _describe_group(group: ClusterGroup) -> str:
 
 MAX_REASONS = 60
 REASON_BAR_CELLS = (8, 14)
-"""Minimum and maximum width, in cells, of a bar in the list of failure reasons. It is narrow beside a long sentence."""
+"""Minimum and maximum width, in cells, of a bar in the list of failure reasons.
+
+It is narrow beside a long sentence.
+"""
 REASON_LINES = 2
 """Number of lines of a failure reason on the overview."""
 
@@ -376,11 +448,15 @@ def failure_reason_lines(groups: Sequence[ClusterGroup], width: int) -> list[Lin
         sentence = meaning[:1].upper() + meaning[1:] if meaning else code
         code = truncate_error_type(code, room // 2) if meaning else ""
         example = (
-            parse_difference_line(group.example_cluster.difference or "") if group.example_cluster is not None else ()
+            parse_difference_line(group.example_cluster.difference or "")
+            if group.example_cluster is not None
+            else ()
         )
         share = share_bar(group.count / largest, bar_cells, "fail")
         text = truncate(sentence, room - bar_cells - 2)
-        lines.append(((f"{group.count:>{count_cells},}  ", "strong"), *share, ("  ", ""), (text, "")))
+        lines.append(
+            ((f"{group.count:>{count_cells},}  ", "strong"), *share, ("  ", ""), (text, ""))
+        )
         head: Line = ((" " * (count_cells + 2), ""), (code, "dim"), ("  " if code else "", ""))
         lines.append((*head, *shorten_difference_line(example, max(width - line_width(head), 1))))
     return lines

@@ -52,16 +52,23 @@ class SuspectRow(QueueRow):
 
 
 def find_displayed_error_type(row: QueueRow) -> str:
-    """Return the official error type, else the recomputed one if the recomputed verdict is a failure."""
+    """Return the official error type, else the recomputed one if the recomputed verdict is a
+    failure.
+    """
     return row.error_type or (row.rule_error_type or "" if row.rule is False else "")
 
 
 def difference_line(row: QueueRow) -> Line:
-    """Return why the item has no answer, else the first difference (argument, golden value, predicted value), else
-    explain the error type."""
+    """Return why the item has no answer, else the first difference (argument, golden value,
+    predicted value), else explain the error type.
+    """
     if row.is_incident:
         return ((describe_incident(row.incident or "", row.incident_certainty), "warn"),)
-    text, function, argument = row.first_difference or "", row.diff_function or "", row.diff_argument
+    text, function, argument = (
+        row.first_difference or "",
+        row.diff_function or "",
+        row.diff_argument,
+    )
     what, golden, predicted = "", "", ""
     if not text:
         error = find_displayed_error_type(row)
@@ -86,22 +93,35 @@ def difference_line(row: QueueRow) -> Line:
 
 def _value_pair_line(argument: str | None, golden: str, predicted: str) -> Line:
     head: Line = ((f"{sanitize(argument)}  ", ""),) if argument else ()
-    return (*head, (sanitize(golden), "golden"), (f" {symbols().arrow} ", "dim"), (sanitize(predicted), "predicted"))
+    return (
+        *head,
+        (sanitize(golden), "golden"),
+        (f" {symbols().arrow} ", "dim"),
+        (sanitize(predicted), "predicted"),
+    )
 
 
 def parse_difference_line(text: str) -> Line:
-    """Return the text of a first difference as a line of `difference_line`. A text of unknown form stays one part."""
+    """Return the text of a first difference as a line of `difference_line`.
+
+    A text of unknown form stays one part.
+    """
     for pattern in DIFFERENCE_TEXTS:
         if match := pattern.fullmatch(text):
             parts = match.groupdict()
             return _value_pair_line(
-                parts.get("what"), parts.get("golden") or "none", parts.get("predicted") or "not called"
+                parts.get("what"),
+                parts.get("golden") or "none",
+                parts.get("predicted") or "not called",
             )
     return ((sanitize(text), ""),)
 
 
 def shorten_difference_line(line: Line, width: int) -> Line:
-    """Shorten a line of `difference_line` to `width` cells. The common beginning of the two values is cut first."""
+    """Shorten a line of `difference_line` to `width` cells.
+
+    The common beginning of the two values is cut first.
+    """
     if line_width(line) <= width:
         return line
     if len(line) < 3:
@@ -109,9 +129,13 @@ def shorten_difference_line(line: Line, width: int) -> Line:
         return ((truncate_difference(text, width), style),)
     *head, (golden, _), arrow, (predicted, _) = line
     if predicted in ABSENT:
-        return _shorten_line_without_prediction(tuple(head), golden, (arrow, (predicted, "predicted")), width)
+        return _shorten_line_without_prediction(
+            tuple(head), golden, (arrow, (predicted, "predicted")), width
+        )
     start = _find_differing_word_start(golden, predicted, (width - line_width((*head, arrow))) // 2)
-    golden, predicted = (symbols().ellipsis + text[start:] if start else text for text in (golden, predicted))
+    golden, predicted = (
+        symbols().ellipsis + text[start:] if start else text for text in (golden, predicted)
+    )
     room = width - line_width((*head, arrow))
     needed = min(display_width(golden) + display_width(predicted), MIN_VALUE_CELLS * 2)
     if room < needed and head:
@@ -127,9 +151,12 @@ def shorten_difference_line(line: Line, width: int) -> Line:
     return (*head, (golden, "golden"), arrow, (predicted, "predicted"))
 
 
-def _shorten_line_without_prediction(name_part: Line, golden: str, absent_part: Line, width: int) -> Line:
-    """Shorten the line of a golden value or call that the prediction lacks. If the golden value of an argument does not
-    fit beside the name of the argument, omit it."""
+def _shorten_line_without_prediction(
+    name_part: Line, golden: str, absent_part: Line, width: int
+) -> Line:
+    """Shorten the line of a golden value or call that the prediction lacks. If the golden value of
+    an argument does not fit beside the name of the argument, omit it.
+    """
     room = width - line_width((*name_part, *absent_part))
     if room >= MIN_VALUE_CELLS:
         return (*name_part, (_truncate_value(golden, room), "golden"), *absent_part)
@@ -139,12 +166,16 @@ def _shorten_line_without_prediction(name_part: Line, golden: str, absent_part: 
 
 
 def _find_differing_word_start(golden: str, predicted: str, width: int) -> int:
-    """Return the start of the first differing word, or a later position if the word does not fit into `width`."""
+    """Return the start of the first differing word, or a later position if the word does not fit
+    into `width`.
+    """
     if golden == predicted:
         return 0
     common = _measure_common_prefix((golden, predicted))
     start = max((found.end() for found in WORD_BOUNDARY.finditer(golden, 0, common)), default=0)
-    start = start if common - start + MIN_COMMON_CHARS < width else common - 2  # two characters of context
+    start = (
+        start if common - start + MIN_COMMON_CHARS < width else common - 2
+    )  # two characters of context
     return start if start >= MIN_COMMON_CHARS else 0
 
 
@@ -167,7 +198,9 @@ PREFERRED_DIFFERENCE_CELLS = 36
 PREFERRED_SUSPICION_CELLS = 28
 MIN_ID_CELLS = 12
 COMFORTABLE_DIFFERENCE_CELLS = 28
-"""Minimum width, in cells, of the first difference, for which verdict columns and the category are omitted."""
+"""Minimum width, in cells, of the first difference, for which verdict columns and the category
+are omitted.
+"""
 MIN_COLUMN_CELLS = 8
 NARROW_CELLS = 60
 """Width of the list, in cells, below which run names are cut to `MIN_MODEL_CELLS`."""
@@ -191,12 +224,22 @@ class QueueColumns:
 
     @classmethod
     def fit_to_width(cls, width: int, widths: ColumnWidths, *, blind: bool = False) -> QueueColumns:
-        """Choose the columns for a list that is `width` wide. Omit columns with the same value in all rows. In a narrow
-        list, omit the recomputed, judge and official verdicts, in this order, before ids are cut."""
+        """Choose the columns for a list that is `width` wide. Omit columns with the same value in
+        all rows. In a narrow list, omit the recomputed, judge and official verdicts, in this order,
+        before ids are cut.
+        """
         size = 0 if width < 100 else 1 if width < 140 else 2
-        omitted = {name for name, exists in (("rule", widths.has_rule), ("judge", widths.has_judge)) if not exists}
+        omitted = {
+            name
+            for name, exists in (("rule", widths.has_rule), ("judge", widths.has_judge))
+            if not exists
+        }
         hides_verdicts = blind or widths.has_score
-        names = {"official", "rule", "judge"} - omitted - widths.constant if not hides_verdicts else set()
+        names = (
+            {"official", "rule", "judge"} - omitted - widths.constant
+            if not hides_verdicts
+            else set()
+        )
         model = min(max(widths.model, MIN_COLUMN_CELLS), (16, 24, 30)[size]) if widths.model else 0
         least_model = min(MIN_COLUMN_CELLS if width >= NARROW_CELLS else MIN_MODEL_CELLS, model)
         least_id = 22 if width < NARROW_CELLS and not model else (18, 30, 34)[size]
@@ -206,8 +249,19 @@ class QueueColumns:
         for name in ("", "title", "rule", "judge", "official"):
             names.discard(name)
             titles = _choose_verdict_titles(is_narrow=name != "")
-            verdicts = [(each, len(title)) for each, title in titles.items() if each in names or each == "you"]
-            rest = width - LEAD_CELLS - sum(size + 1 for _, size in verdicts) - 1 - (model + 1 if model else 0) - score
+            verdicts = [
+                (each, len(title))
+                for each, title in titles.items()
+                if each in names or each == "you"
+            ]
+            rest = (
+                width
+                - LEAD_CELLS
+                - sum(size + 1 for _, size in verdicts)
+                - 1
+                - (model + 1 if model else 0)
+                - score
+            )
             if rest + model - least_model - least_id - 1 >= COMFORTABLE_DIFFERENCE_CELLS:
                 break
         spare = min(max(preferred - (rest - least_id - 1), 0), model - least_model)
@@ -220,7 +274,9 @@ class QueueColumns:
         item = min(item, max(rest - 1 - MIN_DIFFERENCE_CELLS, MIN_ID_CELLS))
         columns = [("item", item)] + ([("model", model)] if model else [])
         rest -= item + 1
-        category = min(max(widths.category, 8), (14, 20, 22)[size], rest - COMFORTABLE_DIFFERENCE_CELLS - 3)
+        category = min(
+            max(widths.category, 8), (14, 20, 22)[size], rest - COMFORTABLE_DIFFERENCE_CELLS - 3
+        )
         has_category = widths.category and not widths.id_repeats_category
         if has_category and width >= CATEGORY_MIN_CELLS and category >= MIN_COLUMN_CELLS:
             columns.append(("category", category))
@@ -242,17 +298,29 @@ NO_LABELS: Mapping[str, str] = {}
 
 
 def queue_heading_line(columns: QueueColumns, queue_name: str = "") -> Line:
-    difference = "question" if columns.shows_question else DIFFERENCE_TITLE.format(arrow=symbols().arrow)
+    difference = (
+        "question" if columns.shows_question else DIFFERENCE_TITLE.format(arrow=symbols().arrow)
+    )
     difference = SUSPICION_TITLE if queue_name == SUSPECTS_QUEUE else difference
-    titles = {**_choose_verdict_titles(is_narrow=columns.has_narrow_titles), "difference": difference}
-    cells = "".join(" " + pad(truncate(titles.get(name, name), size), size) for name, size in columns.columns)
+    titles = {
+        **_choose_verdict_titles(is_narrow=columns.has_narrow_titles),
+        "difference": difference,
+    }
+    cells = "".join(
+        " " + pad(truncate(titles.get(name, name), size), size) for name, size in columns.columns
+    )
     return ((" " * (LEAD_CELLS - 1) + cells, "dim"),)
 
 
-def queue_row_line(row: QueueRow, columns: QueueColumns, short_names: Mapping[str, str] = NO_LABELS) -> Line:
-    """Return a row as a line: a flag (`i` for import issues, or the symbol of a stale review) and the cells.
-    `short_names`: short forms of ids and run names, by the full forms."""
-    flag: StyledText = ("i", "warn") if row.n_issues else (symbols().stale, "warn") if row.stale else (" ", "")
+def queue_row_line(
+    row: QueueRow, columns: QueueColumns, short_names: Mapping[str, str] = NO_LABELS
+) -> Line:
+    """Return a row as a line: a flag (`i` for import issues, or the symbol of a stale review) and
+    the cells. `short_names`: short forms of ids and run names, by the full forms.
+    """
+    flag: StyledText = (
+        ("i", "warn") if row.n_issues else (symbols().stale, "warn") if row.stale else (" ", "")
+    )
     parts: list[StyledText] = [flag]
     for name, size in columns.columns:
         parts.append((" ", ""))
@@ -263,7 +331,9 @@ def queue_row_line(row: QueueRow, columns: QueueColumns, short_names: Mapping[st
     return tuple(parts)
 
 
-def _make_column_cell(row: QueueRow, column_name: str, width: int, short_names: Mapping[str, str]) -> StyledText:
+def _make_column_cell(
+    row: QueueRow, column_name: str, width: int, short_names: Mapping[str, str]
+) -> StyledText:
     match column_name:
         case "item" | "model":
             text = row.id if column_name == "item" else row.run_name
@@ -272,20 +342,27 @@ def _make_column_cell(row: QueueRow, column_name: str, width: int, short_names: 
                 return pad(short_name, width), ""
             return pad(use_own_separator(short_name), width), "dim"
         case "score":
-            return pad(f"{row.suspicion.score:.2f}" if isinstance(row, SuspectRow) else "", width), ""
+            return pad(
+                f"{row.suspicion.score:.2f}" if isinstance(row, SuspectRow) else "", width
+            ), ""
         case "category":
             return pad(truncate_middle(sanitize(row.category), width), width), "dim"
         case _:
             value = getattr(row, column_name)
             is_own = column_name == "you"
-            symbol = symbols().annotator_symbol(value, row.your_parts) if is_own else symbols().verdict_symbol(value)
+            symbol = (
+                symbols().annotator_symbol(value, row.your_parts)
+                if is_own
+                else symbols().verdict_symbol(value)
+            )
             if is_own and row.is_own_verdict_contradicted:
                 return center_text(f"({symbol})", width), "dim"
             return center_text(symbol, width), get_verdict_style(value)
 
 
 def _make_difference_cell(row: QueueRow, width: int, shows_question: bool) -> Line:
-    # An incident comes first, whatever the column shows. It reveals no verdict, so blind review shows it too.
+    # An incident comes first, whatever the column shows. It reveals no verdict, so blind review
+    # shows it too.
     if shows_question and not row.is_incident:
         return (pad_text(truncate(sanitize(row.question), width), width, "dim"),)
     if isinstance(row, SuspectRow):
@@ -304,8 +381,9 @@ def _make_difference_cell(row: QueueRow, width: int, shows_question: bool) -> Li
 
 
 def _find_difference_code(row: QueueRow) -> str:
-    """Return the code after the first difference: the kind of an incident, the note on an empty reply, or the error
-    type."""
+    """Return the code after the first difference: the kind of an incident, the note on an empty
+    reply, or the error type.
+    """
     if row.is_incident:
         return f"{INCIDENT_PREFIX}{row.incident}"
     if row.incident_certainty == "weak":
@@ -314,15 +392,25 @@ def _find_difference_code(row: QueueRow) -> str:
 
 
 def _suspicion_line(row: SuspectRow) -> Line:
-    """Return why a golden answer looks wrong. Weak reasons are dim, and the first weak suspect is marked."""
+    """Return why a golden answer looks wrong.
+
+    Weak reasons are dim, and the first weak suspect is marked.
+    """
     title, _, details = sanitize(row.suspicion.summary).partition(":")
     mark: Line = ((f"{FIRST_WEAK} {symbols().separator} ", "warn"),) if row.is_first_weak else ()
     is_strong = row.suspicion.is_strong
-    return (*mark, (f"{title}:", "strong" if is_strong else "dim"), (details, "" if is_strong else "dim"))
+    return (
+        *mark,
+        (f"{title}:", "strong" if is_strong else "dim"),
+        (details, "" if is_strong else "dim"),
+    )
 
 
 def shorten_ids(ids: Sequence[str], width: int) -> dict[str, str]:
-    """Return short forms of the ids that are wider than `width`, by id. They keep the end of the id and are unique."""
+    """Return short forms of the ids that are wider than `width`, by id.
+
+    They keep the end of the id and are unique.
+    """
     wide = {each: text for each in ids if display_width(text := sanitize(each)) > width}
     groups: dict[str, list[str]] = {}
     for each, text in wide.items():
@@ -341,12 +429,16 @@ def shorten_ids(ids: Sequence[str], width: int) -> dict[str, str]:
 def shorten_run_names(names: Sequence[str], width: int) -> dict[str, str]:
     """Return unique short forms of the run names that are wider than `width`, by name.
 
-    A short form has the first words of the name and, if another name begins with these words, also the last word. In a
-    narrow column, it has only the last word if the last words of all names differ.
+    A short form has the first words of the name and, if another name begins with these words, also
+    the last word. In a narrow column, it has only the last word if the last words of all names
+    differ.
     """
     labels, texts = shorten_ids(names, width), sorted(map(sanitize, names))
     used = {*labels.values(), *texts}
-    last_words = {text: symbols().ellipsis + text[max(_find_word_ends(text), default=len(text)) :] for text in texts}
+    last_words = {
+        text: symbols().ellipsis + text[max(_find_word_ends(text), default=len(text)) :]
+        for text in texts
+    }
     if (
         width < MIN_COLUMN_CELLS
         and len({*last_words.values()}) == len(last_words)
@@ -375,8 +467,9 @@ def _is_unique_prefix(sorted_texts: Sequence[str], prefix: str) -> bool:
 
 
 def _list_short_forms(text: str, kept_index: int, width: int) -> Iterator[str]:
-    """Yield short forms of an id, the best first. The first forms keep the character at `kept_index`, where the id
-    begins to differ from other ids."""
+    """Yield short forms of an id, the best first. The first forms keep the character at
+    `kept_index`, where the id begins to differ from other ids.
+    """
 
     def cut_middle(head_cells: int) -> str:
         return truncate_middle(text, width, (head_cells + 0.5) / max(width - 1, 1))
@@ -388,4 +481,7 @@ def _list_short_forms(text: str, kept_index: int, width: int) -> Iterator[str]:
 
 
 def _measure_common_prefix(texts: Sequence[str]) -> int:
-    return next((at for at, chars in enumerate(zip(*texts, strict=False)) if len(set(chars)) > 1), min(map(len, texts)))
+    return next(
+        (at for at, chars in enumerate(zip(*texts, strict=False)) if len(set(chars)) > 1),
+        min(map(len, texts)),
+    )

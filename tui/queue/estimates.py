@@ -1,4 +1,6 @@
-"""Build the content of the estimates screen: the accuracy of each run, its sample, and the form that draws a sample."""
+"""Build the content of the estimates screen: the accuracy of each run, its sample, and the form
+that draws a sample.
+"""
 
 from __future__ import annotations
 
@@ -86,15 +88,21 @@ def read_run_sample(run: RunRow, store: Store) -> RunSample:
     """Read the sample of a run and estimate the pass rate of its items."""
     status = store.analysis.fetch_sample_status(run.run)
     names = sorted(name for sample in status.samples for name in sample.queue_names)
-    queues = [QueueProgress(name, share) for name in names for share in store.measure_queue_progress(name)]
+    queues = [
+        QueueProgress(name, share) for name in names for share in store.measure_queue_progress(name)
+    ]
     estimate = None
     if run.n_items <= MAX_ESTIMATED_ITEMS and any(each.sample_outcome for each in status.items):
         estimate = estimate_pass_rate(status.items, TARGET_HALF_WIDTH)
-    return RunSample(run.run, estimate, _count_sample_outcomes(status.items), queues, status.problems)
+    return RunSample(
+        run.run, estimate, _count_sample_outcomes(status.items), queues, status.problems
+    )
 
 
 def describe_new_queues(old_names: Collection[str], store: Store) -> str:
-    """Describe the queue files whose names are not in `old_names`: `queue sample, 50 items for 2 annotators`."""
+    """Describe the queue files whose names are not in `old_names`: `queue sample, 50 items for 2
+    annotators`.
+    """
     names = [name for name in list_queue_names(store.workspace) if name not in old_names]
     queues = [read_queue(store.workspace, name) for name in names]
     return ", ".join(
@@ -114,7 +122,11 @@ def _count_sample_outcomes(item_statuses: Sequence[ItemStatus]) -> list[OutcomeC
         drawn = sum(found.values()) - found[None]
         open_items = found["in disagreement"]
         undecided = sum(found[outcome] for outcome in UNDECIDED) - open_items
-        counts.append(OutcomeCounts(automatic, len(groups[automatic]), drawn, found["decided"], undecided, open_items))
+        counts.append(
+            OutcomeCounts(
+                automatic, len(groups[automatic]), drawn, found["decided"], undecided, open_items
+            )
+        )
     return counts
 
 
@@ -129,7 +141,10 @@ def format_labels_needed(estimate: PassRateEstimate | None) -> str:
 
 
 def build_accuracy_table(
-    runs: Sequence[RunRow], sample_by_run: Mapping[int, RunSample], unread_runs: frozenset[int], width: int
+    runs: Sequence[RunRow],
+    sample_by_run: Mapping[int, RunSample],
+    unread_runs: frozenset[int],
+    width: int,
 ) -> TableLines:
     """Return a table with a line for each run.
 
@@ -147,7 +162,10 @@ def build_accuracy_table(
     bar_cells = bar_cells if bar_cells >= MIN_BAR_CELLS else 0
     mark = f"{symbols().official} official  {symbols().point} estimated"
     middle = f"  {truncate(mark, bar_cells):{bar_cells}}" if bar_cells else ""
-    heading = f"{pad('run', size)}{'official':>10}  {'estimated, 95 % CI':22}{middle}{needed:>{needed_cells}}"
+    heading = (
+        f"{pad('run', size)}{'official':>10} "
+        f" {'estimated, 95 % CI':22}{middle}{needed:>{needed_cells}}"
+    )
     shortened = shorten_run_names(list(dict.fromkeys(labels[run.run] for run in runs)), size)
     lines: list[Line] = []
     for run in runs:
@@ -164,7 +182,10 @@ def build_accuracy_table(
         ]
         if bar_cells:
             blank: Line = ((" " * bar_cells, ""),)
-            line += [("  ", ""), *(blank if estimate is None else estimate_bar(estimate, run, bar_cells))]
+            line += [
+                ("  ", ""),
+                *(blank if estimate is None else estimate_bar(estimate, run, bar_cells)),
+            ]
         count = format_labels_needed(estimate)
         count = count if width >= NARROW_CELLS else count.partition(" ")[0]
         line.append((count.rjust(needed_cells), "" if estimate is not None else "dim"))
@@ -176,19 +197,34 @@ def build_accuracy_table(
 
 
 def sample_lines(sample: RunSample | None, width: int) -> list[Line]:
-    """Return the review outcomes of the sampled items by automatic verdict, then the progress of each annotator."""
+    """Return the review outcomes of the sampled items by automatic verdict, then the progress of
+    each annotator.
+    """
     if sample is None:
         return [make_line("reading", "dim")]
     if not sample.n_drawn:
-        return [make_line("no sample yet", "dim"), *(make_line(sanitize(each), "warn") for each in sample.problems)]
+        return [
+            make_line("no sample yet", "dim"),
+            *(make_line(sanitize(each), "warn") for each in sample.problems),
+        ]
     bar_cells = max(min(12, width - 49), 0)
     gap = " " * (bar_cells + 1 if bar_cells else 0)
-    lines = [make_line(f"{'automatic':10}{'items':>8}{'drawn':>7}{gap}{'decided':>9}{'unsure':>8}{'open':>6}", "dim")]
+    lines = [
+        make_line(
+            f"{'automatic':10}{'items':>8}{'drawn':>7}{gap}{'decided':>9}{'unsure':>8}{'open':>6}",
+            "dim",
+        )
+    ]
     for each in sample.outcomes:
         name = AUTOMATIC_NAMES.get(each.automatic, str(each.automatic))
-        line: list[StyledText] = [(f"{truncate(name, 9):10}{each.n_items:>8,}{each.n_drawn:>7,}", "")]
+        line: list[StyledText] = [
+            (f"{truncate(name, 9):10}{each.n_items:>8,}{each.n_drawn:>7,}", "")
+        ]
         if bar_cells:
-            line += [(" ", ""), *share_bar(each.n_decided / each.n_drawn if each.n_drawn else 0, bar_cells)]
+            line += [
+                (" ", ""),
+                *share_bar(each.n_decided / each.n_drawn if each.n_drawn else 0, bar_cells),
+            ]
         line.append((f"{each.n_decided:>9,}{each.n_unsure:>8,}", ""))
         line.append((f"{each.n_disagreements:>6,}", "disputed" if each.n_disagreements else ""))
         lines.append(tuple(line))
@@ -197,9 +233,16 @@ def sample_lines(sample: RunSample | None, width: int) -> list[Line]:
 
 
 def next_step_line(
-    sample: RunSample | None, annotator: str, key_names: Mapping[str, str], *, can_switch_annotator: bool = True
+    sample: RunSample | None,
+    annotator: str,
+    key_names: Mapping[str, str],
+    *,
+    can_switch_annotator: bool = True,
 ) -> Line:
-    """Return a hint such as `Resolve 4 disagreements: press x`. `key_names`: displayed key names by action id."""
+    """Return a hint such as `Resolve 4 disagreements: press x`.
+
+    `key_names`: displayed key names by action id.
+    """
     if sample is None:
         return ()
 
@@ -207,36 +250,53 @@ def next_step_line(
         return f": press {key_names[action_id]}" if action_id in key_names else ""
 
     if not sample.n_drawn:
-        return make_line(f"No sample yet. Fill in the form to draw one{format_press_hint('estimates.draw')}")
+        return make_line(
+            f"No sample yet. Fill in the form to draw one{format_press_hint('estimates.draw')}"
+        )
     unfinished = [each for each in sample.queues if each.n_reviews_left]
     own = next((each for each in unfinished if each.share.annotator == annotator), None)
     if own is not None:
         items = format_count(own.n_reviews_left, "item")
-        return make_line(f"Review your {items} of {sanitize(own.queue)}{format_press_hint('estimates.review')}")
+        return make_line(
+            f"Review your {items} of {sanitize(own.queue)}{format_press_hint('estimates.review')}"
+        )
     if sample.n_disagreements:
         return make_line(
-            f"Resolve {format_count(sample.n_disagreements, 'disagreement')}{format_press_hint('estimates.adjudicate')}"
+            "Resolve"
+            f" {format_count(sample.n_disagreements, 'disagreement')}{format_press_hint('estimates.adjudicate')}"
         )
     if unfinished:
-        name, items = sanitize(unfinished[0].share.annotator), format_count(unfinished[0].n_reviews_left, "item")
+        name, items = (
+            sanitize(unfinished[0].share.annotator),
+            format_count(unfinished[0].n_reviews_left, "item"),
+        )
         hint = format_press_hint("estimates.review") if can_switch_annotator else ""
-        return make_line(f"{name} has {items} left" + (f". To review as {name}{hint}" if hint else ""))
+        return make_line(
+            f"{name} has {items} left" + (f". To review as {name}{hint}" if hint else "")
+        )
     estimate = sample.estimate
     if sum(each.n_items for each in sample.outcomes) > MAX_ESTIMATED_ITEMS:
         return make_line(
-            f"The run has more than {MAX_ESTIMATED_ITEMS:,} items. Estimate it{format_press_hint('estimates.metrics')}"
+            f"The run has more than {MAX_ESTIMATED_ITEMS:,} items. Estimate"
+            f" it{format_press_hint('estimates.metrics')}"
         )
     if estimate is None:
         text = "The sample covers only part of the run. Draw one from the whole run"
         return make_line(text + format_press_hint("estimates.draw"), "warn")
     if estimate.needed:
-        text = f"All drawn items are reviewed. For {symbols().plus_minus} 2 points, draw {estimate.needed:,} more"
+        text = (
+            f"All drawn items are reviewed. For {symbols().plus_minus} 2 points, draw"
+            f" {estimate.needed:,} more"
+        )
         return make_line(text + format_press_hint("estimates.draw"))
     return make_line(f"The estimate is accurate to {symbols().plus_minus} 2 points")
 
 
 def accuracy_range_line(sample: RunSample | None) -> Line:
-    """Describe the accuracy if all undecided items fail and if all pass. Empty if no item is undecided."""
+    """Describe the accuracy if all undecided items fail and if all pass.
+
+    Empty if no item is undecided.
+    """
     estimate = sample.estimate if sample is not None else None
     if estimate is None or estimate.bounds is None:
         return ()
@@ -251,19 +311,26 @@ def accuracy_range_line(sample: RunSample | None) -> Line:
 
 
 def choose_sampling_command(sample: RunSample | None) -> str:
-    """Return the command that draws a sample: `queue extend` if the run has an estimate, else `queue create`."""
+    """Return the command that draws a sample: `queue extend` if the run has an estimate, else
+    `queue create`.
+    """
     return "queue extend" if sample is not None and sample.estimate is not None else "queue create"
 
 
 def build_sampling_form_defaults(
     command: str, run: RunRow, sample: RunSample | None, annotators: str, queue_names: Sequence[str]
 ) -> dict[str, str]:
-    """Return the initial values of the sampling form by field name. `annotators`: names, separated by commas.
-    `queue_names`: names of the existing queue files."""
+    """Return the initial values of the sampling form by field name. `annotators`: names, separated
+    by commas. `queue_names`: names of the existing queue files.
+    """
     if command == "queue extend" and sample is not None and sample.estimate is not None:
         size = str(sample.estimate.needed or SAMPLE_SIZE)
         return {"name": sample.queues[0].queue, "size": size, "run": str(run.run)}
-    name = next(name for name in ("sample", *(f"sample-{at}" for at in range(2, 1000))) if name not in queue_names)
+    name = next(
+        name
+        for name in ("sample", *(f"sample-{at}" for at in range(2, 1000)))
+        if name not in queue_names
+    )
     has_official = run.official_known == run.n_items > 0
     return {
         "name": name,
@@ -275,17 +342,25 @@ def build_sampling_form_defaults(
     }
 
 
-def fill_and_order_fields(fields: Sequence[FormField], defaults: Mapping[str, str]) -> list[FormField]:
-    """Return the fields with the initial values in `defaults`, those that users change most first."""
+def fill_and_order_fields(
+    fields: Sequence[FormField], defaults: Mapping[str, str]
+) -> list[FormField]:
+    """Return the fields with the initial values in `defaults`, those that users change most
+    first.
+    """
     filled = [replace(each, default=defaults.get(each.name, each.default)) for each in fields]
     ranks = {name: rank for rank, name in enumerate(FIRST_FIELDS)}
     return sorted(filled, key=lambda each: ranks.get(each.name, len(ranks)))
 
 
-def expected_interval_line(form_values: Mapping[str, str], run: RunRow, sample: RunSample | None) -> Line:
+def expected_interval_line(
+    form_values: Mapping[str, str], run: RunRow, sample: RunSample | None
+) -> Line:
     """Return the expected confidence interval and the number of items for each annotator."""
     size = _parse_count_or_zero(form_values.get("size", ""))
-    annotators = [name for name in map(str.strip, form_values.get("annotators", "").split(",")) if name]
+    annotators = [
+        name for name in map(str.strip, form_values.get("annotators", "").split(",")) if name
+    ]
     if not size or size > run.n_items:
         return ()
     estimate = sample.estimate if sample is not None else None

@@ -1,4 +1,6 @@
-"""Format the lines above the queue (path, progress, pass rates, filter, order, position) and the names of runs."""
+"""Format the lines above the queue (path, progress, pass rates, filter, order, position) and the
+names of runs.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,9 @@ def sum_run_counts(runs: Sequence[RunRow]) -> RunTotals:
 
     def sum_pass_counts(source: str, suffix: str = "") -> PassCounts:
         passes, known = f"{source}_pass{suffix}", f"{source}_known{suffix}"
-        return PassCounts(sum(getattr(run, passes) for run in runs), sum(getattr(run, known) for run in runs))
+        return PassCounts(
+            sum(getattr(run, passes) for run in runs), sum(getattr(run, known) for run in runs)
+        )
 
     return RunTotals(
         items=sum(run.n_items for run in runs),
@@ -91,8 +95,10 @@ def sum_run_counts(runs: Sequence[RunRow]) -> RunTotals:
         effective=sum_pass_counts("effective"),
         reviewed=sum(run.reviewed for run in runs),
         yours=sum(run.yours for run in runs),
-        issues=sum(run.n_issues for run in runs) + max((run.n_search_issues for run in runs), default=0),
-        notices=sum(run.n_notices for run in runs) + max((run.n_search_notices for run in runs), default=0),
+        issues=sum(run.n_issues for run in runs)
+        + max((run.n_search_issues for run in runs), default=0),
+        notices=sum(run.n_notices for run in runs)
+        + max((run.n_search_notices for run in runs), default=0),
         disputed=sum(run.disputed for run in runs),
         incidents=sum(run.incidents for run in runs),
         official_without_incidents=sum_pass_counts("official", "_without_incidents"),
@@ -111,7 +117,10 @@ def format_run_title(run: RunRow) -> str:
 
 
 def join_run_titles(runs: Sequence[RunRow]) -> str:
-    """Return the titles of the runs. Titles that differ only in the language are joined: `ACEBench v1 en, zh`."""
+    """Return the titles of the runs.
+
+    Titles that differ only in the language are joined: `ACEBench v1 en, zh`.
+    """
     languages = {run.info.language for run in runs}
     common = {format_run_title(run).removesuffix(f" {sanitize(run.info.language)}") for run in runs}
     if len(common) == 1 and len(languages) > 1:
@@ -122,8 +131,9 @@ def join_run_titles(runs: Sequence[RunRow]) -> str:
 def list_queue_breadcrumbs(
     runs: Sequence[RunRow] | None, view: View, filter_text: str, search_text: str
 ) -> tuple[str, ...]:
-    """Return the path in the top line: the model or the number of runs, then the filter, search, selection or order.
-    `runs` is None until the store is open."""
+    """Return the path in the top line: the model or the number of runs, then the filter, search,
+    selection or order. `runs` is None until the store is open.
+    """
     if runs is None:
         return ("opening",)
     name = format_run_name(runs[0]) if len(runs) == 1 else format_count(len(runs), "run")
@@ -134,11 +144,15 @@ def list_queue_breadcrumbs(
         return name, truncate(sanitize(text), MAX_PATH_CELLS)
     if view.items:
         return name, format_count(len(view.items), "selected item")
-    return name, _shorten_queue_name(view) if view.queue_file else _describe_order(view).removeprefix("order ")
+    return name, _shorten_queue_name(view) if view.queue_file else _describe_order(
+        view
+    ).removeprefix("order ")
 
 
 def _describe_filter(filter_text: str) -> str:
-    """Return a filter, in words if it selects failing items: `failures: value has the wrong type`."""
+    """Return a filter, in words if it selects failing items: `failures: value has the wrong
+    type`.
+    """
     failing, _, rest = filter_text.partition(f"{FAILING_FILTER} ")
     rest = rest.removesuffix(" incident:none")
     if failing or not rest:
@@ -152,15 +166,18 @@ def _describe_filter(filter_text: str) -> str:
 def top_progress_line(
     annotator: str, progress: ReviewProgress | None, width: int, *, n_reviewed_by_anyone: int = 0
 ) -> Line:
-    """Return the right end of the top line: a bar, `84 of 401 reviewed` and the annotator. `n_reviewed_by_anyone`: 0 in
-    blind mode, where this number is hidden."""
+    """Return the right end of the top line: a bar, `84 of 401 reviewed` and the annotator.
+    `n_reviewed_by_anyone`: 0 in blind mode, where this number is hidden.
+    """
     name: StyledText = (truncate_middle(sanitize(annotator), 20), "people")
     if progress is None:
         return (name,)
     done, total = progress
     wide = width >= WIDE_TOP_LINE
     counts = f"  {done:,} of {total:,}" + (" reviewed" if wide else "")
-    anyone_counts = f" ({n_reviewed_by_anyone:,} by anyone)" if wide and n_reviewed_by_anyone > done else ""
+    anyone_counts = (
+        f" ({n_reviewed_by_anyone:,} by anyone)" if wide and n_reviewed_by_anyone > done else ""
+    )
     parts = share_bar(done / total if total else 0, 20 if wide else 8) if total else ()
     return (*parts, (counts, "strong"), (anyone_counts, "dim"), ("   ", ""), name)
 
@@ -173,7 +190,10 @@ def queue_progress_line(progress: QueueProgress, width: int) -> Line:
 
 
 def format_rate_and_interval(estimate: PassRateEstimate) -> str:
-    """Return `75.3 % [72.9, 77.7]`. If too many sampled items are undecided, return the range of the rate instead."""
+    """Return `75.3 % [72.9, 77.7]`.
+
+    If too many sampled items are undecided, return the range of the rate instead.
+    """
     if estimate.is_bounds_headline and estimate.bounds is not None:
         return format_rate_range(*estimate.bounds)
     return f"{100 * estimate.estimated:.1f} % [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
@@ -185,25 +205,43 @@ def format_rate_range(low: float, high: float) -> str:
 
 
 def format_estimate(estimate: PassRateEstimate, *, is_short: bool = False) -> str:
-    """Format an estimated pass rate with its 95 % interval: `74.9 % [69.8, 79.6] · 38 more labels for ±2`.
+    """Format an estimated pass rate with its 95 % interval: `74.9 % [69.8, 79.6] · 38 more labels
+    for ±2`.
 
-    If the sample has undecided items, the last part is the range of the rate instead of the labels needed. If too many
-    items are undecided, return only the range. `is_short` omits the labels needed and the words after the range.
+    If the sample has undecided items, the last part is the range of the rate instead of the labels
+    needed. If too many items are undecided, return only the range. `is_short` omits the labels
+    needed and the words after the range.
     """
     text = format_rate_and_interval(estimate)
     if estimate.bounds is not None:
-        reason = "" if is_short else f", depending on {format_count(estimate.n_undecided, 'undecided item')}"
-        bounds = "" if estimate.is_bounds_headline else f" {symbols().separator} {format_rate_range(*estimate.bounds)}"
+        reason = (
+            ""
+            if is_short
+            else f", depending on {format_count(estimate.n_undecided, 'undecided item')}"
+        )
+        bounds = (
+            ""
+            if estimate.is_bounds_headline
+            else f" {symbols().separator} {format_rate_range(*estimate.bounds)}"
+        )
         return text + bounds + reason
     if not estimate.needed or is_short:
         return text
     target = f"{symbols().plus_minus}{100 * TARGET_HALF_WIDTH:g}"
-    return f"{text} {symbols().separator} {format_count(estimate.needed, 'more label')} for {target}"
+    return (
+        f"{text} {symbols().separator} {format_count(estimate.needed, 'more label')} for {target}"
+    )
 
 
 def estimate_bar(estimate: PassRateEstimate, run: RunRow, width: int) -> Line:
-    """Draw the interval of an estimate on a scale from 0 to 100 %, with a mark at the official score."""
-    low, high = estimate.bounds if estimate.is_bounds_headline and estimate.bounds else (estimate.low, estimate.high)
+    """Draw the interval of an estimate on a scale from 0 to 100 %, with a mark at the official
+    score.
+    """
+    low, high = (
+        estimate.bounds
+        if estimate.is_bounds_headline and estimate.bounds
+        else (estimate.low, estimate.high)
+    )
     official = run.official_pass / run.n_items if run.official_known == run.n_items > 0 else None
     return interval_bar(low, estimate.estimated, high, (0, 1), width, official)
 
@@ -240,12 +278,18 @@ def rates_line(
             "only count",
         )
         rates = [
-            _format_rates(total, estimate, steps[:at], lacks_dataset=lacks_dataset) for at in range(len(steps) + 1)
+            _format_rates(total, estimate, steps[:at], lacks_dataset=lacks_dataset)
+            for at in range(len(steps) + 1)
         ]
         disagreements = _format_disagreement_variants(total.disputed, adjudicate_key)
-        lefts = [(*line, *disagreements["disagreements" in steps[:at]]) for at, line in enumerate(rates)]
+        lefts = [
+            (*line, *disagreements["disagreements" in steps[:at]]) for at, line in enumerate(rates)
+        ]
     both = [(left, text) for left in lefts for text in warnings]
-    left, warning = next((each for each in both if line_width(each[0]) + display_width(each[1]) + 2 <= width), both[-1])
+    left, warning = next(
+        (each for each in both if line_width(each[0]) + display_width(each[1]) + 2 <= width),
+        both[-1],
+    )
     style = "warn" if lacks_dataset or total.issues > total.notices else "dim"
     return justify_line(left, ((warning + " ", style),) if warning else (), width)
 
@@ -260,18 +304,24 @@ def _format_rates(
     """Format the rates.
 
     Args:
-        shortening_steps: Steps that make the line shorter. `word`: write `recomp.` instead of `recomputed`.
-            `incidents`: shorten the rate without incidents. `details`: omit the number of recomputed verdicts behind a
-            dash. `corrected`: omit the corrected rate. `interval`: shorten the estimate. `repeated`:
-            omit the recomputed rate, or the corrected rate if only the recomputed rate differs from the official rate.
-            `only count`: state only the number of incidents.
+        shortening_steps: Steps that make the line shorter. `word`: write `recomp.` instead of
+        `recomputed`.
+            `incidents`: shorten the rate without incidents. `details`: omit the number of
+            recomputed verdicts behind a dash. `corrected`: omit the corrected rate. `interval`:
+            shorten the estimate. `repeated`: omit the recomputed rate, or the corrected rate if
+            only the recomputed rate differs from the official rate. `only count`: state only the
+            number of incidents.
     """
     covers_all = totals.rule.n_with_verdict == totals.items
     only_recomputed_differs = covers_all and totals.effective == totals.official != totals.rule
     omitted = {"corrected"} if "corrected" in shortening_steps else set()
     if "repeated" in shortening_steps:
         omitted.add("corrected" if only_recomputed_differs else "recomputed")
-    is_judged = totals.judge.n_with_verdict and not totals.official.n_with_verdict and not totals.rule.n_with_verdict
+    is_judged = (
+        totals.judge.n_with_verdict
+        and not totals.official.n_with_verdict
+        and not totals.rule.n_with_verdict
+    )
     title, counts = (" judge ", totals.judge) if is_judged else (" official ", totals.official)
     parts: list[StyledText] = [(title, "dim"), (format_pass_rate(*counts, totals.items), "strong")]
     if totals.incidents:
@@ -292,9 +342,12 @@ def _format_rates(
     return tuple(parts)
 
 
-def _format_rate_without_incidents(totals: RunTotals, shortening_steps: Sequence[str], *, is_judged: bool) -> Line:
-    """Return ` · without 29 incidents 46.9 % (211)` for the rate before it, else ` · w/o 29 incidents 46.9 %`, else the
-    number of incidents."""
+def _format_rate_without_incidents(
+    totals: RunTotals, shortening_steps: Sequence[str], *, is_judged: bool
+) -> Line:
+    """Return ` · without 29 incidents 46.9 % (211)` for the rate before it, else ` · w/o 29
+    incidents 46.9 %`, else the number of incidents.
+    """
     if "only count" in shortening_steps:
         return ((f" {symbols().separator} {format_count(totals.incidents, 'incident')}", "warn"),)
     is_short = "incidents" in shortening_steps
@@ -342,18 +395,26 @@ class QueueCursor:
     total: int | None = None
     """Number of items in the queue. None until they are counted."""
     run_name: str = ""
-    """Full name of the run under the cursor. Empty unless the list shows a short form of the name."""
+    """Full name of the run under the cursor.
+
+    Empty unless the list shows a short form of the name.
+    """
     n_strong: int | None = None
     """Number of strong suspects. None except in the queue of suspects."""
 
 
 def format_queue_facts(
-    runs: Sequence[RunRow] | None, view: View, filter_text: str, search_text: str, cursor: QueueCursor, width: int
+    runs: Sequence[RunRow] | None,
+    view: View,
+    filter_text: str,
+    search_text: str,
+    cursor: QueueCursor,
+    width: int,
 ) -> str:
     """Return `BFCL V4 · filter official:fail · failures first · 12/640`.
 
-    If there is no room, omit the benchmark, then the order. If there is still no room, return only the position with
-    the run name or, if `cursor` has none, with the shortened filter.
+    If there is no room, omit the benchmark, then the order. If there is still no room, return only
+    the position with the run name or, if `cursor` has none, with the shortened filter.
     """
     position, total = cursor.position, cursor.total
     selection = [f"selected {format_count(len(view.items), 'item')}"] if view.items else []
@@ -371,7 +432,11 @@ def format_queue_facts(
     counts = [] if total is None else [f"{position:,}/{total:,}" if position else f"{total:,}"]
     separator = f" {symbols().separator} "
     n_benchmarks = len({run.info.benchmark for run in runs or ()})
-    titles = [join_run_titles(runs) if n_benchmarks == 1 else format_count(n_benchmarks, "benchmark")] if runs else []
+    titles = (
+        [join_run_titles(runs) if n_benchmarks == 1 else format_count(n_benchmarks, "benchmark")]
+        if runs
+        else []
+    )
     end = separator.join(["", *counts])
     room = max(width - display_width(end), 1)
     run_name = [truncate_middle(sanitize(cursor.run_name), room)] if cursor.run_name else []
@@ -385,32 +450,50 @@ def format_queue_facts(
 def describe_loading(state: QueueState, runs: Sequence[RunRow] | None) -> str:
     """Describe what the queue is loading: `searching 8,282 items`, `loading suspects`."""
     if state.where or state.search:
-        return f"searching {format_count(sum_run_counts(runs).items, 'item')}" if runs else "searching"
-    return f"loading {state.queue}" if state.queue in ("failures", SUSPECTS_QUEUE) else "loading items"
+        return (
+            f"searching {format_count(sum_run_counts(runs).items, 'item')}" if runs else "searching"
+        )
+    return (
+        f"loading {state.queue}" if state.queue in ("failures", SUSPECTS_QUEUE) else "loading items"
+    )
 
 
 def store_loading_line(seconds: float = 0) -> Line:
-    """Return the line that replaces the rates until the first rows are loaded: `reading the store · 2 s`."""
+    """Return the line that replaces the rates until the first rows are loaded: `reading the
+    store · 2 s`.
+    """
     return ((f" {progress_message('reading the store', seconds)} ", "dim"),)
 
 
 def empty_queue_line(filter_text: str, search_text: str, n_reviewed: int) -> Line:
-    """Return the line that an empty list shows. `n_reviewed`: number of items reviewed in this session."""
+    """Return the line that an empty list shows.
+
+    `n_reviewed`: number of items reviewed in this session.
+    """
     if n_reviewed and any(term in filter_text.split() for term in UNREVIEWED_TERMS):
-        text = f"Queue complete: {format_count(n_reviewed, 'item')} reviewed. Run fcreview export or fcreview report"
+        text = (
+            f"Queue complete: {format_count(n_reviewed, 'item')} reviewed. Run fcreview export or"
+            " fcreview report"
+        )
         return ((f" {text}", "good"),)
     if search_text and filter_text:
         return ((" no item matches the search and the filter", "warn"),)
-    return ((" no item matches the search" if search_text else " no item matches the filter", "warn"),)
+    return (
+        (" no item matches the search" if search_text else " no item matches the filter", "warn"),
+    )
 
 
 def _describe_order(view: View) -> str:
-    """Return the view's queue file or order: `queue pilot`, `failures first`, `order random (seed 3)`."""
+    """Return the view's queue file or order: `queue pilot`, `failures first`, `order random
+    (seed 3)`.
+    """
     if view.queue_file:
         return f"queue {_shorten_queue_name(view)}"
     if view.queue in ("failures", "unreviewed"):
         return f"{view.queue} first"
-    return f"order {_shorten_queue_name(view)}" + (f" (seed {view.seed})" if view.queue in SHUFFLED else "")
+    return f"order {_shorten_queue_name(view)}" + (
+        f" (seed {view.seed})" if view.queue in SHUFFLED else ""
+    )
 
 
 def _shorten_queue_name(view: View) -> str:

@@ -1,4 +1,5 @@
-"""Read the data of the queue: pages of a view, runs, annotators, filter values, and the next or previous item.
+"""Read the data of the queue: pages of a view, runs, annotators, filter values, and the next or
+previous item.
 
 All queries run in the store's thread. Lists are read in windows of `WINDOW` rows, never as a whole.
 """
@@ -68,7 +69,10 @@ class QueuePage:
 
 
 class QueueLoader:
-    """Runs the queries of one queue in the store's thread. Caches filter values and the estimated pass rate."""
+    """Runs the queries of one queue in the store's thread.
+
+    Caches filter values and the estimated pass rate.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -77,7 +81,10 @@ class QueueLoader:
         self._estimate: PassRateEstimate | None = None
 
     async def load_page(self, request: QueueRequest) -> QueuePage:
-        """Load the requested page. Raises FilterError, or SessionError if the store cannot be opened."""
+        """Load the requested page.
+
+        Raises FilterError, or SessionError if the store cannot be opened.
+        """
         if request.refresh:
             await self._session.query(lambda store: store.refresh_reviews())
         return await self._session.query(partial(read_page, request), interruptible=True)
@@ -102,12 +109,19 @@ class QueueLoader:
     async def load_facets(self, view: View) -> Facets:
         """Load the filter values of the view's runs, regardless of the current filter."""
         if view.runs not in self._facets:
-            facets = await self._session.query(lambda store: store.fetch_facets(View(runs=view.runs)))
+            facets = await self._session.query(
+                lambda store: store.fetch_facets(View(runs=view.runs))
+            )
             self._facets = {view.runs: facets}
         return self._facets[view.runs]
 
-    async def load_estimate(self, run: RunRow, *, is_low_priority: bool = False) -> PassRateEstimate | None:
-        """Estimate the pass rate of a run. None without a random sample or with over `MAX_ESTIMATED_ITEMS` items."""
+    async def load_estimate(
+        self, run: RunRow, *, is_low_priority: bool = False
+    ) -> PassRateEstimate | None:
+        """Estimate the pass rate of a run.
+
+        None without a random sample or with over `MAX_ESTIMATED_ITEMS` items.
+        """
         if run.n_items > MAX_ESTIMATED_ITEMS:
             return None
         key = (run.run, run.reviewed, run.effective_pass, run.effective_known)
@@ -118,18 +132,25 @@ class QueueLoader:
         return self._estimate
 
     async def find_item_number(self, item_or_id: int | str, run_number: int | None) -> int | None:
-        """Return the number of an item, given its number or its id. None if no item of the run (of any run, if
-        `run_number` is None) has this id."""
+        """Return the number of an item, given its number or its id. None if no item of the run (of
+        any run, if `run_number` is None) has this id.
+        """
         if not isinstance(item_or_id, str):
             return item_or_id
         found = await self._session.query(lambda store: store.find_items(item_or_id, run_number))
         return found[0] if found else None
 
     async def load_store_warnings(self) -> str:
-        """Return the first warning about the store and the number of further warnings. Empty if there are none."""
+        """Return the first warning about the store and the number of further warnings.
+
+        Empty if there are none.
+        """
         warnings = await self._session.query(_list_visible_warnings)
         if len(warnings) > 1:
-            return f"{warnings[0]}, and {format_count(len(warnings) - 1, 'more warning')} (run fcreview doctor)"
+            return (
+                f"{warnings[0]}, and {format_count(len(warnings) - 1, 'more warning')} (run"
+                " fcreview doctor)"
+            )
         return warnings[0] if warnings else ""
 
 
@@ -151,10 +172,18 @@ def read_page(request: QueueRequest, store: Store) -> QueuePage:
     n_strong = None
     if _shows_suspicion(view, store):  # the reasons for suspicion need the room
         widths = replace(
-            widths, has_score=True, has_difference=True, model=0, run_names=(), has_rule=False, has_judge=False
+            widths,
+            has_score=True,
+            has_difference=True,
+            model=0,
+            run_names=(),
+            has_rule=False,
+            has_judge=False,
         )
         n_strong = store.count_strong_suspects(view)
-    return QueuePage(total, cursor, window, rows, widths, read_review_progress(view, store), n_strong, unreviewed)
+    return QueuePage(
+        total, cursor, window, rows, widths, read_review_progress(view, store), n_strong, unreviewed
+    )
 
 
 def _shows_suspicion(view: View, store: Store) -> bool:
@@ -168,7 +197,10 @@ def fetch_rows(view: View, offset: int, limit: int, store: Store) -> Sequence[Qu
     if not _shows_suspicion(view, store):
         return rows
     n_strong = store.count_strong_suspects(view)
-    return [_build_suspect_row(row, view, store, offset + at == n_strong > 0) for at, row in enumerate(rows)]
+    return [
+        _build_suspect_row(row, view, store, offset + at == n_strong > 0)
+        for at, row in enumerate(rows)
+    ]
 
 
 def _build_suspect_row(row: QueueRow, view: View, store: Store, is_first_weak: bool) -> QueueRow:
@@ -180,8 +212,13 @@ def _build_suspect_row(row: QueueRow, view: View, store: Store, is_first_weak: b
 
 
 def read_review_progress(view: View, store: Store) -> ReviewProgress | None:
-    """Read the annotator's progress in the queue file of a view. None if the view shows no queue file."""
-    progress = store.measure_queue_progress(view.queue_file, store.annotator) if view.queue_file else []
+    """Read the annotator's progress in the queue file of a view.
+
+    None if the view shows no queue file.
+    """
+    progress = (
+        store.measure_queue_progress(view.queue_file, store.annotator) if view.queue_file else []
+    )
     return ReviewProgress(progress[0].done, progress[0].total) if progress else None
 
 
@@ -191,18 +228,24 @@ def count_clusters(view: View, grouping_index: int, store: Store) -> ClusterCoun
     if grouping_index != BY_VALUE:
         return ClusterCounts(clusters, sum(cluster.count for cluster in clusters))
     failing = replace(
-        view, where=add_terms(view.where, FAILING_FILTER), queue=view.queue_file or "dataset", share=False
+        view,
+        where=add_terms(view.where, FAILING_FILTER),
+        queue=view.queue_file or "dataset",
+        share=False,
     )
     return ClusterCounts(clusters, store.count_items(failing) if clusters else 0)
 
 
 def read_own_assignments(store: Store) -> Mapping[str, bool]:
-    """Return whether each queue file of the workspace assigns items to this annotator, by queue name."""
+    """Return whether each queue file of the workspace assigns items to this annotator, by queue
+    name.
+    """
     from fcreview.store.queue_file import list_queue_names
     from fcreview.tui.queue.state import has_assigned_items
 
     return {
-        name: has_assigned_items(store.workspace, name, store.annotator) for name in list_queue_names(store.workspace)
+        name: has_assigned_items(store.workspace, name, store.annotator)
+        for name in list_queue_names(store.workspace)
     }
 
 
@@ -222,7 +265,9 @@ def find_unfinished_share(store: Store) -> UnfinishedShare | None:
             shares = store.measure_queue_progress(name, store.annotator)
         except QueueError:
             continue
-        left = sum(share.total - share.done for share in shares if share.annotator == store.annotator)
+        left = sum(
+            share.total - share.done for share in shares if share.annotator == store.annotator
+        )
         if left:
             return UnfinishedShare(name, left)
     return None
@@ -240,13 +285,19 @@ def _estimate_pass_rate(run: int, store: Store) -> PassRateEstimate | None:
 
 
 def _list_visible_warnings(store: Store) -> list[str]:
-    """Return warnings about damaged lake files, an unverified store and the journals. In blind mode, omit those about
-    journals of other annotators."""
+    """Return warnings about damaged lake files, an unverified store and the journals. In blind
+    mode, omit those about journals of other annotators.
+    """
     warnings = store.reviews.warnings
     if store.blind:
         warnings = [each for each in warnings if each.startswith(f"{store.annotator}.jsonl ")]
-    not_verified = [] if store.is_verified else ["store.duckdb is not verified: another user wrote it"]
-    damaged = [f"lake: {sanitize(each.removeprefix(f'{store.workspace.lake}/'))}" for each in store.damaged_files]
+    not_verified = (
+        [] if store.is_verified else ["store.duckdb is not verified: another user wrote it"]
+    )
+    damaged = [
+        f"lake: {sanitize(each.removeprefix(f'{store.workspace.lake}/'))}"
+        for each in store.damaged_files
+    ]
     return [*damaged, *(f"reviews: {each}" for each in (*not_verified, *warnings))]
 
 
@@ -258,13 +309,15 @@ class KnownAnnotator:
     facts: str = ""
     """Sanitized text about the assigned items, such as `20 items left of sample`."""
     queue: str | None = None
-    """Name of the first queue file in which the annotator has items left. In blind mode, the first queue file that
-    assigns items to the annotator."""
+    """Name of the first queue file in which the annotator has items left. In blind mode, the first
+    queue file that assigns items to the annotator.
+    """
 
 
 def read_other_annotators(store: Store) -> list[KnownAnnotator]:
-    """List the other annotators of the workspace, those with items left first. In blind mode, list only annotators with
-    assigned items, without their progress."""
+    """List the other annotators of the workspace, those with items left first. In blind mode, list
+    only annotators with assigned items, without their progress.
+    """
     from fcreview.store.queue_file import QueueError, list_queue_names, read_queue
     from fcreview.store.reviews.journal_reader import list_journals, list_team_journals
     from fcreview.store.workspace import to_safe_annotator
@@ -273,7 +326,9 @@ def read_other_annotators(store: Store) -> list[KnownAnnotator]:
     for queue in list_queue_names(workspace):
         try:
             shares = store.measure_queue_progress(queue) if not store.blind else []
-            totals = [(share.annotator, len(share.order)) for share in read_queue(workspace, queue).shares]
+            totals = [
+                (share.annotator, len(share.order)) for share in read_queue(workspace, queue).shares
+            ]
         except QueueError:
             continue
         left = {share.annotator: share.total - share.done for share in shares}
@@ -287,7 +342,11 @@ def read_other_annotators(store: Store) -> list[KnownAnnotator]:
     for journal in journals:
         found.setdefault(journal.stem, KnownAnnotator(journal.stem, "has reviews"))
     # The folder of the journals may contain other files.
-    valid = [each for each in found.values() if each.name in {to_safe_annotator(each.name)} - {store.annotator}]
+    valid = [
+        each
+        for each in found.values()
+        if each.name in {to_safe_annotator(each.name)} - {store.annotator}
+    ]
     return sorted(valid, key=lambda each: (each.queue is None, each.name.casefold()))
 
 
@@ -309,17 +368,29 @@ class QueueNavigator:
     position: int | None
     """Index of the item in the queue. None if the queue does not contain the item (any longer)."""
     last_position: int = 0
-    """Last known index of the item. After an item has left the queue, the next item is at this index."""
+    """Last known index of the item.
+
+    After an item has left the queue, the next item is at this index.
+    """
 
     @classmethod
-    def locate_item(cls, store: Store, view: View, item: int, previous: QueueNavigator | None = None) -> QueueNavigator:
-        """Find the position of an item. If the queue does not contain it, use the last position of `previous`."""
+    def locate_item(
+        cls, store: Store, view: View, item: int, previous: QueueNavigator | None = None
+    ) -> QueueNavigator:
+        """Find the position of an item.
+
+        If the queue does not contain it, use the last position of `previous`.
+        """
         position = store.find_position(view, item)
         last = previous.last_position if previous is not None else 0
-        return cls(view, item, store.count_items(view), position, last if position is None else position)
+        return cls(
+            view, item, store.count_items(view), position, last if position is None else position
+        )
 
     def find_neighbour_item(self, store: Store, step: int) -> int | None:
-        """Return the next (`step` 1) or previous (`step` -1) item, or None at the end or beginning of the queue."""
+        """Return the next (`step` 1) or previous (`step` -1) item, or None at the end or
+        beginning of the queue.
+        """
         at = self.last_position + (step if self.position is not None or step < 0 else 0)
         if not 0 <= at < self.count:
             return None
@@ -327,13 +398,20 @@ class QueueNavigator:
         return rows[0].item if rows else None
 
     def find_next_unreviewed(self, store: Store) -> int | None:
-        """Return the next item without a verdict by the annotator, or None at the end of the queue."""
+        """Return the next item without a verdict by the annotator, or None at the end of the
+        queue.
+        """
         start = self.last_position + (0 if self.position is None else 1)
-        return next((row.item for row in self._read_unreviewed_rows(store, start) if row.item != self.item), None)
+        return next(
+            (row.item for row in self._read_unreviewed_rows(store, start) if row.item != self.item),
+            None,
+        )
 
     def count_remaining_items(self, store: Store) -> RemainingItems:
         """Count the other items without a verdict by the annotator, and find the first of them."""
-        unreviewed = (row.item for row in self._read_unreviewed_rows(store, 0) if row.item != self.item)
+        unreviewed = (
+            row.item for row in self._read_unreviewed_rows(store, 0) if row.item != self.item
+        )
         items = list(islice(unreviewed, MAX_REMAINING))
         return RemainingItems(len(items), items[0] if items else None)
 

@@ -1,4 +1,5 @@
-"""Read the data of the overview, and format it: pass rates by category, review progress, scores and next actions.
+"""Read the data of the overview, and format it: pass rates by category, review progress, scores and
+next actions.
 
 In blind mode, the overview shows only the runs without rates, and the annotator's own progress.
 """
@@ -90,7 +91,8 @@ class Overview:
 
     @property
     def missing_verdict_reason(self) -> str:
-        """Why no item of any run has a verdict, such as `no verdicts: choose one of ...`. Empty if some may have one.
+        """Why no item of any run has a verdict, such as `no verdicts: choose one of ...`. Empty if
+        some may have one.
 
         For several runs with different reasons, it is only `no verdicts`.
         """
@@ -119,30 +121,41 @@ def add_checks(overview: Overview, view: View, store: Store) -> Overview:  # noq
 
 
 def add_queue_progress(overview: Overview, view: View, store: Store) -> Overview:
-    """Add the progress of all annotators in the queue files, and the number of open disagreements. In blind mode, add
-    only the annotator's own progress."""
+    """Add the progress of all annotators in the queue files, and the number of open disagreements.
+    In blind mode, add only the annotator's own progress.
+    """
     queues: list[QueueProgress] = []
     sampled: set[tuple[str, ...]] = set()
     for name in list_queue_names(store.workspace):
         try:
-            shares = store.measure_queue_progress(name, overview.annotator if overview.blind else None)
+            shares = store.measure_queue_progress(
+                name, overview.annotator if overview.blind else None
+            )
             design = read_queue(store.workspace, name).design
         except QueueError:
             continue
         queues += [QueueProgress(name, share) for share in shares]
         sampled |= {tuple(str(run.get(name, "")) for name in RUN_KEY_FIELDS) for run in design.runs}
     disagreements = None if overview.blind else len(store.analysis.fetch_disagreements(view))
-    runs = (run for run in overview.runs if tuple(getattr(run.info, name) for name in RUN_KEY_FIELDS) in sampled)
+    runs = (
+        run
+        for run in overview.runs
+        if tuple(getattr(run.info, name) for name in RUN_KEY_FIELDS) in sampled
+    )
     return replace(
-        overview, queues=queues, n_disagreements=disagreements, sampled_runs=frozenset(run.run for run in runs)
+        overview,
+        queues=queues,
+        n_disagreements=disagreements,
+        sampled_runs=frozenset(run.run for run in runs),
     )
 
 
 def add_suspect_counts(
     overview: Overview, view: View, store: Store, on_progress: Callable[[int, int], object]
 ) -> Overview:
-    """Add the number of questions whose golden answer looks wrong. This takes seconds: `on_progress` is called with the
-    number of checked questions and of all questions."""
+    """Add the number of questions whose golden answer looks wrong. This takes seconds:
+    `on_progress` is called with the number of checked questions and of all questions.
+    """
     store.load_suspects(view, on_progress)
     suspects = replace(view, queue=SUSPECTS_QUEUE, where="")
     n_strong = store.count_strong_suspects(suspects)
@@ -161,7 +174,9 @@ def list_categories_by_size(runs: Sequence[RunRow]) -> list[str]:
 
 
 def _count_overall_passes(run: RunRow) -> PassCounts:
-    """Return the counts of the official verdicts or, without these, of the recomputed or the only judge verdicts."""
+    """Return the counts of the official verdicts or, without these, of the recomputed or the
+    only judge verdicts.
+    """
     if run.has_only_judge_verdicts:
         return PassCounts(run.judge_pass, run.judge_known)
     official = PassCounts(run.official_pass, run.official_known)
@@ -174,8 +189,12 @@ def _format_overall_pass_rate(run: RunRow) -> str:
 
 
 def _find_category_pass_rate(run: RunRow, category: str) -> float | None:
-    """Return the pass rate of a category (0 to 1) by the first source with a verdict on every item, or None."""
-    row = next((each for each in run.categories if each["category"] == category and each["n"]), None)
+    """Return the pass rate of a category (0 to 1) by the first source with a verdict on every
+    item, or None.
+    """
+    row = next(
+        (each for each in run.categories if each["category"] == category and each["n"]), None
+    )
     for source in ("official", "rule", *(("judge",) if run.has_only_judge_verdicts else ())):
         if row is not None and row[f"{source}_known"] == row["n"]:
             return float(row[f"{source}_pass"] / row["n"])
@@ -183,16 +202,25 @@ def _find_category_pass_rate(run: RunRow, category: str) -> float | None:
 
 
 def sort_runs_by_pass_rate(runs: Sequence[RunRow], *, blind: bool) -> list[RunRow]:
-    """Return the runs, highest overall pass rate first. In blind mode, sort the runs by model instead."""
+    """Return the runs, highest overall pass rate first.
+
+    In blind mode, sort the runs by model instead.
+    """
     if blind:
         return sorted(runs, key=lambda run: (run.info.model.casefold(), run.run))
     counts = {run.run: _count_overall_passes(run) for run in runs}
-    rates = {run: each.n_passing / each.n_with_verdict if each.n_with_verdict else -1 for run, each in counts.items()}
+    rates = {
+        run: each.n_passing / each.n_with_verdict if each.n_with_verdict else -1
+        for run, each in counts.items()
+    }
     return move_unfinished_runs_to_end(sorted(runs, key=lambda run: -rates[run.run]))
 
 
 def move_unfinished_runs_to_end(runs: Sequence[RunRow]) -> list[RunRow]:
-    """Return the unfinished runs after all others. Their rates are of few items, so they must not rank first."""
+    """Return the unfinished runs after all others.
+
+    Their rates are of few items, so they must not rank first.
+    """
     return sorted(runs, key=lambda run: run.is_unfinished)
 
 
@@ -224,8 +252,14 @@ class RunArrangement:
 
     @property
     def order_description(self) -> str:
-        """Order and search as text, such as `by corrected`. Empty for the default order without search."""
-        parts = [f"by {self.order}" if self.order else "", f"search {sanitize(self.search)}" if self.search else ""]
+        """Order and search as text, such as `by corrected`.
+
+        Empty for the default order without search.
+        """
+        parts = [
+            f"by {self.order}" if self.order else "",
+            f"search {sanitize(self.search)}" if self.search else "",
+        ]
         return f" {symbols().separator} ".join(filter(None, parts))
 
 
@@ -236,8 +270,13 @@ class RunTable(NamedTuple):
     """Number of categories to the right that do not fit."""
 
 
-def build_run_table(overview: Overview, runs: Sequence[RunRow], cells: int, first_category_index: int) -> RunTable:
-    """Lay out the runs as a table. `first_category_index`: index of the first visible category, by size."""
+def build_run_table(
+    overview: Overview, runs: Sequence[RunRow], cells: int, first_category_index: int
+) -> RunTable:
+    """Lay out the runs as a table.
+
+    `first_category_index`: index of the first visible category, by size.
+    """
     labels = format_run_names(overview.runs)
     longest = max((display_width(labels[run.run]) for run in runs), default=0)
     if overview.blind:
@@ -255,18 +294,34 @@ def build_run_table(overview: Overview, runs: Sequence[RunRow], cells: int, firs
     extra_columns = _list_extra_columns(runs)
     rates = [_format_overall_pass_rate(run) for run in runs]
     rate_cells = max([RATE_CELLS, *map(display_width, rates)])
-    room = cells - size - rate_cells - bar_cells - 4 - sum(column.width + 2 for column in extra_columns)
+    room = (
+        cells
+        - size
+        - rate_cells
+        - bar_cells
+        - 4
+        - sum(column.width + 2 for column in extra_columns)
+    )
     shown = _fit_category_columns(categories, room)
-    heading: list[StyledText] = [(f"{pad('run', size)} {'overall':>{rate_cells}}{'':{bar_cells + 2}}", "dim")]
+    heading: list[StyledText] = [
+        (f"{pad('run', size)} {'overall':>{rate_cells}}{'':{bar_cells + 2}}", "dim")
+    ]
     heading += [(f"{column.title:>{column.width}}  ", "dim") for column in extra_columns]
     titles = shorten_ids(list(shown), MAX_CATEGORY_CELLS)
-    heading += [(" " + titles.get(name, sanitize(name)).center(width), "dim") for name, width in shown.items()]
+    heading += [
+        (" " + titles.get(name, sanitize(name)).center(width), "dim")
+        for name, width in shown.items()
+    ]
     lines = []
     for name, rate, run in zip(names, rates, runs, strict=True):
         passes, known = _count_overall_passes(run)
         line: list[StyledText] = [(name, "strong")]
         line.append((" " + rate.rjust(rate_cells), "strong" if known == run.n_items else "dim"))
-        line += [(" ", ""), *(share_bar(passes / known if known else 0, bar_cells) if bar_cells else ()), (" ", "")]
+        line += [
+            (" ", ""),
+            *(share_bar(passes / known if known else 0, bar_cells) if bar_cells else ()),
+            (" ", ""),
+        ]
         for column in extra_columns:
             text, style = column.format_cell(run)
             line.append((f"{text:>{column.width}}  ", style))
@@ -286,7 +341,9 @@ class _ExtraColumn:
 
 
 def _list_extra_columns(runs: Sequence[RunRow]) -> list[_ExtraColumn]:
-    """Return the rates without incidents, if a run has incidents, and the numbers of items, if a run lacks items."""
+    """Return the rates without incidents, if a run has incidents, and the numbers of items, if a
+    run lacks items.
+    """
     columns = []
     if any(run.incidents for run in runs):
         columns.append(_make_extra_column("w/o incidents", runs, _without_incidents_cell))
@@ -295,7 +352,9 @@ def _list_extra_columns(runs: Sequence[RunRow]) -> list[_ExtraColumn]:
     return columns
 
 
-def _make_extra_column(title: str, runs: Sequence[RunRow], format_cell: Callable[[RunRow], StyledText]) -> _ExtraColumn:
+def _make_extra_column(
+    title: str, runs: Sequence[RunRow], format_cell: Callable[[RunRow], StyledText]
+) -> _ExtraColumn:
     width = max([display_width(title), *(display_width(format_cell(run)[0]) for run in runs)])
     return _ExtraColumn(title, width, format_cell)
 
@@ -311,7 +370,9 @@ def _items_cell(run: RunRow) -> StyledText:
 
 
 def _fit_category_columns(categories: Sequence[str], max_width: int) -> dict[str, int]:
-    """Return the column widths of the first categories, as many as fit into `max_width`, by category."""
+    """Return the column widths of the first categories, as many as fit into `max_width`, by
+    category.
+    """
     widths: dict[str, int] = {}
     for name in categories:
         width = min(max(display_width(sanitize(name)), MIN_CATEGORY_CELLS), MAX_CATEGORY_CELLS)
@@ -335,7 +396,10 @@ def format_run_facts(overview: Overview, n_hidden_categories: int) -> str:
     n_benchmarks = len({run.info.benchmark for run in runs})
     parts.append(titles if display_width(titles) <= 40 else format_count(n_benchmarks, "benchmark"))
     if n_hidden_categories:
-        parts.append(f"{format_count(n_hidden_categories, 'more category', 'more categories')} {symbols().arrow}")
+        parts.append(
+            f"{format_count(n_hidden_categories, 'more category', 'more categories')}"
+            f" {symbols().arrow}"
+        )
     return f" {symbols().separator} ".join(parts)
 
 
@@ -350,38 +414,58 @@ def format_failure_facts(overview: Overview) -> str:
         return "no verdicts"
     failures = format_count(overview.n_failures or 0, "failure")
     scope = f"all runs {symbols().separator} " if len(overview.runs) > 1 else ""
-    return f"{scope}{failures} {symbols().separator} {format_count(len(overview.reasons), 'error type')}"
+    return (
+        f"{scope}{failures} {symbols().separator}"
+        f" {format_count(len(overview.reasons), 'error type')}"
+    )
 
 
 def review_progress_lines(overview: Overview, width: int) -> list[Line]:
-    """Return the progress in each queue file and in all items, and the number of open disagreements."""
+    """Return the progress in each queue file and in all items, and the number of open
+    disagreements.
+    """
     total = sum_run_counts(overview.runs)
     lines = [queue_progress_line(each, width) for each in overview.queues or ()]
-    label, n_reviewed = ("reviewed by you", total.yours) if overview.blind else ("reviewed", total.reviewed)
+    label, n_reviewed = (
+        ("reviewed by you", total.yours) if overview.blind else ("reviewed", total.reviewed)
+    )
     lines.append(progress_bar_line(label, n_reviewed, total.items, width))
     if overview.n_disagreements:
-        lines.append(make_line(format_count(overview.n_disagreements, "open disagreement"), "disputed"))
+        lines.append(
+            make_line(format_count(overview.n_disagreements, "open disagreement"), "disputed")
+        )
     return lines
 
 
 def format_label_progress(overview: Overview) -> str:
-    """Return the number of recorded labels in all queue files: `31 of 50 labels`. Empty without queue files."""
+    """Return the number of recorded labels in all queue files: `31 of 50 labels`.
+
+    Empty without queue files.
+    """
     shares = [each.share for each in overview.queues or ()]
     done, total = sum(share.done for share in shares), sum(share.total for share in shares)
     return f"{done:,} of {format_count(total, 'label')}" if shares else ""
 
 
 def format_completed_queues(overview: Overview) -> str:
-    """Return the number of completed queue files: `1 of 2 queues complete`. Empty without queue files."""
+    """Return the number of completed queue files: `1 of 2 queues complete`.
+
+    Empty without queue files.
+    """
     queues = overview.queues or ()
     names = {each.queue for each in queues}
     open_names = {each.queue for each in queues if each.n_reviews_left}
-    return f"{len(names - open_names)} of {format_count(len(names), 'queue')} complete" if names else ""
+    return (
+        f"{len(names - open_names)} of {format_count(len(names), 'queue')} complete"
+        if names
+        else ""
+    )
 
 
 def score_lines(overview: Overview, runs: Sequence[RunRow], width: int) -> list[Line]:
-    """Return a heading and a line for each run with its official score, corrected score, and estimate with interval. If
-    there is no room, the corrected score is omitted."""
+    """Return a heading and a line for each run with its official score, corrected score, and
+    estimate with interval. If there is no room, the corrected score is omitted.
+    """
     has_estimates = bool(overview.sampled_runs)
     estimate_cells = ESTIMATE_CELLS if has_estimates else 0
     has_corrected = width > MIN_NAME_CELLS + 2 * SCORE_CELLS + estimate_cells
@@ -390,7 +474,10 @@ def score_lines(overview: Overview, runs: Sequence[RunRow], width: int) -> list[
     longest = max((display_width(labels[run.run]) for run in runs), default=0)
     size = max(MIN_NAME_CELLS, min(34, longest, width - fixed))
     bar_cells = max(width - size - fixed + 1, 0) if has_estimates else 0
-    titles = [f"{title:>{SCORE_CELLS}}" for title in ("official", *(["corrected"] if has_corrected else []))]
+    titles = [
+        f"{title:>{SCORE_CELLS}}"
+        for title in ("official", *(["corrected"] if has_corrected else []))
+    ]
     heading = pad("run", size) + "".join(titles) + ("  estimated" if has_estimates else "")
     lines = [make_line(truncate(heading, width), "dim")]
     for name, run in zip(_pad_run_names(labels, runs, size), runs, strict=True):
@@ -429,7 +516,13 @@ def list_next_actions(overview: Overview) -> list[NextAction]:
         text = f"Review {format_count(own.n_reviews_left, 'item')} of {sanitize(own.queue)}"
         actions.append(NextAction("overview.queue", text, sanitize(overview.annotator), "people"))
     count = overview.n_failures
-    failures = "items" if overview.blind else "failures" if count is None else format_count(count, "failure")
+    failures = (
+        "items"
+        if overview.blind
+        else "failures"
+        if count is None
+        else format_count(count, "failure")
+    )
     if overview.missing_verdict_reason:
         failures = "items"
     actions.append(NextAction("overview.failures", f"Review {failures}"))
@@ -437,7 +530,9 @@ def list_next_actions(overview: Overview) -> list[NextAction]:
         actions.append(_suggest_estimate_action(overview))
     if overview.n_suspects:
         n_weak = overview.n_suspects - overview.n_strong_suspects
-        text = f"Check {format_count(overview.n_strong_suspects or n_weak, 'suspect golden answer')}"
+        text = (
+            f"Check {format_count(overview.n_strong_suspects or n_weak, 'suspect golden answer')}"
+        )
         weak = f"{n_weak:,} weak" if overview.n_strong_suspects else "weak evidence"
         actions.append(NextAction("overview.suspects", text, weak if n_weak else ""))
     if len(overview.runs) > 1 and not overview.blind:
@@ -453,7 +548,11 @@ def _suggest_estimate_action(overview: Overview) -> NextAction:
     if needed and not any(each.n_reviews_left for each in overview.queues or ()):
         facts = f"{format_count(needed, 'more label')} for {symbols().plus_minus} 2 points"
         return NextAction("overview.estimates", "See estimated accuracy", facts)
-    return NextAction("overview.estimates", "See estimated accuracy", format_count(len(overview.sampled_runs), "run"))
+    return NextAction(
+        "overview.estimates",
+        "See estimated accuracy",
+        format_count(len(overview.sampled_runs), "run"),
+    )
 
 
 def next_action_lines(overview: Overview, key_names: dict[str, str], width: int) -> list[Line]:

@@ -14,7 +14,14 @@ from fcreview.model.run_check import (
     summarize_problems,
 )
 from fcreview.model.sanitize import sanitize
-from fcreview.tui.text.lines import ChoiceTable, Line, StyledText, TextColumn, make_line, sanitize_and_wrap
+from fcreview.tui.text.lines import (
+    ChoiceTable,
+    Line,
+    StyledText,
+    TextColumn,
+    make_line,
+    sanitize_and_wrap,
+)
 from fcreview.tui.text.run_names import use_own_separator
 from fcreview.tui.text.styles import symbols
 
@@ -56,12 +63,19 @@ def list_check_rows(checks: Sequence[RunCheck]) -> list[CheckRow]:
 
 
 def build_check_table(rows: Sequence[CheckRow]) -> ChoiceTable[CheckedItems]:
-    """Return the table of the checks. Some rows have no items to list (`CheckRow.can_list_items`)."""
+    """Return the table of the checks.
+
+    Some rows have no items to list (`CheckRow.can_list_items`).
+    """
     checks = {row.check.run: row.check for row in rows}
     return ChoiceTable(
         title="is this score real?",
         noun="run",
-        columns=[TextColumn("", min_width=2), TextColumn("check", min_width=20), TextColumn("found", min_width=20)],
+        columns=[
+            TextColumn("", min_width=2),
+            TextColumn("check", min_width=20),
+            TextColumn("found", min_width=20),
+        ],
         rows=[_format_row(row) for row in rows],
         values=[row.items for row in rows],
         note=summarize_problems(list(checks.values())) or "no problem",
@@ -76,7 +90,11 @@ def _format_row(row: CheckRow) -> list[StyledText]:
         return [("", ""), (name, "strong"), (summary, "warn" if row.check.problems else "dim")]
 
     style = "" if row.line.state == "problem" else "dim"
-    return [_format_state(row.line.state), (row.line.title, style), (sanitize(row.line.detail), style)]
+    return [
+        _format_state(row.line.state),
+        (row.line.title, style),
+        (sanitize(row.line.detail), style),
+    ]
 
 
 def _format_state(state: LineState) -> StyledText:
@@ -88,7 +106,9 @@ def _format_state(state: LineState) -> StyledText:
 
 
 def explain_check_row(row: CheckRow, cells: int) -> list[Line]:
-    """Return the complete text of a row, which the table may cut, and the filter that lists its items."""
+    """Return the complete text of a row, which the table may cut, and the filter that lists its
+    items.
+    """
     if row.line is None:
         text = f"{row.check.title}: {row.check.summary or 'no problem'}"
     else:

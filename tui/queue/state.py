@@ -1,8 +1,10 @@
-"""Keep the state of the queue: the order, run and filters of the current level and of the levels above it.
+"""Keep the state of the queue: the order, run and filters of the current level and of the levels
+above it.
 
-The file `positions/<annotator>.json` in the workspace saves the state between sessions: {"scope": [run], "blind": bool,
-"start": options, "open": bool, "levels": [{where, search, queue, seed, run, file, items, item, line, via}]}. The last
-level is the queue as the annotator left it. `open` is true if the item under the cursor was open.
+The file `positions/<annotator>.json` in the workspace saves the state between sessions: {"scope":
+[run], "blind": bool, "start": options, "open": bool, "levels": [{where, search, queue, seed, run,
+file, items, item, line, via}]}. The last level is the queue as the annotator left it. `open` is
+true if the item under the cursor was open.
 """
 
 from __future__ import annotations
@@ -38,9 +40,14 @@ ALL_RUNS = -1
 
 
 def list_available_orders(blind: bool, queue_file: str | None = None) -> dict[str, str]:
-    """Return the descriptions of the available orders, by name. `queue_file`: name of the opened queue file, which is
-    an order too."""
-    orders = {queue: ORDER_DESCRIPTIONS[queue] for queue in BUILTIN_QUEUES if not (blind and queue in VERDICT_QUEUES)}
+    """Return the descriptions of the available orders, by name. `queue_file`: name of the opened
+    queue file, which is an order too.
+    """
+    orders = {
+        queue: ORDER_DESCRIPTIONS[queue]
+        for queue in BUILTIN_QUEUES
+        if not (blind and queue in VERDICT_QUEUES)
+    }
     return {queue_file: SHARE_ORDER, **orders} if queue_file else orders
 
 
@@ -76,31 +83,58 @@ class QueueState:
     file: str | None = None
     """Name of the opened queue file. None if no queue file is open."""
     items: tuple[int, ...] = ()
-    """Numbers of the selected items, such as the items behind a statistic. Empty if all items are selected. The filter
-    applies to the selected items only."""
+    """Numbers of the selected items, such as the items behind a statistic. Empty if all items are
+    selected. The filter applies to the selected items only.
+    """
 
     @classmethod
     def from_view(cls, view: View, blind: bool = False) -> QueueState:
-        """Return the state that shows a view. If its order is not available, use the order of the dataset."""
-        queue = view.queue if view.queue in list_available_orders(blind, view.queue_file) else "dataset"
-        return cls(where=view.where, queue=queue, seed=view.seed, blind=blind, scope=view.runs, file=view.queue_file)
+        """Return the state that shows a view.
+
+        If its order is not available, use the order of the dataset.
+        """
+        queue = (
+            view.queue if view.queue in list_available_orders(blind, view.queue_file) else "dataset"
+        )
+        return cls(
+            where=view.where,
+            queue=queue,
+            seed=view.seed,
+            blind=blind,
+            scope=view.runs,
+            file=view.queue_file,
+        )
 
     @property
     def view(self) -> View:
         """Items that the queue shows, with filter and search combined."""
         runs = self.scope if self.run is None else (self.run,)
-        return View(self.combine_filter_and_search(), self.queue, self.seed, runs, self.queue == self.file, self.items)
+        return View(
+            self.combine_filter_and_search(),
+            self.queue,
+            self.seed,
+            runs,
+            self.queue == self.file,
+            self.items,
+        )
 
     @property
     def settings(self) -> QueueSettings:
-        return QueueSettings(self.where, self.search, self.queue, self.seed, self.run, self.file, self.items)
+        return QueueSettings(
+            self.where, self.search, self.queue, self.seed, self.run, self.file, self.items
+        )
 
     def restore_settings(self, settings: QueueSettings) -> None:
         """Apply the settings of a level. Ignore an order that is no longer available."""
         self.file = settings.file or self.file
         if settings.queue in list_available_orders(self.blind, self.file):
             self.queue, self.seed = settings.queue, settings.seed
-        self.where, self.search, self.run, self.items = settings.where, settings.search, settings.run, settings.items
+        self.where, self.search, self.run, self.items = (
+            settings.where,
+            settings.search,
+            settings.run,
+            settings.items,
+        )
 
     @property
     def is_narrowed(self) -> bool:
@@ -128,10 +162,16 @@ class QueueState:
 
     def make_cluster_view(self, filter_terms: Sequence[str]) -> View:
         """Return the view of the failing items of a cluster."""
-        return replace(self.view, where=add_terms(self.combine_filter_and_search(), FAILING_FILTER, *filter_terms))
+        return replace(
+            self.view,
+            where=add_terms(self.combine_filter_and_search(), FAILING_FILTER, *filter_terms),
+        )
 
     def show_issue_item(self, issue_filter: str) -> None:
-        """Show the item of an import issue. An empty `issue_filter` (an issue about a file) changes nothing."""
+        """Show the item of an import issue.
+
+        An empty `issue_filter` (an issue about a file) changes nothing.
+        """
         if issue_filter:
             self.reset_to_filter(issue_filter)
 
@@ -192,7 +232,9 @@ class QueueProgress:
 
 @dataclass(frozen=True, slots=True)
 class CursorPosition:
-    """Position of the cursor in a view: on the item, or on the line `line` if the view does not contain the item."""
+    """Position of the cursor in a view: on the item, or on the line `line` if the view does not
+    contain the item.
+    """
 
     item: int | None = None
     """Number of the item in the store. None if unknown. An import may change the number."""
@@ -219,7 +261,10 @@ class ClusterListState:
     terms: tuple[str, ...] = ()
     """Filter terms of the row under the cursor."""
     counts: dict[int, ClusterCounts] = field(default_factory=dict)
-    """Latest counts by grouping (see `get_computed_grouping`). The list shows them until new counts are read."""
+    """Latest counts by grouping (see `get_computed_grouping`).
+
+    The list shows them until new counts are read.
+    """
 
 
 @dataclass(slots=True)
@@ -238,8 +283,9 @@ class QueueLevel:
     settings: QueueSettings
     cursor: CursorPosition
     opened_from: str = ""
-    """Name of the list in which the user selected the next level. `queue.back` opens this list again. Empty if there is
-    none."""
+    """Name of the list in which the user selected the next level. `queue.back` opens this list
+    again. Empty if there is none.
+    """
     lists: ListStates = field(default_factory=ListStates)
 
 
@@ -255,15 +301,21 @@ class QueueLevels:
         self.above = list(above)
         self.lists = ListStates()
 
-    def push_level(self, settings: QueueSettings, cursor: CursorPosition, opened_from: str = "") -> None:
-        """Add a level above the current level, if the current settings differ from `settings` or were chosen on the
-        overview."""
+    def push_level(
+        self, settings: QueueSettings, cursor: CursorPosition, opened_from: str = ""
+    ) -> None:
+        """Add a level above the current level, if the current settings differ from `settings` or
+        were chosen on the overview.
+        """
         if settings != self._state.settings or opened_from == OVERVIEW:
             self.above.append(QueueLevel(settings, cursor, opened_from, self.lists))
             self.lists = ListStates()
 
     def pop_level(self) -> QueueLevel | None:
-        """Return to the level above the current level, and return this level. None at the outermost level."""
+        """Return to the level above the current level, and return this level.
+
+        None at the outermost level.
+        """
         if not self.above:
             return None
         level = self.above.pop()
@@ -272,25 +324,34 @@ class QueueLevels:
         return level
 
     def show_all_items(self, *, all_runs: bool = False) -> None:
-        """Show all items of the selected run, and remove the levels above that show this run too. With `all_runs`, show
-        all items of all opened runs, and remove all levels above."""
+        """Show all items of the selected run, and remove the levels above that show this run too.
+        With `all_runs`, show all items of all opened runs, and remove all levels above.
+        """
         self._state.reset_to_filter("")
         if all_runs:
             self._state.run = None
-        self.above = [level for level in self.above if not all_runs and level.settings.run != self._state.run]
+        self.above = [
+            level for level in self.above if not all_runs and level.settings.run != self._state.run
+        ]
 
 
 def level_to_json(settings: QueueSettings, cursor: CursorPosition) -> dict[str, Any]:
-    """Convert a level of the queue to the JSON object {where, search, queue, seed, run, file, items: [number], item:
-    [id, run] or null, line}."""
+    """Convert a level of the queue to the JSON object {where, search, queue, seed, run, file,
+    items: [number], item: [id, run] or null, line}.
+    """
     return {**asdict(settings), "item": cursor.key, "line": cursor.line}
 
 
 def level_from_json(fields: Mapping[str, Any]) -> tuple[QueueSettings, CursorPosition]:
-    """Convert the result of `level_to_json` back. Raises: ValueError, TypeError or KeyError if `fields` is invalid."""
+    """Convert the result of `level_to_json` back.
+
+    Raises: ValueError, TypeError or KeyError if `fields` is invalid.
+    """
     run, item = fields["run"], fields["item"]
     texts = {name: fields[name] for name in ("where", "search", "queue")}
-    if not all(isinstance(text, str) for text in texts.values()) or not (run is None or isinstance(run, int)):
+    if not all(isinstance(text, str) for text in texts.values()) or not (
+        run is None or isinstance(run, int)
+    ):
         raise ValueError("invalid saved queue position")
     key = None
     if item is not None:
@@ -298,14 +359,21 @@ def level_from_json(fields: Mapping[str, Any]) -> tuple[QueueSettings, CursorPos
         key = str(item_id), int(item_run)
     file, items = fields.get("file"), tuple(map(int, fields.get("items", ())))
     settings = QueueSettings(
-        **texts, seed=int(fields["seed"]), run=run, file=None if file is None else str(file), items=items
+        **texts,
+        seed=int(fields["seed"]),
+        run=run,
+        file=None if file is None else str(file),
+        items=items,
     )
     return settings, CursorPosition(None, int(fields["line"]), key)
 
 
 POSITIONS_FOLDER = "positions"
 MAX_SAVED_LEVELS = 20
-"""Maximum number of levels that are saved. If there are more, only the innermost levels are saved."""
+"""Maximum number of levels that are saved.
+
+If there are more, only the innermost levels are saved.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,44 +389,67 @@ class QueuePosition:
 
     def is_at_queue_start(self, settings: QueueSettings) -> bool:
         """Whether this is the first line of the queue with these settings."""
-        is_first_line = not (self.is_item_open or self.opens_unreviewed or self.levels or self.cursor.line)
+        is_first_line = not (
+            self.is_item_open or self.opens_unreviewed or self.levels or self.cursor.line
+        )
         return is_first_line and self.settings == settings
 
 
 def save_position(
-    annotator_state: AnnotatorState, state: QueueState, position: QueuePosition, start_options: str = ""
+    annotator_state: AnnotatorState,
+    state: QueueState,
+    position: QueuePosition,
+    start_options: str = "",
 ) -> None:
-    """Save the position. `start_options`: command-line options that select the queue. `load_position` needs the same
-    options."""
+    """Save the position. `start_options`: command-line options that select the queue.
+    `load_position` needs the same options.
+    """
     current = QueueLevel(position.settings, position.cursor)
     levels = [
         level_to_json(level.settings, level.cursor) | {"via": level.opened_from}
         for level in (*position.levels[-MAX_SAVED_LEVELS:], current)
     ]
     start_fields = {"scope": list(state.scope), "blind": state.blind, "start": start_options}
-    annotator_state.try_write(POSITIONS_FOLDER, {**start_fields, "open": position.is_item_open, "levels": levels})
+    annotator_state.try_write(
+        POSITIONS_FOLDER, {**start_fields, "open": position.is_item_open, "levels": levels}
+    )
 
 
 def load_position(
-    annotator_state: AnnotatorState, state: QueueState, can_open_file: Callable[[str], bool], start_options: str = ""
+    annotator_state: AnnotatorState,
+    state: QueueState,
+    can_open_file: Callable[[str], bool],
+    start_options: str = "",
 ) -> QueuePosition | None:
-    """Return the saved position. None if it cannot be restored: it was saved for other runs, another blind mode or
-    other options, a filter is invalid, or `can_open_file` returns False for a queue file."""
+    """Return the saved position. None if it cannot be restored: it was saved for other runs,
+    another blind mode or other options, a filter is invalid, or `can_open_file` returns False for a
+    queue file.
+    """
     saved_position = annotator_state.read(POSITIONS_FOLDER)
-    if saved_position.get("scope") != list(state.scope) or saved_position.get("blind") is not state.blind:
+    if (
+        saved_position.get("scope") != list(state.scope)
+        or saved_position.get("blind") is not state.blind
+    ):
         return None
     if saved_position.get("start", "") != start_options:
         return None
     try:
-        levels = [QueueLevel(*level_from_json(each), str(each["via"])) for each in saved_position["levels"]]
+        levels = [
+            QueueLevel(*level_from_json(each), str(each["via"]))
+            for each in saved_position["levels"]
+        ]
         for level in levels:
             state.parse_filter(level.settings.where)
         *above, current = levels
-        if not all(map(can_open_file, {level.settings.file for level in levels if level.settings.file})):
+        if not all(
+            map(can_open_file, {level.settings.file for level in levels if level.settings.file})
+        ):
             return None
     except (FilterError, ValueError, TypeError, KeyError):
         return None
-    return QueuePosition(current.settings, current.cursor, above, saved_position.get("open") is True)
+    return QueuePosition(
+        current.settings, current.cursor, above, saved_position.get("open") is True
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,13 +473,17 @@ def has_assigned_items(workspace: Workspace, queue_name: str, annotator: str | N
 
 def first_unreviewed_position(queue_name: str) -> QueuePosition:
     """Return the position that opens the first unreviewed item of a queue file."""
-    return QueuePosition(QueueSettings(queue=queue_name, file=queue_name), CursorPosition(), opens_unreviewed=True)
+    return QueuePosition(
+        QueueSettings(queue=queue_name, file=queue_name), CursorPosition(), opens_unreviewed=True
+    )
 
 
 def adapt_position_to_annotator(
     workspace: Workspace | None, annotator: str, position: QueuePosition, *, blind: bool
 ) -> QueuePosition:
-    """Return the position at which another annotator continues, without queue files that assign them no items."""
+    """Return the position at which another annotator continues, without queue files that assign
+    them no items.
+    """
 
     def can_open_level(settings: QueueSettings) -> bool:
         return settings.file is None or (
@@ -399,7 +494,13 @@ def adapt_position_to_annotator(
     if settings.file is not None:
         cursor = CursorPosition()  # each annotator has other items in another order
     if not can_open_level(settings):
-        order = settings.queue if settings.queue != settings.file else "dataset" if blind else "failures"
+        order = (
+            settings.queue
+            if settings.queue != settings.file
+            else "dataset"
+            if blind
+            else "failures"
+        )
         settings = replace(settings, file=None, queue=order)
     levels = tuple(level for level in position.levels if can_open_level(level.settings))
     return QueuePosition(settings, cursor, levels)

@@ -1,6 +1,7 @@
 """List disagreements, and record the adjudicator's reviews of them.
 
-Annotators' names are hidden until a disagreement is resolved. A review is on disk before its message is shown.
+Annotators' names are hidden until a disagreement is resolved. A review is on disk before its
+message is shown.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ class AdjudicatorRole:
 class CaseList:
     """Cases in the order in which they are adjudicated.
 
-    The cases on parts of an item come before the case on the item, because resolving the parts often resolves the item.
+    The cases on parts of an item come before the case on the item, because resolving the parts
+    often resolves the item.
     """
 
     cases: list[AdjudicationCase] = field(default_factory=list)
@@ -73,7 +75,9 @@ class CaseList:
         """Create the list from (item number, disagreement) pairs. The items stay in this order."""
         cases = [AdjudicationCase(item, dispute) for item, dispute in item_disagreements]
         ranks = {item: rank for rank, item in enumerate(dict.fromkeys(case.item for case in cases))}
-        return cls(sorted(cases, key=lambda case: (ranks[case.item], case.disagreement.target == ITEM)))
+        return cls(
+            sorted(cases, key=lambda case: (ranks[case.item], case.disagreement.target == ITEM))
+        )
 
     @property
     def current(self) -> AdjudicationCase | None:
@@ -88,20 +92,28 @@ class CaseList:
         return self.n_resolved == len(self.cases)
 
     def update_item_cases(self, item: int, unresolved: Sequence[Disagreement]) -> None:
-        """Mark the cases of an item as resolved or unresolved, and insert new cases after its existing cases."""
+        """Mark the cases of an item as resolved or unresolved, and insert new cases after its
+        existing cases.
+        """
         displayed = self.current
         open_ = {(item, each.target, each.criterion): each for each in unresolved}
         for case in self.cases:
             if case.item == item:
                 current = open_.pop(case.key, None)
                 case.resolved, case.disagreement = current is None, current or case.disagreement
-        last = max((at for at, case in enumerate(self.cases) if case.item == item), default=len(self.cases) - 1)
+        last = max(
+            (at for at, case in enumerate(self.cases) if case.item == item),
+            default=len(self.cases) - 1,
+        )
         self.cases[last + 1 : last + 1] = [AdjudicationCase(item, each) for each in open_.values()]
         if displayed is not None:
             self.at = self.cases.index(displayed)
 
     def move_to_next_unresolved(self) -> bool:
-        """Move to the next unresolved case, wrapping around. Return False if all cases are resolved."""
+        """Move to the next unresolved case, wrapping around.
+
+        Return False if all cases are resolved.
+        """
         size = len(self.cases)
         for step in range(1, size + 1):
             if not self.cases[(self.at + step) % size].resolved:
@@ -133,7 +145,10 @@ def case_name(case: AdjudicationCase, detail: ItemDetail) -> str:
 def format_annotator_names(answers: Sequence[Opinion]) -> str:
     """Return the letters and names of the annotators: `A was alice, B was bob`."""
     return sanitize(
-        ", ".join(f"{format_answer_letter(at)} was {answer.annotator}" for at, answer in enumerate(answers))
+        ", ".join(
+            f"{format_answer_letter(at)} was {answer.annotator}"
+            for at, answer in enumerate(answers)
+        )
     )
 
 
@@ -141,13 +156,17 @@ PART_GAP = "   "
 
 
 def shorten_message(message: str, cells: int) -> str:
-    """Shorten a message of several parts to fit into `cells`: omit the last parts, then cut the middle of the name."""
+    """Shorten a message of several parts to fit into `cells`: omit the last parts, then cut the
+    middle of the name.
+    """
     parts = message.split(PART_GAP)
     while len(parts) > 1 and display_width(PART_GAP.join(parts)) > cells:
         parts.pop()
     first, blank, rest = parts[0].rpartition(" resolved: ")
     if display_width(parts[0]) > cells and blank:
-        parts[0] = truncate_middle(first, max(cells - display_width(blank + rest), 1)) + blank + rest
+        parts[0] = (
+            truncate_middle(first, max(cells - display_width(blank + rest), 1)) + blank + rest
+        )
     return PART_GAP.join(parts)
 
 
@@ -160,7 +179,9 @@ def format_unresolved_count(cases: CaseList) -> str:
 
 
 SEARCHING = "searching for disagreements"
-SHUFFLED = StatusMessage("annotators are in random order; their names appear after you resolve the case", "dim")
+SHUFFLED = StatusMessage(
+    "annotators are in random order; their names appear after you resolve the case", "dim"
+)
 RECEIVED = StatusMessage("reviews of other annotators have arrived", "dim")
 
 
@@ -185,7 +206,9 @@ class AdjudicationView(Protocol):
 class Adjudicator:
     """Controller that records the adjudicator's reviews and moves from case to case."""
 
-    def __init__(self, session: Session, view: View, screen: AdjudicationView, key: KeyLookup) -> None:
+    def __init__(
+        self, session: Session, view: View, screen: AdjudicationView, key: KeyLookup
+    ) -> None:
         self.cases = CaseList()
         self.detail: ItemDetail | None = None
         self.is_loaded = False
@@ -197,7 +220,10 @@ class Adjudicator:
         self._runner.queue_action(self._load_cases, SEARCHING)
 
     def refresh_cases(self) -> None:
-        """Read the disagreements again after reviews of other annotators arrived. The same case stays on screen."""
+        """Read the disagreements again after reviews of other annotators arrived.
+
+        The same case stays on screen.
+        """
         self._runner.queue_action(self._reread_cases)
 
     def accept_answer(self, number: int) -> None:
@@ -208,7 +234,8 @@ class Adjudicator:
         answer = case.disagreement.answers[number - 1]
         if not is_definite(answer.verdict):
             self._runner.show_message(
-                f"answer {format_answer_letter(number - 1)} is unsure and cannot be accepted", "warn"
+                f"answer {format_answer_letter(number - 1)} is unsure and cannot be accepted",
+                "warn",
             )
             return
         self._queue_review(verdict=answer.verdict, fault=answer.fault, golden_fix=answer.golden_fix)
@@ -230,7 +257,9 @@ class Adjudicator:
             value = self._answer_scale(case).parse_typed_answer(typed_value.strip())
         except ValueError as error:
             criterion = sanitize(case.disagreement.criterion)
-            self._runner.show_message(f"{criterion} must be {error}; got {sanitize(typed_value)}", "warn")
+            self._runner.show_message(
+                f"{criterion} must be {error}; got {sanitize(typed_value)}", "warn"
+            )
             return
         self._queue_review(verdict=value)
 
@@ -263,36 +292,61 @@ class Adjudicator:
         case, detail = self.cases.current, self.detail
         if case is None or detail is None:
             return None
-        wanted = (self._session.annotator, case.disagreement.target, case.disagreement.criterion, True)
+        wanted = (
+            self._session.annotator,
+            case.disagreement.target,
+            case.disagreement.criterion,
+            True,
+        )
         current = (opinion for opinion in detail.opinions if not opinion.stale)
-        return next((o for o in current if (o.annotator, o.target, o.criterion, o.is_adjudication) == wanted), None)
+        return next(
+            (
+                o
+                for o in current
+                if (o.annotator, o.target, o.criterion, o.is_adjudication) == wanted
+            ),
+            None,
+        )
 
     @property
     def role(self) -> AdjudicatorRole:
         case, own = self.cases.current, self._session.annotator
-        is_involved = case is not None and any(each.annotator == own for each in case.disagreement.answers)
+        is_involved = case is not None and any(
+            each.annotator == own for each in case.disagreement.answers
+        )
         return AdjudicatorRole(self.own_review, is_involved)
 
     def describe_allowed_values(self) -> str:
-        return self._answer_scale(self.cases.current).describe_answers() if self.cases.current else ""
+        return (
+            self._answer_scale(self.cases.current).describe_answers() if self.cases.current else ""
+        )
 
     def _answer_scale(self, case: AdjudicationCase) -> Scale:
         verdicts = self.detail.item.verdicts if self.detail else []
         automatic = [v.value for v in verdicts if v.criterion == case.disagreement.criterion]
-        human = [answer.verdict for answer in case.disagreement.answers if is_definite(answer.verdict)]
+        human = [
+            answer.verdict for answer in case.disagreement.answers if is_definite(answer.verdict)
+        ]
         return find_scale(case.disagreement.criterion, automatic or human) or Scale()
 
     def _queue_review(self, **fields: Any) -> None:
-        """Queue a review of the displayed case. `fields`: fields of the `Annotation`, such as `verdict`."""
+        """Queue a review of the displayed case.
+
+        `fields`: fields of the `Annotation`, such as `verdict`.
+        """
         case = self.cases.current
         if case is not None:
             disputed = case.disagreement
-            act = Annotation(act="adjudicate", target=disputed.target, criterion=disputed.criterion, **fields)
+            act = Annotation(
+                act="adjudicate", target=disputed.target, criterion=disputed.criterion, **fields
+            )
             self._runner.queue_action(partial(self._save, case, act))
 
     async def _load_cases(self) -> ActionSucceeded:
         await self._session.open_journal()
-        found = await self._session.query(lambda store: store.analysis.fetch_disagreements(self._view))
+        found = await self._session.query(
+            lambda store: store.analysis.fetch_disagreements(self._view)
+        )
         self.cases = CaseList.from_disagreements((each.item, each.disagreement) for each in found)
         await self._read_item()
         self.is_loaded = True
@@ -303,7 +357,9 @@ class Adjudicator:
         if not self.is_loaded:
             return True
         current: dict[int, list[Disagreement]] = {case.item: [] for case in self.cases.cases}
-        for each in await self._session.query(lambda store: store.analysis.fetch_disagreements(self._view)):
+        for each in await self._session.query(
+            lambda store: store.analysis.fetch_disagreements(self._view)
+        ):
             current.setdefault(each.item, []).append(each.disagreement)
         displayed = self.cases.current
         for item, disagreements in current.items():
@@ -316,8 +372,12 @@ class Adjudicator:
         words = _describe_annotation(annotation)
         try:
             event = await self._session.record_review(case.item, annotation)
-        except Exception as error:  # whatever the reason, the adjudicator must see that the review was not saved
-            self._runner.show_message(f"NOT SAVED ({words}): {sanitize(str(error) or type(error).__name__)}", "bad")
+        except (
+            Exception
+        ) as error:  # whatever the reason, the adjudicator must see that the review was not saved
+            self._runner.show_message(
+                f"NOT SAVED ({words}): {sanitize(str(error) or type(error).__name__)}", "bad"
+            )
             return False
         was_resolved = case.resolved
         await self._update_cases(case.item)
@@ -352,7 +412,9 @@ class Adjudicator:
         item = await self._session.query(lambda store: find_item_number(store, event.key))
         text = f"undone: {describe_event(event)} · {sanitize(event.key.id)}"
         if item is None or not any(case.item == item for case in self.cases.cases):
-            await self._refresh_case(StatusMessage(f"{text} (this disagreement is not in this list)", "warn"))
+            await self._refresh_case(
+                StatusMessage(f"{text} (this disagreement is not in this list)", "warn")
+            )
             return True
         await self._update_cases(item)
         self.cases.move_to((item, event.target, event.criterion))
@@ -363,11 +425,15 @@ class Adjudicator:
         if self.cases.step(by):
             await self._show_case(NO_MESSAGE)
         else:
-            self._runner.show_message(f"this is the {'last' if by > 0 else 'first'} disagreement", "warn")
+            self._runner.show_message(
+                f"this is the {'last' if by > 0 else 'first'} disagreement", "warn"
+            )
         return True
 
     async def _update_cases(self, item: int) -> None:
-        unresolved = await self._session.query(lambda store: store.analysis.fetch_item_disagreements(item))
+        unresolved = await self._session.query(
+            lambda store: store.analysis.fetch_item_disagreements(item)
+        )
         self.cases.update_item_cases(item, unresolved)
 
     async def _show_case(self, message: StatusMessage) -> None:
@@ -380,11 +446,19 @@ class Adjudicator:
 
     async def _read_item(self) -> None:
         case = self.cases.current
-        self.detail = None if case is None else await self._session.query(lambda store: store.read_detail(case.item))
+        self.detail = (
+            None
+            if case is None
+            else await self._session.query(lambda store: store.read_detail(case.item))
+        )
 
 
 def _describe_annotation(annotation: Annotation) -> str:
-    parts = [format_verdict(annotation.verdict, annotation.criterion)] if annotation.verdict is not None else []
+    parts = (
+        [format_verdict(annotation.verdict, annotation.criterion)]
+        if annotation.verdict is not None
+        else []
+    )
     if annotation.fault:
         is_golden_wrong = annotation.verdict is True and annotation.fault == "golden"
         parts.append("golden wrong" if is_golden_wrong else f"fault: {annotation.fault}")

@@ -1,4 +1,6 @@
-"""Lay out a disagreement: the question, a card with the answer of each annotator, and the automatic verdicts."""
+"""Lay out a disagreement: the question, a card with the answer of each annotator, and the
+automatic verdicts.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,10 @@ _QUESTIONS = {
 
 
 def format_question(case: AdjudicationCase) -> str:
-    """Return the question that the adjudicator answers, such as `Is this call correct?`. Sanitized."""
+    """Return the question that the adjudicator answers, such as `Is this call correct?`.
+
+    Sanitized.
+    """
     criterion, last = case.disagreement.criterion, case.disagreement.target.rpartition("/")[2]
     part = _PARTS.get(last.partition(":")[0], "part")
     if is_fault_disagreement(case.disagreement):
@@ -67,22 +72,37 @@ def format_question(case: AdjudicationCase) -> str:
 
 
 def question_line(cases: CaseList, case: AdjudicationCase, detail: ItemDetail, cells: int) -> Line:
-    """Return the line ` Is this call correct?   simple_13 · turn 1 call 1            unresolved · 2 of 7`."""
+    """Return the line ` Is this call correct?   simple_13 · turn 1 call 1            unresolved
+    · 2 of 7`.
+    """
     dot = f" {symbols().separator} "
     state, style = ("resolved", "good") if case.resolved else ("unresolved", "disputed")
-    right: Line = ((" ", ""), (state, style), (f"{dot}{cases.at + 1} of {len(cases.cases)} ", "dim"))
+    right: Line = (
+        (" ", ""),
+        (state, style),
+        (f"{dot}{cases.at + 1} of {len(cases.cases)} ", "dim"),
+    )
     target = case.disagreement.target
-    name = sanitize(dot.join([detail.row.id, *([describe_address(target)] if target != ITEM else [])]))
+    name = sanitize(
+        dot.join([detail.row.id, *([describe_address(target)] if target != ITEM else [])])
+    )
     question = format_question(case)
     room = cells - line_width(right) - 5 - len(question)
     if room < min(len(name), MIN_CARD_CELLS):
         short = truncate_middle(case_name(case, detail), cells - line_width(right) - 3)
         return justify_line(((f" {short}", "strong"),), right, cells)
-    return justify_line(((f" {question}", "strong"), ("   ", ""), (truncate_middle(name, room), "dim")), right, cells)
+    return justify_line(
+        ((f" {question}", "strong"), ("   ", ""), (truncate_middle(name, room), "dim")),
+        right,
+        cells,
+    )
 
 
 def adjudication_progress_line(cases: CaseList, annotator: str, cells: int) -> Line:
-    """Return the right part of the top line: `━━━─── 3 of 8 resolved  lead`. `cells`: width of the screen."""
+    """Return the right part of the top line: `━━━─── 3 of 8 resolved  lead`.
+
+    `cells`: width of the screen.
+    """
     total, done = len(cases.cases), cases.n_resolved
     name: Line = ((sanitize(annotator), "people"),)
     if not total:
@@ -93,10 +113,16 @@ def adjudication_progress_line(cases: CaseList, annotator: str, cells: int) -> L
 
 
 def answer_lines(
-    case: AdjudicationCase, item: Item, role: AdjudicatorRole, screen_size: tuple[int, int], pager_key: str
+    case: AdjudicationCase,
+    item: Item,
+    role: AdjudicatorRole,
+    screen_size: tuple[int, int],
+    pager_key: str,
 ) -> list[Line]:
-    """Return the answers as cards, the adjudicator's review, the majority and the automatic verdicts, as far as they
-    fit. Annotators are named only if the case is resolved. `screen_size`: (columns, rows)."""
+    """Return the answers as cards, the adjudicator's review, the majority and the automatic
+    verdicts, as far as they fit. Annotators are named only if the case is resolved. `screen_size`:
+    (columns, rows).
+    """
     cells, height = screen_size
     is_tall = height >= BOX_MIN_ROWS
     rows = height // 2 if is_tall else max(height * 3 // 8, MIN_CARD_ROWS + 3)
@@ -104,7 +130,9 @@ def answer_lines(
     verdicts = _verdict_lines(case, item, role, cells - (4 if has_box else 1))
     below = box_lines("Majority and automatic verdicts", verdicts, cells) if has_box else verdicts
     hint = f"{symbols().ellipsis} {pager_key} shows all"
-    shown = _answer_card_lines(case, cells, max(rows - len(below), MIN_CARD_ROWS + 1), hint, spaced=is_tall)
+    shown = _answer_card_lines(
+        case, cells, max(rows - len(below), MIN_CARD_ROWS + 1), hint, spaced=is_tall
+    )
     if not has_box:
         below = [fit_line(((" ", ""), *line), cells) for line in below]
     return [*shown, *below[: max(rows - len(shown), 1)]]
@@ -117,29 +145,52 @@ def _answer_card_lines(
     per_row = max(min(len(answers), (cells + 1) // (MIN_CARD_CELLS + 1)), 1)
     n_rows = -(-len(answers) // per_row)
     if n_rows * MIN_CARD_ROWS > max_rows:
-        lines = [_one_line_answer(at, answer, cells, show_name=case.resolved) for at, answer in enumerate(answers)]
-        return lines if len(lines) <= max_rows else [*lines[: max_rows - 1], make_line(f" {overflow_hint}", "dim")]
+        lines = [
+            _one_line_answer(at, answer, cells, show_name=case.resolved)
+            for at, answer in enumerate(answers)
+        ]
+        return (
+            lines
+            if len(lines) <= max_rows
+            else [*lines[: max_rows - 1], make_line(f" {overflow_hint}", "dim")]
+        )
     width = (cells - per_row + 1) // per_row
     room = max_rows // n_rows - 2
     lines = []
     for first in range(0, len(answers), per_row):
         numbered = list(enumerate(answers))[first : first + per_row]
-        contents = [_card_content(answer, width - 4, spaced=spaced and room > 3) for _, answer in numbered]
+        contents = [
+            _card_content(answer, width - 4, spaced=spaced and room > 3) for _, answer in numbered
+        ]
         height = min(max(map(len, contents)), room)
         boxes = []
         for (at, answer), content in zip(numbered, contents, strict=True):
             if len(content) > height:
-                content = [*content[: height - 1], make_line(overflow_hint, "dim")] if height > 1 else content[:1]
+                content = (
+                    [*content[: height - 1], make_line(overflow_hint, "dim")]
+                    if height > 1
+                    else content[:1]
+                )
             blank: list[Line] = [BLANK_LINE] * (height - len(content))
             extra = (cells - per_row + 1) % per_row if at % per_row == per_row - 1 else 0
-            boxes.append(box_lines(_card_title(at, answer, show_name=case.resolved), [*content, *blank], width + extra))
+            boxes.append(
+                box_lines(
+                    _card_title(at, answer, show_name=case.resolved),
+                    [*content, *blank],
+                    width + extra,
+                )
+            )
         lines += join_boxes(boxes)
     return lines
 
 
 def _card_title(index: int, answer: Opinion, *, show_name: bool) -> str:
     letter = format_answer_letter(index)
-    return f"{letter} {symbols().separator} {sanitize(answer.annotator)}" if show_name else f"Annotator {letter}"
+    return (
+        f"{letter} {symbols().separator} {sanitize(answer.annotator)}"
+        if show_name
+        else f"Annotator {letter}"
+    )
 
 
 def _value_badge(value: Any, criterion: str) -> StyledText:
@@ -155,14 +206,19 @@ def _card_content(answer: Opinion, cells: int, *, spaced: bool) -> list[Line]:
         fault: Line = (("fault ", "dim"), (answer.fault, "strong"))
         joined = (badge, ("  ", ""), *fault)
         lines = [joined] if line_width(joined) <= cells else [*lines, fault]
-    facts: list[Line] = [make_line(f"tags {sanitize(', '.join(answer.tags))}", "dim")] if answer.tags else []
+    facts: list[Line] = (
+        [make_line(f"tags {sanitize(', '.join(answer.tags))}", "dim")] if answer.tags else []
+    )
     facts += [make_line("has a golden fix", "dim")] if answer.golden_fix else []
     lines += [fit_line(fact, cells) for fact in facts]
     if answer.note:
         rows, has_more = wrap_first_rows(answer.note, cells, MAX_NOTE_ROWS)
         if has_more:
             rows = [*rows[:-1], rows[-1].rstrip()[: cells - 2] + " " + symbols().ellipsis]
-        lines += [*([BLANK_LINE] if spaced else []), *(make_line(row.rstrip(), "note") for row in rows)]
+        lines += [
+            *([BLANK_LINE] if spaced else []),
+            *(make_line(row.rstrip(), "note") for row in rows),
+        ]
     return lines
 
 
@@ -177,7 +233,9 @@ def _one_line_answer(index: int, answer: Opinion, cells: int, *, show_name: bool
     return fit_line(tuple(parts), cells)
 
 
-def _verdict_lines(case: AdjudicationCase, item: Item, role: AdjudicatorRole, cells: int) -> list[Line]:
+def _verdict_lines(
+    case: AdjudicationCase, item: Item, role: AdjudicatorRole, cells: int
+) -> list[Line]:
     disagreement, mine = case.disagreement, role.review
     rows: list[tuple[str, list[StyledText]]] = []
     if role.is_involved and not case.resolved:
@@ -191,11 +249,21 @@ def _verdict_lines(case: AdjudicationCase, item: Item, role: AdjudicatorRole, ce
     elif disagreement.majority is None:
         rows.append(("majority", [("none", "dim")]))
     else:
-        votes = sum(is_same_verdict(answer.verdict, disagreement.majority) for answer in disagreement.answers)
+        votes = sum(
+            is_same_verdict(answer.verdict, disagreement.majority)
+            for answer in disagreement.answers
+        )
         text = f"{votes} of {len(disagreement.answers)}, not applied"
-        rows.append(("majority", [_value_badge(disagreement.majority, disagreement.criterion), (text, "dim")]))
+        rows.append(
+            (
+                "majority",
+                [_value_badge(disagreement.majority, disagreement.criterion), (text, "dim")],
+            )
+        )
     for verdict in list_verdicts_for_adjudication(item, disagreement):
-        rows.append((_source_name(verdict), _automatic_verdict_texts(verdict, disagreement.criterion)))
+        rows.append(
+            (_source_name(verdict), _automatic_verdict_texts(verdict, disagreement.criterion))
+        )
     label_cells = min(max(len(label) for label, _ in rows), MIN_CARD_CELLS)
     lines = []
     for label, parts in rows:
@@ -225,13 +293,19 @@ def _automatic_verdict_texts(verdict: Verdict, criterion: str) -> list[StyledTex
     other = sanitize(verdict.criterion) if verdict.criterion != criterion else ""
     reason = sanitize(verdict.rationale or "")
     code = sanitize(verdict.error_type or "")
-    return [(other, "dim"), _value_badge(verdict.value, verdict.criterion), (reason, "note"), (code, "dim")]
+    return [
+        (other, "dim"),
+        _value_badge(verdict.value, verdict.criterion),
+        (reason, "note"),
+        (code, "dim"),
+    ]
 
 
 SHARED_ORDER = ("accept ", "pass", "fail", "golden wrong", "enter value", "fault", "note", "undo")
 OPTIONAL_HINTS = (("previous", 2), ("unsure", 2), ("next", 2), ("palette", 1), ("golden wrong", 1))
-"""(label, gap) of each hint that is omitted, in this order, if the line is too short. `gap`: minimum number of blanks
-between hints, in cells."""
+"""(label, gap) of each hint that is omitted, in this order, if the line is too short. `gap`:
+minimum number of blanks between hints, in cells.
+"""
 
 
 def adjudication_keys_line(hints: Sequence[tuple[str, str]], cells: int) -> Line:
@@ -242,7 +316,9 @@ def adjudication_keys_line(hints: Sequence[tuple[str, str]], cells: int) -> Line
         keys = [key for key, _ in accept]
         are_consecutive = len(keys) > 1 and "".join(keys) in "123456789"
         joined = f"{keys[0]}-{keys[-1]}" if are_consecutive else " ".join(keys)
-        kept.insert(0, (joined, "accept " + " ".join(label.removeprefix("accept ") for _, label in accept)))
+        kept.insert(
+            0, (joined, "accept " + " ".join(label.removeprefix("accept ") for _, label in accept))
+        )
     for label, gap in OPTIONAL_HINTS:
         if sum(display_width(f"{key} {name}") + gap for key, name in kept) > cells + gap - 1:
             kept = [hint for hint in kept if hint[1] != label]
@@ -250,7 +326,10 @@ def adjudication_keys_line(hints: Sequence[tuple[str, str]], cells: int) -> Line
 
 
 def _hint_sort_key(hint: tuple[str, str]) -> tuple[int, bool]:
-    rank = next((at for at, label in enumerate(SHARED_ORDER) if hint[1].startswith(label)), len(SHARED_ORDER))
+    rank = next(
+        (at for at, label in enumerate(SHARED_ORDER) if hint[1].startswith(label)),
+        len(SHARED_ORDER),
+    )
     return rank, hint[1] == "help"
 
 

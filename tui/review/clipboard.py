@@ -1,7 +1,8 @@
-"""Copy an item to the clipboard: build the texts, and write them to the terminal's clipboard and to a file.
+"""Copy an item to the clipboard: build the texts, and write them to the terminal's clipboard and to
+a file.
 
-The escape sequence OSC 52 sets the clipboard. The file is needed because no terminal confirms that it set the
-clipboard.
+The escape sequence OSC 52 sets the clipboard. The file is needed because no terminal confirms that
+it set the clipboard.
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ class TerminalWriter(Protocol):
 
 
 def copy_text(text: str, workspace_folder: Path | None, terminal: TerminalWriter | None) -> str:
-    """Copy the text to the clipboard if it is short enough and, outside a browser, to a file. Return a status message
-    that names the file."""
+    """Copy the text to the clipboard if it is short enough and, outside a browser, to a file.
+    Return a status message that names the file.
+    """
     if terminal is not None and terminal.is_web:
         if (sequence := osc52_sequence(text, {})) is None:
             return "the text is too long for the clipboard"
@@ -60,7 +62,9 @@ def copy_text(text: str, workspace_folder: Path | None, terminal: TerminalWriter
 
 
 def shorten_path(path: Path) -> str:
-    """Return the shortest spelling of the path: absolute, relative to the current folder or relative to `~`."""
+    """Return the shortest spelling of the path: absolute, relative to the current folder or
+    relative to `~`.
+    """
     names = [str(path), os.path.relpath(path)]
     if path.is_relative_to(Path.home()):
         names.append(f"~/{path.relative_to(Path.home())}")
@@ -70,8 +74,8 @@ def shorten_path(path: Path) -> str:
 def osc52_sequence(text: str, env: Mapping[str, str]) -> str | None:
     """Return the escape sequence that sets the clipboard, or None if the text is too long.
 
-    tmux accepts either the plain or the wrapped form, depending on its settings (`set-clipboard on` or
-    `allow-passthrough on`), so both are sent. GNU screen needs the wrapped form.
+    tmux accepts either the plain or the wrapped form, depending on its settings (`set-clipboard on`
+    or `allow-passthrough on`), so both are sent. GNU screen needs the wrapped form.
     """
     encoded = base64.b64encode(text.encode("utf-8", "replace")).decode("ascii")
     if len(encoded) > CLIPBOARD_LIMIT:
@@ -85,7 +89,9 @@ def osc52_sequence(text: str, env: Mapping[str, str]) -> str | None:
 
 
 def write_copy_file(text: str, workspace_folder: Path | None) -> Path:
-    """Write the text to `copied.txt` in the workspace folder or, if that is not possible, to a new temporary file."""
+    """Write the text to `copied.txt` in the workspace folder or, if that is not possible, to a
+    new temporary file.
+    """
     data = text.encode("utf-8", "surrogatepass")
     if workspace_folder is not None:
         path = workspace_folder / COPY_FILE_NAME
@@ -105,52 +111,85 @@ COPY_WIDTH = 100
 
 
 def format_target_calls(detail: ItemDetail, target: str) -> str:
-    """Format the predicted calls of the target (call, turn or item) or, if there are none, its golden calls."""
+    """Format the predicted calls of the target (call, turn or item) or, if there are none, its
+    golden calls.
+    """
     item, part = detail.item, parse_address(target)
     calls = item.predicted or item.golden
     if part is not None:
         calls = [call for call in calls if call.turn == part.turn] or calls
     if part is not None and part.call is not None:
         pair = [pair for pair in item.pairs if pair.turn == part.turn][part.call]
-        predicted = [call for call in item.predicted if (call.turn, call.index) == (pair.turn, pair.predicted)]
-        calls = predicted or [call for call in item.golden if (call.turn, call.index) == (pair.turn, pair.golden)]
+        predicted = [
+            call
+            for call in item.predicted
+            if (call.turn, call.index) == (pair.turn, pair.predicted)
+        ]
+        calls = predicted or [
+            call for call in item.golden if (call.turn, call.index) == (pair.turn, pair.golden)
+        ]
     return "\n".join(format_call(call) for call in calls)
 
 
 def format_call_diff(detail: ItemDetail, annotator: str, *, hide_verdicts: bool = False) -> str:
-    """Format the comparison of golden and predicted calls and of the responses, as on the item screen."""
-    options = DisplayOptions(unfold_all=True, hide_verdicts=hide_verdicts, print_hint="in full on the item screen")
+    """Format the comparison of golden and predicted calls and of the responses, as on the item
+    screen.
+    """
+    options = DisplayOptions(
+        unfold_all=True, hide_verdicts=hide_verdicts, print_hint="in full on the item screen"
+    )
     blocks = build_document(detail, annotator, options)
-    comparisons = [block for block in blocks if block.target == RESPONSE or "/call:" in (block.target or "")]
-    return "\n".join(plain_text(line).rstrip() for block in comparisons for line in block.lines(COPY_WIDTH))
+    comparisons = [
+        block for block in blocks if block.target == RESPONSE or "/call:" in (block.target or "")
+    ]
+    return "\n".join(
+        plain_text(line).rstrip() for block in comparisons for line in block.lines(COPY_WIDTH)
+    )
 
 
-def format_item_markdown(detail: ItemDetail, annotator: str, open_command: str, *, hide_verdicts: bool = False) -> str:
-    """Format the item as Markdown for an issue. `open_command`: shell command that opens the item."""
+def format_item_markdown(
+    detail: ItemDetail, annotator: str, open_command: str, *, hide_verdicts: bool = False
+) -> str:
+    """Format the item as Markdown for an issue.
+
+    `open_command`: shell command that opens the item.
+    """
     diff = format_call_diff(detail, annotator, hide_verdicts=hide_verdicts)
     return "\n".join(_markdown_lines(detail, annotator, diff, open_command))
 
 
-def _markdown_lines(detail: ItemDetail, annotator: str, diff: str, open_command: str) -> Iterator[str]:
+def _markdown_lines(
+    detail: ItemDetail, annotator: str, diff: str, open_command: str
+) -> Iterator[str]:
     row, run, item = detail.row, detail.run, detail.item
     yield f"### {format_code_span(row.id)}"
     yield ""
-    yield f"{format_code_span(run.full_title)}, {format_code_span(row.run_name)}, {format_code_span(row.category)}"
+    yield (
+        f"{format_code_span(run.full_title)}, {format_code_span(row.run_name)},"
+        f" {format_code_span(row.category)}"
+    )
     sources = (("official", row.official), ("recomputed", row.rule), ("judge", row.judge))
-    verdicts = [f"{source} {format_verdict(value)}" for source, value in sources if value is not None]
+    verdicts = [
+        f"{source} {format_verdict(value)}" for source, value in sources if value is not None
+    ]
     if verdicts:
         error = row.error_type or row.rule_error_type
         yield ", ".join(verdicts) + (f": {format_code_span(error)}" if error else "")
     yield ""
     questions = [message.content for message in item.messages if message.role == "user"]
-    yield from format_titled_block("Question", format_code_block("\n\n".join(questions) or item.question))
+    yield from format_titled_block(
+        "Question", format_code_block("\n\n".join(questions) or item.question)
+    )
     yield from format_titled_block("Golden and predicted", format_code_block(diff or "no calls"))
     for verdict in item.verdicts:
         if verdict.rationale:
             yield from format_titled_block(
-                f"{verdict.source} {format_code_span(verdict.by or '')}", format_code_block(verdict.rationale)
+                f"{verdict.source} {format_code_span(verdict.by or '')}",
+                format_code_block(verdict.rationale),
             )
-    mine = next((o for o in detail.opinions if (o.annotator, o.target) == (annotator, "item")), None)
+    mine = next(
+        (o for o in detail.opinions if (o.annotator, o.target) == (annotator, "item")), None
+    )
     if mine is not None and mine.note:
         yield from format_titled_block("Note", format_code_block(mine.note))
     if mine is not None and mine.golden_fix:
@@ -160,11 +199,16 @@ def _markdown_lines(detail: ItemDetail, annotator: str, diff: str, open_command:
 
 
 def format_item_json(detail: ItemDetail) -> str:
-    """Format the item as JSON for another model or checker: messages, functions, and golden and predicted calls."""
+    """Format the item as JSON for another model or checker: messages, functions, and golden and
+    predicted calls.
+    """
     item, key = detail.item, detail.key
     fields = {
         **key._asdict(),
-        "messages": [{"role": m.role, "content": m.content, "turn": m.turn, "step": m.step} for m in item.messages],
+        "messages": [
+            {"role": m.role, "content": m.content, "turn": m.turn, "step": m.step}
+            for m in item.messages
+        ],
         "functions": item.functions,
         "golden": _calls_to_json(item.golden),
         "predicted": _calls_to_json(item.predicted),
@@ -179,9 +223,15 @@ def _calls_to_json(calls: Sequence[Call]) -> list[dict[str, Any]]:
 
 
 def format_open_command(detail: ItemDetail, workspace_folder: Path | None) -> str:
-    """Return the shell command that opens the item. It names the workspace folder if the run is not inside it."""
+    """Return the shell command that opens the item.
+
+    It names the workspace folder if the run is not inside it.
+    """
     path = Path(detail.run.path)
     parts = ["fcreview", "open", str(path), "--item", detail.row.id, "--run", str(detail.row.run)]
-    if workspace_folder is not None and workspace_folder.resolve() not in (path.resolve(), *path.resolve().parents):
+    if workspace_folder is not None and workspace_folder.resolve() not in (
+        path.resolve(),
+        *path.resolve().parents,
+    ):
         parts += ["--workspace", str(workspace_folder)]
     return shlex.join(parts)

@@ -1,8 +1,8 @@
 """Review the items of a queue: record reviews of the displayed item and move to the next one.
 
-Actions run in the order in which their keys were pressed. An action applies to the item that was on screen when its key
-was pressed. After the verdict on an item is on disk, the next item is shown as soon as no queued action applies to the
-reviewed item.
+Actions run in the order in which their keys were pressed. An action applies to the item that was on
+screen when its key was pressed. After the verdict on an item is on disk, the next item is shown as
+soon as no queued action applies to the reviewed item.
 """
 
 from __future__ import annotations
@@ -81,7 +81,9 @@ class ItemView(Protocol):
     def show_message(self, message: StatusMessage) -> None: ...
 
     def show_summary(self, lines: Sequence[str]) -> None:
-        """Show the summary of a complete queue below the item until another item or review is shown."""
+        """Show the summary of a complete queue below the item until another item or review is
+        shown.
+        """
         ...
 
     def close(self, last_item: int) -> None:
@@ -89,7 +91,10 @@ class ItemView(Protocol):
         ...
 
     def notify_review_saved(self, item: int | None) -> None:
-        """Notify other widgets that a review of this item is on disk. `item` is None after a bulk review."""
+        """Notify other widgets that a review of this item is on disk.
+
+        `item` is None after a bulk review.
+        """
         ...
 
     def run_coroutine(self, work: Coroutine[Any, Any, None]) -> None:
@@ -97,7 +102,10 @@ class ItemView(Protocol):
         ...
 
     def make_screen(self, view: View, item: int) -> Screen[int]:
-        """Return a new screen that shows an item of a view. The caller opens it above the current screen."""
+        """Return a new screen that shows an item of a view.
+
+        The caller opens it above the current screen.
+        """
         ...
 
 
@@ -110,13 +118,21 @@ class ActionRunner:
         show_message: Callable[[StatusMessage], None],
         run_coroutine: Callable[[Coroutine[Any, Any, None]], None],
     ) -> None:
-        self._session, self._show_message, self._run_coroutine = session, show_message, run_coroutine
+        self._session, self._show_message, self._run_coroutine = (
+            session,
+            show_message,
+            run_coroutine,
+        )
         self._last_message = NO_MESSAGE
 
-    def queue_action(self, action: QueuedAction, slow_message: str = "waiting for the disk") -> None:
+    def queue_action(
+        self, action: QueuedAction, slow_message: str = "waiting for the disk"
+    ) -> None:
         """Add an action to the queue. `slow_message`: message while the action takes longer than
         `SLOW_ACTION_DELAY`."""
-        if self._session.actions.add_and_check_idle(lambda: self._run_and_report_errors(action, slow_message)):
+        if self._session.actions.add_and_check_idle(
+            lambda: self._run_and_report_errors(action, slow_message)
+        ):
             self._run_coroutine(self._run_queued_actions())
 
     def show_message(self, text: str, style: str = "good") -> None:
@@ -126,17 +142,26 @@ class ActionRunner:
     async def _run_queued_actions(self) -> None:
         dropped = await self._session.actions.run_and_count_dropped()
         if dropped:
-            ignored = "1 more key press was ignored" if dropped == 1 else f"{dropped} more key presses were ignored"
+            ignored = (
+                "1 more key press was ignored"
+                if dropped == 1
+                else f"{dropped} more key presses were ignored"
+            )
             self.show_message(f"{self._last_message.text} · {ignored}", "bad")
 
-    async def _run_and_report_errors(self, action: QueuedAction, slow_message: str) -> ActionSucceeded:
-        slow = asyncio.get_running_loop().call_later(SLOW_ACTION_DELAY, self.show_message, slow_message, "warn")
+    async def _run_and_report_errors(
+        self, action: QueuedAction, slow_message: str
+    ) -> ActionSucceeded:
+        slow = asyncio.get_running_loop().call_later(
+            SLOW_ACTION_DELAY, self.show_message, slow_message, "warn"
+        )
         try:
             return await action()
         except asyncio.CancelledError:
             if not self._session.is_leaving:
                 raise
-            return True  # while quitting, queued reviews are written although the next item is no longer shown
+            # while quitting, queued reviews are written although the next item is no longer shown
+            return True
         except Exception as error:  # an item that cannot be read must not end the app
             self.show_message(sanitize(str(error) or type(error).__name__), "bad")
             return False
@@ -150,7 +175,9 @@ Params = ParamSpec("Params")
 def queued_action(
     method: Callable[Concatenate[ItemReviewer, Params], Awaitable[ActionSucceeded]],
 ) -> Callable[Concatenate[ItemReviewer, Params], None]:
-    """Decorate a method so that a call adds it to the session's action queue and returns at once."""
+    """Decorate a method so that a call adds it to the session's action queue and returns at
+    once.
+    """
 
     def queue(self: ItemReviewer, /, *args: Params.args, **kwargs: Params.kwargs) -> None:
         self._runner.queue_action(lambda: method(self, *args, **kwargs))
@@ -160,9 +187,13 @@ def queued_action(
 
 
 class ItemReviewer:
-    """Controller that records reviews of the item in an `ItemView`, and shows other items of the queue there."""
+    """Controller that records reviews of the item in an `ItemView`, and shows other items of the
+    queue there.
+    """
 
-    def __init__(self, session: Session, prefetcher: ItemPrefetcher, view: ItemView, key: KeyLookup) -> None:
+    def __init__(
+        self, session: Session, prefetcher: ItemPrefetcher, view: ItemView, key: KeyLookup
+    ) -> None:
         self.recorder = ReviewRecorder(session, key)
         self.override_reasons = OverrideReasons(session.vocabulary.reasons, key)
         self.direction = 1
@@ -172,13 +203,18 @@ class ItemReviewer:
         self._session, self._prefetcher, self._view, self._key = session, prefetcher, view, key
         self._reviewed_ids: dict[int, str] = {}
         self.newly_reviewed: set[ItemKey] = set()
-        """Keys of the items that received their first verdict by the annotator since this pane was opened."""
+        """Keys of the items that received their first verdict by the annotator since this pane
+        was opened.
+        """
         self._runner = ActionRunner(session, view.show_message, view.run_coroutine)
         self._displayed: DisplayedItem | None = None
         self._is_detail_stale = False
         """Whether a review of the displayed item was written since the item was read."""
         self._pending_item: tuple[int, StatusMessage] | None = None
-        """(number, message) of the next item. It is shown after the queued actions on the displayed item."""
+        """(number, message) of the next item.
+
+        It is shown after the queued actions on the displayed item.
+        """
         self._requested: RequestedItem | None = None
 
     # -- the displayed item
@@ -203,7 +239,9 @@ class ItemReviewer:
     @property
     def is_staying_on_item(self) -> bool:
         """Whether an item is displayed and no other item is about to replace it."""
-        return self._displayed is not None and self._pending_item is None and self._requested is None
+        return (
+            self._displayed is not None and self._pending_item is None and self._requested is None
+        )
 
     @property
     def has_requested_item(self) -> bool:
@@ -220,7 +258,11 @@ class ItemReviewer:
 
     def switch_store(self, displayed: DisplayedItem, last_completed_item: int | None) -> None:
         """Switch to another store. Both arguments have the item numbers of that store."""
-        self._displayed, self._is_detail_stale, self.last_completed_item = displayed, False, last_completed_item
+        self._displayed, self._is_detail_stale, self.last_completed_item = (
+            displayed,
+            False,
+            last_completed_item,
+        )
         self.pace.unreviewed_at_start = None
         self._prefetcher.set_view(displayed.navigator.view)
         self._prefetcher.forget_old_store()
@@ -229,7 +271,11 @@ class ItemReviewer:
         """Copy the state of `other`, which belongs to a pane that was closed."""
         self._displayed, self._is_detail_stale = other._displayed, other._is_detail_stale
         self._pending_item, self._requested = other._pending_item, None
-        self.last_completed_item, self.pace, self.direction = other.last_completed_item, other.pace, other.direction
+        self.last_completed_item, self.pace, self.direction = (
+            other.last_completed_item,
+            other.pace,
+            other.direction,
+        )
         self.recorder, self.override_reasons = other.recorder, other.override_reasons
         self._prefetcher.set_view(other._prefetcher.view)
 
@@ -237,13 +283,17 @@ class ItemReviewer:
 
     def record_verdict(self, subject: ReviewSubject, verdict_key: str) -> None:
         """Record a verdict. `verdict_key` is one of `recorder.VERDICTS_BY_KEY`."""
-        self.record_review(subject, lambda latest: self.recorder.record_verdict(latest, verdict_key))
+        self.record_review(
+            subject, lambda latest: self.recorder.record_verdict(latest, verdict_key)
+        )
 
     def record_review(self, subject: ReviewSubject, action: RecordAction) -> None:
         self._runner.queue_action(lambda: self._record(subject, action))
 
     async def _record(self, subject: ReviewSubject, action: RecordAction) -> ActionSucceeded:
-        """Record a review of the item's latest detail, which an earlier queued review may have changed."""
+        """Record a review of the item's latest detail, which an earlier queued review may have
+        changed.
+        """
         is_displayed = subject.item == self.displayed.navigator.item
         subject = replace(subject, detail=await self._read_latest_detail(subject))
         outcome = await action(subject)
@@ -264,7 +314,10 @@ class ItemReviewer:
         elif outcome.completes_item:
             await self._queue_next_item(outcome)
         elif self._pending_item is not None:
-            self._is_detail_stale, self._pending_item = True, (self._pending_item[0], StatusMessage(outcome.message))
+            self._is_detail_stale, self._pending_item = (
+                True,
+                (self._pending_item[0], StatusMessage(outcome.message)),
+            )
         else:
             await self._refresh_item(outcome.message)
         return True
@@ -277,10 +330,14 @@ class ItemReviewer:
         except asyncio.CancelledError:
             if not self._session.is_leaving:
                 raise
-            return subject.detail  # while quitting, the review is written although the store is no longer read
+            return (
+                subject.detail
+            )  # while quitting, the review is written although the store is no longer read
 
     async def _queue_next_item(self, outcome: ReviewOutcome) -> None:
-        """Queue the display of the next unreviewed item or, if there is none, show that the queue has ended."""
+        """Queue the display of the next unreviewed item or, if there is none, show that the
+        queue has ended.
+        """
         self._is_detail_stale = True
         next_item = await self._prefetcher.find_next_unreviewed(self.displayed)
         if next_item is None:
@@ -292,20 +349,39 @@ class ItemReviewer:
         self._pending_item = (next_item, StatusMessage(outcome.message))
         if not self._view.is_in_front:
             self._runner.show_message(outcome.message)
-        self._runner.queue_action(self._show_pending_item)  # Runs after the actions queued meanwhile.
+        self._runner.queue_action(
+            self._show_pending_item
+        )  # Runs after the actions queued meanwhile.
 
     async def _show_summary(self) -> None:
         session, view = self._session, self.displayed.navigator.view
         lines = await session.query(
             lambda store: summarize_queue(
-                store, view, self._reviewed_ids, self.pace.summary, session.annotator, blind=session.blind
+                store,
+                view,
+                self._reviewed_ids,
+                self.pace.summary,
+                session.annotator,
+                blind=session.blind,
             )
         )
-        overview, palette, person = map(self._key, ("item.overview", "app.palette", "app.annotator"))
+        overview, palette, person = map(
+            self._key, ("item.overview", "app.palette", "app.annotator")
+        )
         hints = [f"{overview} overview"] if overview else []
-        hints += [f"{palette} export" if session.blind else f"{palette} export, estimate or report"] if palette else []
-        hints += [f"{person} review as another annotator"] if person and not session.fixed_annotator_reason else []
-        self._view.show_summary(["Queue complete", *lines, *([f"Next: {'; '.join(hints)}"] if hints else [])])
+        hints += (
+            [f"{palette} export" if session.blind else f"{palette} export, estimate or report"]
+            if palette
+            else []
+        )
+        hints += (
+            [f"{person} review as another annotator"]
+            if person and not session.fixed_annotator_reason
+            else []
+        )
+        self._view.show_summary(
+            ["Queue complete", *lines, *([f"Next: {'; '.join(hints)}"] if hints else [])]
+        )
 
     def _format_end_message(self, remaining: RemainingItems) -> str:
         if not remaining.count:
@@ -319,19 +395,27 @@ class ItemReviewer:
         if subject.item != self.displayed.navigator.item:
             self._runner.show_message("decisive step not saved: another item was opened", "bad")
         else:
-            self.record_review(subject, lambda latest: self.recorder.record_decisive_step(latest, message_number))
+            self.record_review(
+                subject, lambda latest: self.recorder.record_decisive_step(latest, message_number)
+            )
 
     def toggle_incident(self, subject: ReviewSubject) -> None:
         """Set or clear the mark that the item has no answer for a reason outside the question."""
         self.record_review(subject, self.recorder.toggle_incident)
 
     def record_score_or_move_cursor(self, subject: ReviewSubject, value: int) -> None:
-        """Record a score on the next criterion or, if the cursor is not at the block of this criterion, move it there.
-        On an item without scores, record the override reason with the number `value`."""
+        """Record a score on the next criterion or, if the cursor is not at the block of this
+        criterion, move it there. On an item without scores, record the override reason with the
+        number `value`.
+        """
         target, criterion = self.recorder.find_next_score(subject) or ("", "")
         if target and subject.item != self.displayed.navigator.item:
             self._runner.show_message("score not saved: another item was opened", "bad")
-        elif target and needs_cursor_move(target, self._view.cursor) and self._view.text.move_to_target(target):
+        elif (
+            target
+            and needs_cursor_move(target, self._view.cursor)
+            and self._view.text.move_to_target(target)
+        ):
             self._view.show_message(score_prompt_message(target, criterion))
         else:
             self._runner.queue_action(lambda: self._record_score(subject, value))
@@ -346,20 +430,29 @@ class ItemReviewer:
         return await self._record(subject, lambda latest: self.recorder.record_score(latest, value))
 
     def pending_question(self, subject: ReviewSubject) -> PendingQuestion:
-        """Return the question for the status line: the targets of the verdict keys and of the score keys."""
+        """Return the question for the status line: the targets of the verdict keys and of the
+        score keys.
+        """
         target, criterion = self.recorder.find_next_score(subject) or ("", "")
         is_here = bool(target) and not needs_cursor_move(target, self._view.cursor)
-        return replace(subject.question, score_question=f"{describe_address(target)} {criterion}" if is_here else "")
+        return replace(
+            subject.question,
+            score_question=f"{describe_address(target)} {criterion}" if is_here else "",
+        )
 
     @property
     def override_hints(self) -> list[tuple[str, str]]:
         """Return (key, label) pairs of the reasons for the last override, for the key line."""
         if not self.has_item:
             return []
-        return self.override_reasons.key_hints(has_scores=bool(find_score_criteria(self.displayed.detail)))
+        return self.override_reasons.key_hints(
+            has_scores=bool(find_score_criteria(self.displayed.detail))
+        )
 
     @queued_action
-    async def prompt_about_last_override(self, open_prompt: Callable[[Override], None]) -> ActionSucceeded:
+    async def prompt_about_last_override(
+        self, open_prompt: Callable[[Override], None]
+    ) -> ActionSucceeded:
         """Call `open_prompt` with the last override, after all queued verdicts are on disk."""
         if self.override_reasons.override is None:
             self._runner.show_message(self.override_reasons.unavailable_message, "warn")
@@ -378,12 +471,17 @@ class ItemReviewer:
             return True
         annotation = override.make_annotation(reason)
         return await self._record(
-            override.subject, lambda latest: self.recorder.record_override_reason(latest, annotation, reason)
+            override.subject,
+            lambda latest: self.recorder.record_override_reason(latest, annotation, reason),
         )
 
     @queued_action
-    async def prompt_about_last_item(self, open_prompt: Callable[[ReviewSubject], None]) -> ActionSucceeded:
-        """Call `open_prompt` with the last completed item, after all queued verdicts are on disk."""
+    async def prompt_about_last_item(
+        self, open_prompt: Callable[[ReviewSubject], None]
+    ) -> ActionSucceeded:
+        """Call `open_prompt` with the last completed item, after all queued verdicts are on
+        disk.
+        """
         item = self.last_completed_item
         if item is None:
             self._runner.show_message("no item was reviewed yet", "warn")
@@ -442,7 +540,10 @@ class ItemReviewer:
 
     @queued_action
     async def show_requested_item(self) -> ActionSucceeded:
-        """Display the last requested item. If this item is already displayed, its cursor and folds stay."""
+        """Display the last requested item.
+
+        If this item is already displayed, its cursor and folds stay.
+        """
         requested = self._requested
         if requested is None:
             return True
@@ -464,14 +565,26 @@ class ItemReviewer:
 
     @queued_action
     async def step_item(self, direction: int) -> ActionSucceeded:
-        """Show the next (1) or previous (-1) item of the queue. After the last item, show the first unreviewed item."""
+        """Show the next (1) or previous (-1) item of the queue.
+
+        After the last item, show the first unreviewed item.
+        """
         self.direction, self._pending_item = direction, None
-        item, message = await self._prefetcher.find_neighbour_item(self.displayed, direction), NO_MESSAGE
-        if item is None and direction > 0 and (self._is_detail_stale or self.displayed.detail.row.you is not None):
+        item, message = (
+            await self._prefetcher.find_neighbour_item(self.displayed, direction),
+            NO_MESSAGE,
+        )
+        if (
+            item is None
+            and direction > 0
+            and (self._is_detail_stale or self.displayed.detail.row.you is not None)
+        ):
             item = (await self._prefetcher.count_remaining_items(self.displayed)).first
             message = StatusMessage("end of queue · continuing at the first unreviewed item")
         if item is None:
-            self._runner.show_message("this is the last item" if direction > 0 else "this is the first item", "warn")
+            self._runner.show_message(
+                "this is the last item" if direction > 0 else "this is the first item", "warn"
+            )
         else:
             await self._show_item(item, message)
         return True
@@ -485,7 +598,9 @@ class ItemReviewer:
             return True
         index = group.index(self.displayed.navigator.item) + direction
         if not 0 <= index < len(group):
-            self._runner.show_message(f"this is the {'last' if direction > 0 else 'first'} item of its group", "warn")
+            self._runner.show_message(
+                f"this is the {'last' if direction > 0 else 'first'} item of its group", "warn"
+            )
             return True
         self._pending_item = None
         await self._show_item(group[index], NO_MESSAGE)
@@ -510,8 +625,15 @@ class ItemReviewer:
         return True
 
     async def _show_item(self, item: int, message: StatusMessage) -> None:
-        """Show an item. If another screen covers the view, show the item after that screen has closed."""
-        displayed = await self._prefetcher.read_item(item, self.displayed) if self._view.is_in_front else None
+        """Show an item.
+
+        If another screen covers the view, show the item after that screen has closed.
+        """
+        displayed = (
+            await self._prefetcher.read_item(item, self.displayed)
+            if self._view.is_in_front
+            else None
+        )
         if displayed is not None and self._view.is_in_front:
             self._display(displayed, message)
         else:
@@ -523,10 +645,15 @@ class ItemReviewer:
         self._view.show_item(displayed, message)
 
     async def _refresh_item(self, message: str) -> None:
-        self._displayed, self._is_detail_stale = await self._prefetcher.reread(self.displayed), False
+        self._displayed, self._is_detail_stale = (
+            await self._prefetcher.reread(self.displayed),
+            False,
+        )
         self._view.refresh_item(self._displayed, StatusMessage(message))
 
 
 def needs_cursor_move(target: str, cursor: Cursor) -> bool:
-    """Whether a score key moves the cursor to the block of `target` instead of recording a score."""
+    """Whether a score key moves the cursor to the block of `target` instead of recording a
+    score.
+    """
     return target not in (ITEM, cursor.target) and cursor.has_target(target)

@@ -1,5 +1,6 @@
-"""Show the same item in other runs: a panel below the item, a list of all predictions, and the predictions of two runs
-side by side."""
+"""Show the same item in other runs: a panel below the item, a list of all predictions, and the
+predictions of two runs side by side.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +48,9 @@ MAX_RUN_NAME_CELLS = 30
 
 
 def other_runs_panel_lines(run_rows: Sequence[QueueRow], cells: int, free_rows: int) -> list[Line]:
-    """Return a panel with the verdict and the first difference of the item in each other run. Empty if there is no
-    room."""
+    """Return a panel with the verdict and the first difference of the item in each other run. Empty
+    if there is no room.
+    """
     if not run_rows or free_rows < MIN_PANEL_ROWS + (len(run_rows) > 1):
         return []
     names = [format_run_name(row) for row in run_rows]
@@ -62,7 +64,11 @@ def other_runs_panel_lines(run_rows: Sequence[QueueRow], cells: int, free_rows: 
         name_part = pad_text(truncate_middle(name, name_cells), name_cells + 2)
         lines.append(fit_line((sign, name_part, *difference), cells - FRAME_CELLS))
     if len(run_rows) > fitting:
-        lines.append(make_line(f"{symbols().ellipsis} {format_count(len(run_rows) - fitting, 'more run')}", "dim"))
+        lines.append(
+            make_line(
+                f"{symbols().ellipsis} {format_count(len(run_rows) - fitting, 'more run')}", "dim"
+            )
+        )
     verdicts = [value for row in run_rows if (value := get_automatic_verdict(row)) is not None]
     facts = f"fail: {verdicts.count(False)} of {len(verdicts)}" if verdicts else ""
     return box_lines("Other runs", lines, cells, ((facts, "dim"),) if facts else ())
@@ -91,8 +97,13 @@ class RunPrediction:
 
 
 def read_predictions(store: Store, item: int) -> list[RunPrediction]:
-    """Return the predictions of all runs for this item, the most frequent first. Equal predictions are adjacent."""
-    calls_by_item = {each.item: each.calls for each in store.fetch_predictions_of_same_question(item)}
+    """Return the predictions of all runs for this item, the most frequent first.
+
+    Equal predictions are adjacent.
+    """
+    calls_by_item = {
+        each.item: each.calls for each in store.fetch_predictions_of_same_question(item)
+    }
     counts = Counter(calls_by_item.values())
     order = [calls for calls, _ in counts.most_common()]
     items = sorted(calls_by_item, key=lambda each: (order.index(calls_by_item[each]), each))
@@ -101,23 +112,39 @@ def read_predictions(store: Store, item: int) -> list[RunPrediction]:
 
 
 def summarize_predictions(predictions: Sequence[RunPrediction]) -> str:
-    """Summarize the predictions: `9 of 12 runs fail · 7 predictions equal`. Failures are omitted if no verdict is
-    visible."""
-    verdicts = [verdict for each in predictions if (verdict := get_automatic_verdict(each.row)) is not None]
+    """Summarize the predictions: `9 of 12 runs fail · 7 predictions equal`. Failures are omitted if
+    no verdict is visible.
+    """
+    verdicts = [
+        verdict for each in predictions if (verdict := get_automatic_verdict(each.row)) is not None
+    ]
     most = max(each.n_equal for each in predictions)
     summary = f"{most} predictions equal" if most > 1 else "all predictions differ"
-    return f"{verdicts.count(False)} of {format_count(len(verdicts), 'run')} fail · {summary}" if verdicts else summary
+    return (
+        f"{verdicts.count(False)} of {format_count(len(verdicts), 'run')} fail · {summary}"
+        if verdicts
+        else summary
+    )
 
 
 def prediction_choice_table(
     predictions: Sequence[RunPrediction], item: int, *, blind: bool = False
 ) -> ChoiceTable[int]:
-    """List the runs with their predictions. `blind`: hide the verdicts of items that the annotator has not reviewed."""
+    """List the runs with their predictions.
+
+    `blind`: hide the verdicts of items that the annotator has not reviewed.
+    """
     distinct = list(dict.fromkeys(each.calls for each in predictions))
-    prefixes = [shared for other in distinct[1:] if (shared := common_prefix_length(distinct[0], other)) > MIN_PREFIX]
+    prefixes = [
+        shared
+        for other in distinct[1:]
+        if (shared := common_prefix_length(distinct[0], other)) > MIN_PREFIX
+    ]
     prefix = distinct[0][: min(prefixes, default=0)]
     values = [each.row.item for each in predictions]
-    first_rows = {distinct.index(each.calls): at for at, each in reversed(list(enumerate(predictions)))}
+    first_rows = {
+        distinct.index(each.calls): at for at, each in reversed(list(enumerate(predictions)))
+    }
     return ChoiceTable(
         title=f"{sanitize(predictions[0].row.id)} in other runs",
         noun="run",
@@ -128,10 +155,13 @@ def prediction_choice_table(
             TextColumn("prediction", min_width=30),
         ),
         rows=[
-            _prediction_table_row(each, at in first_rows.values(), prefix, blind) for at, each in enumerate(predictions)
+            _prediction_table_row(each, at in first_rows.values(), prefix, blind)
+            for at, each in enumerate(predictions)
         ],
         values=values,
-        cursor=values.index(strip_duplicate_mark(item)) if strip_duplicate_mark(item) in values else 0,
+        cursor=values.index(strip_duplicate_mark(item))
+        if strip_duplicate_mark(item) in values
+        else 0,
         note=summarize_predictions(predictions),
     )
 
@@ -139,12 +169,16 @@ def prediction_choice_table(
 def _prediction_table_row(
     prediction: RunPrediction, is_first_occurrence: bool, common_prefix: str, blind: bool
 ) -> list[StyledText]:
-    """Return the cells of a run's row. `is_first_occurrence`: whether no run above has the same prediction."""
+    """Return the cells of a run's row.
+
+    `is_first_occurrence`: whether no run above has the same prediction.
+    """
     row, calls = prediction.row, prediction.calls or NO_CALL
     if common_prefix and calls.startswith(common_prefix):
         calls = symbols().ellipsis + calls[len(common_prefix) - PREFIX_TAIL :]
     verdicts: list[StyledText] = [
-        (symbols().verdict_symbol(each), get_verdict_style(each)) for each in (row.official, row.rule, row.you)
+        (symbols().verdict_symbol(each), get_verdict_style(each))
+        for each in (row.official, row.rule, row.you)
     ]
     if blind and row.you is None:
         verdicts[:2] = [("hidden", "dim")] * 2
@@ -163,13 +197,17 @@ MAX_QUESTION_LINES = 8
 
 
 def flip_detail_lines(flip: Flip, item_a: Item, item_b: Item, cells: int) -> list[Line]:
-    """Return the question, the cause of the flip, the golden answer and the predictions of both runs.
+    """Return the question, the cause of the flip, the golden answer and the predictions of both
+    runs.
 
     `item_a`, `item_b`: the item in run A and in run B.
     """
     questions = [message.content for message in item_a.messages if message.role == "user"]
     lines = [
-        make_line(row) for row in sanitize_and_wrap("\n".join(questions) or item_a.question, cells, MAX_QUESTION_LINES)
+        make_line(row)
+        for row in sanitize_and_wrap(
+            "\n".join(questions) or item_a.question, cells, MAX_QUESTION_LINES
+        )
     ]
     lines += [make_line(row, "strong") for row in wrap_sanitized(sanitize(flip.cause), cells)]
     sections = [("golden", _golden_call_lines(item_a))]
@@ -190,15 +228,22 @@ def flip_detail_lines(flip: Flip, item_a: Item, item_b: Item, cells: int) -> lis
 
 
 def _golden_call_lines(item: Item) -> list[Line]:
-    return [line for call in item.golden for line in _call_lines(call, item)] or [make_line("no call", "dim")]
+    return [line for call in item.golden for line in _call_lines(call, item)] or [
+        make_line("no call", "dim")
+    ]
 
 
 def _predicted_call_lines(item: Item) -> list[Line]:
-    """Return the lines of the call pairs, with the state of each argument, and of the predicted calls without a
-    pair."""
+    """Return the lines of the call pairs, with the state of each argument, and of the predicted
+    calls without a pair.
+    """
     indexed = IndexedItem(item)
     paired = {(pair.turn, pair.predicted) for pair in item.pairs}
-    lines = [line for pair in item.pairs for line in _pair_lines(pair, *indexed.golden_and_predicted_call(pair), item)]
+    lines = [
+        line
+        for pair in item.pairs
+        for line in _pair_lines(pair, *indexed.golden_and_predicted_call(pair), item)
+    ]
     for call in item.predicted:
         if (call.turn, call.index) not in paired:
             lines += _call_lines(call, item)
@@ -211,14 +256,21 @@ def _call_lines(call: Call, item: Item) -> list[Line]:
     return [*_call_name_lines(call, " ", item), *map(make_line, texts)]
 
 
-def _pair_lines(pair: CallPair, golden: Call | None, predicted: Call | None, item: Item) -> list[Line]:
+def _pair_lines(
+    pair: CallPair, golden: Call | None, predicted: Call | None, item: Item
+) -> list[Line]:
     if predicted is None:
         return [make_line(f"- {sanitize(pair.name)} not called", "diff")]
     lines = _call_name_lines(predicted, pair.state, item)
     for row in build_argument_rows(golden, predicted, pair.diff):
         if row.path:
-            text = f"{'  ' * row.depth}{row.path}: {row.predicted if row.predicted is not None else 'omitted'}"
-            lines.append(make_line(f"  {row.state} {sanitize(text)}", "" if row.state in "=~" else "diff"))
+            text = (
+                f"{'  ' * row.depth}{row.path}:"
+                f" {row.predicted if row.predicted is not None else 'omitted'}"
+            )
+            lines.append(
+                make_line(f"  {row.state} {sanitize(text)}", "" if row.state in "=~" else "diff")
+            )
     return lines
 
 
@@ -229,12 +281,19 @@ def _call_name_lines(call: Call, state_symbol: str, item: Item) -> list[Line]:
     style = "strong" if state_symbol in " =~" else "diff"
     lines = [make_line(f"{state_symbol} {sanitize(call.name)}{turn}", style)]
     if call.arguments is None:
-        lines.append(make_line(f"    {sanitize(call.decode_error or call.raw or 'cannot be read')}", "dim"))
+        lines.append(
+            make_line(f"    {sanitize(call.decode_error or call.raw or 'cannot be read')}", "dim")
+        )
     return lines
 
 
 def _section_lines(title: str, lines: Sequence[Line], cells: int) -> list[Line]:
-    wrapped = [make_line(row, style) for line in lines for text, style in line for row in wrap_sanitized(text, cells)]
+    wrapped = [
+        make_line(row, style)
+        for line in lines
+        for text, style in line
+        for row in wrap_sanitized(text, cells)
+    ]
     return [rule_line(((title, "strong"),), cells), *wrapped]
 
 

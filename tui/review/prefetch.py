@@ -9,7 +9,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fcreview.store.filters.tokens import add_terms
-from fcreview.store.rows import ItemDetail, QueueRow, Suspicion, View, is_hidden_duplicate, to_item_number
+from fcreview.store.rows import (
+    ItemDetail,
+    QueueRow,
+    Suspicion,
+    View,
+    is_hidden_duplicate,
+    to_item_number,
+)
 from fcreview.tui.queue.loader import QueueNavigator, RemainingItems
 
 if TYPE_CHECKING:
@@ -35,8 +42,9 @@ class DisplayedItem:
 
 
 def describe_item_changes(before: ItemDetail, now: DisplayedItem) -> str:
-    """Return a message about what an import changed in the displayed item. Empty if nothing changed. Of the verdicts,
-    only those that the annotator may see are compared."""
+    """Return a message about what an import changed in the displayed item. Empty if nothing
+    changed. Of the verdicts, only those that the annotator may see are compared.
+    """
     if now.navigator.item == GONE_ITEM:
         return "this item is no longer in the results and cannot be reviewed"
     parts = []
@@ -45,7 +53,9 @@ def describe_item_changes(before: ItemDetail, now: DisplayedItem) -> str:
     if before.item.golden_hash != now.detail.item.golden_hash:
         parts.append("golden answer")
     if not parts:
-        verdicts = [(each.row.official, each.row.rule, each.row.judge) for each in (before, now.detail)]
+        verdicts = [
+            (each.row.official, each.row.rule, each.row.judge) for each in (before, now.detail)
+        ]
         return "the verdicts of this item have changed" if verdicts[0] != verdicts[1] else ""
     stale = "; your earlier review is kept but no longer counts" if now.detail.row.stale else ""
     return f"this item has a new {' and '.join(parts)}{stale}"
@@ -84,13 +94,20 @@ class ItemPrefetcher:
         self._neighbours: Neighbours | None = None
         self._generation = 0
         """Number of switches to another store. Results from before a switch are dropped."""
-        self._numbers: dict[tuple[ItemKey, bool], int] = {}  # by (key, whether it is a hidden duplicate)
+        self._numbers: dict[
+            tuple[ItemKey, bool], int
+        ] = {}  # by (key, whether it is a hidden duplicate)
 
     async def read_item(self, item: int, previous: DisplayedItem | None = None) -> DisplayedItem:
-        """Return an item, without a query if it was prefetched. `previous`: the item displayed until now."""
+        """Return an item, without a query if it was prefetched.
+
+        `previous`: the item displayed until now.
+        """
         view, displayed = self.view, await self._read_prefetched(item)
         if displayed is None:
-            displayed = await self._session.query(lambda store: _read_displayed_item(store, view, item, previous))
+            displayed = await self._session.query(
+                lambda store: _read_displayed_item(store, view, item, previous)
+            )
         self._numbers[displayed.detail.key, is_hidden_duplicate(item)] = item
         return displayed
 
@@ -110,7 +127,10 @@ class ItemPrefetcher:
         return await self._session.query(lambda store: store.read_detail(item))
 
     async def prefetch(self, displayed: DisplayedItem, direction: int) -> None:
-        """Read the items that are likely to be displayed next. Errors are ignored. `direction`: 1 or -1."""
+        """Read the items that are likely to be displayed next.
+
+        Errors are ignored. `direction`: 1 or -1.
+        """
         with suppress(Exception):
             generation = self._generation
             neighbours = await self._session.query(
@@ -120,8 +140,12 @@ class ItemPrefetcher:
                 return
             self._neighbours = neighbours
             likely = dict.fromkeys((neighbours.next_unreviewed, neighbours.neighbour))
-            items = [item for item in likely if item is not None and item != displayed.navigator.item]
-            kept = self._prefetched = {item: read for item, read in self._prefetched.items() if item in items}
+            items = [
+                item for item in likely if item is not None and item != displayed.navigator.item
+            ]
+            kept = self._prefetched = {
+                item: read for item, read in self._prefetched.items() if item in items
+            }
             for item in items:
                 if item not in kept:
                     kept[item] = self._start_reading(item, displayed)
@@ -132,7 +156,11 @@ class ItemPrefetcher:
 
         def read(store: Store) -> DisplayedItem:
             displayed = _read_displayed_item(store, view, item, previous)
-            return replace(displayed, other_runs=store.fetch_rows_in_other_runs(item)) if has_other_runs else displayed
+            return (
+                replace(displayed, other_runs=store.fetch_rows_in_other_runs(item))
+                if has_other_runs
+                else displayed
+            )
 
         future = asyncio.ensure_future(self._session.query(read))
         future.add_done_callback(_ignore_exception)
@@ -148,25 +176,41 @@ class ItemPrefetcher:
         self._prefetched, self._neighbours = {}, None
 
     def forget_old_store(self) -> None:
-        """Drop all item numbers and the results of running queries, after a switch to another store."""
+        """Drop all item numbers and the results of running queries, after a switch to another
+        store.
+        """
         self._numbers.clear()
         self._generation += 1
 
     async def find_next_unreviewed(self, displayed: DisplayedItem) -> int | None:
         if self._neighbours is not None and self._neighbours.item == displayed.navigator.item:
             return self._neighbours.next_unreviewed
-        return await self._session.query(lambda store: displayed.navigator.find_next_unreviewed(store))
+        return await self._session.query(
+            lambda store: displayed.navigator.find_next_unreviewed(store)
+        )
 
     async def find_neighbour_item(self, displayed: DisplayedItem, step: int) -> int | None:
-        """Return the number of the next (`step` 1) or previous (-1) item. None at the end or beginning of the queue."""
+        """Return the number of the next (`step` 1) or previous (-1) item.
+
+        None at the end or beginning of the queue.
+        """
         neighbours = self._neighbours
-        if neighbours is not None and (neighbours.item, neighbours.step) == (displayed.navigator.item, step):
+        if neighbours is not None and (neighbours.item, neighbours.step) == (
+            displayed.navigator.item,
+            step,
+        ):
             return neighbours.neighbour
-        return await self._session.query(lambda store: displayed.navigator.find_neighbour_item(store, step))
+        return await self._session.query(
+            lambda store: displayed.navigator.find_neighbour_item(store, step)
+        )
 
     async def count_remaining_items(self, displayed: DisplayedItem) -> RemainingItems:
-        """Count the items without a verdict by the annotator, except the displayed item, and find the first of them."""
-        return await self._session.query(lambda store: displayed.navigator.count_remaining_items(store))
+        """Count the items without a verdict by the annotator, except the displayed item, and
+        find the first of them.
+        """
+        return await self._session.query(
+            lambda store: displayed.navigator.count_remaining_items(store)
+        )
 
     async def count_unreviewed(self) -> int:
         view = replace(self.view, where=add_terms(self.view.where, "you:none"))
@@ -176,33 +220,48 @@ class ItemPrefetcher:
         return await self._session.query(lambda store: store.fetch_used_tags())
 
     async def read_other_runs(self, displayed: DisplayedItem) -> Sequence[QueueRow]:
-        """Return the rows of the same item in other runs, without a query if they were prefetched."""
+        """Return the rows of the same item in other runs, without a query if they were
+        prefetched.
+        """
         item = displayed.navigator.item
         if displayed.other_runs is None:
             return await self._session.query(lambda store: store.fetch_rows_in_other_runs(item))
         return displayed.other_runs
 
     async def find_item(self, key: ItemKey, *, is_duplicate: bool = False) -> int | None:
-        """Return the number of the item with this key, or of its hidden duplicate; None if the item does not exist."""
+        """Return the number of the item with this key, or of its hidden duplicate; None if the
+        item does not exist.
+        """
         number = self._numbers.get((key, is_duplicate))
         if number is None:
             number = await self._session.query(lambda store: find_item_number(store, key))
         return None if number is None else to_item_number(number, is_duplicate=is_duplicate)
 
 
-def _read_displayed_item(store: Store, view: View, item: int, previous: DisplayedItem | None) -> DisplayedItem:
-    navigator = QueueNavigator.locate_item(store, view, item, previous.navigator if previous is not None else None)
-    return DisplayedItem(store.read_detail(item), navigator, suspicion=store.fetch_suspicion(view, item))
+def _read_displayed_item(
+    store: Store, view: View, item: int, previous: DisplayedItem | None
+) -> DisplayedItem:
+    navigator = QueueNavigator.locate_item(
+        store, view, item, previous.navigator if previous is not None else None
+    )
+    return DisplayedItem(
+        store.read_detail(item), navigator, suspicion=store.fetch_suspicion(view, item)
+    )
 
 
 def _find_neighbours(store: Store, navigator: QueueNavigator, direction: int) -> Neighbours:
-    next_unreviewed, neighbour = navigator.find_next_unreviewed(store), navigator.find_neighbour_item(store, direction)
+    next_unreviewed, neighbour = (
+        navigator.find_next_unreviewed(store),
+        navigator.find_neighbour_item(store, direction),
+    )
     return Neighbours(navigator.item, next_unreviewed, direction, neighbour)
 
 
 def find_item_number(store: Store, key: ItemKey) -> int | None:
     """Return the number of the item with this key, or None. Several runs may contain the id."""
-    return next((item for item in store.find_items(key.id) if store.read_detail(item).key == key), None)
+    return next(
+        (item for item in store.find_items(key.id) if store.read_detail(item).key == key), None
+    )
 
 
 def _ignore_exception(future: asyncio.Future[DisplayedItem]) -> None:

@@ -1,9 +1,10 @@
-"""Record reviews (verdicts, scores, faults, error tags, notes, golden fixes, override reasons), and undo them.
+"""Record reviews (verdicts, scores, faults, error tags, notes, golden fixes, override reasons), and
+undo them.
 
-The meaning of pass and fail depends on the automatic verdict on the target. If a judge decided whether a call is
-equivalent to the golden call, pass and fail mean equivalent and not equivalent. If a judge decided whether an argument
-is hallucinated, pass means not hallucinated. In all other cases, pass and fail mean correct and incorrect. A review is
-on disk before its outcome is shown.
+The meaning of pass and fail depends on the automatic verdict on the target. If a judge decided
+whether a call is equivalent to the golden call, pass and fail mean equivalent and not equivalent.
+If a judge decided whether an argument is hallucinated, pass means not hallucinated. In all other
+cases, pass and fail mean correct and incorrect. A review is on disk before its outcome is shown.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ if TYPE_CHECKING:
 
 
 SOURCE_PRIORITY = ("judge", "official", "rule")
-"""Sources of automatic verdicts, highest priority first. A verdict key confirms or overrides the verdict of the first
-source that has one on the target."""
+"""Sources of automatic verdicts, highest priority first. A verdict key confirms or overrides the
+verdict of the first source that has one on the target.
+"""
 GOLDEN_WRONG_PREFIX = "golden wrong, so "
 
 
@@ -48,12 +50,14 @@ class PendingQuestion:
     criterion: str = CORRECT
     automatic: Any = None
     score_question: str = ""
-    """Target and criterion of the score that the next score key records, such as `response completeness`. Empty if the
-    item has no scores."""
+    """Target and criterion of the score that the next score key records, such as `response
+    completeness`. Empty if the item has no scores.
+    """
 
     def value_to_store(self, verdict: Any) -> Any:
-        """Convert pass (True), fail (False) or unsure to the value to store. None if the annotator must choose labels
-        instead."""
+        """Convert pass (True), fail (False) or unsure to the value to store. None if the annotator
+        must choose labels instead.
+        """
         if not is_definite(verdict):
             return verdict
         if isinstance(self.automatic, list):
@@ -64,7 +68,8 @@ class PendingQuestion:
 def find_pending_question(item: Item, target: str, criterion: str = "") -> PendingQuestion:
     """Return the target and criterion of the verdict that a verdict key records on the target.
 
-    `criterion`: criterion of a further scorer's verdict on the item, at which the cursor is; else empty.
+    `criterion`: criterion of a further scorer's verdict on the item, at which the cursor is; else
+    empty.
     """
     for verdict in item.verdicts:
         if criterion and (verdict.target, verdict.criterion) == (target, criterion):
@@ -84,18 +89,27 @@ def is_answered_by_pass_fail(verdict: Verdict) -> bool:
         return False
     if isinstance(verdict.value, list):
         return verdict.target == RESPONSE
-    return isinstance(verdict.value, bool) and verdict.criterion in (*PASS_FAIL_CRITERIA, *TRUE_MEANS_FAILURE)
+    return isinstance(verdict.value, bool) and verdict.criterion in (
+        *PASS_FAIL_CRITERIA,
+        *TRUE_MEANS_FAILURE,
+    )
 
 
 def find_unanswered_judge_verdicts(
     detail: ItemDetail, annotator: str, answered: Iterable[TargetCriterion] = ()
 ) -> list[TargetCriterion]:
-    """Return (target, criterion) of each judge verdict that the annotator has not reviewed, the response last.
-    `answered`: verdicts that the annotator has reviewed since `detail` was read."""
+    """Return (target, criterion) of each judge verdict that the annotator has not reviewed, the
+    response last. `answered`: verdicts that the annotator has reviewed since `detail` was read.
+    """
     current = (each for each in detail.opinions if each.verdict is not None and not each.stale)
-    own = {*answered, *((each.target, each.criterion) for each in current if each.annotator == annotator)}
+    own = {
+        *answered,
+        *((each.target, each.criterion) for each in current if each.annotator == annotator),
+    }
     judged = [v for v in detail.item.verdicts if v.source == "judge" and _needs_answer(v)]
-    left = [each for each in dict.fromkeys((v.target, v.criterion) for v in judged) if each not in own]
+    left = [
+        each for each in dict.fromkeys((v.target, v.criterion) for v in judged) if each not in own
+    ]
     return sorted(left, key=lambda each: each[0] == RESPONSE)
 
 
@@ -111,11 +125,16 @@ VERDICTS_BY_KEY: dict[str, tuple[Any, Fault | None]] = {
     "golden": (True, "golden"),
     "unsure": (UNSURE, None),
 }
-"""Verdict and fault that each verdict action records. If the golden answer is wrong, the prediction passes."""
+"""Verdict and fault that each verdict action records.
+
+If the golden answer is wrong, the prediction passes.
+"""
 
 
 KeyLookup = Callable[[str], str]
-"""Function that takes an action id and returns the name of its key, or an empty string if the action has no key."""
+"""Function that takes an action id and returns the name of its key, or an empty string if the
+action has no key.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +156,9 @@ class ReviewSubject:
         self, fault: Fault | None = None, tags: list[str] | None = None, note: str | None = None
     ) -> Annotation:
         """Return an annotation without a verdict, on the target and the criterion of `question`."""
-        return Annotation(target=self.target, criterion=self.question.criterion, fault=fault, tags=tags, note=note)
+        return Annotation(
+            target=self.target, criterion=self.question.criterion, fault=fault, tags=tags, note=note
+        )
 
     @property
     def part_name(self) -> str:
@@ -157,7 +178,9 @@ class ReviewOutcome:
     text: str
     subject_name: str = ""
     style: str = "good"
-    """Style of the message: `good`, `bad` if the action failed, or `warn` if nothing was recorded."""
+    """Style of the message: `good`, `bad` if the action failed, or `warn` if nothing was
+    recorded.
+    """
     completes_item: bool = False
     """Whether the item is now completely reviewed, so that the next item can be shown."""
     event: Event | None = None
@@ -181,13 +204,22 @@ class ReviewRecorder:
     def __init__(self, session: Session, key: KeyLookup, *, is_judged_queue: bool = False) -> None:
         self._session, self._key = session, key
         self.is_judged_queue = is_judged_queue
-        """Whether an item is complete only after the annotator has reviewed every judge verdict on it."""
+        """Whether an item is complete only after the annotator has reviewed every judge verdict
+        on it.
+        """
         self._last_score: tuple[int, str] | None = None
 
-    def find_own_opinion(self, subject: ReviewSubject, criterion: str | None = None) -> Opinion | None:
-        """Return the annotator's review of the target on `criterion`, or on the criterion of the verdict keys."""
+    def find_own_opinion(
+        self, subject: ReviewSubject, criterion: str | None = None
+    ) -> Opinion | None:
+        """Return the annotator's review of the target on `criterion`, or on the criterion of the
+        verdict keys.
+        """
         key = (self._session.annotator, subject.target, criterion or subject.question.criterion)
-        return next((o for o in subject.detail.opinions if (o.annotator, o.target, o.criterion) == key), None)
+        return next(
+            (o for o in subject.detail.opinions if (o.annotator, o.target, o.criterion) == key),
+            None,
+        )
 
     async def record_verdict(self, subject: ReviewSubject, verdict_key: str) -> ReviewOutcome:
         """Record a verdict. `verdict_key` is one of `VERDICTS_BY_KEY`."""
@@ -199,7 +231,9 @@ class ReviewRecorder:
         value = question.value_to_store(verdict)
         if value is None:
             keys = " ".join(self._key_names("item.labels"))
-            return ReviewOutcome(f"{keys and 'press ' + keys + ' to '}select the correct labels", style="warn")
+            return ReviewOutcome(
+                f"{keys and 'press ' + keys + ' to '}select the correct labels", style="warn"
+            )
 
         def describe() -> str:
             text = format_verdict_with_criterion(value, question.criterion)
@@ -207,22 +241,31 @@ class ReviewRecorder:
                 return GOLDEN_WRONG_PREFIX + text
             return f"{text}, fault: {fault}" if fault else text
 
-        annotation = Annotation(target=subject.target, criterion=question.criterion, verdict=value, fault=fault)
+        annotation = Annotation(
+            target=subject.target, criterion=question.criterion, verdict=value, fault=fault
+        )
         outcome = await self._save(subject, annotation, describe)
         if not outcome.succeeded:
             return outcome
         is_verdict_on_item = (subject.target, question.criterion) == ITEM_CORRECT
-        return replace(outcome, completes_item=self._is_item_complete(subject, question.criterion, is_verdict_on_item))
+        return replace(
+            outcome,
+            completes_item=self._is_item_complete(subject, question.criterion, is_verdict_on_item),
+        )
 
     async def record_score(self, subject: ReviewSubject, value: int) -> ReviewOutcome:
         """Record a score from 0 to 2 on the criterion that `find_next_score` returns."""
         question = self.find_next_score(subject)
         if question is None:
             keys = " or ".join(self._key_names("item.pass", "item.fail"))
-            return ReviewOutcome(f"this benchmark has no scores{keys and '; press ' + keys}", style="warn")
+            return ReviewOutcome(
+                f"this benchmark has no scores{keys and '; press ' + keys}", style="warn"
+            )
         target, criterion = question
         annotation = Annotation(target=target, criterion=criterion, verdict=value)
-        outcome = await self._save(subject, annotation, lambda: format_verdict_with_criterion(value, criterion))
+        outcome = await self._save(
+            subject, annotation, lambda: format_verdict_with_criterion(value, criterion)
+        )
         if not outcome.succeeded:
             return outcome
         self._last_score = subject.item, criterion
@@ -234,11 +277,14 @@ class ReviewRecorder:
         if remaining:
             return replace(outcome, subject_name=f"next: {sanitize(remaining[0][1])}")
         completes = self._is_item_complete(replace(subject, target=target), criterion, True)
-        return replace(outcome, subject_name=sanitize(subject.detail.row.id), completes_item=completes)
+        return replace(
+            outcome, subject_name=sanitize(subject.detail.row.id), completes_item=completes
+        )
 
     def find_next_score(self, subject: ReviewSubject) -> TargetCriterion | None:
-        """Return (target, criterion) of the first criterion without a score or, if all have scores, of the criterion
-        after the last scored one. None if the item has no scores."""
+        """Return (target, criterion) of the first criterion without a score or, if all have scores,
+        of the criterion after the last scored one. None if the item has no scores.
+        """
         criteria = find_score_criteria(subject.detail)
         names = [criterion for _, criterion in criteria]
         item, last = self._last_score or (None, "")
@@ -251,25 +297,51 @@ class ReviewRecorder:
     ) -> ReviewOutcome:
         return await self._save(subject, annotation, lambda: f"override reason: {sanitize(reason)}")
 
-    async def record_decisive_step(self, subject: ReviewSubject, message_number: int) -> ReviewOutcome:
+    async def record_decisive_step(
+        self, subject: ReviewSubject, message_number: int
+    ) -> ReviewOutcome:
         """Record the message, counted from 1, after which success was no longer possible."""
-        item, annotation = replace(subject, target=ITEM), Annotation(criterion=DECISIVE_STEP, verdict=message_number)
-        return await self._save(item, annotation, lambda: format_verdict_with_criterion(message_number, DECISIVE_STEP))
+        item, annotation = (
+            replace(subject, target=ITEM),
+            Annotation(criterion=DECISIVE_STEP, verdict=message_number),
+        )
+        return await self._save(
+            item, annotation, lambda: format_verdict_with_criterion(message_number, DECISIVE_STEP)
+        )
 
     async def toggle_incident(self, subject: ReviewSubject) -> ReviewOutcome:
-        """Record that an item is an incident, or that it is none if it has the mark. The item gets no verdict."""
-        is_incident = not subject.detail.row.is_incident
-        item, annotation = replace(subject, target=ITEM), Annotation(criterion=INCIDENT, verdict=is_incident)
-        return await self._save(item, annotation, lambda: "marked as incident" if is_incident else "no incident")
+        """Record that an item is an incident, or that it is none if it has the mark.
 
-    async def record_labels(self, subject: ReviewSubject, criterion: str, labels: list[str]) -> ReviewOutcome:
-        """Record the labels that the annotator chose, such as dialog acts, as a verdict on the response."""
+        The item gets no verdict.
+        """
+        is_incident = not subject.detail.row.is_incident
+        item, annotation = (
+            replace(subject, target=ITEM),
+            Annotation(criterion=INCIDENT, verdict=is_incident),
+        )
+        return await self._save(
+            item, annotation, lambda: "marked as incident" if is_incident else "no incident"
+        )
+
+    async def record_labels(
+        self, subject: ReviewSubject, criterion: str, labels: list[str]
+    ) -> ReviewOutcome:
+        """Record the labels that the annotator chose, such as dialog acts, as a verdict on the
+        response.
+        """
         response = replace(subject, target=RESPONSE)
         annotation = Annotation(target=RESPONSE, criterion=criterion, verdict=labels)
-        outcome = await self._save(response, annotation, lambda: format_verdict_with_criterion(labels, criterion))
-        return replace(outcome, completes_item=outcome.succeeded and self._is_item_complete(response, criterion, True))
+        outcome = await self._save(
+            response, annotation, lambda: format_verdict_with_criterion(labels, criterion)
+        )
+        return replace(
+            outcome,
+            completes_item=outcome.succeeded and self._is_item_complete(response, criterion, True),
+        )
 
-    def _is_item_complete(self, subject: ReviewSubject, criterion: str, completes_in_other_queues: bool) -> bool:
+    def _is_item_complete(
+        self, subject: ReviewSubject, criterion: str, completes_in_other_queues: bool
+    ) -> bool:
         if not self.is_judged_queue:
             return completes_in_other_queues
         answers = [(subject.target, criterion)]
@@ -277,7 +349,9 @@ class ReviewRecorder:
 
     async def record_fault(self, subject: ReviewSubject, fault: Fault) -> ReviewOutcome:
         annotation = subject.make_annotation(fault=fault)
-        return await self._save(subject, annotation, lambda: f"fault: {fault}{self._missing_verdict_hint(subject)}")
+        return await self._save(
+            subject, annotation, lambda: f"fault: {fault}{self._missing_verdict_hint(subject)}"
+        )
 
     async def record_tags(self, subject: ReviewSubject, tags: list[str]) -> ReviewOutcome:
         """Record error tags. An empty list clears them."""
@@ -288,12 +362,19 @@ class ReviewRecorder:
         """Record a note. An empty note clears it."""
         return await self._save(subject, subject.make_annotation(note=note), lambda: "note")
 
-    async def record_golden_fix(self, subject: ReviewSubject, fix: dict[str, Any], reason: str | None) -> ReviewOutcome:
-        """Record a corrected golden answer. No verdict is recorded, because the prediction may be wrong too."""
+    async def record_golden_fix(
+        self, subject: ReviewSubject, fix: dict[str, Any], reason: str | None
+    ) -> ReviewOutcome:
+        """Record a corrected golden answer.
+
+        No verdict is recorded, because the prediction may be wrong too.
+        """
         item = replace(subject, target=ITEM)
         annotation = Annotation(fault="golden", golden_fix=fix, note=reason)
         return await self._save(
-            item, annotation, lambda: f"golden answer corrected, fault: golden{self._missing_verdict_hint(item)}"
+            item,
+            annotation,
+            lambda: f"golden answer corrected, fault: golden{self._missing_verdict_hint(item)}",
         )
 
     def _missing_verdict_hint(self, subject: ReviewSubject) -> str:
@@ -313,17 +394,26 @@ class ReviewRecorder:
         event = events[-1]
         text, is_duplicate = f"undone: {describe_event(event)}", event.presentation is not None
         name = describe_bulk(events) if event.bulk else sanitize(event.key.id)
-        return ReviewOutcome(text, name, undone=event.key, is_duplicate=is_duplicate, is_bulk=bool(event.bulk))
+        return ReviewOutcome(
+            text, name, undone=event.key, is_duplicate=is_duplicate, is_bulk=bool(event.bulk)
+        )
 
     async def _save(
         self, subject: ReviewSubject, annotation: Annotation, describe_saved: Callable[[], str]
     ) -> ReviewOutcome:
-        """Write the annotation to the journal. `describe_saved` returns the text for the message, after the write."""
+        """Write the annotation to the journal.
+
+        `describe_saved` returns the text for the message, after the write.
+        """
         try:
             event = await self._session.record_review(subject.item, annotation, subject.detail)
         except Exception as error:  # the annotator must see that the review is not saved
-            return ReviewOutcome(f"NOT SAVED ({describe_saved()}): {_error_text(error)}", style="bad")
-        return ReviewOutcome(f"saved: {describe_saved()}{_overridden_source_text(event)}", subject.name, event=event)
+            return ReviewOutcome(
+                f"NOT SAVED ({describe_saved()}): {_error_text(error)}", style="bad"
+            )
+        return ReviewOutcome(
+            f"saved: {describe_saved()}{_overridden_source_text(event)}", subject.name, event=event
+        )
 
     def _lacks_verdict(self, subject: ReviewSubject, target: str, criterion: str) -> bool:
         own = self.find_own_opinion(replace(subject, target=target), criterion)
@@ -334,15 +424,23 @@ class ReviewRecorder:
 
 
 def find_score_criteria(detail: ItemDetail) -> list[TargetCriterion]:
-    """Return (target, criterion) of each score from 0 to 2 by the benchmark, in the benchmark's order."""
+    """Return (target, criterion) of each score from 0 to 2 by the benchmark, in the benchmark's
+    order.
+    """
     unscored = (CORRECT, DECISIVE_STEP)
     verdicts = detail.item.verdicts
-    scored = [(v.target, v.criterion) for v in verdicts if type(v.value) is int and v.criterion not in unscored]
+    scored = [
+        (v.target, v.criterion)
+        for v in verdicts
+        if type(v.value) is int and v.criterion not in unscored
+    ]
     return list(dict.fromkeys(scored))
 
 
 def format_verdict_with_criterion(value: Any, criterion: str) -> str:
-    """Format a verdict with its criterion: `pass`, `hallucinated no` or `decisive step: message 5`."""
+    """Format a verdict with its criterion: `pass`, `hallucinated no` or `decisive step: message
+    5`.
+    """
     text = format_verdict(value, criterion) or "none"
     if criterion == DECISIVE_STEP and is_definite(value):
         return f"decisive step: message {text}"
@@ -351,7 +449,11 @@ def format_verdict_with_criterion(value: Any, criterion: str) -> str:
 
 def describe_event(event: Event) -> str:
     """Describe the fields that an event sets, such as `fail, fault: golden, on turn 2 call 1`."""
-    parts = [format_verdict_with_criterion(event.verdict, event.criterion)] if event.verdict is not None else []
+    parts = (
+        [format_verdict_with_criterion(event.verdict, event.criterion)]
+        if event.verdict is not None
+        else []
+    )
     parts += [f"fault: {event.fault}"] if event.fault else []
     parts += [f"tags {sanitize(', '.join(event.tags))}"] if event.tags is not None else []
     parts += ["note"] if event.note is not None else []
@@ -366,8 +468,9 @@ def describe_bulk(events: Sequence[Event]) -> str:
 
 
 def _overridden_source_text(event: Event) -> str:
-    """Return `, overrides judge gpt-4o` for a verdict on a part of the item. Empty for the whole item, because the
-    header shows its verdicts."""
+    """Return `, overrides judge gpt-4o` for a verdict on a part of the item. Empty for the whole
+    item, because the header shows its verdicts.
+    """
     over = event.overrules
     if over is None or event.target == ITEM or event.verdict is None:
         return ""

@@ -1,4 +1,6 @@
-"""Build the status line and key line of the item screen, measure the pace of review, and offer override reasons."""
+"""Build the status line and key line of the item screen, measure the pace of review, and offer
+override reasons.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +31,18 @@ if TYPE_CHECKING:
     from fcreview.store.store import Store
 
 BREAK_SECONDS = 180.0
-"""Minimum length of a break between two reviews, in seconds. The time per item does not include breaks."""
+"""Minimum length of a break between two reviews, in seconds.
+
+The time per item does not include breaks.
+"""
 AVERAGED_ITEMS = 50
 REASON_ACTIONS = ("item.score_1", "item.score_2", "item.reason_3")
 """Actions that select the first three override reasons on an item without scores."""
 SOURCE_NAMES = {"official": "checker", "rule": "checker", "judge": "judge"}
 REASON_LABELS = {"too strict": "{} too strict", "misread": "{} misread answer"}
-"""Label of each default reason. `{}` stands for the source of the contradicted verdict. Journals store the default
-reasons."""
+"""Label of each default reason. `{}` stands for the source of the contradicted verdict. Journals
+store the default reasons.
+"""
 MIN_NAME_CELLS = 10
 
 
@@ -45,11 +51,16 @@ class Pace:
     """Pace of a review session: items reviewed, items left, and seconds per item."""
 
     unreviewed_at_start: int | None = None
-    """Number of items without a verdict by the annotator when the session began. None until the items are counted."""
+    """Number of items without a verdict by the annotator when the session began.
+
+    None until the items are counted.
+    """
     reviewed_items: set[Hashable] = field(default_factory=set)
     _durations: list[float] = field(default_factory=list)
     _last_time: float | None = None
-    """Time when the last review was recorded or the first item was shown, in seconds of a monotonic clock."""
+    """Time when the last review was recorded or the first item was shown, in seconds of a
+    monotonic clock.
+    """
 
     def record_item(self, item: Hashable, now: float) -> None:
         """Count a reviewed item. `now`: time in seconds of a monotonic clock."""
@@ -70,7 +81,10 @@ class Pace:
 
     @property
     def summary(self) -> str:
-        """Progress as text: `30 reviewed · 1,482 left · 4.1 s/item`. Empty before the first review."""
+        """Progress as text: `30 reviewed · 1,482 left · 4.1 s/item`.
+
+        Empty before the first review.
+        """
         if not self.reviewed_items:
             return ""
         parts = [f"{len(self.reviewed_items):,} reviewed"]
@@ -95,7 +109,10 @@ class KeyHint:
     actions: tuple[str, ...]
     label: str
     priority: int
-    """Priority of the hint. If the line is too short, hints with the lowest priority are omitted first."""
+    """Priority of the hint.
+
+    If the line is too short, hints with the lowest priority are omitted first.
+    """
 
 
 KEY_HINTS = (
@@ -124,27 +141,39 @@ def status_line(
     """Return ` saved: fail · live_simple_3-2-1     T verdict on: turn 2 call 1 · 40 %`. Without a message, the line
     begins with key hints.
 
-    `scroll_position`: see `DocumentLayout.scroll_position`. `key_names`: first key of each action by action id.
+    `scroll_position`: see `DocumentLayout.scroll_position`. `key_names`: first key of each action
+    by action id.
     """
     key_names = key_names or {}
     target, target_name = question.target, describe_address(question.target)
     target_key = f" {key_names['item.target']} " if "item.target" in key_names else " "
-    subject = target_name if question.criterion == CORRECT else f"{target_name} {question.criterion}"
+    subject = (
+        target_name if question.criterion == CORRECT else f"{target_name} {question.criterion}"
+    )
     is_on_item = (target, question.criterion) == ITEM_CORRECT
-    verdict: Line = ((target_key, "key"), (f"verdict on: {sanitize(subject)}", "dim" if is_on_item else "warn"))
+    verdict: Line = (
+        (target_key, "key"),
+        (f"verdict on: {sanitize(subject)}", "dim" if is_on_item else "warn"),
+    )
     score_keys = " ".join(key_names[action] for action in SCORE_ACTIONS if action in key_names)
     score: Line = ()
     if question.score_question:
         score = ((f" {score_keys} on: {sanitize(question.score_question)}", "warn"),)
     position: Line = ((f" {scroll_position} ", "dim"),) if scroll_position else ()
-    right = _join_parts(((" in arguments", "dim"),) if is_in_arguments else (), score, verdict, position)
+    right = _join_parts(
+        ((" in arguments", "dim"),) if is_in_arguments else (), score, verdict, position
+    )
     if not position:
         right = (*right, (" ", ""))
     without_position = _join_parts(score, verdict)
     text, style = message
     if not text:
         right = right if line_width(right) < cells else without_position
-        return justify_line(((" " + format_key_hints(key_names, cells - line_width(right) - 2), "dim"),), right, cells)
+        return justify_line(
+            ((" " + format_key_hints(key_names, cells - line_width(right) - 2), "dim"),),
+            right,
+            cells,
+        )
     left: Line = ((" " + text, style),)
     undo_key = key_names.get("item.undo", "") if text.startswith("saved:") else ""
     undo: Line = ((" · ", "dim"), (undo_key, "key"), (" undo", "dim")) if undo_key else ()
@@ -164,7 +193,10 @@ def status_line(
         if not score:  # A score question already names the target.
             chosen = ((target_key, "key"), (f"verdict on:{suffix[2:]}", "warn"))
         room, short = max(cells - line_width(chosen) - 2, 1), text.removesuffix(suffix)
-        for prefix in (f"golden {symbols().failed} ", f"{symbols().ellipsis} "):  # keeps the criterion at the end
+        for prefix in (
+            f"golden {symbols().failed} ",
+            f"{symbols().ellipsis} ",
+        ):  # keeps the criterion at the end
             if display_width(short) > room:
                 short = text.removesuffix(suffix).replace(GOLDEN_WRONG_PREFIX, prefix)
         left = ((" " + truncate(short, room), style),)
@@ -179,15 +211,21 @@ def _join_parts(*parts: Line) -> Line:
 
 
 def score_prompt_message(target: str, criterion: str) -> StatusMessage:
-    return StatusMessage(sanitize(f"press 0, 1 or 2 to score {criterion} of the {describe_address(target)}"), "warn")
+    return StatusMessage(
+        sanitize(f"press 0, 1 or 2 to score {criterion} of the {describe_address(target)}"), "warn"
+    )
 
 
 def format_key_hints(key_names: Mapping[str, str], cells: int) -> str:
-    """Format as many key hints as fit into `cells`, by priority: `] [ items · j k move · . difference · q queue`."""
+    """Format as many key hints as fit into `cells`, by priority: `] [ items · j k move · .
+    difference · q queue`.
+    """
     highest = max(hint.priority for hint in KEY_HINTS)
     for lowest in range(highest + 1):
         hints = [
-            " ".join([*(key_names[action] for action in hint.actions if action in key_names), hint.label])
+            " ".join(
+                [*(key_names[action] for action in hint.actions if action in key_names), hint.label]
+            )
             for hint in KEY_HINTS
             if hint.priority >= lowest and any(action in key_names for action in hint.actions)
         ]
@@ -201,13 +239,19 @@ MAX_SUMMARY_ITEMS = 5_000
 
 
 def summarize_queue(
-    store: Store, view: View, session_items: Mapping[int, str], pace: str, annotator: str, *, blind: bool
+    store: Store,
+    view: View,
+    session_items: Mapping[int, str],
+    pace: str,
+    annotator: str,
+    *,
+    blind: bool,
 ) -> list[str]:
-    """Return the lines of the summary: the annotator's verdicts, the pace and, unless review is blind, the agreement
-    with others.
+    """Return the lines of the summary: the annotator's verdicts, the pace and, unless review is
+    blind, the agreement with others.
 
-    If the view contains no reviewed items, the summary covers `session_items`: the items that were reviewed in this
-    session, as {number: id}.
+    If the view contains no reviewed items, the summary covers `session_items`: the items that were
+    reviewed in this session, as {number: id}.
     """
     rows = [row for row in store.fetch_page(view, 0, MAX_SUMMARY_ITEMS) if row.you is not None]
     if not rows and session_items:
@@ -216,15 +260,18 @@ def summarize_queue(
         rows = [row for row in rows if row.you is not None and row.id == session_items[row.item]]
     counts = {word: sum(row.you == verdict for row in rows) for word, verdict in PASS_FAIL.items()}
     items = format_count(len(rows), "item")
-    lines = [f"{items} reviewed: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()), pace]
+    lines = [
+        f"{items} reviewed: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()),
+        pace,
+    ]
     if not blind and (agreement := _format_agreement(store, view, annotator)):
         lines.append(agreement)
     return [line for line in lines if line]
 
 
 def _format_agreement(store: Store, view: View, annotator: str) -> str:
-    """Return text such as `all annotators agree on 8 of 9 shared items`. Empty if no item has verdicts by this
-    annotator and another.
+    """Return text such as `all annotators agree on 8 of 9 shared items`. Empty if no item has
+    verdicts by this annotator and another.
 
     In a queue file, only verdicts by annotators to whom an item is assigned count.
     """
@@ -232,7 +279,12 @@ def _format_agreement(store: Store, view: View, annotator: str) -> str:
     verdicts: dict[int, dict[str, object]] = {}
     for rating in store.analysis.fetch_ratings(view):
         is_assigned = assigned is None or rating.annotator in assigned.get(rating.key, ())
-        if is_assigned and rating.target == ITEM and rating.criterion == CORRECT and is_definite(rating.value):
+        if (
+            is_assigned
+            and rating.target == ITEM
+            and rating.criterion == CORRECT
+            and is_definite(rating.value)
+        ):
             verdicts.setdefault(rating.item, {})[rating.annotator] = rating.value
     shared = [each for each in verdicts.values() if annotator in each and len(each) > 1]
     equal = sum(len(set(each.values())) == 1 for each in shared)
@@ -270,10 +322,20 @@ class Override:
         return SOURCE_NAMES.get(source, sanitize(source))
 
     def format_question(self, cells: int) -> str:
-        """Return `Why pass although the checker failed simple_3?`. A long name is shortened to fit into `cells`."""
-        value, verdict = self.contradicted.get("value"), format_verdict_with_criterion(self.verdict, self.criterion)
+        """Return `Why pass although the checker failed simple_3?`.
+
+        A long name is shortened to fit into `cells`.
+        """
+        value, verdict = (
+            self.contradicted.get("value"),
+            format_verdict_with_criterion(self.verdict, self.criterion),
+        )
         action = f"gave {format_verdict_with_criterion(value, self.criterion)} to"
-        if self.criterion in PASS_FAIL_CRITERIA and isinstance(value, bool) and isinstance(self.verdict, bool):
+        if (
+            self.criterion in PASS_FAIL_CRITERIA
+            and isinstance(value, bool)
+            and isinstance(self.verdict, bool)
+        ):
             action = "passed" if value else "failed"
         start = f"Why {verdict} although the {self.contradicted_source_name} {action} "
         part, item = self.subject.part_name, sanitize(self.subject.detail.row.id)
@@ -281,7 +343,9 @@ class Override:
         return f"{start}{truncate_middle(name, max(cells - display_width(start) - 1, MIN_NAME_CELLS))}?"
 
     def format_reason_label(self, reason: str) -> str:
-        return REASON_LABELS.get(reason, sanitize(reason)).replace("{}", self.contradicted_source_name)
+        return REASON_LABELS.get(reason, sanitize(reason)).replace(
+            "{}", self.contradicted_source_name
+        )
 
 
 class OverrideReasons:
@@ -294,11 +358,17 @@ class OverrideReasons:
         self._reasons, self._key = reasons, key
 
     def remember_override(self, subject: ReviewSubject, event: Event | None) -> None:
-        """Set the last override from an event with a verdict, or clear it if the verdict contradicts nothing."""
+        """Set the last override from an event with a verdict, or clear it if the verdict
+        contradicts nothing.
+        """
         if event is not None and event.verdict is not None and event.criterion != DECISIVE_STEP:
-            subject = replace(subject, target=event.target)  # The target of a score can differ from the cursor.
+            subject = replace(
+                subject, target=event.target
+            )  # The target of a score can differ from the cursor.
             over = event.overrules
-            self.override = Override(subject, event.criterion, event.verdict, over) if over else None
+            self.override = (
+                Override(subject, event.criterion, event.verdict, over) if over else None
+            )
             self.is_answered = event.fault == "golden"  # A wrong golden answer is the reason.
         elif event is not None and event.overrules:
             self.is_answered = True
@@ -311,13 +381,19 @@ class OverrideReasons:
     def unavailable_message(self) -> str:
         if self.override is None:
             return "your last verdict contradicts no automatic verdict"
-        return f"reasons: {', '.join(f'{number} {sanitize(reason)}' for number, reason in enumerate(self._reasons, 1))}"
+        return (
+            "reasons:"
+            f" {', '.join(f'{number} {sanitize(reason)}' for number, reason in enumerate(self._reasons, 1))}"
+        )
 
     def key_hints(self, *, has_scores: bool) -> list[tuple[str, str]]:
-        """Return (key, label) pairs of the keys that select a reason. On a `has_scores` item, digits set scores, so
-        that a key opens the list of reasons."""
+        """Return (key, label) pairs of the keys that select a reason. On a `has_scores` item,
+        digits set scores, so that a key opens the list of reasons.
+        """
         if self.override is None or self.is_answered:
             return []
         labels = map(self.override.format_reason_label, self._reasons)
         reasons = [] if has_scores else zip(map(self._key, REASON_ACTIONS), labels, strict=False)
-        return [(key, label) for key, label in reasons if key] or [(self._key("item.why"), "reasons")]
+        return [(key, label) for key, label in reasons if key] or [
+            (self._key("item.why"), "reasons")
+        ]

@@ -18,7 +18,12 @@ from fcreview.model.verdict import PASS_FAIL_CRITERIA
 from fcreview.store.rows import ItemDetail, View
 from fcreview.tui.actions import ADJUDICATION_ACTIONS
 from fcreview.tui.item_view.blocks import Block, DisplayOptions
-from fcreview.tui.keymap import find_action_key_names, format_unavailable_key_message, list_key_hints, make_bindings
+from fcreview.tui.keymap import (
+    find_action_key_names,
+    format_unavailable_key_message,
+    list_key_hints,
+    make_bindings,
+)
 from fcreview.tui.review.adjudication import (
     SEARCHING,
     AdjudicationCase,
@@ -48,7 +53,9 @@ from fcreview.tui.widgets.base import GuardedScreen, is_small_screen
 from fcreview.tui.widgets.document_view import LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.item_text import ItemText
 
-REVIEW_ACTIONS = frozenset({"accept_answer", "verdict", "ask_fault", "edit_note", "enter_value", "undo"})
+REVIEW_ACTIONS = frozenset(
+    {"accept_answer", "verdict", "ask_fault", "edit_note", "enter_value", "undo"}
+)
 """Actions that record a review."""
 
 
@@ -57,8 +64,9 @@ MARKER_KEY = "disputed"
 
 @dataclass(slots=True)
 class DisagreementCursor(Cursor):
-    """Cursor in the item of a disagreement. It marks the disputed target, and hides the reviews until the disagreement
-    is resolved."""
+    """Cursor in the item of a disagreement. It marks the disputed target, and hides the reviews
+    until the disagreement is resolved.
+    """
 
     case: AdjudicationCase | None = None
 
@@ -83,7 +91,10 @@ class DisagreementCursor(Cursor):
         if self.case is not None and self.case.disagreement.target != ITEM:
             # The line belongs above the frame of the call.
             call = get_enclosing_call_address(self.case.disagreement.target)
-            at = next((at for at, block in enumerate(self.blocks) if block.key == call), self._target_index())
+            at = next(
+                (at for at, block in enumerate(self.blocks) if block.key == call),
+                self._target_index(),
+            )
             marker = partial(_disagreement_marker_lines, self.case)
             self.blocks.insert(at, Block(MARKER_KEY, marker, parent=self.blocks[at].parent))
 
@@ -101,7 +112,10 @@ def _disagreement_marker_lines(case: AdjudicationCase, cells: int) -> list[Line]
 
 
 class AdjudicationScreen(GuardedScreen[None]):
-    """Screen with the text of an item above the annotators' answers. `Adjudicator` records the reviews."""
+    """Screen with the text of an item above the annotators' answers.
+
+    `Adjudicator` records the reviews.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(ADJUDICATION_ACTIONS)
     CSS = """
@@ -147,11 +161,16 @@ class AdjudicationScreen(GuardedScreen[None]):
             return False
         if action == "verdict" and is_definite(parameters[0]):
             return case.disagreement.criterion in PASS_FAIL_CRITERIA
-        return action != "accept_answer" or int(str(parameters[0])) <= len(case.disagreement.answers)
+        return action != "accept_answer" or int(str(parameters[0])) <= len(
+            case.disagreement.answers
+        )
 
     @property
     def is_item_loading(self) -> bool:
-        """Whether the first disagreement is loading. Until it is displayed, review keys only ring the bell."""
+        """Whether the first disagreement is loading.
+
+        Until it is displayed, review keys only ring the bell.
+        """
         return not self.adjudicator.is_loaded
 
     def must_wait(self, action: str) -> bool:
@@ -162,7 +181,10 @@ class AdjudicationScreen(GuardedScreen[None]):
 
     @property
     def hidden_actions(self) -> frozenset[str]:
-        """Ids of actions that only show a message for this disagreement. The key line and the help omit them."""
+        """Ids of actions that only show a message for this disagreement.
+
+        The key line and the help omit them.
+        """
         case = self.adjudicator.cases.current
         passing = case is not None and case.disagreement.criterion in PASS_FAIL_CRITERIA
         return frozenset({"item.target", *(["adjudication.other"] if passing else [])})
@@ -183,12 +205,16 @@ class AdjudicationScreen(GuardedScreen[None]):
             cursor = self.text.document_cursor
             if not isinstance(cursor, DisagreementCursor):
                 options = DisplayOptions(
-                    open_key=self._key_name("item.fold"), frames=True, panels=not is_small_screen(self.app.size)
+                    open_key=self._key_name("item.fold"),
+                    frames=True,
+                    panels=not is_small_screen(self.app.size),
                 )
                 cursor = DisagreementCursor(detail, self._session.annotator, options=options)
             cursor.show_case(case, detail)
             self.text.open(cursor)
-            mark = next((at for at, block in enumerate(cursor.blocks) if block.key == MARKER_KEY), None)
+            mark = next(
+                (at for at, block in enumerate(cursor.blocks) if block.key == MARKER_KEY), None
+            )
             if mark is not None:
                 self.call_after_refresh(self.text.scroll_to_block, mark)
         self._draw()
@@ -197,7 +223,11 @@ class AdjudicationScreen(GuardedScreen[None]):
     def refresh_case(self, message: StatusMessage) -> None:
         """Redraw the displayed disagreement after a review."""
         self._message = message
-        case, detail, cursor = self.adjudicator.cases.current, self.adjudicator.detail, self.text.document_cursor
+        case, detail, cursor = (
+            self.adjudicator.cases.current,
+            self.adjudicator.detail,
+            self.text.document_cursor,
+        )
         if case is not None and detail is not None and isinstance(cursor, DisagreementCursor):
             cursor.refresh_case(case, detail)
             self.text.update_item(cursor.detail)
@@ -222,12 +252,16 @@ class AdjudicationScreen(GuardedScreen[None]):
         cells, cases, detail = self.app.size.width, self.adjudicator.cases, self.adjudicator.detail
         right = adjudication_progress_line(cases, self._session.annotator, cells)
         run = (format_run_name(detail.row),) if detail is not None else ()
-        self.query_one(TopLine).show_path((*self._session.root_breadcrumb, *run, "disagreements"), right)
+        self.query_one(TopLine).show_path(
+            (*self._session.root_breadcrumb, *run, "disagreements"), right
+        )
         text = format_unresolved_count(cases) if self.adjudicator.is_loaded else SEARCHING
         question, lines = make_line(f" {text}", "strong"), list[Line]()
         if cases.current is not None and detail is not None:
             key = self._key_name("adjudication.answers")
-            lines = answer_lines(cases.current, detail.item, self.adjudicator.role, self.app.size, key)
+            lines = answer_lines(
+                cases.current, detail.item, self.adjudicator.role, self.app.size, key
+            )
             question = question_line(cases, cases.current, detail, cells)
         self.query_one(LineBlock).show(lines)
         self.query_one("#adjudication-question", LineBar).show(question)
@@ -245,7 +279,10 @@ class AdjudicationScreen(GuardedScreen[None]):
         self.query_one("#item-status", LineBar).show(justify_line(left, right, cells))
         hints = list_key_hints(self)
         if self.adjudicator.is_loaded and self.adjudicator.cases.current is None:
-            hints = [(self._key_name("item.back"), "back"), *(hint for hint in hints if hint[1] != "undo")]
+            hints = [
+                (self._key_name("item.back"), "back"),
+                *(hint for hint in hints if hint[1] != "undo"),
+            ]
         self.query_one("#item-keys", LineBar).show(adjudication_keys_line(hints, cells))
 
     # -- reviews
@@ -263,23 +300,35 @@ class AdjudicationScreen(GuardedScreen[None]):
         case = self.adjudicator.cases.current
         if case is not None and case.disagreement.criterion in PASS_FAIL_CRITERIA:
             keys = " or ".join(filter(None, map(self._key_name, ("item.pass", "item.fail"))))
-            self.show_message(StatusMessage(f"the only values are pass and fail; press {keys}", "warn"))
+            self.show_message(
+                StatusMessage(f"the only values are pass and fail; press {keys}", "warn")
+            )
             return
         prompt = f"{self.adjudicator.describe_allowed_values()}:"
         self.app.push_screen(
-            AskScreen(sanitize(prompt)), lambda text: self.adjudicator.record_value(text) if text else None
+            AskScreen(sanitize(prompt)),
+            lambda text: self.adjudicator.record_value(text) if text else None,
         )
 
     def action_ask_fault(self) -> None:
         name = sanitize(self.adjudicator.detail.row.id) if self.adjudicator.detail else ""
-        self.app.push_screen(FaultScreen(name), lambda fault: self.adjudicator.record_fault(fault) if fault else None)
+        self.app.push_screen(
+            FaultScreen(name), lambda fault: self.adjudicator.record_fault(fault) if fault else None
+        )
 
     def action_edit_note(self) -> None:
-        case, detail, mine = self.adjudicator.cases.current, self.adjudicator.detail, self.adjudicator.own_review
+        case, detail, mine = (
+            self.adjudicator.cases.current,
+            self.adjudicator.detail,
+            self.adjudicator.own_review,
+        )
         if case is not None and detail is not None:
             before = (mine.note if mine else None) or ""
             prompt = NoteScreen(case_name(case, detail), before)
-            self.app.push_screen(prompt, lambda note: self.adjudicator.record_note(note) if note is not None else None)
+            self.app.push_screen(
+                prompt,
+                lambda note: self.adjudicator.record_note(note) if note is not None else None,
+            )
 
     def action_undo(self) -> None:
         self.adjudicator.undo()
@@ -296,25 +345,36 @@ class AdjudicationScreen(GuardedScreen[None]):
     def action_show_answers(self) -> None:
         case, detail = self.adjudicator.cases.current, self.adjudicator.detail
         if case is not None and detail is not None:
-            self._open_pager(f"{case_name(case, detail)} · answers", format_all_answers(case, detail))
+            self._open_pager(
+                f"{case_name(case, detail)} · answers", format_all_answers(case, detail)
+            )
 
     def action_show_records(self) -> None:
         case, detail = self.adjudicator.cases.current, self.adjudicator.detail
         if case is not None and detail is not None:
-            self._open_pager(f"{detail.row.id} · records", partial(read_records, self._session, case.item, detail.item))
+            self._open_pager(
+                f"{detail.row.id} · records",
+                partial(read_records, self._session, case.item, detail.item),
+            )
 
     def on_item_text_opened(self, opened: ItemText.Opened) -> None:
         self._open_pager(f"{self.text.required_cursor.detail.row.id} · {opened.title}", opened.text)
 
     def _open_pager(self, title: str, text: str | Callable[[], Awaitable[PagerText]]) -> None:
         find = self.text.required_cursor.last_search if self.text.document_cursor else ""
-        self.app.push_screen(PagerScreen(title, text, find=find, folder=self._session.workspace_folder))
+        self.app.push_screen(
+            PagerScreen(title, text, find=find, folder=self._session.workspace_folder)
+        )
 
     def action_search(self) -> None:
         sought = self.text.required_cursor.last_search
-        self.app.push_screen(AskScreen("/", sought), lambda text: self.text.search(text) if text else None)
+        self.app.push_screen(
+            AskScreen("/", sought), lambda text: self.text.search(text) if text else None
+        )
 
     def action_copy(self) -> None:
         self.show_message(
-            StatusMessage(copy_text(self.text.text_to_copy, self._session.workspace_folder, self.app._driver))
+            StatusMessage(
+                copy_text(self.text.text_to_copy, self._session.workspace_folder, self.app._driver)
+            )
         )

@@ -1,4 +1,7 @@
-"""List the annotators of a workspace, and continue as another annotator. For this, the app ends and starts again."""
+"""List the annotators of a workspace, and continue as another annotator.
+
+For this, the app ends and starts again.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,9 @@ NEW_NAME = ""
 """Value of the row that asks for another name."""
 
 
-def build_annotator_table(annotators: Sequence[KnownAnnotator], current_annotator: str) -> ChoiceTable[str]:
+def build_annotator_table(
+    annotators: Sequence[KnownAnnotator], current_annotator: str
+) -> ChoiceTable[str]:
     """Return the table of annotators. The last row asks for another name."""
     return ChoiceTable(
         title="review as another annotator",
@@ -45,19 +50,35 @@ def build_annotator_table(annotators: Sequence[KnownAnnotator], current_annotato
 def format_sample_annotators(annotators: Sequence[KnownAnnotator], current_annotator: str) -> str:
     """Return the initial annotators of a new sample, separated by commas.
 
-    These are the user and, if the workspace has fewer than `MAX_DEFAULT_ANNOTATORS` others, all others.
+    These are the user and, if the workspace has fewer than `MAX_DEFAULT_ANNOTATORS` others, all
+    others.
     """
     others = [each.name for each in annotators]
     return ", ".join([current_annotator, *(others if len(others) < MAX_DEFAULT_ANNOTATORS else [])])
 
 
-def find_other_with_items_left(queue_progress: Sequence[QueueProgress], own_name: str) -> QueueProgress | None:
-    """Return the queue file and progress of the first other annotator who has items left. None if nobody has any."""
-    return next((each for each in queue_progress if each.n_reviews_left and each.share.annotator != own_name), None)
+def find_other_with_items_left(
+    queue_progress: Sequence[QueueProgress], own_name: str
+) -> QueueProgress | None:
+    """Return the queue file and progress of the first other annotator who has items left.
+
+    None if nobody has any.
+    """
+    return next(
+        (
+            each
+            for each in queue_progress
+            if each.n_reviews_left and each.share.annotator != own_name
+        ),
+        None,
+    )
 
 
 def find_switch_obstacle(app: App[Any], session: Session) -> str:
-    """Return why the user cannot switch to another annotator now. Empty if switching is possible."""
+    """Return why the user cannot switch to another annotator now.
+
+    Empty if switching is possible.
+    """
     if session.fixed_annotator_reason:
         return session.fixed_annotator_reason
     if any(getattr(screen, "has_unsaved_input", False) for screen in app.screen_stack):
@@ -78,12 +99,15 @@ def open_annotator_list(app: App[Any], session: Session) -> None:
         def switch_or_ask_name(name: str | None) -> None:
             if name == NEW_NAME:
                 app.push_screen(
-                    AskScreen("annotator name:"), lambda typed: switch_or_ask_name((typed or "").strip() or None)
+                    AskScreen("annotator name:"),
+                    lambda typed: switch_or_ask_name((typed or "").strip() or None),
                 )
             elif name is not None:
                 _request_switch(app, session, AnnotatorSwitch(name), is_known=name in names)
 
-        app.push_screen(PickerScreen(build_annotator_table(known, session.annotator)), switch_or_ask_name)
+        app.push_screen(
+            PickerScreen(build_annotator_table(known, session.annotator)), switch_or_ask_name
+        )
 
     app.run_worker(load_and_show(), group="annotator", exclusive=True)
 
@@ -97,10 +121,15 @@ def switch_annotator(app: App[Any], session: Session, name: str) -> None:
 
 
 def ask_to_continue_as(app: App[Any], session: Session, progress: QueueProgress) -> None:
-    """Ask whether to continue as the annotator of `progress`, who has items left in a queue file."""
+    """Ask whether to continue as the annotator of `progress`, who has items left in a queue
+    file.
+    """
     switch = AnnotatorSwitch(progress.share.annotator, first_unreviewed_position(progress.queue))
     name, items = sanitize(progress.share.annotator), format_count(progress.n_reviews_left, "item")
-    question = f"You have no items left. {name} has {items} left in queue {sanitize(progress.queue)}. Review as {name}?"
+    question = (
+        f"You have no items left. {name} has {items} left in queue {sanitize(progress.queue)}."
+        f" Review as {name}?"
+    )
     _call_if_confirmed(app, question, lambda: _request_switch(app, session, switch, is_known=True))
 
 
@@ -112,8 +141,13 @@ def _call_if_confirmed(app: App[Any], question: str, action: Callable[[], object
     app.push_screen(ConfirmScreen(question), call_action)
 
 
-def _request_switch(app: App[Any], session: Session, switch: AnnotatorSwitch, *, is_known: bool) -> None:
-    """Continue as another annotator. Without `is_known` (a new name in the workspace), ask the user first."""
+def _request_switch(
+    app: App[Any], session: Session, switch: AnnotatorSwitch, *, is_known: bool
+) -> None:
+    """Continue as another annotator.
+
+    Without `is_known` (a new name in the workspace), ask the user first.
+    """
 
     async def check_and_switch() -> None:
         try:

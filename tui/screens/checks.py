@@ -47,7 +47,9 @@ class CheckScreen(PanelPickerScreen[CheckedItems], inherit_bindings=False):
         numbers = self._checked_runs
         runs = await self._session.query(lambda store: store.fetch_runs())
         selected = [run for run in runs if not numbers or run.run in numbers]
-        self._rows = list_check_rows(await self._session.query(lambda store: store.check_runs(selected)))
+        self._rows = list_check_rows(
+            await self._session.query(lambda store: store.check_runs(selected))
+        )
         return build_check_table(self._rows)
 
     def _draw(self) -> None:

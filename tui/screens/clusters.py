@@ -1,4 +1,7 @@
-"""Show the clusters of failing items. The user can open a cluster, or record one review for all its items."""
+"""Show the clusters of failing items.
+
+The user can open a cluster, or record one review for all its items.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,15 @@ from fcreview.tui.screens.prompts import BORDER_CELLS, ConfirmScreen, PanelPicke
 from fcreview.tui.screens.review_dialogs import FaultScreen, TagsScreen, list_tag_choices
 from fcreview.tui.session import Session
 from fcreview.tui.text.graphics import verdict_badge
-from fcreview.tui.text.lines import ChoiceTable, Line, StyledText, fit_line, line_width, make_line, truncate_middle
+from fcreview.tui.text.lines import (
+    ChoiceTable,
+    Line,
+    StyledText,
+    fit_line,
+    line_width,
+    make_line,
+    truncate_middle,
+)
 from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.base import GuardedModalScreen, Panel, is_small_screen, work
@@ -62,7 +73,10 @@ class BulkReview:
     tags: list[str] = field(default_factory=list)
 
     def set_verdict(self, verdict_key: str) -> None:
-        """Set the verdict. The key `golden` also sets the fault `golden`, which another verdict removes."""
+        """Set the verdict.
+
+        The key `golden` also sets the fault `golden`, which another verdict removes.
+        """
         fault = VERDICTS_BY_KEY[verdict_key][1]
         if fault is not None or self.verdict_key == "golden":
             self.fault = fault
@@ -70,7 +84,9 @@ class BulkReview:
 
     @property
     def annotation(self) -> Annotation:
-        return Annotation(verdict=VERDICTS_BY_KEY[self.verdict_key][0], fault=self.fault, tags=self.tags or None)
+        return Annotation(
+            verdict=VERDICTS_BY_KEY[self.verdict_key][0], fault=self.fault, tags=self.tags or None
+        )
 
     def describe(self) -> str:
         """Return the review as sanitized text, such as `fail, fault: model, tags unit`."""
@@ -86,7 +102,9 @@ class BulkReview:
 
 async def read_bulk_review(session: Session, view: View) -> BulkReview:
     """Read the items of a cluster that the annotator has not reviewed."""
-    items = await session.query(lambda store: store.analysis.find_unreviewed_items(view), interruptible=True)
+    items = await session.query(
+        lambda store: store.analysis.find_unreviewed_items(view), interruptible=True
+    )
     rows = await session.query(lambda store: store.fetch_rows(items[:MAX_SHOWN_ITEMS]))
     known_runs = await session.query(lambda store: store.fetch_runs())
     runs = {row.run for row in rows}
@@ -95,11 +113,16 @@ async def read_bulk_review(session: Session, view: View) -> BulkReview:
 
 
 def bulk_item_lines(review: BulkReview, cells: int) -> list[Line]:
-    """Return a line for each of the first items to be reviewed: id, effective verdict and first difference."""
+    """Return a line for each of the first items to be reviewed: id, effective verdict and first
+    difference.
+    """
     names = {row.item: (sanitize(row.id), format_run_name(row)) for row in review.rows}
     has_models = len({model for _, model in names.values()}) > 1
     sizes = [max((display_width(each[at]) for each in names.values()), default=0) for at in (0, 1)]
-    sizes = [max(min(size, cells // 3 if at == 0 else cells // 5), MIN_ID_CELLS) for at, size in enumerate(sizes)]
+    sizes = [
+        max(min(size, cells // 3 if at == 0 else cells // 5), MIN_ID_CELLS)
+        for at, size in enumerate(sizes)
+    ]
     lines: list[Line] = []
     for row in review.rows:
         name, model = names[row.item]
@@ -117,11 +140,16 @@ def bulk_verdict_lines(review: BulkReview) -> list[Line]:
     verdict = verdict_badge(VERDICTS_BY_KEY[review.verdict_key][0]) if review.verdict_key else none
     fault: StyledText = (review.fault, "people") if review.fault else none
     tags: StyledText = (sanitize(", ".join(review.tags)), "people") if review.tags else none
-    return [(("verdict  ", "dim"), verdict), (("fault    ", "dim"), fault), (("tags     ", "dim"), tags)]
+    return [
+        (("verdict  ", "dim"), verdict),
+        (("fault    ", "dim"), fault),
+        (("tags     ", "dim"), tags),
+    ]
 
 
 class BulkReviewScreen(GuardedModalScreen[str | None]):
-    """Screen with the items of a cluster, where the user enters one verdict, fault and list of tags for all items.
+    """Screen with the items of a cluster, where the user enters one verdict, fault and list of tags
+    for all items.
 
     The result is a message about the saved reviews, or None if the annotator cancelled.
     """
@@ -161,20 +189,34 @@ class BulkReviewScreen(GuardedModalScreen[str | None]):
 
     def _draw(self) -> None:
         review, small = self._review, is_small_screen(self.size)
-        self.query_one(TopLine).show_path(self._path, ((sanitize(self._session.annotator), "people"),))
+        self.query_one(TopLine).show_path(
+            self._path, ((sanitize(self._session.annotator), "people"),)
+        )
         for panel in self.query(Panel):
             panel.set_flat(small)
         cells = self.size.width - (2 if small else BORDER_CELLS)
         margin: Line = ((" ", ""),) if small else ()
         count = format_count(len(review.items), "item")
-        shown = f"the first {MAX_SHOWN_ITEMS} of {count}" if len(review.items) > MAX_SHOWN_ITEMS else count
-        self.query_one("#bulk-items-panel", Panel).set_title("Items you have not reviewed", shown, flat_facts=True)
-        self.query_one("#bulk-items", TextList).set_lines([(*margin, *line) for line in bulk_item_lines(review, cells)])
+        shown = (
+            f"the first {MAX_SHOWN_ITEMS} of {count}"
+            if len(review.items) > MAX_SHOWN_ITEMS
+            else count
+        )
+        self.query_one("#bulk-items-panel", Panel).set_title(
+            "Items you have not reviewed", shown, flat_facts=True
+        )
+        self.query_one("#bulk-items", TextList).set_lines(
+            [(*margin, *line) for line in bulk_item_lines(review, cells)]
+        )
         self.query_one("#bulk-entry-panel", Panel).set_title(f"Review of {count}")
-        self.query_one("#bulk-entry", LineBlock).show([(*margin, *line) for line in bulk_verdict_lines(review)])
+        self.query_one("#bulk-entry", LineBlock).show(
+            [(*margin, *line) for line in bulk_verdict_lines(review)]
+        )
 
     def _show_message(self, text: str, style: str = "warn") -> None:
-        self.query_one("#bulk-message", LineBar).show(fit_line(((f" {text}", style),), self.size.width))
+        self.query_one("#bulk-message", LineBar).show(
+            fit_line(((f" {text}", style),), self.size.width)
+        )
 
     # -- entry
 
@@ -193,7 +235,9 @@ class BulkReviewScreen(GuardedModalScreen[str | None]):
     def action_edit_tags(self) -> None:
         review = self._review
         errors = [row.error_type or row.rule_error_type for row in review.rows]
-        tags = list_tag_choices(self._session.vocabulary.tags, errors, review.known_tags, review.tags)
+        tags = list_tag_choices(
+            self._session.vocabulary.tags, errors, review.known_tags, review.tags
+        )
 
         async def load_used_tags() -> list[str]:
             return await self._session.query(lambda store: store.fetch_used_tags())
@@ -207,7 +251,9 @@ class BulkReviewScreen(GuardedModalScreen[str | None]):
     def action_record(self) -> None:
         if not self._review.verdict_key:
             names = find_action_key_names(self.app)
-            keys = (names.get(f"item.{name}") for name in ("pass", "fail", "golden_wrong", "unsure"))
+            keys = (
+                names.get(f"item.{name}") for name in ("pass", "fail", "golden_wrong", "unsure")
+            )
             self._show_message(f"Give a verdict first: press {', '.join(filter(None, keys))}")
         elif not self._is_recording:
             self.app.push_screen(ConfirmScreen(self._review.question), self._record_if_confirmed)
@@ -263,13 +309,14 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
         """Create the table.
 
         Args:
-            count_failures: Counts the failing items of each cluster for a grouping.
-            state: State of the table, kept until the table opens again. Its counts are shown at once.
-            make_view: Returns the view of the failing items that match filter terms.
-            run_name: Name of the run whose failures are counted, sanitized. Empty for several runs.
+            count_failures: Counts the failing items of each cluster for a grouping. state: State of
+            the table, kept until the table opens again. Its counts are shown at once. make_view:
+            Returns the view of the failing items that match filter terms. run_name: Name of the run
+            whose failures are counted, sanitized. Empty for several runs.
         """
         super().__init__(
-            (*session.root_breadcrumb, *filter(None, (run_name,)), "clusters"), load=self._count_and_build_choices
+            (*session.root_breadcrumb, *filter(None, (run_name,)), "clusters"),
+            load=self._count_and_build_choices,
         )
         self._session, self._count_failures, self._make_view = session, count_failures, make_view
         self._state = state
@@ -288,7 +335,9 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
     def _draw_description(self) -> None:
         cells, texts = self.table_width, ("", "")
         if self._rows:
-            texts = explain_cluster_row(self._rows[self.list.cursor], self._state.grouping, cells - 2)
+            texts = explain_cluster_row(
+                self._rows[self.list.cursor], self._state.grouping, cells - 2
+            )
         for name, style, text in zip(("means", "difference"), ("", "dim"), texts, strict=True):
             self.query_one(f"#{name}", LineBar).show(fit_line((("  ", ""), (text, style)), cells))
 
@@ -311,7 +360,9 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
         if counts is None:
             return None
         table = build_cluster_table(self._rows, grouping, counts.failures, unfolded, cells)
-        table.cursor = table.values.index(self._state.terms) if self._state.terms in table.values else 0
+        table.cursor = (
+            table.values.index(self._state.terms) if self._state.terms in table.values else 0
+        )
         rare = counts.failures - sum(group.count for group in groups)
         table.note = f"not listed: {format_count(rare, 'failure')} with rare values" if rare else ""
         return table
@@ -337,7 +388,10 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
         super().on_resize()
 
     def action_unfold(self, unfold: bool) -> None:
-        """Unfold or fold the group under the cursor. Folding moves the cursor to the line of the group."""
+        """Unfold or fold the group under the cursor.
+
+        Folding moves the cursor to the line of the group.
+        """
         if not self._rows:
             return
         group = self._rows[self.list.cursor].group
@@ -350,7 +404,9 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
     def action_next_grouping(self) -> None:
         counts = self._state.counts.values()
         has_steps = any(has_decisive_steps(each.clusters) for each in counts)
-        self._state.grouping = (self._state.grouping + 1) % (len(GROUPINGS) if has_steps else BY_DECISIVE_STEP)
+        self._state.grouping = (self._state.grouping + 1) % (
+            len(GROUPINGS) if has_steps else BY_DECISIVE_STEP
+        )
         self._redraw_with_cursor(0)
         if self._choices is None:
             self._load_table()
@@ -359,7 +415,9 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
 
     @work(group="bulk", exclusive=True)
     async def action_review_cluster(self) -> None:
-        """Review the items of the group or cluster under the cursor that the annotator has not reviewed."""
+        """Review the items of the group or cluster under the cursor that the annotator has not
+        reviewed.
+        """
         if not self._rows or self._session.blind:
             return
         row = self._rows[self.list.cursor]
@@ -368,7 +426,8 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
             self.show_message("you have reviewed all items of this cluster")
         elif self.app.screen is self:
             self.app.push_screen(
-                BulkReviewScreen(self._session, (*self._path, "review"), review), self._show_and_recount
+                BulkReviewScreen(self._session, (*self._path, "review"), review),
+                self._show_and_recount,
             )
 
     @work(group="bulk", exclusive=True)
@@ -380,7 +439,10 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
             self.show_message(outcome.text)
 
     def _show_and_recount(self, message: str | None) -> None:
-        """Show the message of a saved review or an undo, and recount the clusters. Do nothing without a message."""
+        """Show the message of a saved review or an undo, and recount the clusters.
+
+        Do nothing without a message.
+        """
         if message is not None:
             undo = find_action_key_names(self.app).get("clusters.undo_review", "")
             hint = f"\n{undo} undo" if undo and message.startswith("saved:") else ""

@@ -1,4 +1,6 @@
-"""Show a command as a form with one line for each option, and run the command when the user submits the form."""
+"""Show a command as a form with one line for each option, and run the command when the user
+submits the form.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,9 @@ class FormFields(VerticalScroll):
         for field in self.fields:
             with Horizontal():
                 yield Static(field.name, markup=False)
-                suggester = SuggestFromList(field.choices, case_sensitive=False) if field.choices else None
+                suggester = (
+                    SuggestFromList(field.choices, case_sensitive=False) if field.choices else None
+                )
                 yield FormInput(field.default, select_on_focus=True, suggester=suggester)
 
     @property
@@ -84,7 +88,11 @@ class FormFields(VerticalScroll):
         """Text of each field by name. Empty while the fields are replaced."""
         inputs = self.inputs
         is_complete = len(inputs) == len(self.fields)
-        return {field.name: box.value for field, box in zip(self.fields, inputs, strict=True)} if is_complete else {}
+        return (
+            {field.name: box.value for field, box in zip(self.fields, inputs, strict=True)}
+            if is_complete
+            else {}
+        )
 
     @property
     def command_arguments(self) -> list[str]:
@@ -102,7 +110,10 @@ class FormFields(VerticalScroll):
         return [make_line(f" {row}", "dim") for row in rows]
 
     def move_focus(self, by: int) -> bool:
-        """Move the focus `by` fields. Return False, without a move, at the first and the last field."""
+        """Move the focus `by` fields.
+
+        Return False, without a move, at the first and the last field.
+        """
         inputs = self.inputs
         at = next((at for at, box in enumerate(inputs) if box.has_focus), -by) + by
         if 0 <= at < len(inputs):
@@ -122,7 +133,8 @@ def find_last_output_line(result: CommandResult) -> str:
 
 
 class CommandFormScreen(BottomDialog[str | None]):
-    """Form of a command. The result is the output of the command, or None if the form was cancelled.
+    """Form of a command. The result is the output of the command, or None if the form was
+    cancelled.
 
     If the command fails, the form stays open and shows the reason.
     """
@@ -134,7 +146,10 @@ class CommandFormScreen(BottomDialog[str | None]):
     """
 
     def __init__(
-        self, title: str, fields: Sequence[FormField], run: Callable[[Sequence[str]], Awaitable[CommandResult]]
+        self,
+        title: str,
+        fields: Sequence[FormField],
+        run: Callable[[Sequence[str]], Awaitable[CommandResult]],
     ) -> None:
         """Create the form. `run`: runs the command with the entered options and arguments."""
         super().__init__()
@@ -185,15 +200,22 @@ class CommandFormScreen(BottomDialog[str | None]):
         self._show_status_line(find_error_line(result))
 
 
-def open_command_form(app: App[Any], session: Session, form: CommandForm, values: Mapping[str, str]) -> None:
-    """Open the form of a command with initial values, and show the output of the command afterwards."""
+def open_command_form(
+    app: App[Any], session: Session, form: CommandForm, values: Mapping[str, str]
+) -> None:
+    """Open the form of a command with initial values, and show the output of the command
+    afterwards.
+    """
     services = session.report_services
     commands = services.commands if services is not None else None
     if commands is None:
         app.notify(f"{form.label}: not available here", markup=False)
         return
     if session.in_browser and not form.is_available_in_browser:
-        app.notify(f"Not available in the browser. Run fcreview {form.command} on the server.", markup=False)
+        app.notify(
+            f"Not available in the browser. Run fcreview {form.command} on the server.",
+            markup=False,
+        )
         return
     run = (
         partial(run_and_deliver_download, app, commands, form)
@@ -219,7 +241,11 @@ def open_command_form(app: App[Any], session: Session, form: CommandForm, values
 
         def show_output(output: str | None) -> None:
             if output is not None:
-                app.push_screen(PagerScreen(form.label, output.strip() or "done", folder=session.workspace_folder))
+                app.push_screen(
+                    PagerScreen(
+                        form.label, output.strip() or "done", folder=session.workspace_folder
+                    )
+                )
 
         app.push_screen(CommandFormScreen(form.label, fields, run), show_output)
 

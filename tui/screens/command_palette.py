@@ -1,4 +1,6 @@
-"""Show the command palette (`:`), which is Textual's command palette with fcreview's commands and its own search."""
+"""Show the command palette (`:`), which is Textual's command palette with fcreview's commands
+and its own search.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,16 @@ from rich.segment import Segment
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.command import Command, CommandInput, CommandList, CommandPalette, Hit, Hits, Provider, SearchIcon
+from textual.command import (
+    Command,
+    CommandInput,
+    CommandList,
+    CommandPalette,
+    Hit,
+    Hits,
+    Provider,
+    SearchIcon,
+)
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import Screen
@@ -49,7 +60,9 @@ MIN_QUERY = 2
 MAX_COMPARED_RUNS = 20
 """Largest number of runs for which each pair is listed as a comparison."""
 MAX_HITS = 300
-"""Largest number of listed commands: of each kind while the input is empty, of all kinds together otherwise."""
+"""Largest number of listed commands: of each kind while the input is empty, of all kinds
+together otherwise.
+"""
 MAX_CELLS = 200
 """Largest displayed width of a label or a help text, in cells."""
 KIND_CELLS = 8
@@ -66,8 +79,9 @@ class PaletteCommand:
     label: str
     """Text that is matched with the query."""
     run: Callable[..., object]
-    """Function that runs the command. It is called with the typed argument if the command takes an argument, else
-    without arguments."""
+    """Function that runs the command. It is called with the typed argument if the command takes an
+    argument, else without arguments.
+    """
     help: str = ""
     key: str = ""
     argument: str = ""
@@ -76,16 +90,25 @@ class PaletteCommand:
     def extract_argument(self, query: str) -> str:
         """Return the text after the label in the query. Empty if the command takes no argument."""
         head = f"{self.label} ".lower()
-        return query[len(head) :].strip() if self.argument and query.lower().startswith(head) else ""
+        return (
+            query[len(head) :].strip() if self.argument and query.lower().startswith(head) else ""
+        )
 
-    def to_search_hit(self, score: float, match: FuzzyMatch, match_style: Style, argument: str = "") -> Hit:
-        """Return the command as a line of the list: kind, key, label, argument and help. Markup is not parsed."""
+    def to_search_hit(
+        self, score: float, match: FuzzyMatch, match_style: Style, argument: str = ""
+    ) -> Hit:
+        """Return the command as a line of the list: kind, key, label, argument and help.
+
+        Markup is not parsed.
+        """
         start = f" {self.kind:7}{self.key:>6}  "
         label = truncate(self.label, MAX_CELLS)
         shown_argument = sanitize(argument) or self.argument
         text = start + label + (f" {shown_argument}" if shown_argument else "")
         colour = get_style("dim").color
-        dim = colour.name if colour is not None else "dim"  # Textual's `dim` is too faint in some themes
+        dim = (
+            colour.name if colour is not None else "dim"
+        )  # Textual's `dim` is too faint in some themes
         content = Content(f"{text}  {truncate(self.help, MAX_CELLS)}").stylize(dim, 0, KIND_CELLS)
         content = content.stylize("bold", KIND_CELLS, len(start)).stylize(dim, len(text))
         for position in match.positions:
@@ -95,17 +118,25 @@ class PaletteCommand:
         return Hit(score, content, cast("IgnoreReturnCallbackType", run), text=self.label)
 
 
-def make_unavailable_command(context: PaletteContext, kind: str, label: str, reason: str) -> PaletteCommand:
+def make_unavailable_command(
+    context: PaletteContext, kind: str, label: str, reason: str
+) -> PaletteCommand:
     """Return a command that only shows `reason`, because it is not available."""
     return PaletteCommand(kind, label, partial(context.show_message, f"{label}: {reason}"), reason)
 
 
 def list_action_commands(context: PaletteContext, *, are_shared: bool) -> Iterator[PaletteCommand]:
-    """Return commands for the active actions: those that many screens share if `are_shared`, else all others."""
+    """Return commands for the active actions: those that many screens share if `are_shared`,
+    else all others.
+    """
     for action in context.actions:
         if action.is_in_shared_group == are_shared:
-            help_text = ACTIONS[action.id].help.removeprefix(f"{action.label}: ") if are_shared else ""
-            yield PaletteCommand("action", action.label, action.run_after_keys, help_text, action.key)
+            help_text = (
+                ACTIONS[action.id].help.removeprefix(f"{action.label}: ") if are_shared else ""
+            )
+            yield PaletteCommand(
+                "action", action.label, action.run_after_keys, help_text, action.key
+            )
 
 
 def list_filter_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
@@ -138,7 +169,9 @@ def list_queue_file_commands(context: PaletteContext) -> Iterator[PaletteCommand
             continue
         label, run = f"queue {sanitize(name)}", partial(context.apply_queue_choice, "file", name)
         if has_assigned_items:
-            yield PaletteCommand("queue", label, run, "items of the queue file that are assigned to you")
+            yield PaletteCommand(
+                "queue", label, run, "items of the queue file that are assigned to you"
+            )
         else:
             yield make_unavailable_command(context, "queue", label, "no items are assigned to you")
 
@@ -148,20 +181,37 @@ def list_annotator_commands(context: PaletteContext) -> Iterator[PaletteCommand]
     for each in context.annotators:
         run = partial(switch_annotator, context.app, context.session, each.name)
         yield PaletteCommand(
-            "people", f"review as {sanitize(each.name)}", run, f"switch to this annotator; {each.facts}"
+            "people",
+            f"review as {sanitize(each.name)}",
+            run,
+            f"switch to this annotator; {each.facts}",
         )
 
 
 def list_export_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     """Return a command for the report and a command for each export format."""
     commands = [
-        PaletteCommand("export", label := f"export {each.name}", partial(
-            context.run_with_argument, f"{label} FILE", partial(context.export_items, each.name), context.is_path_taken
-        ), each.help, argument="FILE")
+        PaletteCommand(
+            "export",
+            label := f"export {each.name}",
+            partial(
+                context.run_with_argument,
+                f"{label} FILE",
+                partial(context.export_items, each.name),
+                context.is_path_taken,
+            ),
+            each.help,
+            argument="FILE",
+        )
         for each in FORMATS
-    ]  # fmt: skip
+    ]
     if context.session.report_services is not None:
-        commands.insert(0, PaletteCommand("report", "report", context.show_report, "metrics of the runs on screen"))
+        commands.insert(
+            0,
+            PaletteCommand(
+                "report", "report", context.show_report, "metrics of the runs on screen"
+            ),
+        )
     for command in commands:
         if context.state.blind:
             reason = "hidden in blind mode, because it contains other annotators' verdicts"
@@ -171,8 +221,9 @@ def list_export_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
 
 
 def list_form_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
-    """Return commands that open the form of a CLI command. In blind mode there are none, because forms show
-    verdicts."""
+    """Return commands that open the form of a CLI command. In blind mode there are none, because
+    forms show verdicts.
+    """
     services = context.session.report_services
     if context.state.blind or services is None or services.commands is None:
         return
@@ -183,7 +234,10 @@ def list_form_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
 
 
 def list_run_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
-    """Return a command for each run. The commands show no rates, so blind annotators may see them."""
+    """Return a command for each run.
+
+    The commands show no rates, so blind annotators may see them.
+    """
     runs = context.runs
     if len(runs) < 2:
         return
@@ -191,7 +245,12 @@ def list_run_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     yield PaletteCommand("run", "all runs", show_all, format_count(len(runs), "run"))
     for run in runs:
         details = f"{format_run_title(run)}, {format_count(run.n_items, 'item')}"
-        yield PaletteCommand("run", format_run_name(run), partial(context.apply_queue_choice, "runs", run.run), details)
+        yield PaletteCommand(
+            "run",
+            format_run_name(run),
+            partial(context.apply_queue_choice, "runs", run.run),
+            details,
+        )
 
 
 def list_queue_action_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
@@ -202,45 +261,75 @@ def list_queue_action_commands(context: PaletteContext) -> Iterator[PaletteComma
         yield PaletteCommand("screen", label, partial(context.run_queue_action, action), help_text)
     if not context.state.blind:
         help_text = "accuracy of each run, its sample, and a form to draw more items"
-        yield PaletteCommand("screen", "estimates", partial(open_estimates, context.app, context.session), help_text)
+        yield PaletteCommand(
+            "screen", "estimates", partial(open_estimates, context.app, context.session), help_text
+        )
 
 
 def list_comparison_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
-    """Return a command that compares two runs, and one for each pair of runs of a benchmark if there are few runs."""
+    """Return a command that compares two runs, and one for each pair of runs of a benchmark if
+    there are few runs.
+    """
     runs = context.runs
     if context.state.blind or len(runs) < 2:
         return
     names = format_run_names(runs)
-    ask = partial(context.run_with_argument, "compare A B", context.compare_named_runs, lambda _: False)
-    yield PaletteCommand("compare", "compare", ask, "compare two runs, given by number or name", argument="A B")
+    ask = partial(
+        context.run_with_argument, "compare A B", context.compare_named_runs, lambda _: False
+    )
+    yield PaletteCommand(
+        "compare", "compare", ask, "compare two runs, given by number or name", argument="A B"
+    )
     for a, b in combinations(runs[:MAX_COMPARED_RUNS], 2):
         if (a.info.benchmark, a.info.generation, a.info.language) == (
-            b.info.benchmark, b.info.generation, b.info.language,
-        ):  # fmt: skip
+            b.info.benchmark,
+            b.info.generation,
+            b.info.language,
+        ):
             label = f"compare {names[a.run]} {names[b.run]}"
-            yield PaletteCommand("compare", label, partial(context.show_comparison, a, b), a.info.full_title)
+            yield PaletteCommand(
+                "compare", label, partial(context.show_comparison, a, b), a.info.full_title
+            )
 
 
 def list_theme_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     if is_colour_enabled(os.environ):
         for name in list_theme_names():
             help_text = "current theme" if name == context.app.theme else ""
-            yield PaletteCommand("theme", f"theme {name}", partial(setattr, context.app, "theme", name), help_text)
+            yield PaletteCommand(
+                "theme", f"theme {name}", partial(setattr, context.app, "theme", name), help_text
+            )
 
 
-ACTION_SOURCES = (partial(list_action_commands, are_shared=False), partial(list_action_commands, are_shared=True))
+ACTION_SOURCES = (
+    partial(list_action_commands, are_shared=False),
+    partial(list_action_commands, are_shared=True),
+)
 COMMAND_SOURCES = (
-    ACTION_SOURCES[0], list_queue_action_commands, list_filter_commands, list_order_commands, list_queue_file_commands,
-    list_annotator_commands, list_export_commands, list_form_commands, list_run_commands, list_comparison_commands,
-    list_theme_commands, ACTION_SOURCES[1],
-)  # fmt: skip
-"""Functions that return the commands of one kind, in the order in which the palette lists the kinds."""
+    ACTION_SOURCES[0],
+    list_queue_action_commands,
+    list_filter_commands,
+    list_order_commands,
+    list_queue_file_commands,
+    list_annotator_commands,
+    list_export_commands,
+    list_form_commands,
+    list_run_commands,
+    list_comparison_commands,
+    list_theme_commands,
+    ACTION_SOURCES[1],
+)
+"""Functions that return the commands of one kind, in the order in which the palette lists the
+kinds.
+"""
 
 
 class PaletteProvider(Provider):
     """Provider of all commands of a context, for Textual's command palette."""
 
-    def __init__(self, context: PaletteContext, screen: Screen[object], match_style: Style | None = None) -> None:
+    def __init__(
+        self, context: PaletteContext, screen: Screen[object], match_style: Style | None = None
+    ) -> None:
         super().__init__(screen, match_style)
         self._context = context
         self._sources = (
@@ -257,12 +346,16 @@ class PaletteProvider(Provider):
                 yield command.to_search_hit(0, FuzzyMatch(0), self._style)
 
     async def search(self, query: str) -> Hits:
-        """Yield the matching commands, then the items of the last call of `PaletteContext.find_items`."""
+        """Yield the matching commands, then the items of the last call of
+        `PaletteContext.find_items`.
+        """
         hits: list[Hit] = []
         for source in self._sources:
             for command in source(self._context):
                 if argument := command.extract_argument(query):
-                    hits.append(command.to_search_hit(EXACT_SCORE, FuzzyMatch(0), self._style, argument))
+                    hits.append(
+                        command.to_search_hit(EXACT_SCORE, FuzzyMatch(0), self._style, argument)
+                    )
                 elif match := match_query_words(command.label, query, command.help):
                     hits.append(command.to_search_hit(match.score, match, self._style))
         for hit in sorted(hits, key=lambda hit: -hit.score)[:MAX_HITS]:
@@ -281,25 +374,30 @@ class PaletteInput(CommandInput, SafeInput):
 
 
 class PaletteList(CommandList):
-    """List of one-line commands with the cursor sign of the other lists. Textual's own list marks the cursor only by
-    colour."""
+    """List of one-line commands with the cursor sign of the other lists. Textual's own list marks
+    the cursor only by colour.
+    """
 
     def render_line(self, y: int) -> Strip:
         strip = super().render_line(y)
         if y + self.scroll_offset.y != self.highlighted:
             return strip
-        return Strip.join([Strip([Segment(symbols().cursor)]), strip.crop(1)]).apply_style(get_style("cursor"))
+        return Strip.join([Strip([Segment(symbols().cursor)]), strip.crop(1)]).apply_style(
+            get_style("cursor")
+        )
 
 
 class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings=False):
     """Command palette over the lower part of the screen.
 
-    A key that chooses a command waits until the list shows the matches of the typed text, so that Enter never runs a
-    command that matched an earlier query.
+    A key that chooses a command waits until the list shows the matches of the typed text, so that
+    Enter never runs a command that matched an earlier query.
     """
 
     takes_text = True
-    BINDINGS: ClassVar[list[BindingType]] = make_bindings(COMMAND_PALETTE_ACTIONS)  # used until the input has focus
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(
+        COMMAND_PALETTE_ACTIONS
+    )  # used until the input has focus
     CSS = """
     CommandPaletteScreen { background: transparent; align: left bottom; }
     CommandPaletteScreen #--container {
@@ -329,19 +427,27 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
         self._query: str | None = None
         """Query of the last search, or None before the first search."""
         self._waiting_keys: list[tuple[Callable[[], None], bool]] = []
-        """(method, needs_items) of each waiting key. `needs_items`: whether matching items must be listed first."""
+        """(method, needs_items) of each waiting key.
+
+        `needs_items`: whether matching items must be listed first.
+        """
         self._has_moved = False
         """Whether the cursor was moved since the query changed."""
 
     def compose(self) -> ComposeResult:
-        """Compose the palette as Textual does, but with a sanitized input whose cursor does not blink."""
+        """Compose the palette as Textual does, but with a sanitized input whose cursor does not
+        blink.
+        """
         with Vertical(id="--container") as container:
             container.border_title = "palette"
             with Horizontal(id="--input"):
                 icon = SearchIcon()
                 icon.icon = " : "
                 yield icon
-                yield PaletteInput(placeholder="search for actions, filters, runs or item ids", select_on_focus=False)
+                yield PaletteInput(
+                    placeholder="search for actions, filters, runs or item ids",
+                    select_on_focus=False,
+                )
             with Vertical(id="--results"):
                 yield PaletteList(markup=False)
                 yield LoadingIndicator()
@@ -380,7 +486,10 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
             self._input_box.insert_text_at_cursor(event.character)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Prepare a search. The handler of Textual's palette runs after this handler and starts the search."""
+        """Prepare a search.
+
+        The handler of Textual's palette runs after this handler and starts the search.
+        """
         self._query = event.value.strip()
         self._has_moved = False
         self._waiting_keys.clear()
@@ -396,7 +505,10 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
         self._run_when_ready(self._list.action_select, needs_items=True)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Close the palette, then run the command. Textual's own handler would also pause drawing."""
+        """Close the palette, then run the command.
+
+        Textual's own handler would also pause drawing.
+        """
         event.prevent_default()
         event.stop()
         if isinstance(event.option, Command) and self.is_on_stack:
@@ -408,8 +520,15 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
 
         With `needs_items`, matching items must be listed too, unless the user moved the cursor.
         """
-        running = {worker.group for worker in self.workers if worker.node is self and not worker.is_finished}
-        is_listed = self._query == self._input_box.value.strip() and self._GATHER_COMMANDS_GROUP not in running
+        running = {
+            worker.group
+            for worker in self.workers
+            if worker.node is self and not worker.is_finished
+        }
+        is_listed = (
+            self._query == self._input_box.value.strip()
+            and self._GATHER_COMMANDS_GROUP not in running
+        )
         return is_listed and (not running or not needs_items or self._has_moved)
 
     def _run_when_ready(self, method: Callable[[], None], *, needs_items: bool = False) -> None:
@@ -425,11 +544,13 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
         event.stop()
         self._run_waiting_keys()
 
-    def _refresh_command_list(self, command_list: CommandList, commands: list[Command], clear_current: bool) -> None:
+    def _refresh_command_list(
+        self, command_list: CommandList, commands: list[Command], clear_current: bool
+    ) -> None:
         """Update the list. The cursor stays on its command when more hits arrive.
 
-        No command is selected before text is typed. Hits that only match letter by letter are omitted if there are
-        better hits.
+        No command is selected before text is typed. Hits that only match letter by letter are
+        omitted if there are better hits.
         """
         option = command_list.highlighted_option if self._has_moved else None
         selected_prompt = option.prompt if option is not None else None
@@ -443,7 +564,9 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
             command_list.highlighted = None
 
     def action_move(self, by: int) -> None:
-        self._move_when_ready(self._list.action_cursor_down if by > 0 else self._list.action_cursor_up)
+        self._move_when_ready(
+            self._list.action_cursor_down if by > 0 else self._list.action_cursor_up
+        )
 
     def action_page(self, by: int) -> None:
         self._move_when_ready(self._list.action_page_down if by > 0 else self._list.action_page_up)
@@ -469,12 +592,15 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
 EXACT, PREFIX, WORD_START, INSIDE, SPREAD, IN_HELP = 1000, 300, 100, 50, 20, 5
 """Score of each kind of match.
 
-EXACT and PREFIX: the query is the whole text, or its beginning. WORD_START and INSIDE: a query word is at the start of
-a word of the text, or inside a word. SPREAD: the letters of a query word are spread over several words. IN_HELP: a
-query word is only in the help.
+EXACT and PREFIX: the query is the whole text, or its beginning. WORD_START and INSIDE: a query word
+is at the start of a word of the text, or inside a word. SPREAD: the letters of a query word are
+spread over several words. IN_HELP: a query word is only in the help.
 """
 MAX_MATCHED_CHARS = 300
-"""Largest number of characters of a text that are searched. The rest of a longer text is ignored."""
+"""Largest number of characters of a text that are searched.
+
+The rest of a longer text is ignored.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -490,17 +616,22 @@ class FuzzyMatch:
 def match_query_words(text: str, query: str, help_text: str = "") -> FuzzyMatch | None:
     """Match every word of the query, in any order and case.
 
-    Return None if a word is neither in the text nor in the help. Textual's `FuzzySearch` tries every combination of
-    letters, which takes minutes on a name such as `ababab...`. This search makes one pass for each word.
+    Return None if a word is neither in the text nor in the help. Textual's `FuzzySearch` tries
+    every combination of letters, which takes minutes on a name such as `ababab...`. This search
+    makes one pass for each word.
     """
     text, words = text[:MAX_MATCHED_CHARS], query.lower().split()
     lower = text.lower()
-    if len(lower) != len(text):  # some letters have two lower-case letters, which would shift positions
+    if len(lower) != len(
+        text
+    ):  # some letters have two lower-case letters, which would shift positions
         lower = text
     points, positions, is_spread = 0, set[int](), False
     for word in words:
         if found := _find_word_positions(lower, word):
-            points += (WORD_START if _is_word_start(lower, found[0]) else INSIDE) - min(found[0], 30)
+            points += (WORD_START if _is_word_start(lower, found[0]) else INSIDE) - min(
+                found[0], 30
+            )
         elif found := _find_letter_positions(lower, word):
             is_spread = True
             points += max(SPREAD - _count_skipped_letters(found), 1)
@@ -516,7 +647,10 @@ def match_query_words(text: str, query: str, help_text: str = "") -> FuzzyMatch 
 
 
 def _find_word_positions(text: str, word: str) -> Sequence[int]:
-    """Return the positions of the first match that starts a word, else of the first match. Empty without a match."""
+    """Return the positions of the first match that starts a word, else of the first match.
+
+    Empty without a match.
+    """
     starts = [at for at in range(len(text)) if text.startswith(word, at)]
     start = next((at for at in starts if _is_word_start(text, at)), starts[0] if starts else -1)
     return range(start, start + len(word)) if starts else range(0)
@@ -525,10 +659,12 @@ def _find_word_positions(text: str, word: str) -> Sequence[int]:
 def _find_letter_positions(text: str, word: str) -> Sequence[int]:
     """Return the positions of the letters of `word` in this order, such as `gw` in `golden wrong`.
 
-    The first letter must start a word of the text. Each other letter follows directly or, if possible, starts a word.
-    The result is empty if a letter is missing or the gaps are too long.
+    The first letter must start a word of the text. Each other letter follows directly or, if
+    possible, starts a word. The result is empty if a letter is missing or the gaps are too long.
     """
-    for start in (at for at in range(len(text)) if text[at] == word[0] and _is_word_start(text, at)):
+    for start in (
+        at for at in range(len(text)) if text[at] == word[0] and _is_word_start(text, at)
+    ):
         found = [start]
         for letter in word[1:]:
             after = found[-1] + 1
@@ -536,7 +672,11 @@ def _find_letter_positions(text: str, word: str) -> Sequence[int]:
             if near < 0:
                 break
             if near != after:
-                starts = (at for at in range(near, len(text)) if text[at] == letter and _is_word_start(text, at))
+                starts = (
+                    at
+                    for at in range(near, len(text))
+                    if text[at] == letter and _is_word_start(text, at)
+                )
                 near = next(starts, near)
             found.append(near)
         else:

@@ -55,7 +55,11 @@ from fcreview.tui.widgets.base import GuardedScreen, Panel, is_small_screen, wor
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
 from fcreview.tui.widgets.lists import LinkedList, TextList
 
-SOURCE_NAMES: dict[VerdictSource, str] = {"official": "official", "rule": "recomputed", "effective": "effective"}
+SOURCE_NAMES: dict[VerdictSource, str] = {
+    "official": "official",
+    "rule": "recomputed",
+    "effective": "effective",
+}
 LAYOUTS = (
     (True, ("both pass", "both fail", "only A", "only B", "p")),
     (True, ("only A", "only B", "p")),
@@ -63,8 +67,9 @@ LAYOUTS = (
     (False, ("only A", "only B")),
     (False, ()),
 )
-"""Layouts of the table, from the widest to the narrowest, as tuples (whether intervals are drawn, titles of the right
-columns). The first layout that fits is used."""
+"""Layouts of the table, from the widest to the narrowest, as tuples (whether intervals are drawn,
+titles of the right columns). The first layout that fits is used.
+"""
 WHISKER_CELLS = (12, 50)
 """Smallest and largest width of the drawn intervals, in cells."""
 GAP = 2
@@ -80,12 +85,15 @@ def format_verdict_sources(source_a: VerdictSource, source_b: VerdictSource) -> 
 
 
 def summarize_comparison(comparison: RunComparison, width: int) -> str:
-    """Return `4 items · McNemar p 1.000 · only A 1, only B 2 · both pass 0, both fail 1`, cut to `width`."""
+    """Return `4 items · McNemar p 1.000 · only A 1, only B 2 · both pass 0, both fail 1`, cut to
+    `width`.
+    """
     overall = comparison.overall
     counts = overall.counts
     parts = [
         f"{_format_item_count(overall)} {'item' if counts.n == 1 else 'items'}",
-        f"{_name_test(overall)} p {replace_missing_value_sign(format_p_value(overall.difference.p))}",
+        f"{_name_test(overall)} p"
+        f" {replace_missing_value_sign(format_p_value(overall.difference.p))}",
         f"only A {counts.only_a:,}, only B {counts.only_b:,}",
         f"both pass {counts.both_pass:,}, both fail {counts.both_fail:,}",
     ]
@@ -101,19 +109,32 @@ def _name_test(group: ComparisonGroup) -> str:
 def build_pass_rate_table(
     comparison: RunComparison, source_a: VerdictSource, source_b: VerdictSource, width: int
 ) -> TableLines:
-    """Return the table of pass rates: all items, each category, then warnings about the comparison."""
+    """Return the table of pass rates: all items, each category, then warnings about the
+    comparison.
+    """
     groups = list_table_groups(comparison, source_a, source_b)
-    comparable = [group.is_comparable(source_a, source_b) and group.counts.n > 0 for group in groups]
+    comparable = [
+        group.is_comparable(source_a, source_b) and group.counts.n > 0 for group in groups
+    ]
     left_columns = [
         TextColumn("category", truncate=truncate_middle, min_width=10),
         *(TextColumn(title, align_right=True, min_width=5) for title in ("items", "A", "B")),
     ]
-    left_rows = [_rate_cells(group, is_comparable=ok) for group, ok in zip(groups, comparable, strict=True)]
-    left_columns.append(TextColumn("A - B, 95 % CI", min_width=max(display_width(row[-1][0]) for row in left_rows)))
+    left_rows = [
+        _rate_cells(group, is_comparable=ok) for group, ok in zip(groups, comparable, strict=True)
+    ]
+    left_columns.append(
+        TextColumn("A - B, 95 % CI", min_width=max(display_width(row[-1][0]) for row in left_rows))
+    )
     natural = line_width(lay_out_table(left_columns, left_rows, width)[0])
     for has_whiskers, names in LAYOUTS:
-        rows = [_count_cells(group, names, is_comparable=ok) for group, ok in zip(groups, comparable, strict=True)]
-        right_heading, right = lay_out_table([TextColumn(name, align_right=True) for name in names], rows, width)
+        rows = [
+            _count_cells(group, names, is_comparable=ok)
+            for group, ok in zip(groups, comparable, strict=True)
+        ]
+        right_heading, right = lay_out_table(
+            [TextColumn(name, align_right=True) for name in names], rows, width
+        )
         whisker = WHISKER_CELLS[0] + GAP if has_whiskers else 0
         if natural + whisker + GAP + line_width(right_heading) <= width:
             break
@@ -121,9 +142,13 @@ def build_pass_rate_table(
     left_heading, left = lay_out_table(left_columns, left_rows, room)
     whisker_cells = min(room - line_width(left_heading) - GAP, WHISKER_CELLS[1])
     middle_heading, middle = _interval_lines(groups, comparable, whisker_cells)
-    caveats: list[Line] = [((sanitize(text), "warn"),) for text in list_caveats(comparison, source_a, source_b)]
+    caveats: list[Line] = [
+        ((sanitize(text), "warn"),) for text in list_caveats(comparison, source_a, source_b)
+    ]
     lines = [_join_with_gaps(*parts) for parts in zip(left, middle, right, strict=True)]
-    return TableLines(_join_with_gaps(left_heading, middle_heading, right_heading), [*lines, *caveats])
+    return TableLines(
+        _join_with_gaps(left_heading, middle_heading, right_heading), [*lines, *caveats]
+    )
 
 
 def _join_with_gaps(*parts: Line) -> Line:
@@ -139,30 +164,58 @@ def _rate_cells(group: ComparisonGroup, *, is_comparable: bool) -> list[StyledTe
     cells = [name, (_format_item_count(group), "")]
     if not is_comparable:
         return [*cells, none, none, none]
-    rates = [(f"{100 * rate:.1f}", "") if rate is not None else none for rate in (group.rate_a, group.rate_b)]
-    return [*cells, *rates, (replace_missing_value_sign(format_difference(group.difference)), "strong")]
+    rates = [
+        (f"{100 * rate:.1f}", "") if rate is not None else none
+        for rate in (group.rate_a, group.rate_b)
+    ]
+    return [
+        *cells,
+        *rates,
+        (replace_missing_value_sign(format_difference(group.difference)), "strong"),
+    ]
 
 
 def _format_item_count(group: ComparisonGroup) -> str:
-    """Return the number of compared items: `3`, or `2 of 3` if one of three items lacks a verdict in run A or B."""
-    return f"{group.counts.n:,}" + (f" of {group.n_pairs:,}" if group.counts.n < group.n_pairs else "")
+    """Return the number of compared items: `3`, or `2 of 3` if one of three items lacks a
+    verdict in run A or B.
+    """
+    return f"{group.counts.n:,}" + (
+        f" of {group.n_pairs:,}" if group.counts.n < group.n_pairs else ""
+    )
 
 
-def _count_cells(group: ComparisonGroup, column_names: Sequence[str], *, is_comparable: bool) -> list[StyledText]:
+def _count_cells(
+    group: ComparisonGroup, column_names: Sequence[str], *, is_comparable: bool
+) -> list[StyledText]:
     counts = group.counts
     passing = {"both pass": counts.both_pass, "only A": counts.only_a, "only B": counts.only_b}
     numbers = {**passing, "both fail": counts.both_fail}
-    p = replace_missing_value_sign(format_p_value(group.difference.p)) if is_comparable else symbols().none
+    p = (
+        replace_missing_value_sign(format_p_value(group.difference.p))
+        if is_comparable
+        else symbols().none
+    )
     return [(f"{numbers[name]:,}", "") if name in numbers else (p, "dim") for name in column_names]
 
 
-def _interval_lines(groups: Sequence[ComparisonGroup], are_comparable: Sequence[bool], width: int) -> TableLines:
-    """Draw the confidence interval of each group's difference, on a common scale with a mark at 0. The lines are empty
-    if `width` is too small."""
+def _interval_lines(
+    groups: Sequence[ComparisonGroup], are_comparable: Sequence[bool], width: int
+) -> TableLines:
+    """Draw the confidence interval of each group's difference, on a common scale with a mark at 0.
+    The lines are empty if `width` is too small.
+    """
     if width < WHISKER_CELLS[0]:
         return TableLines((), [()] * len(groups))
-    differences = [group.difference if ok else None for group, ok in zip(groups, are_comparable, strict=True)]
-    ends = [end for each in differences if each is not None for end in (each.low, each.high) if end is not None]
+    differences = [
+        group.difference if ok else None for group, ok in zip(groups, are_comparable, strict=True)
+    ]
+    ends = [
+        end
+        for each in differences
+        if each is not None
+        for end in (each.low, each.high)
+        if end is not None
+    ]
     scale = min([0.0, *ends]), max([0.0, *ends])
     zero = round(-scale[0] / ((scale[1] - scale[0]) or 1) * (width - 1))
     lines: list[Line] = []
@@ -170,25 +223,49 @@ def _interval_lines(groups: Sequence[ComparisonGroup], are_comparable: Sequence[
         if each is None or each.value is None or each.low is None or each.high is None:
             lines.append(((" " * width, ""),))
         else:
-            lines.append(interval_bar(each.low, each.value, each.high, scale, width, marked_value=0.0))
+            lines.append(
+                interval_bar(each.low, each.value, each.high, scale, width, marked_value=0.0)
+            )
     return TableLines(((pad(" " * zero + "0", width), "dim"),), lines)
 
 
-def build_flip_table(flips: Sequence[Flip], row_by_item: Mapping[int, QueueRow], width: int) -> TableLines:
+def build_flip_table(
+    flips: Sequence[Flip], row_by_item: Mapping[int, QueueRow], width: int
+) -> TableLines:
     """Return the table of flips. `row_by_item`: queue rows of the failing items, by item number."""
     ids = [flip.a.question_key.id for flip in flips]
     longest = max((display_width(sanitize(each)) for each in ids), default=0)
     size = max(min(longest, ID_CELLS[1], width // 3), ID_CELLS[0])
     names = shorten_ids(ids, size)
-    heading: Line = ((pad("item", size), "dim"), ("  A       B       first difference of the failing run", "dim"))
+    heading: Line = (
+        (pad("item", size), "dim"),
+        ("  A       B       first difference of the failing run", "dim"),
+    )
     lines: list[Line] = []
     for flip, name in zip(flips, ids, strict=True):
         line: list[StyledText] = [(pad(names.get(name) or sanitize(name), size), ""), ("  ", "")]
-        line += [verdict_badge(flip.a.verdict), ("  ", ""), verdict_badge(flip.b.verdict), ("  ", "")]
-        # The first difference alone does not explain a flip with different golden answers or equal predictions.
-        row = None if flip.golden_differs or flip.same_prediction else row_by_item.get(find_failing_item(flip))
+        line += [
+            verdict_badge(flip.a.verdict),
+            ("  ", ""),
+            verdict_badge(flip.b.verdict),
+            ("  ", ""),
+        ]
+        # The first difference alone does not explain a flip with different golden answers or equal
+        # predictions.
+        row = (
+            None
+            if flip.golden_differs or flip.same_prediction
+            else row_by_item.get(find_failing_item(flip))
+        )
         cause = difference_line(row) if row is not None else ()
-        lines.append((*line, *shorten_difference_line(cause or make_line(sanitize(flip.cause)), width - size - 18)))
+        lines.append(
+            (
+                *line,
+                *shorten_difference_line(
+                    cause or make_line(sanitize(flip.cause)), width - size - 18
+                ),
+            )
+        )
     return TableLines(heading, lines)
 
 
@@ -198,7 +275,10 @@ def find_failing_item(flip: Flip) -> int:
 
 
 def format_flip_count(flips: Sequence[Flip], passing_side: str) -> str:
-    """Return the number of listed flips, such as `only A passes · 3 items`. `passing_side`: `a`, `b`, or empty."""
+    """Return the number of listed flips, such as `only A passes · 3 items`.
+
+    `passing_side`: `a`, `b`, or empty.
+    """
     condition = f"only {passing_side.upper()} passes {symbols().separator} " if passing_side else ""
     return condition + format_count(len(flips), "item")
 
@@ -208,7 +288,9 @@ PASSING_SIDES = ("", "a", "b")
 
 
 class FlipScreen(GuardedScreen[None]):
-    """Screen that shows one flip at a time: the golden answer, and the predictions of both runs side by side."""
+    """Screen that shows one flip at a time: the golden answer, and the predictions of both runs
+    side by side.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(FLIP_ACTIONS)
     CSS = """
@@ -253,12 +335,17 @@ class FlipScreen(GuardedScreen[None]):
             f"only {flip.passing_side.upper()} passes",
         ]
         path = (*self._session.root_breadcrumb, "compare", f" {symbols().separator} ".join(words))
-        self.query_one(TopLine).show_path(path, ((f"{self._at + 1:,}/{len(self._flips):,}", "dim"),))
+        self.query_one(TopLine).show_path(
+            path, ((f"{self._at + 1:,}/{len(self._flips):,}", "dim"),)
+        )
         if self._items is not None:
             self._text_list.set_lines(flip_detail_lines(flip, *self._items, cells - 2))
 
     def action_step_flip(self, by: int) -> None:
-        """Show the next (1) or previous (-1) flip. At the first and the last flip nothing happens."""
+        """Show the next (1) or previous (-1) flip.
+
+        At the first and the last flip nothing happens.
+        """
         at = max(0, min(self._at + by, len(self._flips) - 1))
         if at != self._at:
             self._at, self._items = at, None
@@ -272,7 +359,8 @@ class FlipScreen(GuardedScreen[None]):
 
 
 class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
-    """Screen with the pass rates of two runs by category, and with the flips among the items of a view.
+    """Screen with the pass rates of two runs by category, and with the flips among the items of a
+    view.
 
     It is not available in blind review.
     """
@@ -288,7 +376,9 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
     def __init__(self, session: Session, view: View, runs: tuple[RunRow, RunRow]) -> None:
         super().__init__()
         self._session, self._view, self._runs = session, view, runs
-        source_a, source_b = (choose_verdict_source(row.official_known, row.rule_known) for row in runs)
+        source_a, source_b = (
+            choose_verdict_source(row.official_known, row.rule_known) for row in runs
+        )
         self._default_sources = self._sources = source_a, source_b
         self._comparison: RunComparison | None = None
         self._passing_side = ""
@@ -317,12 +407,17 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         sources = [(row.run, source) for row, source in zip(self._runs, self._sources, strict=True)]
         self.waiting.start()
         outcomes = await self._session.query(
-            lambda store: [store.analysis.fetch_outcomes(self._view, (run,), source)[run] for run, source in sources],
+            lambda store: [
+                store.analysis.fetch_outcomes(self._view, (run,), source)[run]
+                for run, source in sources
+            ],
             interruptible=True,
         )
         self._comparison = await asyncio.to_thread(compare_runs, *outcomes)
         failing = [find_failing_item(flip) for flip in self._comparison.flips]
-        rows = await self._session.query(lambda store: store.fetch_rows(failing), interruptible=True)
+        rows = await self._session.query(
+            lambda store: store.fetch_rows(failing), interruptible=True
+        )
         self._rows = {row.item: row for row in rows}
         self.waiting.stop()
         self._message = ""
@@ -334,7 +429,9 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         return self._comparison is None and not action.startswith("app.")
 
     def _draw_title(self) -> None:
-        """Draw the message or, on a small screen, the summary that the panel's border otherwise shows."""
+        """Draw the message or, on a small screen, the summary that the panel's border otherwise
+        shows.
+        """
         if self._comparison is None:
             self._draw_waiting_time(0)
             return
@@ -348,7 +445,10 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         if not self.is_mounted or self._comparison is None:
             return
         self.remove_class("waiting")
-        (first, second), dot = (format_run_name(row) for row in self._runs), f" {symbols().separator} "
+        (first, second), dot = (
+            (format_run_name(row) for row in self._runs),
+            f" {symbols().separator} ",
+        )
         room = max((self.size.width - 40) // 2, 8)
         runs: Line = (("A ", "key"), (truncate_middle(first, room), ""), ("   ", ""))
         runs = (*runs, ("B ", "key"), (truncate_middle(second, room), ""))
@@ -357,11 +457,16 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
             panel.set_flat(is_small_screen(self.size))
         cells = self.size.width - (2 if is_small_screen(self.size) else 6)
         heading, lines = build_pass_rate_table(self._comparison, *self._sources, cells)
-        rates, title = self.query_one("#rates", TextList), f"Pass rates{dot}{format_verdict_sources(*self._sources)}"
+        rates, title = (
+            self.query_one("#rates", TextList),
+            f"Pass rates{dot}{format_verdict_sources(*self._sources)}",
+        )
         rates.styles.height = max(min(len(lines), (self.size.height - 9) // 2), 1)
         self.query_one("#rates-heading", LineBar).show(((" ", ""), *heading))
         rates.set_lines(lines)
-        self.query_one("#rates-panel", Panel).set_title(title, summarize_comparison(self._comparison, cells))
+        self.query_one("#rates-panel", Panel).set_title(
+            title, summarize_comparison(self._comparison, cells)
+        )
         self._draw_flips()
         self._draw_title()
 
@@ -373,12 +478,16 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
 
     def _draw_flips(self) -> None:
         flips = self._flips
-        heading, lines = build_flip_table(flips, self._rows, self.size.width - (2 if is_small_screen(self.size) else 6))
+        heading, lines = build_flip_table(
+            flips, self._rows, self.size.width - (2 if is_small_screen(self.size) else 6)
+        )
         facts = format_flip_count(flips, self._passing_side)
         self.query_one("#pick-heading", LineBar).show(((" ", ""), *heading))
         self.list.empty_line = make_line(" no items with different verdicts", "dim")
         self.list.set_lines(lines)
-        self.query_one("#flips-panel", Panel).set_title("Items with different verdicts", facts, flat_facts=True)
+        self.query_one("#flips-panel", Panel).set_title(
+            "Items with different verdicts", facts, flat_facts=True
+        )
 
     def action_choose_row(self) -> None:
         if (flips := self._flips) and self.list.has_focus:
@@ -389,7 +498,9 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
 
     def action_next_side(self) -> None:
         """List the flips that only A passes, then those that only B passes, then all flips."""
-        self._passing_side = PASSING_SIDES[(PASSING_SIDES.index(self._passing_side) + 1) % len(PASSING_SIDES)]
+        self._passing_side = PASSING_SIDES[
+            (PASSING_SIDES.index(self._passing_side) + 1) % len(PASSING_SIDES)
+        ]
         if self._comparison is not None:
             self._draw_flips()
             self.list.move_cursor(0)
@@ -398,6 +509,10 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         open_command_form(self.app, self._session, FORMS["export"], {})
 
     def action_next_source(self) -> None:
-        sources = list(dict.fromkeys([self._default_sources, *((source, source) for source in VERDICT_SOURCES)]))
+        sources = list(
+            dict.fromkeys(
+                [self._default_sources, *((source, source) for source in VERDICT_SOURCES)]
+            )
+        )
         self._sources = sources[(sources.index(self._sources) + 1) % len(sources)]
         self._compare_runs()

@@ -1,4 +1,6 @@
-"""Show the estimated accuracy of each run with its interval and its sample, and a form that draws a sample."""
+"""Show the estimated accuracy of each run with its interval and its sample, and a form that
+draws a sample.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,17 @@ from fcreview.tui.queue.estimates import (
 )
 from fcreview.tui.queue.loader import read_other_annotators, read_own_assignments
 from fcreview.tui.queue.overview import Overview, add_queue_progress, sort_runs_by_pass_rate
-from fcreview.tui.screens.annotators import ask_to_continue_as, find_other_with_items_left, format_sample_annotators
-from fcreview.tui.screens.command_form import FormFields, find_error_line, find_last_output_line, open_command_form
+from fcreview.tui.screens.annotators import (
+    ask_to_continue_as,
+    find_other_with_items_left,
+    format_sample_annotators,
+)
+from fcreview.tui.screens.command_form import (
+    FormFields,
+    find_error_line,
+    find_last_output_line,
+    open_command_form,
+)
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, fit_line, make_line
 from fcreview.tui.text.run_names import format_run_names
@@ -51,7 +62,10 @@ FORM_TITLES = {"queue create": "Draw a sample of {run}", "queue extend": "Draw m
 
 
 class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
-    """Screen with the estimates. The result is a choice that the queue applies, or None without a choice."""
+    """Screen with the estimates.
+
+    The result is a choice that the queue applies, or None without a choice.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(ESTIMATE_ACTIONS)
     CSS = """
@@ -63,7 +77,12 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
 
     def __init__(
-        self, session: Session, view: View, run: int | None = None, *, is_above_overview: bool = False
+        self,
+        session: Session,
+        view: View,
+        run: int | None = None,
+        *,
+        is_above_overview: bool = False,
     ) -> None:
         """Create the screen. `run`: number of the run with the cursor."""
         super().__init__()
@@ -77,7 +96,10 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._default_annotators = ""
         """Initial value of the form's annotators, separated by commas."""
         self._form_inputs: tuple[object, ...] = ()
-        """Result of `_current_form_inputs` when the form was built. The form is built again when the values change."""
+        """Result of `_current_form_inputs` when the form was built.
+
+        The form is built again when the values change.
+        """
         self._command = "queue create"
         self._is_loaded = False
         """Whether the list of runs is loaded."""
@@ -106,7 +128,8 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self.app.clear_notifications()
         self.query_one("#sample", TextList).can_focus = False
         self.query_one(TopLine).show_path(
-            (*self._session.root_breadcrumb, "estimates"), ((sanitize(self._session.annotator), "people"),)
+            (*self._session.root_breadcrumb, "estimates"),
+            ((sanitize(self._session.annotator), "people"),),
         )
         self._list.focus()
         self.watch(self._list, "cursor", self._on_cursor_moved, init=False)
@@ -127,7 +150,11 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     @property
     def _selected_sample(self) -> RunSample | None:
         """Sample of the run under the cursor. None while it is being read."""
-        return self._samples_by_run.get(self._selected_run.run) if self._selected_run is not None else None
+        return (
+            self._samples_by_run.get(self._selected_run.run)
+            if self._selected_run is not None
+            else None
+        )
 
     # -- reading
 
@@ -138,7 +165,9 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         all_runs = await self._session.query(lambda store: store.fetch_runs())
         runs = [row for row in all_runs if not scope or row.run in scope]
         overview = Overview(runs, self._session.annotator)
-        sampled = (await self._session.query(partial(add_queue_progress, overview, self._view))).sampled_runs
+        sampled = (
+            await self._session.query(partial(add_queue_progress, overview, self._view))
+        ).sampled_runs
         others = await self._session.query(read_other_annotators)
         self._default_annotators = format_sample_annotators(others, self._session.annotator)
         self._queue_names = list(await self._session.query(read_own_assignments))
@@ -147,7 +176,9 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         if self._selected_run is None and here not in sampled and sampled:
             here = None  # the sampled runs come first
         self._runs = sorted(runs, key=lambda row: row.run not in sampled)
-        self._samples_by_run = {row.run: RunSample(row.run) for row in runs if row.run not in sampled}
+        self._samples_by_run = {
+            row.run: RunSample(row.run) for row in runs if row.run not in sampled
+        }
         self._unread_runs = sampled
         self._list.cursor = next((at for at, row in enumerate(self._runs) if row.run == here), 0)
         self._is_loaded = True
@@ -186,12 +217,16 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         for panel in self.query(Panel):
             panel.set_flat(small)
         cells = self.size.width - (2 if small else 6)
-        heading, lines = build_accuracy_table(self._runs, self._samples_by_run, self._unread_runs, cells)
+        heading, lines = build_accuracy_table(
+            self._runs, self._samples_by_run, self._unread_runs, cells
+        )
         self.query_one("#accuracy-heading", LineBar).show(((" ", ""), *heading))
         self._list.empty_line = make_line(" reading", "dim")
         self._list.styles.height = max(min(len(lines), 3 if small else MAX_RUN_LINES), 1)
         self._list.set_lines(lines)
-        self.query_one("#accuracy-panel", Panel).set_title("Accuracy", f"goal: {symbols().plus_minus} 2 points")
+        self.query_one("#accuracy-panel", Panel).set_title(
+            "Accuracy", f"goal: {symbols().plus_minus} 2 points"
+        )
         self._draw_selected_run()
         self._update_form()
 
@@ -217,7 +252,9 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         )
         keys = find_action_key_names(self.app)
         can_switch = not self._session.fixed_annotator_reason
-        advice = next_step_line(sample, self._session.annotator, keys, can_switch_annotator=can_switch)
+        advice = next_step_line(
+            sample, self._session.annotator, keys, can_switch_annotator=can_switch
+        )
         lines = [self._message, () if self._is_running else advice]
         shown = [fit_line(((" ", ""), *line), self.size.width) for line in lines if line]
         self.query_one("#advice", LineBlock).show(shown)
@@ -229,7 +266,9 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     def _draw_form_lines(self) -> None:
         run = self._selected_run
         expected = (
-            expected_interval_line(self._form.field_values, run, self._selected_sample) if run is not None else ()
+            expected_interval_line(self._form.field_values, run, self._selected_sample)
+            if run is not None
+            else ()
         )
         self.query_one("#expected", LineBar).show(((" ", ""), *expected))
         form_panel = self.query_one("#form-panel").size
@@ -249,11 +288,18 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         if form_inputs == self._form_inputs:
             return
         command = self._command = choose_sampling_command(sample)
-        defaults = build_sampling_form_defaults(command, run, sample, self._default_annotators, self._queue_names)
+        defaults = build_sampling_form_defaults(
+            command, run, sample, self._default_annotators, self._queue_names
+        )
         names = format_run_names(self._runs)
-        fields = fill_and_order_fields(await asyncio.to_thread(commands.describe, command), defaults)
+        fields = fill_and_order_fields(
+            await asyncio.to_thread(commands.describe, command), defaults
+        )
         you = f" You are {sanitize(self._session.annotator)}."
-        fields = [replace(each, help=each.help + you) if each.name == "annotators" else each for each in fields]
+        fields = [
+            replace(each, help=each.help + you) if each.name == "annotators" else each
+            for each in fields
+        ]
         await self._form.set_fields(add_run_name_choices(fields, names))
         self.query_one("#form-panel", Panel).set_title(
             FORM_TITLES[command].format(run=names[run.run]), "Enter: draw and assign the sample"
@@ -296,7 +342,10 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self.action_focus_form()
 
     def action_move(self, by: int) -> None:
-        """Move in the list or between the fields of the form. From the first field, return to the list."""
+        """Move in the list or between the fields of the form.
+
+        From the first field, return to the list.
+        """
         if not self._form.has_focus_within:
             self._list.action_move(by)
         elif not self._form.move_focus(by):
@@ -308,7 +357,9 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             self._is_running = True
             self._show_message("drawing ...")
             self._run_sampling_command(commands, self._form.command_arguments, self.focused)
-            self.set_focus(self._list)  # keys that are pressed now wait, and are not typed into the form
+            self.set_focus(
+                self._list
+            )  # keys that are pressed now wait, and are not typed into the form
 
     @work(group="draw")
     async def _run_sampling_command(
@@ -323,7 +374,11 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             self._draw_selected_run()
             return
         self.call_after_refresh(self.handle_kept_keys)
-        self._message = make_line(f"Drawn: {drawn}", "good") if drawn else make_line(find_last_output_line(result))
+        self._message = (
+            make_line(f"Drawn: {drawn}", "good")
+            if drawn
+            else make_line(find_last_output_line(result))
+        )
         self._is_loaded = False
         self._load_runs()
 
@@ -367,7 +422,9 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
 
     def action_open_form(self, form_name: str) -> None:
         values = (
-            {"run": str(self._selected_run.run)} if self._selected_run is not None and form_name == "estimate" else {}
+            {"run": str(self._selected_run.run)}
+            if self._selected_run is not None and form_name == "estimate"
+            else {}
         )
         open_command_form(self.app, self._session, FORMS[form_name], values)
 
@@ -377,14 +434,23 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         return action not in ("submit", "cancel")
 
     def must_wait(self, action: str) -> bool:
-        """Every action waits for the list of runs. Actions on a run also wait for its sample and form."""
+        """Every action waits for the list of runs.
+
+        Actions on a run also wait for its sample and form.
+        """
         if self._is_running or not self._is_loaded:
             return not action.startswith("app.")
         run, sample = self._selected_run, self._selected_sample
-        if self._form.has_focus_within or run is None or action not in ("focus_form", "review_sample"):
+        if (
+            self._form.has_focus_within
+            or run is None
+            or action not in ("focus_form", "review_sample")
+        ):
             return False
         needs_form = action == "focus_form" and self._command_service is not None
-        return sample is None or (needs_form and self._form_inputs != self._current_form_inputs(run, sample))
+        return sample is None or (
+            needs_form and self._form_inputs != self._current_form_inputs(run, sample)
+        )
 
     def must_ignore(self, action: str) -> bool:
         return self._is_running and action == "submit"

@@ -1,5 +1,5 @@
-"""Let the annotator correct the golden answer of an item as JSON. While the annotator types, check the text and
-recompute the verdicts on the item in all runs.
+"""Let the annotator correct the golden answer of an item as JSON. While the annotator types, check
+the text and recompute the verdicts on the item in all runs.
 
 Letters are typed into the text until a key leaves the text. From then on, they run commands.
 """
@@ -72,30 +72,44 @@ def check_text(text: str, golden: GoldenSupport, run: Run, item: Item) -> Checke
     except (ValueError, RecursionError) as error:
         return CheckedText(None, f"invalid JSON: {error}")
     if not isinstance(fix, dict):
-        return CheckedText(None, "the text is not a JSON object with the fields of the golden record")
+        return CheckedText(
+            None, "the text is not a JSON object with the fields of the golden record"
+        )
     try:
         problem = golden.find_problem(run, item, fix)
     except FcreviewError as error:
         problem = str(error)
-    return CheckedText(None, problem, find_problem_position(problem, text)) if problem else CheckedText(fix)
+    return (
+        CheckedText(None, problem, find_problem_position(problem, text))
+        if problem
+        else CheckedText(fix)
+    )
 
 
 def find_problem_position(problem: str, text: str) -> int:
-    """Return the position, in characters, of the most deeply nested JSON string in `text` that the message `problem`
-    contains. 0 if there is none."""
+    """Return the position, in characters, of the most deeply nested JSON string in `text` that the
+    message `problem` contains. 0 if there is none.
+    """
     depth, deepest, position = 0, 0, 0
     for token in JSON_TOKEN.finditer(text):
         if token[0] in "{[":
             depth += 1
         elif token[0] in "}]":
             depth -= 1
-        elif token[1] and depth > deepest and re.search(rf"(?<!\w){re.escape(token[1])}(?!\w)", problem):
+        elif (
+            token[1]
+            and depth > deepest
+            and re.search(rf"(?<!\w){re.escape(token[1])}(?!\w)", problem)
+        ):
             deepest, position = depth, token.start()
     return position
 
 
 def to_line_and_column(text: str, position: int) -> tuple[int, int]:
-    """Convert a position in characters to (line, column). Lines, columns and positions count from 0."""
+    """Convert a position in characters to (line, column).
+
+    Lines, columns and positions count from 0.
+    """
     return text.count("\n", 0, position), position - (text.rfind("\n", 0, position) + 1)
 
 
@@ -104,15 +118,22 @@ class RecheckSummary:
     """Effect of a new golden answer on the runs that were checked so far."""
 
     this_verdict: bool | None = None
-    """Recomputed verdict on the displayed prediction: true for pass, None if it cannot be recomputed."""
+    """Recomputed verdict on the displayed prediction: true for pass, None if it cannot be
+    recomputed.
+    """
     runs_checked: int = 0
     to_pass: int = 0
-    """Number of recomputed verdicts that change to pass. `to_fail` is the number that change to fail."""
+    """Number of recomputed verdicts that change to pass.
+
+    `to_fail` is the number that change to fail.
+    """
     to_fail: int = 0
     runs_left: int = 0
 
     def describe(self) -> str:
-        """Format the effect: `valid · this prediction would pass · changes 3 of 12 runs: 2 to pass, 1 to fail`."""
+        """Format the effect: `valid · this prediction would pass · changes 3 of 12 runs: 2 to
+        pass, 1 to fail`.
+        """
         if self.this_verdict is None:
             text = "valid · this prediction's verdict cannot be recomputed"
         else:
@@ -131,7 +152,10 @@ class RecheckSummary:
 async def recheck_runs(
     session: Session, golden: GoldenSupport, item: int, corrected_golden: dict[str, Any]
 ) -> AsyncIterator[RecheckSummary]:
-    """Recompute the verdict of an item, then of the same item in each other run. Yield a summary after each run."""
+    """Recompute the verdict of an item, then of the same item in each other run.
+
+    Yield a summary after each run.
+    """
     own = strip_duplicate_mark(item)
     summary = await _recheck_run(session, golden, own, corrected_golden, RecheckSummary())
     yield summary
@@ -144,9 +168,15 @@ async def recheck_runs(
 
 
 async def _recheck_run(
-    session: Session, golden: GoldenSupport, item: int, corrected_golden: dict[str, Any], summary_so_far: RecheckSummary
+    session: Session,
+    golden: GoldenSupport,
+    item: int,
+    corrected_golden: dict[str, Any],
+    summary_so_far: RecheckSummary,
 ) -> RecheckSummary:
-    before, after = await session.query(lambda store: _verdicts_before_and_after(store, golden, item, corrected_golden))
+    before, after = await session.query(
+        lambda store: _verdicts_before_and_after(store, golden, item, corrected_golden)
+    )
     if after is None:
         return summary_so_far
     return replace(
@@ -196,7 +226,9 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
     The result is the correction, or None if nothing is to be saved.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = make_bindings(GOLDEN_EDITOR_ACTIONS, PROMPT_HELP_ACTIONS)
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(
+        GOLDEN_EDITOR_ACTIONS, PROMPT_HELP_ACTIONS
+    )
     has_unsaved_input = True
     AUTO_FOCUS = ""  # the focus must not move when the prompt for the reason closes
     CSS = """
@@ -207,19 +239,31 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
     """
 
     def __init__(
-        self, session: Session, golden: GoldenSupport, subject: ReviewSubject, *, hides_verdicts: bool
+        self,
+        session: Session,
+        golden: GoldenSupport,
+        subject: ReviewSubject,
+        *,
+        hides_verdicts: bool,
     ) -> None:
-        """Create the editor. With `hides_verdicts`, as in blind review, it does not recompute verdicts."""
+        """Create the editor.
+
+        With `hides_verdicts`, as in blind review, it does not recompute verdicts.
+        """
         super().__init__()
         self._session, self._golden = session, golden
         self._item, self._detail = subject.item, (detail := subject.detail)
         self._hides_verdicts = hides_verdicts
-        own = next((o for o in detail.opinions if o.annotator == session.annotator and o.golden_fix), None)
+        own = next(
+            (o for o in detail.opinions if o.annotator == session.annotator and o.golden_fix), None
+        )
         self._reason = (own.note if own else None) or ""
         self._saved_reason = self._reason
         self._saved_fix = own.golden_fix if own else None
         self._initial_text = (
-            format_json(self._saved_fix) if self._saved_fix else format_original_golden(golden, detail.run, detail.item)
+            format_json(self._saved_fix)
+            if self._saved_fix
+            else format_original_golden(golden, detail.run, detail.item)
         )
         self._checked = CheckedText(None)
         self._message: Line = ()
@@ -229,7 +273,11 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
     def compose(self) -> ComposeResult:
         yield LineBar(id="golden-title")
         yield GoldenTextArea(
-            self._initial_text, soft_wrap=True, show_line_numbers=True, tab_behavior="indent", compact=True
+            self._initial_text,
+            soft_wrap=True,
+            show_line_numbers=True,
+            tab_behavior="indent",
+            compact=True,
         )
         yield LineBar(id="golden-message")
         yield LineBar(id="golden-keys")
@@ -262,7 +310,9 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
     async def _check_text(self) -> None:
         await asyncio.sleep(CHECK_DELAY if self._checked.golden_fix or self._checked.problem else 0)
         detail, text = self._detail, self._text_area.text
-        self._checked = await asyncio.to_thread(check_text, text, self._golden, detail.run, detail.item)
+        self._checked = await asyncio.to_thread(
+            check_text, text, self._golden, detail.run, detail.item
+        )
         fix = self._checked.golden_fix
         if fix is None:
             line, _ = to_line_and_column(text, self._checked.position)
@@ -287,10 +337,14 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         left: Line = ((" golden answer ", "strong"), (sanitize(self._detail.row.id), ""))
         reason = f"reason: {self._reason} " if self._reason else "no reason given "
         right: Line = ((sanitize(reason.replace("\n", " ")), "dim"),)
-        self.query_one("#golden-title", LineBar).show(justify_line(left, fit_line(right, cells // 2), cells))
+        self.query_one("#golden-title", LineBar).show(
+            justify_line(left, fit_line(right, cells // 2), cells)
+        )
         self.query_one("#golden-message", LineBar).show(self._message)
         mode: Line = ((" text " if self._is_editing else " keys ", "head"),)
-        self.query_one("#golden-keys", LineBar).show((*mode, *key_hints_line(list_key_hints(self), cells - 6, 1)))
+        self.query_one("#golden-keys", LineBar).show(
+            (*mode, *key_hints_line(list_key_hints(self), cells - 6, 1))
+        )
 
     def on_descendant_focus(self) -> None:
         self.call_after_refresh(self._draw_bars)
@@ -306,10 +360,15 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         self._text_area.focus()
 
     def action_save(self) -> None:
-        """Close with the correction. If the text is invalid, move the cursor to the problem instead."""
+        """Close with the correction.
+
+        If the text is invalid, move the cursor to the problem instead.
+        """
         detail = self._detail
         checked = check_text(self._text_area.text, self._golden, detail.run, detail.item)
-        if checked.golden_fix is not None and self._golden.is_unchanged(detail.run, detail.item, checked.golden_fix):
+        if checked.golden_fix is not None and self._golden.is_unchanged(
+            detail.run, detail.item, checked.golden_fix
+        ):
             self._show_message("NOT SAVED: the text equals the golden answer of the dataset", "bad")
             self.app.bell()
         elif checked.golden_fix is None:
@@ -331,7 +390,9 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         self.app.push_screen(NoteScreen("the golden answer", self._reason), set_reason)
 
     def action_restore_original(self) -> None:
-        self._text_area.text = format_original_golden(self._golden, self._detail.run, self._detail.item)
+        self._text_area.text = format_original_golden(
+            self._golden, self._detail.run, self._detail.item
+        )
 
     def action_open_editor(self) -> None:
         """Edit the text in the program that is set in VISUAL or EDITOR."""
@@ -344,14 +405,20 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
             file.write_text(self._text_area.text + "\n", "utf-8")
             try:
                 with self.app.suspend():
-                    code = subprocess.run([*shlex.split(command), str(file)], check=False).returncode  # noqa: S603
+                    code = subprocess.run(  # noqa: S603
+                        [*shlex.split(command), str(file)], check=False
+                    ).returncode
                 if code == 0:
                     self._text_area.text = file.read_text("utf-8").rstrip("\n")
                 else:
-                    message = f"{sanitize(command)} failed (exit code {code}). The edit was discarded."
+                    message = (
+                        f"{sanitize(command)} failed (exit code {code}). The edit was discarded."
+                    )
                     self._show_message(message, "warn")
             except (OSError, ValueError, SuspendNotSupported) as error:
-                self._show_message(f"{sanitize(command)}: {sanitize(str(error) or 'cannot be started')}", "bad")
+                self._show_message(
+                    f"{sanitize(command)}: {sanitize(str(error) or 'cannot be started')}", "bad"
+                )
         self.refresh(layout=True)
 
     def action_cancel(self) -> None:
@@ -374,10 +441,14 @@ def open_golden_editor(view: ItemView, session: Session, subject: ReviewSubject)
         if correction is not None:
             recorder = view.item_reviewer.recorder
             view.item_reviewer.record_review(
-                subject, lambda latest: recorder.record_golden_fix(latest, correction.golden_fix, correction.reason)
+                subject,
+                lambda latest: recorder.record_golden_fix(
+                    latest, correction.golden_fix, correction.reason
+                ),
             )
 
     hides_verdicts = view.cursor.hides_verdicts
     view.app.push_screen(
-        GoldenScreen(session, session.golden_support, subject, hides_verdicts=hides_verdicts), record_correction
+        GoldenScreen(session, session.golden_support, subject, hides_verdicts=hides_verdicts),
+        record_correction,
     )

@@ -49,15 +49,23 @@ def list_symbol_rows() -> list[HelpRow]:
         HelpRow(sign.none, "dim", "no verdict"),
         HelpRow(sign.disputed, "disputed", "annotators disagree"),
         HelpRow(
-            f"({sign.failed})", "dim", "your verdict does not count, because the disagreement was resolved differently"
+            f"({sign.failed})",
+            "dim",
+            "your verdict does not count, because the disagreement was resolved differently",
         ),
-        HelpRow(sign.stale, "warn", "stale: your review is of an earlier prediction or golden answer"),
+        HelpRow(
+            sign.stale, "warn", "stale: your review is of an earlier prediction or golden answer"
+        ),
         HelpRow("i", "warn", "the import reported a problem with the item"),
     ]
-    return rows + [HelpRow(state, STATE_STYLES[state], meaning) for state, meaning in STATE_MEANINGS.items()]
+    return rows + [
+        HelpRow(state, STATE_STYLES[state], meaning) for state, meaning in STATE_MEANINGS.items()
+    ]
 
 
-def build_help_lines(key_sections: Sequence[HelpSection], width: int, *, blind: bool = False) -> list[Line]:
+def build_help_lines(
+    key_sections: Sequence[HelpSection], width: int, *, blind: bool = False
+) -> list[Line]:
     """Return the lines of the help, each at most `width` wide.
 
     If `blind`, filter keys that reveal verdicts are omitted.
@@ -65,10 +73,15 @@ def build_help_lines(key_sections: Sequence[HelpSection], width: int, *, blind: 
     lines: list[Line] = []
     for group, rows in key_sections:
         lines += _section_lines(
-            f"keys: {GROUP_TITLES.get(group, group)}", [HelpRow(key, "key", text) for key, text in rows], width
+            f"keys: {GROUP_TITLES.get(group, group)}",
+            [HelpRow(key, "key", text) for key, text in rows],
+            width,
         )
     lines += _section_lines("symbols", list_symbol_rows(), width)
-    filters = [HelpRow(key, "key", text) for key, text in (*list_filter_help(blind=blind), SAVED_FILTER_ROW)]
+    filters = [
+        HelpRow(key, "key", text)
+        for key, text in (*list_filter_help(blind=blind), SAVED_FILTER_ROW)
+    ]
     lines += _section_lines("filter", filters, width)
     return lines[:-1]
 
@@ -78,12 +91,17 @@ def _section_lines(title: str, rows: Sequence[HelpRow], width: int) -> list[Line
     lines: list[Line] = [((f" {title}", "head"),)]
     for key, style, text in rows:
         for at, part in enumerate(wrap_sanitized(text, width - key_cells - 6)):
-            lines.append((("  " + pad(key if at == 0 else "", key_cells), style), ("  " + part, "")))
+            lines.append(
+                (("  " + pad(key if at == 0 else "", key_cells), style), ("  " + part, ""))
+            )
     return [*lines, ()]
 
 
 class HelpScreen(GuardedScreen[None]):
-    """Screen with the help. `key_sections` is the result of `list_help_sections` for the screen below the help."""
+    """Screen with the help.
+
+    `key_sections` is the result of `list_help_sections` for the screen below the help.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(HELP_ACTIONS)
 
@@ -102,4 +120,6 @@ class HelpScreen(GuardedScreen[None]):
 
     def on_resize(self) -> None:
         self.query_one("#help-title", LineBar).show(((" help", "strong"),))
-        self.query_one(TextList).set_lines(build_help_lines(self._key_sections, self.size.width, blind=self._blind))
+        self.query_one(TextList).set_lines(
+            build_help_lines(self._key_sections, self.size.width, blind=self._blind)
+        )

@@ -1,7 +1,9 @@
-"""Show an item in a pane or on a screen: question, golden and predicted calls, verdicts, and keys to review them.
+"""Show an item in a pane or on a screen: question, golden and predicted calls, verdicts, and keys
+to review them.
 
-`ItemPane` connects keys and widgets to `ItemReviewer`, which records reviews and moves through the queue. `ItemScreen`
-shows one pane on a screen of its own, and `SplitView` shows one beside the queue.
+`ItemPane` connects keys and widgets to `ItemReviewer`, which records reviews and moves through the
+queue. `ItemScreen` shows one pane on a screen of its own, and `SplitView` shows one beside the
+queue.
 """
 
 from __future__ import annotations
@@ -69,15 +71,26 @@ class KeyPressContext:
 
         `is_from_list`: the item was selected in the list, which already highlights it.
         """
-        self._previous, self.drawn_at, self._from_list = None if is_from_list else self.drawn, inf, is_from_list
+        self._previous, self.drawn_at, self._from_list = (
+            None if is_from_list else self.drawn,
+            inf,
+            is_from_list,
+        )
 
     def is_item_ambiguous(self, key_time: float | None) -> bool:
         """Whether list and header named different items when the key was pressed."""
         return self._from_list and key_time is not None and key_time < self.drawn_at
 
     def subject_at_key_press(self, key_time: float | None, current: ReviewSubject) -> ReviewSubject:
-        """Return the item and target on screen when the key was pressed. `current`: those on screen now."""
-        return current if self._previous is None or key_time is None or key_time >= self.drawn_at else self._previous
+        """Return the item and target on screen when the key was pressed.
+
+        `current`: those on screen now.
+        """
+        return (
+            current
+            if self._previous is None or key_time is None or key_time >= self.drawn_at
+            else self._previous
+        )
 
 
 class ItemPane(Vertical):
@@ -86,8 +99,9 @@ class ItemPane(Vertical):
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(ITEM_ACTIONS)
 
     position: reactive[int | None] = reactive(None, repaint=False, init=False, always_update=True)
-    """Index of the displayed item in the queue. None if the queue does not contain it. Textual calls the watchers
-    before it handles the next key."""
+    """Index of the displayed item in the queue. None if the queue does not contain it. Textual
+    calls the watchers before it handles the next key.
+    """
 
     @dataclass
     class Closed(Message):
@@ -101,8 +115,13 @@ class ItemPane(Vertical):
         item: int | None
         """Number of the item. None after a bulk review of many items."""
 
-    def __init__(self, session: Session, view: View, make_screen: Callable[[View, int], GuardedScreen[int]]) -> None:
-        """Create the pane. `make_screen` returns a screen that shows an item of a view above this pane."""
+    def __init__(
+        self, session: Session, view: View, make_screen: Callable[[View, int], GuardedScreen[int]]
+    ) -> None:
+        """Create the pane.
+
+        `make_screen` returns a screen that shows an item of a view above this pane.
+        """
         super().__init__()
         self._session = session
         self.text = ItemText(id="item-text")
@@ -112,13 +131,18 @@ class ItemPane(Vertical):
         self._prefetcher = ItemPrefetcher(session, view)
         self.item_reviewer = ItemReviewer(session, self._prefetcher, self, self._key_name)
         self.is_awaiting_list = False
-        """Whether the pane waits for the next item from the list. Until then, no review is recorded."""
+        """Whether the pane waits for the next item from the list.
+
+        Until then, no review is recorded.
+        """
         self._from_list = False
         """Whether the list beside the pane requested the next item."""
         self.is_named_above = False
         """Whether the top line of the screen shows the id of the item."""
         self.follows_list = False
-        """Whether the pane shows the item under the cursor of the list beside it, because the list has the focus."""
+        """Whether the pane shows the item under the cursor of the list beside it, because the
+        list has the focus.
+        """
         self._is_target_at_cursor = False
         """Whether verdict keys apply to the part under the cursor instead of the whole item."""
         self._key_press, self._message = KeyPressContext(), NO_MESSAGE
@@ -145,11 +169,16 @@ class ItemPane(Vertical):
         self.item_reviewer.open_item(item_number)
 
     def is_showing(self, item: int, view: View) -> bool:
-        """Whether the pane displays the item of `view` with its current reviews, or will display it."""
+        """Whether the pane displays the item of `view` with its current reviews, or will display
+        it.
+        """
         return self.item_reviewer.is_shown_or_requested(item, view) and not self.is_awaiting_list
 
     def request_item(self, requested_item: RequestedItem) -> None:
-        """Set the item that `ItemReviewer.show_requested_item` displays. Until then, no review is recorded."""
+        """Set the item that `ItemReviewer.show_requested_item` displays.
+
+        Until then, no review is recorded.
+        """
         self._opened, self.is_awaiting_list, self._from_list = requested_item.item, False, True
         self.item_reviewer.request_item(requested_item)
 
@@ -164,12 +193,21 @@ class ItemPane(Vertical):
 
     @property
     def is_item_loading(self) -> bool:
-        """Whether the item is not displayed yet. The app then rings the bell for keys that would review the item."""
-        return self.is_awaiting_list or self.item_reviewer.has_requested_item or not self.item_reviewer.has_item
+        """Whether the item is not displayed yet.
+
+        The app then rings the bell for keys that would review the item.
+        """
+        return (
+            self.is_awaiting_list
+            or self.item_reviewer.has_requested_item
+            or not self.item_reviewer.has_item
+        )
 
     def resume(self) -> None:
         """Resume after a screen that covered the pane has closed."""
-        self._session.queue_file = self._prefetcher.view.queue_file  # a closed screen may have changed it
+        self._session.queue_file = (
+            self._prefetcher.view.queue_file
+        )  # a closed screen may have changed it
         self.item_reviewer.show_pending_item()
 
     @property
@@ -187,8 +225,9 @@ class ItemPane(Vertical):
         return self.cursor.criterion if self._is_target_at_cursor else ""
 
     def _subject_at_key_press(self) -> ReviewSubject | None:
-        """Return the item and target on screen at the last key press. If list and header named different items then,
-        ring the bell and return None."""
+        """Return the item and target on screen at the last key press. If list and header named
+        different items then, ring the bell and return None.
+        """
         pressed = getattr(self.app, "last_key_time", None)
         if self._key_press.is_item_ambiguous(pressed):
             self.app.bell()
@@ -197,14 +236,17 @@ class ItemPane(Vertical):
 
     def _current_subject(self) -> ReviewSubject:
         displayed = self.item_reviewer.displayed
-        return ReviewSubject(displayed.navigator.item, displayed.detail, self.target, self.criterion)
+        return ReviewSubject(
+            displayed.navigator.item, displayed.detail, self.target, self.criterion
+        )
 
     def _key_name(self, action_id: str) -> str:
         return find_action_key_names(self.app).get(action_id, "")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         return action == "back" or not (
-            self.is_item_loading or (self.item_reviewer.is_removed_from_results and action != "step_item")
+            self.is_item_loading
+            or (self.item_reviewer.is_removed_from_results and action != "step_item")
         )
 
     # -- methods of `ItemView`
@@ -222,7 +264,9 @@ class ItemPane(Vertical):
         self._key_press.record_new_item(is_from_list=self._from_list)
         self._from_list, self._is_target_at_cursor, self._message = False, False, message
         if self.text.document_cursor is None:
-            keys = " ".join(filter(None, map(self._key_name, ("item.group_previous", "item.group_next"))))
+            keys = " ".join(
+                filter(None, map(self._key_name, ("item.group_previous", "item.group_next")))
+            )
             options = DisplayOptions(
                 open_key=self._key_name("item.fold"),
                 group_keys=keys,
@@ -231,11 +275,15 @@ class ItemPane(Vertical):
             )
             confirm_key = self._key_name("item.decisive_step")
             options = replace(options, suspicion=displayed.suspicion, confirm_key=confirm_key)
-            self.text.open(Cursor(displayed.detail, self._session.annotator, self._session.blind, options))
+            self.text.open(
+                Cursor(displayed.detail, self._session.annotator, self._session.blind, options)
+            )
         else:
             self.cursor.show_item(displayed.detail, displayed.suspicion)
             self.text.open(self.cursor)
-        self._prefetcher.prefetches_other_runs = self.cursor.options.panels and not self._session.blind
+        self._prefetcher.prefetches_other_runs = (
+            self.cursor.options.panels and not self._session.blind
+        )
         if displayed.other_runs is not None:
             self.text.show_other_runs(displayed.detail.row.item, displayed.other_runs)
         self._move_to_first_unanswered_verdict()
@@ -255,7 +303,9 @@ class ItemPane(Vertical):
         """In the queue `judged`, move the cursor to the first unanswered judge verdict."""
         if self._prefetcher.view.queue == "judged":
             unanswered = find_unanswered_judge_verdicts(self.cursor.detail, self._session.annotator)
-            self._is_target_at_cursor = bool(unanswered) and self.text.move_to_target(unanswered[0][0])
+            self._is_target_at_cursor = bool(unanswered) and self.text.move_to_target(
+                unanswered[0][0]
+            )
             self.draw_bars()
 
     def show_message(self, message: StatusMessage) -> None:
@@ -272,9 +322,16 @@ class ItemPane(Vertical):
 
     def show_summary(self, lines: Sequence[str]) -> None:
         cells, styles = self.size.width, ("strong", *[""] * len(lines))
-        for block in self.query("#item-summary").results(LineBlock):  # there is none while the screen closes
+        for block in self.query("#item-summary").results(
+            LineBlock
+        ):  # there is none while the screen closes
             block.display = bool(lines)
-            block.show([fit_line(((f" {line}", style),), cells) for line, style in zip(lines, styles, strict=False)])
+            block.show(
+                [
+                    fit_line(((f" {line}", style),), cells)
+                    for line, style in zip(lines, styles, strict=False)
+                ]
+            )
 
     def notify_review_saved(self, item: int | None) -> None:
         self.post_message(self.ReviewSaved(item))
@@ -293,10 +350,14 @@ class ItemPane(Vertical):
             self.item_reviewer.pace.set_unreviewed_count(await self._prefetcher.count_unreviewed())
         if self._prefetcher.prefetches_other_runs:
             displayed = self.item_reviewer.displayed
-            self.text.show_other_runs(displayed.detail.row.item, await self._prefetcher.read_other_runs(displayed))
+            self.text.show_other_runs(
+                displayed.detail.row.item, await self._prefetcher.read_other_runs(displayed)
+            )
 
     def _show_suspicion_if_hidden(self) -> None:
-        """If the reasons why the golden answer is suspect are scrolled out of view, show them in the status line."""
+        """If the reasons why the golden answer is suspect are scrolled out of view, show them in
+        the status line.
+        """
         suspicion = self.cursor.options.suspicion
         if suspicion is not None and not self.text.is_start_visible and self._message == NO_MESSAGE:
             self.show_message(StatusMessage(sanitize(suspicion.summary), "golden"))
@@ -311,14 +372,25 @@ class ItemPane(Vertical):
                 keys = {name: key for name, key in keys.items() if name != "item.decisive_step"}
             position, count = displayed.navigator.position, displayed.navigator.count
             is_hidden, names_item = cursor.hides_verdicts, not self.is_named_above
-            header = header_line(displayed.detail, position, count, cells, hide_verdicts=is_hidden, show_id=names_item)
+            header = header_line(
+                displayed.detail,
+                position,
+                count,
+                cells,
+                hide_verdicts=is_hidden,
+                show_id=names_item,
+            )
             self.query_one("#item-header", LineBar).show(header)
             self._key_press.drawn = subject = self._current_subject()
             question = self.item_reviewer.pending_question(subject)
             scroll_position, pace = self.text.scroll_position, self.item_reviewer.pace.summary
-            status = status_line(self._message, question, scroll_position, cursor.in_arguments, cells, keys, pace)
+            status = status_line(
+                self._message, question, scroll_position, cursor.in_arguments, cells, keys, pace
+            )
             for line in self.screen.query(KeyLine):
-                line.set_priority_hints([] if self.follows_list else self.item_reviewer.override_hints)
+                line.set_priority_hints(
+                    [] if self.follows_list else self.item_reviewer.override_hints
+                )
         self.query_one("#item-status", LineBar).show(status)
         self._draw_override_question(cells)
 
@@ -382,7 +454,9 @@ class ItemPane(Vertical):
             if dialog_name == "fault":
                 review_dialogs.ask_fault(self, subject, subject.name)
             elif dialog_name == "tag":
-                review_dialogs.ask_tags(self, subject, self._session, self._prefetcher, subject.name)
+                review_dialogs.ask_tags(
+                    self, subject, self._session, self._prefetcher, subject.name
+                )
             else:
                 review_dialogs.ask_note(self, subject, subject.name)
 
@@ -445,7 +519,10 @@ class ItemPane(Vertical):
 
 
 class ItemScreen(GuardedScreen[int]):
-    """Screen with one item pane. The result of the screen is the number of the last displayed item."""
+    """Screen with one item pane.
+
+    The result of the screen is the number of the last displayed item.
+    """
 
     CSS_PATH = "item.tcss"
 
@@ -459,7 +536,10 @@ class ItemScreen(GuardedScreen[int]):
         self.can_close_for_split = False
         """Whether the screen closes when the terminal becomes wide enough for two panes."""
         self._is_drawing = False
-        """Whether the screen is drawn. It stays blank until the item is read, for at most `MAX_BLANK_TIME`."""
+        """Whether the screen is drawn.
+
+        It stays blank until the item is read, for at most `MAX_BLANK_TIME`.
+        """
         self.closed_for_split = False
         """Whether the screen closed because the terminal became wide enough for two panes."""
 
@@ -479,7 +559,9 @@ class ItemScreen(GuardedScreen[int]):
         self.call_after_refresh(self._start_drawing)
 
     def _draw_top(self) -> None:
-        self._progress = self._progress or self._session.progress  # the queue may count its items later
+        self._progress = (
+            self._progress or self._session.progress
+        )  # the queue may count its items later
         detail, progress = self.item_reviewer.displayed.detail, self._progress
         if progress is not None:
             n_reviewed = progress.n_reviewed + len(self.item_reviewer.newly_reviewed)

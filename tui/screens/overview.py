@@ -1,4 +1,7 @@
-"""Show the overview: pass rates, failures, review progress, scores, next actions. Enter on a line opens its items."""
+"""Show the overview: pass rates, failures, review progress, scores, next actions.
+
+Enter on a line opens its items.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,14 @@ from fcreview.tui.screens.annotators import ask_to_continue_as, find_other_with_
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, make_line
 from fcreview.tui.text.styles import symbols
-from fcreview.tui.widgets.base import MIN_BORDERED_SIZE, GuardedScreen, Panel, ProgressTimer, is_small_screen, work
+from fcreview.tui.widgets.base import (
+    MIN_BORDERED_SIZE,
+    GuardedScreen,
+    Panel,
+    ProgressTimer,
+    is_small_screen,
+    work,
+)
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
 from fcreview.tui.widgets.filter_input import RunSearchInput
 from fcreview.tui.widgets.lists import TextList
@@ -62,12 +72,18 @@ OverviewChoice = tuple[str, Any]
 PANELS = ("runs", "reasons", "reviews", "scores", "next")
 """Names of the lists, one in each panel, in the order of the digit keys."""
 MAX_RUN_LINES = 10
-"""Height limit of the list of runs, in rows, on a screen of 30 rows. A higher screen gives it a third of the height."""
+"""Height limit of the list of runs, in rows, on a screen of 30 rows.
+
+A higher screen gives it a third of the height.
+"""
 MAX_SCORE_LINES = 6
 
 
 class OverviewList(TextList):
-    """List in a panel whose entries may have several lines. The cursor moves from entry to entry."""
+    """List in a panel whose entries may have several lines.
+
+    The cursor moves from entry to entry.
+    """
 
     def __init__(self, *, lines_per_entry: int = 1, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -99,7 +115,10 @@ class OverviewList(TextList):
 
 
 class OverviewScreen(GuardedScreen[OverviewChoice]):
-    """Overview of the opened runs. The result is a choice that the queue applies, or None without a choice."""
+    """Overview of the opened runs.
+
+    The result is a choice that the queue applies, or None without a choice.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(OVERVIEW_ACTIONS)
     CSS = """
@@ -117,7 +136,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     """
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
 
-    def __init__(self, session: Session, view: View, runs: Sequence[RunRow] = (), *, blind: bool) -> None:
+    def __init__(
+        self, session: Session, view: View, runs: Sequence[RunRow] = (), *, blind: bool
+    ) -> None:
         """Create the overview. `runs`: runs of the view, if they have just been read."""
         super().__init__(classes="-blind" if blind else None)
         self._first_runs = runs
@@ -127,9 +148,15 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         """Runs that match the search, in the order of the panel."""
         self._arrangement = RunArrangement(blind)
         self._drawn_runs: tuple[object, ...] = ()
-        """Values for which the list of runs was drawn last. The list is drawn again when they change."""
+        """Values for which the list of runs was drawn last.
+
+        The list is drawn again when they change.
+        """
         self._suspects_done = (0, 0)
-        """(checked questions, all questions) of the search for suspects. The store's thread sets the numbers."""
+        """(checked questions, all questions) of the search for suspects.
+
+        The store's thread sets the numbers.
+        """
         self._suspects_timer = ProgressTimer(self, lambda _: self._draw_next_actions())
         self._first_category = 0
         self._loader = QueueLoader(session)
@@ -176,7 +203,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         return self.query_one(f"#{name}", OverviewList)
 
     def on_descendant_focus(self) -> None:
-        with_cursor = self._get_list("runs") if isinstance(self.focused, RunSearchInput) else self.focused
+        with_cursor = (
+            self._get_list("runs") if isinstance(self.focused, RunSearchInput) else self.focused
+        )
         for each in self.query(OverviewList):
             each.set_cursor_shown(each is with_cursor)
 
@@ -216,7 +245,11 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             self._show_message(sanitize(str(error)))
         else:
             self._show_overview(
-                replace(self._overview, n_suspects=found.n_suspects, n_strong_suspects=found.n_strong_suspects)
+                replace(
+                    self._overview,
+                    n_suspects=found.n_suspects,
+                    n_strong_suspects=found.n_strong_suspects,
+                )
             )
         finally:
             self._suspects_timer.stop()
@@ -229,8 +262,14 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         """Estimate the accuracy of the visible runs that have a sample."""
         overview = self._overview
         for run in self._list_visible_runs():
-            if run.run in overview.sampled_runs and run.run not in overview.estimates and not overview.blind:
-                overview.estimates[run.run] = await self._loader.load_estimate(run, is_low_priority=True)
+            if (
+                run.run in overview.sampled_runs
+                and run.run not in overview.estimates
+                and not overview.blind
+            ):
+                overview.estimates[run.run] = await self._loader.load_estimate(
+                    run, is_low_priority=True
+                )
                 self._draw_right_column()
 
     def _list_visible_runs(self) -> list[RunRow]:
@@ -242,7 +281,10 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         return list(runs.values())
 
     async def _read_part(self, reader: OverviewReader) -> None:
-        """Read and show a part of the overview. A later query of the screen interrupts the reading."""
+        """Read and show a part of the overview.
+
+        A later query of the screen interrupts the reading.
+        """
         work = partial(reader, self._overview, self._view)
         try:
             self._show_overview(await self._session.query(work, interruptible=True))
@@ -274,14 +316,18 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self._draw_runs()
         self._draw_reasons()
         self._draw_right_column()
-        self.query_one("#message", LineBar).show(make_line(f" {self._message}" if self._message else "", "warn"))
+        self.query_one("#message", LineBar).show(
+            make_line(f" {self._message}" if self._message else "", "warn")
+        )
         self.refresh_bindings()
 
     def _draw_top(self) -> None:
         path = (*self._session.root_breadcrumb, "overview")
         complete = format_completed_queues(self._overview)
         facts: Line = ((f"{complete}   ", "dim"),) if complete else ()
-        self.query_one(TopLine).show_path(path, (*facts, (sanitize(self._session.annotator), "people")))
+        self.query_one(TopLine).show_path(
+            path, (*facts, (sanitize(self._session.annotator), "people"))
+        )
 
     def _list_width(self, list_name: str) -> int:
         """Return the width of the lines of a list, in cells, without the cursor column."""
@@ -292,15 +338,25 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         if drawn == self._drawn_runs:
             return
         self._drawn_runs = drawn
-        table = build_run_table(self._overview, self._runs, self._list_width("runs"), self._first_category)
+        table = build_run_table(
+            self._overview, self._runs, self._list_width("runs"), self._first_category
+        )
         self.query_one("#runs-heading", LineBar).show(((" ", ""), *table.heading))
         runs = self._get_list("runs")
         height = self.size.height
-        limit = max(MAX_RUN_LINES, height // 3) if height >= MIN_BORDERED_SIZE.height else max(height // 4, 3)
+        limit = (
+            max(MAX_RUN_LINES, height // 3)
+            if height >= MIN_BORDERED_SIZE.height
+            else max(height // 4, 3)
+        )
         runs.styles.height = max(min(len(table.lines), limit), 1)
         runs.set_lines(table.lines)
         runs.empty_line = make_line(" no matches" if self._overview.runs else " reading", "dim")
-        facts = format_run_facts(self._overview, table.n_hidden_categories) if self._overview.runs else "reading"
+        facts = (
+            format_run_facts(self._overview, table.n_hidden_categories)
+            if self._overview.runs
+            else "reading"
+        )
         if self._arrangement.order_description:
             facts = f"{self._arrangement.order_description} {symbols().separator} {facts}"
         self.query_one("#runs-panel", Panel).set_title("1 Runs", facts)
@@ -313,7 +369,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         elif self._overview.missing_verdict_reason:
             empty = sanitize(self._overview.missing_verdict_reason)
         reasons.empty_line = make_line(f" {empty}", "dim")
-        reasons.set_lines(failure_reason_lines(self._overview.reasons or (), self._list_width("reasons")))
+        reasons.set_lines(
+            failure_reason_lines(self._overview.reasons or (), self._list_width("reasons"))
+        )
         self.query_one("#reasons-panel", Panel).set_title(
             "2 Why items fail", format_failure_facts(self._overview), flat_facts=True
         )
@@ -323,9 +381,13 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         lines = review_progress_lines(overview, self._list_width("reviews"))
         review_rows = 6 if self.size.height >= 40 else 4
         self._show_lines("reviews", lines, review_rows)
-        self.query_one("#reviews-panel", Panel).set_title("3 Review", format_label_progress(overview))
+        self.query_one("#reviews-panel", Panel).set_title(
+            "3 Review", format_label_progress(overview)
+        )
         has_estimates = bool(overview.sampled_runs)
-        facts = "95 % confidence intervals" if has_estimates else format_count(len(self._runs), "run")
+        facts = (
+            "95 % confidence intervals" if has_estimates else format_count(len(self._runs), "run")
+        )
         heading, *scores = score_lines(overview, self._runs, self._list_width("scores"))
         self.query_one("#scores-heading", LineBar).show(((" ", ""), *heading))
         n_next = len(list_next_actions(overview))
@@ -336,10 +398,16 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
     def _draw_next_actions(self) -> None:
         names = dict(find_action_key_names(self.app))
-        self._show_lines("next", next_action_lines(self._overview, names, self._list_width("next")), 6)
+        self._show_lines(
+            "next", next_action_lines(self._overview, names, self._list_width("next")), 6
+        )
         done, total = self._suspects_done
         is_searching = total and self._overview.n_suspects is None
-        facts = f"searching for suspects {symbols().separator} {100 * done // total} %" if is_searching else ""
+        facts = (
+            f"searching for suspects {symbols().separator} {100 * done // total} %"
+            if is_searching
+            else ""
+        )
         self.query_one("#next-panel", Panel).set_title("5 Next", facts, flat_facts=True)
 
     def _show_lines(self, list_name: str, lines: list[Line], max_rows: int) -> None:
@@ -413,7 +481,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         elif widget.id == "reasons" and self._overview.reasons:
             self.dismiss(("clusters", (self._overview.reasons[entry].term,)))
         elif widget.id == "next":
-            self.action_show_list(list_next_actions(self._overview)[entry].action_id.partition(".")[2])
+            self.action_show_list(
+                list_next_actions(self._overview)[entry].action_id.partition(".")[2]
+            )
         elif widget.id == "reviews":
             queues = self._overview.queues or ()
             if entry < len(queues) and queues[entry].share.annotator == self._overview.annotator:
@@ -438,7 +508,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
                 self.dismiss(choice)
 
         run = self._runs[at].run if at < len(self._runs) else None
-        self.app.push_screen(EstimatesScreen(self._session, self._view, run, is_above_overview=True), apply_choice)
+        self.app.push_screen(
+            EstimatesScreen(self._session, self._view, run, is_above_overview=True), apply_choice
+        )
 
     def action_open_form(self, form_name: str) -> None:
         from fcreview.tui.screens.command_form import open_command_form
@@ -449,7 +521,8 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             open_command_form(self.app, self._session, FORMS[form_name], {})
 
     def action_show_list(self, list_name: str) -> None:
-        """Show a list: failures, disagreements, suspects, estimates, runs or the annotator's queue file.
+        """Show a list: failures, disagreements, suspects, estimates, runs or the annotator's queue
+        file.
 
         In blind mode, all items are shown instead of the failures.
         """
@@ -457,17 +530,24 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             self.action_show_estimates()
         elif list_name == "queue":
             own = self._overview.own_unfinished_queue
-            other = find_other_with_items_left(self._overview.queues or (), self._overview.annotator)
+            other = find_other_with_items_left(
+                self._overview.queues or (), self._overview.annotator
+            )
             if own is not None:
                 self.dismiss(("file", own.queue))
             elif other is not None and not self._session.fixed_annotator_reason:
                 ask_to_continue_as(self.app, self._session, other)
             else:
                 keys = find_action_key_names(self.app)
-                failures, estimate = keys.get("overview.failures", ""), keys.get("overview.estimates", "")
+                failures, estimate = (
+                    keys.get("overview.failures", ""),
+                    keys.get("overview.estimates", ""),
+                )
                 message = "No queue has items left for you"
                 if not self._overview.blind:
-                    message += f". Press {failures} to review failures or {estimate} to draw a sample"
+                    message += (
+                        f". Press {failures} to review failures or {estimate} to draw a sample"
+                    )
                 self._show_message(message)
         elif self._overview.blind and list_name != "failures":
             self._show_message(f"{list_name}: not available in blind mode")
@@ -478,7 +558,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
             self.app.push_screen(AdjudicationScreen(self._session, self._view), self._reload)
         else:
-            all_failures: OverviewChoice = ("order", "failures") if self._overview.n_failures == 0 else ("clusters", ())
+            all_failures: OverviewChoice = (
+                ("order", "failures") if self._overview.n_failures == 0 else ("clusters", ())
+            )
             choices: dict[str, OverviewChoice] = {
                 "failures": ("order", "dataset") if self._overview.blind else all_failures,
                 "suspects": ("order", SUSPECTS_QUEUE),
@@ -505,11 +587,16 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
     @property
     def hidden_actions(self) -> frozenset[str]:
-        """Ids of actions that are not available in blind mode. The key line, help and palette omit them."""
+        """Ids of actions that are not available in blind mode.
+
+        The key line, help and palette omit them.
+        """
         names = ("adjudicate", "check", "suspects", "compare", "estimates", "export", "report")
         hidden = tuple(f"overview.{name}" for name in names)
         typing = self.is_mounted and isinstance(self.focused, RunSearchInput)
-        return frozenset((hidden if self._overview.blind else ()) + (("app.help",) if typing else ()))
+        return frozenset(
+            (hidden if self._overview.blind else ()) + (("app.help",) if typing else ())
+        )
 
     def show_unavailable_key(self, key: str) -> None:
         self._show_message(format_unavailable_key_message(self.app, key))

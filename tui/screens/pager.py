@@ -1,4 +1,5 @@
-"""Show a long text on the whole screen, show other runs and records of the displayed item, and copy the item.
+"""Show a long text on the whole screen, show other runs and records of the displayed item, and copy
+the item.
 
 The pager lays out only the visible part of a text, so the text may be very long.
 """
@@ -18,7 +19,12 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.rows import View
 from fcreview.tui.actions import COPY_ACTIONS, PAGER_ACTIONS, PROMPT_HELP_ACTIONS
-from fcreview.tui.item_view.document import RawRecord, format_location, format_score_record_location, join_records
+from fcreview.tui.item_view.document import (
+    RawRecord,
+    format_location,
+    format_score_record_location,
+    join_records,
+)
 from fcreview.tui.keymap import list_key_hints, make_bindings
 from fcreview.tui.review.clipboard import (
     copy_text,
@@ -74,7 +80,12 @@ class PagerScreen(GuardedScreen[None]):
     DEFAULT_CSS = "PagerScreen { layout: vertical; }"
 
     def __init__(
-        self, title: str, text: str | Callable[[], Awaitable[PagerText]], *, find: str = "", folder: Path | None = None
+        self,
+        title: str,
+        text: str | Callable[[], Awaitable[PagerText]],
+        *,
+        find: str = "",
+        folder: Path | None = None,
     ) -> None:
         """Create the screen.
 
@@ -87,7 +98,9 @@ class PagerScreen(GuardedScreen[None]):
         self._title, self._folder = title, folder
         self._find, self._hit = find, -1
         self._load_text = None if isinstance(text, str) else text
-        self._text = PagerText(text, indent_json(text)) if isinstance(text, str) else PagerText("", "")
+        self._text = (
+            PagerText(text, indent_json(text)) if isinstance(text, str) else PagerText("", "")
+        )
         self._raw = False
         self._depth: int | None = None
         """Number of indentation levels that are shown, or None for all."""
@@ -118,7 +131,11 @@ class PagerScreen(GuardedScreen[None]):
     def _displayed_text(self) -> str:
         if self._raw:
             return self._text.raw
-        return self._text.indented if self._depth is None else fold_indented_lines(self._text.indented, self._depth)
+        return (
+            self._text.indented
+            if self._depth is None
+            else fold_indented_lines(self._text.indented, self._depth)
+        )
 
     def _show_text(self) -> None:
         self._view.show(TextSource(self._displayed_text))
@@ -129,9 +146,16 @@ class PagerScreen(GuardedScreen[None]):
 
     def _draw_bars(self, message: str = "") -> None:
         layout = self._view.document_layout
-        left: Line = ((f" {sanitize(self._title)}", "strong"), (f"  {message}" if message else "", "warn"))
+        left: Line = (
+            (f" {sanitize(self._title)}", "strong"),
+            (f"  {message}" if message else "", "warn"),
+        )
         state = "raw" if self._raw or self._text.indented is self._text.raw else "indented"
-        state += f", {format_count(self._depth, 'level')}" if self._depth is not None and not self._raw else ""
+        state += (
+            f", {format_count(self._depth, 'level')}"
+            if self._depth is not None and not self._raw
+            else ""
+        )
         facts = (format_size(self._text.raw), state, layout.scroll_position if layout else "")
         right: Line = ((f"{' · '.join(filter(None, facts))} ", "dim"),)
         self.query_one("#pager-title", LineBar).show(justify_line(left, right, self.app.size.width))
@@ -173,7 +197,9 @@ class PagerScreen(GuardedScreen[None]):
         self._show_from_top()
 
     def action_search(self) -> None:
-        self.app.push_screen(AskScreen("/", self._find), lambda text: self._search(text) if text else None)
+        self.app.push_screen(
+            AskScreen("/", self._find), lambda text: self._search(text) if text else None
+        )
 
     def action_search_again(self, step: int) -> None:
         if self._find:
@@ -194,7 +220,11 @@ class PagerScreen(GuardedScreen[None]):
             self._draw_bars(f"no match for {sanitize(text)}")
             return
         self._hit = hit
-        source = TextSource(self._displayed_text) if not isinstance(layout.source, TextSource) else layout.source
+        source = (
+            TextSource(self._displayed_text)
+            if not isinstance(layout.source, TextSource)
+            else layout.source
+        )
         index, row = source.find_row(hit, layout.cells)
         self._view.redraw()
         self._view.reveal(index, row, entire_block=False)
@@ -205,11 +235,22 @@ class PagerScreen(GuardedScreen[None]):
 
 
 async def read_raw_records(session: Session, item_number: int, item: Item) -> list[RawRecord]:
-    """Return the records of item `item_number` in the result file and, if it exists, in the score file."""
-    result = await _read_or_describe_error(session, lambda store: store.read_raw_record(item_number)) or ""
+    """Return the records of item `item_number` in the result file and, if it exists, in the
+    score file.
+    """
+    result = (
+        await _read_or_describe_error(session, lambda store: store.read_raw_record(item_number))
+        or ""
+    )
     records = [RawRecord("result", format_location(item.file, item.line), result)]
-    entry = await _read_or_describe_error(session, lambda store: store.read_score_record(item_number))
-    return [*records, RawRecord("score", format_score_record_location(item), entry)] if entry is not None else records
+    entry = await _read_or_describe_error(
+        session, lambda store: store.read_score_record(item_number)
+    )
+    return (
+        [*records, RawRecord("score", format_score_record_location(item), entry)]
+        if entry is not None
+        else records
+    )
 
 
 async def _read_or_describe_error(session: Session, read: Callable[..., str | None]) -> str | None:
@@ -220,7 +261,10 @@ async def _read_or_describe_error(session: Session, read: Callable[..., str | No
 
 
 class CopyScreen(BottomDialog[str | None]):
-    """Prompt for what to copy. The result is the `kind` for `make_copy_text`, or None if the user cancelled."""
+    """Prompt for what to copy.
+
+    The result is the `kind` for `make_copy_text`, or None if the user cancelled.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(COPY_ACTIONS, PROMPT_HELP_ACTIONS)
 
@@ -234,7 +278,8 @@ class CopyScreen(BottomDialog[str | None]):
 
 
 def make_copy_text(kind: str, block_text: str, cursor: Cursor, folder: Path | None) -> str:
-    """Return the text that the copy prompt offers as `kind`: `this`, `call`, `diff`, `markdown`, `json` or `command`.
+    """Return the text that the copy prompt offers as `kind`: `this`, `call`, `diff`, `markdown`,
+    `json` or `command`.
 
     `block_text`: text of the block under the cursor. `folder`: the workspace's folder `.fcreview`.
     """
@@ -244,7 +289,9 @@ def make_copy_text(kind: str, block_text: str, cursor: Cursor, folder: Path | No
         "this": lambda: block_text,
         "call": lambda: format_target_calls(detail, cursor.target),
         "diff": lambda: format_call_diff(detail, annotator, hide_verdicts=cursor.hides_verdicts),
-        "markdown": lambda: format_item_markdown(detail, annotator, command, hide_verdicts=cursor.hides_verdicts),
+        "markdown": lambda: format_item_markdown(
+            detail, annotator, command, hide_verdicts=cursor.hides_verdicts
+        ),
         "json": lambda: format_item_json(detail),
         "command": lambda: command,
     }
@@ -255,30 +302,46 @@ def ask_copy(view: ItemView, session: Session) -> None:
 
     def copy_kind(kind: str | None) -> None:
         if kind is not None:
-            text = make_copy_text(kind, view.text.text_to_copy, view.cursor, session.workspace_folder)
-            view.show_message(StatusMessage(f"{kind}: {copy_text(text, session.workspace_folder, view.app._driver)}"))
+            text = make_copy_text(
+                kind, view.text.text_to_copy, view.cursor, session.workspace_folder
+            )
+            view.show_message(
+                StatusMessage(
+                    f"{kind}: {copy_text(text, session.workspace_folder, view.app._driver)}"
+                )
+            )
 
     view.app.push_screen(CopyScreen(), copy_kind)
 
 
-async def query_if_item_stays(view: ItemView, session: Session, item: int, read: Callable[[Any], T]) -> T | None:
-    """Run a query about the displayed item. Return None if it fails or if another item was opened meanwhile."""
+async def query_if_item_stays(
+    view: ItemView, session: Session, item: int, read: Callable[[Any], T]
+) -> T | None:
+    """Run a query about the displayed item.
+
+    Return None if it fails or if another item was opened meanwhile.
+    """
     try:
         result = await session.query(read)
     except Exception as error:  # a query that fails must not end the app
         view.show_message(StatusMessage(sanitize(str(error) or type(error).__name__), "bad"))
         return None
-    return result if view.is_in_front and view.item_reviewer.displayed.navigator.item == item else None
+    return (
+        result if view.is_in_front and view.item_reviewer.displayed.navigator.item == item else None
+    )
 
 
 async def show_other_runs(view: ItemView, session: Session, subject: ReviewSubject) -> None:
-    """List the same item in other runs. The chosen item opens on a new screen, whose list has this item of each
-    run."""
+    """List the same item in other runs. The chosen item opens on a new screen, whose list has this
+    item of each run.
+    """
     item = subject.item
     if view.cursor.hides_verdicts:
         view.show_message(StatusMessage("other runs are hidden until you submit", "warn"))
         return
-    runs = await query_if_item_stays(view, session, item, lambda store: read_predictions(store, item))
+    runs = await query_if_item_stays(
+        view, session, item, lambda store: read_predictions(store, item)
+    )
     if runs is None:
         return
     if len(runs) < 2:
@@ -290,20 +353,28 @@ async def show_other_runs(view: ItemView, session: Session, subject: ReviewSubje
         if chosen_item is not None and chosen_item != item:
             view.app.push_screen(view.make_screen(items, chosen_item))
 
-    view.app.push_screen(PickerScreen(prediction_choice_table(runs, item, blind=session.blind)), open_chosen_item)
+    view.app.push_screen(
+        PickerScreen(prediction_choice_table(runs, item, blind=session.blind)), open_chosen_item
+    )
 
 
-def show_text(view: ItemView, session: Session, title: str, text: str | Callable[[], Awaitable[PagerText]]) -> None:
+def show_text(
+    view: ItemView, session: Session, title: str, text: str | Callable[[], Awaitable[PagerText]]
+) -> None:
     """Show a text of the displayed item, or a text that the function `text` loads, in the pager."""
     name = f"{view.item_reviewer.displayed.detail.row.id} · {title}"
-    view.app.push_screen(PagerScreen(name, text, find=view.cursor.last_search, folder=session.workspace_folder))
+    view.app.push_screen(
+        PagerScreen(name, text, find=view.cursor.last_search, folder=session.workspace_folder)
+    )
 
 
 def show_records(view: ItemView, session: Session) -> None:
     """Show the records of the displayed item in the result and score files."""
     if view.cursor.hides_verdicts:
         view.show_message(
-            StatusMessage("records are hidden until you submit, because they may contain verdicts", "warn")
+            StatusMessage(
+                "records are hidden until you submit, because they may contain verdicts", "warn"
+            )
         )
         return
     displayed = view.item_reviewer.displayed

@@ -21,7 +21,13 @@ from fcreview.model.sanitize import sanitize
 from fcreview.store.filters.saved import SAVED_FILTER_PREFIX
 from fcreview.store.rows import ItemMatch, RunRow, View
 from fcreview.tui.actions import ACTIONS, Action
-from fcreview.tui.commands import ExportRequest, deliver_download, export_and_summarize, make_download_name, path_exists
+from fcreview.tui.commands import (
+    ExportRequest,
+    deliver_download,
+    export_and_summarize,
+    make_download_name,
+    path_exists,
+)
 from fcreview.tui.keymap import list_available_actions
 from fcreview.tui.queue.loader import KnownAnnotator, read_other_annotators, read_own_assignments
 from fcreview.tui.review.status import StatusMessage
@@ -41,7 +47,10 @@ MAX_ITEMS = 20
 
 
 class PaletteContext:
-    """Screen, queue and session that palette commands act on. Create it before the palette covers the screen."""
+    """Screen, queue and session that palette commands act on.
+
+    Create it before the palette covers the screen.
+    """
 
     def __init__(self, app: App[Any], session: Session, state: QueueState) -> None:
         self.app, self.session, self.state = app, session, state
@@ -49,9 +58,17 @@ class PaletteContext:
         self._is_queue_on_top = app.screen is self._queue
         pane = find_focused_item_pane(app)
         self._item_pane = pane if pane is not None and not pane.is_item_loading else None
-        self.actions = [action for action in list_available_actions(app.screen) if action.id != "app.palette"]
-        is_unfinished = any(getattr(screen, "has_unsaved_input", False) for screen in app.screen_stack)
-        self.has_queue = self._queue is not None and not is_unfinished and (pane is None or not pane.is_item_loading)
+        self.actions = [
+            action for action in list_available_actions(app.screen) if action.id != "app.palette"
+        ]
+        is_unfinished = any(
+            getattr(screen, "has_unsaved_input", False) for screen in app.screen_stack
+        )
+        self.has_queue = (
+            self._queue is not None
+            and not is_unfinished
+            and (pane is None or not pane.is_item_loading)
+        )
         """Whether the queue can be shown and changed, and items can be opened."""
         self.runs: Sequence[RunRow] = ()
         self.queue_files: Mapping[str, bool] = {}
@@ -97,14 +114,22 @@ class PaletteContext:
         elif self._is_queue_on_top and self._queue is not None:
             self._queue.find_and_open_item(item_number)
         else:
-            return_to_queue(self.app, self.session, lambda queue: queue.find_and_open_item(item_number))
+            return_to_queue(
+                self.app, self.session, lambda queue: queue.find_and_open_item(item_number)
+            )
 
     def apply_queue_choice(self, menu_name: str, choice: Any) -> None:
-        """Return to the queue and apply a choice of one of its menus. `menu_name`: key of `QueueMenus.menus`."""
+        """Return to the queue and apply a choice of one of its menus.
+
+        `menu_name`: key of `QueueMenus.menus`.
+        """
         return_to_queue(self.app, self.session, lambda queue: queue.apply_choice(menu_name, choice))
 
     def queue_actions(self) -> Sequence[Action]:
-        """Return actions that open lists and screens of the queue. Empty if the palette is above the queue."""
+        """Return actions that open lists and screens of the queue.
+
+        Empty if the palette is above the queue.
+        """
         if self._queue is None or self._is_queue_on_top:
             return []
         present = {action.action for action in self.actions} | self._queue.hidden_actions
@@ -123,7 +148,10 @@ class PaletteContext:
         return [ACTIONS[name] for name in names if ACTIONS[name].action not in present]
 
     def run_queue_action(self, action: Action) -> None:
-        """Return to the queue and run an action there. The overview instead opens above the current screen."""
+        """Return to the queue and run an action there.
+
+        The overview instead opens above the current screen.
+        """
         if action.id == "queue.overview":
             open_overview(self.app, self.session)
         else:
@@ -139,8 +167,12 @@ class PaletteContext:
         self.show_message(f"Cannot compare {names}. Enter the numbers or names of two runs")
 
     def _find_run(self, name: str) -> RunRow | None:
-        """Return the run with this number, name or model, or the only run whose name contains the text."""
-        matches = [run for run in self.runs if name in (str(run.run), format_run_name(run), run.run_name)]
+        """Return the run with this number, name or model, or the only run whose name contains
+        the text.
+        """
+        matches = [
+            run for run in self.runs if name in (str(run.run), format_run_name(run), run.run_name)
+        ]
         matches = matches or [run for run in self.runs if name == run.info.model]
         matches = matches or [run for run in self.runs if name.lower() in run.run_name.lower()]
         return matches[0] if len(matches) == 1 else None
@@ -151,16 +183,23 @@ class PaletteContext:
         self.app.push_screen(CompareScreen(self.session, self.state.view, (run_a, run_b)))
 
     def show_report(self) -> None:
-        self.app.push_screen(PagerScreen("report", self._format_report, folder=self.session.workspace_folder))
+        self.app.push_screen(
+            PagerScreen("report", self._format_report, folder=self.session.workspace_folder)
+        )
 
     async def _format_report(self) -> PagerText:
-        """Return the report. If the pager closes earlier, stop after the current run to let other queries run."""
+        """Return the report.
+
+        If the pager closes earlier, stop after the current run to let other queries run.
+        """
         services, runs, is_closed = self.session.report_services, self.state.view.runs, Event()
         if services is None:
             return PagerText("", "")
         format_report = services.format_report
         try:
-            text = await self.session.query(lambda store: format_report(store, runs, is_closed.is_set))
+            text = await self.session.query(
+                lambda store: format_report(store, runs, is_closed.is_set)
+            )
         except asyncio.CancelledError:
             is_closed.set()
             raise
@@ -180,17 +219,23 @@ class PaletteContext:
             if self.session.in_browser:
                 summary = await self._download_export(request, services)
             else:
-                summary = await self.session.query(lambda store: export_and_summarize(store, request, services))
+                summary = await self.session.query(
+                    lambda store: export_and_summarize(store, request, services)
+                )
         except (FcreviewError, OSError) as error:
             self.show_message(str(error), "bad")
         else:
             self.show_message(summary, "good")
 
-    async def _download_export(self, request: ExportRequest, services: ReportServices | None) -> str:
+    async def _download_export(
+        self, request: ExportRequest, services: ReportServices | None
+    ) -> str:
         with TemporaryDirectory(prefix="fcreview-") as folder:
             path = Path(folder) / make_download_name(request.path)
             inside = replace(request, path=str(path))
-            summary = await self.session.query(lambda store: export_and_summarize(store, inside, services))
+            summary = await self.session.query(
+                lambda store: export_and_summarize(store, inside, services)
+            )
             deliver_download(self.app, path)
         return summary.replace(f"{folder}/", "")
 
@@ -209,16 +254,24 @@ class PaletteContext:
         open_command_form(self.app, self.session, form, values)
 
     def is_filter_saved(self, name: str) -> bool:
-        return name.removeprefix(SAVED_FILTER_PREFIX) in self.session.annotator_filters.saved_filters
+        return (
+            name.removeprefix(SAVED_FILTER_PREFIX) in self.session.annotator_filters.saved_filters
+        )
 
     def save_filter(self, filter_text: str, name: str) -> None:
         name = name.removeprefix(SAVED_FILTER_PREFIX)
-        self._change_saved_filters("Saved", name, lambda: self.session.annotator_filters.save_filter(name, filter_text))
+        self._change_saved_filters(
+            "Saved", name, lambda: self.session.annotator_filters.save_filter(name, filter_text)
+        )
 
     def delete_filter(self, name: str) -> None:
-        self._change_saved_filters("Deleted", name, lambda: self.session.annotator_filters.delete_filter(name))
+        self._change_saved_filters(
+            "Deleted", name, lambda: self.session.annotator_filters.delete_filter(name)
+        )
 
-    def _change_saved_filters(self, past_verb: str, name: str, change: Callable[[], object]) -> None:
+    def _change_saved_filters(
+        self, past_verb: str, name: str, change: Callable[[], object]
+    ) -> None:
         try:
             change()
         except FcreviewError as error:
@@ -234,10 +287,11 @@ class PaletteContext:
         argument: str,
         confirmed_argument: str = "",
     ) -> None:
-        """Run a command with an argument, such as a file. Ask for an argument if `argument` is empty.
+        """Run a command with an argument, such as a file. Ask for an argument if `argument` is
+        empty.
 
-        If `is_taken(argument)`, ask whether to replace the existing file or filter. `confirmed_argument`: the argument
-        that the user has already confirmed.
+        If `is_taken(argument)`, ask whether to replace the existing file or filter.
+        `confirmed_argument`: the argument that the user has already confirmed.
         """
         if argument and (argument == confirmed_argument or not is_taken(argument)):
             run(argument)
@@ -248,7 +302,10 @@ class PaletteContext:
                 self.run_with_argument(prompt, run, is_taken, answer.strip(), argument)
 
         self.app.push_screen(
-            AskScreen("Already exists. Press Enter to replace it:" if argument else f"{prompt}:", argument), submit
+            AskScreen(
+                "Already exists. Press Enter to replace it:" if argument else f"{prompt}:", argument
+            ),
+            submit,
         )
 
 
@@ -256,14 +313,18 @@ CLOSE_POLL_INTERVAL = 0.01
 """Seconds between two checks for whether a screen has closed."""
 
 
-def return_to_queue(app: App[Any], session: Session, callback: Callable[[QueueScreen], object]) -> None:
+def return_to_queue(
+    app: App[Any], session: Session, callback: Callable[[QueueScreen], object]
+) -> None:
     """Close the screens above the queue, then call `callback`.
 
     If a review cannot be saved, its screen stays open and `callback` is not called.
     """
     queue = find_queue_screen(app)
     if queue is not None:
-        app.run_worker(_return_to_queue(app, session, queue, callback), group="return_to_queue", exclusive=True)
+        app.run_worker(
+            _return_to_queue(app, session, queue, callback), group="return_to_queue", exclusive=True
+        )
 
 
 async def _return_to_queue(
@@ -280,7 +341,10 @@ async def _return_to_queue(
 
 
 def open_overview(app: App[Any], session: Session) -> None:
-    """Show the overview above the current screen. A choice closes both screens and changes the queue."""
+    """Show the overview above the current screen.
+
+    A choice closes both screens and changes the queue.
+    """
     queue = find_queue_screen(app)
     if queue is None:
         return
@@ -291,7 +355,10 @@ def open_overview(app: App[Any], session: Session) -> None:
 
 
 def open_estimates(app: App[Any], session: Session) -> None:
-    """Show the estimates above the current screen. A choice closes both screens and changes the queue."""
+    """Show the estimates above the current screen.
+
+    A choice closes both screens and changes the queue.
+    """
     from fcreview.tui.screens.estimates import EstimatesScreen
 
     queue = find_queue_screen(app)

@@ -52,7 +52,8 @@ T = TypeVar("T")
 
 
 class PickerScreen(GuardedModalScreen[T | None]):
-    """Screen with a table to choose a row from. The result is the value of the chosen row, or None after Esc.
+    """Screen with a table to choose a row from. The result is the value of the chosen row, or None
+    after Esc.
 
     Until the choices are loaded, the screen is one line with a waiting message.
     """
@@ -69,7 +70,9 @@ class PickerScreen(GuardedModalScreen[T | None]):
         load: Callable[[], Awaitable[ChoiceTable[T] | None]] | None = None,
     ):
         """Create the screen with a table of choices, or with a function that loads the table."""
-        super().__init__(classes="waiting" if choices is None else "small" if choices.compact else None)
+        super().__init__(
+            classes="waiting" if choices is None else "small" if choices.compact else None
+        )
         self._choices = choices
         self._load_choices = load
         self.waiting = ProgressTimer(self, self._draw_waiting_time)
@@ -113,14 +116,20 @@ class PickerScreen(GuardedModalScreen[T | None]):
             self.handle_kept_keys()
 
     def must_wait(self, action: str) -> bool:
-        """Until the choices are loaded, every action waits, except the one that changes the grouping."""
+        """Until the choices are loaded, every action waits, except the one that changes the
+        grouping.
+        """
         is_loading = self._load_choices is not None and self._choices is None
         return is_loading and action != "next_grouping" and not action.startswith("app.")
 
     def _draw_waiting_time(self, seconds: float) -> None:
         message: Line = ((progress_message(self.WAITING_FOR, seconds), "dim"),)
         cells, is_empty = self.size.width, self._choices is None
-        line = rule_line(message, cells, symbols().rule) if is_empty else fit_line(((" ", ""), *message), cells)
+        line = (
+            rule_line(message, cells, symbols().rule)
+            if is_empty
+            else fit_line(((" ", ""), *message), cells)
+        )
         self.query_one("#pick-title", LineBar).show(line)
 
     def on_resize(self) -> None:
@@ -141,7 +150,9 @@ class PickerScreen(GuardedModalScreen[T | None]):
         if choices is None:
             self._draw_waiting_time(0)
             return
-        count = format_count(len(choices.rows) if choices.total is None else choices.total, choices.noun)
+        count = format_count(
+            len(choices.rows) if choices.total is None else choices.total, choices.noun
+        )
         text: Line = ((choices.title, "strong"), (f" {symbols().separator} {count}", ""))
         if self._message:
             text = ((self._message, "warn"),)
@@ -150,7 +161,11 @@ class PickerScreen(GuardedModalScreen[T | None]):
         elif self._message:
             title.show(fit_line(((" ", ""), *text), cells))
         else:
-            title.show(justify_line(((" ", ""), *text), fit_line(((choices.note + " ", "dim"),), cells // 2), cells))
+            title.show(
+                justify_line(
+                    ((" ", ""), *text), fit_line(((choices.note + " ", "dim"),), cells // 2), cells
+                )
+            )
 
     def _draw(self) -> None:
         cells, choices = self.table_width, self._choices
@@ -182,9 +197,15 @@ class PanelPickerScreen(PickerScreen[T], inherit_bindings=False):
     """Picker with a top line, whose table is in a panel. Messages are above the key line."""
 
     def __init__(
-        self, path: tuple[str, ...], *, load: Callable[[], Awaitable[ChoiceTable[T] | None]] | None = None
+        self,
+        path: tuple[str, ...],
+        *,
+        load: Callable[[], Awaitable[ChoiceTable[T] | None]] | None = None,
     ) -> None:
-        """Create the screen. `path`: names for the top line. The last is the name of this screen."""
+        """Create the screen.
+
+        `path`: names for the top line. The last is the name of this screen.
+        """
         super().__init__(load=load)
         self._path = path
 
@@ -215,7 +236,9 @@ class PanelPickerScreen(PickerScreen[T], inherit_bindings=False):
         self.query_one(TopLine).show_path(self._path, ())
         message.display = bool(self._message)
         message.show(fit_line(((f" {self._message}", "warn"),), self.size.width))
-        count = format_count(len(choices.rows) if choices.total is None else choices.total, choices.noun)
+        count = format_count(
+            len(choices.rows) if choices.total is None else choices.total, choices.noun
+        )
         panel = self.query_one("#pick-panel", Panel)
         panel.set_flat(is_small_screen(self.size))
         facts = f" {symbols().separator} ".join(filter(None, (choices.note, count)))
@@ -262,7 +285,9 @@ class ConfirmScreen(BottomDialog[bool]):
     def on_resize(self) -> None:
         """Show the question on as many lines as it needs, with the keys on the last line."""
         cells = self.app.size.width
-        rows = [make_line(f" {row}", "strong") for row in sanitize_and_wrap(self._question, cells - 2)]
+        rows = [
+            make_line(f" {row}", "strong") for row in sanitize_and_wrap(self._question, cells - 2)
+        ]
         hints = list_key_hints(self)
         if line_width(rows[-1]) + line_width(key_hints_line(hints, cells, len(hints))) > cells:
             rows.append(())

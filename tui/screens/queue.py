@@ -1,7 +1,7 @@
 """Show the queue, which is the list of items to review, and return to it from the screens above.
 
-`QueueState` has the order and the filters, `QueuePane` shows the list, `QueueMenus` opens lists of orders, runs and
-clusters, and `SplitView` shows the item under the cursor on a wide screen.
+`QueueState` has the order and the filters, `QueuePane` shows the list, `QueueMenus` opens lists of
+orders, runs and clusters, and `SplitView` shows the item under the cursor on a wide screen.
 """
 
 from __future__ import annotations
@@ -31,7 +31,13 @@ from fcreview.tui.keymap import (
     make_bindings,
 )
 from fcreview.tui.queue.loader import find_unfinished_share
-from fcreview.tui.queue.state import OVERVIEW, CursorPosition, QueueLevels, QueuePosition, QueueState
+from fcreview.tui.queue.state import (
+    OVERVIEW,
+    CursorPosition,
+    QueueLevels,
+    QueuePosition,
+    QueueState,
+)
 from fcreview.tui.screens.queue_pane import QueueMenus, QueuePane
 from fcreview.tui.screens.split_view import SplitView
 from fcreview.tui.session import Session
@@ -47,7 +53,10 @@ if TYPE_CHECKING:
 
 ITEM_MODULE = "fcreview.tui.screens.item_pane"
 PRELOAD_DELAY = 0.3
-"""Seconds from the first rows to the import of the item screen's modules. The first item then opens fast."""
+"""Seconds from the first rows to the import of the item screen's modules.
+
+The first item then opens fast.
+"""
 MAX_SEARCH_CELLS = 40
 """Maximum width of a search in a message, in cells."""
 QUEUE_ACTION_NAMES = {action.action.partition("(")[0] for action in QUEUE_ACTIONS}
@@ -60,7 +69,10 @@ class QueueScreen(GuardedScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(QUEUE_ACTIONS)
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
-    """Focused widget. Overridden because Textual would draw the whole screen each time the focus moves."""
+    """Focused widget.
+
+    Overridden because Textual would draw the whole screen each time the focus moves.
+    """
 
     def __init__(
         self,
@@ -90,7 +102,9 @@ class QueueScreen(GuardedScreen[None]):
         """When the list was drawn after it got the focus, in seconds of the monotonic clock."""
         self._opens_overview = session.opens_overview and position is None and open_item is None
         self._reopens_item = position is not None and position.is_item_open
-        """Whether to open the item under the cursor again, because it was open when the annotator left."""
+        """Whether to open the item under the cursor again, because it was open when the
+        annotator left.
+        """
         self._opens_unreviewed = position is not None and position.opens_unreviewed
         self._first_load = (position.cursor if position else CursorPosition(), open_item, message)
         self._is_restored = position is not None
@@ -128,7 +142,9 @@ class QueueScreen(GuardedScreen[None]):
         self.action_open()
 
     def must_wait(self, action: str) -> bool:
-        """Keys that open an item or move the cursor wait until the list shows the rows of the new view."""
+        """Keys that open an item or move the cursor wait until the list shows the rows of the
+        new view.
+        """
         if (self._preloaded and not self.pane.is_loading) or not self.check_action("open", ()):
             return False
         has_rows = self._preloaded and not (self.pane.is_changing_view or self.list.is_waiting)
@@ -142,7 +158,11 @@ class QueueScreen(GuardedScreen[None]):
             preload = Thread(target=import_module, args=(ITEM_MODULE,), name="preload", daemon=True)
             self.set_timer(PRELOAD_DELAY, preload.start)
             row = self.list.row_at(self.list.cursor)
-            if self._reopens_item and row is not None and (row.id, row.run) == self._first_load[0].key:
+            if (
+                self._reopens_item
+                and row is not None
+                and (row.id, row.run) == self._first_load[0].key
+            ):
                 self.action_open()
 
     def _mention_restored_search(self) -> None:
@@ -153,7 +173,9 @@ class QueueScreen(GuardedScreen[None]):
             key = find_action_key_names(self.app).get("queue.clear", "")
             restored = f"{truncate_middle(sanitize(what), MAX_SEARCH_CELLS)} restored"
             self._is_share_mentioned = True
-            self.pane.append_message(f"{restored}. Press {key} to show all items" if key else restored)
+            self.pane.append_message(
+                f"{restored}. Press {key} to show all items" if key else restored
+            )
 
     def on_queue_pane_item_found(self, found: QueuePane.ItemFound) -> None:
         row = self.list.row_at(self.list.cursor)
@@ -169,13 +191,17 @@ class QueueScreen(GuardedScreen[None]):
         self.app.push_screen(screen, partial(self._on_item_screen_closed, screen))
 
     def _on_item_screen_closed(self, screen: ItemScreen, item_number: int | None) -> None:
-        if screen.closed_for_split:  # reached even if the terminal is no longer wide enough for two panes
+        if (
+            screen.closed_for_split
+        ):  # reached even if the terminal is no longer wide enough for two panes
             self._split.take_over_item(screen.pane)
         self._reload_view(item_number)
 
     def action_adjudicate(self) -> None:
         if self.state.blind:
-            self.pane.show_message("Adjudication is not available in blind mode because it shows other reviews")
+            self.pane.show_message(
+                "Adjudication is not available in blind mode because it shows other reviews"
+            )
             return
         from fcreview.tui.screens.adjudication import AdjudicationScreen
 
@@ -202,7 +228,9 @@ class QueueScreen(GuardedScreen[None]):
         if share is not None and path and self.app.screen is self:
             name, left = share
             self.pane.show_message(
-                sanitize(f"Press {path} to review your {format_count(left, 'item')} of queue {name}")
+                sanitize(
+                    f"Press {path} to review your {format_count(left, 'item')} of queue {name}"
+                )
             )
 
     def action_overview(self) -> None:
@@ -212,7 +240,9 @@ class QueueScreen(GuardedScreen[None]):
         """Return the overview. `runs`: the runs if they were just read."""
         from fcreview.tui.screens.overview import OverviewScreen
 
-        return OverviewScreen(self._session, View(runs=self.state.scope), runs, blind=self.state.blind)
+        return OverviewScreen(
+            self._session, View(runs=self.state.scope), runs, blind=self.state.blind
+        )
 
     def _leave_overview(self, choice: OverviewChoice | None) -> None:
         if choice is None:
@@ -227,17 +257,26 @@ class QueueScreen(GuardedScreen[None]):
             self.action_show_list(value)
         else:
             self._levels.show_all_items(all_runs=True)
-            if menu_name == "clusters" or (menu_name == "runs" and self.state.queue == SUSPECTS_QUEUE):
+            if menu_name == "clusters" or (
+                menu_name == "runs" and self.state.queue == SUSPECTS_QUEUE
+            ):
                 self.state.select_order("failures")
-            cursor = self._menus.apply_choice(menu_name, value, self.pane.cursor_position, opened_from=OVERVIEW)
-            is_ranked = self.state.queue == SUSPECTS_QUEUE  # the suspects with the strongest evidence come first
+            cursor = self._menus.apply_choice(
+                menu_name, value, self.pane.cursor_position, opened_from=OVERVIEW
+            )
+            is_ranked = (
+                self.state.queue == SUSPECTS_QUEUE
+            )  # the suspects with the strongest evidence come first
             if menu_name == "file":
                 self.pane.load_and_open_unreviewed()
             else:
                 self.pane.load_view(CursorPosition() if is_ranked else cursor)
 
     def _reload_view(self, cursor_item: int | None) -> None:
-        """Load the view again, because reviews may have changed it. `cursor_item`: number of the item at the cursor."""
+        """Load the view again, because reviews may have changed it.
+
+        `cursor_item`: number of the item at the cursor.
+        """
         self.pane.load_view(CursorPosition(cursor_item, self.list.cursor))
 
     # -- settings
@@ -260,7 +299,8 @@ class QueueScreen(GuardedScreen[None]):
         self.pane.filter_line.close()
         self.list.focus()
         self.pane.load_view(
-            CursorPosition(cursor.item), cancel_key=find_action_key_names(self.app).get("queue.back", "")
+            CursorPosition(cursor.item),
+            cancel_key=find_action_key_names(self.app).get("queue.back", ""),
         )
 
     def on_filter_line_cancelled(self) -> None:
@@ -287,7 +327,9 @@ class QueueScreen(GuardedScreen[None]):
         cursor, settings = self.pane.cursor_position, self.state.settings
         self.state.show_suspects()
         self._levels.push_level(settings, cursor)
-        self.pane.load_view(CursorPosition(), cancel_key=find_action_key_names(self.app).get("queue.back", ""))
+        self.pane.load_view(
+            CursorPosition(), cancel_key=find_action_key_names(self.app).get("queue.back", "")
+        )
 
     def action_show_list(self, list_name: str) -> None:
         if list_name == "clusters" and self.state.view.queue == SUSPECTS_QUEUE:
@@ -301,15 +343,24 @@ class QueueScreen(GuardedScreen[None]):
             self.app.push_screen(menu.make_screen(), apply)
 
     def _apply_menu_choice(self, menu_name: str, n_bulk_changes_before: int, choice: Any) -> None:
-        """Apply a choice of a menu. Without a choice, load the view again if items were reviewed in bulk meanwhile."""
+        """Apply a choice of a menu.
+
+        Without a choice, load the view again if items were reviewed in bulk meanwhile.
+        """
         if choice is not None:
-            self.pane.load_view(self._menus.apply_choice(menu_name, choice, self.pane.cursor_position))
+            self.pane.load_view(
+                self._menus.apply_choice(menu_name, choice, self.pane.cursor_position)
+            )
         elif self._session.n_bulk_changes != n_bulk_changes_before:
             self._reload_view(self.pane.cursor_position.item)
 
     def apply_choice(self, menu_name: str, choice: Any) -> None:
-        """Apply a choice that was made in the command palette, for the menu `menu_name` of `QueueMenus`."""
-        self.pane.load_view(self._menus.apply_choice(menu_name, choice, self.pane.cursor_position, opened_from=""))
+        """Apply a choice that was made in the command palette, for the menu `menu_name` of
+        `QueueMenus`.
+        """
+        self.pane.load_view(
+            self._menus.apply_choice(menu_name, choice, self.pane.cursor_position, opened_from="")
+        )
 
     def find_and_open_item(self, item_number: int) -> None:
         """Open an item. If the view contains the item, the cursor moves to it."""
@@ -346,14 +397,20 @@ class QueueScreen(GuardedScreen[None]):
     def hidden_actions(self) -> frozenset[str]:
         """Ids of actions that only show a message now. The key line and the help omit them."""
         hidden = {"queue.adjudicate", "queue.suspects"} if self.state.blind else set()
-        return self._menus.disabled_actions | hidden | (set() if self.state.is_narrowed else {"queue.clear"})
+        return (
+            self._menus.disabled_actions
+            | hidden
+            | (set() if self.state.is_narrowed else {"queue.clear"})
+        )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         if action not in QUEUE_ACTION_NAMES or not self.is_mounted:
             return True
         if action == "focus_item" and not self._split.is_split:
             return False
-        return not (self.pane.filter_line.display or self._split.is_item_focused or self.is_item_loading)
+        return not (
+            self.pane.filter_line.display or self._split.is_item_focused or self.is_item_loading
+        )
 
     @property
     def is_item_loading(self) -> bool:
@@ -374,7 +431,9 @@ class QueueScreen(GuardedScreen[None]):
         self._ignore_quit_until_drawn()
 
     def _ignore_quit_until_drawn(self) -> None:
-        """Ignore the quit key until the list is drawn, because the user pressed it to leave an item or a menu."""
+        """Ignore the quit key until the list is drawn, because the user pressed it to leave an
+        item or a menu.
+        """
         if not self._preloaded:  # the list was not left yet
             return
         self._focused_at = inf
@@ -394,6 +453,9 @@ def find_focused_item_pane(app: App[Any]) -> ItemPane | None:
 
 
 def find_queue_screen(app: App[Any]) -> QueueScreen | None:
-    """Return the queue at the bottom of the screen stack. None if the app shows disagreements only."""
+    """Return the queue at the bottom of the screen stack.
+
+    None if the app shows disagreements only.
+    """
     bottom = app.screen_stack[0]
     return bottom if isinstance(bottom, QueueScreen) else None

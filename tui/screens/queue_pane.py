@@ -1,7 +1,7 @@
 """Show the list of the queue with its header lines and its filter line, and define its menus.
 
-`QueueLoader` reads the rows, `QueueList` draws them, and `QueueScreen` handles the keys. A menu is a list of choices
-that change the queue.
+`QueueLoader` reads the rows, `QueueList` draws them, and `QueueScreen` handles the keys. A menu is
+a list of choices that change the queue.
 """
 
 from __future__ import annotations
@@ -21,10 +21,21 @@ from fcreview.store.filters.parser import FilterError
 from fcreview.store.rows import RunRow
 from fcreview.tui.keymap import find_action_key_names
 from fcreview.tui.queue import header
-from fcreview.tui.queue.choices import build_issue_choices, build_order_choices, build_suspect_reason_choices
+from fcreview.tui.queue.choices import (
+    build_issue_choices,
+    build_order_choices,
+    build_suspect_reason_choices,
+)
 from fcreview.tui.queue.columns import queue_heading_line
 from fcreview.tui.queue.loader import QueueLoader, QueuePage, QueueRequest, count_clusters
-from fcreview.tui.queue.state import OVERVIEW, ClusterCounts, CursorPosition, QueueLevels, QueueState, ReviewProgress
+from fcreview.tui.queue.state import (
+    OVERVIEW,
+    ClusterCounts,
+    CursorPosition,
+    QueueLevels,
+    QueueState,
+    ReviewProgress,
+)
 from fcreview.tui.screens.prompts import PickerScreen
 from fcreview.tui.session import Session, SessionError
 from fcreview.tui.text.lines import ChoiceTable, progress_message
@@ -45,13 +56,19 @@ class QueueMenu:
     """List of choices that change the queue."""
 
     make_screen: Callable[[], ModalScreen[Any]] | None
-    """Returns the screen with the list. None if the choices are only available in the command palette."""
+    """Returns the screen with the list.
+
+    None if the choices are only available in the command palette.
+    """
     apply: Callable[[Any], None]
     """Applies a choice to the state of the queue."""
     disabled_reason: Callable[[], str] = lambda: ""
     """Returns why the menu is not available, or an empty string if it is available."""
     adds_level: bool = True
-    """Whether a choice adds a level to the queue. The key `queue.back` leaves this level and opens the list again."""
+    """Whether a choice adds a level to the queue.
+
+    The key `queue.back` leaves this level and opens the list again.
+    """
 
 
 class QueueMenus:
@@ -61,24 +78,36 @@ class QueueMenus:
         """Opened runs. None until the runs are read."""
         self._run_list: RunListState | None = None
         self.menus: dict[str, QueueMenu] = {
-            "order": QueueMenu(lambda: PickerScreen(build_order_choices(state)), state.select_order, adds_level=False),
+            "order": QueueMenu(
+                lambda: PickerScreen(build_order_choices(state)),
+                state.select_order,
+                adds_level=False,
+            ),
             "clusters": QueueMenu(
-                self._make_clusters_screen, state.narrow_to_cluster, self._make_blind_mode_reason("clusters")
+                self._make_clusters_screen,
+                state.narrow_to_cluster,
+                self._make_blind_mode_reason("clusters"),
             ),
             "agreement": self._make_statistics_menu("agreement", state.select_items),
             "calibration": self._make_statistics_menu("calibration", state.select_items),
-            "conventions": self._make_statistics_menu("conventions", self._select_items_including_passes),
+            "conventions": self._make_statistics_menu(
+                "conventions", self._select_items_including_passes
+            ),
             "issues": QueueMenu(
                 lambda: PickerScreen(load=self._load_issues),
                 state.show_issue_item,
                 self._make_blind_mode_reason("import issues"),
             ),
             "check": QueueMenu(
-                self._make_check_screen, state.show_checked_items, self._make_blind_mode_reason("check")
+                self._make_check_screen,
+                state.show_checked_items,
+                self._make_blind_mode_reason("check"),
             ),
             "where": QueueMenu(None, state.reset_to_filter),
             "file": QueueMenu(None, state.open_queue_file),
-            "reasons": QueueMenu(lambda: PickerScreen(load=self._load_suspect_reasons), state.show_suspects),
+            "reasons": QueueMenu(
+                lambda: PickerScreen(load=self._load_suspect_reasons), state.show_suspects
+            ),
             "runs": QueueMenu(self._make_runs_screen, state.select_run, self._runs_disabled_reason),
         }
 
@@ -87,14 +116,16 @@ class QueueMenus:
     ) -> CursorPosition:
         """Apply a choice of a menu and return the new cursor position.
 
-        `opened_from`: name of the menu or screen that the key `queue.back` opens again. None means this menu. It is
-        empty for a choice in the command palette.
+        `opened_from`: name of the menu or screen that the key `queue.back` opens again. None means
+        this menu. It is empty for a choice in the command palette.
         """
         menu, settings = self.menus[menu_name], self._state.settings
         self._levels.lists.selections[menu_name] = choice
         menu.apply(choice)
         if menu.adds_level or opened_from == OVERVIEW:
-            self._levels.push_level(settings, cursor, menu_name if opened_from is None else opened_from)
+            self._levels.push_level(
+                settings, cursor, menu_name if opened_from is None else opened_from
+            )
         return CursorPosition() if menu.adds_level else cursor
 
     @property
@@ -103,7 +134,10 @@ class QueueMenus:
         return self.find_selected_runs(self._state.run)
 
     def find_selected_runs(self, run_number: int | None) -> Sequence[RunRow] | None:
-        """Return the run with this number, or all opened runs without a number. None until the runs are read."""
+        """Return the run with this number, or all opened runs without a number.
+
+        None until the runs are read.
+        """
         return (
             self.runs
             if self.runs is None or run_number is None
@@ -113,7 +147,9 @@ class QueueMenus:
     @property
     def disabled_actions(self) -> frozenset[str]:
         """Ids of the actions whose menus are not available."""
-        return frozenset(f"queue.{name}" for name, menu in self.menus.items() if menu.disabled_reason())
+        return frozenset(
+            f"queue.{name}" for name, menu in self.menus.items() if menu.disabled_reason()
+        )
 
     def _make_blind_mode_reason(self, name: str) -> Callable[[], str]:
         return lambda: f"{name}: not available in blind mode" if self._state.blind else ""
@@ -129,7 +165,9 @@ class QueueMenus:
         session, lists = self._session, self._levels.lists
         runs = self.selected_runs or ()
         run_name = format_run_name(runs[0]) if len(runs) == 1 else ""
-        return ClustersScreen(session, self._count_clusters, lists.clusters, self._state.make_cluster_view, run_name)
+        return ClustersScreen(
+            session, self._count_clusters, lists.clusters, self._state.make_cluster_view, run_name
+        )
 
     def _make_check_screen(self) -> ModalScreen[Any]:
         from fcreview.tui.screens.checks import CheckScreen
@@ -137,7 +175,9 @@ class QueueMenus:
         return CheckScreen(self._session, self._state.view.runs)
 
     async def _count_clusters(self, grouping: int) -> ClusterCounts:
-        return await self._session.query(partial(count_clusters, self._state.view, grouping), interruptible=True)
+        return await self._session.query(
+            partial(count_clusters, self._state.view, grouping), interruptible=True
+        )
 
     def _make_statistics_menu(self, name: str, apply: Callable[[Sequence[int]], None]) -> QueueMenu:
         def make_screen() -> ModalScreen[Any]:
@@ -155,14 +195,22 @@ class QueueMenus:
     async def _load_issues(self) -> ChoiceTable[str]:
         runs = [row.run for row in self.runs or []]
         issues = await self._session.query(lambda store: store.fetch_issues(runs=runs))
-        missing = await self._session.query(lambda store: store.count_missing_recomputed_by_reason(runs))
+        missing = await self._session.query(
+            lambda store: store.count_missing_recomputed_by_reason(runs)
+        )
         choices = build_issue_choices(issues, missing)
         last = self._levels.lists.selections.get("issues")
-        return replace(choices, cursor=choices.values.index(last)) if last in choices.values else choices
+        return (
+            replace(choices, cursor=choices.values.index(last))
+            if last in choices.values
+            else choices
+        )
 
     async def _load_suspect_reasons(self) -> ChoiceTable[Sequence[int]]:
         view = self._state.view
-        return build_suspect_reason_choices(await self._session.query(lambda store: store.fetch_suspicions(view)))
+        return build_suspect_reason_choices(
+            await self._session.query(lambda store: store.fetch_suspicions(view))
+        )
 
     def _make_runs_screen(self) -> ModalScreen[Any]:
         from fcreview.tui.screens.runs import RunListState, RunsScreen
@@ -182,7 +230,10 @@ class QueueMenus:
 
 
 HIDE_DELAY = 0.15
-"""Seconds after which the old rows are hidden while another view is loading. Most views load faster."""
+"""Seconds after which the old rows are hidden while another view is loading.
+
+Most views load faster.
+"""
 FACTS_MARGIN = 18
 """Width, in cells, of the panel's top border that the facts at its right end cannot use."""
 
@@ -215,7 +266,10 @@ class QueuePane(Vertical):
         super().__init__()
         self._session, self._state, self._menus = session, state, menus
         self._shown = state
-        """Copy of the state whose rows are on screen. It changes only when another view has been loaded."""
+        """Copy of the state whose rows are on screen.
+
+        It changes only when another view has been loaded.
+        """
         self._loader = QueueLoader(session)
         self._page: QueuePage | None = None
         """Displayed page. None until the first rows are loaded."""
@@ -241,8 +295,13 @@ class QueuePane(Vertical):
     def on_mount(self) -> None:
         self.watch(self.list, "cursor", self._draw_position, init=False)
 
-    def load_first_rows(self, cursor: CursorPosition, item_or_id: int | str | None, message: str) -> None:
-        """Load the rows around `cursor`. `item_or_id`: number or id of an item to open afterwards."""
+    def load_first_rows(
+        self, cursor: CursorPosition, item_or_id: int | str | None, message: str
+    ) -> None:
+        """Load the rows around `cursor`.
+
+        `item_or_id`: number or id of an item to open afterwards.
+        """
         self._first_item = item_or_id
         self.load_view(cursor, message)
 
@@ -276,7 +335,11 @@ class QueuePane(Vertical):
             return self._target
         line = self.list.cursor
         row = self.list.row_at(line) if self.list.total else None
-        return CursorPosition(line=line) if row is None else CursorPosition(row.item, line, (row.id, row.run))
+        return (
+            CursorPosition(line=line)
+            if row is None
+            else CursorPosition(row.item, line, (row.id, row.run))
+        )
 
     @property
     def has_current_rows(self) -> bool:
@@ -320,17 +383,27 @@ class QueuePane(Vertical):
     def _draw_header(self) -> None:
         cells, runs = self.size.width, self._displayed_runs
         key = find_action_key_names(self.app).get("queue.adjudicate", "")
-        rates = header.rates_line(runs, cells, blind=self._state.blind, estimate=self._estimate, adjudicate_key=key)
+        rates = header.rates_line(
+            runs, cells, blind=self._state.blind, estimate=self._estimate, adjudicate_key=key
+        )
         self._line_bar("rates").show(rates)
-        self._line_bar("queue-message").show(((f" {sanitize(self._message)}", "warn"),) if self._message else ())
-        heading = () if self.list.is_waiting else queue_heading_line(self.list.columns, self._shown.view.queue)
+        self._line_bar("queue-message").show(
+            ((f" {sanitize(self._message)}", "warn"),) if self._message else ()
+        )
+        heading = (
+            ()
+            if self.list.is_waiting
+            else queue_heading_line(self.list.columns, self._shown.view.queue)
+        )
         self._line_bar("heading").show(heading)
         self._draw_position()
         self._draw_top()
         self.refresh_bindings()
 
     def _draw_top(self) -> None:
-        """Draw the top line of the screen, and store the review progress in the session for item screens."""
+        """Draw the top line of the screen, and store the review progress in the session for item
+        screens.
+        """
         runs, state = self._displayed_runs, self._shown
         total = header.sum_run_counts(runs or ())
         progress = self._page.progress if self._page else None
@@ -341,7 +414,10 @@ class QueuePane(Vertical):
         cells, by_anyone = self.app.size.width, 0 if state.blind else total.reviewed
         for line in self.screen.query(TopLine):
             line.show_path(
-                path, header.top_progress_line(self._session.annotator, progress, cells, n_reviewed_by_anyone=by_anyone)
+                path,
+                header.top_progress_line(
+                    self._session.annotator, progress, cells, n_reviewed_by_anyone=by_anyone
+                ),
             )
 
     def _draw_position(self) -> None:
@@ -349,11 +425,15 @@ class QueuePane(Vertical):
         position = self.list.cursor + 1 if page and page.total else None
         panel = self.query_one("#queue-panel", Panel)
         cells = max(self.size.width - FACTS_MARGIN, 1)
-        row = self.list.row_at(self.list.cursor) if position and self.list.has_cut_run_names else None
+        row = (
+            self.list.row_at(self.list.cursor) if position and self.list.has_cut_run_names else None
+        )
         run_name = row.run_name if row is not None else ""
         total, n_strong = (page.total, page.n_strong) if page else (None, None)
         place = header.QueueCursor(position, total, run_name, n_strong)
-        facts = header.format_queue_facts(self._displayed_runs, state.view, state.where, state.search, place, cells)
+        facts = header.format_queue_facts(
+            self._displayed_runs, state.view, state.where, state.search, place, cells
+        )
         panel.set_title("Queue" if state.view.queue_file else "Items", facts, flat_facts=True)
 
     def on_resize(self) -> None:
@@ -396,13 +476,19 @@ class QueuePane(Vertical):
     @work(exclusive=True, group="view")
     async def _load_view(self, cursor: CursorPosition, message: str) -> None:
         item = self._first_item
-        request = QueueRequest(self._state.view, cursor, self._page is not None, self.opens_unreviewed)
+        request = QueueRequest(
+            self._state.view, cursor, self._page is not None, self.opens_unreviewed
+        )
         try:
             if item is not None:
-                cursor = CursorPosition(await self._loader.find_item_number(item, self._state.run), cursor.line)
+                cursor = CursorPosition(
+                    await self._loader.find_item_number(item, self._state.run), cursor.line
+                )
                 request = replace(request, position=cursor)
             page = await self._loader.load_page(request)
-            message = message or (await self._loader.load_store_warnings() if self._page is None else "")
+            message = message or (
+                await self._loader.load_store_warnings() if self._page is None else ""
+            )
         except SessionError as error:
             self.app.exit(return_code=1, message=str(error))
             return
@@ -414,7 +500,9 @@ class QueuePane(Vertical):
         if item is not None and cursor.item is None:
             message = f"No item has the id {item}"
         self._show_page(page, message)
-        found = page.unreviewed if self.opens_unreviewed else cursor.item if item is not None else None
+        found = (
+            page.unreviewed if self.opens_unreviewed else cursor.item if item is not None else None
+        )
         self.opens_unreviewed = False
         if found is not None:
             self.post_message(self.ItemFound(found))
@@ -439,7 +527,9 @@ class QueuePane(Vertical):
     async def load_runs(self) -> None:
         """Load the runs with their pass rates."""
         scope = self._state.scope
-        self._menus.runs = [run for run in await self._loader.load_runs() if not scope or run.run in scope]
+        self._menus.runs = [
+            run for run in await self._loader.load_runs() if not scope or run.run in scope
+        ]
         self._draw_header()
         self.post_message(self.RunsLoaded(len(self._menus.runs)))
         self._load_estimate()
@@ -457,16 +547,27 @@ class QueuePane(Vertical):
 
     @work(exclusive=True, group="share")
     async def _load_estimate(self) -> None:
-        """Load the estimated pass rate. This comes after all other queries, because it takes longest."""
+        """Load the estimated pass rate.
+
+        This comes after all other queries, because it takes longest.
+        """
         runs = self._menus.selected_runs or ()
-        estimate = await self._loader.load_estimate(runs[0]) if len(runs) == 1 and not self._state.blind else None
+        estimate = (
+            await self._loader.load_estimate(runs[0])
+            if len(runs) == 1 and not self._state.blind
+            else None
+        )
         if estimate != self._estimate:
             self._estimate = estimate
             self._draw_header()
 
     @work(group="windows")
     async def _load_window(self, window_index: int, list_version: int) -> None:
-        self.list.add_window(window_index, list_version, await self._loader.load_window(self._state.view, window_index))
+        self.list.add_window(
+            window_index,
+            list_version,
+            await self._loader.load_window(self._state.view, window_index),
+        )
         self._draw_position()
         self.post_message(self.RowsLoaded(is_reread=False))
 
@@ -474,7 +575,10 @@ class QueuePane(Vertical):
     async def reload_row(self, item_number: int) -> None:
         """Load the row of an item again, because the item was reviewed."""
         version, index = self.list.version, self.list.find_loaded_index(item_number)
-        if index is not None and (row := await self._loader.load_row(self._state.view, index)) is not None:
+        if (
+            index is not None
+            and (row := await self._loader.load_row(self._state.view, index)) is not None
+        ):
             self.list.replace_row(index, version, row)
 
     def reload_rows(self) -> None:

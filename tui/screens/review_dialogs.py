@@ -1,4 +1,5 @@
-"""Show the dialogs of a review, and record what the annotator enters: fault, tags, note, labels and override reason.
+"""Show the dialogs of a review, and record what the annotator enters: fault, tags, note, labels and
+override reason.
 
 A review from a dialog is about the item that was on screen when the key of the dialog was pressed.
 """
@@ -45,12 +46,18 @@ from fcreview.tui.widgets.document_view import DocumentView, LineBar, LineBlock
 
 
 class FaultScreen(BottomDialog[Fault | None]):
-    """Prompt for the fault, which the user answers with one letter. The result is None after Esc."""
+    """Prompt for the fault, which the user answers with one letter.
+
+    The result is None after Esc.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(FAULT_ACTIONS, PROMPT_HELP_ACTIONS)
 
     def __init__(self, name: str = "") -> None:
-        """Create the prompt. `name`: name to show, such as the id of an item that is not on screen."""
+        """Create the prompt.
+
+        `name`: name to show, such as the id of an item that is not on screen.
+        """
         super().__init__()
         self._name = name
 
@@ -67,11 +74,16 @@ class FaultScreen(BottomDialog[Fault | None]):
         room = cells - line_width(question)
         letters = key_hints_line(hints, room, len(hints))
         fits = line_width(letters) <= room
-        self.query_one(LineBlock).show([(*question, *letters)] if fits else [question, key_hints_line(hints, cells, 0)])
+        self.query_one(LineBlock).show(
+            [(*question, *letters)] if fits else [question, key_hints_line(hints, cells, 0)]
+        )
 
 
 class SafeTextArea(TextArea):
-    """Multi-line input that sanitizes what it draws. The keys of `ACTIONS` run actions and insert no text."""
+    """Multi-line input that sanitizes what it draws.
+
+    The keys of `ACTIONS` run actions and insert no text.
+    """
 
     ACTIONS: ClassVar[Sequence[Action]] = ()
 
@@ -82,7 +94,8 @@ class SafeTextArea(TextArea):
 
     def on_key(self, event: events.Key) -> None:
         if event.key in list_keys(self.app, self.ACTIONS):
-            event.prevent_default()  # the text area must not insert the key; the binding still handles it
+            # the text area must not insert the key; the binding still handles it
+            event.prevent_default()
 
 
 MIN_NAME_WIDTH = 5
@@ -126,16 +139,35 @@ class NoteScreen(BottomDialog[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical():
             yield Static(self._format_title_with_keys(self.app.size.width), markup=False)
-            yield NoteBox(self._note, soft_wrap=True, show_line_numbers=False, tab_behavior="indent", compact=True)
+            yield NoteBox(
+                self._note,
+                soft_wrap=True,
+                show_line_numbers=False,
+                tab_behavior="indent",
+                compact=True,
+            )
 
     def _format_title_with_keys(self, width: int) -> str:
-        """Return the title and the keys. If `width` is small, the name in the title is shortened."""
+        """Return the title and the keys.
+
+        If `width` is small, the name in the title is shortened.
+        """
         keys = find_action_key_names(self.app)
-        templates = {"note.save": "{} saves", "note.line": "{}: new line", "note.cancel": "{} cancels"}
-        hints = "".join("   " + templates[action].format(keys[action]) for action in templates if action in keys)
+        templates = {
+            "note.save": "{} saves",
+            "note.line": "{}: new line",
+            "note.cancel": "{} cancels",
+        }
+        hints = "".join(
+            "   " + templates[action].format(keys[action]) for action in templates if action in keys
+        )
         title = " note on "
         return (
-            title + truncate_middle(self._about, max(width - len(title) - display_width(hints), MIN_NAME_WIDTH)) + hints
+            title
+            + truncate_middle(
+                self._about, max(width - len(title) - display_width(hints), MIN_NAME_WIDTH)
+            )
+            + hints
         )
 
     def on_resize(self) -> None:
@@ -154,22 +186,33 @@ class NoteScreen(BottomDialog[str | None]):
 
 
 def list_tag_choices(
-    configured: Sequence[str], error_types: Sequence[str | None], taxonomy: Sequence[str], selected: Sequence[str]
+    configured: Sequence[str],
+    error_types: Sequence[str | None],
+    taxonomy: Sequence[str],
+    selected: Sequence[str],
 ) -> list[str]:
-    """Return all tags once: configured tags, error types of the item, the benchmark's taxonomy, selected tags.
+    """Return all tags once: configured tags, error types of the item, the benchmark's taxonomy,
+    selected tags.
 
     Configured tags come first, so that each has the same digit key for every item.
     """
-    return list(dict.fromkeys([*configured, *(error for error in error_types if error), *taxonomy, *selected]))
+    return list(
+        dict.fromkeys(
+            [*configured, *(error for error in error_types if error), *taxonomy, *selected]
+        )
+    )
 
 
 class TagSource:
     """Document with a line for each tag: check box, key and name."""
 
-    def __init__(self, tags: list[str], selected: set[str], new_key: str = "", keys: Mapping[int, str] = {}) -> None:
+    def __init__(
+        self, tags: list[str], selected: set[str], new_key: str = "", keys: Mapping[int, str] = {}
+    ) -> None:
         """Create the document.
 
-        `new_key`: key that adds a tag. `keys`: maps the number of a tag, from 1, to the key that toggles it.
+        `new_key`: key that adds a tag. `keys`: maps the number of a tag, from 1, to the key that
+        toggles it.
         """
         self.tags, self.selected, self._new_key, self._keys = tags, selected, new_key, keys
 
@@ -182,7 +225,13 @@ class TagSource:
             return [((f"no tags yet; press {self._new_key} to add one", "dim"),)]
         tag = self.tags[index]
         key = self._keys.get(index + 1, "")
-        return [((f" [{'x' if tag in self.selected else ' '}] ", "strong"), (f"{key:1} ", "key"), (sanitize(tag), ""))]
+        return [
+            (
+                (f" [{'x' if tag in self.selected else ' '}] ", "strong"),
+                (f"{key:1} ", "key"),
+                (sanitize(tag), ""),
+            )
+        ]
 
 
 class TagsScreen(BottomDialog[list[str] | None]):
@@ -207,14 +256,19 @@ class TagsScreen(BottomDialog[list[str] | None]):
         """Create the list.
 
         Args:
-            load_used: Loads the tags of earlier reviews.
-            name: Name to show, such as the id of an item that is not on screen.
-            label: Title. If it is not `tags`, the list has response labels. Labels are a verdict, so saving them
+            load_used: Loads the tags of earlier reviews. name: Name to show, such as the id of an
+            item that is not on screen. label: Title. If it is not `tags`, the list has response
+            labels. Labels are a verdict, so saving them
                 unchanged returns the list. Saving unchanged tags returns None.
         """
         super().__init__()
         self._about = name
-        self._tags, self._before, self._used, self._label = list(tags), list(selected), load_used, label
+        self._tags, self._before, self._used, self._label = (
+            list(tags),
+            list(selected),
+            load_used,
+            label,
+        )
         self._source = TagSource(self._tags, set(selected))
 
     def compose(self) -> ComposeResult:
@@ -228,7 +282,10 @@ class TagsScreen(BottomDialog[list[str] | None]):
         self._source = TagSource(self._tags, set(self._before), names.get("tags.new", ""), keys)
         self._draw(0)
         self._load_used_tags()
-        parts: Line = ((f" {sanitize(self._label)} ", "strong"), (f"{self._about} " if self._about else "", "warn"))
+        parts: Line = (
+            (f" {sanitize(self._label)} ", "strong"),
+            (f"{self._about} " if self._about else "", "warn"),
+        )
         for key, name in list_key_hints(self):
             parts += ((f" {key}", "key"), (f" {name} ", ""))
         self.query_one(LineBar).show(parts)
@@ -275,7 +332,9 @@ class TagsScreen(BottomDialog[list[str] | None]):
 
     def action_save(self) -> None:
         selected = [tag for tag in self._tags if tag in self._source.selected]
-        self.dismiss(selected if self._label != "tags" or set(selected) != set(self._before) else None)
+        self.dismiss(
+            selected if self._label != "tags" or set(selected) != set(self._before) else None
+        )
 
 
 def ask_fault(view: ItemView, subject: ReviewSubject, item_name: str = "") -> None:
@@ -285,7 +344,11 @@ def ask_fault(view: ItemView, subject: ReviewSubject, item_name: str = "") -> No
 
 
 def ask_tags(
-    view: ItemView, subject: ReviewSubject, session: Session, prefetcher: ItemPrefetcher, item_name: str = ""
+    view: ItemView,
+    subject: ReviewSubject,
+    session: Session,
+    prefetcher: ItemPrefetcher,
+    item_name: str = "",
 ) -> None:
     """Ask for error tags. `item_name`: name to show if the item is not on screen."""
     recorder = view.item_reviewer.recorder
@@ -294,19 +357,36 @@ def ask_tags(
     errors = [] if session.blind and row.you is None else [row.error_type, row.rule_error_type]
     tags = list_tag_choices(session.vocabulary.tags, errors, subject.detail.run.tags, chosen)
     item_name = item_name or _name_if_not_displayed(view, subject) or subject.part_name
-    _ask_and_record(view, subject, TagsScreen(tags, chosen, prefetcher.read_used_tags, item_name), recorder.record_tags)
+    _ask_and_record(
+        view,
+        subject,
+        TagsScreen(tags, chosen, prefetcher.read_used_tags, item_name),
+        recorder.record_tags,
+    )
 
 
 def ask_note(view: ItemView, subject: ReviewSubject, item_name: str = "") -> None:
     """Ask for a note. `item_name`: name to show if the item is not on screen."""
     recorder = view.item_reviewer.recorder
     own = recorder.find_own_opinion(subject)
-    item_name = item_name or _name_if_not_displayed(view, subject) or sanitize(describe_address(subject.target))
-    _ask_and_record(view, subject, NoteScreen(item_name, (own.note if own else None) or ""), recorder.record_note)
+    item_name = (
+        item_name
+        or _name_if_not_displayed(view, subject)
+        or sanitize(describe_address(subject.target))
+    )
+    _ask_and_record(
+        view,
+        subject,
+        NoteScreen(item_name, (own.note if own else None) or ""),
+        recorder.record_note,
+    )
 
 
 def _name_if_not_displayed(view: ItemView, subject: ReviewSubject) -> str:
-    """Return the id of the item and the name of its reviewed part. Empty if the item is on screen."""
+    """Return the id of the item and the name of its reviewed part.
+
+    Empty if the item is on screen.
+    """
     if subject.item == view.item_reviewer.displayed.navigator.item:
         return ""
     return f"{sanitize(subject.detail.row.id)} {subject.part_name}".rstrip()
@@ -329,7 +409,9 @@ def _ask_and_record(
 async def ask_response_labels(view: ItemView, session: Session, subject: ReviewSubject) -> None:
     """Ask for the correct labels of the response, for the first criterion that has labels."""
     item = subject.item
-    criteria = await query_if_item_stays(view, session, item, lambda store: store.fetch_multi_label_criteria(item))
+    criteria = await query_if_item_stays(
+        view, session, item, lambda store: store.fetch_multi_label_criteria(item)
+    )
     if criteria is None:
         return
     if not criteria:
@@ -338,8 +420,15 @@ async def ask_response_labels(view: ItemView, session: Session, subject: ReviewS
     criterion = criteria[0]
     choices = find_label_choices(subject.detail, session.annotator, criterion)
     recorder = view.item_reviewer.recorder
-    prompt = TagsScreen(choices.labels, choices.selected, name=RESPONSE, label=criterion.replace("_", " "))
-    _ask_and_record(view, subject, prompt, lambda latest, labels: recorder.record_labels(latest, criterion, labels))
+    prompt = TagsScreen(
+        choices.labels, choices.selected, name=RESPONSE, label=criterion.replace("_", " ")
+    )
+    _ask_and_record(
+        view,
+        subject,
+        prompt,
+        lambda latest, labels: recorder.record_labels(latest, criterion, labels),
+    )
 
 
 class LabelChoices(NamedTuple):
@@ -348,21 +437,36 @@ class LabelChoices(NamedTuple):
 
 
 def find_label_choices(detail: ItemDetail, annotator: str, criterion: str) -> LabelChoices:
-    """Return the labels to choose from. The annotator's own labels are selected, else the benchmark's."""
-    verdicts = [v.value for v in detail.item.verdicts if (v.target, v.criterion) == (RESPONSE, criterion)]
+    """Return the labels to choose from.
+
+    The annotator's own labels are selected, else the benchmark's.
+    """
+    verdicts = [
+        v.value for v in detail.item.verdicts if (v.target, v.criterion) == (RESPONSE, criterion)
+    ]
     automatic = next((value for value in verdicts if isinstance(value, list)), [])
     own_key = (annotator, RESPONSE, criterion)
-    own = next((o.verdict for o in detail.opinions if (o.annotator, o.target, o.criterion) == own_key), None)
+    own = next(
+        (o.verdict for o in detail.opinions if (o.annotator, o.target, o.criterion) == own_key),
+        None,
+    )
     selected = own if isinstance(own, list) else automatic
     known = scale.known_labels if (scale := SCALES.get(criterion)) is not None else ()
-    labels = dict.fromkeys([*known, *map(str, detail.item.extra.golden_labels or []), *map(str, automatic), *selected])
+    labels = dict.fromkeys(
+        [*known, *map(str, detail.item.extra.golden_labels or []), *map(str, automatic), *selected]
+    )
     return LabelChoices(list(labels), list(selected))
 
 
 class OverrideReasonScreen(BottomDialog[int | None]):
-    """Prompt for the reason of an override. The result is the number of the reason, from 1, or None."""
+    """Prompt for the reason of an override.
 
-    BINDINGS: ClassVar[list[BindingType]] = make_bindings(OVERRIDE_REASON_ACTIONS, PROMPT_HELP_ACTIONS)
+    The result is the number of the reason, from 1, or None.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(
+        OVERRIDE_REASON_ACTIONS, PROMPT_HELP_ACTIONS
+    )
 
     def __init__(self, override: Override, reasons: Sequence[str]) -> None:
         super().__init__()
@@ -375,7 +479,10 @@ class OverrideReasonScreen(BottomDialog[int | None]):
         names, cells = find_action_key_names(self.app), self.app.size.width
         keys = [names.get(f"why.take_{at}", "") for at in range(1, len(self._reasons) + 1)]
         labels = map(self._override.format_reason_label, self._reasons)
-        hints = [*((key, label) for key, label in zip(keys, labels, strict=True) if key), *list_key_hints(self)]
+        hints = [
+            *((key, label) for key, label in zip(keys, labels, strict=True) if key),
+            *list_key_hints(self),
+        ]
         question = make_line(f" {self._override.format_question(cells - 2)}", "strong")
         self.query_one(LineBlock).show([question, key_hints_line(hints, cells, 1)])
 
@@ -385,7 +492,9 @@ class OverrideReasonScreen(BottomDialog[int | None]):
 
 
 def ask_override_reason(view: ItemView, session: Session) -> None:
-    """Ask why the annotator's last verdict overrides an automatic verdict, and record the reason."""
+    """Ask why the annotator's last verdict overrides an automatic verdict, and record the
+    reason.
+    """
     reasons = session.vocabulary.reasons
 
     def ask_reason(override: Override) -> None:

@@ -1,4 +1,6 @@
-"""Show the list of runs: search, sort or group it, choose a run, or mark two runs to compare them."""
+"""Show the list of runs: search, sort or group it, choose a run, or mark two runs to compare
+them.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,17 @@ from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.filter_input import RunSearchInput
 
-RUN_ORDERS = ("run", "official", "corrected", "model", "date", "reviewed", "yours", "items", "issues")
+RUN_ORDERS = (
+    "run",
+    "official",
+    "corrected",
+    "model",
+    "date",
+    "reviewed",
+    "yours",
+    "items",
+    "issues",
+)
 GROUPINGS = ("", *GROUP_LABELS)
 RunChoice = int | str
 """Line of the list of runs: the number of a run, `ALL_RUNS`, or the name of a group."""
@@ -73,13 +85,19 @@ class RunListState:
     def order_description(self) -> str:
         """Order and grouping, such as `by official, grouped by model`. Empty for the default."""
         order = f"by {self.order}" if self.order != "run" or self.is_reversed else ""
-        parts = [order + " reversed" * self.is_reversed, f"grouped by {self.grouping}" if self.grouping else ""]
+        parts = [
+            order + " reversed" * self.is_reversed,
+            f"grouped by {self.grouping}" if self.grouping else "",
+        ]
         return ", ".join(filter(None, parts))
 
 
 @dataclass(frozen=True, slots=True)
 class RunListRow:
-    """Line for all runs, for a group, or for one run. `group` and `run` are None in the line for all runs."""
+    """Line for all runs, for a group, or for one run.
+
+    `group` and `run` are None in the line for all runs.
+    """
 
     runs: Sequence[RunRow]
     group: RunGroup | None = None
@@ -94,7 +112,10 @@ class RunListRow:
 
 
 def list_run_rows(runs: Sequence[RunRow], state: RunListState) -> list[RunListRow]:
-    """Return a line for all runs, then groups and runs. A search omits the first line and unfolds all groups."""
+    """Return a line for all runs, then groups and runs.
+
+    A search omits the first line and unfolds all groups.
+    """
     matching = sort_runs(search_runs(runs, state.search), state.order, reverse=state.is_reversed)
     rows = [] if state.search else [RunListRow(runs)]
     for group in group_runs(matching, state.grouping):
@@ -118,13 +139,18 @@ class RunColumn:
     column: TextColumn
     format_cell: Callable[[RunListRow], StyledText]
     priority: int = ALWAYS_SHOWN
-    """Priority of the column. If model names would be cut, columns with the lowest priority are omitted first."""
+    """Priority of the column.
+
+    If model names would be cut, columns with the lowest priority are omitted first.
+    """
 
 
 def build_run_list_table(
     runs: Sequence[RunRow], state: RunListState, width: int, *, blind: bool = False
 ) -> ChoiceTable[RunChoice]:
-    """Return the table of runs without empty columns and, if `width` is small, without less important columns."""
+    """Return the table of runs without empty columns and, if `width` is small, without less
+    important columns.
+    """
     rows = list_run_rows(runs, state)
     titles = {format_run_title(run) for run in runs}
     title = titles.pop() if len(titles) == 1 else ""
@@ -148,7 +174,9 @@ def build_run_list_table(
     )
 
 
-def _drop_columns_to_fit(columns: list[RunColumn], rows: Sequence[RunListRow], width: int) -> list[RunColumn]:
+def _drop_columns_to_fit(
+    columns: list[RunColumn], rows: Sequence[RunListRow], width: int
+) -> list[RunColumn]:
     texts = [[each.format_cell(row)[0] for each in columns] for row in rows]
     sizes = compute_column_widths([each.column.title for each in columns], texts)
     kept = dict(zip(columns, sizes, strict=True))
@@ -160,7 +188,9 @@ def _drop_columns_to_fit(columns: list[RunColumn], rows: Sequence[RunListRow], w
     return list(kept)
 
 
-def _run_columns(runs: Sequence[RunRow], state: RunListState, *, show_benchmark: bool, blind: bool) -> list[RunColumn]:
+def _run_columns(
+    runs: Sequence[RunRow], state: RunListState, *, show_benchmark: bool, blind: bool
+) -> list[RunColumn]:
     lacking = {run.info.lacks_dataset for run in runs}
     has_reviews = any(run.reviewed or run.in_part for run in runs)
     columns = [
@@ -172,22 +202,42 @@ def _run_columns(runs: Sequence[RunRow], state: RunListState, *, show_benchmark:
     ]
     if len({find_run_date_or_folder(run) for run in runs}) > 1 and state.grouping != "date":
         folder = TextColumn("folder", truncate=_cut_middle_evenly)
-        columns.append(_single_run_column(folder, 2, lambda run: (sanitize(find_run_date_or_folder(run)), "dim")))
+        columns.append(
+            _single_run_column(
+                folder, 2, lambda run: (sanitize(find_run_date_or_folder(run)), "dim")
+            )
+        )
     if show_benchmark and state.grouping != "generation":
         columns.append(
-            _single_run_column(TextColumn("bench", min_width=7), 5, lambda run: (format_run_title(run), "dim"))
+            _single_run_column(
+                TextColumn("bench", min_width=7), 5, lambda run: (format_run_title(run), "dim")
+            )
         )
     if not blind:
-        columns.append(_rate_column("official", "official", ALWAYS_SHOWN, lambda run: (run.official_rate_text, "")))
+        columns.append(
+            _rate_column(
+                "official", "official", ALWAYS_SHOWN, lambda run: (run.official_rate_text, "")
+            )
+        )
         if any(run.incidents for run in runs):
             column = TextColumn("w/o incidents", align_right=True)
-            columns.append(_single_run_column(column, 8, lambda run: (run.without_incidents_text, "")))
+            columns.append(
+                _single_run_column(column, 8, lambda run: (run.without_incidents_text, ""))
+            )
         if any(run.rule_known for run in runs):
             columns.append(_rate_column("recomp.", "rule", 4, _recomputed_cell))
-        columns.append(_rate_column("corrected", "effective", ALWAYS_SHOWN if has_reviews else 3, _corrected_cell))
+        columns.append(
+            _rate_column(
+                "corrected", "effective", ALWAYS_SHOWN if has_reviews else 3, _corrected_cell
+            )
+        )
     if len(lacking) > 1:
         dataset = TextColumn("dataset")
-        columns.append(_single_run_column(dataset, 7, lambda run: ("none" if run.info.lacks_dataset else "", "warn")))
+        columns.append(
+            _single_run_column(
+                dataset, 7, lambda run: ("none" if run.info.lacks_dataset else "", "warn")
+            )
+        )
     columns.append(_count_column("by you", "yours", 8))
     if not blind and any(run.reviewed > run.yours for run in runs):
         columns.append(_count_column("reviewed", "reviewed", 7))
@@ -197,7 +247,9 @@ def _run_columns(runs: Sequence[RunRow], state: RunListState, *, show_benchmark:
 
 
 def _items_column(runs: Sequence[RunRow]) -> RunColumn:
-    """Return the column with the number of items: `3 of 400` for a run that lacks items of the dataset."""
+    """Return the column with the number of items: `3 of 400` for a run that lacks items of the
+    dataset.
+    """
     if not any(run.not_run for run in runs):
         return _count_column("items", "n_items", 6)
 
@@ -212,14 +264,21 @@ def _items_column(runs: Sequence[RunRow]) -> RunColumn:
 def _count_column(title: str, attribute: str, priority: int, style: str = "") -> RunColumn:
     """Return a column with the sum of an attribute of the runs, such as `n_items`."""
     column = TextColumn(title, align_right=True)
-    return RunColumn(column, lambda row: (f"{sum(getattr(run, attribute) for run in row.runs):,}", style), priority)
+    return RunColumn(
+        column,
+        lambda row: (f"{sum(getattr(run, attribute) for run in row.runs):,}", style),
+        priority,
+    )
 
 
 def _name_cell(row: RunListRow, state: RunListState) -> StyledText:
     if row.group is not None:
         is_unfolded = state.search or row.group.name in state.unfolded
         sign = symbols().unfolded if is_unfolded else symbols().folded
-        return f"{sign} {sanitize(row.group.name) or '(none)'}  {format_count(len(row.runs), 'run')}", "strong"
+        return (
+            f"{sign} {sanitize(row.group.name) or '(none)'}  {format_count(len(row.runs), 'run')}",
+            "strong",
+        )
     if row.run is None:
         return "all runs", "strong"
     name = format_run_name(row.run)
@@ -236,19 +295,30 @@ def _remove_model(name: str, run: RunRow) -> str:
     return name.removeprefix(start)
 
 
-def _single_run_column(column: TextColumn, priority: int, format_run: Callable[[RunRow], StyledText]) -> RunColumn:
-    """Return a column that has values only in the lines of single runs, not of groups or of all runs."""
-    return RunColumn(column, lambda row: ("", "") if row.run is None else format_run(row.run), priority)
+def _single_run_column(
+    column: TextColumn, priority: int, format_run: Callable[[RunRow], StyledText]
+) -> RunColumn:
+    """Return a column that has values only in the lines of single runs, not of groups or of all
+    runs.
+    """
+    return RunColumn(
+        column, lambda row: ("", "") if row.run is None else format_run(row.run), priority
+    )
 
 
-def _rate_column(title: str, source: str, priority: int, format_run: Callable[[RunRow], StyledText]) -> RunColumn:
+def _rate_column(
+    title: str, source: str, priority: int, format_run: Callable[[RunRow], StyledText]
+) -> RunColumn:
     """Return a column with the pass rates of runs, and the range of rates in the line of a group.
 
-    `source`: prefix of the attributes with the counts of passed and known verdicts, such as `official`.
+    `source`: prefix of the attributes with the counts of passed and known verdicts, such as
+    `official`.
     """
     column = TextColumn(title, align_right=True)
     return RunColumn(
-        column, lambda row: _rate_range_cell(row, source) if row.run is None else format_run(row.run), priority
+        column,
+        lambda row: _rate_range_cell(row, source) if row.run is None else format_run(row.run),
+        priority,
     )
 
 
@@ -259,11 +329,15 @@ def _recomputed_cell(run: RunRow) -> StyledText:
 
 def _corrected_cell(run: RunRow) -> StyledText:
     rate = format_pass_rate(run.effective_pass, run.effective_known, run.n_items)
-    return rate + (f" {symbols().separator} {run.disputed:,} open" if run.disputed else ""), "strong"
+    return rate + (
+        f" {symbols().separator} {run.disputed:,} open" if run.disputed else ""
+    ), "strong"
 
 
 def _rate_range_cell(row: RunListRow, source: str) -> StyledText:
-    complete = [run for run in row.runs if row.group and getattr(run, f"{source}_known") == run.n_items > 0]
+    complete = [
+        run for run in row.runs if row.group and getattr(run, f"{source}_known") == run.n_items > 0
+    ]
     rates = sorted(getattr(run, f"{source}_pass") / run.n_items for run in complete)
     if not rates:
         return "", ""
@@ -276,7 +350,8 @@ def _cut_middle_evenly(text: str, width: int) -> str:
 
 
 class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
-    """List of runs that can be sorted, searched and grouped. The result is the number of the chosen run.
+    """List of runs that can be sorted, searched and grouped. The result is the number of the chosen
+    run.
 
     To compare two runs, the user marks one after the other.
     """
@@ -326,15 +401,25 @@ class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
     def _redraw(self, cursor_choice: RunChoice | None) -> None:
         """Redraw the list with the cursor on this line, or on its group if the group is folded."""
         blind = self._make_compare_screen is None
-        self._choices = choices = build_run_list_table(self._runs, self._list_state, self.size.width, blind=blind)
+        self._choices = choices = build_run_list_table(
+            self._runs, self._list_state, self.size.width, blind=blind
+        )
         if self._marked_run is not None:
-            name = next((format_run_name(run) for run in self._runs if run.run == self._marked_run), "")
+            name = next(
+                (format_run_name(run) for run in self._runs if run.run == self._marked_run), ""
+            )
             key = find_action_key_names(self.app).get("runs.compare", "")
-            choices.note = f"A: run {self._marked_run} {truncate_middle(name, 30)}; mark B with {key}"
+            choices.note = (
+                f"A: run {self._marked_run} {truncate_middle(name, 30)}; mark B with {key}"
+            )
         if cursor_choice not in choices.values and self._list_state.grouping:
             label = GROUP_LABELS[self._list_state.grouping]
-            cursor_choice = next((label(run) for run in self._runs if run.run == cursor_choice), None)
-        choices.cursor = choices.values.index(cursor_choice) if cursor_choice in choices.values else 0
+            cursor_choice = next(
+                (label(run) for run in self._runs if run.run == cursor_choice), None
+            )
+        choices.cursor = (
+            choices.values.index(cursor_choice) if cursor_choice in choices.values else 0
+        )
         self._draw()
         self.list.move_cursor(choices.cursor)
         self.refresh_bindings()
@@ -354,7 +439,10 @@ class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
         self._redraw(self._choice_at_cursor)
 
     def action_unfold(self, unfold: bool) -> None:
-        """Unfold or fold the group under the cursor. After folding, the cursor is on the line of the group."""
+        """Unfold or fold the group under the cursor.
+
+        After folding, the cursor is on the line of the group.
+        """
         rows, at = self._choices.values if self._choices is not None else (), self.list.cursor
         name = next((value for value in reversed(rows[: at + 1]) if isinstance(value, str)), None)
         if name is None or (name in self._list_state.unfolded) == unfold or rows[at] == ALL_RUNS:
@@ -411,7 +499,9 @@ class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
         """Mark the run under the cursor, compare it with the marked run, or remove its mark."""
         run = self._choice_at_cursor
         if self._make_compare_screen is None:
-            self.show_message("comparing runs is not available in blind review because it reveals verdicts")
+            self.show_message(
+                "comparing runs is not available in blind review because it reveals verdicts"
+            )
             return
         if run is None or isinstance(run, str) or run == ALL_RUNS:
             self.show_message("move to a run to mark it for comparison")

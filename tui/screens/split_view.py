@@ -1,8 +1,9 @@
-"""Show list and item side by side on a wide screen. A narrow screen shows only the list or only the item.
+"""Show list and item side by side on a wide screen. A narrow screen shows only the list or only the
+item.
 
-While the list has the focus, the item pane shows the item under the list's cursor as soon as the cursor rests. While
-the item pane has the focus, the list's cursor follows the displayed item. A verdict always applies to the item that the
-header names.
+While the list has the focus, the item pane shows the item under the list's cursor as soon as the
+cursor rests. While the item pane has the focus, the list's cursor follows the displayed item. A
+verdict always applies to the item that the header names.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
     from fcreview.tui.screens.item_pane import ItemPane
 
 REST_DELAY = 0.1
-"""Seconds after the last of several cursor moves until the item is read. After a single move, it is read at once."""
+"""Seconds after the last of several cursor moves until the item is read.
+
+After a single move, it is read at once.
+"""
 COUNT_DELAY = 0.5
 """Seconds after the last verdict until the pass rates are read again."""
 
@@ -119,8 +123,9 @@ class SplitView(Horizontal):
                 self._show_current_item()
 
     def focus_item(self) -> bool:
-        """Focus the item pane, now or as soon as it exists. Return False without an item or without room for two
-        panes."""
+        """Focus the item pane, now or as soon as it exists. Return False without an item or without
+        room for two panes.
+        """
         if not self.is_split or not self._queue.list.total:
             return False
         if self.item_pane is None:
@@ -132,12 +137,17 @@ class SplitView(Horizontal):
     @property
     def is_item_loading(self) -> bool:
         """Whether the item of the focused item pane is still being read."""
-        is_item_opening = self.is_item_focused and self.item_pane is not None and self.item_pane.is_item_loading
+        is_item_opening = (
+            self.is_item_focused and self.item_pane is not None and self.item_pane.is_item_loading
+        )
         return self._focus_when_created or is_item_opening
 
     @property
     def _list_follows_item(self) -> bool:
-        """Whether the list's cursor moves to the item of the pane. Otherwise, the pane shows the item at the cursor."""
+        """Whether the list's cursor moves to the item of the pane.
+
+        Otherwise, the pane shows the item at the cursor.
+        """
         return self.is_item_focused and not self.is_item_loading
 
     # -- the list has the focus
@@ -151,7 +161,12 @@ class SplitView(Horizontal):
 
     def _show_current_item(self, *, reread: bool = False) -> None:
         """Show the item under the list's cursor, unless the item pane has the focus."""
-        if not self.is_split or self._list_follows_item or self._is_taking_over or self._queue.is_changing_view:
+        if (
+            not self.is_split
+            or self._list_follows_item
+            or self._is_taking_over
+            or self._queue.is_changing_view
+        ):
             return
         rows = self._queue.list
         row = rows.row_at(rows.cursor) if rows.total else None
@@ -160,7 +175,9 @@ class SplitView(Horizontal):
                 self.call_after_refresh(self._create_item_pane)  # the list must be drawn first
         elif row is not None:
             self.item_pane.visible = True
-            if self.is_item_focused and self.screen.focused is None:  # Textual takes the focus from a hidden pane
+            if (
+                self.is_item_focused and self.screen.focused is None
+            ):  # Textual takes the focus from a hidden pane
                 self.screen.set_focus(self.item_pane.text)
             self._request_item(self.item_pane, row, reread)
         elif not rows.total:
@@ -193,7 +210,9 @@ class SplitView(Horizontal):
             self.item_pane.item_reviewer.show_requested_item()
 
     def take_over_item(self, pane: ItemPane) -> None:
-        """Show and focus the item of `pane`, whose `ItemScreen` closed because the terminal became wide."""
+        """Show and focus the item of `pane`, whose `ItemScreen` closed because the terminal
+        became wide.
+        """
         self._is_taking_over = True
         self._take_over_item(pane)
 
@@ -218,7 +237,10 @@ class SplitView(Horizontal):
             self.focus_item()
 
     async def _get_item_pane(self) -> ItemPane:
-        """Return the item pane. It is created on first use, because importing its modules would delay the list."""
+        """Return the item pane.
+
+        It is created on first use, because importing its modules would delay the list.
+        """
         from fcreview.tui.screens.item_pane import ItemPane, ItemScreen
 
         async with self._creation_lock:
@@ -226,7 +248,9 @@ class SplitView(Horizontal):
                 item = ItemPane(self._session, self._state.view, partial(ItemScreen, self._session))
                 item.follows_list = True
                 await self.query_one("#item-side").mount(item)
-                item.visible = self._is_taking_over or bool(self._queue.list.total)  # rows may be hidden meanwhile
+                item.visible = self._is_taking_over or bool(
+                    self._queue.list.total
+                )  # rows may be hidden meanwhile
                 self.item_pane = item
                 self.watch(item, "position", self._move_list_cursor, init=False)
                 item.resume()

@@ -21,7 +21,12 @@ from fcreview.stats.agreement_ratings import (
 from fcreview.stats.calibration import NO_PAIRS_MESSAGE as CALIBRATION_NONE
 from fcreview.stats.calibration import CalibrationScope, VerdictPair
 from fcreview.store.rows import View
-from fcreview.tui.actions import AGREEMENT_ACTIONS, CALIBRATION_ACTIONS, CONVENTION_ACTIONS, MODAL_HELP_ACTIONS
+from fcreview.tui.actions import (
+    AGREEMENT_ACTIONS,
+    CALIBRATION_ACTIONS,
+    CONVENTION_ACTIONS,
+    MODAL_HELP_ACTIONS,
+)
 from fcreview.tui.keymap import make_bindings
 from fcreview.tui.queue.statistics import (
     CALIBRATION_COLUMNS,
@@ -65,11 +70,14 @@ class Picture(NamedTuple):
 
 NO_PICTURE = Picture("", "", ())
 TALL = 40
-"""Minimum height of the screen, in rows, at which the cells of a confusion matrix are three rows high."""
+"""Minimum height of the screen, in rows, at which the cells of a confusion matrix are three rows
+high.
+"""
 
 
 class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=False):
-    """Screen with a table of statistics that fills while they are computed, and with a picture of the selected row.
+    """Screen with a table of statistics that fills while they are computed, and with a picture of
+    the selected row.
 
     The result is a tuple of the item numbers of the chosen row.
     """
@@ -89,15 +97,22 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
             yield LineBlock(id="picture")
 
     async def compute_statistics(self) -> None:
-        """Read from the store, compute the statistics in a thread, and call `show_progress` after each group."""
+        """Read from the store, compute the statistics in a thread, and call `show_progress`
+        after each group.
+        """
         raise NotImplementedError
 
     def build_selected_table(self) -> StatisticsTable:
-        """Return the selected table with the statistics computed so far, built with `make_table`."""
+        """Return the selected table with the statistics computed so far, built with
+        `make_table`.
+        """
         raise NotImplementedError
 
     def make_table(self, rows: Sequence[StatisticsRow], **fields: Any) -> StatisticsTable:
-        """Return a table with these rows, and keep the rows. `fields`: other fields of `StatisticsTable`."""
+        """Return a table with these rows, and keep the rows.
+
+        `fields`: other fields of `StatisticsTable`.
+        """
         self._rows = rows
         return StatisticsTable(
             rows=[row.cells for row in rows],
@@ -124,7 +139,10 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
         self.show_progress("")
 
     def show_progress(self, progress: str) -> None:
-        """Redraw the table with a progress message. An empty message means that everything is computed."""
+        """Redraw the table with a progress message.
+
+        An empty message means that everything is computed.
+        """
         self._progress = progress
         self._redraw(self.list.cursor)
 
@@ -139,13 +157,25 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
             self._draw_row()
 
     def _draw_row(self) -> None:
-        """Draw the explanation and the picture of the row under the cursor. Set the height of the table."""
+        """Draw the explanation and the picture of the row under the cursor.
+
+        Set the height of the table.
+        """
         small = is_small_screen(self.size)
         row = self._rows[self.list.cursor] if self._rows else None
         means = self.query_one("#means", LineBar)
-        means.show(fit_line((("  ", ""), (row.explanation if row is not None else "", "dim")), self.table_width))
-        room = self.size.height - (5 if small else 6)  # without bars, heading, explanation and borders
-        panel, cells = self.query_one("#picture-panel", Panel), self.table_width - (1 if small else 0)
+        means.show(
+            fit_line(
+                (("  ", ""), (row.explanation if row is not None else "", "dim")), self.table_width
+            )
+        )
+        room = self.size.height - (
+            5 if small else 6
+        )  # without bars, heading, explanation and borders
+        panel, cells = (
+            self.query_one("#picture-panel", Panel),
+            self.table_width - (1 if small else 0),
+        )
         most = max(room // 2 - (1 if small else 2), 0)
         title, facts, lines = self.draw_picture(row, cells, most) if row is not None else NO_PICTURE
         panel.display = 0 < len(lines) <= most
@@ -168,7 +198,11 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
 
     def action_choose_row(self) -> None:
         """Open the items of the row under the cursor, if it has items."""
-        if self._choices is not None and self._choices.values and self._choices.values[self.list.cursor]:
+        if (
+            self._choices is not None
+            and self._choices.values
+            and self._choices.values[self.list.cursor]
+        ):
             super().action_choose_row()
 
 
@@ -183,14 +217,20 @@ class AgreementScreen(StatisticsScreen, inherit_bindings=False):
     def __init__(self, session: Session, view: View) -> None:
         super().__init__(session, view, "agreement")
         self._scope: AgreementScope = "overall"
-        self._cells: dict[AgreementScope, list[AgreementStatistic]] = {scope: [] for scope in AGREEMENT_SCOPES}
+        self._cells: dict[AgreementScope, list[AgreementStatistic]] = {
+            scope: [] for scope in AGREEMENT_SCOPES
+        }
 
     async def compute_statistics(self) -> None:
-        ratings = await self._session.query(lambda store: store.analysis.fetch_ratings(self._view), interruptible=True)
+        ratings = await self._session.query(
+            lambda store: store.analysis.fetch_ratings(self._view), interruptible=True
+        )
         groups = await asyncio.to_thread(_build_rating_groups, ratings)
         for at, group in enumerate(groups):
             self.show_progress(f"{at} of {len(groups)} groups computed")
-            self._cells[group.scope] += await asyncio.to_thread(_compute_agreement_statistics, group)
+            self._cells[group.scope] += await asyncio.to_thread(
+                _compute_agreement_statistics, group
+            )
 
     def build_selected_table(self) -> StatisticsTable:
         figures, cells = self._cells[self._scope], self.table_width
@@ -209,11 +249,17 @@ class AgreementScreen(StatisticsScreen, inherit_bindings=False):
         members = group_agreement_statistics(self._cells[self._scope])[row.group]
         lines, n_shown = pairwise_heat_maps(members, width, max_lines)
         n = max(len(each.coefficient.annotators) for each in members)
-        names = format_count(n, "annotator") if n_shown == n else f"{n_shown} of {format_count(n, 'annotator')}"
+        names = (
+            format_count(n, "annotator")
+            if n_shown == n
+            else f"{n_shown} of {format_count(n, 'annotator')}"
+        )
         return Picture("Pairs of annotators", names, lines)
 
     def select_next_table(self) -> None:
-        self._scope = AGREEMENT_SCOPES[(AGREEMENT_SCOPES.index(self._scope) + 1) % len(AGREEMENT_SCOPES)]
+        self._scope = AGREEMENT_SCOPES[
+            (AGREEMENT_SCOPES.index(self._scope) + 1) % len(AGREEMENT_SCOPES)
+        ]
 
 
 def _build_rating_groups(ratings: Sequence[Rating]) -> list[RatingGroup]:
@@ -241,7 +287,9 @@ CalibrationTable = CalibrationScope | Literal["wrong"]
 
 
 class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
-    """Accuracy of checkers and judges against human labels: one table for each scope, and one table of their errors."""
+    """Accuracy of checkers and judges against human labels: one table for each scope, and one
+    table of their errors.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(CALIBRATION_ACTIONS, MODAL_HELP_ACTIONS)
 
@@ -272,7 +320,9 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
         wrong = self._table == "wrong"
         groups = [] if self._table == "wrong" else self._groups.get(self._table, [])
         rows = build_error_kind_rows(self._wrong) if wrong else build_calibration_rows(groups)
-        heading = "overall" if self._table == "overall" else "errors" if wrong else f"by {self._table}"
+        heading = (
+            "overall" if self._table == "overall" else "errors" if wrong else f"by {self._table}"
+        )
         return self.make_table(
             rows,
             title=f"calibration {heading}",
@@ -319,7 +369,9 @@ class ConventionsScreen(StatisticsScreen, inherit_bindings=False):
         services = self._session.report_services
         compare = services.compare_conventions if services is not None else None
         if compare is not None:
-            self._runs = await self._session.query(lambda store: compare(store, self._view.runs), interruptible=True)
+            self._runs = await self._session.query(
+                lambda store: compare(store, self._view.runs), interruptible=True
+            )
 
     def build_selected_table(self) -> StatisticsTable:
         rows = build_convention_rows(self._runs, self.table_width)
@@ -334,5 +386,9 @@ class ConventionsScreen(StatisticsScreen, inherit_bindings=False):
         )
 
 
-SCREENS = {"agreement": AgreementScreen, "calibration": CalibrationScreen, "conventions": ConventionsScreen}
+SCREENS = {
+    "agreement": AgreementScreen,
+    "calibration": CalibrationScreen,
+    "conventions": ConventionsScreen,
+}
 """Screens by the name of their menu in the queue."""

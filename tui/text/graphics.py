@@ -1,4 +1,7 @@
-"""Draw badges, bars, heat cells, intervals, frames and the top line. Their text is readable without colour."""
+"""Draw badges, bars, heat cells, intervals, frames and the top line.
+
+Their text is readable without colour.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,24 @@ from collections.abc import Sequence
 from typing import Any
 
 from fcreview.model.sanitize import display_width, pad
-from fcreview.tui.text.lines import Line, StyledText, fit_line, justify_line, line_width, truncate, truncate_middle
+from fcreview.tui.text.lines import (
+    Line,
+    StyledText,
+    fit_line,
+    justify_line,
+    line_width,
+    truncate,
+    truncate_middle,
+)
 from fcreview.tui.text.styles import HEAT, symbols
 
 PROGRAM_NAME = "fcreview"
 
 
 def verdict_badge(value: Any) -> StyledText:
-    """Return the badge of a verdict: ` PASS `, ` FAIL `, ` UNSURE `, a score such as ` 2 `, or ` – ` for None."""
+    """Return the badge of a verdict: ` PASS `, ` FAIL `, ` UNSURE `, a score such as ` 2 `, or `
+    – ` for None.
+    """
     if value is True:
         return " PASS ", "pass_badge"
     if value is False:
@@ -24,7 +37,10 @@ def verdict_badge(value: Any) -> StyledText:
 
 
 def share_bar(filled_share: float, cells: int, style: str = "primary") -> Line:
-    """Return a bar whose filled part is `filled_share` (0 to 1). A share above 0 fills at least one cell."""
+    """Return a bar whose filled part is `filled_share` (0 to 1).
+
+    A share above 0 fills at least one cell.
+    """
     sign = symbols()
     filled = 0 if filled_share <= 0 else max(round(min(filled_share, 1.0) * cells), 1)
     return (sign.filled * filled, style), (sign.track * (cells - filled), "track")
@@ -52,10 +68,16 @@ def heat_cell(rate: float | None, cells: int) -> StyledText:
 
 
 def interval_bar(
-    low: float, point: float, high: float, scale: tuple[float, float], cells: int, marked_value: float | None = None
+    low: float,
+    point: float,
+    high: float,
+    scale: tuple[float, float],
+    cells: int,
+    marked_value: float | None = None,
 ) -> Line:
-    """Draw an interval with its point estimate and a mark at `marked_value`, if given. `scale`: (lowest, highest) value
-    on the line."""
+    """Draw an interval with its point estimate and a mark at `marked_value`, if given. `scale`:
+    (lowest, highest) value on the line.
+    """
     sign = symbols()
 
     def find_column(value: float) -> int:
@@ -63,7 +85,9 @@ def interval_bar(
         return round(max(0.0, min(share, 1.0)) * (cells - 1))
 
     first, last = find_column(low), find_column(high)
-    parts = [(sign.filled, "") if first <= at <= last else (sign.track, "track") for at in range(cells)]
+    parts = [
+        (sign.filled, "") if first <= at <= last else (sign.track, "track") for at in range(cells)
+    ]
     if marked_value is not None:
         parts[find_column(marked_value)] = (sign.official, "primary")
     parts[find_column(point)] = (sign.point, "strong")
@@ -94,13 +118,23 @@ def frame_bottom(right_text: Line, cells: int, border: str = "track") -> Line:
     sign, fitted = symbols(), fit_line(right_text, max(cells - 6, 1))
     gap = " " if fitted else sign.rule
     rest = sign.rule * max(cells - 5 - line_width(fitted), 0)
-    return ((f"{sign.bottom_left}{rest}{gap}", border), *fitted, (f"{gap}{sign.rule}{sign.bottom_right}", border))
+    return (
+        (f"{sign.bottom_left}{rest}{gap}", border),
+        *fitted,
+        (f"{gap}{sign.rule}{sign.bottom_right}", border),
+    )
 
 
 def box_lines(title: str, lines: Sequence[Line], cells: int, bottom_right: Line = ()) -> list[Line]:
-    """Return lines in a frame that is `cells` wide, with a title at the top left and a text at the bottom right."""
+    """Return lines in a frame that is `cells` wide, with a title at the top left and a text at
+    the bottom right.
+    """
     head: Line = ((truncate(title, max(cells - 7, 1)), "strong"),)
-    return [frame_top(head, cells), *(frame_side(line, cells) for line in lines), frame_bottom(bottom_right, cells)]
+    return [
+        frame_top(head, cells),
+        *(frame_side(line, cells) for line in lines),
+        frame_bottom(bottom_right, cells),
+    ]
 
 
 def join_boxes(boxes: Sequence[Sequence[Line]]) -> list[Line]:
@@ -116,10 +150,12 @@ MIN_NAME_CELLS = 6
 
 
 def top_line(path: tuple[str, ...], right_text: Line, cells: int) -> Line:
-    """Return the top line of a screen: the program name, the path to the screen, and a text on the right.
+    """Return the top line of a screen: the program name, the path to the screen, and a text on the
+    right.
 
-    `path`: sanitized names, the name of the screen last. If the line is too short, the first names are omitted or lose
-    their beginning, because the end of a run's name distinguishes it from other runs of the model.
+    `path`: sanitized names, the name of the screen last. If the line is too short, the first names
+    are omitted or lose their beginning, because the end of a run's name distinguishes it from other
+    runs of the model.
     """
     sign = symbols()
     name: StyledText = (f" {PROGRAM_NAME} ", "app")

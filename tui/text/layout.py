@@ -1,8 +1,8 @@
 """Compute which rows of a long document are on screen, and divide texts into documents.
 
-A document is a list of blocks. A block is laid out only when it comes into view. The scroll position is the (block,
-row) of the top line, not a line number. So nothing above the top line has to be measured, and the position stays when
-the width changes or a block above unfolds.
+A document is a list of blocks. A block is laid out only when it comes into view. The scroll
+position is the (block, row) of the top line, not a line number. So nothing above the top line has
+to be measured, and the position stays when the width changes or a block above unfolds.
 """
 
 from __future__ import annotations
@@ -67,17 +67,24 @@ class DocumentLayout:
         return cached
 
     def visible_rows(self) -> list[RowPosition]:
-        """Return the rows on screen from top to bottom, fewer than `height` at the end of the document."""
+        """Return the rows on screen from top to bottom, fewer than `height` at the end of the
+        document.
+        """
         rows: list[RowPosition] = []
         index, row = self.top
         while index < len(self.source) and len(rows) < self.height:
             size = len(self.block_lines(index))
-            rows += [RowPosition(index, at) for at in range(row, min(size, row + self.height - len(rows)))]
+            rows += [
+                RowPosition(index, at)
+                for at in range(row, min(size, row + self.height - len(rows)))
+            ]
             index, row = index + 1, 0
         return rows
 
     def move_position(self, position: RowPosition, by_rows: int) -> RowPosition:
-        """Return the position `by_rows` below `position` (above if negative), limited to the rows of the document."""
+        """Return the position `by_rows` below `position` (above if negative), limited to the
+        rows of the document.
+        """
         index, row = position
         row += by_rows
         while row < 0 and index > 0:
@@ -89,7 +96,11 @@ class DocumentLayout:
             row -= len(self.block_lines(index))
             index += 1
         if index >= len(self.source):
-            return self.move_position(RowPosition(len(self.source), 0), -1) if len(self.source) else DOCUMENT_START
+            return (
+                self.move_position(RowPosition(len(self.source), 0), -1)
+                if len(self.source)
+                else DOCUMENT_START
+            )
         return RowPosition(index, row)
 
     def find_last_top(self) -> RowPosition:
@@ -110,14 +121,20 @@ class DocumentLayout:
         self.top = self.clamp_top(self.move_position(self.top, rows))
 
     def scroll_to(self, position: RowPosition) -> None:
-        """Scroll so that `position` is the top row, unless the document ends before the window is full."""
+        """Scroll so that `position` is the top row, unless the document ends before the window
+        is full.
+        """
         self.top = self.clamp_top(position)
 
     def reveal(self, index: int, row: int = 0, *, entire_block: bool = True) -> None:
-        """Scroll as little as possible to show row `row` of block `index` and, with `entire_block`, the rows of the
-        block below it, as many as fit."""
+        """Scroll as little as possible to show row `row` of block `index` and, with `entire_block`,
+        the rows of the block below it, as many as fit.
+        """
         rows = self.visible_rows()
-        last_row = max(row, min(len(self.block_lines(index)) - 1, row + self.height - 2) if entire_block else row)
+        last_row = max(
+            row,
+            min(len(self.block_lines(index)) - 1, row + self.height - 2) if entire_block else row,
+        )
         if (index, row) in rows and (index, last_row) in rows:
             return
         if rows and (index, row) < rows[0]:
@@ -128,8 +145,9 @@ class DocumentLayout:
 
     @property
     def scroll_position(self) -> str:
-        """Position of the window: `top`, the percentage of blocks above its bottom (`40 %`), or `end`. Empty if the
-        whole document is visible."""
+        """Position of the window: `top`, the percentage of blocks above its bottom (`40 %`), or
+        `end`. Empty if the whole document is visible.
+        """
         if self.top >= self.find_last_top():
             return "" if self.top == DOCUMENT_START else "end"
         if self.top == DOCUMENT_START:
@@ -140,14 +158,20 @@ class DocumentLayout:
 
 
 CHUNK_SIZE = 4096
-"""Maximum number of characters in a chunk. A longer line is split, if possible after a blank or comma."""
+"""Maximum number of characters in a chunk.
+
+A longer line is split, if possible after a blank or comma.
+"""
 INDENT_WIDTH = 2
 INDENT_LIMIT = 3_000_000
 """Maximum length, in characters, of a JSON text that is indented or folded."""
 
 
 class TextSource:
-    """Text of any size as a document. Its blocks are chunks: lines, or parts of lines longer than `CHUNK_SIZE`."""
+    """Text of any size as a document.
+
+    Its blocks are chunks: lines, or parts of lines longer than `CHUNK_SIZE`.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -166,7 +190,10 @@ class TextSource:
         return [((row, ""),) for row in sanitize_and_wrap(self.read_chunk(index), cells)]
 
     def find_row(self, offset: int, cells: int) -> RowPosition:
-        """Return the row with the character at `offset`. Wide control characters before it make the row inexact."""
+        """Return the row with the character at `offset`.
+
+        Wide control characters before it make the row inexact.
+        """
         index = max(bisect_right(self.starts, offset) - 1, 0)
         before = self.text[self.starts[index] : offset]
         rows = sanitize_and_wrap(self.read_chunk(index), cells)
@@ -216,8 +243,14 @@ def indent_json(text: str) -> str:
 
 
 def find_max_indent_level(text: str) -> int:
-    """Return the highest indentation level of a text. 0 if no line is indented or the text is too long to fold."""
-    return max((_find_indent_level(line) for line in text.split("\n")), default=0) if len(text) <= INDENT_LIMIT else 0
+    """Return the highest indentation level of a text. 0 if no line is indented or the text is
+    too long to fold.
+    """
+    return (
+        max((_find_indent_level(line) for line in text.split("\n")), default=0)
+        if len(text) <= INDENT_LIMIT
+        else 0
+    )
 
 
 def fold_indented_lines(text: str, max_level: int) -> str:
@@ -241,11 +274,11 @@ def _find_indent_level(line: str) -> int:
 
 
 def find_match_offset(text: str, searched: str, current_offset: int, direction: int) -> int | None:
-    """Return the offset of the next (`direction` 1) or previous (`direction` -1) match of `searched`, wrapping around
-    at the end. None if there is no match.
+    """Return the offset of the next (`direction` 1) or previous (`direction` -1) match of
+    `searched`, wrapping around at the end. None if there is no match.
 
-    `current_offset`: offset of the current match, or -1 before the first search. The search ignores case unless
-    `searched` contains an upper-case letter.
+    `current_offset`: offset of the current match, or -1 before the first search. The search ignores
+    case unless `searched` contains an upper-case letter.
     """
     if searched == searched.lower():
         lowered = text.lower()
@@ -254,6 +287,10 @@ def find_match_offset(text: str, searched: str, current_offset: int, direction: 
         at = text.find(searched, current_offset + 1)
         at = at if at >= 0 else text.find(searched)
     else:
-        at = text.rfind(searched, 0, current_offset + len(searched) - 1) if current_offset > 0 else -1
+        at = (
+            text.rfind(searched, 0, current_offset + len(searched) - 1)
+            if current_offset > 0
+            else -1
+        )
         at = at if at >= 0 else text.rfind(searched)
     return at if at >= 0 else None

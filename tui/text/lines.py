@@ -1,7 +1,9 @@
-"""Build styled lines as plain data: wrap, truncate and align texts, and format tables, JSON and pane widths.
+"""Build styled lines as plain data: wrap, truncate and align texts, and format tables, JSON and
+pane widths.
 
-A style is a name such as `dim` or `diff`, which `styles.get_style` resolves when the line is drawn. Widths are display
-cells. Texts are visible: text from data has been sanitized with `fcreview.model.sanitize`, unless stated otherwise.
+A style is a name such as `dim` or `diff`, which `styles.get_style` resolves when the line is drawn.
+Widths are display cells. Texts are visible: text from data has been sanitized with
+`fcreview.model.sanitize`, unless stated otherwise.
 """
 
 from __future__ import annotations
@@ -19,13 +21,15 @@ from fcreview.tui.text.styles import symbols
 
 JSON_WIDTH = 76
 MAX_JSON_CHARS = 200_000
-"""Maximum length, in characters, of a JSON text to format. Longer texts take too long, because each value is serialized
-once per nesting level."""
+"""Maximum length, in characters, of a JSON text to format. Longer texts take too long, because each
+value is serialized once per nesting level.
+"""
 
 
 def format_json(value: Any, cells: int = JSON_WIDTH, indentation: int = 0) -> str:
-    """Format a JSON value. An object or list that does not fit into `cells` has one line for each member. Raises the
-    exceptions of `json.dumps`."""
+    """Format a JSON value. An object or list that does not fit into `cells` has one line for each
+    member. Raises the exceptions of `json.dumps`.
+    """
     text = json.dumps(value, ensure_ascii=False)
     if len(text) + indentation <= cells or not isinstance(value, (dict, list)) or not value:
         return text
@@ -33,7 +37,8 @@ def format_json(value: Any, cells: int = JSON_WIDTH, indentation: int = 0) -> st
     if isinstance(value, dict):
         keys = [json.dumps(name, ensure_ascii=False) for name in value]
         parts = [
-            f"{blank}{key}: {format_json(one, cells, inner)}" for key, one in zip(keys, value.values(), strict=True)
+            f"{blank}{key}: {format_json(one, cells, inner)}"
+            for key, one in zip(keys, value.values(), strict=True)
         ]
         opening, closing = "{", "}"
     else:
@@ -77,7 +82,10 @@ def line_width(line: Line) -> int:
 
 
 def _find_row_end(text: str, start: int, cells: int) -> int:
-    """Return the end offset of the longest slice from `start` that fits into `cells`. It has at least one character."""
+    """Return the end offset of the longest slice from `start` that fits into `cells`.
+
+    It has at least one character.
+    """
     end, used = start, 0
     while end < len(text):
         used += display_width(text[end])
@@ -90,8 +98,9 @@ def _find_row_end(text: str, start: int, cells: int) -> int:
 
 
 def _cut_after_first_rows(text: str, cells: int, max_rows: int) -> str:
-    """Return a beginning of a text that fills more than `max_rows` rows. A cell may hold a character and its combining
-    marks."""
+    """Return a beginning of a text that fills more than `max_rows` rows. A cell may hold a
+    character and its combining marks.
+    """
     return text[: (max_rows + 1) * (cells + 1) * (1 if text.isascii() else 1 + MAX_MARKS)]
 
 
@@ -100,10 +109,11 @@ WORD_SIGNS = "._/-,:"
 
 
 def wrap_sanitized(text: str, cells: int, max_rows: int | None = None) -> list[str]:
-    """Split visible text into rows of at most `cells` cells, at most `max_rows` if given. The joined rows are the text.
+    """Split visible text into rows of at most `cells` cells, at most `max_rows` if given. The
+    joined rows are the text.
 
-    A row ends after a blank if the row's second half has one, or if the next word fits on a row. Otherwise it ends
-    inside a word, after a sign such as `.` or `_` if the second half has one.
+    A row ends after a blank if the row's second half has one, or if the next word fits on a row.
+    Otherwise it ends inside a word, after a sign such as `.` or `_` if the second half has one.
     """
     cells = max(cells, 1)
     if max_rows is not None:
@@ -126,12 +136,21 @@ def wrap_sanitized(text: str, cells: int, max_rows: int | None = None) -> list[s
 
 def _word_fits(text: str, start: int, cells: int) -> bool:
     end = text.find(" ", start, start + cells + 1)
-    word = text[start:] if end < 0 and len(text) - start <= cells else text[start:end] if end >= 0 else ""
+    word = (
+        text[start:]
+        if end < 0 and len(text) - start <= cells
+        else text[start:end]
+        if end >= 0
+        else ""
+    )
     return bool(word) and display_width(word) <= cells
 
 
 def sanitize_and_wrap(text: str, cells: int, max_rows: int | None = None) -> list[str]:
-    """Sanitize text from data and wrap it, keeping its line breaks. Return at most `max_rows` rows if given."""
+    """Sanitize text from data and wrap it, keeping its line breaks.
+
+    Return at most `max_rows` rows if given.
+    """
     if max_rows is not None:
         text = _cut_after_first_rows(text, max(cells, 1), max_rows)
     rows: list[str] = []
@@ -160,17 +179,30 @@ def format_size(text: str) -> str:
     n = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
     if n < 1000:
         return f"{n} B"
-    return f"{n / 1000:.1f} KB" if n < 10_000 else f"{n // 1000} KB" if n < 1_000_000 else f"{n / 1e6:.1f} MB"
+    return (
+        f"{n / 1000:.1f} KB"
+        if n < 10_000
+        else f"{n // 1000} KB"
+        if n < 1_000_000
+        else f"{n / 1e6:.1f} MB"
+    )
 
 
-def prefix_rows_with_label(label: str, rows: Sequence[str], style: str = "", label_style: str = "dim") -> list[Line]:
+def prefix_rows_with_label(
+    label: str, rows: Sequence[str], style: str = "", label_style: str = "dim"
+) -> list[Line]:
     """Return lines with the label before the first row and blanks before the other rows."""
     indent = " " * display_width(label)
-    return [((label if at == 0 else indent, label_style), (row, style)) for at, row in enumerate(rows)]
+    return [
+        ((label if at == 0 else indent, label_style), (row, style)) for at, row in enumerate(rows)
+    ]
 
 
 def rule_line(line: Line, cells: int, dash: str = "") -> Line:
-    """Return `── text ─────────`, `cells` wide. The text is clipped so that at least two dashes follow."""
+    """Return `── text ─────────`, `cells` wide.
+
+    The text is clipped so that at least two dashes follow.
+    """
     dash = dash or symbols().rule
     fitted = fit_line(line, max(cells - RULE_MARGIN, 1))
     rest = max(cells - 4 - line_width(fitted), 0)
@@ -178,7 +210,10 @@ def rule_line(line: Line, cells: int, dash: str = "") -> Line:
 
 
 def fit_line(line: Line, cells: int) -> Line:
-    """Clip a line to `cells`, with `…` at the cut. If only trailing blanks are cut, there is no `…`."""
+    """Clip a line to `cells`, with `…` at the cut.
+
+    If only trailing blanks are cut, there is no `…`.
+    """
     if line_width(line) <= cells:
         return line
     stripped = list(line)
@@ -197,7 +232,10 @@ def fit_line(line: Line, cells: int) -> Line:
 
 
 def justify_line(left: Line, right: Line, cells: int) -> Line:
-    """Return a line, `cells` wide, with `left` and `right` at its ends. If both do not fit, `left` is clipped."""
+    """Return a line, `cells` wide, with `left` and `right` at its ends.
+
+    If both do not fit, `left` is clipped.
+    """
     right = fit_line(right, cells)
     room = cells - line_width(right)
     left = fit_line(left, max(room - 1, 0))
@@ -221,8 +259,9 @@ def truncate(text: str, cells: int) -> str:
 
 
 def truncate_middle(text: str, cells: int, head_share: float = 1 / 3) -> str:
-    """Shorten a name in the middle, since names mostly differ at the end: `live_…le_23-20-0`. `head_share`: part of
-    the width (0 to 1) for the beginning."""
+    """Shorten a name in the middle, since names mostly differ at the end: `live_…le_23-20-0`.
+    `head_share`: part of the width (0 to 1) for the beginning.
+    """
     if display_width(text) <= cells:
         return text
     if cells < 4:
@@ -233,18 +272,29 @@ def truncate_middle(text: str, cells: int, head_share: float = 1 / 3) -> str:
 
 
 def truncate_error_type(text: str, cells: int) -> str:
-    """Shorten an error type: `…:wrong_count`. The part after the last colon distinguishes error types."""
+    """Shorten an error type: `…:wrong_count`.
+
+    The part after the last colon distinguishes error types.
+    """
     if display_width(text) <= cells:
         return text
     kind = text.rpartition(":")[2]
     room = cells - 2 - display_width(kind)
     if kind != text and room >= 0:
-        return (_cut_to_width(text, room) if room >= MIN_PREFIX_WIDTH else "") + symbols().ellipsis + ":" + kind
+        return (
+            (_cut_to_width(text, room) if room >= MIN_PREFIX_WIDTH else "")
+            + symbols().ellipsis
+            + ":"
+            + kind
+        )
     return kind if display_width(kind) <= cells else truncate_middle(kind, cells, 1 / 2)
 
 
 def truncate_difference(text: str, cells: int) -> str:
-    """Shorten the text of a first difference. Prefixes of dotted names are cut first: `…queryViolation not called`."""
+    """Shorten the text of a first difference.
+
+    Prefixes of dotted names are cut first: `…queryViolation not called`.
+    """
     if display_width(text) > cells:
         text = _QUALIFIER.sub(lambda match: match[1] + symbols().ellipsis, text)
     return truncate(text, cells)
@@ -266,17 +316,29 @@ def center_text(text: str, cells: int) -> str:
 
 
 def replace_missing_value_sign(text: str) -> str:
-    """Return the sign of a missing value in the active symbol set if `text` is the usual sign, else `text`."""
+    """Return the sign of a missing value in the active symbol set if `text` is the usual sign,
+    else `text`.
+    """
     return symbols().none if text == wording.NO_VALUE else text
 
 
 def format_pass_rate(n_passing: int, n_with_verdict: int, n_items: int) -> str:
-    """Format a pass rate: `71.3 %`, `71.3 % of 998` if not all items have a verdict, a dash if no item has one."""
-    return wording.format_rate_with_count(n_passing, n_with_verdict, n_items) if n_with_verdict else symbols().none
+    """Format a pass rate: `71.3 %`, `71.3 % of 998` if not all items have a verdict, a dash if
+    no item has one.
+    """
+    return (
+        wording.format_rate_with_count(n_passing, n_with_verdict, n_items)
+        if n_with_verdict
+        else symbols().none
+    )
 
 
-def format_recomputed_pass_rate(n_passing: int, n_with_verdict: int, n_items: int, *, lacks_dataset: bool) -> str:
-    """Format the rate of recomputed verdicts as `wording.format_recomputed_rate` does, with the active symbol set."""
+def format_recomputed_pass_rate(
+    n_passing: int, n_with_verdict: int, n_items: int, *, lacks_dataset: bool
+) -> str:
+    """Format the rate of recomputed verdicts as `wording.format_recomputed_rate` does, with the
+    active symbol set.
+    """
     return wording.format_recomputed_rate(
         n_passing, n_with_verdict, n_items, symbols().none, lacks_dataset=lacks_dataset
     )
@@ -304,8 +366,15 @@ def _find_hint_gap(hints: Sequence[KeyHint], cells: int) -> int:
 
 
 def progress_message(activity: str, seconds: float, cancel_key: str = "") -> str:
-    """Return `counting failures · 2 s · Esc cancels`. `cancel_key`: displayed name of the key, if a key cancels."""
-    parts = [activity, f"{seconds:.0f} s" if seconds >= 1 else "", f"{cancel_key} cancels" if cancel_key else ""]
+    """Return `counting failures · 2 s · Esc cancels`.
+
+    `cancel_key`: displayed name of the key, if a key cancels.
+    """
+    parts = [
+        activity,
+        f"{seconds:.0f} s" if seconds >= 1 else "",
+        f"{cancel_key} cancels" if cancel_key else "",
+    ]
     return f" {symbols().separator} ".join(filter(None, parts))
 
 
@@ -315,9 +384,13 @@ MIN_LIST_WIDTH = 54
 LIST_WIDTH = 66
 """Minimum width of the list pane, in cells, beside the item and function docs."""
 MAX_LIST_WIDTH, MAX_PAIR_LIST_WIDTH = 100, 76
-"""Largest widths of the list pane, in cells: beside item and function docs, and beside the item only."""
+"""Largest widths of the list pane, in cells: beside item and function docs, and beside the item
+only.
+"""
 MIN_ITEM_WIDTH = 90
-"""Minimum width, in cells, of the item text beside function docs: a name and two values of about 40 cells."""
+"""Minimum width, in cells, of the item text beside function docs: a name and two values of about
+40 cells.
+"""
 MIN_DOCS_WIDTH = 38
 MAX_DOCS_WIDTH = 70
 THREE_PANES_MIN_WIDTH = LIST_WIDTH + 1 + MIN_ITEM_WIDTH + 1 + MIN_DOCS_WIDTH
@@ -327,12 +400,16 @@ THREE_PANES_MIN_WIDTH = LIST_WIDTH + 1 + MIN_ITEM_WIDTH + 1 + MIN_DOCS_WIDTH
 def list_pane_width(screen_width: int) -> int:
     """Return the width of the list pane beside the item pane."""
     if screen_width < THREE_PANES_MIN_WIDTH:
-        return min(MIN_LIST_WIDTH + max(screen_width - TWO_PANES_MIN_WIDTH, 0) // 2, MAX_PAIR_LIST_WIDTH)
+        return min(
+            MIN_LIST_WIDTH + max(screen_width - TWO_PANES_MIN_WIDTH, 0) // 2, MAX_PAIR_LIST_WIDTH
+        )
     return min(LIST_WIDTH + (screen_width - THREE_PANES_MIN_WIDTH) // 3, MAX_LIST_WIDTH)
 
 
 def docs_column_width(pane_width: int) -> int:
-    """Return the width of the function docs in an item pane, without the divider. 0 if they do not fit."""
+    """Return the width of the function docs in an item pane, without the divider. 0 if they do
+    not fit.
+    """
     spare = pane_width - MIN_ITEM_WIDTH - 1 - MIN_DOCS_WIDTH
     return min(MIN_DOCS_WIDTH + spare // 2, MAX_DOCS_WIDTH) if spare >= 0 else 0
 
@@ -354,18 +431,29 @@ class TableLines(NamedTuple):
     rows: list[Line]
 
 
-def lay_out_table(columns: Sequence[TextColumn], rows: Sequence[Sequence[StyledText]], cells: int) -> TableLines:
+def lay_out_table(
+    columns: Sequence[TextColumn], rows: Sequence[Sequence[StyledText]], cells: int
+) -> TableLines:
     """Lay out rows of visible text in columns that fit into `cells`."""
     texts = [[text for text, _ in row] for row in rows]
     least = [column.min_width for column in columns]
-    sizes = compute_column_widths([column.title for column in columns], texts, table_width=cells, min_widths=least)
+    sizes = compute_column_widths(
+        [column.title for column in columns], texts, table_width=cells, min_widths=least
+    )
     heading = _lay_out_row(columns, [(column.title, "dim") for column in columns], sizes)
     return TableLines(heading, [_lay_out_row(columns, row, sizes) for row in rows])
 
 
-def _lay_out_row(columns: Sequence[TextColumn], row: Sequence[StyledText], sizes: Sequence[int]) -> Line:
-    texts = [column.truncate(text, size) for column, (text, _), size in zip(columns, row, sizes, strict=True)]
-    aligned = align_row(texts, sizes, [at for at, column in enumerate(columns) if column.align_right])
+def _lay_out_row(
+    columns: Sequence[TextColumn], row: Sequence[StyledText], sizes: Sequence[int]
+) -> Line:
+    texts = [
+        column.truncate(text, size)
+        for column, (text, _), size in zip(columns, row, sizes, strict=True)
+    ]
+    aligned = align_row(
+        texts, sizes, [at for at, column in enumerate(columns) if column.align_right]
+    )
     return tuple((text, style) for text, (_, style) in zip(aligned, row, strict=True))
 
 

@@ -2,8 +2,9 @@
 
 `fcreview.tui.themes` makes the colours from a theme.
 
-Environment variables: `NO_COLOR` (if not empty, styles are only bold, reverse and underlined), `FCREVIEW_ASCII` (`1` or
-`0` selects the symbol set), `TERM`, and the encoding of the locale (`LC_ALL`, `LC_CTYPE`, `LANG`).
+Environment variables: `NO_COLOR` (if not empty, styles are only bold, reverse and underlined),
+`FCREVIEW_ASCII` (`1` or `0` selects the symbol set), `TERM`, and the encoding of the locale
+(`LC_ALL`, `LC_CTYPE`, `LANG`).
 """
 
 from __future__ import annotations
@@ -23,10 +24,15 @@ HEAT_HUE_RANGE = 0.32
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """Colours of one theme, as Rich names them (`#rrggbb`, or names of the terminal's 16 colours)."""
+    """Colours of one theme, as Rich names them (`#rrggbb`, or names of the terminal's 16
+    colours).
+    """
 
     is_ansi: bool
-    """Whether the palette consists of the terminal's 16 colours. It then has no background colours."""
+    """Whether the palette consists of the terminal's 16 colours.
+
+    It then has no background colours.
+    """
     is_dark: bool
     background: str
     bar: str
@@ -79,8 +85,12 @@ def format_hex(colour: RGB) -> str:
 
 def make_heat_colours(rate: float, palette: Palette) -> tuple[str, str]:
     """Return (text colour, background colour) of a heat cell. `rate`: from 0 (red) to 1 (green)."""
-    lightness, saturation, text = (0.26, 0.42, "#f2f5ff") if palette.is_dark else (0.82, 0.6, "#15171f")
-    return text, format_hex(hls_to_rgb(max(0.0, min(rate, 1.0)) * HEAT_HUE_RANGE, lightness, saturation))
+    lightness, saturation, text = (
+        (0.26, 0.42, "#f2f5ff") if palette.is_dark else (0.82, 0.6, "#15171f")
+    )
+    return text, format_hex(
+        hls_to_rgb(max(0.0, min(rate, 1.0)) * HEAT_HUE_RANGE, lightness, saturation)
+    )
 
 
 BOLD, UNDERLINE = Style(bold=True), Style(underline=True)
@@ -92,7 +102,14 @@ def build_styles(palette: Palette) -> Mapping[str, Style]:
     """Return the style of each meaning, except heat cells."""
     golden, predicted, passed, failed, people, primary = (
         Style(color=each)
-        for each in (palette.golden, palette.predicted, palette.passed, palette.failed, palette.people, palette.primary)
+        for each in (
+            palette.golden,
+            palette.predicted,
+            palette.passed,
+            palette.failed,
+            palette.people,
+            palette.primary,
+        )
     )
     ansi = palette.is_ansi
     dim = Style(dim=True) if ansi else Style(color=palette.dim)
@@ -102,7 +119,11 @@ def build_styles(palette: Palette) -> Mapping[str, Style]:
         return Style(color=colour, bgcolor=background, bold=True)
 
     def make_badge(colour: str) -> Style:
-        return Style(color=colour, bold=True, reverse=True) if ansi else make_bold(palette.background, colour)
+        return (
+            Style(color=colour, bold=True, reverse=True)
+            if ansi
+            else make_bold(palette.background, colour)
+        )
 
     return {
         "equal": dim,
@@ -124,8 +145,12 @@ def build_styles(palette: Palette) -> Mapping[str, Style]:
         "good": passed,
         "bad": failed,
         "warn": BOLD,
-        "diff": predicted + BOLD + reverse if ansi else make_bold(palette.foreground, palette.predicted_difference),
-        "golden_diff": golden + BOLD + reverse if ansi else make_bold(palette.golden, palette.golden_difference),
+        "diff": predicted + BOLD + reverse
+        if ansi
+        else make_bold(palette.foreground, palette.predicted_difference),
+        "golden_diff": golden + BOLD + reverse
+        if ansi
+        else make_bold(palette.golden, palette.golden_difference),
         "near": predicted + UNDERLINE,
         "key": primary + BOLD,
         "primary": primary,
@@ -137,7 +162,9 @@ def build_styles(palette: Palette) -> Mapping[str, Style]:
         "app": reverse + BOLD if ansi else make_bold(palette.background, palette.primary),
         "pass_badge": make_badge(palette.passed),
         "fail_badge": make_badge(palette.failed),
-        "unsure_badge": reverse + BOLD if ansi else make_bold(palette.background, palette.foreground),
+        "unsure_badge": reverse + BOLD
+        if ansi
+        else make_bold(palette.background, palette.foreground),
         "no_badge": dim if ansi else Style(color=palette.dim, bgcolor=palette.bar),
     }
 
@@ -211,11 +238,15 @@ class Symbols:
     bottom_right: str = "╯"
 
     def annotator_symbol(self, value: Any, n_reviewed_parts: int) -> str:
-        """Return the symbol of an annotator's verdict: `partial` if the annotator reviewed only parts of the item."""
+        """Return the symbol of an annotator's verdict: `partial` if the annotator reviewed only
+        parts of the item.
+        """
         return self.partial if value is None and n_reviewed_parts else self.verdict_symbol(value)
 
     def verdict_symbol(self, value: Any) -> str:
-        """Return the symbol of a verdict: True, False, "unsure", "disputed", a score, or None for no verdict."""
+        """Return the symbol of a verdict: True, False, "unsure", "disputed", a score, or None
+        for no verdict.
+        """
         if value is True:
             return self.passed
         if value is False:
@@ -265,8 +296,9 @@ _NO_STYLE = Style()
 
 
 def prefers_ascii(env: Mapping[str, str]) -> bool:
-    """Whether to use the ASCII symbols: on request, on a terminal with a poor font, or in a locale whose encoding is
-    not UTF-8. An unset locale counts as UTF-8."""
+    """Whether to use the ASCII symbols: on request, on a terminal with a poor font, or in a locale
+    whose encoding is not UTF-8. An unset locale counts as UTF-8.
+    """
     setting = env.get("FCREVIEW_ASCII", "").strip().lower()
     if setting:
         return setting not in ("0", "false", "no", "off")
@@ -314,14 +346,19 @@ def _get_heat_style(percent: int) -> Style:
 
 
 def get_style(name: str) -> Style:
-    """Return the active Rich style of a meaning such as `fail` or `heat:72`. An unknown name has no style."""
+    """Return the active Rich style of a meaning such as `fail` or `heat:72`.
+
+    An unknown name has no style.
+    """
     if name.startswith(HEAT):
         return _get_heat_style(int(name.removeprefix(HEAT)))
     return _get_active_styles().get(name, _NO_STYLE)
 
 
 def get_verdict_style(value: Any) -> str:
-    """Return the name of the style of a verdict: True, False, "unsure", "disputed", a score, or None."""
+    """Return the name of the style of a verdict: True, False, "unsure", "disputed", a score, or
+    None.
+    """
     if value is True:
         return "pass"
     if value is False:
@@ -331,12 +368,24 @@ def get_verdict_style(value: Any) -> str:
     return "disputed" if value == "disputed" else "unsure"
 
 
-STATE_STYLES = {"=": "equal", "~": "normalised", "!": "differs", "-": "missing", "+": "extra", " ": "dim"}
-"""Style names by the state of an argument: equal, equivalent, different, missing, unexpected, or not compared."""
+STATE_STYLES = {
+    "=": "equal",
+    "~": "normalised",
+    "!": "differs",
+    "-": "missing",
+    "+": "extra",
+    " ": "dim",
+}
+"""Style names by the state of an argument: equal, equivalent, different, missing, unexpected, or
+not compared.
+"""
 
 
 def clear_style_caches() -> None:
-    """Clear the cached symbols and styles. Tests call this after they have changed the environment."""
+    """Clear the cached symbols and styles.
+
+    Tests call this after they have changed the environment.
+    """
     symbols.cache_clear()
     _get_active_styles.cache_clear()
     _get_heat_style.cache_clear()

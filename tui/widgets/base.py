@@ -1,4 +1,6 @@
-"""Provide base classes of screens and widgets, panels with borders, workers of screens, and a progress timer."""
+"""Provide base classes of screens and widgets, panels with borders, workers of screens, and a
+progress timer.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,10 @@ from fcreview.tui.text.styles import get_style, symbols
 
 
 class StaticFocusWidget(Widget):
-    """Widget that looks the same with and without the focus. Textual would redraw all of it when the focus changes."""
+    """Widget that looks the same with and without the focus.
+
+    Textual would redraw all of it when the focus changes.
+    """
 
     def on_focus(self, event: events.Focus) -> None:
         event.prevent_default()
@@ -65,7 +70,9 @@ class ProgressTimer:
     def start(self) -> None:
         self.stop()
         self._started = monotonic()
-        self._timer = self._owner.set_interval(PROGRESS_INTERVAL, lambda: self._tell(monotonic() - self._started))
+        self._timer = self._owner.set_interval(
+            PROGRESS_INTERVAL, lambda: self._tell(monotonic() - self._started)
+        )
 
     def stop(self) -> None:
         if self._timer is not None:
@@ -81,12 +88,14 @@ Result = TypeVar("Result")
 def work(
     *, group: str = "default", exclusive: bool = False
 ) -> Callable[
-    [Callable[Concatenate[Node, Params], Awaitable[Result]]], Callable[Concatenate[Node, Params], Worker[Result | None]]
+    [Callable[Concatenate[Node, Params], Awaitable[Result]]],
+    Callable[Concatenate[Node, Params], Worker[Result | None]],
 ]:
-    """Run a method as a Textual worker that ends quietly if the screen is removed while the method waits.
+    """Run a method as a Textual worker that ends quietly if the screen is removed while the method
+    waits.
 
-    Textual cancels the workers of a screen after it has removed the widgets, so a worker that continues in between
-    finds no widgets. Textual's own `work` would raise `NoMatches` then.
+    Textual cancels the workers of a screen after it has removed the widgets, so a worker that
+    continues in between finds no widgets. Textual's own `work` would raise `NoMatches` then.
     """
 
     def decorate(
@@ -107,12 +116,16 @@ def work(
 
 
 def call_after_sent_keys(app: App[Any], callback: Callable[[], object]) -> None:
-    """Call `callback` after the focused widget and its ancestors have handled the keys they already received."""
+    """Call `callback` after the focused widget and its ancestors have handled the keys they
+    already received.
+    """
     _call_after_nodes([*(app.focused or app.screen).ancestors_with_self], callback)
 
 
 def _call_after_nodes(nodes: Sequence[DOMNode], callback: Callable[[], object]) -> None:
-    """Call `callback` after each node has handled its pending messages, one node after the other."""
+    """Call `callback` after each node has handled its pending messages, one node after the
+    other.
+    """
     if nodes:
         nodes[0].call_later(_call_after_nodes, nodes[1:], callback)
     else:
@@ -136,7 +149,9 @@ def sanitize_strip(strip: Strip) -> Strip:
 
 
 class SafeInput(Input):
-    """One-line input that sanitizes what it draws, because its text may come from data, such as an earlier search."""
+    """One-line input that sanitizes what it draws, because its text may come from data, such as
+    an earlier search.
+    """
 
     cursor_blink = reactive(False, init=False)
 
@@ -152,18 +167,25 @@ LEAVING_ACTIONS = frozenset({"back", "close", "cancel", "app.quit", "app.redraw"
 class GuardedScreen(Screen[T]):
     """Screen that closes only itself, and only once.
 
-    Textual's `dismiss` removes the topmost screen, even if it is another screen, and fails for a screen that is already
-    closed. Keys that are pressed in quick succession can reach a screen after it has closed, or after another screen
-    has covered it.
+    Textual's `dismiss` removes the topmost screen, even if it is another screen, and fails for a
+    screen that is already closed. Keys that are pressed in quick succession can reach a screen
+    after it has closed, or after another screen has covered it.
     """
 
     takes_text = False
-    """Whether every key types text, from the moment the screen opens. The command palette is not available then."""
+    """Whether every key types text, from the moment the screen opens.
+
+    The command palette is not available then.
+    """
     has_unsaved_input = False
-    """Whether closing the screen may discard input. The command palette then lists no command that closes the
-    screen."""
+    """Whether closing the screen may discard input. The command palette then lists no command that
+    closes the screen.
+    """
     _result_when_uncovered: tuple[T | None] | None = None
-    """Result of a screen that was closed while another screen covered it. The screen closes when it is uncovered."""
+    """Result of a screen that was closed while another screen covered it.
+
+    The screen closes when it is uncovered.
+    """
     _held_keys: tuple[events.Key, ...] = ()
     """Kept keys, which the screen could not handle when they were pressed."""
     _released_key: events.Key | None = None
@@ -197,7 +219,10 @@ class GuardedScreen(Screen[T]):
         return super().call_after_refresh(run)
 
     def must_wait(self, action: str) -> bool:  # noqa: ARG002
-        """Whether an action must wait until data is loaded. `action`: name of the action without arguments."""
+        """Whether an action must wait until data is loaded.
+
+        `action`: name of the action without arguments.
+        """
         return False
 
     def must_ignore(self, action: str) -> bool:  # noqa: ARG002
@@ -205,8 +230,9 @@ class GuardedScreen(Screen[T]):
         return False
 
     def keep_key_for_later(self, event: events.Key) -> bool:
-        """Keep a key for `handle_kept_keys` if its action must wait or if an earlier key is kept. Return whether it
-        was kept."""
+        """Keep a key for `handle_kept_keys` if its action must wait or if an earlier key is kept.
+        Return whether it was kept.
+        """
         actions = self._action_names(event)
         if not actions.isdisjoint(LEAVING_ACTIONS):
             self._held_keys = ()
@@ -219,20 +245,26 @@ class GuardedScreen(Screen[T]):
         return True
 
     def handle_kept_keys(self) -> None:
-        """Handle the kept keys in order, each after the screen shows the result of the previous key."""
+        """Handle the kept keys in order, each after the screen shows the result of the previous
+        key.
+        """
         if self._held_keys and self.is_on_stack:
             event, *later = self._held_keys
             if not any(map(self.must_wait, self._action_names(event))):
                 self._released_key, self._held_keys = event, tuple(later)
                 self.app.post_message(event)
                 self.app.call_later(
-                    call_after_sent_keys, self.app, lambda: self.app.call_after_refresh(self.handle_kept_keys)
+                    call_after_sent_keys,
+                    self.app,
+                    lambda: self.app.call_after_refresh(self.handle_kept_keys),
                 )
 
     def _action_names(self, event: events.Key) -> set[str]:
         """Return the names of the actions of a key on this screen, without their arguments."""
         tables = [table.key_to_bindings for _, table in self._binding_chain]
-        return {each.action.partition("(")[0] for table in tables for each in table.get(event.key, ())}
+        return {
+            each.action.partition("(")[0] for table in tables for each in table.get(event.key, ())
+        }
 
     def has_enabled_action(self, key: str) -> bool:
         """Whether a key starts an action on this screen."""
@@ -248,7 +280,10 @@ class GuardedScreen(Screen[T]):
 
 
 class GuardedModalScreen(ModalScreen[T], GuardedScreen[T]):
-    """Screen whose keys take precedence over the keys of the app. The screen below may stay visible."""
+    """Screen whose keys take precedence over the keys of the app.
+
+    The screen below may stay visible.
+    """
 
 
 class BottomDialog(GuardedModalScreen[T]):
@@ -277,7 +312,8 @@ def is_small_screen(screen: Size) -> bool:
 
 
 class Panel(Vertical):
-    """Container with a border. The border and title of the panel with the focus have the colour of the focus.
+    """Container with a border. The border and title of the panel with the focus have the colour of
+    the focus.
 
     Subclasses and screens set the height. A panel must not contain another panel.
     """
@@ -305,7 +341,8 @@ class Panel(Vertical):
         self.set_class(symbols().rule.isascii(), "-ascii")
 
     def set_title(self, title: str, facts: str = "", *, flat_facts: bool = False) -> None:
-        """Show a title and, at the bottom right, facts such as counts. Both are sanitized and never parsed as markup.
+        """Show a title and, at the bottom right, facts such as counts. Both are sanitized and never
+        parsed as markup.
 
         `flat_facts`: whether a flat panel, which has only an upper border, shows the facts too.
         """
@@ -323,7 +360,10 @@ class Panel(Vertical):
         self._draw_titles()
 
     def _draw_titles(self) -> None:
-        """Redraw the border rows whose title or facts changed. Textual would redraw the content too."""
+        """Redraw the border rows whose title or facts changed.
+
+        Textual would redraw the content too.
+        """
         before = self._border_title, self._border_subtitle
         self._border_title, self._border_subtitle = Content(self._title), Content(self._facts)
         if self.has_class("-flat") and self._title:

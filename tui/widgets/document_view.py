@@ -1,4 +1,6 @@
-"""Draw styled lines in widgets: a scrollable document, bars and blocks of lines, the top line and the key line."""
+"""Draw styled lines in widgets: a scrollable document, bars and blocks of lines, the top line
+and the key line.
+"""
 
 from __future__ import annotations
 
@@ -30,21 +32,33 @@ ASCII_REPLACEMENTS = str.maketrans("·…–", ".~-")
 """Replacements for the punctuation of fcreview's own messages when only ASCII symbols are used."""
 
 
-def render_strip(line: Line, cells: int, base: Style, *, gutter: str = "", highlight: str = "") -> Strip:
-    """Render a line as a Textual strip of exactly `cells`, with the matches of `highlight` (casefolded) highlighted."""
-    segments = [Segment(gutter, base + get_style("cursor") if gutter.strip() else base)] if gutter else []
+def render_strip(
+    line: Line, cells: int, base: Style, *, gutter: str = "", highlight: str = ""
+) -> Strip:
+    """Render a line as a Textual strip of exactly `cells`, with the matches of `highlight`
+    (casefolded) highlighted.
+    """
+    segments = (
+        [Segment(gutter, base + get_style("cursor") if gutter.strip() else base)] if gutter else []
+    )
     ascii_only = symbols().rule.isascii()
     for text, name in line:
         if ascii_only and not text.isascii():
             text = text.translate(ASCII_REPLACEMENTS)
         text_style = base + get_style(name)
-        segments += _highlight_matches(text, text_style, highlight) if highlight else [Segment(text, text_style)]
+        segments += (
+            _highlight_matches(text, text_style, highlight)
+            if highlight
+            else [Segment(text, text_style)]
+        )
     segments = list(Segment.simplify(segments))  # Fewer colour codes help on a slow connection.
     used = sum(display_width(segment.text) for segment in segments)
     if used < cells:
         segments.append(Segment(" " * (cells - used), base))
         return Strip(segments, cells)
-    return Strip(segments).adjust_cell_length(cells, base) if used > cells else Strip(segments, cells)
+    return (
+        Strip(segments).adjust_cell_length(cells, base) if used > cells else Strip(segments, cells)
+    )
 
 
 def _highlight_matches(text: str, text_style: Style, highlight: str) -> list[Segment]:
@@ -55,7 +69,10 @@ def _highlight_matches(text: str, text_style: Style, highlight: str) -> list[Seg
     start = 0
     while (at := folded.find(highlight, start)) >= 0:
         end = at + len(highlight)
-        segments += [Segment(text[start:at], text_style), Segment(text[at:end], text_style + get_style("match"))]
+        segments += [
+            Segment(text[start:at], text_style),
+            Segment(text[at:end], text_style + get_style("match")),
+        ]
         start = end
     segments.append(Segment(text[start:], text_style))
     return [segment for segment in segments if segment.text]
@@ -76,11 +93,14 @@ class LineBar(Widget):
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        return render_strip(fit_line(self.line, self.size.width) if y == 0 else (), self.size.width, self.rich_style)
+        return render_strip(
+            fit_line(self.line, self.size.width) if y == 0 else (), self.size.width, self.rich_style
+        )
 
 
 class DocumentView(StaticFocusWidget, can_focus=True):
-    """Widget that shows a document through a `DocumentLayout` and redraws only the rows that changed.
+    """Widget that shows a document through a `DocumentLayout` and redraws only the rows that
+    changed.
 
     The screen that owns the widget binds the keys.
     """
@@ -98,13 +118,15 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         self.highlight = ""
         """Casefolded text whose matches are highlighted."""
         self.footer: Callable[[int], Sequence[Line]] = lambda _: ()
-        """Returns lines for the bottom of the view. The argument is the number of rows that the document leaves free.
-        Lines that do not fit are omitted."""
+        """Returns lines for the bottom of the view. The argument is the number of rows that the
+        document leaves free. Lines that do not fit are omitted.
+        """
         self._gutter = gutter
         self._strips: list[Strip] = []
         self._drawn_size = Size(0, 0)
         self._revealed: list[tuple[int, int, bool]] = []
-        """Arguments of the last calls of `reveal`: all while the view has no size, later at most two.
+        """Arguments of the last calls of `reveal`: all while the view has no size, later at most
+        two.
 
         They are repeated when the size changes.
         """
@@ -114,8 +136,16 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         """Width of the document in cells, without the cursor column."""
         return max(self.size.width - (GUTTER_WIDTH if self._gutter else 0), 1)
 
-    def show(self, source: DocumentSource, *, top: RowPosition = DOCUMENT_START, cursor: int | None = None) -> None:
-        """Show a document from row `top` with the cursor on block `cursor`, now or as soon as the view has a size."""
+    def show(
+        self,
+        source: DocumentSource,
+        *,
+        top: RowPosition = DOCUMENT_START,
+        cursor: int | None = None,
+    ) -> None:
+        """Show a document from row `top` with the cursor on block `cursor`, now or as soon as
+        the view has a size.
+        """
         self.document_layout = DocumentLayout(source, self.cells, max(self.size.height, 1))
         self.document_layout.top = self.document_layout.clamp_top(top) if self.size else top
         if not self.size:  # A hidden view must be laid out when it is shown again.
@@ -123,8 +153,11 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         self.cursor, self._revealed = cursor, []
         self.redraw()
 
-    def reveal(self, index: int, row: int = 0, *, entire_block: bool = True, keep_previous: bool = False) -> None:
-        """Scroll to a row of block `index`, see `DocumentLayout.reveal`. Keep the row visible when the size changes.
+    def reveal(
+        self, index: int, row: int = 0, *, entire_block: bool = True, keep_previous: bool = False
+    ) -> None:
+        """Scroll to a row of block `index`, see `DocumentLayout.reveal`. Keep the row visible when
+        the size changes.
 
         With `keep_previous`, keep the row of the previous call visible too, if both fit.
         """
@@ -143,7 +176,9 @@ class DocumentView(StaticFocusWidget, can_focus=True):
             self.refresh()
             return
         before, self._strips = self._strips, self._render_strips()
-        changed = [y for y, (old, new) in enumerate(zip(before, self._strips, strict=True)) if old != new]
+        changed = [
+            y for y, (old, new) in enumerate(zip(before, self._strips, strict=True)) if old != new
+        ]
         if changed:
             self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
 
@@ -161,9 +196,19 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         strips: list[Strip] = []
         if layout is not None:
             for index, row in layout.visible_rows():
-                mark = (symbols().cursor if index == self.cursor and row == 0 else " ") if self._gutter else ""
+                mark = (
+                    (symbols().cursor if index == self.cursor and row == 0 else " ")
+                    if self._gutter
+                    else ""
+                )
                 strips.append(
-                    render_strip(layout.block_lines(index)[row], cells, base, gutter=mark, highlight=self.highlight)
+                    render_strip(
+                        layout.block_lines(index)[row],
+                        cells,
+                        base,
+                        gutter=mark,
+                        highlight=self.highlight,
+                    )
                 )
         free = self.size.height - len(strips)
         mark = " " if self._gutter else ""
@@ -192,7 +237,9 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         """Scroll to the end (1) or the beginning (-1) of the document."""
         self._revealed = []
         if self.document_layout is not None:
-            self.document_layout.scroll_to(DOCUMENT_START if side < 0 else self.document_layout.find_last_top())
+            self.document_layout.scroll_to(
+                DOCUMENT_START if side < 0 else self.document_layout.find_last_top()
+            )
             self.redraw()
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
@@ -232,7 +279,9 @@ class LineBlock(Widget):
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        return render_strip(self.lines[y] if y < len(self.lines) else (), self.size.width, self.rich_style)
+        return render_strip(
+            self.lines[y] if y < len(self.lines) else (), self.size.width, self.rich_style
+        )
 
 
 VERDICT_LABELS = [action.label for action in ITEM_ACTIONS if action.action.startswith("verdict(")]
@@ -262,7 +311,10 @@ class TopLine(LineBar):
 
 
 class KeyLine(LineBar):
-    """Key line of a screen: hints for its active bindings. The last `keep_last` hints are never omitted."""
+    """Key line of a screen: hints for its active bindings.
+
+    The last `keep_last` hints are never omitted.
+    """
 
     DEFAULT_CSS = "KeyLine { background: $bar; }"
 
@@ -283,7 +335,9 @@ class KeyLine(LineBar):
         self.show(key_hints_line(hints, self.size.width, always))
 
     def set_priority_hints(self, hints: list[tuple[str, str]]) -> None:
-        """Show these (key, label) hints before all others, except the verdict keys, which lose their labels."""
+        """Show these (key, label) hints before all others, except the verdict keys, which lose
+        their labels.
+        """
         if hints != self._priority_hints:
             self._priority_hints = hints
             self.update()

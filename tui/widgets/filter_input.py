@@ -1,4 +1,6 @@
-"""Read filters and searches from an input line: below the queue with completion and history, and below the runs."""
+"""Read filters and searches from an input line: below the queue with completion and history, and
+below the runs.
+"""
 
 from __future__ import annotations
 
@@ -66,12 +68,23 @@ def list_completions(text: str, cursor: int, context: CompletionContext) -> list
     blind, facets = context.blind, context.facets
     word = find_word_at_cursor(text, cursor).text
     if word.startswith(SAVED_FILTER_PREFIX) or not word:
-        saved = [Completion(SAVED_FILTER_PREFIX + name, sanitize(where)) for name, where in context.saved.items()]
+        saved = [
+            Completion(SAVED_FILTER_PREFIX + name, sanitize(where))
+            for name, where in context.saved.items()
+        ]
         matching = [each for each in saved if each.text.lower().startswith(word.lower())]
-        return matching if word else [Completion(*each) for each in list_filter_help(blind=blind)] + matching
+        return (
+            matching
+            if word
+            else [Completion(*each) for each in list_filter_help(blind=blind)] + matching
+        )
     key, colon, typed = word.partition(":")
     if not colon:
-        return [Completion(*each) for each in list_filter_help(blind=blind) if each[0].startswith(word.lower())]
+        return [
+            Completion(*each)
+            for each in list_filter_help(blind=blind)
+            if each[0].startswith(word.lower())
+        ]
     if f"{key}:" not in {name for name, _ in list_filter_help(blind=blind)}:
         return []
     head, _, last = typed.rpartition("|")
@@ -79,7 +92,9 @@ def list_completions(text: str, cursor: int, context: CompletionContext) -> list
     counts = dict(facets.get(key, ()))
     values = [*counts, *(name for name in list_key_values(key, blind=blind) if name not in counts)]
     return [
-        Completion(prefix + _quote_if_needed(value), f"{counts[value]:,}" if value in counts else "")
+        Completion(
+            prefix + _quote_if_needed(value), f"{counts[value]:,}" if value in counts else ""
+        )
         for value in values
         if value.lower().startswith(last.strip('"').lower())
     ]
@@ -100,13 +115,21 @@ def insert_completion(text: str, cursor: int, completion: Completion) -> EditedT
     return EditedText(text[:start] + completion.text + text[cursor:], start + len(completion.text))
 
 
-def format_completions(completions: Sequence[Completion], first_index: int, max_count: int = 6) -> str:
-    """Format completions on one line, starting with index `first_index`: ` official: pass, fail ... and 3 more
-    matches`."""
+def format_completions(
+    completions: Sequence[Completion], first_index: int, max_count: int = 6
+) -> str:
+    """Format completions on one line, starting with index `first_index`: ` official: pass, fail ...
+    and 3 more matches`.
+    """
     labels = [
-        each.display_text.strip() for each in (*completions[first_index:], *completions[:first_index])[:max_count]
+        each.display_text.strip()
+        for each in (*completions[first_index:], *completions[:first_index])[:max_count]
     ]
-    more = f"   and {len(completions) - max_count:,} more matches" if len(completions) > max_count else ""
+    more = (
+        f"   and {len(completions) - max_count:,} more matches"
+        if len(completions) > max_count
+        else ""
+    )
     return " " + "   ".join(labels) + more if labels else " no matches"
 
 
@@ -169,7 +192,10 @@ class FilterLine(Vertical):
         self._filter_to_save: str | None = None
         """Filter to save, while the annotator types a name for it. Otherwise None."""
         self._name_to_replace = ""
-        """Name of the saved filter to replace if the annotator confirms. Empty if no confirmation is pending."""
+        """Name of the saved filter to replace if the annotator confirms.
+
+        Empty if no confirmation is pending.
+        """
 
     def compose(self) -> ComposeResult:
         with Horizontal():
@@ -178,7 +204,10 @@ class FilterLine(Vertical):
         yield LineBar(id="filter-says")
 
     def open(self, kind: str, text: str, hint: str) -> None:
-        """Show the line with a text to edit. `kind`: `filter` or `search`. `hint`: shown until there is a message."""
+        """Show the line with a text to edit.
+
+        `kind`: `filter` or `search`. `hint`: shown until there is a message.
+        """
         self.kind, self._hint, self._history_index, self._filter_to_save = kind, hint, 0, None
         self.display = True
         self._set_prompt(kind, text, hint)
@@ -202,7 +231,12 @@ class FilterLine(Vertical):
             self._show_message(f" {message}", "bad")
             return
         line.cursor_position = min(position, len(line.value))
-        at = len(self.kind) + 2 + display_width(sanitize(line.value[:position])) - int(line.scroll_offset.x)
+        at = (
+            len(self.kind)
+            + 2
+            + display_width(sanitize(line.value[:position]))
+            - int(line.scroll_offset.x)
+        )
         room = self.size.width or self.screen.size.width
         text = sanitize(message)
         if at + 2 + display_width(text) <= room:
@@ -255,7 +289,9 @@ class FilterLine(Vertical):
         self._show_message(format_completions(found, 0) if found else self._hint, "dim")
 
     def _read_saved_filters(self) -> None:
-        self._completion_context = replace(self._completion_context, saved=self._filters.usable_filters)
+        self._completion_context = replace(
+            self._completion_context, saved=self._filters.usable_filters
+        )
 
     def action_complete(self) -> None:
         if self.kind == "filter" and self._filter_to_save is None:
@@ -272,7 +308,10 @@ class FilterLine(Vertical):
             _, found, at = self._last_completion
             at = (at + 1) % len(found)
         else:
-            found, at = list_completions(line.value, line.cursor_position, self._completion_context), 0
+            found, at = (
+                list_completions(line.value, line.cursor_position, self._completion_context),
+                0,
+            )
         if found:
             text, cursor = insert_completion(line.value, line.cursor_position, found[at])
             self._set_text(text, cursor)
@@ -297,7 +336,9 @@ class FilterLine(Vertical):
         if self._filter_to_save is not None:
             return
         if self.kind != "filter" or not text:
-            message = " enter a filter to save" if self.kind == "filter" else " only filters can be saved"
+            message = (
+                " enter a filter to save" if self.kind == "filter" else " only filters can be saved"
+            )
             self._show_message(message, "bad")
             return
         try:
@@ -312,7 +353,9 @@ class FilterLine(Vertical):
         bare = name.removeprefix(SAVED_FILTER_PREFIX)
         if bare in self._filters.saved_filters and self._name_to_replace != bare:
             self._name_to_replace = bare
-            self._show_message(f" {SAVED_FILTER_PREFIX}{bare} exists; press enter again to replace it", "warn")
+            self._show_message(
+                f" {SAVED_FILTER_PREFIX}{bare} exists; press enter again to replace it", "warn"
+            )
             return
         try:
             self._filters.save_filter(name, text)

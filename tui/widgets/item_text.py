@@ -45,7 +45,10 @@ class ItemText(DocumentView):
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(ITEM_TEXT_ACTIONS)
 
     moves = reactive(0, repaint=False, init=False)
-    """Number of moves of the cursor or the text. The screen watches it to draw its bars in the same frame."""
+    """Number of moves of the cursor or the text.
+
+    The screen watches it to draw its bars in the same frame.
+    """
 
     @dataclass
     class Opened(Message):
@@ -78,7 +81,9 @@ class ItemText(DocumentView):
         block = self.required_cursor.block
         if block.copied_value is not None:
             return json.dumps(block.copied_value(), ensure_ascii=False, indent=2, default=str)
-        return block.full_text() if block.full_text is not None else self.required_cursor.detail.row.id
+        return (
+            block.full_text() if block.full_text is not None else self.required_cursor.detail.row.id
+        )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         return self.document_cursor is not None
@@ -102,7 +107,9 @@ class ItemText(DocumentView):
         """Show the item of another widget with its cursor, folds and scroll position."""
         self.document_cursor, self.highlight = other.required_cursor, other.highlight
         top = other.document_layout.top if other.document_layout is not None else DOCUMENT_START
-        self.show(BlockSource(self.required_cursor.blocks), top=top, cursor=self.required_cursor.index)
+        self.show(
+            BlockSource(self.required_cursor.blocks), top=top, cursor=self.required_cursor.index
+        )
         self._show_cursor()
 
     def update_item(self, detail: ItemDetail) -> None:
@@ -122,9 +129,14 @@ class ItemText(DocumentView):
 
     def set_section_frames(self, frame_sections: bool) -> None:
         """Draw frames around all sections or, as on a small screen, only around calls."""
-        if self.document_cursor is not None and frame_sections != self.document_cursor.options.panels:
+        if (
+            self.document_cursor is not None
+            and frame_sections != self.document_cursor.options.panels
+        ):
             top = self._row_at_top()
-            self.document_cursor.options = replace(self.document_cursor.options, panels=frame_sections)
+            self.document_cursor.options = replace(
+                self.document_cursor.options, panels=frame_sections
+            )
             self.document_cursor.rebuild()
             self._show_blocks(top)
 
@@ -140,28 +152,44 @@ class ItemText(DocumentView):
         return self.document_cursor
 
     def scroll_to_block(self, index: int) -> None:
-        """Scroll a block to the top of the screen, or as far up as the end of the document allows."""
+        """Scroll a block to the top of the screen, or as far up as the end of the document
+        allows.
+        """
         if self.document_layout is not None:
             self.document_layout.scroll_to(RowPosition(index, 0))
             self.redraw()
             self._notify_moved()
 
     def _row_at_top(self) -> tuple[str, int]:
-        """Return (key of the block, row of the block) at the top of the screen, for `_show_blocks`."""
+        """Return (key of the block, row of the block) at the top of the screen, for
+        `_show_blocks`.
+        """
         layout = self.document_layout
-        return (self.required_cursor.blocks[layout.top.block].key, layout.top.row) if layout else ("", 0)
+        return (
+            (self.required_cursor.blocks[layout.top.block].key, layout.top.row)
+            if layout
+            else ("", 0)
+        )
 
     def _show_blocks(self, top: tuple[str, int], message: StatusMessage | None = None) -> None:
-        """Show the rebuilt document. `top`: row at the top of the screen, from `_row_at_top` before the rebuild."""
+        """Show the rebuilt document.
+
+        `top`: row at the top of the screen, from `_row_at_top` before the rebuild.
+        """
         key, row = top
         at = self.required_cursor.find_block_index(key, 0)
         position = RowPosition(at, row if self.required_cursor.blocks[at].key == key else 0)
-        self.show(BlockSource(self.required_cursor.blocks), top=position, cursor=self.required_cursor.index)
+        self.show(
+            BlockSource(self.required_cursor.blocks),
+            top=position,
+            cursor=self.required_cursor.index,
+        )
         self._show_cursor(message=message)
 
     def _show_cursor(self, row: int = 0, message: StatusMessage | None = None) -> None:
-        """Draw the cursor and scroll to its block. If the block does not fit the screen, scroll to `row` of the
-        block."""
+        """Draw the cursor and scroll to its block. If the block does not fit the screen, scroll to
+        `row` of the block.
+        """
         self.cursor = self.required_cursor.index
         self.footer = partial(self._footer_lines, self.required_cursor.block.key)
         self.redraw()
@@ -193,11 +221,17 @@ class ItemText(DocumentView):
         )
 
     def _context_panels(self, free_rows: int) -> list[Line]:
-        """Return the panels below the document: function docs, unless a column shows them, and other runs."""
+        """Return the panels below the document: function docs, unless a column shows them, and
+        other runs.
+        """
         cells, detail = self.cells, self.required_cursor.detail
         functions, docs = detail.item.functions, self.required_cursor.options.docs_choice
         is_beside = self.has_docs_column or bool(docs)
-        lines = [] if is_beside else docs_panel_lines(functions, self.functions_at_cursor, cells, free_rows)
+        lines = (
+            []
+            if is_beside
+            else docs_panel_lines(functions, self.functions_at_cursor, cells, free_rows)
+        )
         rows = self._other_runs[1] if self._other_runs[0] == detail.row.item else ()
         lines += other_runs_panel_lines(rows, cells, free_rows - len(lines))
         return [*lines, *([BLANK_LINE] * (free_rows + 1 - len(lines)))]
@@ -209,7 +243,9 @@ class ItemText(DocumentView):
 
     @property
     def functions_at_cursor(self) -> RelevantFunctions:
-        """Functions and parameter at the cursor, else of the nearest call, else all available functions."""
+        """Functions and parameter at the cursor, else of the nearest call, else all available
+        functions.
+        """
         reading, indexed = self.required_cursor, self._indexed_item
         return (
             functions_at_block(indexed, reading.block.key)
@@ -240,7 +276,10 @@ class ItemText(DocumentView):
         return found
 
     def action_move(self, step: int) -> None:
-        """Move the cursor to the next (`step` 1) or previous (-1) block where it can stop. If there is none, scroll."""
+        """Move the cursor to the next (`step` 1) or previous (-1) block where it can stop.
+
+        If there is none, scroll.
+        """
         blocks, top = self.required_cursor.blocks, self._row_at_top()
         if self.required_cursor.move(step):
             if self.required_cursor.blocks is not blocks:
@@ -301,14 +340,20 @@ class ItemText(DocumentView):
         self._show_blocks(top, StatusMessage(message))
 
     def action_next_docs(self) -> None:
-        """Show the next set of function docs: of the golden call, of the predicted call, all or none."""
+        """Show the next set of function docs: of the golden call, of the predicted call, all or
+        none.
+        """
         top = self._row_at_top()
         block = self.required_cursor.show_next_docs()
         if block is None:
             self._warn("no functions are available here")
             return
         documents = self.required_cursor.options.docs_choice
-        message = f"function docs: {documents}, here and in the next items" if documents else "function docs hidden"
+        message = (
+            f"function docs: {documents}, here and in the next items"
+            if documents
+            else "function docs hidden"
+        )
         self._show_blocks(top, StatusMessage(message))
         if documents:
             self.reveal(self.required_cursor.blocks.index(block))
@@ -318,7 +363,10 @@ class ItemText(DocumentView):
         if self.required_cursor.last_search:
             self.search(self.required_cursor.last_search, by)
         else:
-            self._warn(f"no search term yet; press {find_action_key_names(self.app).get('item.search', '')} to search")
+            self._warn(
+                "no search term yet; press"
+                f" {find_action_key_names(self.app).get('item.search', '')} to search"
+            )
 
     def search(self, text: str, direction: int = 1) -> None:
         """Move to the next (1) or previous (-1) match."""
@@ -332,7 +380,9 @@ class ItemText(DocumentView):
         self._show_blocks(top)
         opener = self.required_cursor.options.open_key
         where = f" · in folded text; press {opener} to open it" if match.row < 0 else ""
-        self._show_cursor(max(match.row, 0), StatusMessage(f"match {match.number} of {match.count}{where}"))
+        self._show_cursor(
+            max(match.row, 0), StatusMessage(f"match {match.number} of {match.count}{where}")
+        )
 
 
 class ItemBody(Horizontal):
@@ -363,7 +413,10 @@ class ItemBody(Horizontal):
         self._draw_docs()
 
     def _show_docs_if_they_fit(self) -> bool:
-        """Show the docs column if it fits and the item has functions, else hide it. Return whether it is shown."""
+        """Show the docs column if it fits and the item has functions, else hide it.
+
+        Return whether it is shown.
+        """
         cursor = self._text.document_cursor
         without_functions = cursor is not None and not cursor.detail.item.functions
         cells = 0 if without_functions else docs_column_width(self.size.width)
@@ -377,7 +430,10 @@ class ItemBody(Horizontal):
         """Draw the docs of the functions at the cursor, unless they are already drawn."""
         if not self._show_docs_if_they_fit() or self._text.document_cursor is None:
             return
-        functions, here = self._text.required_cursor.detail.item.functions, self._text.functions_at_cursor
+        functions, here = (
+            self._text.required_cursor.detail.item.functions,
+            self._text.functions_at_cursor,
+        )
         if self._drawn[0] is functions and self._drawn[1] == here:
             return
         self._drawn = (functions, here)

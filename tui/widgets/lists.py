@@ -20,7 +20,13 @@ from fcreview.model.sanitize import display_width, sanitize
 from fcreview.store.rows import ColumnWidths, QueueRow
 from fcreview.tui.actions import LIST_ACTIONS
 from fcreview.tui.keymap import make_bindings
-from fcreview.tui.queue.columns import EMPTY_COLUMNS, QueueColumns, queue_row_line, shorten_ids, shorten_run_names
+from fcreview.tui.queue.columns import (
+    EMPTY_COLUMNS,
+    QueueColumns,
+    queue_row_line,
+    shorten_ids,
+    shorten_run_names,
+)
 from fcreview.tui.queue.loader import WINDOW
 from fcreview.tui.text.lines import Line, fit_line
 from fcreview.tui.text.styles import get_style, symbols
@@ -29,7 +35,10 @@ from fcreview.tui.widgets.document_view import render_strip
 
 
 def render_list_strip(line: Line, cells: int, base: Style, *, reverse: bool = False) -> Strip:
-    """Render a line of a list, padded or clipped to `cells`. `reverse` marks the line under the cursor."""
+    """Render a line of a list, padded or clipped to `cells`.
+
+    `reverse` marks the line under the cursor.
+    """
     fitted = fit_line(line, cells) if sum(len(text) for text, _ in line) * 2 > cells else line
     return render_strip(fitted, cells, base + get_style("cursor" if reverse else ""))
 
@@ -37,7 +46,8 @@ def render_list_strip(line: Line, cells: int, base: Style, *, reverse: bool = Fa
 class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=False):
     """List of lines with an optional cursor. A subclass implements `line_at`.
 
-    A cursor move within the page redraws only two lines. Without a cursor, the keys scroll the text.
+    A cursor move within the page redraws only two lines. Without a cursor, the keys scroll the
+    text.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(LIST_ACTIONS)
@@ -47,7 +57,10 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
     """
 
     cursor = reactive(0, repaint=False, init=False)
-    """Index of the line under the cursor. Screens watch it to draw other widgets in the same frame."""
+    """Index of the line under the cursor.
+
+    Screens watch it to draw other widgets in the same frame.
+    """
 
     @dataclass
     class Chosen(Message):
@@ -64,14 +77,18 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
         self._has_cursor = cursor
         self.is_cursor_shown = True
         self.reverse_cursor = True
-        """Whether the line under the cursor is drawn in reverse video, in addition to the cursor symbol."""
+        """Whether the line under the cursor is drawn in reverse video, in addition to the cursor
+        symbol.
+        """
 
     def line_at(self, index: int) -> Line:
         """Return a line without the cell of the cursor symbol."""
         raise NotImplementedError
 
     def set_reverse_cursor(self, is_reversed: bool) -> None:
-        """Draw the line under the cursor in reverse video, or only mark it with the cursor symbol."""
+        """Draw the line under the cursor in reverse video, or only mark it with the cursor
+        symbol.
+        """
         if is_reversed != self.reverse_cursor:
             self.reverse_cursor = is_reversed
             self.refresh_line(self.cursor)
@@ -101,7 +118,8 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
             self.refresh_line(index)
 
     def _scroll_to_cursor(self) -> bool:
-        """If the cursor is not visible, scroll it to the middle. Return whether the list was scrolled.
+        """If the cursor is not visible, scroll it to the middle. Return whether the list was
+        scrolled.
 
         On a slow connection, one big redraw is better than many small ones.
         """
@@ -122,7 +140,9 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
             self._scroll_to_line(self.cursor - row)
 
     def _scroll_to_line(self, top_index: int) -> None:
-        self.scroll_to(y=max(0, min(top_index, self.total - self.size.height)), animate=False, force=True)
+        self.scroll_to(
+            y=max(0, min(top_index, self.total - self.size.height)), animate=False, force=True
+        )
 
     def on_resize(self) -> None:
         self.virtual_size = Size(self.size.width, self.total)
@@ -164,12 +184,16 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
     def render_line(self, y: int) -> Strip:
         index, cells, base = y + int(self.scroll_offset.y), self.size.width, self.rich_style
         if index >= self.total:
-            return render_list_strip(self.empty_line if y == 0 and not self.total else (), cells, base)
+            return render_list_strip(
+                self.empty_line if y == 0 and not self.total else (), cells, base
+            )
         if not self._has_cursor:
             return render_list_strip(self.line_at(index), cells, base)
         here = index == self.cursor and self.is_cursor_shown
         mark: Line = ((symbols().cursor_mark if here else " ", "cursor_mark"),)
-        return render_list_strip(mark + self.line_at(index), cells, base, reverse=here and self.reverse_cursor)
+        return render_list_strip(
+            mark + self.line_at(index), cells, base, reverse=here and self.reverse_cursor
+        )
 
 
 class TextList(LineList):
@@ -189,7 +213,10 @@ class TextList(LineList):
 
 
 class LinkedList(TextList):
-    """List that shows its cursor only while it has the focus. The cursor moves on to the lists above and below."""
+    """List that shows its cursor only while it has the focus.
+
+    The cursor moves on to the lists above and below.
+    """
 
     def __init__(self, *, id: str, above: str = "", below: str = "") -> None:  # noqa: A002
         """Create the list. `above`, `below`: ids of the lists to which the cursor moves on."""
@@ -216,8 +243,8 @@ PREFETCH_ROWS = 64
 class QueueList(LineList):
     """List of a queue of any length.
 
-    The list requests windows of rows with the message `WindowRequested`, and its owner answers with `add_window`. Rows
-    that are not loaded are drawn as `…`.
+    The list requests windows of rows with the message `WindowRequested`, and its owner answers with
+    `add_window`. Rows that are not loaded are drawn as `…`.
     """
 
     @dataclass
@@ -226,7 +253,10 @@ class QueueList(LineList):
 
         window: int
         version: int
-        """Version of the list, to pass to `add_window`. The list ignores windows for an earlier version."""
+        """Version of the list, to pass to `add_window`.
+
+        The list ignores windows for an earlier version.
+        """
 
     @dataclass
     class ColumnsChanged(Message):
@@ -245,7 +275,10 @@ class QueueList(LineList):
         self._short_ids: dict[tuple[int, int, int], dict[str, str]] = {}
 
     def show_view(self, total: int, cursor: int, column_widths: ColumnWidths) -> None:
-        """Drop all rows and show another view of `total` rows. `column_widths`: widths of the texts of its rows."""
+        """Drop all rows and show another view of `total` rows.
+
+        `column_widths`: widths of the texts of its rows.
+        """
         self.version += 1
         self.is_waiting = False
         self._windows.clear()
@@ -296,7 +329,10 @@ class QueueList(LineList):
         return queue_row_line(row, self.columns, self._short_names_in_window(index // WINDOW))
 
     def _short_names_in_window(self, window: int) -> dict[str, str]:
-        """Map ids and run names in a window to their short forms. Names that fit the columns are missing."""
+        """Map ids and run names in a window to their short forms.
+
+        Names that fit the columns are missing.
+        """
         sizes = dict(self.columns.columns)
         cells, model = sizes.get("item", 0), sizes.get("model", 0)
         key = (window, cells, model)
@@ -324,8 +360,13 @@ class QueueList(LineList):
 
     def _update_columns(self) -> None:
         ids = [sanitize(row.id) for row in self._windows.get(self.cursor // WINDOW, ())]
-        # The longest id of the view may be in another window, so the column is only as wide as these ids need.
-        widths = replace(self._column_widths, item=max(map(display_width, ids))) if ids else self._column_widths
+        # The longest id of the view may be in another window, so the column is only as wide as
+        # these ids need.
+        widths = (
+            replace(self._column_widths, item=max(map(display_width, ids)))
+            if ids
+            else self._column_widths
+        )
         columns = QueueColumns.fit_to_width(self.size.width, widths, blind=self._blind)
         if columns != self.columns:
             self.columns = columns
@@ -339,7 +380,11 @@ class QueueList(LineList):
 
     def find_loaded_index(self, item_number: int) -> int | None:
         """Return the index of the row of an item, or None if the row is not loaded."""
-        rows = ((window * WINDOW + at, row) for window, rows in self._windows.items() for at, row in enumerate(rows))
+        rows = (
+            (window * WINDOW + at, row)
+            for window, rows in self._windows.items()
+            for at, row in enumerate(rows)
+        )
         return next((index for index, row in rows if row.item == item_number), None)
 
     def replace_row(self, index: int, version: int, row: QueueRow) -> None:

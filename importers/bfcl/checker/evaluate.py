@@ -1,6 +1,8 @@
-"""Recompute the verdict on a reply: decode it, check it by BFCL's rules and pair it with the golden calls.
+"""Recompute the verdict on a reply: decode it, check it by BFCL's rules and pair it with the golden
+calls.
 
-Nothing is executed. Many models give the same reply to an item, so evaluations are cached and used for all runs.
+Nothing is executed. Many models give the same reply to an item, so evaluations are cached and used
+for all runs.
 """
 
 from __future__ import annotations
@@ -13,8 +15,17 @@ from typing import Any, Literal, NamedTuple
 
 import orjson
 
-from fcreview.importers.bfcl.checker.call_check import CallFailure, check_single_call, check_unordered_calls, pair_calls
-from fcreview.importers.bfcl.checker.schema import UncheckableItem, compile_expected_calls, language_of_category
+from fcreview.importers.bfcl.checker.call_check import (
+    CallFailure,
+    check_single_call,
+    check_unordered_calls,
+    pair_calls,
+)
+from fcreview.importers.bfcl.checker.schema import (
+    UncheckableItem,
+    compile_expected_calls,
+    language_of_category,
+)
 from fcreview.importers.bfcl.dataset import DatasetItem, convert_content_to_text
 from fcreview.importers.bfcl.decoders import raw_calls
 from fcreview.importers.bfcl.decoders.base import (
@@ -35,8 +46,10 @@ from fcreview.model.json_value import answer_hash, to_plain_json
 RuleName = Literal["simple", "multiple", "parallel", "irrelevance", "relevance", "unscored"]
 
 NOT_RECOMPUTED_NOTES = {
-    "multi_turn": "multi-turn verdicts are imported, not recomputed: they need the benchmark's executable environments",
-    "executable": "executable verdicts are imported, not recomputed: they need live functions and web services",
+    "multi_turn": "multi-turn verdicts are imported, not recomputed: they need the benchmark's"
+    " executable environments",
+    "executable": "executable verdicts are imported, not recomputed: they need live functions and"
+    " web services",
     "agentic": "agentic verdicts are imported, not recomputed",
     "unscored": "BFCL does not score this category",
 }
@@ -52,7 +65,10 @@ class CategoryRule(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def find_category_rule(category: str, is_v1: bool) -> CategoryRule:
-    """Return the rule for a category. As in `eval_runner.py`, it depends on words in the category name."""
+    """Return the rule for a category.
+
+    As in `eval_runner.py`, it depends on words in the category name.
+    """
     if "multi_turn" in category:
         return CategoryRule("unscored", NOT_RECOMPUTED_NOTES["multi_turn"])
     if "memory" in category or "web_search" in category:
@@ -80,7 +96,10 @@ MAX_CACHE_KEY = 4096
 
 @dataclass(slots=True)
 class Evaluation:
-    """Decoded calls of a reply and the recomputed verdict on them. Replies with equal calls share one object."""
+    """Decoded calls of a reply and the recomputed verdict on them.
+
+    Replies with equal calls share one object.
+    """
 
     calls: DisplayCalls | None
     decode_error: str | None = None
@@ -113,10 +132,18 @@ def evaluate_result(result: Any, item: DatasetItem, settings: EvaluationSettings
     if category == "format_sensitivity":
         category = item.category
     rule, _ = find_category_rule(category, is_v1)
-    language = language_of_category(category) if rule not in ("irrelevance", "relevance") else "python"
-    decode = partial(decode_result, decoder=decoder, context=DecoderContext(version, language), config=settings.config)
+    language = (
+        language_of_category(category) if rule not in ("irrelevance", "relevance") else "python"
+    )
+    decode = partial(
+        decode_result,
+        decoder=decoder,
+        context=DecoderContext(version, language),
+        config=settings.config,
+    )
 
-    # No variable refers to the error after this: its traceback would keep the dataset item in memory.
+    # No variable refers to the error after this: its traceback would keep the dataset item in
+    # memory.
     try:
         calls = decode(result)
     except Undecodable as error:
@@ -128,7 +155,9 @@ def evaluate_result(result: Any, item: DatasetItem, settings: EvaluationSettings
             return evaluate_undecodable_reply(reason, item, category, is_v1, wrong_format=error)
         calls = error.v1_calls
     except (RecursionError, MemoryError) as error:
-        return evaluate_undecodable_reply(f"the reply is nested too deeply ({error})", item, category, is_v1)
+        return evaluate_undecodable_reply(
+            f"the reply is nested too deeply ({error})", item, category, is_v1
+        )
 
     cache = item.evaluation_cache
     key = _make_calls_cache_key(calls, decoder.name_spelling, category, is_v1)
@@ -140,29 +169,48 @@ def evaluate_result(result: Any, item: DatasetItem, settings: EvaluationSettings
     return evaluation
 
 
-def _make_calls_cache_key(calls: Calls, spelling: NameSpelling, category: str, is_v1: bool) -> str | None:
-    """Return a cache key, equal for calls with equal values and types; None for calls that are too large to cache."""
+def _make_calls_cache_key(
+    calls: Calls, spelling: NameSpelling, category: str, is_v1: bool
+) -> str | None:
+    """Return a cache key, equal for calls with equal values and types; None for calls that are
+    too large to cache.
+    """
     try:
         key = repr((calls, spelling, category, is_v1))
-    except (ValueError, RecursionError):  # an integer of thousands of digits, or calls nested too deeply
+    except (
+        ValueError,
+        RecursionError,
+    ):  # an integer of thousands of digits, or calls nested too deeply
         return None
     return key if len(key) <= MAX_CACHE_KEY else None
 
 
-def evaluate_calls(calls: Calls, item: DatasetItem, category: str, spelling: NameSpelling, is_v1: bool) -> Evaluation:
-    """Check decoded calls by the rules of V1 or of later versions. Malformed content does not raise an error."""
+def evaluate_calls(
+    calls: Calls, item: DatasetItem, category: str, spelling: NameSpelling, is_v1: bool
+) -> Evaluation:
+    """Check decoded calls by the rules of V1 or of later versions.
+
+    Malformed content does not raise an error.
+    """
     rule, _ = find_category_rule(category, is_v1)
-    evaluation = Evaluation(_replace_non_json_values(calls), note=_explain_missing_verdict(item, category, is_v1))
+    evaluation = Evaluation(
+        _replace_non_json_values(calls), note=_explain_missing_verdict(item, category, is_v1)
+    )
     if evaluation.note:
         return evaluation
     if rule == "irrelevance" and calls:
-        error, name = "irrelevance_error" if "irrelevance" in category else "relevance_error", calls[0][0]
+        error, name = (
+            "irrelevance_error" if "irrelevance" in category else "relevance_error",
+            calls[0][0],
+        )
         message = f"{name} is called although no available function is suitable"
         _set_verdict(evaluation, CallFailure(f"{error}:decoder_success", name, None, message))
     elif rule == "irrelevance":
         evaluation.valid = True
     elif rule == "relevance":
-        _set_verdict(evaluation, None if calls else CallFailure(NO_CALL, None, None, "no function is called"))
+        _set_verdict(
+            evaluation, None if calls else CallFailure(NO_CALL, None, None, "no function is called")
+        )
     else:
         try:
             golden = compile_expected_calls(item, category, is_v1)
@@ -186,7 +234,10 @@ def _explain_missing_verdict(item: DatasetItem, category: str, is_v1: bool) -> s
 
 
 def decode_step(reply: Any, *, decoder: Decoder, rules_version: str) -> DisplayCalls | None:
-    """Decode the reply of one step of a multi-turn or agentic record. Returns None if it contains no call."""
+    """Decode the reply of one step of a multi-turn or agentic record.
+
+    Returns None if it contains no call.
+    """
     try:
         calls = decode_result(reply, decoder, DecoderContext(rules_version))
     except WrongFormat as error:
@@ -204,7 +255,11 @@ def _set_verdict(evaluation: Evaluation, failure: CallFailure | None) -> None:
 
 
 def evaluate_undecodable_reply(
-    reason: str, item: DatasetItem, category: str, is_v1: bool = False, wrong_format: WrongFormat | None = None
+    reason: str,
+    item: DatasetItem,
+    category: str,
+    is_v1: bool = False,
+    wrong_format: WrongFormat | None = None,
 ) -> Evaluation:
     """Evaluate a reply without decodable calls.
 
@@ -219,7 +274,9 @@ def evaluate_undecodable_reply(
     if rule == "irrelevance":
         evaluation.valid = True
     elif rule == "relevance":
-        _set_verdict(evaluation, CallFailure(NO_CALL, None, None, f"no function is called: {reason}"))
+        _set_verdict(
+            evaluation, CallFailure(NO_CALL, None, None, f"no function is called: {reason}")
+        )
     else:
         failed = "decoder_failed" if wrong_format is None else "decoder_wrong_output_format"
         _set_verdict(evaluation, CallFailure(f"ast_decoder:{failed}", None, None, reason))
@@ -227,10 +284,19 @@ def evaluate_undecodable_reply(
 
 
 def _replace_non_json_values(calls: Any) -> Any:
-    """Convert values that JSON does not have, such as NaN and bytes, to text. Without such values, return `calls`."""
-    if all(arguments is None or (type(arguments) is dict and _is_json_value(arguments)) for _, arguments in calls):
+    """Convert values that JSON does not have, such as NaN and bytes, to text.
+
+    Without such values, return `calls`.
+    """
+    if all(
+        arguments is None or (type(arguments) is dict and _is_json_value(arguments))
+        for _, arguments in calls
+    ):
         return calls
-    return [(name, to_plain_json(arguments) if type(arguments) is dict else None) for name, arguments in calls]
+    return [
+        (name, to_plain_json(arguments) if type(arguments) is dict else None)
+        for name, arguments in calls
+    ]
 
 
 def _is_json_value(value: Any, depth: int = 0) -> bool:
@@ -241,13 +307,20 @@ def _is_json_value(value: Any, depth: int = 0) -> bool:
     if depth > 50:
         return False
     if type(value) is dict:
-        return all(type(key) is str and _is_json_value(field, depth + 1) for key, field in value.items())
-    return type(value) in (list, tuple) and all(_is_json_value(element, depth + 1) for element in value)
+        return all(
+            type(key) is str and _is_json_value(field, depth + 1) for key, field in value.items()
+        )
+    return type(value) in (list, tuple) and all(
+        _is_json_value(element, depth + 1) for element in value
+    )
 
 
 @dataclass(slots=True)
 class EvaluatedReply:
-    """Evaluation of a reply to a dataset item. All runs with this reply share the object, so it is never changed."""
+    """Evaluation of a reply to a dataset item.
+
+    All runs with this reply share the object, so it is never changed.
+    """
 
     prediction_hash: str
     evaluation: Evaluation
@@ -259,10 +332,15 @@ class EvaluatedReply:
     is_cached: bool = False
     """Whether the object is in the cache, so that records with an equal reply use it too."""
     items: dict[tuple[str, str, bool | None], Item] = field(default_factory=dict)
-    """(item id, score file name, official verdict) -> first item with this reply. Set by `items.build_item`."""
+    """(item id, score file name, official verdict) -> first item with this reply.
+
+    Set by `items.build_item`.
+    """
 
 
-def evaluate_record(item: DatasetItem, record: dict[str, Any], settings: EvaluationSettings) -> EvaluatedReply:
+def evaluate_record(
+    item: DatasetItem, record: dict[str, Any], settings: EvaluationSettings
+) -> EvaluatedReply:
     key = _make_reply_cache_key(record, settings)
     reply = item.reply_cache.get(key) if key is not None else None
     if reply is None:
@@ -279,7 +357,9 @@ def _make_reply_cache_key(record: dict[str, Any], settings: EvaluationSettings) 
         return None
     if type(result) is not str:
         try:
-            result = bytes(memoryview(orjson.dumps(result)))  # a copy, because orjson's own bytes occupy kilobytes
+            result = bytes(
+                memoryview(orjson.dumps(result))
+            )  # a copy, because orjson's own bytes occupy kilobytes
         except TypeError:
             return None
         if b"null" in result:  # orjson also writes NaN as null
@@ -289,15 +369,21 @@ def _make_reply_cache_key(record: dict[str, Any], settings: EvaluationSettings) 
     return settings.decoder.name, settings.decoder.stringifies_arguments, result
 
 
-def _evaluate_new_record(item: DatasetItem, record: dict[str, Any], settings: EvaluationSettings) -> EvaluatedReply:
+def _evaluate_new_record(
+    item: DatasetItem, record: dict[str, Any], settings: EvaluationSettings
+) -> EvaluatedReply:
     result = record["result"]
     evaluation = evaluate_result(result, item, settings)
     if evaluation.predicted is None:
         evaluation.predicted = SharedList(_make_predicted_calls(evaluation, result, item))
-        evaluation.pairs = SharedList(_pair_predicted_calls(evaluation, evaluation.predicted, item, settings))
+        evaluation.pairs = SharedList(
+            _pair_predicted_calls(evaluation, evaluation.predicted, item, settings)
+        )
 
     messages = make_single_turn_messages(record, item.opening_messages)
-    reply = EvaluatedReply(answer_hash(result), evaluation, messages, evaluation.predicted, evaluation.pairs)
+    reply = EvaluatedReply(
+        answer_hash(result), evaluation, messages, evaluation.predicted, evaluation.pairs
+    )
     if not evaluation.calls and raw_calls.holds_call_text(result, function_names(item.functions)):
         reply.is_undecoded = True
         _add_undecoded_call(reply, result, item, settings)
@@ -315,16 +401,25 @@ def _pair_predicted_calls(
     return pair_calls(item, predicted, category, is_v1, with_schema_violations=is_failing)
 
 
-def _add_undecoded_call(reply: EvaluatedReply, result: Any, item: DatasetItem, settings: EvaluationSettings) -> None:
-    """Replace the predicted calls by a call that contains the reply as raw text, if there is none yet.
+def _add_undecoded_call(
+    reply: EvaluatedReply, result: Any, item: DatasetItem, settings: EvaluationSettings
+) -> None:
+    """Replace the predicted calls by a call that contains the reply as raw text, if there is none
+    yet.
 
-    Replies with equal calls share an evaluation. Replies without calls have different texts, so each gets its own call.
+    Replies with equal calls share an evaluation. Replies without calls have different texts, so
+    each gets its own call.
     """
     if reply.predicted:
         return
-    reason = reply.evaluation.decode_error or f"the decoder {settings.decoder.name} reads no call in this reply"
+    reason = (
+        reply.evaluation.decode_error
+        or f"the decoder {settings.decoder.name} reads no call in this reply"
+    )
     text = convert_content_to_text(result)
-    reply.predicted = [Call("predicted", "", None, turn=0, step=0, index=0, raw=text, decode_error=reason)]
+    reply.predicted = [
+        Call("predicted", "", None, turn=0, step=0, index=0, raw=text, decode_error=reason)
+    ]
     reply.pairs = _pair_predicted_calls(reply.evaluation, reply.predicted, item, settings)
 
 
@@ -332,15 +427,39 @@ def _make_predicted_calls(evaluation: Evaluation, result: Any, item: DatasetItem
     if evaluation.calls:
         error = evaluation.decode_error
         return [
-            Call("predicted", name, arguments, 0, 0, index, None, None if arguments is not None else error)
+            Call(
+                "predicted",
+                name,
+                arguments,
+                0,
+                0,
+                index,
+                None,
+                None if arguments is not None else error,
+            )
             for index, (name, arguments) in enumerate(evaluation.calls)
         ]
     if evaluation.calls is None and _is_probable_call(result, item):
-        return [Call("predicted", "", None, 0, 0, 0, convert_content_to_text(result), evaluation.decode_error)]
+        return [
+            Call(
+                "predicted",
+                "",
+                None,
+                0,
+                0,
+                0,
+                convert_content_to_text(result),
+                evaluation.decode_error,
+            )
+        ]
     return []
 
 
 def _is_probable_call(result: Any, item: DatasetItem) -> bool:
     if isinstance(result, str):
         return has_function_name(result, item)
-    return isinstance(result, (list, dict)) and bool(result) and not all(isinstance(part, str) for part in result)
+    return (
+        isinstance(result, (list, dict))
+        and bool(result)
+        and not all(isinstance(part, str) for part in result)
+    )

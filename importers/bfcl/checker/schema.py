@@ -26,13 +26,20 @@ from fcreview.model.json_value import abbreviate
 _remove_ignored = re.compile(r"[ ,./\-_*^]").sub
 
 TYPE_NAMES = {
-    str: "a string", int: "an integer", float: "a float", bool: "a boolean", list: "a list", dict: "an object",
+    str: "a string",
+    int: "an integer",
+    float: "a float",
+    bool: "a boolean",
+    list: "a list",
+    dict: "an object",
     type(None): "null",
-}  # fmt: skip
+}
 
 
 def normalise_string(text: str) -> str:
-    """Normalise a string as BFCL does: remove spaces and `,./-_*^`, convert to lower case, and replace `'` by `"`."""
+    """Normalise a string as BFCL does: remove spaces and `,./-_*^`, convert to lower case, and
+    replace `'` by `"`.
+    """
     return _remove_ignored("", text).lower().replace("'", '"')
 
 
@@ -50,8 +57,9 @@ COMPARISON_RULES = ComparisonRules(
     tuple_is_list=True,
     is_same_name=lambda golden, predicted: predicted in (golden, golden.replace(".", "_")),
 )
-"""Rules of the call diff, which compares values as BFCL does. Names may have `_` for `.`, because most native APIs
-forbid dots."""
+"""Rules of the call diff, which compares values as BFCL does. Names may have `_` for `.`, because
+most native APIs forbid dots.
+"""
 
 
 def shorten(value: Any) -> str:
@@ -59,7 +67,10 @@ def shorten(value: Any) -> str:
 
 
 def describe_accepted_values(accepted: Any) -> str:
-    """List the first five accepted values for a message. `""`, which marks an optional argument, is omitted."""
+    """List the first five accepted values for a message.
+
+    `""`, which marks an optional argument, is omitted.
+    """
     values = accepted if isinstance(accepted, list) else [accepted]
     texts = [shorten(value) for value in values if value != ""]
     more = [f"{len(texts) - 5} more"] if len(texts) > 5 else []
@@ -75,38 +86,53 @@ def is_accepted_by_equivalence(parameter: ExpectedArgument, value: Any) -> bool:
     if parameter.convert is not None and type(value) is str:
         value = parameter.convert(value)
     return any(
-        is_equivalent(parameter.equivalence_rules, golden, value) and not is_equivalent((), golden, value)
+        is_equivalent(parameter.equivalence_rules, golden, value)
+        and not is_equivalent((), golden, value)
         for golden in parameter.accepted
         if golden != ""
     )
 
 
 def find_omittable_parameters(
-    rules: Mapping[str, tuple[EquivalenceRule, ...]], function_doc: Mapping[str, Any], accepted: Mapping[str, Any]
+    rules: Mapping[str, tuple[EquivalenceRule, ...]],
+    function_doc: Mapping[str, Any],
+    accepted: Mapping[str, Any],
 ) -> frozenset[str]:
-    """Return the golden parameters that equivalence rules allow a call to omit. `rules` maps parameters to rules."""
+    """Return the golden parameters that equivalence rules allow a call to omit.
+
+    `rules` maps parameters to rules.
+    """
     if not any(rule.kind == "default-omittable" for each in rules.values() for rule in each):
         return frozenset()
     parameters = read_function_schema(function_doc).parameters
     return frozenset(
         name
         for name, values in accepted.items()
-        if name in parameters and isinstance(values, list) and can_be_omitted(rules[name], parameters[name], values)
+        if name in parameters
+        and isinstance(values, list)
+        and can_be_omitted(rules[name], parameters[name], values)
     )
 
 
 PYTHON_TYPES: dict[str, type] = {
-    "string": str, "integer": int, "float": float, "boolean": bool, "array": list, "tuple": list, "dict": dict,
+    "string": str,
+    "integer": int,
+    "float": float,
+    "boolean": bool,
+    "array": list,
+    "tuple": list,
+    "dict": dict,
     "any": str,
-}  # fmt: skip
+}
 """Declared type -> type of the Python value, for Python categories."""
 LANGUAGE_RULES: dict[str, tuple[dict[str, type], tuple[str, ...], Callable[..., Any] | None]] = {
     "python": (PYTHON_TYPES, ("array", "tuple"), None),
     "java": (JAVA_TYPES, ("Array", "ArrayList"), convert_java),
     "javascript": (JAVASCRIPT_TYPES, ("array",), convert_javascript),
 }
-"""Language -> (Python type of each declared type, declared types whose elements are checked, converter of source
-text)."""
+"""Language -> (Python type of each declared type, declared types whose elements are checked,
+converter of source text).
+"""
 
 
 UNKNOWN_FORM = "the golden answer or the function doc has an unexpected format"
@@ -115,7 +141,9 @@ UNKNOWN_FORM_ERRORS = (AttributeError, TypeError, KeyError, IndexError, ValueErr
 
 
 class UncheckableItem(ValueError):
-    """Raised if the rules cannot be applied to a golden answer or a function doc because of its form."""
+    """Raised if the rules cannot be applied to a golden answer or a function doc because of its
+    form.
+    """
 
 
 @dataclass
@@ -131,7 +159,9 @@ class ExpectedArgument:
     golden_type: type | None
     """Type of the first accepted value that is not `""`; None if there is none."""
     is_variable: bool
-    """Whether the golden value is treated as the name of a variable, because its type is not the declared type."""
+    """Whether the golden value is treated as the name of a variable, because its type is not the
+    declared type.
+    """
     passes_if_equal: bool
     """Whether a value of the expected type that is in `accepted` passes without further checks."""
     convert: Callable[[str], Any] | None
@@ -144,7 +174,10 @@ class ExpectedArgument:
 
     @cached_property
     def normalised_accepted_strings(self) -> frozenset[str]:
-        """Accepted strings, normalised. Computed on first use, because most values pass without normalisation."""
+        """Accepted strings, normalised.
+
+        Computed on first use, because most values pass without normalisation.
+        """
         return frozenset(normalise_string(value) for value in self.accepted if type(value) is str)
 
     @cached_property
@@ -163,16 +196,22 @@ class ExpectedCall:
     required: tuple[str, ...]
     """Parameters that the function requires and no equivalence rule makes optional."""
     parameters: dict[str, ExpectedArgument]
-    """Parameters in both the function doc and the golden answer. Any other argument is unexpected."""
+    """Parameters in both the function doc and the golden answer.
+
+    Any other argument is unexpected.
+    """
     not_omittable: tuple[str, ...]
-    """Golden parameters that a call must have: neither `""` in the golden answer nor an equivalence rule makes them
-    optional."""
+    """Golden parameters that a call must have: neither `""` in the golden answer nor an equivalence
+    rule makes them optional.
+    """
     undeclared: tuple[str, ...] = ()
     """Parameters in the golden answer that the function doc does not declare."""
     has_function_doc: bool = True
     """Whether the function has a doc. Without one, no call can match."""
     problem: str | None = None
-    """Why no call can be checked against this golden call, if its own form or that of its function doc is unknown."""
+    """Why no call can be checked against this golden call, if its own form or that of its
+    function doc is unknown.
+    """
 
     @property
     def is_checkable(self) -> bool:
@@ -186,7 +225,10 @@ def language_of_category(category: str) -> str:
 
 
 def compile_expected_calls(item: DatasetItem, category: str, is_v1: bool) -> list[ExpectedCall]:
-    """Compile the golden calls of an item, or return them from its cache. Raises UncheckableItem."""
+    """Compile the golden calls of an item, or return them from its cache.
+
+    Raises UncheckableItem.
+    """
     key = f"golden:{category}:{is_v1}"
     compiled: list[ExpectedCall] | UncheckableItem | None = item.expected_calls_cache.get(key)
     if compiled is None:
@@ -203,10 +245,15 @@ def compile_expected_calls(item: DatasetItem, category: str, is_v1: bool) -> lis
 
 
 def _parse_ground_truth(ground_truth: Any) -> list[tuple[str, dict[str, list[Any]]]]:
-    """Return `ground_truth` of any BFCL version as (name, parameters) pairs. Names of V1 keep their suffix `_N`."""
+    """Return `ground_truth` of any BFCL version as (name, parameters) pairs.
+
+    Names of V1 keep their suffix `_N`.
+    """
     if isinstance(ground_truth, dict):
         return list(ground_truth.items())
-    if isinstance(ground_truth, list) and all(isinstance(call, dict) and call for call in ground_truth):
+    if isinstance(ground_truth, list) and all(
+        isinstance(call, dict) and call for call in ground_truth
+    ):
         return [next(iter(call.items())) for call in ground_truth]
     raise UncheckableItem("the golden answer has an unexpected format")
 
@@ -224,9 +271,12 @@ def _compile_uncached_calls(item: DatasetItem, category: str, is_v1: bool) -> li
         if function_doc is None:
             compiled.append(ExpectedCall(name, name, (), {}, (), has_function_doc=False))
             continue
-        # The number of calls is compared first, so a golden call of unknown form matters only if it is reached.
+        # The number of calls is compared first, so a golden call of unknown form matters only if it
+        # is reached.
         try:
-            call = _compile_expected_call(function_doc, parameters, language, item.equivalence_rules, is_v1)
+            call = _compile_expected_call(
+                function_doc, parameters, language, item.equivalence_rules, is_v1
+            )
         except UncheckableItem as error:
             call = ExpectedCall(name, name, (), {}, (), problem=str(error))
         except UNKNOWN_FORM_ERRORS as error:
@@ -235,8 +285,12 @@ def _compile_uncached_calls(item: DatasetItem, category: str, is_v1: bool) -> li
     return compiled
 
 
-def _find_function_doc(item: DatasetItem, name: str, category: str, *, is_v1: bool) -> dict[str, Any] | None:
-    """Return the doc of a golden call: the only doc in categories with one function, otherwise the one of its name."""
+def _find_function_doc(
+    item: DatasetItem, name: str, category: str, *, is_v1: bool
+) -> dict[str, Any] | None:
+    """Return the doc of a golden call: the only doc in categories with one function, otherwise
+    the one of its name.
+    """
     has_several_docs = "multiple" in category or ("parallel" in category and not is_v1)
     if not has_several_docs:
         return item.functions[0] if item.functions else None
@@ -256,31 +310,43 @@ def _compile_expected_call(
 ) -> ExpectedCall:
     declared = read_declared_parameters(function_doc, strict=True)
     properties, function = declared.properties or {}, function_doc["name"]
-    rules_by_parameter = {name: tuple(rule for rule in rules if rule.applies_to(function, name)) for name in accepted}
+    rules_by_parameter = {
+        name: tuple(rule for rule in rules if rule.applies_to(function, name)) for name in accepted
+    }
     omittable = find_omittable_parameters(rules_by_parameter, function_doc, accepted)
     return ExpectedCall(
         name=function,
         flat_name=function.replace(".", "_"),
         required=tuple(name for name in declared.required or () if name not in omittable),
         parameters={
-            name: _compile_expected_argument(properties[name], values, language, rules_by_parameter[name], is_v1)
+            name: _compile_expected_argument(
+                properties[name], values, language, rules_by_parameter[name], is_v1
+            )
             for name, values in accepted.items()
             if name in properties
         },
-        not_omittable=tuple(name for name, values in accepted.items() if "" not in values and name not in omittable),
+        not_omittable=tuple(
+            name for name, values in accepted.items() if "" not in values and name not in omittable
+        ),
         undeclared=tuple(name for name in accepted if name not in properties),
     )
 
 
 def _compile_expected_argument(
-    schema: dict[str, Any], accepted: list[Any], language: str, rules: tuple[EquivalenceRule, ...], is_v1: bool
+    schema: dict[str, Any],
+    accepted: list[Any],
+    language: str,
+    rules: tuple[EquivalenceRule, ...],
+    is_v1: bool,
 ) -> ExpectedArgument:
     declared_type = schema["type"]
     types, types_with_elements, convert = LANGUAGE_RULES[language]
     if declared_type not in types:
         raise UncheckableItem(f"the checker does not know the parameter type {declared_type}")
     expected_type = types[declared_type]
-    declared_element = schema.get("items", {}).get("type") if declared_type in types_with_elements else None
+    declared_element = (
+        schema.get("items", {}).get("type") if declared_type in types_with_elements else None
+    )
     element_type = types.get(declared_element) if declared_element is not None else None
     golden_type = next((type(value) for value in accepted if value != ""), None)
     return ExpectedArgument(
@@ -291,7 +357,9 @@ def _compile_expected_argument(
         golden_type=golden_type,
         is_variable=golden_type is not None and golden_type is not expected_type,
         passes_if_equal=convert is None and element_type is None and expected_type is not dict,
-        convert=None if convert is None else lambda text: convert(text, declared_type, declared_element),
+        convert=None
+        if convert is None
+        else lambda text: convert(text, declared_type, declared_element),
         language=language,
         to_float=language == "python" and declared_type == "float",
         to_list=declared_type == "tuple",

@@ -1,7 +1,8 @@
 """Define types and helpers for all BFCL decoders.
 
-A decoder turns a model's raw reply into calls, in the order written. A reply without calls is valid. The two errors,
-`Undecodable` and `WrongFormat`, correspond to errors of the official program (`eval_runner.py`).
+A decoder turns a model's raw reply into calls, in the order written. A reply without calls is
+valid. The two errors, `Undecodable` and `WrongFormat`, correspond to errors of the official program
+(`eval_runner.py`).
 """
 
 from __future__ import annotations
@@ -23,13 +24,16 @@ DisplayCalls = Sequence[tuple[str, dict[str, Any] | None]]
 
 
 class WrongFormat(ValueError):
-    """Raised for a reply that can be decoded, but not to a list of calls whose arguments are objects.
+    """Raised for a reply that can be decoded, but not to a list of calls whose arguments are
+    objects.
 
-    The official error type is `ast_decoder:decoder_wrong_output_format`. `v1_calls` are the unchecked decoded calls,
-    which V1's checker accepts.
+    The official error type is `ast_decoder:decoder_wrong_output_format`. `v1_calls` are the
+    unchecked decoded calls, which V1's checker accepts.
     """
 
-    def __init__(self, reason: str, display_calls: DisplayCalls | None = None, v1_calls: Calls | None = None) -> None:
+    def __init__(
+        self, reason: str, display_calls: DisplayCalls | None = None, v1_calls: Calls | None = None
+    ) -> None:
         super().__init__(reason)
         self.display_calls = display_calls
         self.v1_calls = v1_calls
@@ -43,7 +47,10 @@ def require_text(result: Any) -> str:
 
 
 def validate_calls(found: Iterable[tuple[Any, Any]]) -> Calls:
-    """Validate (name, arguments) pairs: names must be strings and arguments objects. Raises WrongFormat otherwise."""
+    """Validate (name, arguments) pairs: names must be strings and arguments objects.
+
+    Raises WrongFormat otherwise.
+    """
     pairs = list(found)
     for name, arguments in pairs:
         if type(arguments) is not dict or type(name) is not str:
@@ -58,7 +65,10 @@ has_long_number = re.compile(r"[0-9]{19}").search
 
 
 def parse_json(text: str) -> Any:
-    """Parse JSON, which may contain NaN, Infinity, big integers and lone surrogates. Raises Undecodable."""
+    """Parse JSON, which may contain NaN, Infinity, big integers and lone surrogates.
+
+    Raises Undecodable.
+    """
     if not has_long_number(text):
         try:
             return orjson.loads(text)
@@ -71,7 +81,10 @@ def parse_json(text: str) -> Any:
 
 
 def find_blocks(text: str, opening: str, closing: str) -> list[str]:
-    """Return the text between each opening tag and the next closing tag. A block without a closing tag is omitted."""
+    """Return the text between each opening tag and the next closing tag.
+
+    A block without a closing tag is omitted.
+    """
     found = []
     position = text.find(opening)
     while position >= 0:
@@ -89,7 +102,9 @@ def is_quoted(text: str, quotes: str) -> bool:
 
 
 NameSpelling = Literal["dotted", "flat", "either"]
-"""How a model must write `math.factorial`: "dotted" unchanged, "flat" as `math_factorial`, "either" in either form."""
+"""How a model must write `math.factorial`: "dotted" unchanged, "flat" as `math_factorial`,
+"either" in either form.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,10 @@
-"""Choose the decoder for a run: the user's choice, the decoder of a listed model, or the decoder that fits best.
+"""Choose the decoder for a run: the user's choice, the decoder of a listed model, or the decoder
+that fits best.
 
-A listed name makes a decoder certain unless the evidence contradicts it. The evidence are official verdicts and the
-forms of the replies (`evidence.py`). If the decoder is not certain or is contradicted, fcreview tries all decoders and
-chooses the one that agrees with most official verdicts. Without scores, it chooses the one that finds calls.
+A listed name makes a decoder certain unless the evidence contradicts it. The evidence are official
+verdicts and the forms of the replies (`evidence.py`). If the decoder is not certain or is
+contradicted, fcreview tries all decoders and chooses the one that agrees with most official
+verdicts. Without scores, it chooses the one that finds calls.
 """
 
 from __future__ import annotations
@@ -23,7 +25,11 @@ from fcreview.importers.bfcl.decoders.evidence import (
     collect_evidence,
     read_reply,
 )
-from fcreview.importers.bfcl.decoders.models import ModelDecoder, find_model_decoder, list_version_decoders
+from fcreview.importers.bfcl.decoders.models import (
+    ModelDecoder,
+    find_model_decoder,
+    list_version_decoders,
+)
 from fcreview.importers.bfcl.decoders.registry import (
     DECODERS,
     DECODERS_BY_NAME,
@@ -39,15 +45,26 @@ from fcreview.run_plan import RunPlan
 DECODER_FACT = "decoder"
 
 FIRST_ROUND = 240
-"""Number of replies with which all decoders are tried. The best ones are then tried with all replies."""
+"""Number of replies with which all decoders are tried.
+
+The best ones are then tried with all replies.
+"""
 MAX_UNSCORED = 400
 """Maximum number of replies with which decoders are compared if there are no scores."""
 MAX_CONTRADICTIONS = 0.02
-"""Share of official verdicts that may contradict the decoder of a listed model. Up to 0.1 % do in published runs."""
+"""Share of official verdicts that may contradict the decoder of a listed model.
+
+Up to 0.1 % do in published runs.
+"""
 FEW = 0.1
-"""If a decoder finds calls in a smaller share of the replies, they have another form than it expects."""
+"""If a decoder finds calls in a smaller share of the replies, they have another form than it
+expects.
+"""
 MANY = 0.25
-"""A decoder that finds calls in at least this share of the replies expects their form. Weak models often omit calls."""
+"""A decoder that finds calls in at least this share of the replies expects their form.
+
+Weak models often omit calls.
+"""
 CLEARLY_MORE = 1.25
 """An unusual decoder must find calls in this many times as many replies as the first guess."""
 
@@ -56,10 +73,19 @@ NEARLY_AS_MANY = 0.98
 
 NATIVE_DECODERS = ("FC", "LIST", "FC-DOTTED", "LIST-DOTTED")
 """The most frequent decoders of native lists of calls."""
-OTHER_SPELLINGS = {"FC": "FC-DOTTED", "FC-DOTTED": "FC", "LIST": "LIST-DOTTED", "LIST-DOTTED": "LIST"}
-"""Decoder -> decoder that reads the same replies but expects the other spelling of names such as `math.factorial`."""
+OTHER_SPELLINGS = {
+    "FC": "FC-DOTTED",
+    "FC-DOTTED": "FC",
+    "LIST": "LIST-DOTTED",
+    "LIST-DOTTED": "LIST",
+}
+"""Decoder -> decoder that reads the same replies but expects the other spelling of names such as
+`math.factorial`.
+"""
 OTHER_SPELLING_GAIN = 0.05
-"""Share of the replies that must pass only with the other spelling of names, so that it is chosen without scores."""
+"""Share of the replies that must pass only with the other spelling of names, so that it is
+chosen without scores.
+"""
 
 NAMED_PARAMETER = re.compile(r"\bparameter '([^']*)'")
 """Matches the name of the parameter in an error message of the official program."""
@@ -72,7 +98,9 @@ class DecoderChoice:
     decoder: Decoder
     reason: str
     is_listed: bool = False
-    """Whether the decoder is that of the listed model with the run's name, and nothing contradicts it."""
+    """Whether the decoder is that of the listed model with the run's name, and nothing
+    contradicts it.
+    """
     issues: tuple[ImportIssue, ...] = ()
 
     @property
@@ -88,7 +116,9 @@ class Fit:
         self.replies = replies
         self._version = version
         self.n_agreements = 0
-        """Number of scored replies that the decoder and the official program read in the same way."""
+        """Number of scored replies that the decoder and the official program read in the same
+        way.
+        """
         self.n_passes_confirmed = 0
         """Number of these replies that passed."""
         self.n_same_errors = 0
@@ -128,7 +158,9 @@ class Fit:
         return self.n_with_calls < FEW * self.n_needing_calls
 
     def is_better_than(self, other: Fit) -> bool:
-        """Whether the decoder agrees with more official verdicts or, if equal, with more error types."""
+        """Whether the decoder agrees with more official verdicts or, if equal, with more error
+        types.
+        """
         mine = self.n_agreements, self.n_same_errors
         return mine > (other.n_agreements, other.n_same_errors)
 
@@ -190,7 +222,9 @@ class _DecoderSelector:
 
         reason = f"{reason}; {contradiction}; {alternative}"
         what = f"the decoder {decoder.name}, chosen by the user, {contradiction}. {alternative}"
-        return DecoderChoice(decoder, reason, issues=(ImportIssue(self._plan.run.path, None, what),))
+        return DecoderChoice(
+            decoder, reason, issues=(ImportIssue(self._plan.run.path, None, what),)
+        )
 
     def _collect(self, n_records: int) -> Evidence:
         return collect_evidence(self._plan.importer_data, self._plan.run.generation, n_records)
@@ -199,7 +233,10 @@ class _DecoderSelector:
         return Fit(decoder, replies, self._version)
 
     def _contradicts(self, decoder: Decoder) -> bool:
-        """Whether official verdicts, or the form of most replies, contradict a decoder. Reads only some replies."""
+        """Whether official verdicts, or the form of most replies, contradict a decoder.
+
+        Reads only some replies.
+        """
         evidence = self._collect(QUICK_RECORDS)
         if evidence.scored:
             return self._fit(decoder, evidence.scored).is_contradicted
@@ -215,28 +252,41 @@ class _DecoderSelector:
         reason = f"agrees with {_describe_agreement(best)}"
         if best.decoder.name != guess.name:
             compared = self._fit(guess, evidence.scored)
-            comparison = f"{self._describe_named_decoder()} agrees with {_describe_fewer_agreements(compared)}"
+            comparison = (
+                f"{self._describe_named_decoder()} agrees with"
+                f" {_describe_fewer_agreements(compared)}"
+            )
             return DecoderChoice(best.decoder, f"{reason}; {comparison}")
         if self._named.is_certain:
-            return DecoderChoice(guess, f"{self._describe_listed_name()}; {reason}", is_listed=not best.is_contradicted)
+            return DecoderChoice(
+                guess,
+                f"{self._describe_listed_name()}; {reason}",
+                is_listed=not best.is_contradicted,
+            )
         return DecoderChoice(guess, reason)
 
     def _find_best_by_scores(self, guess: Decoder, scored: Sequence[ScoredReply]) -> Fit:
-        """Return the decoder that agrees with most official verdicts, or the first candidate of equally good ones.
+        """Return the decoder that agrees with most official verdicts, or the first candidate of
+        equally good ones.
 
-        AUTO reads several forms, so a decoder that reads exactly the form of the replies replaces it.
+        AUTO reads several forms, so a decoder that reads exactly the form of the replies replaces
+        it.
         """
         candidates = self._list_candidates(guess, DECODERS, scored)
         first_round = _spread(scored, FIRST_ROUND)
         fits = [self._fit(decoder, first_round) for decoder in candidates]
         if len(first_round) < len(scored):
-            threshold = max(fit.n_agreements for fit in fits) - MAX_CONTRADICTIONS * len(first_round)
+            threshold = max(fit.n_agreements for fit in fits) - MAX_CONTRADICTIONS * len(
+                first_round
+            )
             good = [fit.decoder for fit in fits if fit.n_agreements >= threshold]
             fits = [self._fit(decoder, scored) for decoder in good]
 
         best = fits[0]
         for fit in fits[1:]:
-            if fit.is_better_than(best) or (best.decoder.name == "AUTO" and not best.is_better_than(fit)):
+            if fit.is_better_than(best) or (
+                best.decoder.name == "AUTO" and not best.is_better_than(fit)
+            ):
                 best = fit
         return best
 
@@ -255,10 +305,12 @@ class _DecoderSelector:
         return DecoderChoice(best.decoder, f"a guess: {reason}; {comparison}")
 
     def _find_best_by_form(self, guess: Decoder, replies: Sequence[ScoredReply]) -> Fit:
-        """Return the decoder that finds calls in most replies, or the guess if none finds clearly more.
+        """Return the decoder that finds calls in most replies, or the guess if none finds clearly
+        more.
 
-        If another form of most replies contradicts the guess, a frequent decoder of that form replaces it. A rare one
-        must find clearly more calls, because some decoders also read calls inside prose, as few programs do.
+        If another form of most replies contradicts the guess, a frequent decoder of that form
+        replaces it. A rare one must find clearly more calls, because some decoders also read calls
+        inside prose, as few programs do.
         """
         sample = _spread(replies, MAX_UNSCORED)
         guessed = self._fit(guess, sample)
@@ -266,15 +318,23 @@ class _DecoderSelector:
         fits = [self._fit(decoder, sample) for decoder in candidates]
         most = max(fit.n_with_calls for fit in fits)
         if self._is_better_form(guessed, most):
-            frequent = [fit for fit in fits if fit.decoder.name in _list_frequent_decoders(sample, self._version)]
+            frequent = [
+                fit
+                for fit in fits
+                if fit.decoder.name in _list_frequent_decoders(sample, self._version)
+            ]
             found = [fit for fit in frequent if fit.n_with_calls * CLEARLY_MORE >= most]
-            return _find_most_passing(found or [fit for fit in fits if fit.n_with_calls >= NEARLY_AS_MANY * most])
+            return _find_most_passing(
+                found or [fit for fit in fits if fit.n_with_calls >= NEARLY_AS_MANY * most]
+            )
         if self._named.listed_name is not None:
             return self._choose_spelling(guessed)
         return _find_most_passing([fit for fit in fits if fit.n_with_calls == guessed.n_with_calls])
 
     def _choose_spelling(self, fit: Fit) -> Fit:
-        """Return the fit of the decoder with the other spelling of names if clearly more replies pass with it."""
+        """Return the fit of the decoder with the other spelling of names if clearly more replies
+        pass with it.
+        """
         name = OTHER_SPELLINGS.get(fit.decoder.name)
         if name is None:
             return fit
@@ -285,8 +345,9 @@ class _DecoderSelector:
     def _is_better_form(self, guessed: Fit, most: int) -> bool:
         """Whether a decoder that finds calls in `most` replies replaces the guess.
 
-        The program that wrote replies under the name of a listed model, or under a similar name, probably read them
-        with that model's decoder, even if it failed often. Only another form of most replies shows the contrary.
+        The program that wrote replies under the name of a listed model, or under a similar name,
+        probably read them with that model's decoder, even if it failed often. Only another form of
+        most replies shows the contrary.
         """
         if self._named.listed_name is not None:
             return guessed.finds_few_calls and most >= MANY * guessed.n_needing_calls
@@ -302,7 +363,10 @@ class _DecoderSelector:
         return [decoder for decoder in candidates if decoder is not None]
 
     def _list_usual_decoders(self) -> list[Decoder]:
-        """Return the decoders of models of the BFCL version. Others are not tried without scores."""
+        """Return the decoders of models of the BFCL version.
+
+        Others are not tried without scores.
+        """
         names = list_version_decoders(self._version)
         return [decoder for decoder in DECODERS if decoder.name in names]
 
@@ -313,24 +377,34 @@ class _DecoderSelector:
         title = "listed" if self._named.is_certain else "the first guess"
         return f"{title} {self._named.decoder.name}"
 
-    def _describe_guess(self, decoder: Decoder, reason: str, *, finds_few_calls: bool = False) -> DecoderChoice:
+    def _describe_guess(
+        self, decoder: Decoder, reason: str, *, finds_few_calls: bool = False
+    ) -> DecoderChoice:
         if self._named.is_certain and not finds_few_calls:
-            return DecoderChoice(decoder, f"{self._describe_listed_name()}; {reason}", is_listed=True)
+            return DecoderChoice(
+                decoder, f"{self._describe_listed_name()}; {reason}", is_listed=True
+            )
         if self._named.is_certain:
             return DecoderChoice(decoder, f"a guess: {self._describe_listed_name()}; {reason}")
         if self._named.listed_name is not None:
-            return DecoderChoice(decoder, f"a guess: the name resembles {self._named.listed_name}; {reason}")
+            return DecoderChoice(
+                decoder, f"a guess: the name resembles {self._named.listed_name}; {reason}"
+            )
         return DecoderChoice(decoder, f"a guess: {reason}")
 
 
 def _describe_agreement(fit: Fit) -> str:
-    """Describe the agreement with failing score entries and with passing items: `40 of 40 score entries`."""
+    """Describe the agreement with failing score entries and with passing items: `40 of 40 score
+    entries`.
+    """
     n_passed = sum(reply.official is True for reply in fit.replies)
     n_failed = fit.n_scored - n_passed
     parts = []
     if n_failed:
         n_agreements = fit.n_agreements - fit.n_passes_confirmed
-        parts.append(f"{n_agreements:,} of {format_count(n_failed, 'score entry', 'score entries')}")
+        parts.append(
+            f"{n_agreements:,} of {format_count(n_failed, 'score entry', 'score entries')}"
+        )
     if n_passed:
         parts.append(f"{fit.n_passes_confirmed:,} of {format_count(n_passed, 'passing item')}")
     return " and ".join(parts)
@@ -352,13 +426,17 @@ def _list_frequent_decoders(replies: Sequence[ScoredReply], version: str) -> tup
 
 
 def _find_most_passing(fits: Sequence[Fit]) -> Fit:
-    """Return the fit with most passing replies, and of equal ones the first. Only an equal AUTO is replaced.
+    """Return the fit with most passing replies, and of equal ones the first. Only an equal AUTO is
+    replaced.
 
-    AUTO reads several forms, so a decoder that reads exactly the form of the replies describes them better.
+    AUTO reads several forms, so a decoder that reads exactly the form of the replies describes them
+    better.
     """
     best = fits[0]
     for fit in fits[1:]:
-        if fit.n_passing > best.n_passing or (best.decoder.name == "AUTO" and fit.n_passing == best.n_passing):
+        if fit.n_passing > best.n_passing or (
+            best.decoder.name == "AUTO" and fit.n_passing == best.n_passing
+        ):
             best = fit
     return best
 
@@ -373,10 +451,12 @@ def _spread(replies: Sequence[ScoredReply], n_wanted: int) -> Sequence[ScoredRep
 def select_category_decoder(
     version: str, category: str, decoder: Decoder, results: Results, score_file: scores.ScoreFile
 ) -> Decoder:
-    """Return the decoder for one category of a run: `decoder`, or its form from before the middle of July 2024.
+    """Return the decoder for one category of a run: `decoder`, or its form from before the middle
+    of July 2024.
 
-    Until then, V1's native decoders stringified the arguments of Java and JavaScript calls. The official verdicts on
-    calls with non-string arguments show which form was used. Without such verdicts, the folder names decide.
+    Until then, V1's native decoders stringified the arguments of Java and JavaScript calls. The
+    official verdicts on calls with non-string arguments show which form was used. Without such
+    verdicts, the folder names decide.
     """
     early = to_early_v1_decoder(decoder, version)
     if early is decoder or category not in ("java", "javascript"):
@@ -387,7 +467,9 @@ def select_category_decoder(
             record = results.read_record(item_id)
             result = record.get("result") if isinstance(record, dict) else None
             entry = score_file.failing.get(item_id)
-            stringified = _has_stringified_arguments(_decode_single_call_arguments(decoder, result, category), entry)
+            stringified = _has_stringified_arguments(
+                _decode_single_call_arguments(decoder, result, category), entry
+            )
             n_stringified += stringified is True
             n_native += stringified is False
     if n_stringified == n_native:
@@ -397,7 +479,10 @@ def select_category_decoder(
 
 
 def _decode_single_call_arguments(decoder: Decoder, result: Any, language: str) -> dict[str, Any]:
-    """Return the arguments of a reply's only call. Empty if the reply cannot be decoded or has several calls."""
+    """Return the arguments of a reply's only call.
+
+    Empty if the reply cannot be decoded or has several calls.
+    """
     try:
         calls = decoder.decode(result, DecoderContext("V1", language))
     except (ValueError, RecursionError, MemoryError):
@@ -405,13 +490,18 @@ def _decode_single_call_arguments(decoder: Decoder, result: Any, language: str) 
     return calls[0][1] if len(calls) == 1 else {}
 
 
-def _has_stringified_arguments(arguments: dict[str, Any], entry: scores.ScoreEntry | None) -> bool | None:
-    """Whether the official program stringified the arguments of a call before it checked them; None if unknown.
+def _has_stringified_arguments(
+    arguments: dict[str, Any], entry: scores.ScoreEntry | None
+) -> bool | None:
+    """Whether the official program stringified the arguments of a call before it checked them; None
+    if unknown.
 
-    It checks the arguments in order and stops at the first error, so an error at an argument before the first
-    non-string one gives no information. `entry` is None for a call that passed.
+    It checks the arguments in order and stops at the first error, so an error at an argument before
+    the first non-string one gives no information. `entry` is None for a call that passed.
     """
-    position = next((n for n, value in enumerate(arguments.values()) if type(value) is not str), None)
+    position = next(
+        (n for n, value in enumerate(arguments.values()) if type(value) is not str), None
+    )
     if position is None:
         return None
     if entry is None:

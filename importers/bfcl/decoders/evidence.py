@@ -1,8 +1,9 @@
-"""Collect evidence of which decoder read the replies of a run: replies with their official verdicts.
+"""Collect evidence of which decoder read the replies of a run: replies with their official
+verdicts.
 
-A failing score entry states whether the official program could decode the reply, and an item that passed must decode
-to calls. If the dataset is known, the complete verdict is compared, because it also depends on the names of functions,
-which some decoders expect with `_` for `.`.
+A failing score entry states whether the official program could decode the reply, and an item that
+passed must decode to calls. If the dataset is known, the complete verdict is compared, because it
+also depends on the names of functions, which some decoders expect with `_` for `.`.
 """
 
 from __future__ import annotations
@@ -32,16 +33,22 @@ from fcreview.importers.common.records import as_object, is_integer
 AST_RULES = ("simple", "multiple", "parallel")
 """Rules of categories whose items need calls."""
 QUICK_RECORDS = 25
-"""Number of result records of each category that show whether a decoder with certain name is contradicted."""
+"""Number of result records of each category that show whether a decoder with certain name is
+contradicted.
+"""
 MAX_RECORDS = 2_000
 """Maximum number of result records of each category that are read to choose a decoder."""
 MAX_ENTRIES = 20_000
 """Maximum number of entries that are read from a score file."""
-DECODING_ERRORS = frozenset({"ast_decoder:decoder_failed", "ast_decoder:decoder_wrong_output_format"})
+DECODING_ERRORS = frozenset(
+    {"ast_decoder:decoder_failed", "ast_decoder:decoder_wrong_output_format"}
+)
 _OTHER_EVIDENCE = frozenset({"format_sensitivity"})
 """Categories whose replies have other forms than the other replies of the model."""
 _V1_SOURCE_TEXT = frozenset({"java", "javascript"})
-"""Categories of V1 whose verdicts depend on the date of the evaluation, see `detect.select_category_decoder`."""
+"""Categories of V1 whose verdicts depend on the date of the evaluation, see
+`detect.select_category_decoder`.
+"""
 FUNCTION_NAME = re.compile(r"[\w.:/-]{1,200}")
 QUOTED_REPLY_FIELDS = ("model_result_raw", "model_result")
 
@@ -55,7 +62,9 @@ class ScoredReply:
     """Item of the dataset or of the score entry. Without either, it has no golden answer."""
     category: str
     needs_calls: bool
-    """Whether the reply must contain calls to pass: false in categories without suitable functions."""
+    """Whether the reply must contain calls to pass: false in categories without suitable
+    functions.
+    """
     official: bool | None = None
     error_type: str | None = None
     """Official error type; None for a reply that passed."""
@@ -83,7 +92,11 @@ def collect_evidence(categories: FilesByCategory, generation: str, n_records: in
     evidence = Evidence()
     for category, files in categories.items():
         rule = find_category_rule(category, is_v1)
-        if rule.name == "unscored" or category in _OTHER_EVIDENCE or (is_v1 and category in _V1_SOURCE_TEXT):
+        if (
+            rule.name == "unscored"
+            or category in _OTHER_EVIDENCE
+            or (is_v1 and category in _V1_SOURCE_TEXT)
+        ):
             continue
         reader = _CategoryReader(category, files, needs_calls=rule.name in AST_RULES)
         evidence.replies += reader.read(n_records)
@@ -100,7 +113,9 @@ class _CategoryReader:
         self._category = category
         self._files = files
         self._needs_calls = needs_calls
-        self._dataset = load_dataset(files.dataset_files[0], category) if files.dataset_files else Dataset()
+        self._dataset = (
+            load_dataset(files.dataset_files[0], category) if files.dataset_files else Dataset()
+        )
 
     def read(self, n_records: int) -> list[ScoredReply]:
         replies = self._read_replies(n_records)
@@ -127,19 +142,27 @@ class _CategoryReader:
     def _read_replies(self, n_records: int) -> dict[str, Any]:
         """Return item id -> reply. Ids that the dataset contains twice are omitted."""
         read = list(islice(_read_objects(self._files.results), n_records))
-        stated_ids = [record.get("idx") if record.get("id") is None else record["id"] for record in read]
+        stated_ids = [
+            record.get("idx") if record.get("id") is None else record["id"] for record in read
+        ]
         numbers = [stated for stated in stated_ids if is_integer(stated)]
         first_number = 1 if numbers and min(numbers) == 1 else 0
         replies = {}
         for position, (record, stated) in enumerate(zip(read, stated_ids, strict=True)):
             number = stated - first_number if is_integer(stated) else position
             item_id = stated if isinstance(stated, str) and stated else f"{self._category}_{number}"
-            if "result" in record and item_id not in self._dataset.repeated_ids and not _is_failed_request(record):
+            if (
+                "result" in record
+                and item_id not in self._dataset.repeated_ids
+                and not _is_failed_request(record)
+            ):
                 replies[item_id] = record["result"]
         return replies
 
     def _remove_verdicts_on_other_replies(self, scored: _Scores, replies: dict[str, Any]) -> None:
-        """Remove the verdicts of entries that quote another reply, and all verdicts if most entries do."""
+        """Remove the verdicts of entries that quote another reply, and all verdicts if most
+        entries do.
+        """
         others = []
         for item_id, entry in scored.failing.items():
             key = _find_quoted_field(entry)
@@ -160,7 +183,11 @@ class _CategoryReader:
             if key is not None:
                 item = self._find_item(item_id, entry, matches_dataset=True)
                 error_type = scores.read_error_type(entry)
-                found.append(ScoredReply(entry[key], item, self._category, self._needs_calls, False, error_type))
+                found.append(
+                    ScoredReply(
+                        entry[key], item, self._category, self._needs_calls, False, error_type
+                    )
+                )
         return found
 
     def _matches_dataset(self, scored: _Scores) -> bool:
@@ -174,7 +201,9 @@ class _CategoryReader:
                 n_different += not is_same_question(item.turns, question)
         return n_different * 2 <= n_compared
 
-    def _find_item(self, item_id: str, entry: dict[str, Any] | None, *, matches_dataset: bool) -> DatasetItem:
+    def _find_item(
+        self, item_id: str, entry: dict[str, Any] | None, *, matches_dataset: bool
+    ) -> DatasetItem:
         item = self._dataset.items.get(item_id) if matches_dataset else None
         if item is not None:
             return item
@@ -208,7 +237,9 @@ class _Scores:
 
 
 class _ScoreReader:
-    """Reads the entries of a score file that belong to the replies `replies`, whose keys are item ids."""
+    """Reads the entries of a score file that belong to the replies `replies`, whose keys are
+    item ids.
+    """
 
     def __init__(self, category: str, replies: dict[str, Any]) -> None:
         self._category = category
@@ -218,7 +249,9 @@ class _ScoreReader:
         self._last_number = max(numbers, default=-1)
 
     def read(self, paths: Sequence[Path]) -> _Scores:
-        """Read until the entries pass the last reply, because entries have the order of the dataset."""
+        """Read until the entries pass the last reply, because entries have the order of the
+        dataset.
+        """
         found = _Scores()
         header: dict[str, Any] | None = None
         n_entries = 0
@@ -243,7 +276,9 @@ class _ScoreReader:
         return bool(total - correct == n_entries and len(self._item_ids) <= total)
 
     def _find_item_id(self, entry: dict[str, Any]) -> tuple[str | None, int | None]:
-        """Return the item id and the number of an entry, which states the id or the position from 1."""
+        """Return the item id and the number of an entry, which states the id or the position
+        from 1.
+        """
         stated = entry.get("id")
         if is_integer(stated):
             quoted = as_object(entry.get("prompt")).get("id")
@@ -280,7 +315,10 @@ class Reading:
     is_passing: bool
     """Whether the reply passes by the rules of the benchmark."""
     agrees: bool
-    """Whether the official program read the reply in the same way. False if the reply was not scored."""
+    """Whether the official program read the reply in the same way.
+
+    False if the reply was not scored.
+    """
     has_same_error: bool
     """Whether the error type is the official one, too."""
 
@@ -300,7 +338,10 @@ def read_reply(scored: ScoredReply, decoder: Decoder, version: str) -> Reading:
 
 
 def _has_function_names(calls: DisplayCalls) -> bool:
-    """Whether there are calls, and their names can be names of functions. Other text is read by the wrong decoder."""
+    """Whether there are calls, and their names can be names of functions.
+
+    Other text is read by the wrong decoder.
+    """
     return bool(calls) and all(FUNCTION_NAME.fullmatch(name) for name, _ in calls)
 
 

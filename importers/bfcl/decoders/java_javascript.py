@@ -1,7 +1,9 @@
-"""Parse calls in Java and JavaScript, and convert their arguments to the values that the checker compares.
+"""Parse calls in Java and JavaScript, and convert their arguments to the values that the checker
+compares.
 
-An argument is source text. Text that does not match its declared type stays text, so it fails the checker's type
-check. Source: the official `java_parser.py`, `js_parser.py`, `java_type_converter.py` and `js_type_converter.py`.
+An argument is source text. Text that does not match its declared type stays text, so it fails the
+checker's type check. Source: the official `java_parser.py`, `js_parser.py`,
+`java_type_converter.py` and `js_type_converter.py`.
 """
 
 from __future__ import annotations
@@ -20,8 +22,13 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 VERBATIM_NODES = {
-    "identifier", "class_literal", "type_identifier", "method_invocation", "string_literal", "character_literal",
-}  # fmt: skip
+    "identifier",
+    "class_literal",
+    "type_identifier",
+    "method_invocation",
+    "string_literal",
+    "character_literal",
+}
 
 
 @lru_cache(maxsize=2)
@@ -38,17 +45,23 @@ def _load_parser(language: str) -> Parser:
 
 
 def parse_java_or_javascript(text: str, language: str) -> Calls:
-    """Parse one call in "java" or "javascript". Raises Undecodable, or WrongFormat for code without a call."""
+    """Parse one call in "java" or "javascript".
+
+    Raises Undecodable, or WrongFormat for code without a call.
+    """
     check_text_size(text)
     if language == "javascript":
-        # In the official grammar a code fence ends the statement; newer grammars read it as a template string.
+        # In the official grammar a code fence ends the statement; newer grammars read it as a
+        # template string.
         text = text.replace("\n```", ";\n```")
     try:
         source = text.encode()
     except UnicodeEncodeError as error:
         raise Undecodable(f"the reply contains invalid characters: {error.reason}") from None
     root = _load_parser(language).parse(source).root_node
-    if root.has_error and _find_first_node(root, "ERROR") is not None:  # a missing semicolon is not an error
+    if (
+        root.has_error and _find_first_node(root, "ERROR") is not None
+    ):  # a missing semicolon is not an error
         raise Undecodable(f"the text is not valid {'Java' if language == 'java' else 'JavaScript'}")
     found = _JavaReader(text).read_call(root) if language == "java" else _read_javascript_call(root)
     if found is None:
@@ -62,12 +75,17 @@ def _node_text(node: Node) -> str:
 
 def _add_argument(arguments: dict[Any, Any], name: str | None, value: str) -> None:
     if name in arguments:
-        raise Undecodable(f"argument {name} is given twice" if name else "several arguments have no name")
+        raise Undecodable(
+            f"argument {name} is given twice" if name else "several arguments have no name"
+        )
     arguments[name] = value
 
 
 def _find_first_node(node: Node, node_type: str) -> Node | None:
-    """Return the first node of a type, depth first, or None. Without recursion, because the tree may be deep."""
+    """Return the first node of a type, depth first, or None.
+
+    Without recursion, because the tree may be deep.
+    """
     waiting = [node]
     while waiting:
         node = waiting.pop()
@@ -78,7 +96,10 @@ def _find_first_node(node: Node, node_type: str) -> Node | None:
 
 
 class _JavaReader:
-    """Reads the first call of a Java syntax tree. As in BFCL, byte offsets are used as character offsets."""
+    """Reads the first call of a Java syntax tree.
+
+    As in BFCL, byte offsets are used as character offsets.
+    """
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -100,7 +121,11 @@ class _JavaReader:
             for child in holder.children if holder else []:
                 if child.type == "assignment_expression":
                     parameter, value = child.children[0], child.children[2]
-                    _add_argument(arguments, self._slice_code(parameter), self._read_code(value, is_argument=True))
+                    _add_argument(
+                        arguments,
+                        self._slice_code(parameter),
+                        self._read_code(value, is_argument=True),
+                    )
                 elif child.type in ("identifier", "class_literal"):
                     _add_argument(arguments, None, self._read_code(child))
         except RecursionError:
@@ -108,7 +133,10 @@ class _JavaReader:
         return function, arguments
 
     def _read_code(self, node: Node, is_argument: bool = False) -> str:
-        """Return the source text of a value without spaces. A literal that is a whole argument loses its quotes."""
+        """Return the source text of a value without spaces.
+
+        A literal that is a whole argument loses its quotes.
+        """
         if is_argument and node.type in ("string_literal", "character_literal"):
             return self._slice_code(node)[1:-1]
         if node.type in VERBATIM_NODES:
@@ -120,7 +148,11 @@ class _JavaReader:
             return f"new {self._read_code(element)}[]{self._read_code(value)}"
         if node.type == "object_creation_expression":
             created, given = node.child_by_field_name("type"), node.child_by_field_name("arguments")
-            inside = [self._read_code(child) for child in given.children if child.type not in ",()"] if given else []
+            inside = (
+                [self._read_code(child) for child in given.children if child.type not in ",()"]
+                if given
+                else []
+            )
             return f"new {self._read_code(created) if created else ''}({', '.join(inside)})"
         if node.child_count:
             return "".join(self._read_code(child) for child in node.children)
@@ -129,7 +161,12 @@ class _JavaReader:
 
 def _read_javascript_call(root: Node) -> tuple[str, dict[str, Any]] | None:
     statements = (node for node in root.children if node.type == "expression_statement")
-    calls = (node for statement in statements for node in statement.children if node.type == "call_expression")
+    calls = (
+        node
+        for statement in statements
+        for node in statement.children
+        if node.type == "call_expression"
+    )
     call = next(calls, None)
     if call is None:
         return None
@@ -154,12 +191,21 @@ JAVA_TYPES: dict[str, type] = {
 }
 """Declared Java type -> type of the Python value."""
 JAVASCRIPT_TYPES: dict[str, type] = {
-    "String": str, "integer": int, "float": float, "Bigint": int, "Boolean": bool, "dict": dict, "array": list,
+    "String": str,
+    "integer": int,
+    "float": float,
+    "Bigint": int,
+    "Boolean": bool,
+    "dict": dict,
+    "array": list,
     "any": str,
-}  # fmt: skip
+}
 
 MAX_LITERAL = 10_000
-"""Longest collection literal that is parsed, in characters. The limit bounds the time for hostile input."""
+"""Longest collection literal that is parsed, in characters.
+
+The limit bounds the time for hostile input.
+"""
 INTEGER = re.compile(r"-?\d+\n?\Z")
 DECIMAL = re.compile(r"-?\d+(?:\.\d+)?\n?\Z")
 SCIENTIFIC = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?\n?\Z")
@@ -183,7 +229,10 @@ NEW_ARRAY = re.compile(r"new\s+Array\(")
 
 
 def convert_java(text: str, declared_type: str, element_type: str | None = None) -> Any:
-    """Convert Java source text to a value of the declared type. Text that does not match the type stays text."""
+    """Convert Java source text to a value of the declared type.
+
+    Text that does not match the type stays text.
+    """
     match declared_type:
         case "byte" | "short" | "integer":
             return _parse_integer(text)
@@ -196,14 +245,21 @@ def convert_java(text: str, declared_type: str, element_type: str | None = None)
         case "boolean":
             return BOOLEANS.get(text, text)
         case "Array" | "ArrayList" | "HashMap" if len(text) <= MAX_LITERAL:
-            parse = {"Array": _parse_java_array, "ArrayList": _parse_array_list, "HashMap": _parse_hash_map}
+            parse = {
+                "Array": _parse_java_array,
+                "ArrayList": _parse_array_list,
+                "HashMap": _parse_hash_map,
+            }
             value = parse[declared_type](text, element_type)
             return text if value is None else value
     return text
 
 
 def convert_javascript(text: str, declared_type: str, element_type: str | None = None) -> Any:
-    """Convert JavaScript source text to a value of the declared type. Text that does not match the type stays text."""
+    """Convert JavaScript source text to a value of the declared type.
+
+    Text that does not match the type stays text.
+    """
     match declared_type:
         case "String":
             return text[1:-1] if is_quoted(text, "\"'") else text
@@ -233,8 +289,13 @@ def _parse_float(text: str) -> float | str:
     return float(text) if SCIENTIFIC.match(text) else text
 
 
-def _parse_number_with_suffix(text: str, suffixes: str, parse: Callable[[str], float | str]) -> float | str:
-    """Parse a number that ends in one of the letters `suffixes`, such as `5L`. Any other text is returned unchanged."""
+def _parse_number_with_suffix(
+    text: str, suffixes: str, parse: Callable[[str], float | str]
+) -> float | str:
+    """Parse a number that ends in one of the letters `suffixes`, such as `5L`.
+
+    Any other text is returned unchanged.
+    """
     number = text.removesuffix("\n")
     if not number.endswith(tuple(suffixes)):
         return text
@@ -251,13 +312,19 @@ def _guess_number(text: str) -> float | str:
 
 
 def _text_until(text: str, start: int, closing: str, min_length: int = 0) -> str | None:
-    """Return the text from `start` to `closing`, of at least `min_length` characters; None if it contains a newline."""
+    """Return the text from `start` to `closing`, of at least `min_length` characters; None if it
+    contains a newline.
+    """
     end = text.find(closing, start + min_length)
     return None if end < 0 or "\n" in text[start:end] else text[start:end]
 
 
-def _text_between(head: re.Pattern[str], text: str, closing: str, min_length: int = 0) -> str | None:
-    """Return the first text between a match of `head` and the next `closing` that contains no newline, or None."""
+def _text_between(
+    head: re.Pattern[str], text: str, closing: str, min_length: int = 0
+) -> str | None:
+    """Return the first text between a match of `head` and the next `closing` that contains no
+    newline, or None.
+    """
     matches = (_text_until(text, found.end(), closing, min_length) for found in head.finditer(text))
     return next((inside for inside in matches if inside is not None), None)
 
@@ -267,7 +334,11 @@ def _parse_java_array(text: str, element_type: str | None) -> list[Any] | None:
     if inside is None:
         return None
     parts = [part.strip() for part in inside.split(",")]
-    return [convert_java(part, element_type) if element_type else _guess_java_value(part) for part in parts if part]
+    return [
+        convert_java(part, element_type) if element_type else _guess_java_value(part)
+        for part in parts
+        if part
+    ]
 
 
 def _parse_array_list(text: str, element_type: str | None) -> list[Any] | None:
@@ -277,7 +348,10 @@ def _parse_array_list(text: str, element_type: str | None) -> list[Any] | None:
     head = LIST_BRACES.search(text)
     end = text.find("}}", head.end() + 1) if head else -1
     if head and end >= 0:
-        return [_parse_list_element(part.strip(), element_type) for part in ADDED.findall(text[head.end() : end])]
+        return [
+            _parse_list_element(part.strip(), element_type)
+            for part in ADDED.findall(text[head.end() : end])
+        ]
     return [] if LIST_EMPTY.search(text) else None
 
 
@@ -294,7 +368,10 @@ def _parse_hash_map(text: str, _element_type: str | None) -> dict[str, Any] | No
     braces = MAP_BRACES.search(text, head.end())
     end = text.find("}", braces.end()) if braces else -1
     if braces and end >= 0:
-        return {key: _guess_java_value(value.strip()) for key, value in PUT.findall(text[braces.end() : end])}
+        return {
+            key: _guess_java_value(value.strip())
+            for key, value in PUT.findall(text[braces.end() : end])
+        }
     return {} if MAP_EMPTY.search(text, head.end()) else None
 
 
@@ -327,11 +404,15 @@ def _parse_javascript_array(text: str, element_type: str | None) -> list[Any] | 
     if line is None or (element_type is not None and element_type not in JAVASCRIPT_TYPES):
         return text
     parts = [part.strip() for part in line.split(",")] if line.strip() else []
-    return [convert_javascript(part, element_type) if element_type else _guess_javascript_value(part) for part in parts]
+    return [
+        convert_javascript(part, element_type) if element_type else _guess_javascript_value(part)
+        for part in parts
+    ]
 
 
 def _parse_javascript_object(text: str) -> dict[str, Any] | str:
-    """Parse an object without inner objects. As in the official program, it ends at the first closing brace.
+    """Parse an object without inner objects. As in the official program, it ends at the first
+    closing brace.
 
     Text that is not an object stays text.
     """
@@ -349,13 +430,19 @@ def _parse_javascript_object(text: str) -> dict[str, Any] | str:
         value = inside[position:end].strip()
         position = len(inside) - len(inside[end + 1 :].lstrip())
         is_array = value.startswith("[") and value.endswith("]")
-        parsed = _parse_javascript_array(value, None) if is_array else _guess_javascript_value(value.strip("'\""))
+        parsed = (
+            _parse_javascript_array(value, None)
+            if is_array
+            else _guess_javascript_value(value.strip("'\""))
+        )
         found[key.strip().strip("'\"")] = parsed
     return found
 
 
 def _find_member_end(text: str, start: int) -> int:
-    """Return the position of the first comma that a key and a colon follow, or the length of the text."""
+    """Return the position of the first comma that a key and a colon follow, or the length of the
+    text.
+    """
     comma = text.find(",", start)
     while comma >= 0:
         following = text.find(",", comma + 1)

@@ -23,11 +23,15 @@ def decode_fc(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
     """Decode `[{"f": "{\\"a\\": 1}"}]`, where the arguments are JSON text."""
     if type(result) is not list:
         return _decode_empty_reply(result)
-    return validate_calls((name, _parse_argument_text(text)) for name, text in map(_first_key_and_value, result))
+    return validate_calls(
+        (name, _parse_argument_text(text)) for name, text in map(_first_key_and_value, result)
+    )
 
 
 def decode_gemini_v1(result: Any, context: DecoderContext) -> Calls:
-    """Decode like `decode_fc`, but treat a `result` that is not a list as the only element of a list."""
+    """Decode like `decode_fc`, but treat a `result` that is not a list as the only element of a
+    list.
+    """
     return decode_fc(result if type(result) is list else [result], context)
 
 
@@ -48,7 +52,10 @@ def decode_gemini(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG00
 
 
 def decode_list(result: Any, context: DecoderContext) -> Calls:
-    """Decode like `decode_gemini`. If `result` is not a list, it is an error in V4 and contains no call before V4."""
+    """Decode like `decode_gemini`.
+
+    If `result` is not a list, it is an error in V4 and contains no call before V4.
+    """
     if type(result) is list:
         return decode_gemini(result, context)
     if context.version == "V4":
@@ -57,14 +64,19 @@ def decode_list(result: Any, context: DecoderContext) -> Calls:
 
 
 def decode_strict_list(result: Any, context: DecoderContext) -> Calls:
-    """Decode like `decode_list`, but treat a list with an element that is not an object like text."""
+    """Decode like `decode_list`, but treat a list with an element that is not an object like
+    text.
+    """
     if type(result) is list and any(type(call) is not dict for call in result):
         return decode_list(None, context)
     return decode_list(result, context)
 
 
 def decode_cohere(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
-    """Decode `[{"tool_name": "f", "parameters": {"a": 1}}]`. A `result` that is not a list contains no call."""
+    """Decode `[{"tool_name": "f", "parameters": {"a": 1}}]`.
+
+    A `result` that is not a list contains no call.
+    """
     if type(result) is not list:
         return []
     return validate_calls(_read_native_call(call, "tool_name", "parameters") for call in result)
@@ -103,7 +115,9 @@ def _decode_empty_reply(result: Any) -> Calls:
 def _first_key_and_value(call: Any) -> tuple[Any, Any]:
     if type(call) is not dict:
         is_text = isinstance(call, str)
-        raise Undecodable("an element of the list is text, not a call" if is_text else "a call is not an object")
+        raise Undecodable(
+            "an element of the list is text, not a call" if is_text else "a call is not an object"
+        )
     if not call:
         raise Undecodable("a call has no name")
     return next(iter(call.items()))
@@ -122,7 +136,10 @@ def _read_native_call(call: Any, name_key: str, arguments_key: str) -> tuple[Any
 
 
 def read_json_call(found: Any, arguments_key: str = "arguments") -> tuple[Any, Any]:
-    """Return the name and arguments of a call object. Raises Undecodable if it lacks one of them."""
+    """Return the name and arguments of a call object.
+
+    Raises Undecodable if it lacks one of them.
+    """
     if type(found) is not dict or "name" not in found or arguments_key not in found:
         raise Undecodable(f"the JSON is not a call with name and {arguments_key}")
     return found["name"], found[arguments_key]
@@ -159,14 +176,19 @@ def decode_hammer(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG00
 
 
 def decode_xlam1(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
-    """Decode a JSON list or an object with `tool_calls`. A reply that is not JSON has the wrong format."""
+    """Decode a JSON list or an object with `tool_calls`.
+
+    A reply that is not JSON has the wrong format.
+    """
     text = require_text(result)
     try:
         found = parse_json(text)
     except Undecodable as error:
         raise WrongFormat(str(error)) from None
     listed = _require_list(found.get("tool_calls", []) if type(found) is dict else found)
-    return validate_calls((each.get("name", ""), each.get("arguments", {})) for each in listed if type(each) is dict)
+    return validate_calls(
+        (each.get("name", ""), each.get("arguments", {})) for each in listed if type(each) is dict
+    )
 
 
 def decode_xlam2(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
@@ -188,7 +210,9 @@ def decode_think(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
 
 
 def decode_llama(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
-    """Decode `{"name": "f", "parameters": {...}}`: JSON calls separated by semicolons, or one Python literal."""
+    """Decode `{"name": "f", "parameters": {...}}`: JSON calls separated by semicolons, or one
+    Python literal.
+    """
     text = require_text(result).replace("<|python_tag|>", "")
     if ";" in text:
         return read_json_calls([parse_json(part) for part in text.split(";")], "parameters")
@@ -200,12 +224,17 @@ def decode_llama(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
 
 
 def _evaluate_literal(node: ast.expr | None) -> Any:
-    """Evaluate a literal as `ast.literal_eval` does, and also arithmetic such as `5*3`, which BFCL accepts."""
+    """Evaluate a literal as `ast.literal_eval` does, and also arithmetic such as `5*3`, which
+    BFCL accepts.
+    """
     match node:
         case ast.Constant(value=value):
             return value
         case ast.Dict(keys=keys, values=values):
-            return {_evaluate_literal(k): _evaluate_literal(v) for k, v in zip(keys, values, strict=True)}
+            return {
+                _evaluate_literal(k): _evaluate_literal(v)
+                for k, v in zip(keys, values, strict=True)
+            }
         case ast.List(elts=elements):
             return [_evaluate_literal(element) for element in elements]
         case ast.Tuple(elts=elements):

@@ -1,9 +1,10 @@
 """List the models of the published BFCL programs, by BFCL version and decoder.
 
-Only these names make a decoder certain. They are the names in the registry of the official program (`handler_map.py`,
-later `model_config.py`) while it wrote files of the version, with `_` for `/` as in folder names. A model is omitted if
-its handler changed within the version, because its name then does not tell which handler read the replies. V2 has no
-list, because no published results show how its handlers read replies.
+Only these names make a decoder certain. They are the names in the registry of the official program
+(`handler_map.py`, later `model_config.py`) while it wrote files of the version, with `_` for `/` as
+in folder names. A model is omitted if its handler changed within the version, because its name then
+does not tell which handler read the replies. V2 has no list, because no published results show how
+its handlers read replies.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ LISTED_MODELS: Mapping[str, Mapping[str, str]] = {
             open-mixtral-8x22b-FC-Any open-mixtral-8x22b-FC-Auto yi-large-fc
         """,
         "FC-DOTTED": "firefunction-v1-FC firefunction-v2-FC",
-        "FC-G": "gemini-1.0-pro gemini-1.5-flash-preview-0514 gemini-1.5-pro-preview-0409 gemini-1.5-pro-preview-0514",
+        "FC-G": "gemini-1.0-pro gemini-1.5-flash-preview-0514 gemini-1.5-pro-preview-0409"
+        " gemini-1.5-pro-preview-0514",
         "FC-O": "command-r-plus-FC command-r-plus-FC-optimized",
         "BARE": """
             gpt-3.5-turbo-0125 gpt-4-0125-preview gpt-4-0613 gpt-4-1106-preview gpt-4-turbo-2024-04-09
@@ -79,7 +81,8 @@ LISTED_MODELS: Mapping[str, Mapping[str, str]] = {
             qwen3-235b-a22b-FC qwen3-30b-a3b-FC qwen3-32b-FC qwen3-4b-FC qwen3-4b-nothink-FC
             qwen3-4b-think-FC qwen3-8b-FC qwen_qwq-32b-FC-novita qwq-32b-FC
         """,
-        "FC-DOTTED": "firefunction-v1-FC firefunction-v2-FC palmyra-x-004 qwen3-235b-a22b-instruct-2507-FC",
+        "FC-DOTTED": "firefunction-v1-FC firefunction-v2-FC palmyra-x-004"
+        " qwen3-235b-a22b-instruct-2507-FC",
         "GFC": """
             gemini-1.0-pro-002-FC gemini-1.0-pro-FC gemini-1.5-flash-001-FC gemini-1.5-flash-002-FC
             gemini-1.5-flash-preview-0514-FC gemini-1.5-pro-001-FC gemini-1.5-pro-002-FC
@@ -266,7 +269,8 @@ LISTED_MODELS: Mapping[str, Mapping[str, str]] = {
         """,
         "FGEMMA": "google_functiongemma-270m-it-FC",
         "JSON": "BitAgent_BitAgent-Bounty-8B",
-        "HAMMER": "MadeAgents_Hammer2.1-0.5b MadeAgents_Hammer2.1-1.5b MadeAgents_Hammer2.1-3b MadeAgents_Hammer2.1-7b",
+        "HAMMER": "MadeAgents_Hammer2.1-0.5b MadeAgents_Hammer2.1-1.5b MadeAgents_Hammer2.1-3b"
+        " MadeAgents_Hammer2.1-7b",
         "XLAM2": """
             Salesforce_Llama-xLAM-2-70b-fc-r Salesforce_Llama-xLAM-2-8b-fc-r Salesforce_xLAM-2-1b-fc-r
             Salesforce_xLAM-2-32b-fc-r Salesforce_xLAM-2-3b-fc-r

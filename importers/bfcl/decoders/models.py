@@ -1,6 +1,8 @@
-"""Find the decoder of a model by its name: certain for a listed name, a first guess for any other name.
+"""Find the decoder of a model by its name: certain for a listed name, a first guess for any other
+name.
 
-To add a model, add its name to `LISTED_MODELS`, and a pattern here if similar models use the same decoder.
+To add a model, add its name to `LISTED_MODELS`, and a pattern here if similar models use the same
+decoder.
 """
 
 from __future__ import annotations
@@ -16,10 +18,11 @@ from fcreview.importers.bfcl.decoders.listed_models import LISTED_MODELS
 from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME, DEFAULT_DECODERS
 
 ModelRows = tuple[tuple[str, str], ...]
-"""Rows of (patterns of model folder names, separated by spaces; decoder name). `*` matches any text.
+"""Rows of (patterns of model folder names, separated by spaces; decoder name). `*` matches any
+text.
 
-The first row with a matching pattern gives the first guess for a model that is not listed. Upper and lower case are
-equal.
+The first row with a matching pattern gives the first guess for a model that is not listed. Upper
+and lower case are equal.
 """
 
 V1_MODELS: ModelRows = (
@@ -47,9 +50,15 @@ _LATE_V3_AND_V4_MODELS: ModelRows = (
     ("nvidia_llama-3.1-nemotron-ultra-253b-v1", "NEMOTRON"),
     ("Salesforce_*xLAM-2-*", "XLAM2"),
     ("xiaoming-14B DM-Cito-*", "NAMEARG"),
-    ("microsoft_Phi-4-mini-instruct-FC ibm-granite_granite-3.* katanemo_Arch-Agent-*", "LIST-STRICT"),
+    (
+        "microsoft_Phi-4-mini-instruct-FC ibm-granite_granite-3.* katanemo_Arch-Agent-*",
+        "LIST-STRICT",
+    ),
     ("microsoft_phi-4 microsoft_Phi-4-mini-instruct", "PHI"),
-    ("ibm-granite_granite-4.0-* Qwen_Qwen3-*-FC X-Humanoid_Pelican*-FC Nanbeige_Nanbeige4-*", "TAGS"),
+    (
+        "ibm-granite_granite-4.0-* Qwen_Qwen3-*-FC X-Humanoid_Pelican*-FC Nanbeige_Nanbeige4-*",
+        "TAGS",
+    ),
     ("BitAgent_BitAgent-Bounty-8B", "JSON"),
     ("ThinkAgents_ThinkAgent-1B", "THINK"),
 )
@@ -66,12 +75,24 @@ _V3_AND_V4_MODELS: ModelRows = (
 V3_MODELS: ModelRows = (
     *_LATE_V3_AND_V4_MODELS,
     *_V3_AND_V4_MODELS,
-    ("gpt-*-FC o1-*-FC o3-*-FC o4-*-FC DeepSeek-V3 DeepSeek-*-FC grok-beta grok-*-FC claude-*-FC", "FC"),
-    ("mistral-*-FC* open-mi*-FC* meetkai_functionary-* qwen3-*-FC qwq-*-FC *-FC-novita yi-large-fc", "FC"),
+    (
+        "gpt-*-FC o1-*-FC o3-*-FC o4-*-FC DeepSeek-V3 DeepSeek-*-FC grok-beta grok-*-FC"
+        " claude-*-FC",
+        "FC",
+    ),
+    (
+        "mistral-*-FC* open-mi*-FC* meetkai_functionary-* qwen3-*-FC qwq-*-FC *-FC-novita"
+        " yi-large-fc",
+        "FC",
+    ),
     ("firefunction-*-FC palmyra-x-004", "FC-DOTTED"),
     ("command-*-FC*", "COHERE"),
     ("Qwen_Qwen2.5-*-FC", "TAGS"),
-    ("mistralai_Ministral-8B-Instruct-2410 deepseek-ai_DeepSeek-Coder-V2-* deepseek-ai_DeepSeek-V2.5", "LIST-DOTTED"),
+    (
+        "mistralai_Ministral-8B-Instruct-2410 deepseek-ai_DeepSeek-Coder-V2-*"
+        " deepseek-ai_DeepSeek-V2.5",
+        "LIST-DOTTED",
+    ),
     ("claude-*", "BLANK"),
     ("mistral-* open-mi*", "MISTRAL"),
     ("databricks-dbrx-instruct", "DBRX"),
@@ -96,17 +117,28 @@ V4_MODELS: ModelRows = (
     ("MadeAgents_Hammer2.1-*", "HAMMER"),
     ("firefunction-v2-FC palmyra-x-004 qwen3-235b-a22b-instruct-2507-FC", "FC-DOTTED"),
 )
-MODELS_BY_VERSION: Mapping[str, ModelRows] = {"V1": V1_MODELS, "V2": V3_MODELS, "V3": V3_MODELS, "V4": V4_MODELS}
+MODELS_BY_VERSION: Mapping[str, ModelRows] = {
+    "V1": V1_MODELS,
+    "V2": V3_MODELS,
+    "V3": V3_MODELS,
+    "V4": V4_MODELS,
+}
 
 LEADERBOARD_MODELS = (
-    "gpt-* o1* o3* o4* claude-* gemini-* mistral* open-mi* command-* nova-* amazon* grok* xai* palmyra* phronetic*"
-    " DeepSeek-* deepseek* meta-llama_* llama* Qwen_* qwen* google_* gemma* microsoft_* databricks-* snowflake*"
-    " nvidia_* ibm-granite_* THUDM_* zai-org_* glm-* openbmb_* BitAgent_* MadeAgents_* Team-ACE_* watt-ai_* tiiuae_*"
-    " uiuc-convai_* speakleash_* Salesforce_* NousResearch_* katanemo_* mistralai_* meetkai_* firefunction* yi-*"
-    " moonshotai_* kimi* ZJared_* CoALM* NovaSky-AI_* Nanbeige_* Arch-* Ling* inclusionAI_* allenai_* Menlo_*"
+    "gpt-* o1* o3* o4* claude-* gemini-* mistral* open-mi* command-* nova-* amazon* grok* xai*"
+    " palmyra* phronetic*"
+    " DeepSeek-* deepseek* meta-llama_* llama* Qwen_* qwen* google_* gemma* microsoft_*"
+    " databricks-* snowflake*"
+    " nvidia_* ibm-granite_* THUDM_* zai-org_* glm-* openbmb_* BitAgent_* MadeAgents_* Team-ACE_*"
+    " watt-ai_* tiiuae_*"
+    " uiuc-convai_* speakleash_* Salesforce_* NousResearch_* katanemo_* mistralai_* meetkai_*"
+    " firefunction* yi-*"
+    " moonshotai_* kimi* ZJared_* CoALM* NovaSky-AI_* Nanbeige_* Arch-* Ling* inclusionAI_*"
+    " allenai_* Menlo_*"
 )
-"""Name patterns of all models on the published leaderboards. If no row matches such a model, the first guess is Python
-syntax."""
+"""Name patterns of all models on the published leaderboards. If no row matches such a model, the
+first guess is Python syntax.
+"""
 
 _SEPARATOR = re.compile(r"[^a-z0-9]+")
 NATIVE_MODE = "fc"
@@ -159,10 +191,12 @@ def _index_listed_models(version: str) -> Mapping[str, str]:
 
 
 def _find_similar_model(model: str, listed: Mapping[str, str]) -> str | None:
-    """Return the longest listed name that `model` contains, such as that of a repeat or a quantised copy.
+    """Return the longest listed name that `model` contains, such as that of a repeat or a quantised
+    copy.
 
-    Case and separators are ignored, and so is the provider before the first `_` of a listed name. A name with `FC` is
-    similar only to names with `FC`, because the same model has another decoder without native function calling.
+    Case and separators are ignored, and so is the provider before the first `_` of a listed name. A
+    name with `FC` is similar only to names with `FC`, because the same model has another decoder
+    without native function calling.
     """
     tokens = _split_into_tokens(model)
     best: str | None = None
@@ -201,7 +235,10 @@ def _contains_tokens(tokens: list[str], wanted: list[str]) -> bool:
 
 
 def _guess_by_suffix(model: str, version: str) -> str:
-    """Return the decoder of a name without a matching row. Since V3, most models with `FC` use the decoder FC."""
+    """Return the decoder of a name without a matching row.
+
+    Since V3, most models with `FC` use the decoder FC.
+    """
     if version != "V1" and NATIVE_MODE in _split_into_tokens(model):
         return "FC"
     return DEFAULT_DECODERS[version] if _has_matching_pattern(model, LEADERBOARD_MODELS) else "AUTO"

@@ -1,8 +1,9 @@
 """Decode call syntax, `[f(a=1), g.h(b='x')]`, by the rules of the official program (`ast_parse`).
 
-A reply is first cleaned up, in a way that depends on the model, and then parsed by the rules of the BFCL version or, in
-Java and JavaScript categories, of the language. `parse_call_text` parses single calls in multi-turn golden answers and
-inference logs. A parser for common syntax builds no syntax tree and is four times as fast as `ast`.
+A reply is first cleaned up, in a way that depends on the model, and then parsed by the rules of the
+BFCL version or, in Java and JavaScript categories, of the language. `parse_call_text` parses single
+calls in multi-turn golden answers and inference logs. A parser for common syntax builds no syntax
+tree and is four times as fast as `ast`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,13 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from fcreview.importers.bfcl.decoders.base import Calls, DecodeFunction, DecoderContext, WrongFormat, require_text
+from fcreview.importers.bfcl.decoders.base import (
+    Calls,
+    DecodeFunction,
+    DecoderContext,
+    WrongFormat,
+    require_text,
+)
 from fcreview.importers.bfcl.decoders.java_javascript import parse_java_or_javascript
 from fcreview.importers.common.python_syntax import (
     parse_expression,
@@ -26,7 +33,10 @@ from fcreview.importers.common.records import Undecodable
 from fcreview.model.function_schema import read_declared_parameters
 
 RESERVED = frozenset(keyword.kwlist) | {"__debug__"}
-"""Python keywords, which are neither names nor values. `_convert_scalar` returns this set for a keyword."""
+"""Python keywords, which are neither names nor values.
+
+`_convert_scalar` returns this set for a keyword.
+"""
 CONSTANTS: dict[str, Any] = {"True": True, "False": False, "None": None}
 NAME = r"[A-Za-z_][A-Za-z_0-9]*"
 SCALAR = (
@@ -43,8 +53,8 @@ AFTER_CALL = re.compile(r"[ \n]*([,\]])")
 def parse_simple_calls(text: str) -> Calls | None:
     """Parse `[f(a=1), ...]` in common syntax. Returns None if the text needs the `ast` parser.
 
-    Names are dotted and ASCII, arguments have keywords, and values are plain strings, numbers, names or lists of them.
-    A test compares the results with those of `ast` on generated text.
+    Names are dotted and ASCII, arguments have keywords, and values are plain strings, numbers,
+    names or lists of them. A test compares the results with those of `ast` on generated text.
     """
     if not text.startswith("["):
         return None
@@ -70,7 +80,10 @@ def parse_simple_calls(text: str) -> Calls | None:
 
 
 def _parse_simple_arguments(text: str, position: int, arguments: dict[str, Any]) -> int | None:
-    """Add the arguments of a call to `arguments`. Returns the position after the call; None for other syntax."""
+    """Add the arguments of a call to `arguments`.
+
+    Returns the position after the call; None for other syntax.
+    """
     if text.startswith(")", position):
         return position + 1
     while True:
@@ -99,8 +112,9 @@ def _parse_simple_arguments(text: str, position: int, arguments: dict[str, Any])
 
 
 def _parse_simple_elements(text: str, position: int, elements: list[Any]) -> int | None:
-    """Append the elements of a list of strings, numbers and constants to `elements`, and return the position after the
-    list. Returns None if the list contains anything else, such as a nested list."""
+    """Append the elements of a list of strings, numbers and constants to `elements`, and return the
+    position after the list. Returns None if the list contains anything else, such as a nested list.
+    """
     if text.startswith("]", position):
         return position + 1
     while True:
@@ -117,8 +131,11 @@ def _parse_simple_elements(text: str, position: int, elements: list[Any]) -> int
             return position
 
 
-def _convert_scalar(single: str | None, double: str | None, whole: str | None, fraction: str | None, word: str) -> Any:
-    """Return the value of the groups of `SCALAR`: a string in `single` or `double` quotes, a number, or a word.
+def _convert_scalar(
+    single: str | None, double: str | None, whole: str | None, fraction: str | None, word: str
+) -> Any:
+    """Return the value of the groups of `SCALAR`: a string in `single` or `double` quotes, a
+    number, or a word.
 
     Returns RESERVED for a keyword.
     """
@@ -133,7 +150,9 @@ def _convert_scalar(single: str | None, double: str | None, whole: str | None, f
     return RESERVED if word in RESERVED else word
 
 
-PROSE_START = re.compile(rf"\[[ \n]*({NAME})(?:['\"]|!(?!=)|[ \n]+({NAME})(?=[ \n.,:;!?()]))|\[[ \n]*`")
+PROSE_START = re.compile(
+    rf"\[[ \n]*({NAME})(?:['\"]|!(?!=)|[ \n]+({NAME})(?=[ \n.,:;!?()]))|\[[ \n]*`"
+)
 OPERATORS = frozenset(keyword.kwlist) - CONSTANTS.keys()
 STRING_PREFIX = re.compile(r"[rbuftRBUFT]{1,2}")
 
@@ -141,8 +160,9 @@ STRING_PREFIX = re.compile(r"[rbuftRBUFT]{1,2}")
 def is_prose(text: str) -> bool:
     """Whether the start of a text shows that it is not a Python expression.
 
-    Prose starts with two words (`[Here are`), a word and a quote (`[I'm`), a word and an exclamation mark, or a
-    backtick. This check is faster than the parser, and its message is clearer.
+    Prose starts with two words (`[Here are`), a word and a quote (`[I'm`), a word and an
+    exclamation mark, or a backtick. This check is faster than the parser, and its message is
+    clearer.
     """
     start = PROSE_START.match(text)
     if start is None:
@@ -169,8 +189,9 @@ def clean_prompt_text(text: str) -> str:
 def parse_calls(text: str, version: str = "V4") -> Calls:
     """Parse `[f(a=1), ...]` as one Python expression. Raises Undecodable and WrongFormat.
 
-    In V1, a single call needs brackets, and every call needs keyword arguments. Later versions require neither. V2 and
-    V3 remove brackets and quotes at both ends, so a newline between two calls is a syntax error.
+    In V1, a single call needs brackets, and every call needs keyword arguments. Later versions
+    require neither. V2 and V3 remove brackets and quotes at both ends, so a newline between two
+    calls is a syntax error.
     """
     is_v1, stripped = version == "V1", version in ("V2", "V3")
     listed = text
@@ -187,7 +208,9 @@ def parse_calls(text: str, version: str = "V4") -> Calls:
             raise Undecodable("prose, not calls")
         nodes = _parse_call_nodes(text, is_v1)
         calls = [read_call(node) for node in nodes]
-        without = [read_dotted_name(node.func) for node in nodes if not node.keywords] if is_v1 else []
+        without = (
+            [read_dotted_name(node.func) for node in nodes if not node.keywords] if is_v1 else []
+        )
     else:
         without = [name for name, arguments in calls if not arguments] if is_v1 else []
     if without:
@@ -207,10 +230,13 @@ def _parse_call_nodes(text: str, is_v1: bool) -> list[ast.Call]:
     return cast("list[ast.Call]", body.elts)
 
 
-def parse_call_text(text: str, functions: Sequence[dict[str, Any]] = ()) -> tuple[str, dict[str, Any]] | None:
+def parse_call_text(
+    text: str, functions: Sequence[dict[str, Any]] = ()
+) -> tuple[str, dict[str, Any]] | None:
     """Return the name and arguments of one call, `cd(folder='a')`; None if the text is not a call.
 
-    Positional arguments get the parameter names from the function's doc in `functions` or, without one, "0", "1", ...
+    Positional arguments get the parameter names from the function's doc in `functions` or, without
+    one, "0", "1", ...
     """
     simple = parse_simple_calls(f"[{text}]")
     if simple is not None:
@@ -225,7 +251,9 @@ def parse_call_text(text: str, functions: Sequence[dict[str, Any]] = ()) -> tupl
         return None
     doc = next((doc for doc in functions if doc.get("name") == name), None) if positional else None
     names = list(read_declared_parameters(doc).properties or ()) if doc is not None else []
-    arguments = {(names[i] if i < len(names) else str(i)): value for i, value in enumerate(positional)}
+    arguments = {
+        (names[i] if i < len(names) else str(i)): value for i, value in enumerate(positional)
+    }
     return name, {**arguments, **keywords}
 
 
@@ -235,7 +263,10 @@ def make_text_decoder(clean: Callable[[str], str]) -> DecodeFunction:
 
 
 def parse_calls_in_language(text: str, context: DecoderContext) -> Calls:
-    """Parse calls in the category's language. The first and last character of Java and JavaScript text are ignored."""
+    """Parse calls in the category's language.
+
+    The first and last character of Java and JavaScript text are ignored.
+    """
     if context.language == "python":
         return parse_calls(text, context.version)
     return parse_java_or_javascript(text[1:-1], context.language)
@@ -249,7 +280,9 @@ def clean_blank(text: str) -> str:
 
 
 def remove_phi_fence(text: str) -> str:
-    """Remove white space at both ends, and an opening code fence with the language `json` or `python`."""
+    """Remove white space at both ends, and an opening code fence with the language `json` or
+    `python`.
+    """
     return text.strip().removeprefix("```json").removeprefix("```python")
 
 
@@ -268,7 +301,10 @@ def clean_gemini(text: str) -> str:
 
 
 def decode_nemotron(result: Any, context: DecoderContext) -> Calls:
-    """Decode the first `<TOOLCALL>` block like a PROMPT reply. A reply without a block contains no call."""
+    """Decode the first `<TOOLCALL>` block like a PROMPT reply.
+
+    A reply without a block contains no call.
+    """
     found = re.search("<TOOLCALL>(.*?)</TOOLCALL>", require_text(result), re.DOTALL)
     if found is None:
         return []
@@ -302,7 +338,9 @@ def decode_quoted(result: Any, context: DecoderContext) -> Calls:
     text = text if text.endswith("]") else text + closing
     if text.startswith("['"):
         text = text.replace("['", "[").replace("', '", ", ").replace("','", ", ")
-    return parse_calls_in_language(text.replace("']", "]") if text.endswith("']") else text, context)
+    return parse_calls_in_language(
+        text.replace("']", "]") if text.endswith("']") else text, context
+    )
 
 
 def decode_raven(result: Any, context: DecoderContext) -> Calls:
@@ -315,7 +353,10 @@ def decode_raven(result: Any, context: DecoderContext) -> Calls:
 
 
 def decode_dbrx(result: Any, context: DecoderContext) -> Calls:
-    """Decode the reply without the quotes around its strings. If that fails, decode the unchanged reply."""
+    """Decode the reply without the quotes around its strings.
+
+    If that fails, decode the unchanged reply.
+    """
     text = require_text(result)
     unquoted = add_brackets(re.sub("'([^']*)'", r"\1", text).replace("\n    ", ""))
     if unquoted.startswith("['"):

@@ -1,8 +1,8 @@
 """Find the text of calls in replies in which the decoder of a run read no call.
 
-A server without a parser for a model's calls returns them as text, such as `[TOOL_CALLS] [{"name": ...}]`, and some
-models write calls in code fences or tags that the handler does not expect. Prose that only mentions a function is no
-call.
+A server without a parser for a model's calls returns them as text, such as `[TOOL_CALLS] [{"name":
+...}]`, and some models write calls in code fences or tags that the handler does not expect. Prose
+that only mentions a function is no call.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ CALL_LINE = re.compile(r"\s*[-*>\d.)\s]*\[?\s*[A-Za-z_][\w.]*\(.*\)\s*[\],;.]*\s
 
 
 def holds_call_text(reply: Any, names: Collection[str]) -> bool:
-    """Whether a reply contains the text of a call. `names` are the available functions; empty if they are unknown."""
+    """Whether a reply contains the text of a call.
+
+    `names` are the available functions; empty if they are unknown.
+    """
     if isinstance(reply, list):
         return _holds_native_call(reply, names)
     if isinstance(reply, dict):
@@ -58,11 +61,16 @@ def holds_call_text(reply: Any, names: Collection[str]) -> bool:
 
 def _holds_native_call(reply: list[Any], names: Collection[str]) -> bool:
     """Whether a list contains an object, which only a call can be, or the text of a call."""
-    return any(isinstance(part, dict) or (isinstance(part, str) and holds_call_text(part, names)) for part in reply)
+    return any(
+        isinstance(part, dict) or (isinstance(part, str) and holds_call_text(part, names))
+        for part in reply
+    )
 
 
 def _has_marked_call(text: str, names: Collection[str]) -> bool:
-    """Whether the name of a function or, if the functions are unknown, a call or an object follows a tag of calls."""
+    """Whether the name of a function or, if the functions are unknown, a call or an object
+    follows a tag of calls.
+    """
     for marker in MARKER.finditer(text):
         after = text[marker.end() : marker.end() + NEAR_MARKER]
         if any(name in after for name in names):
@@ -73,7 +81,9 @@ def _has_marked_call(text: str, names: Collection[str]) -> bool:
 
 
 def _split_into_pieces(text: str) -> Iterator[str]:
-    """Yield the parts of a reply that may be calls: the contents of code fences, JSON, and lines in call syntax."""
+    """Yield the parts of a reply that may be calls: the contents of code fences, JSON, and lines
+    in call syntax.
+    """
     for fence in FENCE.finditer(text):
         yield fence[1]
         yield from _find_call_lines(fence[1])
@@ -119,7 +129,9 @@ def _is_call_json(value: Any, names: Collection[str]) -> bool:
 
 
 def _is_call_object(value: Any, names: Collection[str]) -> bool:
-    """Whether an object is `{"name": ..., "arguments": ...}` in one of its spellings, or `{name: arguments}`."""
+    """Whether an object is `{"name": ..., "arguments": ...}` in one of its spellings, or `{name:
+    arguments}`.
+    """
     if not isinstance(value, dict):
         return False
     if isinstance(value.get("function"), dict):
@@ -133,7 +145,9 @@ def _is_call_object(value: Any, names: Collection[str]) -> bool:
 
 
 def _is_json_with_damage(piece: str, names: Collection[str]) -> bool:
-    """Whether text is nearly JSON of a call, such as several objects or an object without its end."""
+    """Whether text is nearly JSON of a call, such as several objects or an object without its
+    end.
+    """
     for field in NAME_FIELDS:
         for found in re.finditer(rf"""['"]{field}['"]\s*:\s*['"]([\w.:/-]{{1,200}})['"]""", piece):
             if found[1] in names:
@@ -142,7 +156,8 @@ def _is_json_with_damage(piece: str, names: Collection[str]) -> bool:
 
 
 def _is_python_call(piece: str, names: Collection[str]) -> bool:
-    """Whether text consists of calls in Python syntax, and one calls an available function with named arguments.
+    """Whether text consists of calls in Python syntax, and one calls an available function with
+    named arguments.
 
     Prose describes functions without names of arguments: `area(base, height)`.
     """

@@ -1,7 +1,7 @@
 """List all BFCL decoders, and decode replies with them.
 
-Source: the handlers in `model_handler/` of the official program when each version was current. `models.py` finds the
-decoder of a model.
+Source: the handlers in `model_handler/` of the official program when each version was current.
+`models.py` finds the decoder of a model.
 """
 
 from __future__ import annotations
@@ -12,14 +12,21 @@ from typing import Any
 
 from fcreview.importers.bfcl.decoders import json_calls, python_calls, tagged
 from fcreview.importers.bfcl.decoders.base import Calls, Decoder, DecoderContext
-from fcreview.importers.bfcl.decoders.python_calls import add_brackets, clean_prompt_text, make_text_decoder
+from fcreview.importers.bfcl.decoders.python_calls import (
+    add_brackets,
+    clean_prompt_text,
+    make_text_decoder,
+)
 
 
-def decode_result(result: Any, decoder: Decoder, context: DecoderContext, config: str | None = None) -> Calls:
+def decode_result(
+    result: Any, decoder: Decoder, context: DecoderContext, config: str | None = None
+) -> Calls:
     """Decode a `result`. Raises Undecodable and WrongFormat.
 
     Args:
-        config: prompt configuration of a format-sensitivity item. Handlers that read calls in other forms than Python
+        config: prompt configuration of a format-sensitivity item. Handlers that read calls in other
+        forms than Python
             syntax ignore it.
     """
     if config is not None and type(result) is str and decoder.name in FORMAT_SENSITIVITY_CLEANUPS:
@@ -27,12 +34,17 @@ def decode_result(result: Any, decoder: Decoder, context: DecoderContext, config
         return tagged.decode_format_sensitivity(clean(result), config)
     calls = decoder.decode(result, context)
     if decoder.stringifies_arguments and context.language != "python":
-        return [(name, {key: str(value) for key, value in arguments.items()}) for name, arguments in calls]
+        return [
+            (name, {key: str(value) for key, value in arguments.items()})
+            for name, arguments in calls
+        ]
     return calls
 
 
 def decode_unknown_model(result: Any, context: DecoderContext) -> Calls:
-    """Decode a reply of an unknown model: a list of native calls in any form, or text in call syntax."""
+    """Decode a reply of an unknown model: a list of native calls in any form, or text in call
+    syntax.
+    """
     if type(result) is dict:
         result = [result]
     if type(result) is list:
@@ -83,7 +95,10 @@ DECODERS = (
 )
 """Every decoder that `--decoder` accepts. docs/bfcl-decoders.md describes them."""
 DECODERS_BY_NAME = {decoder.name: decoder for decoder in DECODERS}
-"""Decoder name -> decoder. Also contains HERMES1, the variant of HERMES in V1, which stringifies arguments."""
+"""Decoder name -> decoder.
+
+Also contains HERMES1, the variant of HERMES in V1, which stringifies arguments.
+"""
 DECODERS_BY_NAME["HERMES1"] = replace(DECODERS_BY_NAME["HERMES"], stringifies_arguments=True)
 
 FORMAT_SENSITIVITY_CLEANUPS: Mapping[str, Callable[[str], str]] = {
@@ -92,7 +107,9 @@ FORMAT_SENSITIVITY_CLEANUPS: Mapping[str, Callable[[str], str]] = {
     "PHI": python_calls.remove_phi_fence,
     "GEMINI": python_calls.remove_tool_code_fences,
 }
-"""Name of a decoder that follows the prompt configurations -> what its handler removes from a reply before that."""
+"""Name of a decoder that follows the prompt configurations -> what its handler removes from a
+reply before that.
+"""
 
 DEFAULT_DECODERS = {"V1": "BRACKET", "V2": "PROMPT", "V3": "PROMPT", "V4": "PROMPT"}
 """BFCL version -> decoder of most models that answer with text."""
@@ -108,6 +125,9 @@ def find_decoder(name: str, version: str) -> Decoder | None:
 
 
 def to_early_v1_decoder(decoder: Decoder, version: str) -> Decoder:
-    """Return the form of a decoder before the middle of July 2024. Only V1's native decoders have changed since."""
+    """Return the form of a decoder before the middle of July 2024.
+
+    Only V1's native decoders have changed since.
+    """
     stringified = version == "V1" and decoder.name in NATIVE_V1_DECODERS
     return replace(decoder, stringifies_arguments=True) if stringified else decoder

@@ -44,7 +44,10 @@ def decode_function_gemma(result: Any, context: DecoderContext) -> Calls:  # noq
 
 
 class _FunctionGemmaReader:
-    """Reads `{key:value,...}`. A value is an object, a list, a string between two `<escape>` tags or a bare word."""
+    """Reads `{key:value,...}`.
+
+    A value is an object, a list, a string between two `<escape>` tags or a bare word.
+    """
 
     def __init__(self, text: str) -> None:
         self.text, self.position = text, 0
@@ -78,12 +81,18 @@ class _FunctionGemmaReader:
             while not self._skip_closing_bracket("]"):
                 items.append(self.read_value())
             return items
-        end = next((i for i in range(self.position, len(self.text)) if self.text[i] in ",}]"), len(self.text))
+        end = next(
+            (i for i in range(self.position, len(self.text)) if self.text[i] in ",}]"),
+            len(self.text),
+        )
         word, self.position = self.text[self.position : end].strip(), end
         return _parse_bare_word(word)
 
     def _skip_closing_bracket(self, closing: str) -> bool:
-        """Skip commas and spaces. Then, if the next character is `closing`, skip it and return True."""
+        """Skip commas and spaces.
+
+        Then, if the next character is `closing`, skip it and return True.
+        """
         while self.position < len(self.text) and self.text[self.position] in ", \n\t":
             self.position += 1
         if self.position >= len(self.text):
@@ -138,7 +147,10 @@ OPEN, CLOSE = "<tool_call>", "</tool_call>"
 
 
 def decode_hermes(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
-    """Decode the JSON line after each line `<tool_call>`, with `'` read as `"`. All other lines are ignored."""
+    """Decode the JSON line after each line `<tool_call>`, with `'` read as `"`.
+
+    All other lines are ignored.
+    """
     found, is_open = [], False
     for line in require_text(result).split("\n"):
         if line not in (OPEN, CLOSE) and is_open:
@@ -148,7 +160,9 @@ def decode_hermes(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG00
 
 
 def decode_glm(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
-    """Decode a function name on the first line, which may be empty, and JSON arguments on the second line."""
+    """Decode a function name on the first line, which may be empty, and JSON arguments on the
+    second line.
+    """
     lines = require_text(result).split("\n")
     if len(lines) < 2:
         raise WrongFormat("the second line, with the arguments, is missing")
@@ -156,7 +170,10 @@ def decode_glm(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
 
 
 def decode_granite(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
-    """Decode one or more `<function_call> {"name": ..., "arguments": {...}}`. Raises WrongFormat if there is prose."""
+    """Decode one or more `<function_call> {"name": ..., "arguments": {...}}`.
+
+    Raises WrongFormat if there is prose.
+    """
     calls: list[tuple[Any, Any]] = []
     reason = ""
     for part in filter(None, map(str.strip, require_text(result).split("<function_call>"))):
@@ -179,7 +196,10 @@ def decode_granite(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG0
 
 
 def decode_falcon(result: Any, context: DecoderContext) -> Calls:
-    """Decode the JSON in the first `<tool_call>` block. A reply without a block is an error in V4 only."""
+    """Decode the JSON in the first `<tool_call>` block.
+
+    A reply without a block is an error in V4 only.
+    """
     _, tag, rest = require_text(result).partition(OPEN)
     block = rest.partition(OPEN)[0].partition(CLOSE)[0]
     try:
@@ -189,7 +209,9 @@ def decode_falcon(result: Any, context: DecoderContext) -> Calls:
         if block.startswith("```") and block.endswith("```"):
             block = block.strip("`").strip().removeprefix("json")
         found = parse_json(block)
-        if type(found) is dict or (type(found) is list and all(type(each) is dict for each in found)):
+        if type(found) is dict or (
+            type(found) is list and all(type(each) is dict for each in found)
+        ):
             return read_json_calls(found)
     except Undecodable:
         if context.version == "V4":
@@ -199,7 +221,10 @@ def decode_falcon(result: Any, context: DecoderContext) -> Calls:
 
 
 def decode_tagged(result: Any, context: DecoderContext) -> Calls:
-    """Decode the `<tool_call>` blocks with tags on their own lines. A block that is not JSON is skipped in V4 only."""
+    """Decode the `<tool_call>` blocks with tags on their own lines.
+
+    A block that is not JSON is skipped in V4 only.
+    """
     calls = []
     for block in find_blocks(require_text(result), f"{OPEN}\n", f"\n{CLOSE}"):
         try:
@@ -242,13 +267,18 @@ OBJECT_LIST_END = re.compile(r"\}\s*\]")
 
 
 def decode_json_format(text: str) -> Calls:
-    """Decode `[{"function": ..., "parameters": {...}}]` anywhere in the text. Text without JSON contains no call."""
+    """Decode `[{"function": ..., "parameters": {...}}]` anywhere in the text.
+
+    Text without JSON contains no call.
+    """
     start, end = text.find("["), text.rfind("]")
     if 0 <= start < end:
         text = text[start : end + 1]
     first = OBJECT_LIST_START.search(text)
     last = OBJECT_LIST_END.search(text, first.end()) if first else None
-    if first and last:  # as in BFCL's code, the list ends at the next `}]`, even if that is inside arguments
+    if (
+        first and last
+    ):  # as in BFCL's code, the list ends at the next `}]`, even if that is inside arguments
         text = text[first.start() : last.end()]
     try:
         found = parse_json(text)
@@ -263,7 +293,10 @@ def decode_json_format(text: str) -> Calls:
 
 
 def decode_xml_format(text: str, *, verbose: bool) -> Calls:
-    """Decode `<functions><function name=...>` with typed parameters. If `verbose`, values are XML attributes."""
+    """Decode `<functions><function name=...>` with typed parameters.
+
+    If `verbose`, values are XML attributes.
+    """
     inside = find_blocks(text, "<functions>", "</functions>")
     if not inside:
         raise Undecodable("the text contains no <functions>...</functions>")

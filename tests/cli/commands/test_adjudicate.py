@@ -24,7 +24,11 @@ def label_item(cli: Cli, run: Path, who: str, number: int, *options: str) -> Non
 def label_items(cli: Cli, run: Path, *reviews: tuple[str, int, dict[str, Any]]) -> None:
     """Record (annotator, item number, fields) with one command for each annotator."""
     for who in dict.fromkeys(who for who, *_ in reviews):
-        rows = [{"id": f"simple_python_{number}"} | fields for name, number, fields in reviews if name == who]
+        rows = [
+            {"id": f"simple_python_{number}"} | fields
+            for name, number, fields in reviews
+            if name == who
+        ]
         file = run.parent / f"{who}.jsonl"
         file.write_text("".join(json.dumps(row) + "\n" for row in rows))
         done = cli("label", run, "--from", file, "--annotator", who)
@@ -44,7 +48,9 @@ def list_disagreements(cli: Cli, run: Path, *arguments: str) -> list[tuple[str, 
 
 @pytest.fixture
 def disputed(cli: Cli, imported_run: Path) -> Path:
-    """A run with disagreements on the verdict of item 1, the fault of 2, another criterion of 4 and a call of 5."""
+    """A run with disagreements on the verdict of item 1, the fault of 2, another criterion of 4
+    and a call of 5.
+    """
     label_items(
         cli,
         imported_run,
@@ -70,7 +76,9 @@ def test_disagreements_are_listed(cli: Cli, disputed: Path) -> None:
         ("5", "item", "correct"),
         ("5", CALL, "equivalent"),
     ]
-    assert list_disagreements(cli, disputed, "--where", 'id:"simple_python_4"') == [("4", "item", "completeness")]
+    assert list_disagreements(cli, disputed, "--where", 'id:"simple_python_4"') == [
+        ("4", "item", "completeness")
+    ]
 
 
 @pytest.mark.sweep
@@ -79,19 +87,39 @@ def test_json_has_answers_without_names(cli: Cli, disputed: Path) -> None:
     first, fault = done.objects[:2]
     answers, automatic = first.pop("answers"), first.pop("automatic")
     assert first == {
-        "run": 1, "model": "maple", "benchmark": "bfcl", "generation": "V4", "language": "en",
-        "category": "simple_python", "id": "simple_python_1", "target": "item", "criterion": "correct",
+        "run": 1,
+        "model": "maple",
+        "benchmark": "bfcl",
+        "generation": "V4",
+        "language": "en",
+        "category": "simple_python",
+        "id": "simple_python_1",
+        "target": "item",
+        "criterion": "correct",
         "majority": False,
-    }  # fmt: skip
+    }
     assert [each["answer"] for each in answers] == ["A", "B", "C", "D"]
     values = [each["value"] for each in answers]
     assert sorted(map(str, values)) == ["False", "False", "True", "unsure"]
     (alice,) = [each for each in answers if each["value"] is True]
     assert alice | {"answer": ""} == {
-        "answer": "", "value": True, "fault": None, "tags": ["city"], "note": "Rome will do",
-    }  # fmt: skip
-    assert {each["source"]: each["value"] for each in automatic} == {"official": False, "rule": False}
-    assert {name for each in automatic for name in each} == {"source", "value", "by", "error_type", "rationale"}
+        "answer": "",
+        "value": True,
+        "fault": None,
+        "tags": ["city"],
+        "note": "Rome will do",
+    }
+    assert {each["source"]: each["value"] for each in automatic} == {
+        "official": False,
+        "rule": False,
+    }
+    assert {name for each in automatic for name in each} == {
+        "source",
+        "value",
+        "by",
+        "error_type",
+        "rationale",
+    }
     assert {each["fault"] for each in fault["answers"]} == {"golden", None}
     assert not any(name in done.out for name in ("alice", "bob", "carol", "dora"))
     assert cli("adjudicate", disputed, "--json").out == done.out
@@ -109,9 +137,10 @@ def test_answer_letters_do_not_identify_annotators(cli: Cli, two_imported_runs: 
     found = cli("adjudicate", two_imported_runs, "--json").objects
     assert len(found) == 12
     assert len({each["answers"][0]["value"] for each in found}) == 2
-    assert {each["model"] for each in cli("adjudicate", two_imported_runs, "--json", "--run", "birch").objects} == {
-        "birch"
-    }
+    assert {
+        each["model"]
+        for each in cli("adjudicate", two_imported_runs, "--json", "--run", "birch").objects
+    } == {"birch"}
 
 
 @pytest.mark.sweep
@@ -153,12 +182,24 @@ def test_adjudicated_item_returns_only_after_answer_changes(cli: Cli, disputed: 
         label_item(cli, disputed, "judy", number, "--adjudicate", *options)
     assert [number for number, *_ in list_disagreements(cli, disputed)] == ["4", "5", "5"]
     label_item(
-        cli, disputed, "judy", 5, "--adjudicate", "--verdict", "pass", "--target", CALL, "--criterion", "equivalent"
+        cli,
+        disputed,
+        "judy",
+        5,
+        "--adjudicate",
+        "--verdict",
+        "pass",
+        "--target",
+        CALL,
+        "--criterion",
+        "equivalent",
     )
     assert list_disagreements(cli, disputed) == [("4", "item", "completeness")]
     results = disputed / "result/maple/non_live/BFCL_v4_simple_python_result.json"
     results.write_text(results.read_text().replace("Rome", "Bergen"))
-    assert list_disagreements(cli, disputed) == [("4", "item", "completeness")]  # the reviews are stale
+    assert list_disagreements(cli, disputed) == [
+        ("4", "item", "completeness")
+    ]  # the reviews are stale
     label_items(cli, disputed, *make_reviews(1, alice=False, bob=True))
     assert list_disagreements(cli, disputed)[0] == ("1", "item", "correct")
 
@@ -170,8 +211,12 @@ def test_no_disagreements_print_message(cli: Cli, imported_run: Path) -> None:
         assert (done.code, done.out, done.err) == (0, "", "no disagreements to resolve\n")
 
 
-def test_hostile_answers_are_harmless(cli: Cli, imported_run: Path, hostile: str, raw: tuple[str, ...]) -> None:
-    label_item(cli, imported_run, "alice", 5, "--verdict", "fail", "--reason", hostile, "--tag", hostile)
+def test_hostile_answers_are_harmless(
+    cli: Cli, imported_run: Path, hostile: str, raw: tuple[str, ...]
+) -> None:
+    label_item(
+        cli, imported_run, "alice", 5, "--verdict", "fail", "--reason", hostile, "--tag", hostile
+    )
     label_item(cli, imported_run, "bob", 5, "--verdict", "pass")
     for arguments in ([], ["--json"]):
         done = cli("adjudicate", imported_run, *arguments)

@@ -37,10 +37,14 @@ class LabelledRuns:
     """Value by annotator of each item, without "unsure", by (benchmark, criterion)."""
 
     def __call__(self, *arguments: str | Path) -> Done:
-        return run_in_this_process(["agreement", self.runs, *arguments], self.home, environment(self.home))
+        return run_in_this_process(
+            ["agreement", self.runs, *arguments], self.home, environment(self.home)
+        )
 
     def units(self, criterion: str) -> list[dict[str, Any]]:
-        return [unit for (_, name), units in self.values.items() if name == criterion for unit in units]
+        return [
+            unit for (_, name), units in self.values.items() if name == criterion for unit in units
+        ]
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +76,9 @@ def labelled_runs(tmp_path_factory: pytest.TempPathFactory) -> LabelledRuns:
                 word = common if draw.random() < 0.6 else draw.choice(list(VALUES[criterion]))
                 key = {name: item[name] for name in ItemKey._fields}
                 written[who].append(
-                    key | {"criterion": criterion, "value": VALUES[criterion][word], "blind": False} | more
+                    key
+                    | {"criterion": criterion, "value": VALUES[criterion][word], "blind": False}
+                    | more
                 )
                 if word != "unsure":
                     unit[who] = VALUES[criterion][word]
@@ -93,7 +99,9 @@ def krippendorff_alpha(units: list[dict[str, Any]], level: Any) -> float:
 
 
 def find_figure(figures: list[dict[str, Any]], **fields: Any) -> dict[str, Any]:
-    (found,) = [figure for figure in figures if all(figure[name] == value for name, value in fields.items())]
+    (found,) = [
+        figure for figure in figures if all(figure[name] == value for name, value in fields.items())
+    ]
     return found
 
 
@@ -109,11 +117,17 @@ def test_figures_match_independent_libraries(labelled_runs: LabelledRuns) -> Non
         assert found["n_labels"] == sum(len(unit) for unit in units if len(unit) > 1)
         for pair in (["alice", "bob"], ["alice", "carol"], ["bob", "carol"]):
             both = [unit for unit in units if set(pair) <= unit.keys()]
-            task = AnnotationTask([(who, str(at), unit[who]) for at, unit in enumerate(both) for who in pair])
-            cohen = find_figure(figures, scope="overall", criterion=criterion, metric="cohen", annotators=pair)
+            task = AnnotationTask(
+                [(who, str(at), unit[who]) for at, unit in enumerate(both) for who in pair]
+            )
+            cohen = find_figure(
+                figures, scope="overall", criterion=criterion, metric="cohen", annotators=pair
+            )
             assert is_close(cohen["value"], task.kappa_pairwise(*pair))
             assert cohen["n_units"] == len(both)
-            percent = find_figure(figures, scope="overall", criterion=criterion, metric="percent", annotators=pair)
+            percent = find_figure(
+                figures, scope="overall", criterion=criterion, metric="percent", annotators=pair
+            )
             assert is_close(percent["value"], task.Ao(*pair))
 
 
@@ -125,8 +139,15 @@ def test_benchmarks_are_compared_separately(labelled_runs: LabelledRuns) -> None
         assert is_close(found["value"], krippendorff_alpha(units, found["level"]))
         assert found["category"] is None
     filtered = labelled_runs("--json", "--by", "criterion", "--where", "benchmark:acebench").objects
-    (benchmark,) = [figure for figure in figures if figure["benchmark"] == "acebench" and figure["metric"] == "ac1"]
-    assert find_figure(filtered, metric="ac1") == benchmark | {"scope": "overall", "benchmark": None}
+    (benchmark,) = [
+        figure
+        for figure in figures
+        if figure["benchmark"] == "acebench" and figure["metric"] == "ac1"
+    ]
+    assert find_figure(filtered, metric="ac1") == benchmark | {
+        "scope": "overall",
+        "benchmark": None,
+    }
 
 
 def test_json_lines_have_all_fields(labelled_runs: LabelledRuns) -> None:
@@ -134,10 +155,23 @@ def test_json_lines_have_all_fields(labelled_runs: LabelledRuns) -> None:
     assert done.code == 0
     assert {tuple(figure) for figure in done.objects} == {
         (
-            "scope", "benchmark", "category", "criterion", "level", "metric", "annotators", "value", "low", "high",
-            "n_units", "n_labels", "given", "interval", "interval_note",
+            "scope",
+            "benchmark",
+            "category",
+            "criterion",
+            "level",
+            "metric",
+            "annotators",
+            "value",
+            "low",
+            "high",
+            "n_units",
+            "n_labels",
+            "given",
+            "interval",
+            "interval_note",
         )
-    }  # fmt: skip
+    }
     assert {figure["scope"] for figure in done.objects} == {"overall", "benchmark", "category"}
     assert {figure["given"] for figure in done.objects} == {"seen"}
     whole = [each for each in done.objects if each["low"] is not None]
@@ -148,13 +182,23 @@ def test_json_lines_have_all_fields(labelled_runs: LabelledRuns) -> None:
 def test_tables_show_same_figures(labelled_runs: LabelledRuns) -> None:
     shown = labelled_runs().out
     figures = labelled_runs("--json").objects
-    correct = find_figure(figures, scope="overall", criterion="correct", metric="percent", annotators=list(ANNOTATORS))
+    correct = find_figure(
+        figures, scope="overall", criterion="correct", metric="percent", annotators=list(ANNOTATORS)
+    )
     interval = f"[{100 * correct['low']:.1f}, {100 * correct['high']:.1f}]"
     row = next(line for line in shown.split("\n") if line.startswith("correct "))
     assert row.split("  ")[-1].strip() == "3"
     assert f"{100 * correct['value']:.1f} %  {interval}" in row
     assert "alpha (ordinal)" in shown
-    for text in ("overall", "pairs", "by benchmark", "by category", "alice, carol", "Cohen's kappa", "not blind"):
+    for text in (
+        "overall",
+        "pairs",
+        "by benchmark",
+        "by category",
+        "alice, carol",
+        "Cohen's kappa",
+        "not blind",
+    ):
         assert text in shown, text
     unsure = sum(
         orjson.loads(line)["verdict"] == "unsure"
@@ -169,7 +213,10 @@ def test_tables_show_same_figures(labelled_runs: LabelledRuns) -> None:
 
 @pytest.mark.sweep
 def test_blind_reviews_are_compared_separately(labelled_runs: LabelledRuns, tmp_path: Path) -> None:
-    """The reviews of alice and bob are blind. Those of carol have no flag, as from an older version."""
+    """The reviews of alice and bob are blind.
+
+    Those of carol have no flag, as from an older version.
+    """
     runs = tmp_path / "runs"
     shutil.copytree(labelled_runs.runs, runs)
     for who, blind in (("alice", True), ("bob", True), ("carol", None)):
@@ -181,7 +228,9 @@ def test_blind_reviews_are_compared_separately(labelled_runs: LabelledRuns, tmp_
     assert blind["annotators"] == ["alice", "bob"]
     alone = find_figure(figures, given="unknown", criterion="correct", metric="percent")
     assert (alone["annotators"], alone["value"], alone["n_units"]) == (["carol"], None, 0)
-    assert {figure["given"] for figure in changed("--json", "--given", "blind").objects} == {"blind"}
+    assert {figure["given"] for figure in changed("--json", "--given", "blind").objects} == {
+        "blind"
+    }
     everybody = changed("--json", "--given", "all").objects
     before = labelled_runs("--json").objects
     assert everybody == [figure | {"given": "all"} for figure in before]
@@ -196,7 +245,9 @@ def rewrite_blind_flags(journal: Path, blind: bool | None) -> None:
     lines, previous = [], ""
     for line in journal.read_bytes().splitlines():
         content = orjson.loads(line) | {"previous": previous, "blind": blind}
-        content = {name: value for name, value in content.items() if value is not None and name != "hash"}
+        content = {
+            name: value for name, value in content.items() if value is not None and name != "hash"
+        }
         previous = content["hash"] = hash_event(content)
         lines.append(orjson.dumps(content) + b"\n")
     journal.write_bytes(b"".join(lines))
@@ -216,14 +267,18 @@ def test_single_annotator_has_no_figures(cli: Cli, one_run: Path) -> None:
     assert all(figure["value"] is None for figure in cli("agreement", one_run, "--json").objects)
 
 
-@pytest.mark.parametrize("arguments", [["--given", "half"], ["--by", "model"], ["--by", "category", "--by", "x"]])
+@pytest.mark.parametrize(
+    "arguments", [["--given", "half"], ["--by", "model"], ["--by", "category", "--by", "x"]]
+)
 def test_unknown_option_value_is_wrong_usage(cli: Cli, one_run: Path, arguments: list[str]) -> None:
     done = cli("agreement", one_run, *arguments)
     assert (done.code, done.out) == (2, "")
     assert ": choose " in done.err
 
 
-def test_hostile_names_are_harmless(cli: Cli, one_run: Path, hostile: str, raw: tuple[str, ...]) -> None:
+def test_hostile_names_are_harmless(
+    cli: Cli, one_run: Path, hostile: str, raw: tuple[str, ...]
+) -> None:
     cli("label", one_run, "simple_python_1", "--verdict", "pass", "--annotator", "alice")
     journal = one_run / ".fcreview" / "reviews" / "alice.jsonl"
     name = hostile.replace("/", "")[:60]

@@ -33,13 +33,32 @@ def change_event(journal: Path, **fields: Any) -> None:
 
 @pytest.fixture
 def reviews(cli: Cli, imported_run: Path) -> list[str]:
-    """Event ids: alice's has no blind flag, bob's is retracted, carol's is blind and earliest, judy's adjudicates."""
-    events = [label_item(cli, imported_run, "alice", "--verdict", "pass", "--fault", "golden", "--tag", "city")]
-    events.append(label_item(cli, imported_run, "bob", "--verdict", "fail", "--target", "turn:1/call:1"))
-    assert cli("label", imported_run, "--undo", "--annotator", "bob").code == 0
-    events.append(label_item(cli, imported_run, "carol", "--verdict", "2", "--criterion", "completeness"))
+    """Event ids: alice's has no blind flag, bob's is retracted, carol's is blind and earliest,
+    judy's adjudicates.
+    """
+    events = [
+        label_item(
+            cli, imported_run, "alice", "--verdict", "pass", "--fault", "golden", "--tag", "city"
+        )
+    ]
     events.append(
-        label_item(cli, imported_run, "judy", "--verdict", "pass", "--adjudicate", "--reason", "Rome will do")
+        label_item(cli, imported_run, "bob", "--verdict", "fail", "--target", "turn:1/call:1")
+    )
+    assert cli("label", imported_run, "--undo", "--annotator", "bob").code == 0
+    events.append(
+        label_item(cli, imported_run, "carol", "--verdict", "2", "--criterion", "completeness")
+    )
+    events.append(
+        label_item(
+            cli,
+            imported_run,
+            "judy",
+            "--verdict",
+            "pass",
+            "--adjudicate",
+            "--reason",
+            "Rome will do",
+        )
     )
     folder = imported_run / ".fcreview" / "reviews"
     change_event(folder / "carol.jsonl", blind=True, time="2020-01-01T00:00:00.000Z")
@@ -58,8 +77,17 @@ def test_events_are_listed_by_time(cli: Cli, imported_run: Path, reviews: list[s
         ("judy", "adjudicate", "no"),
     ]
     carol, alice, bob, retraction, judy = acts
-    assert (carol["criterion"], carol["value"], carol["time"]) == ("completeness", 2, "2020-01-01T00:00:00.000Z")
-    assert (alice["value"], alice["fault"], alice["tags"], alice["note"]) == (True, "golden", ["city"], None)
+    assert (carol["criterion"], carol["value"], carol["time"]) == (
+        "completeness",
+        2,
+        "2020-01-01T00:00:00.000Z",
+    )
+    assert (alice["value"], alice["fault"], alice["tags"], alice["note"]) == (
+        True,
+        "golden",
+        ["city"],
+        None,
+    )
     assert (bob["event"], bob["target"], bob["retracts"]) == (reviews[1], "turn:1/call:1", None)
     assert bob["retracted_by"] == retraction["event"]
     assert retraction["retracts"] == bob["event"]
@@ -105,25 +133,38 @@ def test_stale_reviews_are_marked(cli: Cli, imported_run: Path, reviews: list[st
 
 
 @pytest.mark.sweep
-def test_annotator_cannot_retract_reviews_of_others(cli: Cli, imported_run: Path, reviews: list[str]) -> None:
+def test_annotator_cannot_retract_reviews_of_others(
+    cli: Cli, imported_run: Path, reviews: list[str]
+) -> None:
     from fcreview.model.review import Annotation, ItemKey
     from fcreview.store.reviews.journal import Journal
     from fcreview.store.workspace import Workspace
 
     mallory = Journal(Workspace(imported_run / ".fcreview"), "mallory")
-    event = mallory.append(ItemKey("bfcl", "V4", "en", "maple", "simple_python", NAME), Annotation(verdict=False))
+    event = mallory.append(
+        ItemKey("bfcl", "V4", "en", "maple", "simple_python", NAME), Annotation(verdict=False)
+    )
     event.event = reviews[0]
     mallory.retract(event)
     acts = cli("audit", imported_run, NAME, "--json").objects
     (alice,) = [each for each in acts if each["annotator"] == "alice"]
     assert alice["retracted_by"] is None
-    assert [each["blind"] for each in acts if each["annotator"] == "mallory"] == ["unknown", "unknown"]
+    assert [each["blind"] for each in acts if each["annotator"] == "mallory"] == [
+        "unknown",
+        "unknown",
+    ]
 
 
-def test_hostile_texts_are_harmless(cli: Cli, imported_run: Path, hostile: str, raw: tuple[str, ...]) -> None:
-    label_item(cli, imported_run, "alice", "--verdict", "fail", "--reason", hostile, "--tag", hostile)
+def test_hostile_texts_are_harmless(
+    cli: Cli, imported_run: Path, hostile: str, raw: tuple[str, ...]
+) -> None:
+    label_item(
+        cli, imported_run, "alice", "--verdict", "fail", "--reason", hostile, "--tag", hostile
+    )
     name = hostile.replace("/", "")[:60]
-    journal = (imported_run / ".fcreview/reviews/alice.jsonl").rename(imported_run / f".fcreview/reviews/{name}.jsonl")
+    journal = (imported_run / ".fcreview/reviews/alice.jsonl").rename(
+        imported_run / f".fcreview/reviews/{name}.jsonl"
+    )
     change_event(journal, annotator=name, criterion=hostile, time=hostile)
     for arguments in ([], ["--json"]):
         done = cli("audit", imported_run, NAME, *arguments)

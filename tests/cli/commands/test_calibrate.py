@@ -1,4 +1,6 @@
-"""`fcreview calibrate` compares automatic verdicts with reviews and gives a filter for each cell."""
+"""`fcreview calibrate` compares automatic verdicts with reviews and gives a filter for each
+cell.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,25 @@ Cli = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
-def reviewed_run(module_cli: Cli, imported_templates: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Six items, of which 0 passes officially. The reviews pass 0 and 1, fail 2, and disagree on 3."""
-    labels = ((0, "ann", "pass"), (1, "ann", "pass"), (2, "ann", "fail"), (3, "ann", "pass"), (3, "bob", "fail"))
+def reviewed_run(
+    module_cli: Cli, imported_templates: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Six items, of which 0 passes officially.
+
+    The reviews pass 0 and 1, fail 2, and disagree on 3.
+    """
+    labels = (
+        (0, "ann", "pass"),
+        (1, "ann", "pass"),
+        (2, "ann", "fail"),
+        (3, "ann", "pass"),
+        (3, "bob", "fail"),
+    )
     run = shutil.copytree(imported_templates / "one", tmp_path_factory.mktemp("reviewed") / "runs")
     for at, who, verdict in labels:
-        done = module_cli("label", run, f"simple_python_{at}", "--verdict", verdict, "--annotator", who)
+        done = module_cli(
+            "label", run, f"simple_python_{at}", "--verdict", verdict, "--annotator", who
+        )
         assert done.code == 0, done.err
     return run
 
@@ -34,26 +49,36 @@ def test_confusion_matrix_figures_and_kinds(cli: Cli, reviewed: Path) -> None:
     (official,) = (
         each
         for each in found
-        if each["kind"] == "calibration" and (each["scope"], each["source"]) == ("overall", "official")
+        if each["kind"] == "calibration"
+        and (each["scope"], each["source"]) == ("overall", "official")
     )
     assert official["n"] == 3 and official["n_random"] == 0 and official["chosen"] == "by hand"
     assert [(cell["said"], cell["settled"], cell["n"]) for cell in official["cells"]] == [
-        (True, True, 1), (False, False, 1), (False, True, 1),
-    ]  # fmt: skip
+        (True, True, 1),
+        (False, False, 1),
+        (False, True, 1),
+    ]
     rates = {rate["metric"]: rate for rate in official["rates"]}
-    assert rates["tpr"]["value"] == 0.5 and rates["tnr"]["value"] == 1.0 and rates["tpr"]["interval"] == "wilson"
+    assert (
+        rates["tpr"]["value"] == 0.5
+        and rates["tnr"]["value"] == 1.0
+        and rates["tpr"]["interval"] == "wilson"
+    )
     assert rates["kappa"]["value"] == pytest.approx(0.4)
     wrong = [each for each in found if each["kind"] == "wrong" and each["source"] == "official"]
     assert {(each["by"], each["name"], each["wrong"], each["of"]) for each in wrong} >= {
-        ("error", "value_error:string", 1, 2), ("category", "simple_python", 1, 2),
-    }  # fmt: skip
+        ("error", "value_error:string", 1, 2),
+        ("category", "simple_python", 1, 2),
+    }
 
 
 @pytest.mark.sweep
 def test_filter_of_each_cell_selects_its_items(cli: Cli, reviewed: Path) -> None:
     found = cli("calibrate", reviewed, "--json").objects
     cells = [cell for each in found for cell in each.get("cells", [])]
-    wrong = [{"n": each["wrong"], "where": each["where"]} for each in found if each["kind"] == "wrong"]
+    wrong = [
+        {"n": each["wrong"], "where": each["where"]} for each in found if each["kind"] == "wrong"
+    ]
     assert len(cells) > 5 and wrong
     for cell in [*cells, *wrong]:
         items = cli("items", reviewed, "--where", cell["where"], "--json").objects
@@ -62,11 +87,15 @@ def test_filter_of_each_cell_selects_its_items(cli: Cli, reviewed: Path) -> None
 
 @pytest.mark.sweep
 def test_filter_of_cell_includes_where_option(cli: Cli, reviewed: Path) -> None:
-    found = cli("calibrate", reviewed, "--where", "id:simple_python_1 OR id:simple_python_2", "--json").objects
-    cell = next(cell for cell in found[0]["cells"] if cell["said"] is False and cell["settled"] is True)
-    assert [item["id"] for item in cli("items", reviewed, "--where", cell["where"], "--json").objects] == [
-        "simple_python_1"
-    ]
+    found = cli(
+        "calibrate", reviewed, "--where", "id:simple_python_1 OR id:simple_python_2", "--json"
+    ).objects
+    cell = next(
+        cell for cell in found[0]["cells"] if cell["said"] is False and cell["settled"] is True
+    )
+    assert [
+        item["id"] for item in cli("items", reviewed, "--where", cell["where"], "--json").objects
+    ] == ["simple_python_1"]
 
 
 @pytest.mark.sweep
@@ -91,7 +120,9 @@ def test_labels_on_sampled_items_count_as_random(cli: Cli, imported_run: Path) -
     """As in `estimate`."""
     options = ("--name", "pilot", "--size", "3", "--annotators", "ann")
     assert cli("queue", "create", imported_run, *options).code == 0
-    items = [each["id"] for each in cli("queue", "show", imported_run, "pilot", "--json").objects[1:]]
+    items = [
+        each["id"] for each in cli("queue", "show", imported_run, "pilot", "--json").objects[1:]
+    ]
     chosen = []
     for item in items:
         assert cli("label", imported_run, item, "--verdict", "pass", "--annotator", "ann").code == 0
@@ -100,7 +131,9 @@ def test_labels_on_sampled_items_count_as_random(cli: Cli, imported_run: Path) -
     assert chosen == [("random", 1), ("random", 2), ("random", 3)]
     other = next(f"simple_python_{at}" for at in range(6) if f"simple_python_{at}" not in items)
     assert cli("label", imported_run, other, "--verdict", "pass", "--annotator", "ann").code == 0
-    assert cli("calibrate", imported_run, "--by", "overall", "--json").objects[0]["chosen"] == "both"
+    assert (
+        cli("calibrate", imported_run, "--by", "overall", "--json").objects[0]["chosen"] == "both"
+    )
 
 
 def test_run_without_reviews_prints_message(cli: Cli, imported_run: Path) -> None:

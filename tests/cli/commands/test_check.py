@@ -24,7 +24,9 @@ def clean(tmp_path: Path) -> Path:
 
 
 def make_incident(root: Path) -> None:
-    write_model(root, "gpt-4o-2024-11-20", [RIGHT] * 3 + [TIMED_OUT], {3: "ast_decoder:decoder_failed"})
+    write_model(
+        root, "gpt-4o-2024-11-20", [RIGHT] * 3 + [TIMED_OUT], {3: "ast_decoder:decoder_failed"}
+    )
 
 
 def read_line(objects: list[dict[str, Any]], name: str) -> dict[str, Any]:
@@ -44,7 +46,10 @@ def test_json_has_an_object_for_each_run(cli: Cli, clean: Path) -> None:
     (value,) = done.objects
     assert (value["run"], value["run_name"], value["ok"]) == (1, "gpt-4o-2024-11-20", True)
     assert [line["name"] for line in value["lines"]] == list(LINE_TITLES)
-    assert all(line.keys() == {"name", "state", "count", "expected", "where", "detail"} for line in value["lines"])
+    assert all(
+        line.keys() == {"name", "state", "count", "expected", "where", "detail"}
+        for line in value["lines"]
+    )
     assert {line["state"] for line in value["lines"]} <= {"ok", "unknown"}
 
 
@@ -84,7 +89,9 @@ def test_another_recomputed_verdict_is_a_problem(cli: Cli, clean: Path) -> None:
     line = read_line(done.objects, "differences")
     assert (line["state"], line["count"], line["expected"]) == ("problem", 1, 4)
     assert "official fail, recomputed pass" in line["detail"]
-    assert [row["id"] for row in cli("items", clean, "--where", line["where"], "--json").objects] == [f"{CATEGORY}_1"]
+    assert [
+        row["id"] for row in cli("items", clean, "--where", line["where"], "--json").objects
+    ] == [f"{CATEGORY}_1"]
 
 
 @pytest.mark.parametrize(("share", "code"), [("25%", 0), ("0.25", 0), ("24.9%", 1), ("0", 1)])
@@ -105,7 +112,13 @@ def test_without_scores_and_dataset_nothing_is_a_problem(cli: Cli, clean: Path) 
     done = cli("check", clean, "--json")
     assert done.code == 0, done.out
     states = {line["name"]: line["state"] for line in done.objects[0]["lines"]}
-    assert states["items"] == states["differences"] == states["dataset"] == states["scored_twice"] == "unknown"
+    assert (
+        states["items"]
+        == states["differences"]
+        == states["dataset"]
+        == states["scored_twice"]
+        == "unknown"
+    )
 
 
 def test_a_failed_command_prints_nothing_to_stdout(cli: Cli, tmp_path: Path) -> None:
@@ -116,7 +129,10 @@ def test_a_failed_command_prints_nothing_to_stdout(cli: Cli, tmp_path: Path) -> 
 def test_one_run_can_be_selected(cli: Cli, clean: Path) -> None:
     make_incident(clean)
     write_model(clean, "other", [RIGHT] * 4, {})
-    assert [each["run_name"] for each in cli("check", clean, "--json").objects] == ["gpt-4o-2024-11-20", "other"]
+    assert [each["run_name"] for each in cli("check", clean, "--json").objects] == [
+        "gpt-4o-2024-11-20",
+        "other",
+    ]
     done = cli("check", clean, "--run", "other", "--json")
     assert done.code == 0 and [each["run_name"] for each in done.objects] == ["other"]
 
@@ -131,7 +147,9 @@ def test_one_run_can_be_selected(cli: Cli, clean: Path) -> None:
         ("configuration", "found by the configuration"),
     ],
 )
-def test_the_choice_of_the_dataset_is_shown(cli: Cli, clean: Path, tmp_path: Path, how: str, reason: str) -> None:
+def test_the_choice_of_the_dataset_is_shown(
+    cli: Cli, clean: Path, tmp_path: Path, how: str, reason: str
+) -> None:
     folder = clean / "data"
     if how != "beside":
         folder = tmp_path / "elsewhere" / "bfcl"
@@ -147,7 +165,9 @@ def test_the_choice_of_the_dataset_is_shown(cli: Cli, clean: Path, tmp_path: Pat
         make_incident(clean)  # so that the run is read again
         options = []
 
-    detail = read_line(cli("check", clean, *options, "--json", **environment).objects, "dataset")["detail"]
+    detail = read_line(cli("check", clean, *options, "--json", **environment).objects, "dataset")[
+        "detail"
+    ]
     assert detail == f"V4, {folder} ({reason})"
     assert cli("runs", clean, "--json", **environment).objects[0]["dataset_version"] == "V4"
 
@@ -163,7 +183,9 @@ def test_the_import_names_runs_with_problems(cli: Cli, clean: Path) -> None:
     assert row["problems"] == problem
 
 
-def test_details_are_sanitised(cli: Cli, tmp_path: Path, hostile: str, raw: tuple[str, ...]) -> None:
+def test_details_are_sanitised(
+    cli: Cli, tmp_path: Path, hostile: str, raw: tuple[str, ...]
+) -> None:
     root = tmp_path / "bench"
     write_dataset(root, 2)
     write_model(root, "oak", [RIGHT, RIGHT], {0: f"error {hostile}"})
@@ -184,7 +206,9 @@ def test_the_full_report_has_a_table_for_each_run(cli: Cli, clean: Path, tmp_pat
     out = cli("report", clean, "--markdown").out
     section = out[out.index("## Is this score real?") :]
     assert "1 of 2 runs with a problem" in section
-    assert section.index("run 1: gpt-4o-2024-11-20") < section.index("run 2: other"), "problems come first"
+    assert section.index("run 1: gpt-4o-2024-11-20") < section.index("run 2: other"), (
+        "problems come first"
+    )
     assert "| `!` | incidents | 1 timeout | incident:any |" in section
 
     page = tmp_path / "report.html"
@@ -193,7 +217,9 @@ def test_the_full_report_has_a_table_for_each_run(cli: Cli, clean: Path, tmp_pat
     assert "Is this score real?" in text and "incident:any" in text and "1 timeout" in text
 
 
-def test_the_section_of_the_report_is_folded_without_problems(cli: Cli, clean: Path, tmp_path: Path) -> None:
+def test_the_section_of_the_report_is_folded_without_problems(
+    cli: Cli, clean: Path, tmp_path: Path
+) -> None:
     page = tmp_path / "report.html"
     title = "<summary>Is this score real?</summary>"
     cli("report", clean, "--html", page)
@@ -207,5 +233,7 @@ def test_a_run_that_cannot_be_imported_is_a_problem(cli: Cli, clean: Path) -> No
     """The other runs are checked, and the exit code says that not all are."""
     (clean / "notes.jsonl").write_text('{"fcreview": 1, "model": "broken"}\nno JSON\n')
     done = cli("check", clean, "--json")
-    assert [(each["run_name"], each["ok"]) for each in done.objects] == [("gpt-4o-2024-11-20", True)]
+    assert [(each["run_name"], each["ok"]) for each in done.objects] == [
+        ("gpt-4o-2024-11-20", True)
+    ]
     assert done.code == 1 and "broken" in done.err

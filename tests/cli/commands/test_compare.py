@@ -20,10 +20,23 @@ def test_two_runs_as_json(cli: Cli, two_imported_runs: Path) -> None:
     done = cli("compare", two_imported_runs, "maple", "birch", "--json")
     assert done.code == 0, done.err
     overall, *rest = done.objects
-    assert {name: overall[name] for name in ("kind", "of", "n", "both_pass", "both_fail", "only_a", "only_b")} == {
-        "kind": "overall", "of": 6, "n": 6, "both_pass": 1, "both_fail": 0, "only_a": 0, "only_b": 5,
-    }  # fmt: skip
-    assert (overall["a"]["model"], overall["b"]["model"], overall["a"]["source"]) == ("maple", "birch", "official")
+    assert {
+        name: overall[name]
+        for name in ("kind", "of", "n", "both_pass", "both_fail", "only_a", "only_b")
+    } == {
+        "kind": "overall",
+        "of": 6,
+        "n": 6,
+        "both_pass": 1,
+        "both_fail": 0,
+        "only_a": 0,
+        "only_b": 5,
+    }
+    assert (overall["a"]["model"], overall["b"]["model"], overall["a"]["source"]) == (
+        "maple",
+        "birch",
+        "official",
+    )
     assert (overall["p"], overall["test"], overall["clusters"]) == (1 / 32, "mcnemar mid-p", 6)
     assert overall["difference"] == pytest.approx(-5 / 6)
     assert -1 <= overall["low"] < -5 / 6 < overall["high"] < 0
@@ -56,42 +69,85 @@ def test_official_against_rule_of_one_run(cli: Cli, tmp_path: Path) -> None:
     root = tmp_path / "runs"
     write_two(root)
     score = next((root / "score" / "birch").rglob("*.json"))
-    entry = {"id": "simple_python_2", "valid": False, "error": ["no"], "error_type": "value_error:string"}
+    entry = {
+        "id": "simple_python_2",
+        "valid": False,
+        "error": ["no"],
+        "error_type": "value_error:string",
+    }
     head = {"accuracy": 5 / 6, "correct_count": 5, "total_count": len(ANSWERS)}
     score.write_text("".join(json.dumps(each) + "\n" for each in (head, entry)))
-    done = cli("compare", root, "birch", "birch", "--source", "official", "--against", "rule", "--json")
+    done = cli(
+        "compare", root, "birch", "birch", "--source", "official", "--against", "rule", "--json"
+    )
     assert done.code == 0, done.err
     overall, *rest = done.objects
     assert (overall["only_a"], overall["only_b"], overall["both_pass"]) == (0, 1, 5)
     (flip,) = [each for each in rest if each["kind"] == "flip"]
-    assert (flip["id"], flip["same_prediction"], flip["golden_differs"]) == ("simple_python_2", True, False)
+    assert (flip["id"], flip["same_prediction"], flip["golden_differs"]) == (
+        "simple_python_2",
+        True,
+        False,
+    )
     assert flip["cause"] == "same prediction; A: value_error:string, no"
 
 
 def test_reviews_of_one_run_leave_no_p_value(cli: Cli, two_imported_runs: Path) -> None:
     def compare(*options: str) -> str:
-        return cli("compare", two_imported_runs, "maple", "birch", "--source", "effective", *options).out
+        return cli(
+            "compare", two_imported_runs, "maple", "birch", "--source", "effective", *options
+        ).out
 
-    assert cli("label", two_imported_runs, "simple_python_1", "--run", "maple", "--verdict", "pass").code == 0
+    assert (
+        cli(
+            "label", two_imported_runs, "simple_python_1", "--run", "maple", "--verdict", "pass"
+        ).code
+        == 0
+    )
     text = compare()
     assert "reviewed: 1 item of A, 0 of B" in text
     assert "no p and no interval: 1 override of A on items that are not reviewed in B" in text
     assert "McNemar" not in text
     overall = json.loads(compare("--json").splitlines()[0])
-    assert (overall["p"], overall["low"], overall["reviewed_a"], overall["reviewed_b"]) == (None, None, 1, 0)
+    assert (overall["p"], overall["low"], overall["reviewed_a"], overall["reviewed_b"]) == (
+        None,
+        None,
+        1,
+        0,
+    )
     assert "not reviewed in B" in overall["p_reason"]
 
-    assert cli("label", two_imported_runs, "simple_python_1", "--run", "birch", "--verdict", "pass").code == 0
+    assert (
+        cli(
+            "label", two_imported_runs, "simple_python_1", "--run", "birch", "--verdict", "pass"
+        ).code
+        == 0
+    )
     overall = json.loads(compare("--json").splitlines()[0])
     assert (overall["p"], overall["p_reason"], overall["reviewed_b"]) == (1 / 16, None, 1)
 
 
 def test_wrong_golden_answer_is_left_out_of_both_runs(cli: Cli, two_imported_runs: Path) -> None:
-    label = ("label", two_imported_runs, "simple_python_1", "--run", "maple", "--verdict", "pass", "--fault", "golden")
+    label = (
+        "label",
+        two_imported_runs,
+        "simple_python_1",
+        "--run",
+        "maple",
+        "--verdict",
+        "pass",
+        "--fault",
+        "golden",
+    )
     assert cli(*label).code == 0
     done = cli("compare", two_imported_runs, "maple", "birch", "--source", "effective", "--json")
     overall = done.objects[0]
-    assert (overall["wrong_golden"], overall["n"], overall["only_b"], overall["p"]) == (1, 5, 4, 1 / 16)
+    assert (overall["wrong_golden"], overall["n"], overall["only_b"], overall["p"]) == (
+        1,
+        5,
+        4,
+        1 / 16,
+    )
     matrix = cli("compare", two_imported_runs, "1", "2", "1", "--source", "effective")
     assert "1 item left out, because reviews found the golden answer wrong" in matrix.out
     assert cli("compare", two_imported_runs, "maple", "birch", "--json").objects[0]["n"] == 6
@@ -103,7 +159,9 @@ def test_review_changes_only_effective_verdicts(cli: Cli, two_imported_runs: Pat
     assert done.code == 0, done.err
 
     def only_b(source: str) -> object:
-        return cli("compare", two_imported_runs, "maple", "birch", "--source", source, "--json").objects[0]["only_b"]
+        return cli(
+            "compare", two_imported_runs, "maple", "birch", "--source", source, "--json"
+        ).objects[0]["only_b"]
 
     assert (only_b("official"), only_b("rule"), only_b("effective")) == (5, 5, 4)
 
@@ -117,7 +175,10 @@ def test_runs_as_matrix(cli: Cli, two_imported_runs: Path, tmp_path: Path) -> No
     done = cli("compare", two_imported_runs, "1", "2", "1", "--json")
     runs = [each for each in done.objects if each["kind"] == "run"]
     items = [each for each in done.objects if each["kind"] == "item"]
-    assert [(each["rank"], each["model"], each["rate"]) for each in runs] == [(1, "birch", 1.0), (2, "maple", 1 / 6)]
+    assert [(each["rank"], each["model"], each["rate"]) for each in runs] == [
+        (1, "birch", 1.0),
+        (2, "maple", 1 / 6),
+    ]
     assert [each["to_best"] for each in runs] == [None, pytest.approx(-5 / 6)]
     assert (runs[1]["to_best_p"], runs[1]["tied_with_best"]) == (1 / 32, False)
     assert runs[1]["low"] < 1 / 6 < runs[1]["high"]
@@ -127,14 +188,18 @@ def test_runs_as_matrix(cli: Cli, two_imported_runs: Path, tmp_path: Path) -> No
 
 @pytest.fixture
 def one_without_scores(tmp_path: Path) -> Path:
-    """`maple` has official verdicts and passes one of six items; `birch` has no official verdicts and passes all."""
+    """`maple` has official verdicts and passes one of six items; `birch` has no official
+    verdicts and passes all.
+    """
     root = tmp_path / "runs"
     write_two(root)
     shutil.rmtree(root / "score" / "birch")
     return root
 
 
-def test_run_without_official_verdicts_uses_recomputed_ones(cli: Cli, one_without_scores: Path) -> None:
+def test_run_without_official_verdicts_uses_recomputed_ones(
+    cli: Cli, one_without_scores: Path
+) -> None:
     done = cli("compare", one_without_scores, "1", "2", "1", "--json")
     runs = {each["model"]: each for each in done.objects if each["kind"] == "run"}
     assert {model: (each["source"], each["source_reason"]) for model, each in runs.items()} == {
@@ -144,7 +209,9 @@ def test_run_without_official_verdicts_uses_recomputed_ones(cli: Cli, one_withou
     overall = cli("compare", one_without_scores, "maple", "birch", "--json").objects[0]
     assert [overall[side]["source"] for side in "ab"] == ["official", "rule"]
     assert (overall["n"], overall["comparable"], overall["complete_categories"]) == (6, True, None)
-    overall = cli("compare", one_without_scores, "maple", "birch", "--source", "rule", "--json").objects[0]
+    overall = cli(
+        "compare", one_without_scores, "maple", "birch", "--source", "rule", "--json"
+    ).objects[0]
     assert [overall[side]["source_reason"] for side in "ab"] == ["option", "option"]
     birch = runs["birch"]["run"]
     assert (
@@ -179,7 +246,9 @@ def test_invalid_comparison_is_reported(
 
 
 @pytest.mark.parametrize(("runs", "marks"), [(60, 60), (61, 40), (300, 40)])
-def test_matrix_marks_best_and_weakest_of_many_runs(capsys: pytest.CaptureFixture[str], runs: int, marks: int) -> None:
+def test_matrix_marks_best_and_weakest_of_many_runs(
+    capsys: pytest.CaptureFixture[str], runs: int, marks: int
+) -> None:
     found = build_run_matrix([make_outcomes("F" if at % 3 else "P") for at in range(runs)])
     print_matrix_items("hardest items first", found.items, 5)
     heading, _, item = capsys.readouterr().out.split("\n")[1:4]

@@ -12,8 +12,13 @@ from tests.cli.conftest import Cli
 
 def complete(script: str, *words: str) -> list[str]:
     quoted = " ".join(f"'{word}'" for word in words)
-    ask = f"COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _fcreview; printf '%s\\n' \"${{COMPREPLY[@]}}\""
-    done = subprocess.run(["bash", "-c", f"{script}\n{ask}"], capture_output=True, text=True, check=True, timeout=30)
+    ask = (
+        f"COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _fcreview; printf '%s\\n'"
+        f' "${{COMPREPLY[@]}}"'
+    )
+    done = subprocess.run(
+        ["bash", "-c", f"{script}\n{ask}"], capture_output=True, text=True, check=True, timeout=30
+    )
     return done.stdout.split()
 
 

@@ -32,7 +32,10 @@ def show(cli: Callable[..., Any], bench: Path, tmp_path: Path) -> Callable[[str,
 
 
 def test_reasoning_is_not_the_reply(show: Callable[[str, str], str]) -> None:
-    lines = [line.strip(" ─") for line in show("06-empty-reply-reasoning", "simple_python_0").splitlines()]
+    lines = [
+        line.strip(" ─")
+        for line in show("06-empty-reply-reasoning", "simple_python_0").splitlines()
+    ]
     reasoning = lines.index("reasoning")
     assert lines[reasoning + 1].startswith("The user wants the area of a triangle.")
     response = lines.index("response")
@@ -50,7 +53,9 @@ def test_broken_call_in_irrelevance_is_shown_as_undecoded(show: Callable[[str, s
     assert "determine_body_mass_index" in text
 
 
-def test_import_summary_and_runs_name_decoder_and_reason(cli: Callable[..., Any], bench: Path, tmp_path: Path) -> None:
+def test_import_summary_and_runs_name_decoder_and_reason(
+    cli: Callable[..., Any], bench: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "run"
     shutil.copytree(CASES / "01-renamed-fc-folder", folder)
     reason = "agrees with 11 of 11 score entries and 13 of 13 passing items"

@@ -30,31 +30,47 @@ def test_stored_runs_without_their_files_are_listed(cli: Cli, two_imported_runs:
     assert done.code == 0, done.err
     runs = {each["name"]: each["value"] for each in done.objects if each["kind"] == "run"}
     assert runs.keys() == {"birch", "maple"}
-    assert all("6 items imported from" in value and value.endswith("which no longer exists") for value in runs.values())
+    assert all(
+        "6 items imported from" in value and value.endswith("which no longer exists")
+        for value in runs.values()
+    )
     assert not any(each["kind"] == "error" for each in done.objects)
 
 
 def test_rebuild_after_upgrade_is_reported(cli: Cli, two_imported_runs: Path) -> None:
-    assert cli("label", two_imported_runs, "simple_python_1", "--run", "1", "--verdict", "pass").code == 0
+    assert (
+        cli("label", two_imported_runs, "simple_python_1", "--run", "1", "--verdict", "pass").code
+        == 0
+    )
     with duckdb.connect(two_imported_runs / ".fcreview" / "store.duckdb") as connection:
         connection.execute("UPDATE meta SET value = '0' WHERE key = 'schema_version'")
     assert any(
-        each["kind"] == "store" and each["problem"] for each in cli("doctor", two_imported_runs, "--json").objects
+        each["kind"] == "store" and each["problem"]
+        for each in cli("doctor", two_imported_runs, "--json").objects
     )
     done = cli("runs", two_imported_runs, "--json")
     assert done.code == 0
-    assert "written by another version of fcreview. The new store has 2 runs; your reviews are unchanged\n" in done.err
+    assert (
+        "written by another version of fcreview. The new store has 2 runs; your reviews are"
+        " unchanged\n" in done.err
+    )
     assert sum(each["reviewed"] for each in done.objects) == 1
     assert "Rebuilt" not in cli("runs", two_imported_runs).err
 
 
 def test_import_after_upgrade_is_reported(cli: Cli, two_imported_runs: Path) -> None:
-    assert cli("label", two_imported_runs, "simple_python_1", "--run", "1", "--verdict", "pass").code == 0
+    assert (
+        cli("label", two_imported_runs, "simple_python_1", "--run", "1", "--verdict", "pass").code
+        == 0
+    )
     with duckdb.connect(two_imported_runs / ".fcreview" / "store.duckdb") as connection:
         connection.execute("UPDATE runs SET version = version - 1")
     done = cli("runs", two_imported_runs, "--json")
     assert done.code == 0
-    assert "another version of fcreview had imported 2 runs. This version has imported them again; your" in done.err
+    assert (
+        "another version of fcreview had imported 2 runs. This version has imported them again;"
+        " your" in done.err
+    )
     assert sum(each["reviewed"] for each in done.objects) == 1
     assert "Imported" not in cli("runs", two_imported_runs).err
 
@@ -72,9 +88,11 @@ def test_refused_workspace_files_are_listed(cli: Cli, imported_run: Path, tmp_pa
     done = cli("doctor", imported_run)
     assert done.code == 1
     for name, why in (
-        ("torn", "torn is a symbolic link"), ("reviews/alice.jsonl", "alice.jsonl is a symbolic link"),
-        ("rules.jsonl", "rules.jsonl has 2 hard links"), ("queues/pilot.json", "pilot.json is not a regular file"),
-    ):  # fmt: skip
+        ("torn", "torn is a symbolic link"),
+        ("reviews/alice.jsonl", "alice.jsonl is a symbolic link"),
+        ("rules.jsonl", "rules.jsonl has 2 hard links"),
+        ("queues/pilot.json", "pilot.json is not a regular file"),
+    ):
         assert f"! workspace       {name}: {why}" in done.out
 
 
@@ -83,7 +101,8 @@ def test_store_of_other_user_is_marked(cli: Cli, imported_run: Path) -> None:
     store = imported_run / ".fcreview" / "store.duckdb"
     os.chown(store, 4242, 4242)
     assert (
-        "! store           the store is not verified. Another user wrote this store" in cli("doctor", imported_run).out
+        "! store           the store is not verified. Another user wrote this store"
+        in cli("doctor", imported_run).out
     )
     for path in imported_run.iterdir():
         if path.name != ".fcreview":

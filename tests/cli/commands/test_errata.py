@@ -20,15 +20,21 @@ ITEM = "live_simple_3-3-0"
 
 @pytest.fixture
 def runs(tmp_path: Path, samples: Path) -> Path:
-    return shutil.copytree(samples / "bfcl", tmp_path / "runs", ignore=shutil.ignore_patterns("__pycache__"))
+    return shutil.copytree(
+        samples / "bfcl", tmp_path / "runs", ignore=shutil.ignore_patterns("__pycache__")
+    )
 
 
 @pytest.fixture(scope="module")
 def errata_folder(module_cli: Cli, samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place, cli = tmp_path_factory.mktemp("errata"), module_cli
-    runs = shutil.copytree(samples / "bfcl", place / "runs", ignore=shutil.ignore_patterns("__pycache__"))
+    runs = shutil.copytree(
+        samples / "bfcl", place / "runs", ignore=shutil.ignore_patterns("__pycache__")
+    )
     fix = json.dumps({"ground_truth": [{"timer.start": {"minutes": [30], "name": ["bread", ""]}}]})
-    done = cli("label", runs, ITEM, "--run", "maple-8b", "--golden-fix", fix, "--reason", "so asked")
+    done = cli(
+        "label", runs, ITEM, "--run", "maple-8b", "--golden-fix", fix, "--reason", "so asked"
+    )
     assert done.code == 0, done.err
     out = place / "errata.jsonl"
     done = cli("errata", "create", runs, "-o", out)
@@ -81,7 +87,9 @@ def test_report_shows_figures_with_and_without_errata(cli: Cli, runs: Path, erra
     lines = cli("report", runs, "--errata", errata, "--json").objects
     assert [line["rule"] for line in lines] == [line["rule"] for line in plain]
     assert [line["official"] for line in lines] == [line["official"] for line in plain]
-    moved = [line for line in lines if line["errata"] != line["rule"] and line["errata"] is not None]
+    moved = [
+        line for line in lines if line["errata"] != line["rule"] and line["errata"] is not None
+    ]
     assert moved and all(line["errata"] > line["rule"] for line in moved if line["unit"] == "share")
     assert "official recomp. errata corrected" in " ".join(cli("report", runs).out.split())
 
@@ -107,12 +115,19 @@ def test_stale_erratum_is_reported_and_not_applied(cli: Cli, runs: Path, errata:
                 record["ground_truth"] = [{"timer.start": {"minutes": [99]}}]
         file.write_text("\n".join(map(json.dumps, records)))
     shutil.rmtree(runs / "score")
-    issues = [one for one in cli("import", runs, "--errata", errata, "--json").objects if one["kind"] == "issue"]
+    issues = [
+        one
+        for one in cli("import", runs, "--errata", errata, "--json").objects
+        if one["kind"] == "issue"
+    ]
     stale = [one for one in issues if "stale erratum" in one["what"]]
     assert stale and all((one["item"], one["line"]) == (ITEM, 2) for one in stale)
     assert rule_verdicts(cli, runs)["maple-8b", ITEM] is False
     cli("import", runs, "--errata", "none")
-    assert f"line 2 of the errata, item {ITEM}: stale erratum, not applied" in cli("runs", runs, "--errata", errata).err
+    assert (
+        f"line 2 of the errata, item {ITEM}: stale erratum, not applied"
+        in cli("runs", runs, "--errata", errata).err
+    )
 
 
 @pytest.mark.sweep
@@ -120,7 +135,9 @@ def test_item_shows_source_of_golden_answer(cli: Cli, runs: Path, errata: Path) 
     """A stale erratum is shown too."""
     show = ("show", runs, ITEM, "--run", "maple-8b", "--errata")
     lines = cli(*show, errata).out.splitlines()
-    at = next(at for at, line in enumerate(lines) if "golden answer from errata · tester · 20" in line)
+    at = next(
+        at for at, line in enumerate(lines) if "golden answer from errata · tester · 20" in line
+    )
     assert lines[at + 1].strip() == "so asked" and lines[at + 2].startswith("before  ")
     (shown_item,) = cli(*show, errata, "--json").objects
     erratum = shown_item["item"]["extra"]["erratum"]
@@ -129,24 +146,38 @@ def test_item_shows_source_of_golden_answer(cli: Cli, runs: Path, errata: Path) 
     others = cli("items", runs, "--json", "--queue", "dataset").objects
     other = next(row for row in others if row["id"] != ITEM and row["benchmark"] == "bfcl")
     assert "errata" not in cli("show", runs, other["id"], "--run", str(other["run"])).out
-    entries = [replace(one, question_hash="0" * 16) for one in parse_errata(errata.read_bytes()).entries.values()]
+    entries = [
+        replace(one, question_hash="0" * 16)
+        for one in parse_errata(errata.read_bytes()).entries.values()
+    ]
     errata.write_bytes(serialize_errata(entries, [], "2026-01-01", "tester"))
     out = cli(*show, errata).out
-    assert "erratum not applied · tester · 2026-01-01" in out and "stale: the question has changed" in out
+    assert (
+        "erratum not applied · tester · 2026-01-01" in out
+        and "stale: the question has changed" in out
+    )
 
 
 @pytest.mark.sweep
 def test_issue_text_lists_errata(cli: Cli, errata: Path, tmp_path: Path) -> None:
     done = cli("errata", "issue", errata)
     assert done.code == 0
-    for part in ("# Golden answers to correct", f"### `{ITEM}`", "so asked", "**Runs**: ", "`tester`"):
+    for part in (
+        "# Golden answers to correct",
+        f"### `{ITEM}`",
+        "so asked",
+        "**Runs**: ",
+        "`tester`",
+    ):
         assert part in done.out
     assert cli("errata", "issue", errata, "-o", tmp_path / "issue.md").code == 0
     assert (tmp_path / "issue.md").read_text().strip() == done.out.strip()
 
 
 @pytest.mark.sweep
-def test_errata_output_keeps_links_and_permissions(cli: Cli, runs: Path, errata: Path, tmp_path: Path) -> None:
+def test_errata_output_keeps_links_and_permissions(
+    cli: Cli, runs: Path, errata: Path, tmp_path: Path
+) -> None:
     """Links, permissions and named pipes are kept, and a folder is refused."""
     target = tmp_path / "target"
     for command in (("issue", errata), ("create", runs)):
@@ -155,7 +186,11 @@ def test_errata_output_keeps_links_and_permissions(cli: Cli, runs: Path, errata:
         link = tmp_path / f"{command[0]}.link"
         link.symlink_to(target)
         assert cli("errata", *command, "-o", link, "--force").code == 0
-        assert link.is_symlink() and target.read_text() != "before" and target.stat().st_mode & 0o777 == 0o640
+        assert (
+            link.is_symlink()
+            and target.read_text() != "before"
+            and target.stat().st_mode & 0o777 == 0o640
+        )
         pipe = tmp_path / f"{command[0]}.pipe"
         os.mkfifo(pipe)
         with os.fdopen(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb") as reader:
@@ -171,12 +206,17 @@ def test_errata_output_keeps_links_and_permissions(cli: Cli, runs: Path, errata:
 def test_unsupported_benchmark_is_reported(cli: Cli, samples: Path, tmp_path: Path) -> None:
     runs, file = tmp_path / "confetti", tmp_path / "confetti.jsonl"
     shutil.copytree(samples / "confetti", runs)
-    fix = json.dumps({"ground_truth": [{"Garden_find_plants": {"light": ["shade"], "max_height": [60]}}]})
+    fix = json.dumps(
+        {"ground_truth": [{"Garden_find_plants": {"light": ["shade"], "max_height": [60]}}]}
+    )
     assert cli("label", runs, "conversationsclean_0", "--run", "1", "--golden-fix", fix).code == 0
     assert cli("errata", "create", runs, "-o", file).code == 0
     assert "CONFETTI" in cli("errata", "check", file).out
     done = cli("report", runs, "--errata", file)
-    assert done.code == 1 and "cannot apply errata of CONFETTI, only errata of BFCL, ACEBench" in done.err
+    assert (
+        done.code == 1
+        and "cannot apply errata of CONFETTI, only errata of BFCL, ACEBench" in done.err
+    )
     assert cli("report", runs).code == 0
 
 

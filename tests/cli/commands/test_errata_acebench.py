@@ -30,7 +30,14 @@ def test_erratum_rescores_item_and_appears_in_report(cli: Cli, runs: Path, tmp_p
     assert shown["row"]["rule"] is False and shown["run"]["language"] == "en"
     arguments = {call["name"]: call["arguments"] for call in shown["item"]["predicted"]}
     done = cli(
-        "label", runs, ITEM, *one, "--golden-fix", json.dumps({"ground_truth": arguments}), "--reason", "so asked"
+        "label",
+        runs,
+        ITEM,
+        *one,
+        "--golden-fix",
+        json.dumps({"ground_truth": arguments}),
+        "--reason",
+        "so asked",
     )
     assert done.code == 0, done.err
     assert cli("errata", "create", runs, "-o", tmp_path / "e.jsonl").code == 0
@@ -38,10 +45,16 @@ def test_erratum_rescores_item_and_appears_in_report(cli: Cli, runs: Path, tmp_p
     lines = cli("report", runs, "--errata", tmp_path / "e.jsonl", "--json").objects
     assert [line["rule"] for line in lines] == [line["rule"] for line in plain], "without errata"
     assert [line["official"] for line in lines] == [line["official"] for line in plain]
-    moved = [line for line in lines if line.get("errata") not in (None, line["rule"]) and line["table"] == "accuracy"]
+    moved = [
+        line
+        for line in lines
+        if line.get("errata") not in (None, line["rule"]) and line["table"] == "accuracy"
+    ]
     assert moved and all(line["errata"] > line["rule"] for line in moved)
     (shown,) = cli("show", runs, ITEM, *one, "--json").objects
-    assert shown["row"]["rule"] is True and shown["item"]["extra"]["erratum"]["reasons"] == ["so asked"]
+    assert shown["row"]["rule"] is True and shown["item"]["extra"]["erratum"]["reasons"] == [
+        "so asked"
+    ]
     assert "golden answer from errata" in cli("show", runs, ITEM, *one).out
     assert cli("report", runs, "--errata", "none", "--json").objects == plain
 

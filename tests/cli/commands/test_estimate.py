@@ -1,4 +1,6 @@
-"""`fcreview estimate` gives an interval only for a random sample, and `queue extend` extends the sample."""
+"""`fcreview estimate` gives an interval only for a random sample, and `queue extend` extends the
+sample.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,10 @@ def run(cli: Cli, tmp_path: Path) -> Path:
 
 
 def label_items(cli: Cli, run: Path, tmp_path: Path, verdicts: dict[str, str]) -> None:
-    lines = "".join(json.dumps({"id": name, "value": verdict == "pass"}) + "\n" for name, verdict in verdicts.items())
+    lines = "".join(
+        json.dumps({"id": name, "value": verdict == "pass"}) + "\n"
+        for name, verdict in verdicts.items()
+    )
     (tmp_path / "labels.jsonl").write_text(lines)
     done = cli("label", run, "--from", tmp_path / "labels.jsonl", "--annotator", "ann")
     assert done.code == 0, done.err
@@ -68,7 +73,9 @@ def test_figures_without_reviews_are_unchanged(cli: Cli, tmp_path: Path, benchma
     found = cli("estimate", place, "--json").objects
     assert found
     for one in found:
-        assert one["corrected"] == one["automatic"] and one["low"] is None and one["high"] is None, one
+        assert (
+            one["corrected"] == one["automatic"] and one["low"] is None and one["high"] is None
+        ), one
         assert one["n_random"] == one["n_known"] == 0 and one["needed"] is None
 
 
@@ -77,7 +84,12 @@ def test_reviewed_failures_give_no_interval(cli: Cli, run: Path, tmp_path: Path)
     label_items(cli, run, tmp_path, {PATH.format(at): "pass" for at in range(0, ITEMS, 3)})
     found = cli("estimate", run, "--json").objects
     for one in found:
-        assert one["low"] is None and one["high"] is None and one["n_random"] == 0 and one["method"] != "posterior"
+        assert (
+            one["low"] is None
+            and one["high"] is None
+            and one["n_random"] == 0
+            and one["method"] != "posterior"
+        )
     assert max(one["corrected"] or 0 for one in found if one["name"] == "simple_python") == 1.0
     shown = cli("estimate", run).out
     assert "queue create" in shown and "the reviewed items are not from a random sample" in shown
@@ -85,13 +97,39 @@ def test_reviewed_failures_give_no_interval(cli: Cli, run: Path, tmp_path: Path)
 
 @pytest.mark.sweep
 def test_other_reviews_do_not_enlarge_sample(cli: Cli, run: Path, tmp_path: Path) -> None:
-    cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann", "--seed", "3")
-    label_items(cli, run, tmp_path, {name: true_verdict(name) for name in queue_items(cli, run, "pilot")})
-    alone = next(one for one in cli("estimate", run, "--json").objects if one["name"] == "simple_python")
-    assert alone["n_random"] == 20 and alone["low"] < alone["estimated"] < alone["high"] and alone["needed"] > 0
-    picked = [PATH.format(at) for at in range(0, ITEMS, 3) if PATH.format(at) not in queue_items(cli, run, "pilot")]
+    cli(
+        "queue",
+        "create",
+        run,
+        "--name",
+        "pilot",
+        "--size",
+        "20",
+        "--annotators",
+        "ann",
+        "--seed",
+        "3",
+    )
+    label_items(
+        cli, run, tmp_path, {name: true_verdict(name) for name in queue_items(cli, run, "pilot")}
+    )
+    alone = next(
+        one for one in cli("estimate", run, "--json").objects if one["name"] == "simple_python"
+    )
+    assert (
+        alone["n_random"] == 20
+        and alone["low"] < alone["estimated"] < alone["high"]
+        and alone["needed"] > 0
+    )
+    picked = [
+        PATH.format(at)
+        for at in range(0, ITEMS, 3)
+        if PATH.format(at) not in queue_items(cli, run, "pilot")
+    ]
     label_items(cli, run, tmp_path, {name: true_verdict(name) for name in picked})
-    both = next(one for one in cli("estimate", run, "--json").objects if one["name"] == "simple_python")
+    both = next(
+        one for one in cli("estimate", run, "--json").objects if one["name"] == "simple_python"
+    )
     assert both["n_random"] == 20 and both["n_known"] == 20 + len(picked)
     assert both["high"] - both["low"] < alone["high"] - alone["low"]
     right = sum(true_verdict(PATH.format(at)) == "pass" for at in range(ITEMS)) / ITEMS
@@ -101,7 +139,19 @@ def test_other_reviews_do_not_enlarge_sample(cli: Cli, run: Path, tmp_path: Path
 @pytest.mark.sweep
 def test_skipped_sample_items_widen_headline(cli: Cli, run: Path, tmp_path: Path) -> None:
     """Only failing items of the sample are labelled. The others count as skipped."""
-    cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann", "--seed", "3")
+    cli(
+        "queue",
+        "create",
+        run,
+        "--name",
+        "pilot",
+        "--size",
+        "20",
+        "--annotators",
+        "ann",
+        "--seed",
+        "3",
+    )
     picked = {PATH.format(at) for at in range(0, ITEMS, 3)} & set(queue_items(cli, run, "pilot"))
     label_items(cli, run, tmp_path, {name: true_verdict(name) for name in picked})
     one = estimate_simple_python(cli, run)
@@ -112,7 +162,19 @@ def test_skipped_sample_items_widen_headline(cli: Cli, run: Path, tmp_path: Path
 
 
 def test_labels_in_queue_order_count_before_completion(cli: Cli, run: Path, tmp_path: Path) -> None:
-    cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann", "--seed", "3")
+    cli(
+        "queue",
+        "create",
+        run,
+        "--name",
+        "pilot",
+        "--size",
+        "20",
+        "--annotators",
+        "ann",
+        "--seed",
+        "3",
+    )
     queue = json.loads((run / ".fcreview" / "queues" / "pilot.json").read_text())
     order = [queue["items"][at]["key"]["id"] for at in queue["shares"][0]["order"]]
     label_items(cli, run, tmp_path, {name: true_verdict(name) for name in order[:12]})
@@ -121,10 +183,26 @@ def test_labels_in_queue_order_count_before_completion(cli: Cli, run: Path, tmp_
     assert one["sample"]["skipped"] == 0 and one["sample"]["not_reviewed"] == 8
 
 
-def test_two_queues_are_one_sample_with_joint_probabilities(cli: Cli, run: Path, tmp_path: Path) -> None:
+def test_two_queues_are_one_sample_with_joint_probabilities(
+    cli: Cli, run: Path, tmp_path: Path
+) -> None:
     for name in ("pilot", "more"):
-        cli("queue", "create", run, "--name", name, "--size", "20", "--annotators", "ann", "--seed", "3")
-        label_items(cli, run, tmp_path, {item: true_verdict(item) for item in queue_items(cli, run, name)})
+        cli(
+            "queue",
+            "create",
+            run,
+            "--name",
+            name,
+            "--size",
+            "20",
+            "--annotators",
+            "ann",
+            "--seed",
+            "3",
+        )
+        label_items(
+            cli, run, tmp_path, {item: true_verdict(item) for item in queue_items(cli, run, name)}
+        )
     one = estimate_simple_python(cli, run)
     assert one["n_random"] == one["sample"]["decided"] == 40 and one["headline"] == "interval"
     right = sum(true_verdict(PATH.format(at)) == "pass" for at in range(ITEMS)) / ITEMS
@@ -135,8 +213,22 @@ def test_two_queues_are_one_sample_with_joint_probabilities(cli: Cli, run: Path,
     assert "queue more is ignored: its earlier queue pilot is missing" in shown.err
 
 
-def test_sample_disagreements_are_undecided_until_adjudicated(cli: Cli, run: Path, tmp_path: Path) -> None:
-    cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann", "--seed", "3")
+def test_sample_disagreements_are_undecided_until_adjudicated(
+    cli: Cli, run: Path, tmp_path: Path
+) -> None:
+    cli(
+        "queue",
+        "create",
+        run,
+        "--name",
+        "pilot",
+        "--size",
+        "20",
+        "--annotators",
+        "ann",
+        "--seed",
+        "3",
+    )
     names = queue_items(cli, run, "pilot")
     label_items(cli, run, tmp_path, {name: true_verdict(name) for name in names})
     for name in names[:2]:
@@ -146,7 +238,16 @@ def test_sample_disagreements_are_undecided_until_adjudicated(cli: Cli, run: Pat
     assert one["sample"]["in_disagreement"] == 2 and one["sample"]["decided"] == 18
     assert one["headline"] == "bounds" and one["low"] is not None
     for name in names[:2]:
-        done = cli("label", run, name, "--adjudicate", "--verdict", true_verdict(name), "--annotator", "eve")
+        done = cli(
+            "label",
+            run,
+            name,
+            "--adjudicate",
+            "--verdict",
+            true_verdict(name),
+            "--annotator",
+            "eve",
+        )
         assert done.code == 0, done.err
     assert estimate_simple_python(cli, run)["headline"] == "interval"
 
@@ -160,13 +261,29 @@ def mark_unsure(run: Path, names: Sequence[str]) -> None:
 
 
 def estimate_simple_python(cli: Cli, run: Path) -> dict[str, Any]:
-    return next(one for one in cli("estimate", run, "--json").objects if one["name"] == "simple_python")
+    return next(
+        one for one in cli("estimate", run, "--json").objects if one["name"] == "simple_python"
+    )
 
 
 def test_headline_covers_truth_with_unsure_wrong_items(cli: Cli, run: Path, tmp_path: Path) -> None:
-    cli("queue", "create", run, "--name", "pilot", "--size", "40", "--annotators", "ann", "--seed", "3")
+    cli(
+        "queue",
+        "create",
+        run,
+        "--name",
+        "pilot",
+        "--size",
+        "40",
+        "--annotators",
+        "ann",
+        "--seed",
+        "3",
+    )
     names = queue_items(cli, run, "pilot")
-    label_items(cli, run, tmp_path, {name: "pass" for name in names if true_verdict(name) == "pass"})
+    label_items(
+        cli, run, tmp_path, {name: "pass" for name in names if true_verdict(name) == "pass"}
+    )
     mark_unsure(run, [name for name in names if true_verdict(name) != "pass"])
     one = estimate_simple_python(cli, run)
     right = sum(true_verdict(PATH.format(at)) == "pass" for at in range(ITEMS)) / ITEMS
@@ -174,30 +291,69 @@ def test_headline_covers_truth_with_unsure_wrong_items(cli: Cli, run: Path, tmp_
     assert one["headline"] == "bounds" and one["bounds_low"] <= right <= one["bounds_high"]
     unsure = sum(true_verdict(name) != "pass" for name in names)
     assert one["sample"] == {
-        "drawn": 40, "decided": 40 - unsure, "unsure": unsure, "skipped": 0, "in_disagreement": 0, "not_reviewed": 0,
-    }  # fmt: skip
+        "drawn": 40,
+        "decided": 40 - unsure,
+        "unsure": unsure,
+        "skipped": 0,
+        "in_disagreement": 0,
+        "not_reviewed": 0,
+    }
     text = cli("estimate", run).out
-    assert f"sample: 40 drawn · {40 - unsure} decided · {unsure} unsure · 0 skipped · 0 in disagreement" in text
-    assert f"{unsure} of 40 reviewed items of the sample ({100 * unsure / 40:.0f} %) are undecided. At the low" in text
+    assert (
+        f"sample: 40 drawn · {40 - unsure} decided · {unsure} unsure · 0 skipped · 0 in"
+        " disagreement" in text
+    )
+    assert (
+        f"{unsure} of 40 reviewed items of the sample ({100 * unsure / 40:.0f} %) are undecided. At"
+        " the low" in text
+    )
     low, high = (f"{100 * one[name]:.2f}" for name in ("bounds_low", "bounds_high"))
     assert f"{low} to {high} %" in text
 
 
-def test_single_undecided_item_of_a_small_sample_gives_a_range(cli: Cli, run: Path, tmp_path: Path) -> None:
-    cli("queue", "create", run, "--name", "pilot", "--size", "40", "--annotators", "ann", "--seed", "3")
+def test_single_undecided_item_of_a_small_sample_gives_a_range(
+    cli: Cli, run: Path, tmp_path: Path
+) -> None:
+    cli(
+        "queue",
+        "create",
+        run,
+        "--name",
+        "pilot",
+        "--size",
+        "40",
+        "--annotators",
+        "ann",
+        "--seed",
+        "3",
+    )
     names = queue_items(cli, run, "pilot")
     label_items(cli, run, tmp_path, {name: true_verdict(name) for name in names[1:]})
     mark_unsure(run, names[:1])
     one = estimate_simple_python(cli, run)
     assert one["sample"]["unsure"] == 1
-    assert (one["high"] - one["low"]) / 2 / 4 < 1 / 40  # the undecided share exceeds a quarter of the half-width
+    assert (
+        one["high"] - one["low"]
+    ) / 2 / 4 < 1 / 40  # the undecided share exceeds a quarter of the half-width
     assert one["headline"] == "bounds"
     assert one["bounds_low"] <= one["low"] < one["estimated"] < one["high"] <= one["bounds_high"]
     assert one["estimated"] != one["corrected"]
 
 
 def test_undecided_sample_explains_missing_interval(cli: Cli, run: Path, tmp_path: Path) -> None:
-    cli("queue", "create", run, "--name", "pilot", "--size", "5", "--annotators", "ann", "--seed", "3")
+    cli(
+        "queue",
+        "create",
+        run,
+        "--name",
+        "pilot",
+        "--size",
+        "5",
+        "--annotators",
+        "ann",
+        "--seed",
+        "3",
+    )
     mark_unsure(run, queue_items(cli, run, "pilot"))
     one = estimate_simple_python(cli, run)
     assert one["low"] is None and one["method"] == "undecided"
@@ -206,11 +362,33 @@ def test_undecided_sample_explains_missing_interval(cli: Cli, run: Path, tmp_pat
 
 
 def test_report_and_estimate_show_same_figures(cli: Cli, run: Path, tmp_path: Path) -> None:
-    cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann", "--seed", "3")
-    label_items(cli, run, tmp_path, {name: true_verdict(name) for name in queue_items(cli, run, "pilot")})
-    estimated = {(one["table"], one["level"], one["name"]): one for one in cli("estimate", run, "--json").objects}
-    reported = {(one["table"], one["level"], one["name"]): one for one in cli("report", run, "--json").objects}
-    shared = [key for key in estimated if key in reported and reported[key]["corrected"] is not None]
+    cli(
+        "queue",
+        "create",
+        run,
+        "--name",
+        "pilot",
+        "--size",
+        "20",
+        "--annotators",
+        "ann",
+        "--seed",
+        "3",
+    )
+    label_items(
+        cli, run, tmp_path, {name: true_verdict(name) for name in queue_items(cli, run, "pilot")}
+    )
+    estimated = {
+        (one["table"], one["level"], one["name"]): one
+        for one in cli("estimate", run, "--json").objects
+    }
+    reported = {
+        (one["table"], one["level"], one["name"]): one
+        for one in cli("report", run, "--json").objects
+    }
+    shared = [
+        key for key in estimated if key in reported and reported[key]["corrected"] is not None
+    ]
     assert shared
     for key in shared:
         for name in ("corrected", "estimated", "low", "high"):
@@ -226,28 +404,57 @@ def test_report_and_estimate_show_same_figures(cli: Cli, run: Path, tmp_path: Pa
 
 @pytest.mark.sweep
 def test_sample_is_extended_to_target_width(cli: Cli, run: Path, tmp_path: Path) -> None:
-    cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann,bob", "--seed", "3")
+    cli(
+        "queue",
+        "create",
+        run,
+        "--name",
+        "pilot",
+        "--size",
+        "20",
+        "--annotators",
+        "ann,bob",
+        "--seed",
+        "3",
+    )
     first = queue_items(cli, run, "pilot")
     refused = cli("queue", "extend", run, "--name", "pilot")
     assert refused.code == 1 and "the queue has no reviewed items" in refused.err
     label_items(cli, run, tmp_path, {name: true_verdict(name) for name in first})
     before = next(
-        one for one in cli("estimate", run, "--half-width", "6", "--json").objects if one["name"] == "simple_python"
+        one
+        for one in cli("estimate", run, "--half-width", "6", "--json").objects
+        if one["name"] == "simple_python"
     )
     done = cli(
-        "queue", "extend", run, "--name", "pilot", "--target", "BFCL simple_python", "--half-width", "6", "--json"
+        "queue",
+        "extend",
+        run,
+        "--name",
+        "pilot",
+        "--target",
+        "BFCL simple_python",
+        "--half-width",
+        "6",
+        "--json",
     )
     assert done.code == 0, done.err
     (made,) = done.objects
     assert (made["queue"], made["extends"], made["target"]) == ("pilot-2", "pilot", "simple_python")
     second = queue_items(cli, run, "pilot-2")
-    assert len(second) == made["size"] and abs(len(second) - before["needed"]) <= 3 and not set(second) & set(first)
+    assert (
+        len(second) == made["size"]
+        and abs(len(second) - before["needed"]) <= 3
+        and not set(second) & set(first)
+    )
     head, *items = cli("queue", "show", run, "pilot-2", "--json").objects
     assert {stratum["name"] for stratum in head["strata"]} <= {"all, pass", "all, fail"}
     assert all(0 < item["probability"] <= 1 for item in items)
     assert [share["annotator"] for share in head["annotators"]] == ["ann", "bob"]
     label_items(cli, run, tmp_path, {name: true_verdict(name) for name in second})
-    after = next(one for one in cli("estimate", run, "--json").objects if one["name"] == "simple_python")
+    after = next(
+        one for one in cli("estimate", run, "--json").objects if one["name"] == "simple_python"
+    )
     assert after["n_random"] == len(first) + len(second)
     assert (after["high"] - after["low"]) / 2 < 0.08 < (before["high"] - before["low"]) / 2
     right = sum(true_verdict(PATH.format(at)) == "pass" for at in range(ITEMS)) / ITEMS
@@ -256,8 +463,22 @@ def test_sample_is_extended_to_target_width(cli: Cli, run: Path, tmp_path: Path)
 
 @pytest.mark.sweep
 def test_invalid_extension_is_reported_in_one_line(cli: Cli, run: Path, tmp_path: Path) -> None:
-    cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann", "--seed", "3")
-    label_items(cli, run, tmp_path, {name: true_verdict(name) for name in queue_items(cli, run, "pilot")})
+    cli(
+        "queue",
+        "create",
+        run,
+        "--name",
+        "pilot",
+        "--size",
+        "20",
+        "--annotators",
+        "ann",
+        "--seed",
+        "3",
+    )
+    label_items(
+        cli, run, tmp_path, {name: true_verdict(name) for name in queue_items(cli, run, "pilot")}
+    )
     for more, why in (
         (("--name", "none"), "queue not found"),
         (("--name", "pilot", "--target", "nothing"), "Choose "),
@@ -265,19 +486,40 @@ def test_invalid_extension_is_reported_in_one_line(cli: Cli, run: Path, tmp_path
     ):
         done = cli("queue", "extend", run, *more)
         assert done.code != 0 and why in done.err and len(done.err.splitlines()) == 1, done.err
-    assert "is within ±90" in cli("queue", "extend", run, "--name", "pilot", "--half-width", "90").err
+    assert (
+        "is within ±90" in cli("queue", "extend", run, "--name", "pilot", "--half-width", "90").err
+    )
 
 
 @pytest.mark.sweep
 def test_changed_population_is_no_random_sample(cli: Cli, run: Path, tmp_path: Path) -> None:
-    cli("queue", "create", run, "--name", "pilot", "--where", "-human:any", "--size", "20", "--annotators", "ann")
-    label_items(cli, run, tmp_path, {name: true_verdict(name) for name in queue_items(cli, run, "pilot")})
+    cli(
+        "queue",
+        "create",
+        run,
+        "--name",
+        "pilot",
+        "--where",
+        "-human:any",
+        "--size",
+        "20",
+        "--annotators",
+        "ann",
+    )
+    label_items(
+        cli, run, tmp_path, {name: true_verdict(name) for name in queue_items(cli, run, "pilot")}
+    )
     done = cli("estimate", run, "--json")
-    assert all(one["low"] is None for one in done.objects) and "it was drawn from have changed" in done.err
+    assert (
+        all(one["low"] is None for one in done.objects)
+        and "it was drawn from have changed" in done.err
+    )
 
 
 @pytest.mark.sweep
-def test_soft_score_interval_needs_all_sampled_calls(cli: Cli, samples: Path, tmp_path: Path) -> None:
+def test_soft_score_interval_needs_all_sampled_calls(
+    cli: Cli, samples: Path, tmp_path: Path
+) -> None:
     runs = tmp_path / "confetti"
     shutil.copytree(samples / "confetti", runs)
     options = ("--size", "4", "--stratify", "category", "--annotators", "ann")
@@ -294,7 +536,9 @@ def test_soft_score_interval_needs_all_sampled_calls(cli: Cli, samples: Path, tm
     calls = [item["id"] for item in items if item["id"].startswith("conversationsclean")]
     assert 1 < len(calls) < len(items)
     for many in (calls[:-1], calls):
-        labels = [json.dumps({"id": name, "criterion": "soft_score", "value": 0.5}) for name in many]
+        labels = [
+            json.dumps({"id": name, "criterion": "soft_score", "value": 0.5}) for name in many
+        ]
         (tmp_path / "soft.jsonl").write_text("\n".join(labels))
         assert cli("label", runs, "--from", tmp_path / "soft.jsonl", "--annotator", "ann").code == 0
         one = estimate_soft_accuracy()
@@ -317,7 +561,18 @@ def test_acebench_languages_have_combined_interval(cli: Cli, samples: Path, tmp_
     runs = tmp_path / "acebench"
     shutil.copytree(samples / "acebench", runs)
     for run, size in (("1", "8"), ("2", "3")):
-        options = ("--run", run, "--name", f"q{run}", "--size", size, "--annotators", "ann", "--seed", "0")
+        options = (
+            "--run",
+            run,
+            "--name",
+            f"q{run}",
+            "--size",
+            size,
+            "--annotators",
+            "ann",
+            "--seed",
+            "0",
+        )
         assert cli("queue", "create", runs, *options).code == 0
         for item in cli("queue", "show", runs, f"q{run}", "--json").objects[1:]:
             options = ("--run", run, "--verdict", "pass", "--annotator", "ann")
@@ -334,15 +589,39 @@ def test_acebench_languages_have_combined_interval(cli: Cli, samples: Path, tmp_
 
 
 def test_signing_sheet_names_figure_design_and_hashes(cli: Cli, run: Path, tmp_path: Path) -> None:
-    cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann", "--seed", "3")
-    label_items(cli, run, tmp_path, {name: true_verdict(name) for name in queue_items(cli, run, "pilot")})
+    cli(
+        "queue",
+        "create",
+        run,
+        "--name",
+        "pilot",
+        "--size",
+        "20",
+        "--annotators",
+        "ann",
+        "--seed",
+        "3",
+    )
+    label_items(
+        cli, run, tmp_path, {name: true_verdict(name) for name in queue_items(cli, run, "pilot")}
+    )
     sheet = cli("report", run, "--sign")
     assert sheet.code == 0, sheet.err
     first = cli("estimate", run, "--json").objects[0]
     assert f"estimated {100 * first['estimated']:.2f} %" in sheet.out
-    assert "queue pilot: 20 of 60 items" in sheet.out.replace("\n                ", " ") and "seed 3" in sheet.out
-    assert "20 drawn, 20 decided" in sheet.out and "no item has the verdicts of two annotators" in sheet.out
-    assert "result: 1 file, hash" in sheet.out and "1 journal, hash" in sheet.out and "fcreview 0." in sheet.out
+    assert (
+        "queue pilot: 20 of 60 items" in sheet.out.replace("\n                ", " ")
+        and "seed 3" in sheet.out
+    )
+    assert (
+        "20 drawn, 20 decided" in sheet.out
+        and "no item has the verdicts of two annotators" in sheet.out
+    )
+    assert (
+        "result: 1 file, hash" in sheet.out
+        and "1 journal, hash" in sheet.out
+        and "fcreview 0." in sheet.out
+    )
     assert max(map(len, sheet.out.splitlines())) <= 100
 
     before = sheet.out.split("1 journal, hash ")[1].split()[0]

@@ -19,7 +19,9 @@ NEEDS = {
 }
 """Errors of examples that need reviews or a file of the user."""
 TEAM_ERRORS = ("belongs to no team", "failed to resolve host")
-"""Errors of the `team` examples, which need a PostgreSQL server. tests/team runs these commands with one."""
+"""Errors of the `team` examples, which need a PostgreSQL server. tests/team runs these commands
+with one.
+"""
 SMALLER = {"200": "20", "50": "2", "10": "2"}
 """Sample sizes that fit the sample runs."""
 
@@ -54,7 +56,10 @@ def place(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def example_arguments(example: str, home: Path) -> list[str]:
     command, _, _ = example.strip().partition(" > ")
-    words = [word.replace("~", str(home)).replace("COMMAND", "items") for word in shlex.split(command)[1:]]
+    words = [
+        word.replace("~", str(home)).replace("COMMAND", "items")
+        for word in shlex.split(command)[1:]
+    ]
     return [SMALLER.get(word, word) for word in words]
 
 
@@ -64,15 +69,30 @@ def test_every_command_has_example() -> None:
 
 @pytest.mark.sweep
 def test_examples_work_as_printed(place: Path, cli: Cli) -> None:
-    ordered = sorted(EVERY, key=lambda each: FIRST.index(each[0]) if each[0] in FIRST else len(FIRST))
+    ordered = sorted(
+        EVERY, key=lambda each: FIRST.index(each[0]) if each[0] in FIRST else len(FIRST)
+    )
     faults = []
     for name, example in ordered:
         if name == "merge":
-            shutil.copytree(place / "runs" / "gpt4o", place / "home" / "from-alice" / "gpt4o", dirs_exist_ok=True)
+            shutil.copytree(
+                place / "runs" / "gpt4o",
+                place / "home" / "from-alice" / "gpt4o",
+                dirs_exist_ok=True,
+            )
         if name == "errata":
             (place / "errata.jsonl").unlink()  # written by the example of `errata create`
         if name == "import-labels":
-            cli("label", "runs/gpt4o", "live_simple_3-3-0", "--verdict", "pass", "--annotator", "alice", cwd=place)
+            cli(
+                "label",
+                "runs/gpt4o",
+                "live_simple_3-3-0",
+                "--verdict",
+                "pass",
+                "--annotator",
+                "alice",
+                cwd=place,
+            )
             cli("export", "runs/gpt4o", "-o", "labels.jsonl", cwd=place)
         done = cli(*example_arguments(example, place / "home"), cwd=place, TMPDIR=str(place))
         if name in NEEDS and NEEDS[name] in done.err:
@@ -91,9 +111,10 @@ def test_empty_result_is_explained(place: Path, cli: Cli) -> None:
     for command in ("export", "items", "triage"):
         done = cli(command, "runs/gpt4o", "--where", "reviewed", "--annotator", "nobody", cwd=place)
         assert done.code == 0
-        assert "no item matches reviewed. nobody has no reviews in this workspace. Choose --annotator " in done.err, (
-            command
-        )
+        assert (
+            "no item matches reviewed. nobody has no reviews in this workspace. Choose --annotator "
+            in done.err
+        ), command
         own = cli(command, "runs/gpt4o", "--where", "reviewed", cwd=place)
         assert "no item matches" not in own.err
         assert "live_simple_2-2-0" in own.out

@@ -35,9 +35,14 @@ def test_standard_output_and_file_are_equal(cli: Cli, hostile_run: Path, tmp_pat
         assert (done.code, done.out) == (0, "")
         assert f"wrote 2 labels to {tmp_path / name}" in done.err
     printed_lines = cli("export", hostile_run)
-    assert printed_lines.objects == [json.loads(line) for line in (tmp_path / "jsonl").read_text().split("\n") if line]
+    assert printed_lines.objects == [
+        json.loads(line) for line in (tmp_path / "jsonl").read_text().split("\n") if line
+    ]
     assert "\x9b" not in printed_lines.out
-    assert cli("export", hostile_run, "--format", "csv").out.encode() == (tmp_path / "csv").read_bytes()
+    assert (
+        cli("export", hostile_run, "--format", "csv").out.encode()
+        == (tmp_path / "csv").read_bytes()
+    )
 
 
 def test_unknown_format_is_wrong_usage(cli: Cli, one_run: Path, tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""Official figures include incidents. Beside each stands the figure without them, on every surface alike."""
+"""Official figures include incidents.
+
+Beside each stands the figure without them, on every surface alike.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,22 @@ from typing import Any
 import pytest
 
 from fcreview.model.item import Item, MissingItem
-from tests.incidents import EMPTY, LIMIT, RATE_LIMIT, generic_record, import_changed, set_incidents, write_generic_run
+from tests.incidents import (
+    EMPTY,
+    LIMIT,
+    RATE_LIMIT,
+    generic_record,
+    import_changed,
+    set_incidents,
+    write_generic_run,
+)
 
 Cli = Callable[..., Any]
 N = 10
-INCIDENTS = {f"irrelevance_{at}": RATE_LIMIT for at in range(4)} | {"weather_0": RATE_LIMIT, "weather_1": LIMIT}
+INCIDENTS = {f"irrelevance_{at}": RATE_LIMIT for at in range(4)} | {
+    "weather_0": RATE_LIMIT,
+    "weather_1": LIMIT,
+}
 INCIDENTS |= {"weather_2": EMPTY}
 CLEARED_RATE = 7 / 15
 SOURCES = ("official", "rule", "effective")
@@ -23,9 +37,15 @@ SOURCES = ("official", "rule", "effective")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Ten items of each of two categories. All four `irrelevance` incidents pass, the one of `weather` fails."""
+    """Ten items of each of two categories.
+
+    All four `irrelevance` incidents pass, the one of `weather` fails.
+    """
     place = tmp_path / "runs"
-    records = [generic_record(f"irrelevance_{at}", passes=at < 6, category="irrelevance") for at in range(N)]
+    records = [
+        generic_record(f"irrelevance_{at}", passes=at < 6, category="irrelevance")
+        for at in range(N)
+    ]
     records += [generic_record(f"weather_{at}", passes=at >= 5) for at in range(N)]
     write_generic_run(place, records)
     import_changed(place, set_incidents(INCIDENTS))
@@ -43,7 +63,12 @@ def fetch_figures(cli: Cli, folder: Path) -> dict[str, dict[str, Any]]:
 
 def test_counts_stand_beside_official_ones_per_run_and_category(cli: Cli, folder: Path) -> None:
     run = fetch_run(cli, folder)
-    assert (run["incidents"], run["n_items"], run["official_pass"], run["official_known"]) == (5, 20, 11, 20)
+    assert (run["incidents"], run["n_items"], run["official_pass"], run["official_known"]) == (
+        5,
+        20,
+        11,
+        20,
+    )
     for source in SOURCES:
         assert run[f"{source}_known_without_incidents"] == 15
         assert run[f"{source}_pass_without_incidents"] == 7
@@ -56,7 +81,9 @@ def test_counts_stand_beside_official_ones_per_run_and_category(cli: Cli, folder
 def test_report_computes_each_metric_without_incidents(cli: Cli, folder: Path) -> None:
     figures = fetch_figures(cli, folder)
     assert figures["all items"]["official"] == 11 / 20
-    assert figures["all items"]["without_incidents"] == dict.fromkeys(("official", "rule", "corrected"), 7 / 15)
+    assert figures["all items"]["without_incidents"] == dict.fromkeys(
+        ("official", "rule", "corrected"), 7 / 15
+    )
     assert figures["irrelevance"]["n_without_incidents"]["official"] == 6
     assert {line["incidents"] for line in figures.values()} == {5}
     text = cli("report", folder).out
@@ -75,7 +102,9 @@ def test_runs_without_incidents_look_as_before(cli: Cli, tmp_path: Path) -> None
 
 def test_text_of_runs_and_import_has_a_line_without_incidents(cli: Cli, folder: Path) -> None:
     for command in ("runs", "import"):
-        (line,) = [line for line in cli(command, folder).out.splitlines() if "without 5 incidents" in line]
+        (line,) = [
+            line for line in cli(command, folder).out.splitlines() if "without 5 incidents" in line
+        ]
         assert line.split()[3:5] == ["15", "46.7"]
 
 
@@ -107,14 +136,20 @@ def test_html_report_has_a_column_without_incidents(cli: Cli, folder: Path) -> N
     assert cli("report", folder, "--html", page).code == 0
     text = page.read_text().replace("\xa0", " ")
     assert "official without incidents" in text
-    assert text.count("46.7 % (15)") >= 3, "in the card, by category, in the scores and among the metrics"
+    assert text.count("46.7 % (15)") >= 3, (
+        "in the card, by category, in the scores and among the metrics"
+    )
 
 
 def test_confirming_the_automatic_mark_changes_no_figure(cli: Cli, folder: Path) -> None:
     before = fetch_run(cli, folder), fetch_figures(cli, folder), cli("triage", folder, "--json").out
     cli("label", folder, "irrelevance_0", "--criterion", "incident", "--verdict", "yes")
     cli("label", folder, "weather_5", "--criterion", "incident", "--verdict", "no")
-    assert (fetch_run(cli, folder), fetch_figures(cli, folder), cli("triage", folder, "--json").out) == before
+    assert (
+        fetch_run(cli, folder),
+        fetch_figures(cli, folder),
+        cli("triage", folder, "--json").out,
+    ) == before
 
 
 @pytest.mark.parametrize(
@@ -142,11 +177,15 @@ def test_overriding_the_mark_changes_exactly_the_figures_without_incidents(
     assert figures_after["all items"]["without_incidents"]["official"] == passed / known
     assert _drop_figures_without_incidents(before) == _drop_figures_without_incidents(after)
     for name, line in figures_before.items():
-        assert _drop_figures_without_incidents(line) == _drop_figures_without_incidents(figures_after[name])
+        assert _drop_figures_without_incidents(line) == _drop_figures_without_incidents(
+            figures_after[name]
+        )
 
 
 def _drop_figures_without_incidents(value: Any) -> Any:
-    """Drop the figures that depend on incidents, and the field `problems`, which names their number."""
+    """Drop the figures that depend on incidents, and the field `problems`, which names their
+    number.
+    """
     if isinstance(value, dict):
         return {
             name: _drop_figures_without_incidents(inner)
@@ -178,7 +217,9 @@ def test_conventions_have_values_without_incidents(cli: Cli, bench: Path, tmp_pa
     assert "w/o incidents" in cli("report", place, "--conventions").out
 
 
-def test_items_that_were_not_run_are_counted_in_every_table_with_rates(cli: Cli, tmp_path: Path) -> None:
+def test_items_that_were_not_run_are_counted_in_every_table_with_rates(
+    cli: Cli, tmp_path: Path
+) -> None:
     place = tmp_path / "runs"
     write_generic_run(place, [generic_record(f"a{at}", passes=True) for at in range(3)])
     import_changed(place, lambda _: None, [MissingItem(f"b{at}", "weather") for at in range(397)])
@@ -189,16 +230,26 @@ def test_items_that_were_not_run_are_counted_in_every_table_with_rates(cli: Cli,
     assert (imported["not_run"], imported["expected_items"]) == (397, 400)
     for command in ("runs", "import", "report"):
         assert "3 of 400" in cli(command, place).out
-    assert {(line["not_run"], line["expected_items"]) for line in fetch_figures(cli, place).values()} == {(397, 400)}
+    assert {
+        (line["not_run"], line["expected_items"]) for line in fetch_figures(cli, place).values()
+    } == {(397, 400)}
     page = place / "report.html"
     cli("report", place, "--html", page)
-    assert page.read_text().replace("\xa0", " ").count("3 of 400") >= 3, "in the card, by category and in the scores"
-    counts = cli("sql", place, "SELECT count(*) AS n, min(id) AS first FROM not_run", "--json").objects
+    assert page.read_text().replace("\xa0", " ").count("3 of 400") >= 3, (
+        "in the card, by category and in the scores"
+    )
+    counts = cli(
+        "sql", place, "SELECT count(*) AS n, min(id) AS first FROM not_run", "--json"
+    ).objects
     assert json.dumps(counts) == '[{"n": 397, "first": "b0"}]'
 
 
-def test_published_run_has_the_figures_of_its_requests_that_did_not_fail(cli: Cli, bench: Path, tmp_path: Path) -> None:
-    """The figures are from the README of the folder: irrelevance 53.3 % (240), 46.9 % without 29 failed requests."""
+def test_published_run_has_the_figures_of_its_requests_that_did_not_fail(
+    cli: Cli, bench: Path, tmp_path: Path
+) -> None:
+    """The figures are from the README of the folder: irrelevance 53.3 % (240), 46.9 % without 29
+    failed requests.
+    """
     results = bench / "bfcl_api_errors" / "v3_ministral"
     lines = cli("report", results, "--workspace", tmp_path, "--json").objects
     figures = {line["name"]: line for line in lines if line["table"] == "accuracy"}
@@ -213,7 +264,11 @@ def test_published_run_has_the_figures_of_its_requests_that_did_not_fail(cli: Cl
     assert figures["java"]["n_without_incidents"]["official"] == 36
     assert figures["overall"]["without_incidents"]["official"] is None
     (run,) = cli("runs", results, "--workspace", tmp_path, "--json").objects
-    counts = {each["category"]: each["incidents"] for each in run["categories"] if each["incidents"]}
+    counts = {
+        each["category"]: each["incidents"] for each in run["categories"] if each["incidents"]
+    }
     assert counts["irrelevance"] == 29 and counts["java"] == 64
-    passing = cli("items", results, "--workspace", tmp_path, "--where", "incident:any official:pass", "--ids").out
+    passing = cli(
+        "items", results, "--workspace", tmp_path, "--where", "incident:any official:pass", "--ids"
+    ).out
     assert len(passing.split()) == 29

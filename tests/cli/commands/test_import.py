@@ -35,7 +35,9 @@ def test_json_has_one_object_per_run_and_issue(cli: Cli, two_runs: Path) -> None
 
 def test_unchanged_run_is_not_imported_again(cli: Cli, one_run: Path) -> None:
     cli("import", one_run)
-    assert [run["status"] for run in filter_kind(cli("import", one_run, "--json"), "run")] == ["unchanged"]
+    assert [run["status"] for run in filter_kind(cli("import", one_run, "--json"), "run")] == [
+        "unchanged"
+    ]
 
 
 @pytest.mark.sweep
@@ -53,7 +55,10 @@ def test_invalid_line_is_issue_and_rest_is_imported(cli: Cli, one_run: Path) -> 
     done = cli("import", one_run, "--json")
     assert done.code == 0
     assert filter_kind(done, "run")[0]["items"] >= 6
-    assert any(issue["line"] == 7 and issue["file"].endswith(file.name) for issue in filter_kind(done, "issue"))
+    assert any(
+        issue["line"] == 7 and issue["file"].endswith(file.name)
+        for issue in filter_kind(done, "issue")
+    )
     assert "1 issue of unchanged runs" in cli("import", one_run).out
     assert f"{file.name}:7" in cli("import", one_run, "--workspace", one_run.parent / "other").out
 
@@ -110,7 +115,9 @@ def test_configuration_sets_annotator_and_dataset(cli: Cli, one_run: Path, tmp_p
     assert {item["n_golden"] for item in cli("items", one_run, "--json", **settings).objects} == {1}
 
 
-def test_invalid_configuration_is_reported_with_file(cli: Cli, one_run: Path, tmp_path: Path) -> None:
+def test_invalid_configuration_is_reported_with_file(
+    cli: Cli, one_run: Path, tmp_path: Path
+) -> None:
     config = tmp_path / "config.toml"
     for text in ("annotator = 5", "anotator = 'x'", "data = 'x", "data = [1]"):
         config.write_text(text)

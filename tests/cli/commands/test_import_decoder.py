@@ -26,9 +26,15 @@ def run(tmp_path: Path) -> Path:
     document = {"name": "area", "parameters": schema}
     question = [[{"role": "user", "content": "How large?"}]]
     ids = [f"simple_python_{n}" for n in range(2)]
-    write_lines(tmp_path / f"data/{NAME}.json", *({"id": i, "question": question, "function": [document]} for i in ids))
+    write_lines(
+        tmp_path / f"data/{NAME}.json",
+        *({"id": i, "question": question, "function": [document]} for i in ids),
+    )
     golden = [{"area": {"base": [10]}}]
-    write_lines(tmp_path / f"data/possible_answer/{NAME}.json", *({"id": item, "ground_truth": golden} for item in ids))
+    write_lines(
+        tmp_path / f"data/possible_answer/{NAME}.json",
+        *({"id": item, "ground_truth": golden} for item in ids),
+    )
     results = tmp_path / f"result/gpt-4o-2024-11-20/non_live/{NAME}_result.json"
     write_lines(results, *({"id": item, "result": CALL} for item in ids))
     return tmp_path
@@ -67,7 +73,9 @@ def test_unknown_decoder_is_refused_with_known_ones(cli: Cli, run: Path) -> None
 def test_configuration_sets_decoder_by_model(cli: Cli, run: Path, tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text('[decoders]\n"gpt-4o-*" = "JSON"\n')
-    assert [item["rule"] for item in cli("items", run, "--json", FCREVIEW_CONFIG=str(config)).objects] == [True, True]
+    assert [
+        item["rule"] for item in cli("items", run, "--json", FCREVIEW_CONFIG=str(config)).objects
+    ] == [True, True]
     config.write_text('[decoders]\n"gpt-4o-*" = "nonsense"\n')
     done = cli("items", run, FCREVIEW_CONFIG=str(config))
     assert done.code != 0
@@ -77,7 +85,12 @@ def test_configuration_sets_decoder_by_model(cli: Cli, run: Path, tmp_path: Path
 @pytest.mark.sweep
 def test_rate_without_results_is_that_of_header(cli: Cli, tmp_path: Path) -> None:
     head = {"accuracy": 0.86, "correct_count": 6, "total_count": 7}
-    failing = {"id": "simple_python_3", "valid": False, "error": ["no"], "error_type": "value_error:others"}
+    failing = {
+        "id": "simple_python_3",
+        "valid": False,
+        "error": ["no"],
+        "error_type": "value_error:others",
+    }
     write_lines(tmp_path / f"score/gpt-4o-2024-11-20/non_live/{NAME}_score.json", head, failing)
     done = cli("import", tmp_path)
     assert "0.0 %" not in done.out

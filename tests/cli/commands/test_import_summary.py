@@ -1,4 +1,6 @@
-"""`fcreview import` summarizes issues, and header, screen and commands show the same number of issues."""
+"""`fcreview import` summarizes issues, and header, screen and commands show the same number of
+issues.
+"""
 
 from __future__ import annotations
 
@@ -24,18 +26,38 @@ def find_score_file(run: Path, model: str) -> Path:
 
 
 def make_issue(what: str, item: str | None = None, severity: str = "warning") -> dict[str, Any]:
-    return {"kind": "issue", "file": "x.json", "line": 1, "what": what, "item": item, "severity": severity}
+    return {
+        "kind": "issue",
+        "file": "x.json",
+        "line": 1,
+        "what": what,
+        "item": item,
+        "severity": severity,
+    }
 
 
 def test_issue_kinds_have_no_ids_or_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     issues = [
-        *(make_issue(f"a_{n} is scored more than once. The first entry counts", f"a_{n}") for n in range(12)),
-        *(make_issue(f"live_simple_{n}-{n}-0 has no answer", f"live_simple_{n}-{n}-0#2") for n in range(5)),
-        *(make_issue(f"the result file has another reply. It is {'x' * n}", "a_1") for n in range(4)),
-        *(make_issue(f"score id {n} is position {n - 1}, but the entry quotes b_{n}", f"b_{n}") for n in range(10, 13)),
+        *(
+            make_issue(f"a_{n} is scored more than once. The first entry counts", f"a_{n}")
+            for n in range(12)
+        ),
+        *(
+            make_issue(f"live_simple_{n}-{n}-0 has no answer", f"live_simple_{n}-{n}-0#2")
+            for n in range(5)
+        ),
+        *(
+            make_issue(f"the result file has another reply. It is {'x' * n}", "a_1")
+            for n in range(4)
+        ),
+        *(
+            make_issue(f"score id {n} is position {n - 1}, but the entry quotes b_{n}", f"b_{n}")
+            for n in range(10, 13)
+        ),
         *(make_issue(f"the header counts {n} failures of V4") for n in range(2)),
-        make_issue("unknown field 'x'"), make_issue("unknown field 'y'"),
-    ]  # fmt: skip
+        make_issue("unknown field 'x'"),
+        make_issue("unknown field 'y'"),
+    ]
     run_import._print_issues(issues, "warning")
     lines = capsys.readouterr().out.splitlines()
     assert [line.strip() for line in lines[2::2]] == [
@@ -79,7 +101,9 @@ def test_missing_score_file_is_issue(cli: Cli, one_run: Path) -> None:
     assert "no score file for multiple" in out
     scores.unlink()
     issues = [each for each in cli("import", one_run, "--json").objects if each["kind"] == "issue"]
-    assert [each["severity"] for each in issues if "no score files, so" in each["what"]] == ["notice"]
+    assert [each["severity"] for each in issues if "no score files, so" in each["what"]] == [
+        "notice"
+    ]
 
 
 def test_time_includes_search(cli: Cli, one_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,5 +128,11 @@ def test_header_and_screen_count_same_issues(cli: Cli, two_runs: Path, opened: s
     with Store.open(find_workspace(two_runs)) as store:
         runs = store.fetch_runs()
         shown = runs if opened == "all" else runs[:1]
-        assert sum_run_counts(shown).issues == len(store.fetch_issues(runs=[row.run for row in shown])) > 1
-        assert sum(row.n_issues for row in runs) + runs[0].n_search_issues == len(store.fetch_issues())
+        assert (
+            sum_run_counts(shown).issues
+            == len(store.fetch_issues(runs=[row.run for row in shown]))
+            > 1
+        )
+        assert sum(row.n_issues for row in runs) + runs[0].n_search_issues == len(
+            store.fetch_issues()
+        )

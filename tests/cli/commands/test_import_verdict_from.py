@@ -29,7 +29,10 @@ def test_chosen_key_is_remembered_until_default_restores_it(cli: Cli, objects: P
     assert cli("import", objects, "--verdict-from", "check.safe").code == 0
     assert official_verdicts(cli, objects) == {"a": True, "b": False, "c": True}
     (run,) = cli("runs", objects, "--json").objects
-    assert (run["verdict_from"], run["verdict_from_reason"]) == ("check.safe", "chosen with --verdict-from")
+    assert (run["verdict_from"], run["verdict_from_reason"]) == (
+        "check.safe",
+        "chosen with --verdict-from",
+    )
     cli("import", objects, "--verdict-from", "default")
     assert set(official_verdicts(cli, objects).values()) == {None}
 
@@ -44,7 +47,10 @@ def test_logs_without_the_chosen_score_keep_their_verdicts(cli: Cli, objects: Pa
     for log in (CASES / "08-same-scorer").iterdir():
         shutil.copy(log, objects)
     assert cli("import", objects, "--verdict-from", "check.safe").code == 0
-    chosen = {run["verdict_from"]: run["verdict_from_reason"] for run in cli("runs", objects, "--json").objects}
+    chosen = {
+        run["verdict_from"]: run["verdict_from_reason"]
+        for run in cli("runs", objects, "--json").objects
+    }
     assert chosen == {"check.safe": "chosen with --verdict-from", "match": "main score of the log"}
 
 
@@ -59,14 +65,22 @@ def test_changed_configuration_imports_the_log_again(cli: Cli, tmp_path: Path) -
     assert official_verdicts(cli, logs) == {"a": True, "b": False, "c": False}
     config = tmp_path / "config.toml"
     config.write_text('[scorers.attack_success]\nbetter = "lower"\npass_at = 0.0\n')
-    assert official_verdicts(cli, logs, FCREVIEW_CONFIG=str(config)) == {"a": False, "b": True, "c": True}
+    assert official_verdicts(cli, logs, FCREVIEW_CONFIG=str(config)) == {
+        "a": False,
+        "b": True,
+        "c": True,
+    }
     report = cli("report", logs, "--json", FCREVIEW_CONFIG=str(config)).objects
     (row,) = [row for row in report if row.get("name") == "mean"]
     assert (row["official"], row["corrected"]) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
 
 
-@pytest.mark.parametrize("line", ['better = "low"', 'pass_at = "0"', "pass_at = true", "other = 1", "pass_at = nan"])
-def test_wrong_scorer_setting_is_refused(cli: Cli, objects: Path, tmp_path: Path, line: str) -> None:
+@pytest.mark.parametrize(
+    "line", ['better = "low"', 'pass_at = "0"', "pass_at = true", "other = 1", "pass_at = nan"]
+)
+def test_wrong_scorer_setting_is_refused(
+    cli: Cli, objects: Path, tmp_path: Path, line: str
+) -> None:
     config = tmp_path / "config.toml"
     config.write_text(f"[scorers.check]\n{line}\n")
     done = cli("import", objects, FCREVIEW_CONFIG=str(config))
@@ -74,7 +88,9 @@ def test_wrong_scorer_setting_is_refused(cli: Cli, objects: Path, tmp_path: Path
 
 
 @pytest.mark.bench
-def test_triage_counts_failures_of_recomputed_verdicts(cli: Cli, bench: Path, tmp_path: Path) -> None:
+def test_triage_counts_failures_of_recomputed_verdicts(
+    cli: Cli, bench: Path, tmp_path: Path
+) -> None:
     """A log of the task `bfcl` without scores has verdicts, which fcreview recomputes."""
     log = json.loads((bench / "inspect_bfcl" / "bfcl_A_json.json").read_text())
     log["samples"] = [sample | {"scores": {}} for sample in log["samples"][:60]]

@@ -1,4 +1,6 @@
-"""Incidents say first that there is no answer, and stay out of clusters, samples, calibration and training rows."""
+"""Incidents say first that there is no answer, and stay out of clusters, samples, calibration
+and training rows.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,15 @@ import pytest
 
 from fcreview.model.incident import Incident
 from fcreview.model.item import Item, Verdict
-from tests.incidents import EMPTY, RATE_LIMIT, TIMEOUT, generic_record, import_changed, set_incidents, write_generic_run
+from tests.incidents import (
+    EMPTY,
+    RATE_LIMIT,
+    TIMEOUT,
+    generic_record,
+    import_changed,
+    set_incidents,
+    write_generic_run,
+)
 
 Cli = Callable[..., Any]
 N = 20
@@ -28,20 +38,28 @@ INCIDENTS: Mapping[str, Incident] = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Twenty items, of which those with even numbers pass. Three failing and one passing item are incidents."""
+    """Twenty items, of which those with even numbers pass.
+
+    Three failing and one passing item are incidents.
+    """
     place = tmp_path / "runs"
     records = []
     for number in range(N):
         record = generic_record(f"weather_{number}", passes=number % 2 == 0)
         if f"weather_{number}" in INCIDENTS:
-            record["messages"][-1] = {"role": "assistant", "content": "Error: Sorry, too many requests."}
+            record["messages"][-1] = {
+                "role": "assistant",
+                "content": "Error: Sorry, too many requests.",
+            }
         records.append(record)
     write_generic_run(place, records)
     import_changed(place, set_incidents(dict(INCIDENTS)))
     return place
 
 
-def test_failing_incidents_are_clusters_of_their_own_before_model_faults(cli: Cli, folder: Path) -> None:
+def test_failing_incidents_are_clusters_of_their_own_before_model_faults(
+    cli: Cli, folder: Path
+) -> None:
     clusters = cli("triage", folder, "--json").objects
     assert [(each.get("incident"), each["count"]) for each in clusters] == [
         ("rate_limit", 2),
@@ -66,7 +84,10 @@ def test_every_grouping_puts_incidents_first(cli: Cli, folder: Path, by: str) ->
 def test_cleared_mark_moves_the_item_to_model_faults(cli: Cli, folder: Path) -> None:
     cli("label", folder, "weather_5", "--criterion", "incident", "--verdict", "no")
     clusters = cli("triage", folder, "--json").objects
-    assert [(each.get("incident"), each["count"]) for each in clusters] == [("rate_limit", 2), (None, 8)]
+    assert [(each.get("incident"), each["count"]) for each in clusters] == [
+        ("rate_limit", 2),
+        (None, 8),
+    ]
 
 
 def test_item_says_first_why_it_has_no_answer(cli: Cli, folder: Path) -> None:
@@ -119,12 +140,16 @@ def test_failed_judge_leaves_the_verdict_unknown_and_says_why(cli: Cli, tmp_path
     assert "unknown: the judge failed (the reply is not JSON)" in cli("show", place, "a").out
     (run,) = cli("runs", place, "--json").objects
     assert (run["incidents"], run["official_known"], run["judge_known"]) == (0, 1, 0)
-    assert cli("queue", "create", place, "--name", "q", "--annotators", "ann").code == 0, "the item stays in samples"
+    assert cli("queue", "create", place, "--name", "q", "--annotators", "ann").code == 0, (
+        "the item stays in samples"
+    )
     assert len(cli("triage", place, "--json").objects) == 1, "and in clusters"
 
 
 def create_queue(cli: Cli, folder: Path, *options: str) -> Any:
-    return cli("queue", "create", folder, "--name", "pilot", "--annotators", "ann", "--seed", "1", *options)
+    return cli(
+        "queue", "create", folder, "--name", "pilot", "--annotators", "ann", "--seed", "1", *options
+    )
 
 
 def test_sample_leaves_incidents_out_and_records_its_frame(cli: Cli, folder: Path) -> None:
@@ -140,7 +165,17 @@ def test_sample_leaves_incidents_out_and_records_its_frame(cli: Cli, folder: Pat
 def test_sample_has_incidents_if_asked_for(cli: Cli, folder: Path) -> None:
     done = create_queue(cli, folder, "--include-incidents")
     assert "sampling frame" not in done.out and "pilot: 20 of 20 items" in done.out
-    refused = cli("queue", "create", folder, "--name", "only", "--annotators", "ann", "--where", "incident:any")
+    refused = cli(
+        "queue",
+        "create",
+        folder,
+        "--name",
+        "only",
+        "--annotators",
+        "ann",
+        "--where",
+        "incident:any",
+    )
     assert refused.code == 1 and "--include-incidents" in refused.err
 
 
@@ -158,18 +193,24 @@ def fetch_estimates(cli: Cli, folder: Path) -> dict[str, dict[str, Any]]:
     return {line["name"]: line for line in done.objects if line["table"] == "accuracy"}
 
 
-def test_estimate_keeps_the_official_value_of_incidents_without_a_sampling_error(cli: Cli, folder: Path) -> None:
+def test_estimate_keeps_the_official_value_of_incidents_without_a_sampling_error(
+    cli: Cli, folder: Path
+) -> None:
     create_queue(cli, folder)
     review_sample(cli, folder)
     estimates = fetch_estimates(cli, folder)
     own, without = estimates["all items"], estimates["all items, without incidents"]
-    # All 16 other items have a human verdict, so nothing is left to estimate: 9 of 16 pass, and 1 of 4 incidents.
+    # All 16 other items have a human verdict, so nothing is left to estimate: 9 of 16 pass, and 1
+    # of 4 incidents.
     assert own["method"] == without["method"] == "all known"
     assert (own["automatic"], own["corrected"]) == (10 / 20, 10 / 20)
     assert without["corrected"] == 9 / 16
-    assert (own["n_known"], without["n_known"], own["without_incidents"], without["without_incidents"]) == (
-        16, 16, False, True
-    )  # fmt: skip
+    assert (
+        own["n_known"],
+        without["n_known"],
+        own["without_incidents"],
+        without["without_incidents"],
+    ) == (16, 16, False, True)
     assert "all items, without incidents" in cli("estimate", folder).out
 
 
@@ -199,10 +240,18 @@ def test_calibration_leaves_incidents_out(cli: Cli, folder: Path) -> None:
     for name in ("weather_1", "weather_2"):
         cli("label", folder, name, "--verdict", "pass")
     before = cli("calibrate", folder, "--json").objects
-    assert {line["n"] for line in before if line.get("scope") == "overall" and line["source"] == "official"} == {1}
+    assert {
+        line["n"]
+        for line in before
+        if line.get("scope") == "overall" and line["source"] == "official"
+    } == {1}
     cli("label", folder, "weather_1", "--criterion", "incident", "--verdict", "no")
     after = cli("calibrate", folder, "--json").objects
-    assert {line["n"] for line in after if line.get("scope") == "overall" and line["source"] == "official"} == {2}
+    assert {
+        line["n"]
+        for line in after
+        if line.get("scope") == "overall" and line["source"] == "official"
+    } == {2}
 
 
 def test_training_rows_leave_incidents_out_unless_asked_for(cli: Cli, folder: Path) -> None:
@@ -216,8 +265,13 @@ def test_training_rows_leave_incidents_out_unless_asked_for(cli: Cli, folder: Pa
 
 def test_exported_labels_have_fields_of_incidents(cli: Cli, folder: Path) -> None:
     cli("label", folder, "weather_3", "--criterion", "incident", "--verdict", "no")
-    labels = {each["id"]: each for each in cli("export", folder).objects if each["criterion"] == "correct"}
-    assert (labels["weather_1"]["incident"], labels["weather_1"]["incident_certainty"]) == ("rate_limit", "rule")
+    labels = {
+        each["id"]: each for each in cli("export", folder).objects if each["criterion"] == "correct"
+    }
+    assert (labels["weather_1"]["incident"], labels["weather_1"]["incident_certainty"]) == (
+        "rate_limit",
+        "rule",
+    )
     assert labels["weather_1"]["incident_text"] == RATE_LIMIT.text
     assert (labels["weather_3"]["incident"], labels["weather_2"]["incident"]) == (None, None)
     table = list(csv.DictReader(cli("export", folder, "--format", "csv").out.splitlines()))

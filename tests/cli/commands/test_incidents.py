@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 
 from fcreview.model.item import Item, MissingItem
-from tests.incidents import EMPTY, LIMIT, RATE_LIMIT, TIMEOUT, generic_record, import_changed, write_generic_run
+from tests.incidents import (
+    EMPTY,
+    LIMIT,
+    RATE_LIMIT,
+    TIMEOUT,
+    generic_record,
+    import_changed,
+    write_generic_run,
+)
 
 Cli = Callable[..., Any]
 INCIDENTS = {"a": RATE_LIMIT, "b": TIMEOUT, "c": LIMIT, "d": EMPTY}
@@ -17,7 +25,9 @@ INCIDENTS = {"a": RATE_LIMIT, "b": TIMEOUT, "c": LIMIT, "d": EMPTY}
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A run with one item each of two incidents, a used-up limit, an empty reply, and two ordinary replies."""
+    """A run with one item each of two incidents, a used-up limit, an empty reply, and two
+    ordinary replies.
+    """
     place = tmp_path / "runs"
     passing = {"a", "e"}
     write_generic_run(place, [generic_record(name, passes=name in passing) for name in "abcdef"])
@@ -67,15 +77,45 @@ def test_unknown_kind_of_incident_is_refused_with_the_known_ones(cli: Cli, folde
 
 def test_json_has_fields_of_incidents(cli: Cli, folder: Path) -> None:
     items = {item["id"]: item for item in cli("items", folder, "--json").objects}
-    names = ("incident", "incident_text", "incident_where", "incident_certainty", "is_incident", "flags")
-    assert [items["a"][name] for name in names] == ["rate_limit", RATE_LIMIT.text, "result", "rule", True, []]
-    assert [items["c"][name] for name in names] == ["limit", "30 steps", "termination_reason", "marked", False, []]
-    assert [items["f"][name] for name in names] == [None, None, None, None, False, ["undecoded", "scored_twice"]]
+    names = (
+        "incident",
+        "incident_text",
+        "incident_where",
+        "incident_certainty",
+        "is_incident",
+        "flags",
+    )
+    assert [items["a"][name] for name in names] == [
+        "rate_limit",
+        RATE_LIMIT.text,
+        "result",
+        "rule",
+        True,
+        [],
+    ]
+    assert [items["c"][name] for name in names] == [
+        "limit",
+        "30 steps",
+        "termination_reason",
+        "marked",
+        False,
+        [],
+    ]
+    assert [items["f"][name] for name in names] == [
+        None,
+        None,
+        None,
+        None,
+        False,
+        ["undecoded", "scored_twice"],
+    ]
 
 
 def test_ids_to_run_again_include_items_that_were_not_run(cli: Cli, folder: Path) -> None:
     assert list_ids(cli, folder, "incident:any", "--not-run") == ["a", "b", "x", "y"]
-    missing = [item for item in cli("items", folder, "--not-run", "--json").objects if item.get("not_run")]
+    missing = [
+        item for item in cli("items", folder, "--not-run", "--json").objects if item.get("not_run")
+    ]
     assert [(item["id"], item["category"], item["model"]) for item in missing] == [
         ("x", "weather", "maple"),
         ("y", "weather", "maple"),
@@ -87,7 +127,9 @@ def test_ids_and_json_exclude_each_other(cli: Cli, folder: Path) -> None:
     assert cli("items", folder, "--ids", "--json").code == 2
 
 
-def test_review_sets_and_clears_the_mark_without_a_verdict_on_the_item(cli: Cli, folder: Path) -> None:
+def test_review_sets_and_clears_the_mark_without_a_verdict_on_the_item(
+    cli: Cli, folder: Path
+) -> None:
     before = {item["id"]: item for item in cli("items", folder, "--json").objects}
     assert cli("label", folder, "a", "--criterion", "incident", "--verdict", "no").code == 0
     assert cli("label", folder, "e", "--criterion", "incident", "--verdict", "yes").code == 0
@@ -112,14 +154,31 @@ def test_undone_review_of_the_mark_restores_the_automatic_mark(cli: Cli, folder:
     assert list_ids(cli, folder, "incident:any") == ["a", "b"]
 
 
-def test_disagreement_on_the_mark_keeps_the_automatic_mark_until_adjudication(cli: Cli, folder: Path) -> None:
+def test_disagreement_on_the_mark_keeps_the_automatic_mark_until_adjudication(
+    cli: Cli, folder: Path
+) -> None:
     cli("label", folder, "a", "--criterion", "incident", "--verdict", "no", "--annotator", "ada")
     cli("label", folder, "a", "--criterion", "incident", "--verdict", "yes", "--annotator", "bob")
     assert list_ids(cli, folder, "incident:any") == ["a", "b"]
-    cli("label", folder, "a", "--criterion", "incident", "--verdict", "no", "--annotator", "eve", "--adjudicate")
+    cli(
+        "label",
+        folder,
+        "a",
+        "--criterion",
+        "incident",
+        "--verdict",
+        "no",
+        "--annotator",
+        "eve",
+        "--adjudicate",
+    )
     assert list_ids(cli, folder, "incident:any") == ["b"]
 
 
-@pytest.mark.parametrize("arguments", [("--verdict", "pass"), ("--verdict", "yes", "--target", "turn:1")])
-def test_mark_takes_only_yes_or_no_on_the_whole_item(cli: Cli, folder: Path, arguments: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "arguments", [("--verdict", "pass"), ("--verdict", "yes", "--target", "turn:1")]
+)
+def test_mark_takes_only_yes_or_no_on_the_whole_item(
+    cli: Cli, folder: Path, arguments: tuple[str, ...]
+) -> None:
     assert cli("label", folder, "a", "--criterion", "incident", *arguments).code == 2

@@ -63,14 +63,21 @@ def test_page_of_each_sample_item_has_all_lines(imports: Imports, samples: Path)
             page = parse_page(render_item_page(detail, "zoe", "official fail"))
             assert page.tags <= ALLOWED
             assert page.attributes <= {"lang", "charset", "http-equiv", "content", "name", "class"}
-            options = DisplayOptions(full_dialogue=True, unfold_all=True, print_hint="full text below")
+            options = DisplayOptions(
+                full_dialogue=True, unfold_all=True, print_hint="full text below"
+            )
             for block in build_document(detail, "zoe", options):
-                wide, narrow = ([plain_text(line) for line in block.lines(cells)] for cells in LAYOUT_WIDTHS.values())
+                wide, narrow = (
+                    [plain_text(line) for line in block.lines(cells)]
+                    for cells in LAYOUT_WIDTHS.values()
+                )
                 assert all(line in page.text for line in wide)
                 assert all(line in page.text for line in narrow if "…" not in line)
 
 
-def test_hostile_data_is_no_markup_or_link(cli: Cli, hostile_run: Path, raw: tuple[str, ...]) -> None:
+def test_hostile_data_is_no_markup_or_link(
+    cli: Cli, hostile_run: Path, raw: tuple[str, ...]
+) -> None:
     file = hostile_run.parent / "item.html"
     done = cli("show", hostile_run, "simple_python_0", "--html", file)
     assert done.code == 0, done.err
@@ -100,4 +107,7 @@ def test_script_in_question_is_text(cli: Cli, imported_run: Path, tmp_path: Path
 def test_unwritable_page_is_error(cli: Cli, imported_run: Path, tmp_path: Path) -> None:
     done = cli("show", imported_run, "simple_python_1", "--html", tmp_path / "no" / "x.html")
     assert done.code == 1 and len(done.err.strip().splitlines()) == 1
-    assert cli("show", imported_run, "simple_python_1", "--html", tmp_path / "x.html", "--json").code == 2
+    assert (
+        cli("show", imported_run, "simple_python_1", "--html", tmp_path / "x.html", "--json").code
+        == 2
+    )

@@ -15,7 +15,19 @@ from fcreview.model.sanitize import display_width
 Cli = Callable[..., Any]
 
 FIELDS = {
-    *("run", "model", "benchmark", "generation", "language", "category", "id", "group", "official", "rule", "judge"),
+    *(
+        "run",
+        "model",
+        "benchmark",
+        "generation",
+        "language",
+        "category",
+        "id",
+        "group",
+        "official",
+        "rule",
+        "judge",
+    ),
     *("human", "effective", "error_type", "rule_error_type", "n_golden", "n_predicted"),
 }
 
@@ -35,7 +47,10 @@ def test_items_are_filtered_and_limited(cli: Cli, two_imported_runs: Path) -> No
     failing = cli("items", two_imported_runs, "--json", "--where", "official:fail").objects
     assert {(item["model"], item["official"]) for item in failing} == {("maple", False)}
     assert len(cli("items", two_imported_runs, "--json", "--limit", "3").objects) == 3
-    assert {item["model"] for item in cli("items", two_imported_runs, "--json", "--run", "birch").objects} == {"birch"}
+    assert {
+        item["model"]
+        for item in cli("items", two_imported_runs, "--json", "--run", "birch").objects
+    } == {"birch"}
 
 
 def test_only_runs_at_path_are_listed(cli: Cli, two_imported_runs: Path) -> None:
@@ -58,7 +73,9 @@ def test_plain_list_has_one_line_per_item(cli: Cli, two_imported_runs: Path) -> 
     assert "12 items" in done.err
 
 
-def test_unknown_queue_or_run_is_reported_with_known_ones(cli: Cli, two_imported_runs: Path) -> None:
+def test_unknown_queue_or_run_is_reported_with_known_ones(
+    cli: Cli, two_imported_runs: Path
+) -> None:
     assert "disagreement" in cli("items", two_imported_runs, "--queue", "nonsense").err
     done = cli("items", two_imported_runs, "--run", "oak")
     assert done.code == 1
@@ -68,7 +85,13 @@ def test_unknown_queue_or_run_is_reported_with_known_ones(cli: Cli, two_imported
 def test_item_is_shown_with_calls_and_failure(cli: Cli, imported_run: Path) -> None:
     done = cli("show", imported_run, "simple_python_1")
     assert done.code == 0
-    for expected in ("What is the weather in Oslo?", '"Oslo"', '"Rome"', "official fail", "value_error:string"):
+    for expected in (
+        "What is the weather in Oslo?",
+        '"Oslo"',
+        '"Rome"',
+        "official fail",
+        "value_error:string",
+    ):
         assert expected in done.out
     assert max(map(display_width, done.out.splitlines())) <= 100
 
@@ -83,10 +106,21 @@ def test_item_as_json_is_complete(cli: Cli, imported_run: Path) -> None:
 
 def test_json_has_benchmark_fields(cli: Cli, tmp_path: Path, samples: Path) -> None:
     run = samples / "bfcl/result/maple-8b"
-    done = cli("show", run, "multi_turn_base_0", "--json", "--data", samples / "bfcl/data", "--workspace", tmp_path)
+    done = cli(
+        "show",
+        run,
+        "multi_turn_base_0",
+        "--json",
+        "--data",
+        samples / "bfcl/data",
+        "--workspace",
+        tmp_path,
+    )
     extra = done.objects[0]["item"]["extra"]
     assert {"failing_turn", "state_differences", "involved_classes", "score_record"} <= extra.keys()
-    assert all(both.keys() == {"model", "ground_truth"} for both in extra["state_differences"].values())
+    assert all(
+        both.keys() == {"model", "ground_truth"} for both in extra["state_differences"].values()
+    )
     assert extra["score_record"].keys() == {"file", "line", "offset", "length"}
 
 
@@ -103,14 +137,21 @@ def test_item_of_several_runs_needs_run_option(cli: Cli, two_imported_runs: Path
     assert "--run" in done.err
     assert "maple" in done.err
     assert "birch" in done.err
-    assert "official pass" in cli("show", two_imported_runs, "simple_python_1", "--run", "birch").out
+    assert (
+        "official pass" in cli("show", two_imported_runs, "simple_python_1", "--run", "birch").out
+    )
 
 
 def test_long_texts_are_cut_without_full_option(cli: Cli, one_run: Path) -> None:
     file = next((one_run / "result").rglob("*.json"))
-    written = file.read_text().replace("I cannot do that.", "I cannot. " + "so sorry " * 3000 + "the end")
+    written = file.read_text().replace(
+        "I cannot do that.", "I cannot. " + "so sorry " * 3000 + "the end"
+    )
     file.write_text(written)
-    short, whole = cli("show", one_run, "simple_python_4").out, cli("show", one_run, "simple_python_4", "--full").out
+    short, whole = (
+        cli("show", one_run, "simple_python_4").out,
+        cli("show", one_run, "simple_python_4", "--full").out,
+    )
     assert "--full" in short
     assert "KB" in short
     assert len(short) < 5000
@@ -134,10 +175,14 @@ def test_triage_fits_80_columns_and_shows_totals(cli: Cli, imported_run: Path) -
     assert "16.7 %" in lines[0]
     assert "5 failing" in lines[0]
     assert max(map(display_width, lines)) <= 80
-    assert any(line.split()[:3] == ["4", "80", "%"] and "value_error:string" in line for line in lines)
+    assert any(
+        line.split()[:3] == ["4", "80", "%"] and "value_error:string" in line for line in lines
+    )
 
 
-def make_cluster(error: str, function: str | None, argument: str | None, count: int, *examples: str) -> Cluster:
+def make_cluster(
+    error: str, function: str | None, argument: str | None, count: int, *examples: str
+) -> Cluster:
     return Cluster(error, function, argument, count, list(examples), "")
 
 
@@ -152,7 +197,9 @@ def test_clusters_are_grouped_by_error_type() -> None:
 
 
 def test_argument_failing_in_many_functions_is_shown() -> None:
-    (group,) = group_clusters([make_cluster("a", f"f{at}", "city", 1, f"id_{at}") for at in range(5)], BY_ERROR_TYPE)
+    (group,) = group_clusters(
+        [make_cluster("a", f"f{at}", "city", 1, f"id_{at}") for at in range(5)], BY_ERROR_TYPE
+    )
     assert any("5 functions · city" in line for line in format_group_lines(group, 5))
 
 
@@ -166,12 +213,20 @@ def test_small_clusters_are_omitted() -> None:
     (group,) = group_clusters([*clusters, make_cluster("a", None, None, 60)], BY_ERROR_TYPE)
     assert [line.split()[:2] for line in format_group_lines(group, 99)[1:]] == [["20", "k"]]
     (group,) = group_clusters(clusters, BY_ERROR_TYPE)
-    assert [line.split()[:2] for line in format_group_lines(group, 39)[1:]] == [["20", "k"], ["9", "f"], ["8", "g"]]
+    assert [line.split()[:2] for line in format_group_lines(group, 39)[1:]] == [
+        ["20", "k"],
+        ["9", "f"],
+        ["8", "g"],
+    ]
 
 
 def test_long_error_type_keeps_last_part() -> None:
     name = "parallel_function_checker_no_order:cannot_find_match"
-    clusters = [make_cluster(name, None, None, 3, "multi_turn_long_context_123", "multi_turn_long_context_124")]
+    clusters = [
+        make_cluster(
+            name, None, None, 3, "multi_turn_long_context_123", "multi_turn_long_context_124"
+        )
+    ]
     (group,) = group_clusters(clusters, BY_ERROR_TYPE)
     line = format_group_lines(group, 3)[0]
     assert ":cannot_find_match" in line

@@ -21,7 +21,18 @@ def fetch_item(cli: Cli, run: Path, name: str, *more: str) -> dict[str, Any]:
 
 
 def test_label_is_saved_and_counts(cli: Cli, imported_run: Path) -> None:
-    options = ["--verdict", "pass", "--fault", "golden", "--tag", "a", "--tag", "b", "--reason", "Rome is fine"]
+    options = [
+        "--verdict",
+        "pass",
+        "--fault",
+        "golden",
+        "--tag",
+        "a",
+        "--tag",
+        "b",
+        "--reason",
+        "Rome is fine",
+    ]
     done = cli("label", imported_run, "simple_python_1", *options)
     assert done.code == 0
     assert "simple_python_1" in done.out
@@ -40,16 +51,34 @@ def test_every_fault_is_in_help_and_accepted(cli: Cli, imported_run: Path) -> No
     text = cli("label", "--help").out
     for fault in FAULTS:
         assert fault in text
-        assert cli("label", imported_run, "simple_python_1", "--fault", fault, "--json").objects[0]["fault"] == fault
+        assert (
+            cli("label", imported_run, "simple_python_1", "--fault", fault, "--json").objects[0][
+                "fault"
+            ]
+            == fault
+        )
 
 
 def test_golden_wrong_is_pass_with_golden_fault(cli: Cli, imported_run: Path) -> None:
-    event = cli("label", imported_run, "simple_python_1", "--verdict", "golden-wrong", "--json").objects[0]
+    event = cli(
+        "label", imported_run, "simple_python_1", "--verdict", "golden-wrong", "--json"
+    ).objects[0]
     assert (event["verdict"], event["fault"], event["act"]) == (True, "golden", "review")
 
 
 def test_call_verdict_decides_item_verdict(cli: Cli, imported_run: Path) -> None:
-    assert cli("label", imported_run, "simple_python_0", "--target", "turn:1/call:1", "--verdict", "fail").code == 0
+    assert (
+        cli(
+            "label",
+            imported_run,
+            "simple_python_0",
+            "--target",
+            "turn:1/call:1",
+            "--verdict",
+            "fail",
+        ).code
+        == 0
+    )
     assert fetch_item(cli, imported_run, "simple_python_0")["effective"] is False
 
 
@@ -69,7 +98,9 @@ def test_call_verdict_decides_item_verdict(cli: Cli, imported_run: Path) -> None
         ["--verdict", "pass", "--annotator", "../x"],
     ],
 )
-def test_invalid_label_is_wrong_usage_and_writes_nothing(cli: Cli, imported_run: Path, arguments: list[str]) -> None:
+def test_invalid_label_is_wrong_usage_and_writes_nothing(
+    cli: Cli, imported_run: Path, arguments: list[str]
+) -> None:
     done = cli("label", imported_run, "simple_python_0", *arguments)
     assert (done.code, done.out) == (2, "")
     assert not list((imported_run / ".fcreview").rglob("*.jsonl"))
@@ -77,16 +108,27 @@ def test_invalid_label_is_wrong_usage_and_writes_nothing(cli: Cli, imported_run:
 
 def test_missing_turn_or_call_cannot_be_labelled(cli: Cli, imported_run: Path) -> None:
     for target in ("turn:2", "turn:1/call:2"):
-        assert cli("label", imported_run, "simple_python_0", "--verdict", "fail", "--target", target).code == 1
+        assert (
+            cli(
+                "label", imported_run, "simple_python_0", "--verdict", "fail", "--target", target
+            ).code
+            == 1
+        )
     assert not list((imported_run / ".fcreview").rglob("*.jsonl"))
 
 
-def test_labels_are_exported_as_json_lines_and_csv(cli: Cli, imported_run: Path, tmp_path: Path) -> None:
+def test_labels_are_exported_as_json_lines_and_csv(
+    cli: Cli, imported_run: Path, tmp_path: Path
+) -> None:
     cli("label", imported_run, "simple_python_1", "--verdict", "pass", "--reason", "=1+1")
     labels = cli("export", imported_run, "--where", "reviewed").objects
-    assert [(label["id"], label["human"], label["effective"]) for label in labels] == [("simple_python_1", True, True)]
+    assert [(label["id"], label["human"], label["effective"]) for label in labels] == [
+        ("simple_python_1", True, True)
+    ]
     assert cli("export", imported_run, "--format", "csv", "-o", "labels.csv").code == 0
-    rows = list(csv.DictReader(io.StringIO((tmp_path / "labels.csv").read_bytes().decode(), newline="")))
+    rows = list(
+        csv.DictReader(io.StringIO((tmp_path / "labels.csv").read_bytes().decode(), newline=""))
+    )
     assert len(rows) == 6
     assert not any(cell.startswith("=") for row in rows for cell in row.values())
 
@@ -99,10 +141,20 @@ def test_unknown_export_format_or_folder_is_reported(cli: Cli, imported_run: Pat
 @pytest.mark.sweep
 def test_sql_is_read_only(cli: Cli, imported_run: Path) -> None:
     query = "SELECT error_type, count(*) AS n FROM items GROUP BY 1 ORDER BY n DESC, 1"
-    assert cli("sql", imported_run, query, "--json").objects[0] == {"error_type": "value_error:string", "n": 4}
+    assert cli("sql", imported_run, query, "--json").objects[0] == {
+        "error_type": "value_error:string",
+        "n": 4,
+    }
     assert "value_error:string" in cli("sql", imported_run, query).out
-    assert cli("sql", imported_run, query, "--csv").out.startswith("error_type,n\nvalue_error:string,4\n")
-    for statement in ("DELETE FROM runs", "SELECT * FROM read_text('/etc/passwd')", "ATTACH 'x'", "SELEC"):
+    assert cli("sql", imported_run, query, "--csv").out.startswith(
+        "error_type,n\nvalue_error:string,4\n"
+    )
+    for statement in (
+        "DELETE FROM runs",
+        "SELECT * FROM read_text('/etc/passwd')",
+        "ATTACH 'x'",
+        "SELEC",
+    ):
         done = cli("sql", imported_run, statement)
         assert (done.code, done.out) == (1, "")
         assert "Traceback" not in done.err

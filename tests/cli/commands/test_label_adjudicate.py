@@ -30,13 +30,25 @@ def test_adjudication_resolves_disagreement(cli: Cli, imported_run: Path) -> Non
     label_item(cli, imported_run, "alice", "pass")
     label_item(cli, imported_run, "bob", "fail")
     before = export_label(cli, imported_run)
-    assert (before["human"], before["effective"], before["decided_by"]) == ("disputed", False, "disputed")
-    done = label_item(cli, imported_run, "judy", "pass", "--adjudicate", "--reason", "a city all the same")
+    assert (before["human"], before["effective"], before["decided_by"]) == (
+        "disputed",
+        False,
+        "disputed",
+    )
+    done = label_item(
+        cli, imported_run, "judy", "pass", "--adjudicate", "--reason", "a city all the same"
+    )
     assert done.out == "adjudicated: simple_python_1: correct pass, with a note\n"
     after = export_label(cli, imported_run)
     assert (after["human"], after["effective"], after["decided_by"]) == (True, True, "adjudication")
-    (event,) = map(json.loads, (imported_run / ".fcreview/reviews/judy.jsonl").read_text().splitlines())
-    assert (event["act"], event["verdict"], event["note"]) == ("adjudicate", True, "a city all the same")
+    (event,) = map(
+        json.loads, (imported_run / ".fcreview/reviews/judy.jsonl").read_text().splitlines()
+    )
+    assert (event["act"], event["verdict"], event["note"]) == (
+        "adjudicate",
+        True,
+        "a city all the same",
+    )
     assert cli("label", imported_run, "--undo", "--annotator", "judy").code == 0
     assert export_label(cli, imported_run)["decided_by"] == "disputed"
 
@@ -49,7 +61,16 @@ def test_fault_is_adjudicated_with_or_without_verdict(cli: Cli, imported_run: Pa
     label_item(cli, imported_run, "judy", "pass", "--adjudicate")
     assert export_label(cli, imported_run)["fault"] is None
     assert (
-        cli("label", imported_run, "simple_python_1", "--adjudicate", "--fault", "checker", "--annotator", "judy").code
+        cli(
+            "label",
+            imported_run,
+            "simple_python_1",
+            "--adjudicate",
+            "--fault",
+            "checker",
+            "--annotator",
+            "judy",
+        ).code
         == 0
     )
     assert export_label(cli, imported_run)["fault"] == "checker"
@@ -59,7 +80,9 @@ def test_fault_is_adjudicated_with_or_without_verdict(cli: Cli, imported_run: Pa
     "arguments",
     [["--adjudicate"], ["--adjudicate", "--verdict", "unsure"], ["--adjudicate", "--reason", "so"]],
 )
-def test_incomplete_adjudication_is_wrong_usage(cli: Cli, imported_run: Path, arguments: list[str]) -> None:
+def test_incomplete_adjudication_is_wrong_usage(
+    cli: Cli, imported_run: Path, arguments: list[str]
+) -> None:
     done = cli("label", imported_run, "simple_python_1", *arguments)
     assert (done.code, done.out) == (2, "")
     assert cli("label", imported_run, "--undo", "--adjudicate").code == 2
@@ -68,9 +91,15 @@ def test_incomplete_adjudication_is_wrong_usage(cli: Cli, imported_run: Path, ar
 
 def test_many_items_are_adjudicated_from_file(cli: Cli, imported_run: Path, tmp_path: Path) -> None:
     file = tmp_path / "settled.jsonl"
-    labels = [{"id": "simple_python_1", "value": "pass"}, {"id": "simple_python_2", "fault": "golden"}]
+    labels = [
+        {"id": "simple_python_1", "value": "pass"},
+        {"id": "simple_python_2", "fault": "golden"},
+    ]
     file.write_text("".join(json.dumps(line) + "\n" for line in labels))
-    assert cli("label", imported_run, "--from", file, "--adjudicate").out == "wrote 2 reviews by tester\n"
+    assert (
+        cli("label", imported_run, "--from", file, "--adjudicate").out
+        == "wrote 2 reviews by tester\n"
+    )
     acts = cli("sql", imported_run, "SELECT id, act FROM reviews ORDER BY id", "--json").objects
     assert acts == [{"id": each["id"], "act": "adjudicate"} for each in labels]
     file.write_text(json.dumps({"id": "simple_python_3", "value": "unsure"}) + "\n")

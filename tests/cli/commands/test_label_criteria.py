@@ -17,7 +17,11 @@ GENERIC = "generic/helpdesk.jsonl"
 
 @pytest.fixture
 def sample_copy(samples: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(samples, tmp_path / "runs", ignore=shutil.ignore_patterns("*.py", ".fcreview")))
+    return Path(
+        shutil.copytree(
+            samples, tmp_path / "runs", ignore=shutil.ignore_patterns("*.py", ".fcreview")
+        )
+    )
 
 
 def label_item(cli: Cli, place: Path, item: str, verdict: str, *more: str) -> object:
@@ -42,20 +46,40 @@ def test_decisive_step_is_message_number(cli: Cli, sample_copy: Path) -> None:
     for verdict in ("5.5", "0", "-1", "pass"):
         done = cli("label", *target, "--verdict", verdict, "--criterion", "decisive_step")
         assert (done.code, done.out) == (2, "")
-        assert f"'{verdict}' is not a verdict on decisive_step. Choose a whole number from 1 or unsure" in done.err
+        assert (
+            f"'{verdict}' is not a verdict on decisive_step. Choose a whole number from 1 or unsure"
+            in done.err
+        )
 
 
 def test_dialog_acts_are_labels(cli: Cli, sample_copy: Path) -> None:
     place = sample_copy / "confetti"
-    listed = cli("sql", place, "SELECT id FROM verdicts WHERE criterion = 'dialog_act' LIMIT 1", "--json").objects
+    listed = cli(
+        "sql", place, "SELECT id FROM verdicts WHERE criterion = 'dialog_act' LIMIT 1", "--json"
+    ).objects
     value = label_item(
-        cli, place, listed[0]["id"], "inform, ask,inform", "--criterion", "dialog_act", "--target", "response"
+        cli,
+        place,
+        listed[0]["id"],
+        "inform, ask,inform",
+        "--criterion",
+        "dialog_act",
+        "--target",
+        "response",
     )
     assert value == ["inform", "ask"]
 
 
 def test_unknown_criterion_is_reported_with_known_ones(cli: Cli, sample_copy: Path) -> None:
-    done = cli("label", sample_copy / "acebench", "agent_multi_turn_0", "--verdict", "pass", "--criterion", "func_ok")
+    done = cli(
+        "label",
+        sample_copy / "acebench",
+        "agent_multi_turn_0",
+        "--verdict",
+        "pass",
+        "--criterion",
+        "func_ok",
+    )
     assert done.code == 2
     assert "process_accuracy" in done.err and "correct" in done.err
 
@@ -82,7 +106,11 @@ def test_custom_criteria_take_values_of_benchmark(cli: Cli, sample_copy: Path) -
     assert label_item(cli, *target, "5", "--criterion", "stars") == 5
     assert label_item(cli, *target, "long,plain", "--criterion", "style") == ["long", "plain"]
     assert cli("label", *target, "--verdict", "2", "--criterion", "clarity").code == 2
-    figures = {row["name"]: row for row in cli("report", file, "--json").objects if row["table"] == "other criteria"}
+    figures = {
+        row["name"]: row
+        for row in cli("report", file, "--json").objects
+        if row["table"] == "other criteria"
+    }
     assert (figures["clarity"]["rule"], figures["clarity"]["corrected"]) == (0.25, 0.75)
     assert (figures["stars"]["official"], figures["stars"]["corrected"]) == (3.0, 5.0)
     listed = cli("items", file, "--json", "--where", "you:none")  # filters work on numeric verdicts
@@ -92,9 +120,22 @@ def test_custom_criteria_take_values_of_benchmark(cli: Cli, sample_copy: Path) -
 @pytest.mark.sweep
 def test_boolean_criterion_is_shown_as_yes_or_no(cli: Cli, sample_copy: Path) -> None:
     place = sample_copy / "confetti"
-    sql = "SELECT id, target FROM verdicts WHERE criterion = 'hallucinated' AND target LIKE '%arg%' LIMIT 1"
+    sql = (
+        "SELECT id, target FROM verdicts WHERE criterion = 'hallucinated' AND target LIKE '%arg%'"
+        " LIMIT 1"
+    )
     row = cli("sql", place, sql, "--json").objects[0]
-    done = cli("label", place, row["id"], "--target", row["target"], "--criterion", "hallucinated", "--verdict", "no")
+    done = cli(
+        "label",
+        place,
+        row["id"],
+        "--target",
+        row["target"],
+        "--criterion",
+        "hallucinated",
+        "--verdict",
+        "no",
+    )
     assert "hallucinated no" in done.out
     shown = cli("show", place, row["id"]).out
     assert "hallucinated" in shown and "hallucinated fail" not in shown

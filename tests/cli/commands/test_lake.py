@@ -16,7 +16,9 @@ from tests.commands import environment, run_in_this_process
 def sample_lake(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Path:
     folder = tmp_path_factory.mktemp("sample_lake")
     done = run_in_this_process(
-        ["import", samples / "bfcl", "--lake", folder / "lake", "--json"], folder, environment(folder)
+        ["import", samples / "bfcl", "--lake", folder / "lake", "--json"],
+        folder,
+        environment(folder),
     )
     assert done.code == 0, done.err
     assert {row["status"] for row in done.objects if row["kind"] == "run"} == {"imported"}
@@ -32,7 +34,12 @@ def test_review_of_lake_counts(cli: Cli, lake: Path) -> None:
     failing = cli("items", lake, "--where", "official:fail", "--json").objects[0]
     run = str(failing["run"])
     before = cli("report", lake, "--run", run, "--json").objects
-    assert cli("label", lake, failing["id"], "--run", run, "--verdict", "pass", "--fault", "checker").code == 0
+    assert (
+        cli(
+            "label", lake, failing["id"], "--run", run, "--verdict", "pass", "--fault", "checker"
+        ).code
+        == 0
+    )
     after = cli("report", lake, "--run", run, "--json").objects
     assert before != after
     assert cli("items", lake, "--where", "you:pass", "--json").objects[0]["effective"] is True
@@ -44,22 +51,37 @@ def test_review_of_lake_counts(cli: Cli, lake: Path) -> None:
 
 def test_reviews_are_saved_in_workspace_folder(cli: Cli, lake: Path, tmp_path: Path) -> None:
     row = cli("items", lake, "--workspace", tmp_path / "mine", "--json").objects[0]
-    arguments = [lake, row["id"], "--run", str(row["run"]), "--verdict", "fail", "--workspace", tmp_path / "mine"]
+    arguments = [
+        lake,
+        row["id"],
+        "--run",
+        str(row["run"]),
+        "--verdict",
+        "fail",
+        "--workspace",
+        tmp_path / "mine",
+    ]
     assert cli("label", *arguments).code == 0
     assert (tmp_path / "mine/.fcreview/reviews/tester.jsonl").is_file()
     assert not (lake / ".fcreview").exists()
 
 
 def test_runs_are_listed_by_benchmark_and_name(cli: Cli, lake: Path) -> None:
-    listed = [(row["benchmark"], row["generation"], row["model"]) for row in cli("runs", lake, "--json").objects]
+    listed = [
+        (row["benchmark"], row["generation"], row["model"])
+        for row in cli("runs", lake, "--json").objects
+    ]
     assert listed == sorted(listed)
     backwards = [
-        (row["benchmark"], row["generation"], row["model"]) for row in cli("runs", lake, "--json", "--reverse").objects
+        (row["benchmark"], row["generation"], row["model"])
+        for row in cli("runs", lake, "--json", "--reverse").objects
     ]
     assert backwards == listed[::-1]
 
 
-@pytest.mark.parametrize("command", ["triage", "compare", "suspects", "agreement", "calibrate", "estimate"])
+@pytest.mark.parametrize(
+    "command", ["triage", "compare", "suspects", "agreement", "calibrate", "estimate"]
+)
 def test_commands_read_lake(cli: Cli, lake: Path, command: str) -> None:
     done = cli(command, lake)
     assert (done.code, done.err) == (0, "")
@@ -77,7 +99,10 @@ def test_show_prints_item_and_record(cli: Cli, lake: Path) -> None:
     [
         (["import", "{lake}", "--part", "1/2"], "--part needs --lake"),
         (["import", "{lake}", "--lake", "{lake}/x", "--part", "3/2"], "Pass K/N"),
-        (["import", "{lake}", "--lake", "{lake}/x", "--workspace", "{lake}"], "--workspace has no effect with --lake"),
+        (
+            ["import", "{lake}", "--lake", "{lake}/x", "--workspace", "{lake}"],
+            "--workspace has no effect with --lake",
+        ),
         (["import", "{lake}"], "is a lake"),
         (["runs", "{lake}", "--data", "{lake}"], "--data has no effect on a lake"),
         (["open", "{lake}", "{lake}"], "Pass only the lake"),
@@ -86,7 +111,9 @@ def test_show_prints_item_and_record(cli: Cli, lake: Path) -> None:
         (["runs", "s3://bucket/lake"], "needs --workspace DIR"),
     ],
 )
-def test_unsupported_lake_options_are_refused(cli: Cli, lake: Path, arguments: list[str], problem: str) -> None:
+def test_unsupported_lake_options_are_refused(
+    cli: Cli, lake: Path, arguments: list[str], problem: str
+) -> None:
     done = cli(*(argument.format(lake=lake) for argument in arguments))
     assert done.code != 0
     assert problem in done.err
@@ -114,11 +141,23 @@ def test_damage_found_by_query_is_reported(cli: Cli, lake: Path) -> None:
 
 def test_failed_run_is_lake_issue_until_imported(cli: Cli, tmp_path: Path, lake: Path) -> None:
     """The issue names the file; a later import removes it."""
-    rows = cli("sql", lake, "SELECT count(*) AS n FROM import_issues WHERE run IS NULL", "--json").objects
+    rows = cli(
+        "sql", lake, "SELECT count(*) AS n FROM import_issues WHERE run IS NULL", "--json"
+    ).objects
     (lake / "_issues").mkdir(exist_ok=True)
-    issue = {"run": None, "item": None, "id": None, "file": "x.json", "line": None, "what": "w", "raw": None}
+    issue = {
+        "run": None,
+        "item": None,
+        "id": None,
+        "file": "x.json",
+        "line": None,
+        "what": "w",
+        "raw": None,
+    }
     (lake / "_issues/abc.json").write_text(json.dumps([issue | {"severity": "error"}]))
-    more = cli("sql", lake, "SELECT count(*) AS n FROM import_issues WHERE run IS NULL", "--json").objects
+    more = cli(
+        "sql", lake, "SELECT count(*) AS n FROM import_issues WHERE run IS NULL", "--json"
+    ).objects
     assert more[0]["n"] == rows[0]["n"] + 1
 
 
@@ -126,7 +165,20 @@ def test_failed_run_is_lake_issue_until_imported(cli: Cli, tmp_path: Path, lake:
 def test_queue_share_is_reviewed_without_lake(cli: Cli, lake: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     arguments = [lake, "--workspace", mine]
-    assert cli("queue", "create", *arguments, "--name", "pilot", "--size", "4", "--annotators", "tester").code == 0
+    assert (
+        cli(
+            "queue",
+            "create",
+            *arguments,
+            "--name",
+            "pilot",
+            "--size",
+            "4",
+            "--annotators",
+            "tester",
+        ).code
+        == 0
+    )
     opened = cli("open", *arguments, "--queue", "pilot")
     assert opened.code == 0, opened.err
     assert "copied 4 items" in opened.err
@@ -142,7 +194,9 @@ def test_queue_share_is_reviewed_without_lake(cli: Cli, lake: Path, tmp_path: Pa
     assert [each["id"] for each in reviewed] == [row["id"]]
 
 
-def test_store_of_imported_runs_is_not_replaced(cli: Cli, lake: Path, samples: Path, tmp_path: Path) -> None:
+def test_store_of_imported_runs_is_not_replaced(
+    cli: Cli, lake: Path, samples: Path, tmp_path: Path
+) -> None:
     own = Path(shutil.copytree(samples / "bfcl", tmp_path / "own"))
     assert cli("import", own).code == 0
     done = cli("open", lake, "--workspace", own, "--where", "official:fail")
@@ -150,7 +204,9 @@ def test_store_of_imported_runs_is_not_replaced(cli: Cli, lake: Path, samples: P
     assert "has imported runs" in done.err
 
 
-def test_folder_with_other_files_does_not_become_lake(cli: Cli, samples: Path, tmp_path: Path) -> None:
+def test_folder_with_other_files_does_not_become_lake(
+    cli: Cli, samples: Path, tmp_path: Path
+) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other/notes.txt").touch()
     done = cli("import", samples / "generic", "--lake", tmp_path / "other")

@@ -19,7 +19,17 @@ Cli = Callable[..., Any]
 
 
 def label_item(cli: Cli, run: Path, who: str, number: int, verdict: str) -> None:
-    done = cli("label", run, f"simple_python_{number}", "--verdict", verdict, "--annotator", who, "--reason", verdict)
+    done = cli(
+        "label",
+        run,
+        f"simple_python_{number}",
+        "--verdict",
+        verdict,
+        "--annotator",
+        who,
+        "--reason",
+        verdict,
+    )
     assert done.code == 0, done.err
 
 
@@ -40,7 +50,9 @@ def export_labels(cli: Cli, run: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def reviewed_copies(module_cli: Cli, imported_templates: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def reviewed_copies(
+    module_cli: Cli, imported_templates: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     place, cli = tmp_path_factory.mktemp("copies"), module_cli
     run = shutil.copytree(imported_templates / "one", place / "runs")
     label_item(cli, run, "alice", 0, "pass")
@@ -56,7 +68,9 @@ def reviewed_copies(module_cli: Cli, imported_templates: Path, tmp_path_factory:
 
 @pytest.fixture
 def copies(reviewed_copies: Path, tmp_path: Path) -> tuple[Path, Path]:
-    """Two copies. alice reviewed in both and retracted one review, bob reviewed in the first, carol in the other."""
+    """Two copies. alice reviewed in both and retracted one review, bob reviewed in the first,
+    carol in the other.
+    """
     shutil.copytree(reviewed_copies, tmp_path, dirs_exist_ok=True)
     return tmp_path / "runs", tmp_path / "other"
 
@@ -68,16 +82,27 @@ def test_copies_merged_both_ways_are_equal(cli: Cli, copies: tuple[Path, Path]) 
     theirs = {who: journal_path(other, who).read_bytes() for who in ("alice", "carol")}
     assert export_labels(cli, here) != export_labels(cli, other)
     assert run_merge(cli, here, other) == {"alice": (3, 1), "carol": (1, 0)}
-    assert journal_path(here, "alice").read_bytes() == before + b"".join(theirs["alice"].splitlines(True)[1:])
+    assert journal_path(here, "alice").read_bytes() == before + b"".join(
+        theirs["alice"].splitlines(True)[1:]
+    )
     assert journal_path(here, "carol").read_bytes() == theirs["carol"]
     assert {who: journal_path(other, who).read_bytes() for who in theirs} == theirs
-    assert run_merge(cli, other, here / ".fcreview") == {"alice": (1, 4), "bob": (1, 0), "carol": (0, 1)}
+    assert run_merge(cli, other, here / ".fcreview") == {
+        "alice": (1, 4),
+        "bob": (1, 0),
+        "carol": (0, 1),
+    }
     assert export_labels(cli, here) == export_labels(cli, other)
     assert [each.warnings for each in check_journals(Workspace(here / ".fcreview"))] == [[], [], []]
     (one,) = [
-        each for each in map(json.loads, export_labels(cli, here).splitlines()) if each["id"] == "simple_python_1"
+        each
+        for each in map(json.loads, export_labels(cli, here).splitlines())
+        if each["id"] == "simple_python_1"
     ]
-    assert [(each["annotator"], each["value"]) for each in one["opinions"]] == [("alice", False), ("bob", False)]
+    assert [(each["annotator"], each["value"]) for each in one["opinions"]] == [
+        ("alice", False),
+        ("bob", False),
+    ]
 
 
 @pytest.mark.sweep
@@ -85,11 +110,14 @@ def test_second_merge_changes_nothing(cli: Cli, copies: tuple[Path, Path]) -> No
     here, other = copies
     assert (
         cli("merge", here, other, "--yes").out
-        == "alice: 3 new events, 1 already in this workspace\ncarol: 1 new event, 0 already in this workspace\n"
+        == "alice: 3 new events, 1 already in this workspace\ncarol: 1 new event, 0 already in this"
+        " workspace\n"
     )
     after = {path.name: path.read_bytes() for path in (here / ".fcreview/reviews").iterdir()}
     assert run_merge(cli, here, other) == {"alice": (0, 4), "carol": (0, 1)}
-    assert {path.name: path.read_bytes() for path in (here / ".fcreview/reviews").iterdir()} == after
+    assert {
+        path.name: path.read_bytes() for path in (here / ".fcreview/reviews").iterdir()
+    } == after
     label_item(cli, here, "alice", 4, "pass")
     assert not read_events_and_warnings(Workspace(here / ".fcreview"))[1]
     assert run_merge(cli, other, here)["alice"] == (2, 4)
@@ -107,16 +135,20 @@ def test_damaged_lines_are_reported_and_not_merged(cli: Cli, copies: tuple[Path,
     done = cli("merge", here, other, "--yes")
     assert (done.code, done.out) == (
         0,
-        "alice: 1 new event, 1 already in this workspace\ncarol: 1 new event, 0 already in this workspace\n",
+        "alice: 1 new event, 1 already in this workspace\ncarol: 1 new event, 0 already in this"
+        " workspace\n",
     )
     assert done.err.splitlines() == [
-        "fcreview: alice.jsonl line 2 was not copied: the line was altered (its hash does not match its content)",
+        "fcreview: alice.jsonl line 2 was not copied: the line was altered (its hash does not match"
+        " its content)",
         "fcreview: alice.jsonl line 4 was not copied: `event` is missing or not a string",
         "fcreview: alice.jsonl line 5 was not copied: the line is not valid JSON",
         "fcreview: alice.jsonl line 3: broken hash chain: the previous event is missing",
     ]
     assert journal_path(here, "carol").read_bytes() == whole
-    assert {each["id"] for each in cli("export", here, "--only", "reviewed").objects} >= {"simple_python_2"}
+    assert {each["id"] for each in cli("export", here, "--only", "reviewed").objects} >= {
+        "simple_python_2"
+    }
 
 
 @pytest.mark.sweep
@@ -167,7 +199,9 @@ def test_names_differing_only_in_case_are_refused(cli: Cli, copies: tuple[Path, 
     done = cli("merge", here, other, "--yes")
     assert (done.code, done.out) == (1, "")
     assert "annotator 'bob' already exists" in done.err
-    assert {path.name: path.read_bytes() for path in (here / ".fcreview/reviews").iterdir()} == before
+    assert {
+        path.name: path.read_bytes() for path in (here / ".fcreview/reviews").iterdir()
+    } == before
     shutil.copy(journal_path(other, "Bob"), journal_path(other, "Alice"))
     done = cli("merge", here, other, "--yes")
     assert done.code == 1
@@ -182,8 +216,12 @@ def test_workspace_is_not_merged_into_itself(cli: Cli, imported_run: Path, tmp_p
         assert "is the same workspace" in done.err
 
 
-def test_missing_workspace_is_reported_in_one_line(cli: Cli, imported_run: Path, tmp_path: Path) -> None:
-    assert cli("merge", imported_run, "nowhere").err == "fcreview: no such file or folder: nowhere\n"
+def test_missing_workspace_is_reported_in_one_line(
+    cli: Cli, imported_run: Path, tmp_path: Path
+) -> None:
+    assert (
+        cli("merge", imported_run, "nowhere").err == "fcreview: no such file or folder: nowhere\n"
+    )
     for other in (imported_run / "result", tmp_path / "home"):  # nor a workspace in a parent folder
         done = cli("merge", imported_run, other)
         assert (done.code, done.out) == (1, "")

@@ -1,4 +1,6 @@
-"""`fcreview merge` lists new reviews of other annotators and asks; the user's own journal needs `--mine`."""
+"""`fcreview merge` lists new reviews of other annotators and asks; the user's own journal needs
+`--mine`.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,16 @@ Cli = Callable[..., Done]
 
 
 def label_item(cli: Cli, run: Path, annotator: str, number: int, verdict: str, *more: str) -> None:
-    done = cli("label", run, f"simple_python_{number}", "--verdict", verdict, "--annotator", annotator, *more)
+    done = cli(
+        "label",
+        run,
+        f"simple_python_{number}",
+        "--verdict",
+        verdict,
+        "--annotator",
+        annotator,
+        *more,
+    )
     assert done.code == 0, done.err
 
 
@@ -32,11 +43,15 @@ def read_files(run: Path) -> dict[str, bytes]:
 
 
 def journal_warnings(run: Path) -> list[str]:
-    return [text for report in check_journals(Workspace(run / ".fcreview")) for text in report.warnings]
+    return [
+        text for report in check_journals(Workspace(run / ".fcreview")) for text in report.warnings
+    ]
 
 
 @pytest.fixture(scope="module")
-def reviewed_copies(module_cli: Cli, imported_templates: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def reviewed_copies(
+    module_cli: Cli, imported_templates: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     place, cli = tmp_path_factory.mktemp("copies"), module_cli
     run = shutil.copytree(imported_templates / "one", place / "runs")
     label_item(cli, run, "tester", 0, "pass")
@@ -51,7 +66,10 @@ def reviewed_copies(module_cli: Cli, imported_templates: Path, tmp_path_factory:
 
 @pytest.fixture
 def copies(reviewed_copies: Path, tmp_path: Path) -> tuple[Path, Path]:
-    """Two copies. The other one has new events of alice, of an adjudicator and of the user, whose name is tester."""
+    """Two copies.
+
+    The other one has new events of alice, of an adjudicator and of the user, whose name is tester.
+    """
     shutil.copytree(reviewed_copies, tmp_path, dirs_exist_ok=True)
     return tmp_path / "runs", tmp_path / "other"
 
@@ -66,7 +84,12 @@ New reviews of other annotators:
 
 def test_merge_without_terminal_needs_yes_option(cli: Cli, copies: tuple[Path, Path]) -> None:
     here, other = copies
-    assert cli("queue", "create", other, "--name", "pilot", "--size", "2", "--annotators", "alice").code == 0
+    assert (
+        cli(
+            "queue", "create", other, "--name", "pilot", "--size", "2", "--annotators", "alice"
+        ).code
+        == 0
+    )
     before = read_files(here)
     for arguments in ([], ["--json"], ["--mine"]):
         done = cli("merge", here, other, *arguments)
@@ -94,7 +117,8 @@ def test_own_journal_is_merged_only_with_mine(cli: Cli, copies: tuple[Path, Path
     assert read_files(here)["tester.jsonl"] == before["tester.jsonl"]
     done = cli("merge", here, other)
     assert done.code == 0 and done.err == (
-        "fcreview: tester: 1 new event not merged, because these are your own reviews. Pass --mine to merge them\n"
+        "fcreview: tester: 1 new event not merged, because these are your own reviews. Pass --mine"
+        " to merge them\n"
     )
     done = cli("merge", here, other, "--mine")
     assert (done.code, done.err) == (0, "")
@@ -102,7 +126,9 @@ def test_own_journal_is_merged_only_with_mine(cli: Cli, copies: tuple[Path, Path
     assert read_files(here)["tester.jsonl"] == read_files(other)["tester.jsonl"]
 
 
-@pytest.mark.parametrize(("answer", "merged"), [(b"y\n", True), (b"\n", False), (b"n\n", False), (b"\x04", False)])
+@pytest.mark.parametrize(
+    ("answer", "merged"), [(b"y\n", True), (b"\n", False), (b"n\n", False), (b"\x04", False)]
+)
 def test_merge_asks_on_terminal(
     copies: tuple[Path, Path], environ: dict[str, str], tmp_path: Path, answer: bytes, merged: bool
 ) -> None:
@@ -113,8 +139,14 @@ def test_merge_asks_on_terminal(
         os.write(controller, answer)
         done = subprocess.run(
             [*PROGRAM, "merge", str(here), str(other)],
-            stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, env=environ, cwd=tmp_path, timeout=60, check=False,
-        )  # fmt: skip
+            stdin=terminal,
+            stdout=subprocess.PIPE,
+            stderr=terminal,
+            env=environ,
+            cwd=tmp_path,
+            timeout=60,
+            check=False,
+        )
         shown = os.read(controller, 10_000).decode().replace("\r\n", "\n")
     finally:
         os.close(controller)
@@ -125,28 +157,44 @@ def test_merge_asks_on_terminal(
     assert (read_files(here) == before) != merged
 
 
-def test_lines_in_journal_of_other_annotator_are_refused(cli: Cli, copies: tuple[Path, Path]) -> None:
+def test_lines_in_journal_of_other_annotator_are_refused(
+    cli: Cli, copies: tuple[Path, Path]
+) -> None:
     here, other = copies
     assert cli("merge", here, other, "--yes").code == 0
     journal = other / ".fcreview" / "reviews" / "alice.jsonl"
     content = json.loads(journal.read_bytes().splitlines()[0])
-    forged = {**content, "event": "f" * 32, "act": "retract", "retracts": content["event"], "previous": ""}
+    forged = {
+        **content,
+        "event": "f" * 32,
+        "act": "retract",
+        "retracts": content["event"],
+        "previous": "",
+    }
     forged["hash"] = hash_event(forged)
     journal.with_stem("mallory").write_text(json.dumps(forged) + "\n")
     done = cli("merge", here, other, "--yes")
     assert done.code == 0
     assert "mallory: 0 new events, 0 already in this workspace" in done.out
     assert (
-        "fcreview: mallory.jsonl line 1: fcreview does not copy 1 event by 'alice', because only events by 'mallory'"
+        "fcreview: mallory.jsonl line 1: fcreview does not copy 1 event by 'alice', because only"
+        " events by 'mallory'"
         " count in this file\n" in done.err
     )
     assert not (here / ".fcreview" / "reviews" / "mallory.jsonl").exists()
 
 
-def test_copies_with_same_imported_labels_merge(cli: Cli, imported_run: Path, tmp_path: Path) -> None:
-    """The same events follow different events in the two copies, and each copy has a later event."""
+def test_copies_with_same_imported_labels_merge(
+    cli: Cli, imported_run: Path, tmp_path: Path
+) -> None:
+    """The same events follow different events in the two copies, and each copy has a later
+    event.
+    """
     file, other = tmp_path / "labels.jsonl", tmp_path / "other"
-    lines = [{"id": f"simple_python_{n}", "value": n == 1, "time": "2026-01-01T00:00:00Z"} for n in (0, 1, 2)]
+    lines = [
+        {"id": f"simple_python_{n}", "value": n == 1, "time": "2026-01-01T00:00:00Z"}
+        for n in (0, 1, 2)
+    ]
     shutil.copytree(imported_run, other)
     for run, ordered in ((imported_run, lines), (other, lines[::-1])):
         file.write_text("".join(json.dumps(line) + "\n" for line in ordered))
@@ -160,11 +208,17 @@ def test_copies_with_same_imported_labels_merge(cli: Cli, imported_run: Path, tm
     label_item(cli, imported_run, "alice", 2, "pass")
     for known, (here, there) in ((3, (imported_run, other)), (4, (other, imported_run))):
         done = cli("merge", here, there, "--yes")
-        assert (done.out, done.err) == (f"alice: 1 new event, {known} already in this workspace\n", "")
+        assert (done.out, done.err) == (
+            f"alice: 1 new event, {known} already in this workspace\n",
+            "",
+        )
         assert journal_warnings(here) == []
     exported = [cli("export", run, "--only", "reviewed").out for run in (imported_run, other)]
     assert exported[0] == exported[1]
     assert [json.loads(line)["human"] for line in exported[0].splitlines()] == [False, False, True]
     before = read_files(imported_run)
-    assert cli("merge", imported_run, other).out == "alice: 0 new events, 5 already in this workspace\n"
+    assert (
+        cli("merge", imported_run, other).out
+        == "alice: 0 new events, 5 already in this workspace\n"
+    )
     assert read_files(imported_run) == before

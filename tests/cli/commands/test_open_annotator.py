@@ -1,4 +1,6 @@
-"""In a terminal, `open` continues as another annotator without the shell, and leaves the terminal as it was."""
+"""In a terminal, `open` continues as another annotator without the shell, and leaves the
+terminal as it was.
+"""
 
 from __future__ import annotations
 
@@ -36,4 +38,6 @@ def test_open_continues_as_another_annotator(one_run: Path, environ: dict[str, s
         assert "1 item reviewed" in app.text() and "dora.jsonl" in app.text()
     journals = sorted((one_run / ".fcreview" / "reviews").iterdir())
     assert [each.name for each in journals] == ["dora.jsonl"]
-    assert [json.loads(line)["annotator"] for line in journals[0].read_text().splitlines()] == ["dora"]
+    assert [json.loads(line)["annotator"] for line in journals[0].read_text().splitlines()] == [
+        "dora"
+    ]

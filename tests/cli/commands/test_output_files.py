@@ -1,4 +1,6 @@
-"""Output files never replace a file of the workspace or a run, and replace other files only with --force."""
+"""Output files never replace a file of the workspace or a run, and replace other files only with
+--force.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from tests.commands import environment, run_in_this_process
 
 Cli = Callable[..., Any]
 ITEM = "live_simple_0-0-0"
-FIX = {"ground_truth": [{"get_current_weather": {"location": ["Hangzhou, CN"], "unit": ["celsius"]}}]}
+FIX = {
+    "ground_truth": [{"get_current_weather": {"location": ["Hangzhou, CN"], "unit": ["celsius"]}}]
+}
 COMMANDS = [
     ("export", "{run}", "--format", "jsonl", "-o"),
     ("export", "{run}", "--format", "parquet", "-o"),
@@ -29,12 +33,17 @@ COMMANDS = [
     ("errata", "create", "{run}", "-o"),
     ("errata", "issue", "{errata}", "-o"),
 ]
-commands = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: "-".join((*command[:2], *command[3:4])))
+commands = pytest.mark.parametrize(
+    "command", COMMANDS, ids=lambda command: "-".join((*command[:2], *command[3:4]))
+)
 
 
 @pytest.fixture(scope="module")
 def outputs(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An imported run with a corrected golden answer, and its errata. Every command has output for it."""
+    """An imported run with a corrected golden answer, and its errata.
+
+    Every command has output for it.
+    """
     folder = tmp_path_factory.mktemp("outputs")
     run, environ = Path(shutil.copytree(samples / "bfcl", folder / "bfcl")), environment(folder)
     label = ["label", run, ITEM, "--run", "1", "--golden-fix", json.dumps(FIX)]
@@ -61,11 +70,23 @@ def protected_files(run: Path) -> list[Path]:
     link, second = run.parent / "link", run.parent / "second-name"
     link.symlink_to(journal)
     os.link(result, second)
-    return [journal, workspace / "reviews" / "new.jsonl", workspace / "store.duckdb", link, result, data, second]
+    return [
+        journal,
+        workspace / "reviews" / "new.jsonl",
+        workspace / "store.duckdb",
+        link,
+        result,
+        data,
+        second,
+    ]
 
 
 def read_files(folder: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "seen.json"}
+    return {
+        path: path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != "seen.json"
+    }
 
 
 @pytest.mark.parametrize("share", [pytest.param(1, marks=pytest.mark.sweep), 3])
@@ -74,9 +95,15 @@ def test_journals_and_imported_files_are_never_replaced(
     cli: Cli, run: Path, command: tuple[str, ...], share: int
 ) -> None:
     """Try one in `share` of the files, others for each command."""
-    places, words = protected_files(run)[COMMANDS.index(command) % share :: share], fill_command(command, run)
+    places, words = (
+        protected_files(run)[COMMANDS.index(command) % share :: share],
+        fill_command(command, run),
+    )
     if command[1] == "issue":
-        places = [*(place for place in places if ".fcreview" in os.path.realpath(place)), Path(words[2])]
+        places = [
+            *(place for place in places if ".fcreview" in os.path.realpath(place)),
+            Path(words[2]),
+        ]
     before = read_files(run.parent)
     for place in places:
         for force in ((), ("--force",)) if place is places[0] else (("--force",),):
@@ -87,7 +114,9 @@ def test_journals_and_imported_files_are_never_replaced(
 
 
 @commands
-def test_other_file_is_replaced_only_with_force(cli: Cli, run: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_other_file_is_replaced_only_with_force(
+    cli: Cli, run: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
     out, words = tmp_path / "out", fill_command(command, run)
     out.write_text("precious")
     done = cli(*words, out)
@@ -120,7 +149,9 @@ def test_screens_do_not_replace_protected_files(run: Path, tmp_path: Path) -> No
     with Store.open(find_workspace(run)) as store:
         for place in protected_files(run):
             with pytest.raises(
-                FcreviewError, match=r"export failed: (the workspace folder \.fcreview is|imported files are) protected"
+                FcreviewError,
+                match=r"export failed: (the workspace folder \.fcreview is|imported files are)"
+                r" protected",
             ):
                 export_and_summarize(store, ExportRequest("jsonl", str(place), View()), None)
         export_and_summarize(store, ExportRequest("jsonl", str(tmp_path / "out"), View()), None)

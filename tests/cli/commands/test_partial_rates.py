@@ -22,18 +22,29 @@ Cli = Callable[..., Any]
 
 @pytest.fixture
 def runs_without_dataset(samples: Path, tmp_path: Path) -> Path:
-    """The BFCL sample runs without their dataset. Only entries of score files have a golden answer."""
+    """The BFCL sample runs without their dataset.
+
+    Only entries of score files have a golden answer.
+    """
     shutil.copytree(samples / "bfcl", tmp_path / "runs", ignore=shutil.ignore_patterns("data"))
     return tmp_path / "runs"
 
 
 def test_rate_formats() -> None:
-    assert (format_recomputed_rate(3, 4, 4), format_recomputed_rate(0, 61, 1000), format_recomputed_rate(0, 0, 9)) == (
+    assert (
+        format_recomputed_rate(3, 4, 4),
+        format_recomputed_rate(0, 61, 1000),
+        format_recomputed_rate(0, 0, 9),
+    ) == (
         "75.0 %",
         "– (61 of 1,000)",
         "–",
     )
-    assert (format_rate_with_count(3, 4, 4), format_rate_with_count(3, 4, 1000), format_rate_with_count(0, 0, 9)) == (
+    assert (
+        format_rate_with_count(3, 4, 4),
+        format_rate_with_count(3, 4, 1000),
+        format_rate_with_count(0, 0, 9),
+    ) == (
         "75.0 %",
         "75.0 % of 4",
         "–",
@@ -50,7 +61,9 @@ def test_recomputed_rate_of_most_items_has_its_denominator() -> None:
 
 def test_runs_without_dataset_show_no_rate(cli: Cli, runs_without_dataset: Path) -> None:
     done = cli("runs", runs_without_dataset)
-    rows = [json.loads(line) for line in cli("runs", runs_without_dataset, "--json").out.splitlines()]
+    rows = [
+        json.loads(line) for line in cli("runs", runs_without_dataset, "--json").out.splitlines()
+    ]
     assert all(0 < row["rule_known"] < row["n_items"] for row in rows)
     for row, line in zip(rows, done.out.splitlines()[1:], strict=False):
         assert f"– ({row['rule_known']} of {row['n_items']})" in line
@@ -61,7 +74,9 @@ def test_warning_lists_first_runs_without_dataset(
     cli: Cli, runs_without_dataset: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fcreview.cli.commands.runs.MAX_LISTED_RUNS", 1)
-    assert f"run 1 and 1 more: {NO_DATASET_MESSAGE}" in " ".join(cli("runs", runs_without_dataset).err.split())
+    assert f"run 1 and 1 more: {NO_DATASET_MESSAGE}" in " ".join(
+        cli("runs", runs_without_dataset).err.split()
+    )
 
 
 @pytest.mark.sweep
@@ -75,7 +90,10 @@ def test_partially_recomputed_figure_is_not_compared(cli: Cli, runs_without_data
     ]
     partial = {each["name"] for each in figures if each["of"] and each["n"]["rule"] < each["of"]}
     assert "overall" in partial
-    lines = {line.split("  ")[0].strip() or line.strip().split("  ")[0]: line for line in done.out.splitlines()}
+    lines = {
+        line.split("  ")[0].strip() or line.strip().split("  ")[0]: line
+        for line in done.out.splitlines()
+    }
     assert "–" in lines["overall"] and "(recomputed " in lines["overall"]
 
 

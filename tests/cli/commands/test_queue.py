@@ -10,7 +10,18 @@ from typing import Any
 import pytest
 
 Cli = Callable[..., Any]
-MAKE = ("--size", "6", "--stratify", "category", "--overlap", "2", "--annotators", "ann,bob", "--repeats", "1")
+MAKE = (
+    "--size",
+    "6",
+    "--stratify",
+    "category",
+    "--overlap",
+    "2",
+    "--annotators",
+    "ann,bob",
+    "--repeats",
+    "1",
+)
 
 
 def create_queue(cli: Cli, run: Path, name: str = "pilot", *more: str) -> Any:
@@ -25,12 +36,18 @@ def read_queue(run: Path, name: str = "pilot") -> dict[str, Any]:
 def test_queue_is_created_listed_and_shown(cli: Cli, imported_run: Path) -> None:
     done = create_queue(cli, imported_run)
     assert done.code == 0, done.err
-    assert "pilot: 6 of 6 items, stratified by category, seed 7" in done.out and "probability" in done.out
+    assert (
+        "pilot: 6 of 6 items, stratified by category, seed 7" in done.out
+        and "probability" in done.out
+    )
     assert "2 annotators" in done.err
     listed = cli("queue", "list", imported_run, "--json").objects
-    assert [(each["annotator"], each["done"], each["total"]) for each in listed[0]["annotators"]] == [
-        ("ann", 0, 5), ("bob", 0, 5),
-    ]  # fmt: skip
+    assert [
+        (each["annotator"], each["done"], each["total"]) for each in listed[0]["annotators"]
+    ] == [
+        ("ann", 0, 5),
+        ("bob", 0, 5),
+    ]
     head, *items = cli("queue", "show", imported_run, "pilot", "--json").objects
     assert head["strata"][0]["probability"] == 1.0 and len(items) == 6
     assert sorted(map(len, (item["annotators"] for item in items))) == [1, 1, 1, 1, 2, 2]
@@ -49,7 +66,17 @@ def test_same_seed_creates_same_queue(cli: Cli, imported_run: Path) -> None:
 
 
 def test_queue_without_seed_records_a_random_one(cli: Cli, imported_run: Path) -> None:
-    draw = ("queue", "create", imported_run, "--size", "2", "--annotators", "ann", "--allow-overlap", "--json")
+    draw = (
+        "queue",
+        "create",
+        imported_run,
+        "--size",
+        "2",
+        "--annotators",
+        "ann",
+        "--allow-overlap",
+        "--json",
+    )
     seeds = {cli(*draw, "--name", f"sample-{number}").objects[0]["seed"] for number in range(3)}
     assert len(seeds) == 3
 
@@ -60,13 +87,19 @@ def test_second_queue_draws_no_item_of_the_first(cli: Cli, imported_run: Path) -
     second = cli(*draw, "--name", "more", "--size", "3")
     assert second.code == 0, second.err
     assert (
-        "more: 3 of 4 items" in second.out and "2 items of earlier queues (pilot) cannot be drawn again" in second.out
+        "more: 3 of 4 items" in second.out
+        and "2 items of earlier queues (pilot) cannot be drawn again" in second.out
     )
-    drawn = [{item["key"]["id"] for item in read_queue(imported_run, name)["items"]} for name in ("pilot", "more")]
+    drawn = [
+        {item["key"]["id"] for item in read_queue(imported_run, name)["items"]}
+        for name in ("pilot", "more")
+    ]
     assert not drawn[0] & drawn[1]
 
     third = cli(*draw, "--name", "too-many", "--size", "2")
-    assert third.code == 1 and "only 1 of 6 items are in no earlier queue (more, pilot)" in third.err
+    assert (
+        third.code == 1 and "only 1 of 6 items are in no earlier queue (more, pilot)" in third.err
+    )
     assert cli(*draw, "--name", "overlapping", "--size", "2", "--allow-overlap").code == 0
 
 
@@ -89,7 +122,11 @@ def test_invalid_queue_is_reported_in_one_line(cli: Cli, imported_run: Path) -> 
 def test_open_needs_share_of_queue(cli: Cli, imported_run: Path) -> None:
     create_queue(cli, imported_run)
     stranger = cli("open", imported_run, "--queue", "pilot", "--annotator", "carol")
-    assert stranger.code == 1 and "assigns no items to carol" in stranger.err and "ann, bob" in stranger.err
+    assert (
+        stranger.code == 1
+        and "assigns no items to carol" in stranger.err
+        and "ann, bob" in stranger.err
+    )
     opened = cli("open", imported_run, "--queue", "pilot", "--annotator", "ann")
     assert opened.code == 0 and "5 items" in opened.err
     assert len(cli("items", imported_run, "--queue", "pilot", "--json").objects) == 6
@@ -108,7 +145,9 @@ def test_blind_queues_by_verdict_are_refused(cli: Cli, imported_run: Path) -> No
 def test_export_takes_items_of_queue(cli: Cli, imported_run: Path) -> None:
     create_queue(cli, imported_run, "few", "--size", "2", "--overlap", "0", "--repeats", "0")
     labels = cli("export", imported_run, "--queue", "few").objects
-    assert {label["id"] for label in labels} == {item["key"]["id"] for item in read_queue(imported_run, "few")["items"]}
+    assert {label["id"] for label in labels} == {
+        item["key"]["id"] for item in read_queue(imported_run, "few")["items"]
+    }
     refused = cli("export", imported_run, "--queue", "failures")
     assert refused.code == 2 and "only orders items" in refused.err
 
@@ -129,7 +168,16 @@ def test_merge_reports_queues(cli: Cli, imported_run: Path, tmp_path: Path) -> N
 
 
 def test_filter_by_verdict_says_what_it_cannot_estimate(cli: Cli, imported_run: Path) -> None:
-    draw = ("queue", "create", imported_run, "--annotators", "ann", "--size", "1", "--allow-overlap")
+    draw = (
+        "queue",
+        "create",
+        imported_run,
+        "--annotators",
+        "ann",
+        "--size",
+        "1",
+        "--allow-overlap",
+    )
     by_verdict = cli(*draw, "--name", "failures-only", "--where", "official:fail")
     assert by_verdict.code == 0 and "represents only items with this verdict" in by_verdict.err
     by_category = cli(*draw, "--name", "all-verdicts", "--where", "turns:1")

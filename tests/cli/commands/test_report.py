@@ -33,8 +33,15 @@ def report_rows(cli: Cli, samples: Path, workspace: Path) -> list[dict]:
 def test_every_run_has_tables_with_three_sources(cli: Cli, samples: Path, workspace: Path) -> None:
     rows = report_rows(cli, samples, workspace)
     assert {row["benchmark"] for row in rows} == BENCHMARKS
-    assert all({"run", "model", "table", "name", "unit", "official", "rule", "corrected"} <= row.keys() for row in rows)
-    ace = {row["name"]: row for row in rows if row["benchmark"] == "acebench" and row["table"] == "result.xlsx"}
+    assert all(
+        {"run", "model", "table", "name", "unit", "official", "rule", "corrected"} <= row.keys()
+        for row in rows
+    )
+    ace = {
+        row["name"]: row
+        for row in rows
+        if row["benchmark"] == "acebench" and row["table"] == "result.xlsx"
+    }
     assert ace["Summary"]["official"] == ace["Summary"]["rule"] is not None
 
 
@@ -42,11 +49,15 @@ def test_every_run_has_tables_with_three_sources(cli: Cli, samples: Path, worksp
 def test_review_changes_only_corrected_figure(cli: Cli, samples: Path, workspace: Path) -> None:
     def find_figure(rows: list[dict]) -> dict:
         wanted = ("hammerbench", "zh", "ST_Perfect", "Args_Acc")
-        (row,) = [r for r in rows if (r["benchmark"], r["language"], r["table"], r["name"]) == wanted]
+        (row,) = [
+            r for r in rows if (r["benchmark"], r["language"], r["table"], r["name"]) == wanted
+        ]
         return row
 
     before = find_figure(report_rows(cli, samples, workspace))
-    shown = cli("items", samples, "--workspace", workspace, "--json", "--where", f"{CHINESE} rule:fail")
+    shown = cli(
+        "items", samples, "--workspace", workspace, "--json", "--where", f"{CHINESE} rule:fail"
+    )
     failing = shown.objects
     item = next((row for row in failing if row["category"] == "ST_Perfect"), None)
     if item is None:
@@ -56,7 +67,17 @@ def test_review_changes_only_corrected_figure(cli: Cli, samples: Path, workspace
     verdict = "fail" if item["rule"] else "pass"
     run = str(item["run"])
     done = cli(
-        "label", samples, item["id"], "--run", run, "--verdict", verdict, "--annotator", "ann", "--workspace", workspace
+        "label",
+        samples,
+        item["id"],
+        "--run",
+        run,
+        "--verdict",
+        verdict,
+        "--annotator",
+        "ann",
+        "--workspace",
+        workspace,
     )
     assert done.code == 0, done.err
     after = find_figure(report_rows(cli, samples, workspace))

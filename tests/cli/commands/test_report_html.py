@@ -1,4 +1,6 @@
-"""`fcreview report --html` and `--markdown` write the whole report for every benchmark and for hostile runs."""
+"""`fcreview report --html` and `--markdown` write the whole report for every benchmark and for
+hostile runs.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,28 @@ def test_page_has_whole_report(cli: Cli, two_imported_runs: Path, tmp_path: Path
     target = tmp_path / "report.html"
     for name, verdict in (("alice", "pass"), ("bob", "fail")):
         done = cli(
-            "label", two_imported_runs, "simple_python_1", "--run", "maple", "--verdict", verdict, "--annotator", name
+            "label",
+            two_imported_runs,
+            "simple_python_1",
+            "--run",
+            "maple",
+            "--verdict",
+            verdict,
+            "--annotator",
+            name,
         )
         assert done.code == 0, done.err
-    done = cli("queue", "create", two_imported_runs, "--name", "pilot", "--size", "4", "--annotators", "alice,bob")
+    done = cli(
+        "queue",
+        "create",
+        two_imported_runs,
+        "--name",
+        "pilot",
+        "--size",
+        "4",
+        "--annotators",
+        "alice,bob",
+    )
     assert done.code == 0, done.err
     done = cli("report", two_imported_runs, "--html", target)
     assert (done.code, done.out) == (0, ""), done.err
@@ -28,14 +48,22 @@ def test_page_has_whole_report(cli: Cli, two_imported_runs: Path, tmp_path: Path
     titles += ("Why items fail", "Inter-annotator agreement", "Review progress", "Item selection")
     assert set(titles) <= set(found.texts)
     # The item with the open disagreement still fails, so it is the example of its cluster.
-    assert {"run 1: birch", "run 2: maple", "simple_python_1", 'city "Rome" (golden "Oslo")', "pilot"} <= set(
+    assert {
+        "run 1: birch",
+        "run 2: maple",
+        "simple_python_1",
+        'city "Rome" (golden "Oslo")',
+        "pilot",
+    } <= set(found.texts)
+    assert {"16.7 % · 1 open disagreement", "1 · 16.67 % to 33.33 %"} <= set(found.texts)
+    assert {"value_error:string", "16.67 %", "100.00 %", "alice, bob", "4 of 12"} <= set(
         found.texts
     )
-    assert {"16.7 % · 1 open disagreement", "1 · 16.67 % to 33.33 %"} <= set(found.texts)
-    assert {"value_error:string", "16.67 %", "100.00 %", "alice, bob", "4 of 12"} <= set(found.texts)
 
 
-def test_hostile_run_is_shown_as_text(cli: Cli, hostile_run: Path, tmp_path: Path, raw: tuple[str, ...]) -> None:
+def test_hostile_run_is_shown_as_text(
+    cli: Cli, hostile_run: Path, tmp_path: Path, raw: tuple[str, ...]
+) -> None:
     assert cli("report", hostile_run, "--html", tmp_path / "report.html").code == 0
     text = (tmp_path / "report.html").read_text()
     assert read_page(text).faults == []
@@ -48,7 +76,9 @@ def test_hostile_run_is_shown_as_text(cli: Cli, hostile_run: Path, tmp_path: Pat
 @pytest.mark.sweep
 @pytest.mark.slow
 def test_every_benchmark_has_page(cli: Cli, samples: Path, tmp_path: Path) -> None:
-    done = cli("report", samples, "--workspace", tmp_path / "ws", "--html", tmp_path / "report.html")
+    done = cli(
+        "report", samples, "--workspace", tmp_path / "ws", "--html", tmp_path / "report.html"
+    )
     assert done.code == 0, done.err
     found = read_page((tmp_path / "report.html").read_text())
     assert found.faults == []
@@ -69,7 +99,10 @@ def test_page_has_estimates_of_sample(cli: Cli, two_imported_runs: Path, tmp_pat
     """The page has the intervals of `fcreview estimate`."""
 
     def report_texts() -> list[str]:
-        assert cli("report", two_imported_runs, "--force", "--html", tmp_path / "report.html").code == 0
+        assert (
+            cli("report", two_imported_runs, "--force", "--html", tmp_path / "report.html").code
+            == 0
+        )
         found = read_page((tmp_path / "report.html").read_text())
         assert found.faults == []
         return found.texts
@@ -80,18 +113,27 @@ def test_page_has_estimates_of_sample(cli: Cli, two_imported_runs: Path, tmp_pat
     for item in cli("queue", "show", two_imported_runs, "pilot", "--json").objects[1:]:
         options = ("--run", "maple", "--verdict", "pass", "--annotator", "alice")
         assert cli("label", two_imported_runs, item["id"], *options).code == 0
-    estimated = [each for each in cli("estimate", two_imported_runs, "--json").objects if each["low"] is not None]
+    estimated = [
+        each
+        for each in cli("estimate", two_imported_runs, "--json").objects
+        if each["low"] is not None
+    ]
     assert estimated
     texts = report_texts()
     assert "estimated accuracy, 95 % CI" in texts
     for each in estimated:
-        shown = [f"[{100 * each['low']:.{digits}f}, {100 * each['high']:.{digits}f}]" for digits in (1, 2)]
+        shown = [
+            f"[{100 * each['low']:.{digits}f}, {100 * each['high']:.{digits}f}]"
+            for digits in (1, 2)
+        ]
         assert any(interval in text for text in texts for interval in shown), each
     assert sum(text.endswith("; 4 sampled") for text in texts) == len(estimated)
 
 
 def test_page_has_suspects_of_command(cli: Cli, two_imported_runs: Path, tmp_path: Path) -> None:
-    listed = [each for each in cli("suspects", two_imported_runs, "--json").objects if each["reasons"]]
+    listed = [
+        each for each in cli("suspects", two_imported_runs, "--json").objects if each["reasons"]
+    ]
     assert listed
     assert cli("report", two_imported_runs, "--html", tmp_path / "report.html").code == 0
     texts = read_page((tmp_path / "report.html").read_text()).texts
@@ -108,7 +150,9 @@ def test_page_has_calibration_of_command(cli: Cli, two_imported_runs: Path, tmp_
         options = ("--run", "maple", "--verdict", verdict, "--annotator", "alice")
         assert cli("label", two_imported_runs, f"simple_python_{at}", *options).code == 0
     figures = [
-        each for each in cli("calibrate", two_imported_runs, "--by", "overall", "--json").objects if "rates" in each
+        each
+        for each in cli("calibrate", two_imported_runs, "--by", "overall", "--json").objects
+        if "rates" in each
     ]
     assert {each["source"] for each in figures} == {"official", "rule"}
     assert cli("report", two_imported_runs, "--html", tmp_path / "report.html").code == 0
@@ -123,14 +167,22 @@ def test_page_has_calibration_of_command(cli: Cli, two_imported_runs: Path, tmp_
         name = {"rule": "recomputed"}.get(each["source"], each["source"])
         name = {"rule": "recomputed"}.get(each["source"], each["source"])
         at = found.texts.index(f"{name} · correct")
-        assert found.texts[at + 1] == "4 verdicts on reviewed items or parts of items. Item selection: by hand."
+        assert (
+            found.texts[at + 1]
+            == "4 verdicts on reviewed items or parts of items. Item selection: by hand."
+        )
         rates = {rate["metric"]: rate for rate in each["rates"]}
         low, high = (f"{100 * rates['agreement'][end]:.1f}" for end in ("low", "high"))
         assert f"[{low}, {high}]" in found.texts[at : at + 60]
 
 
 def test_item_reviewed_as_pass_is_not_failing(cli: Cli, two_imported_runs: Path) -> None:
-    assert cli("label", two_imported_runs, "simple_python_1", "--run", "maple", "--verdict", "pass").code == 0
+    assert (
+        cli(
+            "label", two_imported_runs, "simple_python_1", "--run", "maple", "--verdict", "pass"
+        ).code
+        == 0
+    )
     assert "4 failing items" in cli("report", two_imported_runs, "--markdown").out
 
 

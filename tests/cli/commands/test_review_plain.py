@@ -23,7 +23,9 @@ PlainReview = Callable[..., Done]
 def plain_review(imported_run: Path, environ: dict[str, str]) -> PlainReview:
     def run(typed: str, *more: str) -> Done:
         command = [*PROGRAM, "review", str(imported_run), "--plain", *more]
-        done = subprocess.run(command, input=typed.encode(), capture_output=True, env=environ, timeout=120)
+        done = subprocess.run(
+            command, input=typed.encode(), capture_output=True, env=environ, timeout=120
+        )
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return run
@@ -31,7 +33,9 @@ def plain_review(imported_run: Path, environ: dict[str, str]) -> PlainReview:
 
 def read_events(run: Path) -> list[dict[str, Any]]:
     journal = run / ".fcreview" / "reviews" / "tester.jsonl"
-    return [json.loads(line) for line in journal.read_text().splitlines()] if journal.exists() else []
+    return (
+        [json.loads(line) for line in journal.read_text().splitlines()] if journal.exists() else []
+    )
 
 
 @pytest.mark.sweep
@@ -41,7 +45,11 @@ def test_letters_record_verdicts_and_advance(plain_review: PlainReview, imported
     assert [event["verdict"] for event in read_events(imported_run)] == [False, True]
     first, second = [event["key"]["id"] for event in read_events(imported_run)]
     assert first != second
-    assert done.out.index(f"saved: fail · {first}") < done.out.index(f"item {second}") < done.out.index("saved: pass")
+    assert (
+        done.out.index(f"saved: fail · {first}")
+        < done.out.index(f"item {second}")
+        < done.out.index("saved: pass")
+    )
     assert done.out.endswith("2 reviews saved\n")
     again = plain_review("q\n", "--queue", "dataset")
     assert f"item {first}," not in again.out and f"item {second}," not in again.out
@@ -53,7 +61,9 @@ def test_notes_faults_scores_and_undo(plain_review: PlainReview, imported_run: P
     note, fault, undo = read_events(imported_run)
     assert (note["note"], fault["fault"], undo["act"]) == ("it's odd", "golden", "retract")
     assert "Choose a fault: model, golden" in done.out
-    assert "this benchmark has no scores" in done.out and "s: skip the item · b: go back" in done.out
+    assert (
+        "this benchmark has no scores" in done.out and "s: skip the item · b: go back" in done.out
+    )
 
 
 @pytest.mark.sweep
@@ -66,8 +76,13 @@ def test_item_is_printed_in_words(plain_review: PlainReview) -> None:
 
 
 @pytest.mark.sweep
-def test_blind_review_hides_verdicts_until_submitted(plain_review: PlainReview, imported_run: Path) -> None:
-    before, after = plain_review("s\nf\n", "--blind").out.split("saved: fail")[0], plain_review("q\n").out
+def test_blind_review_hides_verdicts_until_submitted(
+    plain_review: PlainReview, imported_run: Path
+) -> None:
+    before, after = (
+        plain_review("s\nf\n", "--blind").out.split("saved: fail")[0],
+        plain_review("q\n").out,
+    )
     assert "official" not in before
     assert "official" in after
     assert [event["blind"] for event in read_events(imported_run)] == [True]
@@ -80,9 +95,13 @@ def test_empty_queue_is_reported(plain_review: PlainReview) -> None:
 
 
 @pytest.mark.sweep
-def test_verdict_is_on_disk_before_confirmation(imported_run: Path, environ: dict[str, str]) -> None:
+def test_verdict_is_on_disk_before_confirmation(
+    imported_run: Path, environ: dict[str, str]
+) -> None:
     command = [*PROGRAM, "review", str(imported_run), "--plain"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ) as program:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ
+    ) as program:
         assert program.stdin is not None and program.stdout is not None
         program.stdin.write(b"f\n")
         program.stdin.flush()
@@ -93,23 +112,35 @@ def test_verdict_is_on_disk_before_confirmation(imported_run: Path, environ: dic
 
 
 @pytest.mark.sweep
-def test_open_without_terminal_names_plain_review(imported_run: Path, environ: dict[str, str]) -> None:
+def test_open_without_terminal_names_plain_review(
+    imported_run: Path, environ: dict[str, str]
+) -> None:
     for more in ([], ["--blind"]):
         done = subprocess.run(
             [*PROGRAM, "open", str(imported_run), *more],
-            capture_output=True, env=environ, timeout=120, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+            capture_output=True,
+            env=environ,
+            timeout=120,
+            stdin=subprocess.DEVNULL,
+        )
         assert b"fcreview review --plain" in done.stderr
 
 
 def test_labels_and_states_are_printed_like_arguments() -> None:
-    item = Item("a_1", "agent", messages=[Message(0, -1, "user", "Go."), Message(0, 0, "tool", "ok")])
+    item = Item(
+        "a_1", "agent", messages=[Message(0, -1, "user", "Go."), Message(0, 0, "tool", "ok")]
+    )
     item.verdicts = [Verdict("judge", ["ask"], "response", "dialog_act", by="labeller")]
     item.extra = Extra(
-        state_differences={"root": StateDifference("b", "c")}, golden_reply="Hello.", golden_labels=["inform"]
+        state_differences={"root": StateDifference("b", "c")},
+        golden_reply="Hello.",
+        golden_labels=["inform"],
     )
     lines = list(format_plain_item_lines(make_detail(item), "alice", hide_verdicts=False))
     assert "labels, differs. golden: inform. predicted: ask" in lines
     assert "root, differs. golden: b. predicted: c" in lines
-    hidden = [line.split() for line in format_plain_item_lines(make_detail(item), "alice", hide_verdicts=True)]
+    hidden = [
+        line.split()
+        for line in format_plain_item_lines(make_detail(item), "alice", hide_verdicts=True)
+    ]
     assert ["labels", "inform", "(hidden)"] in hidden

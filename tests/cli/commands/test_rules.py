@@ -13,7 +13,12 @@ from tests.commands import Done
 
 Cli = Callable[..., Done]
 Verdicts = dict[tuple[str, str], bool | None]
-RULES = ("accept 30 for 50 in minutes of timer.start", "default-omittable", "number-equal", "ignore-case on bfcl")
+RULES = (
+    "accept 30 for 50 in minutes of timer.start",
+    "default-omittable",
+    "number-equal",
+    "ignore-case on bfcl",
+)
 
 
 @pytest.fixture
@@ -47,18 +52,33 @@ def test_preview_lists_changed_verdicts(cli: Cli, runs: Path, tmp_path: Path, ru
     assert cli("rules", "add", runs, rule).code == 0
     assert rule_verdicts(cli, runs) == before, "an accepted rule is not applied yet"
     assert cli("errata", "create", runs, "-o", tmp_path / "e.jsonl").code == 0
-    assert changed_verdicts(before, rule_verdicts(cli, runs, "--errata", tmp_path / "e.jsonl")) == preview
+    assert (
+        changed_verdicts(before, rule_verdicts(cli, runs, "--errata", tmp_path / "e.jsonl"))
+        == preview
+    )
     assert preview_rule(cli, runs, rule) == set(), "the rule is already applied"
     if rule == RULES[0]:
-        assert preview == {(model, "live_simple_3-3-0", "fail -> pass") for model in ("maple-8b", "maple-8b-FC")}
+        assert preview == {
+            (model, "live_simple_3-3-0", "fail -> pass") for model in ("maple-8b", "maple-8b-FC")
+        }
 
 
 def test_rule_can_change_pass_to_fail(cli: Cli, runs: Path) -> None:
-    """The benchmark pairs parallel calls greedily, so a newly matching call can be taken from another golden call."""
+    """The benchmark pairs parallel calls greedily, so a newly matching call can be taken from
+    another golden call.
+    """
     folder = runs / "greedy"
-    document = {"name": "f", "description": "", "parameters": {"type": "dict", "required": ["a"], "properties": {}}}
+    document = {
+        "name": "f",
+        "description": "",
+        "parameters": {"type": "dict", "required": ["a"], "properties": {}},
+    }
     document["parameters"] |= {"properties": {"a": {"type": "integer"}}}
-    question = {"id": "parallel_0", "question": [[{"role": "user", "content": "f"}]], "function": [document]}
+    question = {
+        "id": "parallel_0",
+        "question": [[{"role": "user", "content": "f"}]],
+        "function": [document],
+    }
     golden = {"id": "parallel_0", "ground_truth": [{"f": {"a": [1]}}, {"f": {"a": [2]}}]}
     result = {"id": "parallel_0", "result": [{"f": '{"a": 2}'}, {"f": '{"a": 1}'}]}
     name = "BFCL_v4_parallel"
@@ -90,4 +110,8 @@ def test_rules_are_listed_and_removed(cli: Cli, runs: Path) -> None:
 
 def test_invalid_rule_is_reported(cli: Cli, runs: Path) -> None:
     done = cli("rules", "try", runs, "anything goes")
-    assert done.code == 1 and "invalid rule 'anything goes'" in done.err and "Traceback" not in done.err
+    assert (
+        done.code == 1
+        and "invalid rule 'anything goes'" in done.err
+        and "Traceback" not in done.err
+    )

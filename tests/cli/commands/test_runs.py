@@ -28,9 +28,9 @@ def test_runs_are_sorted_and_filtered(cli: Cli, samples: Path, workspace: Path) 
     rated = [row for row in list_runs("--sort", "official") if row["official_known"]]
     rates = [row["official_pass"] / row["official_known"] for row in rated]
     assert rates == sorted(rates, reverse=True) != [rates[0]] * len(rates)
-    assert [row["official_known"] > 0 for row in list_runs("--sort", "official")] == [True] * len(rated) + [False] * (
-        len(every) - len(rated)
-    )
+    assert [row["official_known"] > 0 for row in list_runs("--sort", "official")] == [True] * len(
+        rated
+    ) + [False] * (len(every) - len(rated))
     assert [row["n_items"] for row in list_runs("--sort", "items")] == sorted(
         (r["n_items"] for r in every), reverse=True
     )
@@ -45,17 +45,34 @@ def test_runs_are_sorted_and_filtered(cli: Cli, samples: Path, workspace: Path) 
 
 
 def test_runs_are_grouped_and_reversed(cli: Cli, samples: Path, workspace: Path) -> None:
-    done = cli("runs", samples, "--workspace", workspace, "--json", "--group", "generation", "--sort", "items")
+    done = cli(
+        "runs",
+        samples,
+        "--workspace",
+        workspace,
+        "--json",
+        "--group",
+        "generation",
+        "--sort",
+        "items",
+    )
     kinds = [row["group"] for row in done.objects]
     assert len(set(kinds)) > 3
-    assert kinds == [kind for kind in dict.fromkeys(kinds) for _ in range(kinds.count(kind))], "groups are contiguous"
+    assert kinds == [kind for kind in dict.fromkeys(kinds) for _ in range(kinds.count(kind))], (
+        "groups are contiguous"
+    )
     sizes = [row["n_items"] for row in done.objects if row["group"] == kinds[0]]
     assert sizes == sorted(sizes, reverse=True)
     assert all(row["date"] for row in done.objects)
     table = cli("runs", samples, "--workspace", workspace, "--group", "generation").out.splitlines()
-    assert sum(line.startswith(tuple(f"{kind}: " for kind in set(kinds))) for line in table) == len(set(kinds))
+    assert sum(line.startswith(tuple(f"{kind}: " for kind in set(kinds))) for line in table) == len(
+        set(kinds)
+    )
     forth = [row["run"] for row in cli("runs", samples, "--workspace", workspace, "--json").objects]
-    back = [row["run"] for row in cli("runs", samples, "--workspace", workspace, "--json", "--reverse").objects]
+    back = [
+        row["run"]
+        for row in cli("runs", samples, "--workspace", workspace, "--json", "--reverse").objects
+    ]
     assert back == forth[::-1]
     assert cli("runs", samples, "--workspace", workspace, "--group", "colour").code == 2
 

@@ -33,7 +33,9 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
 
 
 @pytest.mark.parametrize(("options", "reason"), REFUSED)
-def test_unsafe_options_are_refused(cli: Cli, imported_run: Path, options: tuple[str, ...], reason: str) -> None:
+def test_unsafe_options_are_refused(
+    cli: Cli, imported_run: Path, options: tuple[str, ...], reason: str
+) -> None:
     done = cli("serve", imported_run, *options)
     assert done.code in (1, 2) and reason in done.err, done.err
 
@@ -49,14 +51,18 @@ def test_wildcard_address_needs_url(cli: Cli, imported_run: Path) -> None:
     assert done.code == 2 and "--url" in done.err
 
 
-def test_missing_extra_is_named(cli: Cli, imported_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_extra_is_named(
+    cli: Cli, imported_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "textual_serve", None)
     done = cli("serve", imported_run)
     assert done.code == 1 and "pip install 'fcreview[serve]'" in done.err
     assert done.err.count("\n") == 1
 
 
-def test_user_is_added_and_hostile_names_are_refused(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_user_is_added_and_hostile_names_are_refused(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     users = tmp_path / "users.toml"
     monkeypatch.setattr(serve, "ask_password", lambda _: "correct horse")
     for name in ("anna", "../evil", "a b", ".x", ""):
@@ -69,12 +75,24 @@ def test_addresses_are_normalized_as_in_browsers() -> None:
     from fcreview.cli.serve_login import format_origin, parse_origin
 
     assert parse_origin("https://Review.Example.org/") == "https://review.example.org"
-    assert parse_origin("https://x:8443") == "https://x:8443" and parse_origin("http://[::1]:80") == "http://[::1]"
+    assert (
+        parse_origin("https://x:8443") == "https://x:8443"
+        and parse_origin("http://[::1]:80") == "http://[::1]"
+    )
     assert format_origin("http", "::1", 8000) == "http://[::1]:8000"
 
 
 def test_session_opens_with_options_of_server() -> None:
     options = WorkspaceOptions([Path("runs"), Path("-x")], data=[Path("data")], workspace=Path("w"))
     assert build_open_arguments(options, "pilot", "official:fail", None, True) == [
-        *("--workspace=w", "--queue=pilot", "--where=official:fail", "--data=data", "--blind", "--", "runs", "-x")
+        *(
+            "--workspace=w",
+            "--queue=pilot",
+            "--where=official:fail",
+            "--data=data",
+            "--blind",
+            "--",
+            "runs",
+            "-x",
+        )
     ]

@@ -17,11 +17,26 @@ def make_detail() -> ItemDetail:
     """Return an item with an undecoded call, a long observation and a long field."""
     wanted = [Call("golden", "cd", {"folder": AcceptedValues(["a"])})]
     given = [Call("predicted", "cd", None, raw=WORDS, decode_error="no call in it")]
-    messages = [Message(0, -1, "user", "Go."), Message(0, 0, "tool", LONG, "ls"), Message(0, 1, "assistant", WORDS)]
-    item = Item("turn_0", "multi", messages=messages, golden=wanted, predicted=given, pairs=align_calls(wanted, given))
+    messages = [
+        Message(0, -1, "user", "Go."),
+        Message(0, 0, "tool", LONG, "ls"),
+        Message(0, 1, "assistant", WORDS),
+    ]
+    item = Item(
+        "turn_0",
+        "multi",
+        messages=messages,
+        golden=wanted,
+        predicted=given,
+        pairs=align_calls(wanted, given),
+    )
     item.extra.metadata = {"config": {"deep": [LONG]}}
-    row = QueueRow(item=1, run=1, seq=0, id=item.id, category="multi", model="m", official=False, rule=False)
-    key = ItemKey(benchmark="b", generation="g", language="en", model="m", category="multi", id=item.id)
+    row = QueueRow(
+        item=1, run=1, seq=0, id=item.id, category="multi", model="m", official=False, rule=False
+    )
+    key = ItemKey(
+        benchmark="b", generation="g", language="en", model="m", category="multi", id=item.id
+    )
     return ItemDetail(row, key, Run("b", "g", "en", "m", "runs"), item)
 
 

@@ -12,7 +12,18 @@ import pytest
 Cli = Callable[..., Any]
 
 FIELDS = [
-    *("rank", "score", "benchmark", "generation", "language", "category", "id", "reasons", "n_runs", "n_failing"),
+    *(
+        "rank",
+        "score",
+        "benchmark",
+        "generation",
+        "language",
+        "category",
+        "id",
+        "reasons",
+        "n_runs",
+        "n_failing",
+    ),
     *("alternative", "strong"),
 ]
 FUNCTION = {
@@ -26,8 +37,15 @@ FUNCTION = {
         "required": ["to"],
     },
 }
-QUESTIONS = [("Oslo", ["Oslo"], ["km", ""]), ("Rome", ["Roma"], ["km", ""]), ("Paris", ["Paris"], ["km"])]
-"""City and golden values of each question. The second golden answer is Italian, the third requires a default."""
+QUESTIONS = [
+    ("Oslo", ["Oslo"], ["km", ""]),
+    ("Rome", ["Roma"], ["km", ""]),
+    ("Paris", ["Paris"], ["km"]),
+]
+"""City and golden values of each question.
+
+The second golden answer is Italian, the third requires a default.
+"""
 MODELS = {"gpt-a": "", "claude-b": "", "mistral-c": ", unit='mile'"}
 """Additional arguments in the calls of each model."""
 
@@ -41,18 +59,26 @@ def write_lines(path: Path, records: Sequence[object]) -> None:
 def suspect_runs(tmp_path: Path) -> Path:
     """A BFCL V4 run of three models with three questions, without scores."""
     root, ids = tmp_path / "runs", [f"simple_python_{at}" for at in range(len(QUESTIONS))]
-    texts = [[[{"role": "user", "content": f"How far is it to {city}?"}]] for city, _, _ in QUESTIONS]
+    texts = [
+        [[{"role": "user", "content": f"How far is it to {city}?"}]] for city, _, _ in QUESTIONS
+    ]
     golden = [[{"distance": {"to": to, "unit": unit}}] for _, to, unit in QUESTIONS]
     together = list(zip(ids, texts, golden, strict=True))
     name = "BFCL_v4_simple_python.json"
-    write_lines(root / "data" / name, [{"id": n, "question": text, "function": [FUNCTION]} for n, text, _ in together])
     write_lines(
-        root / "data" / "possible_answer" / name, [{"id": n, "ground_truth": answer} for n, _, answer in together]
+        root / "data" / name,
+        [{"id": n, "question": text, "function": [FUNCTION]} for n, text, _ in together],
+    )
+    write_lines(
+        root / "data" / "possible_answer" / name,
+        [{"id": n, "ground_truth": answer} for n, _, answer in together],
     )
     for model, more in MODELS.items():
         answers = [f"[distance(to='{city}'{more})]" for city, _, _ in QUESTIONS]
         records = [{"id": n, "result": answer} for n, answer in zip(ids, answers, strict=True)]
-        write_lines(root / "result" / model / "non_live" / "BFCL_v4_simple_python_result.json", records)
+        write_lines(
+            root / "result" / model / "non_live" / "BFCL_v4_simple_python_result.json", records
+        )
     return root
 
 
@@ -63,9 +89,9 @@ def test_questions_are_sorted_by_score(cli: Cli, suspect_runs: Path) -> None:
     scores = [each["score"] for each in found]
     assert scores == sorted(scores, reverse=True)
     assert {each["id"] for each in found} == {f"simple_python_{at}" for at in range(3)}
-    assert {(each["benchmark"], each["generation"], each["language"], each["n_runs"]) for each in found} == {
-        ("bfcl", "V4", "en", 3)
-    }
+    assert {
+        (each["benchmark"], each["generation"], each["language"], each["n_runs"]) for each in found
+    } == {("bfcl", "V4", "en", 3)}
     by_id = {each["id"]: each for each in found}
     assert by_id["simple_python_0"]["n_failing"] == 1
     assert by_id["simple_python_1"]["n_failing"] == 3
@@ -92,7 +118,15 @@ def test_filter_selects_questions_and_keeps_evidence(cli: Cli, suspect_runs: Pat
 
 
 def test_run_limits_questions_and_keeps_evidence(cli: Cli, suspect_runs: Path) -> None:
-    listed = cli("suspects", suspect_runs, "--json", "--run", "gpt-a", "--where", "official:fail OR rule:fail").objects
+    listed = cli(
+        "suspects",
+        suspect_runs,
+        "--json",
+        "--run",
+        "gpt-a",
+        "--where",
+        "official:fail OR rule:fail",
+    ).objects
     assert [(each["id"], each["n_runs"]) for each in listed] == [
         ("simple_python_2", 3),
         ("simple_python_1", 3),

@@ -42,14 +42,18 @@ class Browser(TestClient):  # type: ignore[type-arg]
 
     async def log_in(self, name: str = "alice", password: str = PASSWORD) -> int:
         form = {"name": name, "password": password}
-        answer = await self.post("/login", data=form, headers={"Origin": self.origin}, allow_redirects=False)
+        answer = await self.post(
+            "/login", data=form, headers={"Origin": self.origin}, allow_redirects=False
+        )
         return answer.status
 
 
 async def start_server(login: Login, max_sessions: int = 20) -> Browser:
     listener = get_port_socket("127.0.0.1", 0, socket.AF_INET)
     origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    command = ProgramCommand([], {"PATH": "/bin", "HOME": "/home/x", "PGPASSWORD": "x", "FCREVIEW_SERVE_SECRET": "x"})
+    command = ProgramCommand(
+        [], {"PATH": "/bin", "HOME": "/home/x", "PGPASSWORD": "x", "FCREVIEW_SERVE_SECRET": "x"}
+    )
     server = BrowserServer(command, login, AllowedOrigins(frozenset({origin})), max_sessions)
     browser = Browser(TestServer(server.make_web_app(), socket_factory=lambda *_: listener))
     browser.server_state, browser.origin = server, origin
@@ -71,7 +75,9 @@ def users_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UsersFile:
 @pytest_asyncio.fixture
 async def browser(users_file: UsersFile) -> AsyncIterator[Browser]:
     """A browser that is not logged in."""
-    found = await start_server(PasswordLogin(users_file, "fcreview", is_secure=False), max_sessions=3)
+    found = await start_server(
+        PasswordLogin(users_file, "fcreview", is_secure=False), max_sessions=3
+    )
     yield found
     await found.close()
 

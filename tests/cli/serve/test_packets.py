@@ -19,9 +19,16 @@ class Session:
     """A process of the app and the screen that it draws."""
 
     def __init__(self, runs: Path, environ: dict[str, str]) -> None:
-        environ |= {"FCREVIEW_BROWSER": "1", "FCREVIEW_ANNOTATOR": "anna", "COLUMNS": str(COLUMNS), "ROWS": str(ROWS)}
+        environ |= {
+            "FCREVIEW_BROWSER": "1",
+            "FCREVIEW_ANNOTATOR": "anna",
+            "COLUMNS": str(COLUMNS),
+            "ROWS": str(ROWS),
+        }
         pipe = subprocess.PIPE
-        self.process = subprocess.Popen([*PROGRAM, "open", str(runs)], env=environ, stdin=pipe, stdout=pipe)
+        self.process = subprocess.Popen(
+            [*PROGRAM, "open", str(runs)], env=environ, stdin=pipe, stdout=pipe
+        )
         assert self.process.stdin is not None and self.process.stdout is not None
         self._input, self._output = self.process.stdin, self.process.stdout
         assert self._output.readline() == b"__GANGLION__\n"
@@ -50,7 +57,9 @@ def list_files(folder: Path) -> set[str]:
     return {each.relative_to(folder).as_posix() for each in folder.rglob("*") if each.is_file()}
 
 
-def test_session_ends_with_server_and_keeps_position(imported_run: Path, environ: dict[str, str]) -> None:
+def test_session_ends_with_server_and_keeps_position(
+    imported_run: Path, environ: dict[str, str]
+) -> None:
     before = list_files(imported_run)
     session = Session(imported_run, environ)
     session.wait_for("1/6")

@@ -1,4 +1,6 @@
-"""The server checks who may open the page, the websocket and downloads, and limits what a session process gets."""
+"""The server checks who may open the page, the websocket and downloads, and limits what a
+session process gets.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,18 @@ from tests.cli.serve.conftest import PASSWORD, SECRET, Browser, start_server
 pytestmark = pytest.mark.process
 ELSEWHERE = "http://evil.example"
 PATHS = ("/", "/ws", "/download/x", "/static/page.js", "/terminal/js/textual.js")
-HOSTILE_NAMES = ("", "../evil", "a/b", ".hidden", "-x", "a b", "x" * 65, "a\x1b[2J", "alice,bob", "%2e%2e")
+HOSTILE_NAMES = (
+    "",
+    "../evil",
+    "a/b",
+    ".hidden",
+    "-x",
+    "a b",
+    "x" * 65,
+    "a\x1b[2J",
+    "alice,bob",
+    "%2e%2e",
+)
 
 
 async def receive_environment(websocket: ClientWebSocketResponse) -> dict[str, str]:
@@ -32,7 +45,9 @@ async def receive_environment(websocket: ClientWebSocketResponse) -> dict[str, s
 
 
 async def open_session(browser: Browser, **headers: str) -> ClientWebSocketResponse:
-    return await browser.ws_connect("/ws?width=100&height=30", headers={"Origin": browser.origin, **headers})
+    return await browser.ws_connect(
+        "/ws?width=100&height=30", headers={"Origin": browser.origin, **headers}
+    )
 
 
 async def test_login_opens_app_as_annotator(browser: Browser) -> None:
@@ -46,14 +61,22 @@ async def test_login_opens_app_as_annotator(browser: Browser) -> None:
     assert (environment["COLUMNS"], environment["ROWS"]) == ("100", "30")
 
 
-async def test_cookie_is_hidden_from_scripts_and_other_sites(browser: Browser, users_file: UsersFile) -> None:
+async def test_cookie_is_hidden_from_scripts_and_other_sites(
+    browser: Browser, users_file: UsersFile
+) -> None:
     secure = await start_server(PasswordLogin(users_file, "fcreview", is_secure=True))
     for each, wanted in ((browser, {"fcreview"}), (secure, {"__Host-fcreview"})):
         form = {"name": "alice", "password": PASSWORD}
-        answer = await each.post("/login", data=form, headers={"Origin": each.origin}, allow_redirects=False)
+        answer = await each.post(
+            "/login", data=form, headers={"Origin": each.origin}, allow_redirects=False
+        )
         assert set(answer.cookies) == wanted
         cookie = answer.cookies[wanted.pop()]
-        assert cookie["httponly"] and cookie["samesite"] == "Strict" and bool(cookie["secure"]) is (each is secure)
+        assert (
+            cookie["httponly"]
+            and cookie["samesite"] == "Strict"
+            and bool(cookie["secure"]) is (each is secure)
+        )
     await secure.close()
 
 
@@ -77,7 +100,9 @@ async def test_other_host_is_refused(browser: Browser) -> None:
     await browser.log_in()
     for path in PATHS:
         for host in ("evil.example", "127.0.0.1", f"evil.example:{browser.port}"):
-            assert (await browser.get(path, headers={"Host": host, "Origin": browser.origin})).status == 421, path
+            assert (
+                await browser.get(path, headers={"Host": host, "Origin": browser.origin})
+            ).status == 421, path
 
 
 async def test_other_origin_is_refused(browser: Browser) -> None:
@@ -101,8 +126,14 @@ async def test_link_on_other_site_opens_page(browser: Browser) -> None:
 
 
 async def test_user_header_needs_secret(proxied_browser: Browser) -> None:
-    assert (await proxied_browser.get("/", headers={"X-User": "alice", SECRET_HEADER: SECRET})).status == 200
-    for headers in ({"X-User": "alice"}, {"X-User": "alice", SECRET_HEADER: SECRET + "x"}, {SECRET_HEADER: SECRET}):
+    assert (
+        await proxied_browser.get("/", headers={"X-User": "alice", SECRET_HEADER: SECRET})
+    ).status == 200
+    for headers in (
+        {"X-User": "alice"},
+        {"X-User": "alice", SECRET_HEADER: SECRET + "x"},
+        {SECRET_HEADER: SECRET},
+    ):
         assert (await proxied_browser.get("/", headers=headers)).status == 403
         with pytest.raises(WSServerHandshakeError, match="403"):
             await open_session(proxied_browser, **headers)
@@ -113,13 +144,18 @@ async def test_user_header_needs_secret(proxied_browser: Browser) -> None:
 async def test_hostile_names_in_header_are_refused(proxied_browser: Browser) -> None:
     for name in HOSTILE_NAMES:
         if name.isprintable():  # the client cannot send others
-            assert (await proxied_browser.get("/", headers={"X-User": name, SECRET_HEADER: SECRET})).status == 403, name
+            assert (
+                await proxied_browser.get("/", headers={"X-User": name, SECRET_HEADER: SECRET})
+            ).status == 403, name
 
 
 async def test_concurrent_annotators_are_not_mixed(proxied_browser: Browser) -> None:
     names = [f"annotator{at}" for at in range(6)]
     sockets = await asyncio.gather(
-        *(open_session(proxied_browser, **{"X-User": name, SECRET_HEADER: SECRET}) for name in names)
+        *(
+            open_session(proxied_browser, **{"X-User": name, SECRET_HEADER: SECRET})
+            for name in names
+        )
     )
     found = await asyncio.gather(*map(receive_environment, sockets))
     assert [each["FCREVIEW_ANNOTATOR"] for each in found] == names
@@ -128,9 +164,17 @@ async def test_concurrent_annotators_are_not_mixed(proxied_browser: Browser) -> 
 async def test_process_gets_only_listed_variables(browser: Browser) -> None:
     await browser.log_in()
     environment = await receive_environment(await open_session(browser))
-    own = {"FCREVIEW_ANNOTATOR", "FCREVIEW_BROWSER", "TEXTUAL_FPS", "TEXTUAL_COLOR_SYSTEM", "COLORTERM"}
+    own = {
+        "FCREVIEW_ANNOTATOR",
+        "FCREVIEW_BROWSER",
+        "TEXTUAL_FPS",
+        "TEXTUAL_COLOR_SYSTEM",
+        "COLORTERM",
+    }
     assert set(environment) - {"LC_CTYPE"} == {"PATH", "HOME", "COLUMNS", "ROWS"} | own
-    assert not any("SECRET" in name or name.startswith(("PG", "PYTHONPATH", "LD_")) for name in INHERITED)
+    assert not any(
+        "SECRET" in name or name.startswith(("PG", "PYTHONPATH", "LD_")) for name in INHERITED
+    )
 
 
 async def test_sessions_are_limited_and_end_with_tab(browser: Browser) -> None:
@@ -199,13 +243,17 @@ async def test_download_belongs_to_annotator(browser: Browser) -> None:
     assert (await browser.get("/download/key")).status == 404
 
 
-async def test_login_ends_with_deleted_user_and_logout(browser: Browser, users_file: UsersFile) -> None:
+async def test_login_ends_with_deleted_user_and_logout(
+    browser: Browser, users_file: UsersFile
+) -> None:
     await browser.log_in("bob")
     websocket = await open_session(browser)
     await receive_environment(websocket)
     users_file.set_password("bob", "another password")
     await websocket.send_json(["stdin", "p"])
-    assert (await websocket.receive(timeout=30)).type == WSMsgType.CLOSE, "the key does not reach the app"
+    assert (await websocket.receive(timeout=30)).type == WSMsgType.CLOSE, (
+        "the key does not reach the app"
+    )
     assert "Password" in await (await browser.get("/")).text()
     await browser.log_in("alice")
     await browser.post("/logout", headers={"Origin": browser.origin})

@@ -16,10 +16,12 @@ def test_password_is_stored_as_hash_for_owner(users_file: UsersFile) -> None:
     text = users_file.path.read_text()
     assert PASSWORD not in text and text.startswith('"alice" = "scrypt$')
     assert users_file.path.stat().st_mode & 0o777 == 0o600
-    assert users_file.is_right_password("alice", PASSWORD) and users_file.is_right_password("bob", PASSWORD)
-    assert not users_file.is_right_password("alice", PASSWORD + "x") and not users_file.is_right_password(
-        "carol", PASSWORD
+    assert users_file.is_right_password("alice", PASSWORD) and users_file.is_right_password(
+        "bob", PASSWORD
     )
+    assert not users_file.is_right_password(
+        "alice", PASSWORD + "x"
+    ) and not users_file.is_right_password("carol", PASSWORD)
 
 
 def test_changed_password_keeps_other_lines(users_file: UsersFile) -> None:
@@ -28,13 +30,21 @@ def test_changed_password_keeps_other_lines(users_file: UsersFile) -> None:
     users_file.set_password("alice", "another password")
     after = users_file.path.read_text().splitlines()
     assert [*after[:-1]] == [before[0], before[2]] and after[-1].startswith('"alice"')
-    assert users_file.is_right_password("alice", "another password") and not users_file.is_right_password(
-        "alice", PASSWORD
-    )
+    assert users_file.is_right_password(
+        "alice", "another password"
+    ) and not users_file.is_right_password("alice", PASSWORD)
 
 
 @pytest.mark.parametrize(
-    "text", ['alice = "plain"', 'alice = "scrypt$40$8$1$AAAA$AAAA"', "alice.b = 1", '"../x" = ""', "=", '"a b" = "x"']
+    "text",
+    [
+        'alice = "plain"',
+        'alice = "scrypt$40$8$1$AAAA$AAAA"',
+        "alice.b = 1",
+        '"../x" = ""',
+        "=",
+        '"a b" = "x"',
+    ],
 )
 def test_invalid_line_is_refused(users_file: UsersFile, text: str) -> None:
     users_file.path.write_text(text)
@@ -76,7 +86,9 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
 
 def test_hash_of_full_cost_round_trips() -> None:
     made = PasswordHash.create(PASSWORD)
-    assert made.cost == (15, 8, 1) and PasswordHash.parse(str(made)) == made and made.matches(PASSWORD)
+    assert (
+        made.cost == (15, 8, 1) and PasswordHash.parse(str(made)) == made and made.matches(PASSWORD)
+    )
 
 
 def test_attempts_are_limited_temporarily() -> None:

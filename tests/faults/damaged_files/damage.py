@@ -15,9 +15,17 @@ from tests.faults.hostile.test_run_folders import KINDS
 
 SMALL = [raw for raw in RAW if len(raw) < 9_999]
 MORE = [
-    json.dumps(SUFFIX), json.dumps("@a @a"), json.dumps("-" * 3000), json.dumps("../../x"), "1e400", "-1", str(10**30),
-    "[" * 3_000 + "]" * 3_000, json.dumps([SUFFIX] * 3), json.dumps({SUFFIX: [[SUFFIX, SUFFIX]]}),
-]  # fmt: skip
+    json.dumps(SUFFIX),
+    json.dumps("@a @a"),
+    json.dumps("-" * 3000),
+    json.dumps("../../x"),
+    "1e400",
+    "-1",
+    str(10**30),
+    "[" * 3_000 + "]" * 3_000,
+    json.dumps([SUFFIX] * 3),
+    json.dumps({SUFFIX: [[SUFFIX, SUFFIX]]}),
+]
 Damage = Callable[[Path], object]
 
 
@@ -25,7 +33,11 @@ def kept_files(place: Path) -> list[Path]:
     """Return the files of the workspace except the store and the reviews, by path."""
     root = place / ".fcreview"
     known = {"store.duckdb", "decisions.cache.duckdb", "store.lock"}
-    return [each for each in sorted(root.rglob("*")) if each.is_file() and _is_kept(each.relative_to(root), known)]
+    return [
+        each
+        for each in sorted(root.rglob("*"))
+        if each.is_file() and _is_kept(each.relative_to(root), known)
+    ]
 
 
 def _is_kept(path: Path, known: set[str]) -> bool:
@@ -33,8 +45,9 @@ def _is_kept(path: Path, known: set[str]) -> bool:
 
 
 def damages(file: Path, chance: random.Random) -> Iterator[tuple[str, Damage]]:
-    """Yield (description, function that damages the file) without end: an odd file or text in its place, and one value
-    replaced, in turn."""
+    """Yield (description, function that damages the file) without end: an odd file or text in its
+    place, and one value replaced, in turn.
+    """
     values = _values(file, chance)
     for name, damage in chance.sample(sorted(OTHERS.items()), len(OTHERS)):
         yield name, damage
@@ -53,7 +66,13 @@ def _values(file: Path, chance: random.Random) -> Iterator[tuple[str, Damage]]:
 
 
 def _paths(value: Any) -> Iterator[tuple[Any, ...]]:
-    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    parts = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, part in parts:
         yield (key,)
         yield from ((key, *path) for path in _paths(part))

@@ -1,5 +1,6 @@
-"""Damaged saved filters, histories, positions, queue files, rules and errata: fcreview reports the damage or ignores
-the file, and no review is lost."""
+"""Damaged saved filters, histories, positions, queue files, rules and errata: fcreview reports the
+damage or ignores the file, and no review is lost.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +24,37 @@ from tests.tui import idle
 
 ROOT = Path(__file__).resolve().parents[3]
 COMMANDS = [
-    ["items", "PLACE", "--where", "@hard", "--json"], ["report", "PLACE"], ["queue", "list", "PLACE"],
-    ["queue", "show", "PLACE", "pilot"], ["rules", "list", "PLACE"], ["doctor", "PLACE"], ["import", "PLACE"],
-    ["items", "PLACE", "--where", "queue:pilot", "--json"], ["estimate", "PLACE"], ["errata", "check", "ERRATA"],
+    ["items", "PLACE", "--where", "@hard", "--json"],
+    ["report", "PLACE"],
+    ["queue", "list", "PLACE"],
+    ["queue", "show", "PLACE", "pilot"],
+    ["rules", "list", "PLACE"],
+    ["doctor", "PLACE"],
+    ["import", "PLACE"],
+    ["items", "PLACE", "--where", "queue:pilot", "--json"],
+    ["estimate", "PLACE"],
+    ["errata", "check", "ERRATA"],
     ["label", "PLACE", "simple_python_0", "--run", "1", "--verdict", "pass"],
-]  # fmt: skip
+]
 WANTED = {"filters", "history", "positions", "queues", "rules.jsonl"}
 KEYS = [
-    "f", "up", "up", "tab", "escape", "slash", "up", "escape", "o", "escape", "r", "escape", "enter", "]", "q", "u",
-]  # fmt: skip
+    "f",
+    "up",
+    "up",
+    "tab",
+    "escape",
+    "slash",
+    "up",
+    "escape",
+    "o",
+    "escape",
+    "r",
+    "escape",
+    "enter",
+    "]",
+    "q",
+    "u",
+]
 
 
 async def use_app(place: Path, keys: list[str]) -> None:
@@ -51,20 +74,50 @@ async def use_app(place: Path, keys: list[str]) -> None:
 async def used_workspace(tmp_path: Path, environ: dict[str, str], screens: None) -> Path:
     """A workspace with a file of every kind."""
     place = shutil.copytree(ROOT / "sample_runs" / "bfcl", tmp_path / "template")
-    fix = '{"ground_truth": [{"loan.monthly_payment": {"principal": [1], "annual_rate": [3.5], "years": [30]}}]}'
+    fix = (
+        '{"ground_truth": [{"loan.monthly_payment": {"principal": [1], "annual_rate": [3.5],'
+        ' "years": [30]}}]}'
+    )
     for words in (
-        ["import", place], ["queue", "create", place, "--name", "pilot", "--annotators", "tester,bob"],
+        ["import", place],
+        ["queue", "create", place, "--name", "pilot", "--annotators", "tester,bob"],
         ["rules", "add", place, "ignore-case"],
-        ["label", place, "simple_python_1", "--run", "1", "--adjudicate", "--verdict", "pass", "--golden-fix", fix],
+        [
+            "label",
+            place,
+            "simple_python_1",
+            "--run",
+            "1",
+            "--adjudicate",
+            "--verdict",
+            "pass",
+            "--golden-fix",
+            fix,
+        ],
         ["errata", "create", place, "-o", tmp_path / "errata.jsonl"],
         ["import", place, "--errata", tmp_path / "errata.jsonl"],
-    ):  # fmt: skip
+    ):
         done = run_in_this_process(words, tmp_path, environ)
         assert done.code == 0, (words, done.err)
     filters = place / ".fcreview" / "filters"
     filters.mkdir()
     (filters / "tester.json").write_text('{"hard": "official:fail", "new": "turns>=1"}')
-    await use_app(place, ["f", *"official:fail", "enter", "slash", *"no", "enter", "escape", "down", "enter", "p", "q"])
+    await use_app(
+        place,
+        [
+            "f",
+            *"official:fail",
+            "enter",
+            "slash",
+            *"no",
+            "enter",
+            "escape",
+            "down",
+            "enter",
+            "p",
+            "q",
+        ],
+    )
     return place
 
 
@@ -89,14 +142,17 @@ async def test_damaged_files_are_reported_or_ignored(
             shutil.rmtree(place, ignore_errors=True)
             shutil.copytree(used_workspace, place, copy_function=shutil.copy2)
             damage(place / file)
-            for each in kept_files(place):  # damage must be found even if the file times are unchanged
+            for each in kept_files(
+                place
+            ):  # damage must be found even if the file times are unchanged
                 if not each.is_symlink():
                     shutil.copystat(used_workspace / each.relative_to(place), each)
             with time_limit(60):
                 await use_app(place, chance.sample(KEYS, 5) if times(1, 0) else KEYS)
             for words in chance.sample(COMMANDS, 3):
                 run = [
-                    {"PLACE": place, "ERRATA": place / ".fcreview" / "errata.jsonl"}.get(each, each) for each in words
+                    {"PLACE": place, "ERRATA": place / ".fcreview" / "errata.jsonl"}.get(each, each)
+                    for each in words
                 ]
                 with time_limit(60):
                     done = run_in_this_process(run, tmp_path, environ)
@@ -104,7 +160,11 @@ async def test_damaged_files_are_reported_or_ignored(
                 assert "internal error" not in done.err, (words, done.err)
                 assert "Traceback" not in done.err
                 assert not find_harmful(done.err), (words, done.err)
-                assert not [char for char in find_harmful(done.out) if "--json" not in words or len(char) == 1], words
+                assert not [
+                    char
+                    for char in find_harmful(done.out)
+                    if "--json" not in words or len(char) == 1
+                ], words
             kept, warnings = read_events_and_warnings(find_workspace(place, create=False))
             assert len(kept) >= n_reviews
             assert warnings == []

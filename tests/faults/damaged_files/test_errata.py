@@ -1,5 +1,7 @@
-"""Hostile errata files with a valid digest and any value in any field, through `--errata` and `merge`: applied or
-refused with a message, no control characters on the screen, and no review is lost."""
+"""Hostile errata files with a valid digest and any value in any field, through `--errata` and
+`merge`: applied or refused with a message, no control characters on the screen, and no review is
+lost.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ ROOT = Path(__file__).resolve().parents[3]
 DEEP = [f"{'[' * levels}{']' * levels}" for levels in (99, 101, 255, 900, 100_000)]
 VALUES = [*(raw for raw in RAW if len(raw) < 30_000), *MORE, *DEEP]
 FIXES = {
-    "simple_python_1": [{"loan.monthly_payment": {"principal": [240000], "annual_rate": [3.5], "years": [30]}}],
+    "simple_python_1": [
+        {"loan.monthly_payment": {"principal": [240000], "annual_rate": [3.5], "years": [30]}}
+    ],
     "live_simple_3-3-0": [{"timer.start": {"minutes": [30], "name": ["bread", ""]}}],
 }
 RULES = ["accept 1 for 2 in base", "ignore-case of timer.start on bfcl"]
@@ -85,7 +89,9 @@ def corrected(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = shutil.copytree(ROOT / "sample_runs" / "bfcl", place / "runs")
     file = ErrataFile(place, environment(place))
     for item, fix in FIXES.items():
-        file.run("label", runs, item, "--run", "1", "--golden-fix", json.dumps({"ground_truth": fix}))
+        file.run(
+            "label", runs, item, "--run", "1", "--golden-fix", json.dumps({"ground_truth": fix})
+        )
     for rule in RULES:
         file.run("rules", "add", runs, rule)
     assert file.run("errata", "create", runs, "-o", file.file).code == 0
@@ -109,7 +115,9 @@ class ErrataWorkspace(ErrataFile):
             path.unlink(missing_ok=True)
 
     def apply(self) -> None:
-        """Apply the file with `--errata`, merge it into another workspace, and run all commands that show errata."""
+        """Apply the file with `--errata`, merge it into another workspace, and run all commands
+        that show errata.
+        """
         other = self.cwd / "other"
         shutil.rmtree(other, ignore_errors=True)
         shutil.copytree(self.runs, other)
@@ -150,7 +158,9 @@ def variants(record: Record) -> Iterator[Record]:
 def test_hostile_errata_are_accepted_or_refused(tmp_path: Path, environ: dict[str, str]) -> None:
     """Any value in any field: `errata check` accepts or refuses the file."""
     file = ErrataFile(tmp_path, environ)
-    entry = ErrataEntry("bfcl", "V4", "en", "simple_python", "simple_python_1", "0" * 16, [{"f": {}}], [{"g": {}}])
+    entry = ErrataEntry(
+        "bfcl", "V4", "en", "simple_python", "simple_python_1", "0" * 16, [{"f": {}}], [{"g": {}}]
+    )
     file.file.write_bytes(serialize_errata([entry], [*map(parse_rule, RULES)], "2026-01-01", "bob"))
     head, records = file.parts()
     file.file.write_bytes(with_digest(head, records))
@@ -171,7 +181,11 @@ def test_hostile_errata_are_shown_harmlessly(place: ErrataWorkspace) -> None:
     also = [each for record in rules for each in variants(record)]
     taken = 0
     for entry in random.sample(entries, times(1, 50)):
-        for records in ([entry], [entry, goldens[1], *random.sample(also, PACKED)], random.sample(also, PACKED // 2)):
+        for records in (
+            [entry],
+            [entry, goldens[1], *random.sample(also, PACKED)],
+            random.sample(also, PACKED // 2),
+        ):
             place.file.write_bytes(with_digest(place.head, records))
             if place.is_valid():
                 place.apply()
@@ -183,7 +197,9 @@ def test_hostile_errata_are_shown_harmlessly(place: ErrataWorkspace) -> None:
 def new_answers(old: Any) -> Iterator[Raw | Any]:
     """Yield each value in place of the golden answer and of each of its parts."""
     yield from map(Raw, VALUES)
-    parts = old.items() if isinstance(old, dict) else enumerate(old) if isinstance(old, list) else ()
+    parts = (
+        old.items() if isinstance(old, dict) else enumerate(old) if isinstance(old, list) else ()
+    )
     for key, part in parts:
         for inner in new_answers(part):
             copy = dict(old) if isinstance(old, dict) else list(old)
@@ -239,5 +255,8 @@ def test_invalid_errata_file_is_reported(place: ErrataWorkspace, kind: str) -> N
         (other / ".fcreview" / name).unlink(missing_ok=True)
         NO_ERRATA[kind](other / ".fcreview" / name)
     assert place.run("merge", place.runs, other, "--mine").code == 0
-    assert len(read_events_and_warnings(find_workspace(place.runs, create=False))[0]) == place.known + 1
+    assert (
+        len(read_events_and_warnings(find_workspace(place.runs, create=False))[0])
+        == place.known + 1
+    )
     assert not (place.runs / ".fcreview" / "errata.jsonl").exists()

@@ -1,5 +1,6 @@
-"""The command palette with hostile names of items, models, queue files and saved filters, and with any text typed after
-a command: no control characters on the screen, no crash, no hang."""
+"""The command palette with hostile names of items, models, queue files and saved filters, and with
+any text typed after a command: no control characters on the screen, no crash, no hang.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +30,37 @@ from tests.tui import idle
 
 NAMES = [name for name in HOSTILE_NAMES if b"/" not in name]
 TYPED = [
-    "export csv ~no-such/x", "export csv " + "a" * 300, "export csv /dev/full", "export csv /proc/self/x",
-    "export csv -", "export jsonl ../../../../x/y", "export csv FOLDER", "export csv LOOP", "export csv  ",
-    "export csv \u202e\u0301\u0301", "export native /dev/null/x", "export golden-patch PIPE", "export parquet DEVICE",
-    "save filter ../x", "save filter @@", "save filter " + "n" * 300, "save filter a[red]b", "save filter \u202e",
-    "queue", "order", "@", "forget @", "run", "all runs", "maple", "a\u0301\u0301\u0301", "[/red]", "\\", "x" * 2_000,
+    "export csv ~no-such/x",
+    "export csv " + "a" * 300,
+    "export csv /dev/full",
+    "export csv /proc/self/x",
+    "export csv -",
+    "export jsonl ../../../../x/y",
+    "export csv FOLDER",
+    "export csv LOOP",
+    "export csv  ",
+    "export csv \u202e\u0301\u0301",
+    "export native /dev/null/x",
+    "export golden-patch PIPE",
+    "export parquet DEVICE",
+    "save filter ../x",
+    "save filter @@",
+    "save filter " + "n" * 300,
+    "save filter a[red]b",
+    "save filter \u202e",
+    "queue",
+    "order",
+    "@",
+    "forget @",
+    "run",
+    "all runs",
+    "maple",
+    "a\u0301\u0301\u0301",
+    "[/red]",
+    "\\",
+    "x" * 2_000,
     "simple",
-]  # fmt: skip
+]
 
 
 @pytest.fixture
@@ -82,9 +107,14 @@ async def test_hostile_names_can_be_searched_and_selected(
     chance = random.Random(seed)
     with open_workspace(WorkspaceOptions([hostile_workspace])) as place:
         services = build_report_services(place)
-    session = Session(find_workspace(hostile_workspace, create=False), "tester", services=lambda: services)
+    session = Session(
+        find_workspace(hostile_workspace, create=False), "tester", services=lambda: services
+    )
     names = [name.decode(errors="replace") for name in NAMES]
-    rows = [*TYPED, *(f"{head}{name}" for name in names for head in ("", "queue ", "@", "forget @"))]
+    rows = [
+        *TYPED,
+        *(f"{head}{name}" for name in names for head in ("", "queue ", "@", "forget @")),
+    ]
     wanted = chance.sample(rows, times(1, len(rows)))
     async with FcreviewApp(session, View()).run_test(size=(100, 30)) as pilot:
 

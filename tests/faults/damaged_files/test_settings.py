@@ -1,5 +1,6 @@
-"""A damaged or hostile configuration file: the error message is harmless, nothing hangs, and tags, reasons and keys are
-sanitized."""
+"""A damaged or hostile configuration file: the error message is harmless, nothing hangs, and tags,
+reasons and keys are sanitized.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +18,36 @@ from tests.faults.hostile.limits import time_limit
 from tests.faults.pty_program import TerminalApp
 
 VALUES = [
-    json.dumps(SUFFIX), json.dumps([SUFFIX] * 3), json.dumps([[SUFFIX]]), "1e999", "nan", "-1", "true",
-    str(10**400), "1979-05-27", "{ a = 1 }", json.dumps("x" * 900_000), json.dumps(["../../x", "/dev/zero", ""]),
-    json.dumps(["e" + "\u0301" * 5_000]), "[" * 900 + "]" * 900, "[" * 100_000, '"""', "inf",
-]  # fmt: skip
-NAMES = ["annotator", "data", "follow", "colours", "tags", "reasons", "keys", "decoders", "scorers", json.dumps(SUFFIX)]
+    json.dumps(SUFFIX),
+    json.dumps([SUFFIX] * 3),
+    json.dumps([[SUFFIX]]),
+    "1e999",
+    "nan",
+    "-1",
+    "true",
+    str(10**400),
+    "1979-05-27",
+    "{ a = 1 }",
+    json.dumps("x" * 900_000),
+    json.dumps(["../../x", "/dev/zero", ""]),
+    json.dumps(["e" + "\u0301" * 5_000]),
+    "[" * 900 + "]" * 900,
+    "[" * 100_000,
+    '"""',
+    "inf",
+]
+NAMES = [
+    "annotator",
+    "data",
+    "follow",
+    "colours",
+    "tags",
+    "reasons",
+    "keys",
+    "decoders",
+    "scorers",
+    json.dumps(SUFFIX),
+]
 
 
 @pytest.fixture
@@ -29,7 +55,9 @@ def run_with_settings(sample: Path, tmp_path: Path, environ: dict[str, str]) -> 
     def run(*words: str) -> Done:
         with time_limit(30):
             done = run_in_this_process(
-                [words[0], sample, *words[1:]], tmp_path, environ | {"FCREVIEW_CONFIG": str(tmp_path / "c.toml")}
+                [words[0], sample, *words[1:]],
+                tmp_path,
+                environ | {"FCREVIEW_CONFIG": str(tmp_path / "c.toml")},
             )
         assert done.code in (0, 1, 2), done
         assert "Traceback" not in done.err
@@ -42,7 +70,9 @@ def run_with_settings(sample: Path, tmp_path: Path, environ: dict[str, str]) -> 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", NAMES, ids=ascii)
-def test_setting_may_have_any_value(tmp_path: Path, run_with_settings: Callable[..., Done], name: str) -> None:
+def test_setting_may_have_any_value(
+    tmp_path: Path, run_with_settings: Callable[..., Done], name: str
+) -> None:
     lines, place = [f"{name} = {value}\n" for value in VALUES], str(tmp_path)
     lines += [f"[{name}]\n{json.dumps(SUFFIX)} = {value}\n" for value in VALUES]
     for line in lines:
@@ -70,12 +100,21 @@ def test_invalid_configuration_file_is_reported(
     assert "c.toml" in done.err
 
 
-def test_configuration_file_may_be_dev_null(sample: Path, tmp_path: Path, environ: dict[str, str]) -> None:
-    assert run_in_this_process(["items", sample], tmp_path, environ | {"FCREVIEW_CONFIG": os.devnull}).code == 0
+def test_configuration_file_may_be_dev_null(
+    sample: Path, tmp_path: Path, environ: dict[str, str]
+) -> None:
+    assert (
+        run_in_this_process(
+            ["items", sample], tmp_path, environ | {"FCREVIEW_CONFIG": os.devnull}
+        ).code
+        == 0
+    )
 
 
 @pytest.mark.sweep
-def test_tags_and_reasons_are_sanitized(sample: Path, tmp_path: Path, environ: dict[str, str]) -> None:
+def test_tags_and_reasons_are_sanitized(
+    sample: Path, tmp_path: Path, environ: dict[str, str]
+) -> None:
     words = json.dumps([f"a{SUFFIX}", "b" + "\u0301" * 99, "c[red]"])
     (tmp_path / "c.toml").write_text(f"tags = {words}\nreasons = {words}\n", "utf-8")
     environ |= {"FCREVIEW_CONFIG": str(tmp_path / "c.toml")}

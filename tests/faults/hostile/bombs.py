@@ -46,9 +46,12 @@ BOMBS = {
     "fences": "```" * N,
     "fences with json": "```json\n[" * N,
     "markup": "<a>" * N,
-    "entities": '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa">' + "".join(
-        f'<!ENTITY a{n + 1} "&a{n or ""};&a{n or ""};&a{n or ""};&a{n or ""};&a{n or ""};">' for n in range(20)
-    ) + "]><f>&a20;</f>",
+    "entities": '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa">'
+    + "".join(
+        f'<!ENTITY a{n + 1} "&a{n or ""};&a{n or ""};&a{n or ""};&a{n or ""};&a{n or ""};">'
+        for n in range(20)
+    )
+    + "]><f>&a20;</f>",
     "a formatted text": '[f(x=f"{9**9**9}")]',
     "a comprehension": "[f(x=[0 for a in range(10**10)])]",
     "unpacking": "[f(*" + "[" * 1000 + ")]",
@@ -57,4 +60,4 @@ BOMBS = {
     "JavaScript maps": "f({x:" * N,
     "thoughts": "Thought:\nAction:\nAction Input: {" * (N // 4),
     "dollars": "$" * N + "(" * N,
-}  # fmt: skip
+}

@@ -12,15 +12,56 @@ from typing import Any
 from tests.faults.processes import LONG
 
 ROOT = Path(__file__).resolve().parents[3]
-BENCHMARKS = ["acebench", "bfcl", "complexfuncbench", "confetti", "generic", "hammerbench", *(["tau"] if LONG else [])]
+BENCHMARKS = [
+    "acebench",
+    "bfcl",
+    "complexfuncbench",
+    "confetti",
+    "generic",
+    "hammerbench",
+    *(["tau"] if LONG else []),
+]
 SUFFIX = "\x1b[2J\x1b]52;c;aGk=\x07\x9b31m\u202e\u2066\u200b\x00\x7f\x85\r\u2028[red]x[/]"
-"""Sequences that clear the screen and set the clipboard, C1, right-to-left, isolate and zero-width characters, NUL,
-DEL, NEL, CR, markup."""
+"""Sequences that clear the screen and set the clipboard, C1, right-to-left, isolate and zero-width
+characters, NUL, DEL, NEL, CR, markup.
+"""
 ARGUMENTS = 100_000 if LONG else 3_000
 RAW = [
-    *("NaN", "Infinity", "-Infinity", "1e999", "-1e999", "-0.0", "1e-999", "9" * 5000, "-" + "9" * 400, str(2**63)),
-    *("null", "true", "-1", "0.5", "[]", "{}", '""', '" "', "[null]", "[[[]]]", '{"": ""}', "[1, 2]", '"0"'),
-    *('"\\ud800"', '"\\udfff\\ud800"', '{"\\ud800": "\\ud800"}', '"\\u0000"', '"a\\u0000b"', '{"a": 1, "a": 2}'),
+    *(
+        "NaN",
+        "Infinity",
+        "-Infinity",
+        "1e999",
+        "-1e999",
+        "-0.0",
+        "1e-999",
+        "9" * 5000,
+        "-" + "9" * 400,
+        str(2**63),
+    ),
+    *(
+        "null",
+        "true",
+        "-1",
+        "0.5",
+        "[]",
+        "{}",
+        '""',
+        '" "',
+        "[null]",
+        "[[[]]]",
+        '{"": ""}',
+        "[1, 2]",
+        '"0"',
+    ),
+    *(
+        '"\\ud800"',
+        '"\\udfff\\ud800"',
+        '{"\\ud800": "\\ud800"}',
+        '"\\u0000"',
+        '"a\\u0000b"',
+        '{"a": 1, "a": 2}',
+    ),
     "[" * 100_000 + "]" * 100_000,
     '{"a":' * 150 + "1" + "}" * 150,
     "[" * 150 + "]" * 150,
@@ -31,7 +72,9 @@ RAW = [
     json.dumps("x" * 1_000_000),
     json.dumps("\n" * 20_000),
     json.dumps({SUFFIX: SUFFIX, "name": SUFFIX, "arguments": SUFFIX}),
-    json.dumps([{"role": SUFFIX, "content": SUFFIX, "name": SUFFIX, "arguments": {SUFFIX: SUFFIX}}]),
+    json.dumps(
+        [{"role": SUFFIX, "content": SUFFIX, "name": SUFFIX, "arguments": {SUFFIX: SUFFIX}}]
+    ),
 ]
 """JSON texts, including texts that no program should write."""
 LARGE_AT_ONCE = 2
@@ -51,7 +94,9 @@ def add_suffix(path: tuple[str, ...], value: Any) -> Any:
 
 def replace_some(chance: random.Random, part: float = 0.06) -> Change:
     """Return a change that replaces a share of the values and appends the suffix to the others."""
-    return lambda _, value: Raw(chance.choice(RAW)) if chance.random() < part else add_suffix(_, value)
+    return lambda _, value: (
+        Raw(chance.choice(RAW)) if chance.random() < part else add_suffix(_, value)
+    )
 
 
 def replace_field(field: tuple[str, ...], raw: str) -> Change:
@@ -66,7 +111,9 @@ class OneCasePerRecord:
 
     def __init__(self, benchmark: str, chance: random.Random) -> None:
         self._chance = chance
-        self.left = [(field, raw) for field in list_fields(ROOT / "sample_runs" / benchmark) for raw in RAW]
+        self.left = [
+            (field, raw) for field in list_fields(ROOT / "sample_runs" / benchmark) for raw in RAW
+        ]
         chance.shuffle(self.left)
         self.tried = 0
         self._now: tuple[tuple[str, ...], str] | None = None
@@ -130,7 +177,9 @@ def make_run(benchmark: str, place: Path, change: Change) -> Path:
     shutil.rmtree(place, ignore_errors=True)
     has_cases = isinstance(change, OneCasePerRecord)
     for number in range(COPIES.get(benchmark, 1) if has_cases else 1):
-        shutil.copytree(ROOT / "sample_runs" / benchmark, place / str(number) if has_cases else place)
+        shutil.copytree(
+            ROOT / "sample_runs" / benchmark, place / str(number) if has_cases else place
+        )
     if isinstance(change, OneCasePerRecord):
         change.begin()
     for file in data_files(place):
@@ -145,7 +194,10 @@ def _change_file(file: Path, change: Change) -> str:
             return as_json(_walk(json.loads(text), (file.name,), change, top=True))
         except ValueError:
             lines = [line for line in text.split("\n") if line]
-        return "".join(as_json(_walk(json.loads(line), (file.name,), change, top=True)) + "\n" for line in lines)
+        return "".join(
+            as_json(_walk(json.loads(line), (file.name,), change, top=True)) + "\n"
+            for line in lines
+        )
     if isinstance(change, OneCasePerRecord):
         change.record({(file.name,)})
     return "".join(f"{change((file.name,), line)}\n" for line in text.split("\n"))
@@ -172,5 +224,7 @@ def as_json(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(as_json, value))}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{json.dumps(key)}: {as_json(part)}' for key, part in value.items())}}}"
+        return (
+            f"{{{', '.join(f'{json.dumps(key)}: {as_json(part)}' for key, part in value.items())}}}"
+        )
     return json.dumps(value)

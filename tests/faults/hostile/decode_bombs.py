@@ -1,6 +1,8 @@
 """Decode every bomb with some decoders: python -m tests.faults.hostile.decode_bombs NAME.
 
-Prints one line before and one after each bomb, so the last line shows where the decoder hung or crashed."""
+Prints one line before and one after each bomb, so the last line shows where the decoder hung or
+crashed.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,26 @@ from fcreview.importers.hammerbench import checker as hammerbench
 from tests.faults.hostile.bombs import BOMBS
 
 MODELS = [
-    "maple", "maple-FC", "hermes-2", "granite-20b-FC", "granite-4", "falcon3", "xlam", "hammer", "glm-4-9b", "raven",
-    "gorilla-openfunctions", "meta-llama_Llama-3.1-8B-FC", "llama-3", "gemma", "mistral", "gpt-4", "gemini-FC", "phi",
+    "maple",
+    "maple-FC",
+    "hermes-2",
+    "granite-20b-FC",
+    "granite-4",
+    "falcon3",
+    "xlam",
+    "hammer",
+    "glm-4-9b",
+    "raven",
+    "gorilla-openfunctions",
+    "meta-llama_Llama-3.1-8B-FC",
+    "llama-3",
+    "gemma",
+    "mistral",
+    "gpt-4",
+    "gemini-FC",
+    "phi",
     "qwen_qwen3-FC",
-]  # fmt: skip
+]
 FORMATS = ["python", "json", "verbose_xml", "concise_xml"]
 
 
@@ -44,12 +62,16 @@ def decoders() -> dict[str, Callable[[str], Any]]:
     for form in FORMATS:
         decoder = find_model_decoder("maple", "V4").decoder
         config = f"ret_fmt={form}&tool_call_tag=True"
-        found[f"format {form}"] = partial(decode_result, decoder=decoder, context=DecoderContext(), config=config)
+        found[f"format {form}"] = partial(
+            decode_result, decoder=decoder, context=DecoderContext(), config=config
+        )
     native = [[{"f": "{}"}], [{"name": "f", "arguments": "{}"}]]
     for at, shape in enumerate(native):
         found[f"native {at}"] = partial(_native, shape)
     for rule_set in acebench.RULE_SETS:
-        found[f"acebench {rule_set}"] = partial(acebench.decode_reply, category="normal_atom_bool", rule_set=rule_set)
+        found[f"acebench {rule_set}"] = partial(
+            acebench.decode_reply, category="normal_atom_bool", rule_set=rule_set
+        )
     found["acebench readable"] = acebench.decode_with_whitespace
     for parser in ("default", "ministral", "xlam", "toolace"):
         found[f"hammerbench {parser}"] = partial(hammerbench.parse_prediction, parser_name=parser)
@@ -72,7 +94,9 @@ EXPECTED = (Undecodable, ValueError, SyntaxError, TypeError, KeyError, Attribute
 def main(prefix: str) -> None:
     for name, decode in decoders().items():
         if name.startswith(prefix):
-            signature(decode).bind("")  # otherwise a wrong signature would look like a refused reply
+            signature(decode).bind(
+                ""
+            )  # otherwise a wrong signature would look like a refused reply
             for bomb, text in BOMBS.items():
                 print("begins", name, bomb, flush=True)
                 start = time.process_time()

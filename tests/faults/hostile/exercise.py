@@ -1,5 +1,6 @@
-"""Run most commands on a hostile run: none fails with an internal error, and no output has control characters or
-foreign markup."""
+"""Run most commands on a hostile run: none fails with an internal error, and no output has control
+characters or foreign markup.
+"""
 
 from __future__ import annotations
 
@@ -25,37 +26,81 @@ from tests.faults.processes import times
 
 _SUSPECT = re.compile(r"[^ -~\n]")
 READING = [
-    ["import"], ["runs"], ["runs", "--json"], ["items"], ["items", "--json"], ["triage"],
-    ["triage", "--json"], ["report"], ["report", "--json"], ["agreement"], ["agreement", "--json"], ["adjudicate"],
-    ["adjudicate", "--json"], ["doctor"], ["export"], ["export", "--format", "jsonl"],
-    ["sql", "FROM items"], ["sql", "FROM calls"], ["sql", "FROM runs"], ["sql", "FROM import_issues", "--json"],
-]  # fmt: skip
+    ["import"],
+    ["runs"],
+    ["runs", "--json"],
+    ["items"],
+    ["items", "--json"],
+    ["triage"],
+    ["triage", "--json"],
+    ["report"],
+    ["report", "--json"],
+    ["agreement"],
+    ["agreement", "--json"],
+    ["adjudicate"],
+    ["adjudicate", "--json"],
+    ["doctor"],
+    ["export"],
+    ["export", "--format", "jsonl"],
+    ["sql", "FROM items"],
+    ["sql", "FROM calls"],
+    ["sql", "FROM runs"],
+    ["sql", "FROM import_issues", "--json"],
+]
 SESSION = [
-    ["queue", "create", "--name", "pilot", "--annotators", "alice,bob", "--stratify", "category", "--overlap", "1"],
-    ["queue", "list"], ["queue", "show", "pilot"], ["queue", "show", "pilot", "--json"],
+    [
+        "queue",
+        "create",
+        "--name",
+        "pilot",
+        "--annotators",
+        "alice,bob",
+        "--stratify",
+        "category",
+        "--overlap",
+        "1",
+    ],
+    ["queue", "list"],
+    ["queue", "show", "pilot"],
+    ["queue", "show", "pilot", "--json"],
     ["queue", "extend", "--name", "pilot"],
-    ["suspects"], ["suspects", "--json"], ["calibrate"], ["calibrate", "--by", "category", "--json"], ["estimate"],
-    ["estimate", "--json"], ["compare"], ["compare", "--json"],
+    ["suspects"],
+    ["suspects", "--json"],
+    ["calibrate"],
+    ["calibrate", "--by", "category", "--json"],
+    ["estimate"],
+    ["estimate", "--json"],
+    ["compare"],
+    ["compare", "--json"],
     ["compare", "1", "1", "--source", "official", "--against", "rule"],
     ["compare", "1", "1", "--source", "official", "--against", "rule", "--json"],
-    ["rules", "try", "ignore-case"], ["rules", "try", "accept 1 for 2", "--json"], ["rules", "add", "ignore-case"],
-    ["rules", "list"], ["rules", "list", "--json"],
-    ["report", "--markdown"], ["report", "--html", "OUT/report.html", "--force"],
-]  # fmt: skip
+    ["rules", "try", "ignore-case"],
+    ["rules", "try", "accept 1 for 2", "--json"],
+    ["rules", "add", "ignore-case"],
+    ["rules", "list"],
+    ["rules", "list", "--json"],
+    ["report", "--markdown"],
+    ["report", "--html", "OUT/report.html", "--force"],
+]
 FORMATS = ["jsonl", "csv", "parquet", "labelstudio", "hf", "native", "golden-patch"]
 FIXES = [
     json.dumps({"ground_truth": [{SUFFIX: {SUFFIX: [SUFFIX]}}]}),
     json.dumps({"ground_truth": {SUFFIX: {SUFFIX: SUFFIX}}}),
-    json.dumps({"golden": [{"name": SUFFIX, "arguments": {SUFFIX: SUFFIX}}]}), json.dumps({SUFFIX: SUFFIX}),
-]  # fmt: skip
+    json.dumps({"golden": [{"name": SUFFIX, "arguments": {SUFFIX: SUFFIX}}]}),
+    json.dumps({SUFFIX: SUFFIX}),
+]
 """Golden answers in the forms of several benchmarks. The other benchmarks refuse them."""
 MARKUP = {"html_inline", "html_block", "link_open", "image"}
 
 
 def find_harmful(text: str) -> list[str]:
-    """Return control characters, characters that hide or reorder others, and long runs of combining marks."""
+    """Return control characters, characters that hide or reorder others, and long runs of
+    combining marks.
+    """
     found = [
-        char for char in set(_SUSPECT.findall(text)) if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+        char
+        for char in set(_SUSPECT.findall(text))
+        if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")
     ]
     return found + (["\u0301" * 9] if "\u0301" * 9 in text else [])
 
@@ -73,9 +118,13 @@ def check(words: list[str], done: Done) -> None:
 
 
 def check_page(page: str) -> None:
-    """Check that the page has only our own elements, no external links and no scripts or requests."""
+    """Check that the page has only our own elements, no external links and no scripts or
+    requests.
+    """
     assert read_page(page).faults == []
-    assert not find_harmful(page.replace("–\u2060", "–"))  # fcreview itself puts a word joiner after a dash
+    assert not find_harmful(
+        page.replace("–\u2060", "–")
+    )  # fcreview itself puts a word joiner after a dash
 
 
 def check_markdown(text: str) -> None:
@@ -85,15 +134,23 @@ def check_markdown(text: str) -> None:
     assert not kinds & MARKUP, kinds & MARKUP
 
 
-def exercise(place: Path, cwd: Path, environ: dict[str, str], *, whole: bool = True, looks: int = 0) -> int:
-    """Run all commands, or some if not `whole`, and show `looks` more items. Returns the number of items."""
+def exercise(
+    place: Path, cwd: Path, environ: dict[str, str], *, whole: bool = True, looks: int = 0
+) -> int:
+    """Run all commands, or some if not `whole`, and show `looks` more items.
+
+    Returns the number of items.
+    """
     out = cwd / "written"
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
 
     def command(*words: str) -> Done:
         where = words[:2] if words[0] in ("queue", "rules", "errata") else words[:1]
-        more = [word.replace("OUT", str(out)) if word.startswith("OUT") else word for word in words[len(where) :]]
+        more = [
+            word.replace("OUT", str(out)) if word.startswith("OUT") else word
+            for word in words[len(where) :]
+        ]
         here = [] if words[:2] in (("errata", "check"), ("errata", "issue")) else [place]
         with time_limit(120):
             done = run_in_this_process([*where, *here, *more], cwd, environ)
@@ -106,14 +163,31 @@ def exercise(place: Path, cwd: Path, environ: dict[str, str], *, whole: bool = T
     for row in some:
         for annotator, verdict in (("alice", "pass"), ("bob", "fail")):
             command(
-                "label", "--run", str(row["run"]), "--annotator", annotator, "--verdict", verdict,
-                "--note", SUFFIX, "--tag", SUFFIX, "--", row["id"],
-            )  # fmt: skip
+                "label",
+                "--run",
+                str(row["run"]),
+                "--annotator",
+                annotator,
+                "--verdict",
+                verdict,
+                "--note",
+                SUFFIX,
+                "--tag",
+                SUFFIX,
+                "--",
+                row["id"],
+            )
     for words in READING if whole else random.sample(READING, 8):
         command(*words)
     for row in some:
         which = ("--run", str(row["run"]), "--", row["id"])  # an id may begin with a dash
-        for words in (["show"], ["show", "--full"], ["show", "--json"], ["audit"], ["audit", "--json"]):
+        for words in (
+            ["show"],
+            ["show", "--full"],
+            ["show", "--json"],
+            ["audit"],
+            ["audit", "--json"],
+        ):
             command(*words, *which)
         shown = command("show", "--html", "OUT/item.html", "--force", *which)
         if often[row["run"], row["id"]] == 1:
@@ -137,8 +211,12 @@ def exercise(place: Path, cwd: Path, environ: dict[str, str], *, whole: bool = T
     return len(rows)
 
 
-def _export_and_import(command: Callable[..., Done], place: Path, row: dict[str, Any], out: Path) -> None:
-    """Export labels and golden fixes in every format, and import them again as another annotator."""
+def _export_and_import(
+    command: Callable[..., Done], place: Path, row: dict[str, Any], out: Path
+) -> None:
+    """Export labels and golden fixes in every format, and import them again as another
+    annotator.
+    """
     for fix in FIXES:
         said = ("--adjudicate", "--verdict", "pass", "--golden-fix", fix)
         command("label", "--run", str(row["run"]), *said, "--", row["id"])
@@ -146,7 +224,16 @@ def _export_and_import(command: Callable[..., Done], place: Path, row: dict[str,
         words = [] if name in ("native", "golden-patch") else ["--with", "content"]
         command("export", "--format", name, *words, "--force", "-o", f"OUT/{name}")
     for name in ("jsonl", "labelstudio"):
-        command("import-labels", f"OUT/{name}", "--format", name, "--annotator", "carol", "--said-by", "alice")
+        command(
+            "import-labels",
+            f"OUT/{name}",
+            "--format",
+            name,
+            "--annotator",
+            "carol",
+            "--said-by",
+            "alice",
+        )
     command("errata", "create", "--force", "-o", "OUT/errata.jsonl")
     if (out / "errata.jsonl").exists():
         command("errata", "check", "OUT/errata.jsonl")

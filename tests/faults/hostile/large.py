@@ -20,19 +20,23 @@ def large_texts(count: int) -> dict[str, str]:
         "a call by name": f'{{"name": "f", "arguments": {{{pairs}}}}}',
         "a list": f"[{', '.join(map(str, range(count)))}]",
         "calls": "[" + ", ".join([f'{{"f": {{"a": {n}}}}}' for n in some]) + "]",
-        "calls by name": "[" + ", ".join([f'{{"name": "f{n}", "arguments": {{"a": {n}}}}}' for n in some]) + "]",
+        "calls by name": "["
+        + ", ".join([f'{{"name": "f{n}", "arguments": {{"a": {n}}}}}' for n in some])
+        + "]",
         "calls in text": json.dumps("[" + ", ".join([f"f(a={number})" for number in some]) + "]"),
         "messages": f"[{messages[:-2]}]",
         "lines": json.dumps("word of a line\n" * count),
         "one line": json.dumps("word " * count),
         "lists in lists": "[" * 100_000 + "]" * 100_000,
         "objects in objects": '{"a": ' * 100_000 + "1" + "}" * 100_000,
-        "parameters": json.dumps({
-            "type": "dict",
-            "properties": {f"a{n}": {"type": "integer", "description": "d"} for n in some},
-            "required": [f"a{n}" for n in some],
-        }),
-    }  # fmt: skip
+        "parameters": json.dumps(
+            {
+                "type": "dict",
+                "properties": {f"a{n}": {"type": "integer", "description": "d"} for n in some},
+                "required": [f"a{n}" for n in some],
+            }
+        ),
+    }
 
 
 def replace_once(field: tuple[str, ...], raw: str) -> Change:

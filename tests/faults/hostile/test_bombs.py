@@ -29,7 +29,9 @@ def _limited() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
-@pytest.mark.parametrize("decoder", [""] if LONG else SHORT, ids=lambda decoder: decoder or "all decoders")
+@pytest.mark.parametrize(
+    "decoder", [""] if LONG else SHORT, ids=lambda decoder: decoder or "all decoders"
+)
 def test_bomb_is_decoded_or_refused_in_time(environ: dict[str, str], decoder: str) -> None:
     command = [sys.executable, "-m", "tests.faults.hostile.decode_bombs", decoder]
     done = subprocess.run(
@@ -53,11 +55,16 @@ def test_bomb_is_decoded_or_refused_in_time(environ: dict[str, str], decoder: st
 @pytest.mark.parametrize(
     "text",
     [
-        "id:" + "*a" * 4000, "id:" + "*\\_" * 2000 + "*b", "(" * 5000, "-" * 5000, "a OR " * 2000,
-        "note:" + '"' * 9999, "a|" * 4999,
+        "id:" + "*a" * 4000,
+        "id:" + "*\\_" * 2000 + "*b",
+        "(" * 5000,
+        "-" * 5000,
+        "a OR " * 2000,
+        "note:" + '"' * 9999,
+        "a|" * 4999,
     ],
     ids=["wildcards", "escaped wildcards", "brackets", "signs", "alternatives", "quotes", "values"],
-)  # fmt: skip
+)
 def test_expensive_filter_is_answered(sample: Path, environ: dict[str, str], text: str) -> None:
     with time_limit(30):
         done = run_in_this_process(["items", sample, "--where", text], sample, environ)

@@ -1,4 +1,6 @@
-"""Bombs of all importers at 1, 2 and 4 times a size: memory is bounded, and time is linear in the size."""
+"""Bombs of all importers at 1, 2 and 4 times a size: memory is bounded, and time is linear in
+the size.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ COMMANDS = ("import", "items", "report", "triage")
 
 @pytest.mark.skipif(not LONG, reason="only in the long form (make faults)")
 @pytest.mark.parametrize("name", sorted(BOMBS))
-def test_bomb_takes_linear_time_and_bounded_memory(name: str, tmp_path: Path, environ: dict[str, str]) -> None:
+def test_bomb_takes_linear_time_and_bounded_memory(
+    name: str, tmp_path: Path, environ: dict[str, str]
+) -> None:
     bomb = BOMBS[name]
     seconds: dict[int, float] = {}
     for factor in (1, 2, 4):

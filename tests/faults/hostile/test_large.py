@@ -34,15 +34,22 @@ EARLIER_SLOW = [
 """Cases that took more than a minute in earlier versions, because of quadratic comparisons."""
 TRIED = EARLIER_SLOW if LONG else EARLIER_SLOW[1:]
 LARGEST = (
-    "SELECT run, id FROM items LEFT JOIN (SELECT item, sum(length(arguments)) AS size FROM calls GROUP BY item)"
+    "SELECT run, id FROM items LEFT JOIN (SELECT item, sum(length(arguments)) AS size FROM calls"
+    " GROUP BY item)"
     " USING (item) ORDER BY size DESC NULLS LAST LIMIT 1"
 )
 SHOWN: list[list[str]] = [[], ["--full"], ["--json"], ["--html", "OUT/item.html", "--force"]]
 COMMANDS = [
-    ["items", "--json"], ["items"], ["triage"], ["report"], ["export", "--with", "content"],
-    ["export", "--format", "csv", "-o", os.devnull], ["suspects"], ["items", "--where", "text:word", "--json"],
+    ["items", "--json"],
+    ["items"],
+    ["triage"],
+    ["report"],
+    ["export", "--with", "content"],
+    ["export", "--format", "csv", "-o", os.devnull],
+    ["suspects"],
+    ["items", "--where", "text:word", "--json"],
     ["doctor"],
-]  # fmt: skip
+]
 
 
 def _limited() -> None:
@@ -54,26 +61,39 @@ def run_with_limits(place: Path, environ: dict[str, str], *words: str) -> Done:
     """Run the command in a separate process with limits of memory and processor time."""
     done = subprocess.run(
         [*PROGRAM, words[0], str(place), *words[1:]],
-        capture_output=True, stdin=subprocess.DEVNULL, env=environ, preexec_fn=_limited, timeout=20 * SECONDS,
-    )  # fmt: skip
-    return Done(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        env=environ,
+        preexec_fn=_limited,
+        timeout=20 * SECONDS,
+    )
+    return Done(
+        done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+    )
 
 
 def cases(benchmark: str) -> Iterator[tuple[int, dict[tuple[str, ...], str]]]:
-    """Yield (number of values, large text by field): one very large field, or several smaller ones together."""
+    """Yield (number of values, large text by field): one very large field, or several smaller
+    ones together.
+    """
     fields = hostile_data.list_fields(hostile_data.ROOT / "sample_runs" / benchmark)
     for name, field, form in EARLIER_SLOW:
         if name == benchmark:
             yield COUNT, {field: form}
     yield COUNT, {random.choice(fields): random.choice(sorted(large_texts(0)))}
     for _ in range(times(0, 3)):
-        yield 20_000, dict(zip(random.sample(fields, len(fields)), sorted(large_texts(0)), strict=False))
+        yield (
+            20_000,
+            dict(zip(random.sample(fields, len(fields)), sorted(large_texts(0)), strict=False)),
+        )
 
 
 @pytest.mark.fuzz
 @pytest.mark.sweep
 @pytest.mark.parametrize("benchmark", BENCHMARKS if LONG else BENCHMARKS[3:5])
-def test_commands_stay_within_limits(tmp_path: Path, environ: dict[str, str], benchmark: str) -> None:
+def test_commands_stay_within_limits(
+    tmp_path: Path, environ: dict[str, str], benchmark: str
+) -> None:
     for count, large in cases(benchmark):
         print(f"{benchmark}: {count} values, {large}", flush=True)
         texts = large_texts(count)
@@ -88,7 +108,9 @@ def test_commands_stay_within_limits(tmp_path: Path, environ: dict[str, str], be
         run("import")
         for words in COMMANDS:
             run(*words)
-        for row in run_in_this_process(["sql", place, LARGEST, "--json"], tmp_path, environ).objects:
+        for row in run_in_this_process(
+            ["sql", place, LARGEST, "--json"], tmp_path, environ
+        ).objects:
             for more in SHOWN if len(large) == 1 else SHOWN[:1]:
                 more = [word.replace("OUT", str(tmp_path)) for word in more]
                 run("show", row["id"], "--run", str(row["run"]), *more)
@@ -101,7 +123,9 @@ def test_item_screen_responds(
     tmp_path: Path, environ: dict[str, str], benchmark: str, field: tuple[str, ...], form: str
 ) -> None:
     """Each key needs less than ten seconds of processor time. Opening the item may take longer."""
-    place = hostile_data.make_run(benchmark, tmp_path / "runs", replace_once(field, large_texts(100_000)[form]))
+    place = hostile_data.make_run(
+        benchmark, tmp_path / "runs", replace_once(field, large_texts(100_000)[form])
+    )
     (row,) = run_in_this_process(["sql", place, LARGEST, "--json"], tmp_path, environ).objects
     words = ["open", place, "--queue", "dataset", "--item", row["id"], "--run", str(row["run"])]
     with TerminalApp(words, environ) as app:

@@ -1,5 +1,6 @@
-"""Run folders with devices, pipes or links in place of files, and with hostile names: every command ends in time and
-reports the problem, and no file outside the run changes."""
+"""Run folders with devices, pipes or links in place of files, and with hostile names: every command
+ends in time and reports the problem, and no file outside the run changes.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +22,23 @@ BENCHMARKS = ["acebench", "bfcl", "complexfuncbench", "confetti", "generic", "ha
 SECONDS = 60.0
 """Time limit for one command on a sample run, which takes less than one second."""
 HOSTILE_NAMES = [
-    b"a\nb", b"a\x1b[2Jb", b"a\xe2\x80\xaeb", b"\xff\xfe", b"..\\..\\x", b"a'; DROP TABLE items; --", b"%2e%2e%2fx",
-    b"e" + b"\xcc\x81" * 100, b"-rf", b"$(touch x)", b"a\rb", b"\xc2\x9b31m", b"*", b" ", b"[x]", b"CON",
-]  # fmt: skip
+    b"a\nb",
+    b"a\x1b[2Jb",
+    b"a\xe2\x80\xaeb",
+    b"\xff\xfe",
+    b"..\\..\\x",
+    b"a'; DROP TABLE items; --",
+    b"%2e%2e%2fx",
+    b"e" + b"\xcc\x81" * 100,
+    b"-rf",
+    b"$(touch x)",
+    b"a\rb",
+    b"\xc2\x9b31m",
+    b"*",
+    b" ",
+    b"[x]",
+    b"CON",
+]
 RAW = "\x1b\x07\x9b\u202e\r"
 
 
@@ -66,15 +81,24 @@ def unreadable_process_memory(place: Path) -> None:
 
 
 KINDS = [
-    pipe, folder, link_to_itself, link_to_nothing, link_to_a_device, link_to_its_folder, link_to_a_pipe, nothing,
+    pipe,
+    folder,
+    link_to_itself,
+    link_to_nothing,
+    link_to_a_device,
+    link_to_its_folder,
+    link_to_a_pipe,
+    nothing,
     unreadable_process_memory,
-]  # fmt: skip
+]
 
 
 ONCE_FAILED = [
-    ("Flights-0.log", (pipe, True)), ("helpdesk.jsonl", (link_to_itself, False)),
-    ("BFCL_v4_live_multiple_score.json", (link_to_a_device, False)), ("ST_Perfect.json", (link_to_a_device, True)),
-]  # fmt: skip
+    ("Flights-0.log", (pipe, True)),
+    ("helpdesk.jsonl", (link_to_itself, False)),
+    ("BFCL_v4_live_multiple_score.json", (link_to_a_device, False)),
+    ("ST_Perfect.json", (link_to_a_device, True)),
+]
 
 
 def read_files(place: Path) -> dict[str, bytes | None]:
@@ -86,8 +110,15 @@ def read_files(place: Path) -> dict[str, bytes | None]:
     }
 
 
-def run_commands(place: Path, item: str | None, cwd: Path, environ: dict[str, str]) -> list[tuple[str, Done]]:
-    commands: list[list[str | Path]] = [["import", place], ["runs", place], ["doctor", place], ["report", place]]
+def run_commands(
+    place: Path, item: str | None, cwd: Path, environ: dict[str, str]
+) -> list[tuple[str, Done]]:
+    commands: list[list[str | Path]] = [
+        ["import", place],
+        ["runs", place],
+        ["doctor", place],
+        ["report", place],
+    ]
     if item is not None:
         commands += [["show", place, item, "--full", "--run", "1"], ["triage", place]]
         commands += [["export", place, "--format", "native", "-o", cwd / "out"]]
@@ -105,7 +136,11 @@ def check(done: Sequence[tuple[str, Done]]) -> None:
         assert "Traceback" not in each.err
         assert "internal error" not in each.err, (command, each.err)
         assert each.out or each.err, command
-        assert not [char for char in RAW if char in each.out + each.err], (command, each.out, each.err)
+        assert not [char for char in RAW if char in each.out + each.err], (
+            command,
+            each.out,
+            each.err,
+        )
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +152,9 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Pat
         if benchmark not in made:
             place = tmp_path_factory.mktemp("known") / "runs"
             shutil.copytree(ROOT / "sample_runs" / benchmark, place)
-            items = run_in_this_process(["items", place, "--json"], place, environment(place)).objects
+            items = run_in_this_process(
+                ["items", place, "--json"], place, environment(place)
+            ).objects
             made[benchmark] = place, items[0]["id"]
         return made[benchmark]
 
@@ -128,11 +165,18 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Pat
 @pytest.mark.sweep
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_odd_file_is_reported_and_the_rest_is_imported(
-    tmp_path: Path, environ: dict[str, str], known: Callable[[str], tuple[Path, str]], benchmark: str
+    tmp_path: Path,
+    environ: dict[str, str],
+    known: Callable[[str], tuple[Path, str]],
+    benchmark: str,
 ) -> None:
     """Replace each file of a run in turn, before and after the first import."""
     source, item = known(benchmark)
-    files = [path.relative_to(source) for path in source.rglob("*") if path.is_file() and path.name != "README.md"]
+    files = [
+        path.relative_to(source)
+        for path in source.rglob("*")
+        if path.is_file() and path.name != "README.md"
+    ]
     files = [path for path in files if ".fcreview" not in path.parts]
     every = [(file, kind, new) for file in files for kind in KINDS for new in (True, False)]
     hung = [each for each in every if (each[0].name, each[1:]) in ONCE_FAILED]
@@ -152,7 +196,9 @@ def test_odd_file_is_reported_and_the_rest_is_imported(
 @pytest.mark.fuzz
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", HOSTILE_NAMES, ids=ascii)
-def test_hostile_file_names_are_harmless(tmp_path: Path, environ: dict[str, str], name: bytes) -> None:
+def test_hostile_file_names_are_harmless(
+    tmp_path: Path, environ: dict[str, str], name: bytes
+) -> None:
     """Hostile names of the model folder, of the folder above the run, and of other files."""
     if times(0, 1) == 0 and name not in (b"\xff\xfe", b"a\nb", b"a\x1b[2Jb"):
         pytest.skip("in the long form")
@@ -179,24 +225,32 @@ def test_hostile_file_names_are_harmless(tmp_path: Path, environ: dict[str, str]
         else:
             assert "UTF-8" in items.err
             (outer / benchmark).rename(tmp_path / benchmark)
-            done = run_in_this_process(["import", tmp_path / benchmark, "--json"], tmp_path, environ)
+            done = run_in_this_process(
+                ["import", tmp_path / benchmark, "--json"], tmp_path, environ
+            )
             assert "UTF-8" in done.out + done.err
             shutil.rmtree(tmp_path / benchmark)
             continue
         assert read_files(outer) == before
-    assert sorted(path.name for path in tmp_path.iterdir()) in (sorted([text, "home"]), sorted([text, "home", "out"]))
+    assert sorted(path.name for path in tmp_path.iterdir()) in (
+        sorted([text, "home"]),
+        sorted([text, "home", "out"]),
+    )
 
 
 @pytest.mark.fuzz
 @pytest.mark.sweep
 def test_names_in_the_data_do_not_become_paths(tmp_path: Path, environ: dict[str, str]) -> None:
-    """If a model, benchmark or item is named like a path, no file is written outside the expected folders."""
+    """If a model, benchmark or item is named like a path, no file is written outside the
+    expected folders.
+    """
     outer = tmp_path / "outer"
     place = outer / "inner" / "runs"
     place.mkdir(parents=True)
     name = "../../../escaped"
     header = (
-        f'{{"fcreview": 1, "benchmark": "{name}", "generation": "{name}", "model": "{name}", "language": "/etc"}}\n'
+        f'{{"fcreview": 1, "benchmark": "{name}", "generation": "{name}", "model": "{name}",'
+        f' "language": "/etc"}}\n'
     )
     (place / "run.jsonl").write_text(
         header + f'{{"id": "{name}", "category": "{name}", "messages": [], "golden": []}}\n' * 2
@@ -204,16 +258,23 @@ def test_names_in_the_data_do_not_become_paths(tmp_path: Path, environ: dict[str
     done = [
         (words[0], run_in_this_process([words[0], place, *words[1:]], tmp_path, environ))
         for words in (
-            ["import"], ["items"], ["show", name], ["label", name, "--verdict", "pass"], ["report"],
-            ["queue", "create", "--name", name], ["export", "-o", str(tmp_path / "labels.jsonl")],
+            ["import"],
+            ["items"],
+            ["show", name],
+            ["label", name, "--verdict", "pass"],
+            ["report"],
+            ["queue", "create", "--name", name],
+            ["export", "-o", str(tmp_path / "labels.jsonl")],
             ["export", "--format", "native", "-o", str(tmp_path / "native")],
             ["export", "--format", "golden-patch", "-o", str(tmp_path / "patch")],
             ["label", name, "--verdict", "pass", "--annotator", name],
             ["import-labels", str(tmp_path / "labels.jsonl")],
         )
-    ]  # fmt: skip
+    ]
     assert {code for _, each in done for code in [each.code]} <= {0, 1, 2}
-    assert not [each.err for _, each in done if "Traceback" in each.err or "internal error" in each.err]
+    assert not [
+        each.err for _, each in done if "Traceback" in each.err or "internal error" in each.err
+    ]
     assert not [path for path in tmp_path.rglob("*escaped*") if path.parent != tmp_path / "native"]
     assert not list(tmp_path.parent.glob("*escaped*"))
 
@@ -233,8 +294,12 @@ def test_loops_of_links_end(tmp_path: Path, environ: dict[str, str], samples: Pa
     with time_limit(SECONDS):
         done = run_in_this_process(["import", place, "--json"], tmp_path, environ)
     assert done.code == 0
-    usual = run_in_this_process(["import", samples / "acebench", "--workspace", tmp_path, "--json"], tmp_path, environ)
-    assert sum(row.get("items", 0) for row in done.objects) == sum(row.get("items", 0) for row in usual.objects)
+    usual = run_in_this_process(
+        ["import", samples / "acebench", "--workspace", tmp_path, "--json"], tmp_path, environ
+    )
+    assert sum(row.get("items", 0) for row in done.objects) == sum(
+        row.get("items", 0) for row in usual.objects
+    )
 
 
 def test_number_of_files_and_folders_is_limited(

@@ -27,14 +27,26 @@ KEYS = {
     "bearer": "eyJhbGciOi.J9" + LETTERS[1:40],
 }
 """Made-up keys, or examples from the documentation of the vendor."""
-ALL_KEYS = " ".join(f"{'Authorization: Bearer ' if name == 'bearer' else ''}{key}" for name, key in KEYS.items())
+ALL_KEYS = " ".join(
+    f"{'Authorization: Bearer ' if name == 'bearer' else ''}{key}" for name, key in KEYS.items()
+)
 
 
 def add_keys(path: tuple[str, ...], value: Any) -> Any:
     """Append the keys to every text of a record."""
     named = path[-1:] in [
         (each,)
-        for each in ("role", "id", "name", "fcreview", "model", "benchmark", "generation", "language", "category")
+        for each in (
+            "role",
+            "id",
+            "name",
+            "fcreview",
+            "model",
+            "benchmark",
+            "generation",
+            "language",
+            "category",
+        )
     ]
     return f"{value} {ALL_KEYS}" if isinstance(value, str) and not named else value
 
@@ -46,7 +58,9 @@ def find_keys(text: str) -> list[str]:
 @pytest.mark.fuzz
 @pytest.mark.sweep
 @pytest.mark.parametrize("benchmark", dict.fromkeys([*BENCHMARKS, "tau"]))
-def test_api_keys_are_redacted_everywhere(tmp_path: Path, environ: dict[str, str], benchmark: str) -> None:
+def test_api_keys_are_redacted_everywhere(
+    tmp_path: Path, environ: dict[str, str], benchmark: str
+) -> None:
     place = hostile_data.make_run(benchmark, tmp_path / "runs", add_keys)
     done = [run_in_this_process(["import", place, "--json"], tmp_path, environ)]
     rows = run_in_this_process(["items", place, "--json"], tmp_path, environ).objects
@@ -56,7 +70,9 @@ def test_api_keys_are_redacted_everywhere(tmp_path: Path, environ: dict[str, str
         for (table,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall():
             assert find_keys(str(connection.execute(f'FROM "{table}"').fetchall())) == [], table
     first = [rows[0]["id"], "--run", str(rows[0]["run"])]
-    done.append(run_in_this_process(["label", place, *first, "--verdict", "pass"], tmp_path, environ))
+    done.append(
+        run_in_this_process(["label", place, *first, "--verdict", "pass"], tmp_path, environ)
+    )
     for words in (
         ["show", *first, "--full"],
         ["show", *first, "--json"],
@@ -79,18 +95,32 @@ def test_find_keys_finds_all_keys() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "task-oriented-dialogue-benchmark-2", "sk-learn is a library", "hf_hub", "a risk-**very high**",
+        "task-oriented-dialogue-benchmark-2",
+        "sk-learn is a library",
+        "hf_hub",
+        "a risk-**very high**",
         "risk-management-of-the-portfolio-2024",
-        "Bearer of bad news and other stories", "token=abc123", "AKIAXYZ", "api_key", "bearer bonds",
+        "Bearer of bad news and other stories",
+        "token=abc123",
+        "AKIAXYZ",
+        "api_key",
+        "bearer bonds",
     ],
-)  # fmt: skip
+)
 def test_similar_text_is_not_redacted(text: str) -> None:
     assert redact_api_keys_in_text(text) == text
 
 
 def test_only_settings_named_like_credentials_are_redacted() -> None:
-    settings = {"api_key": "abc", "OPENAI_API_KEY": "x", "headers": {"Authorization": "Basic YTpi"}, "max_tokens": 5}
+    settings = {
+        "api_key": "abc",
+        "OPENAI_API_KEY": "x",
+        "headers": {"Authorization": "Basic YTpi"},
+        "max_tokens": 5,
+    }
     settings |= {"key": "value", "token": "<eos>", "temperature": "0"}
     assert redact_credentials(settings) == settings | {
-        "api_key": "[redacted]", "OPENAI_API_KEY": "[redacted]", "headers": {"Authorization": "[redacted]"},
-    }  # fmt: skip
+        "api_key": "[redacted]",
+        "OPENAI_API_KEY": "[redacted]",
+        "headers": {"Authorization": "[redacted]"},
+    }

@@ -1,4 +1,6 @@
-"""Files of a run vanish or change during the import: fcreview reports it, and the next import is right."""
+"""Files of a run vanish or change during the import: fcreview reports it, and the next import is
+right.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,14 @@ from fcreview.store.importing import workers
 from tests.commands import Done, run_in_this_process
 from tests.faults.hostile.limits import time_limit
 from tests.faults.processes import times
-from tests.faults.vanishing_files.vanishing import KINDS, append_bytes, at_access, forbid, overwrite, replace
+from tests.faults.vanishing_files.vanishing import (
+    KINDS,
+    append_bytes,
+    at_access,
+    forbid,
+    overwrite,
+    replace,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
 BENCHMARKS = ["acebench", "bfcl", "complexfuncbench", "confetti", "generic", "hammerbench"]
@@ -71,7 +80,9 @@ def test_change_during_import_is_reported_and_next_import_is_right(
         again = items()
         assert [row for row in again if row in usual] == usual, "all items are the same as before"
         more = {row["id"] for row in again if row not in usual}
-        assert not more or kind is overwrite, more  # the changed files may have been imported as another run
+        assert not more or kind is overwrite, (
+            more
+        )  # the changed files may have been imported as another run
     print(f"{benchmark}: {len(cases)} of {len(every)} moments and kinds")
 
 

@@ -34,7 +34,12 @@ def append_bytes(file: Path) -> None:
 def replace(file: Path) -> None:
     """Replace the file by one of the same size and form with other values."""
     new = file.with_name(f".{file.name}.new")
-    new.write_bytes(file.read_bytes().replace(b" the ", b" teh ").replace(b"true", b"null").replace(b"00", b"11"))
+    new.write_bytes(
+        file.read_bytes()
+        .replace(b" the ", b" teh ")
+        .replace(b"true", b"null")
+        .replace(b"00", b"11")
+    )
     new.replace(file)
 
 
@@ -59,13 +64,24 @@ def delete_folder(file: Path) -> None:
 
 
 def forbid(_: Path) -> None:
-    """Do nothing. `at_access` then refuses further access, because file modes do not stop the superuser."""
+    """Do nothing.
+
+    `at_access` then refuses further access, because file modes do not stop the superuser.
+    """
 
 
 KINDS: list[Event] = [
-    delete, truncate_half, empty, append_bytes, replace, overwrite, replace_by_folder, replace_by_pipe, delete_folder,
+    delete,
+    truncate_half,
+    empty,
+    append_bytes,
+    replace,
+    overwrite,
+    replace_by_folder,
+    replace_by_pipe,
+    delete_folder,
     forbid,
-]  # fmt: skip
+]
 
 
 class Watch:
@@ -103,8 +119,9 @@ class Watch:
 
 @contextmanager
 def at_access(place: Path, number: int | None, event: Event | None = None) -> Iterator[Watch]:
-    """Call `event` with the file of the `number`-th access (from 0) below `place`: before the access if the number is
-    even, else after it."""
+    """Call `event` with the file of the `number`-th access (from 0) below `place`: before the
+    access if the number is even, else after it.
+    """
     watch = Watch(place)
 
     def wrap(real: Callable[..., Any]) -> Callable[..., Any]:

@@ -17,7 +17,11 @@ from fcreview.run_plan import ImportOption, RunPlan
 CASES = Path(__file__).parents[2] / "cases" / "acebench"
 FUNCTION = {
     "name": "find",
-    "parameters": {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]},
+    "parameters": {
+        "type": "object",
+        "properties": {"place": {"type": "string"}},
+        "required": ["place"],
+    },
 }
 SINGLE = "normal_single_turn_single_function"
 PARALLEL = "normal_single_turn_parallel_function"
@@ -63,7 +67,9 @@ def read_run(plan: RunPlan, **options: str) -> ReadRun:
 
 def write_jsonl(path: Path, records: Iterable[Any]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records), "utf-8")
+    path.write_text(
+        "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records), "utf-8"
+    )
     return path
 
 
@@ -78,19 +84,33 @@ class RunWriter:
     def write_dataset(self, category: str, golden: list[Any]) -> None:
         folder = self.root / f"data_all/data_{self.language}"
         ids = [f"{category}_{number}" for number in range(len(golden))]
-        questions = [{"id": each, "question": "user: Where?", "function": [FUNCTION], "time": ""} for each in ids]
-        answers = [{"id": each, "ground_truth": truth} for each, truth in zip(ids, golden, strict=True)]
+        questions = [
+            {"id": each, "question": "user: Where?", "function": [FUNCTION], "time": ""}
+            for each in ids
+        ]
+        answers = [
+            {"id": each, "ground_truth": truth} for each, truth in zip(ids, golden, strict=True)
+        ]
         write_jsonl(folder / f"data_{category}.json", questions)
         write_jsonl(folder / f"possible_answer/data_{category}.json", answers)
 
     def write_results(self, category: str, replies: list[Any]) -> None:
-        records = [{"id": f"{category}_{number}", "result": reply} for number, reply in enumerate(replies)]
-        write_jsonl(self.root / f"result_all/result_{self.language}/{self.model}/data_{category}_result.json", records)
+        records = [
+            {"id": f"{category}_{number}", "result": reply} for number, reply in enumerate(replies)
+        ]
+        write_jsonl(
+            self.root
+            / f"result_all/result_{self.language}/{self.model}/data_{category}_result.json",
+            records,
+        )
 
     def write_scores(self, category: str, entries: list[Any], total: int) -> None:
         header = {"accuracy": 0.5, "correct_count": total - len({entry["id"] for entry in entries})}
         records = [header | {"total_count": total}, *entries]
-        write_jsonl(self.root / f"score_all/score_{self.language}/{self.model}/data_{category}_score.json", records)
+        write_jsonl(
+            self.root / f"score_all/score_{self.language}/{self.model}/data_{category}_score.json",
+            records,
+        )
 
     def read(self, **options: str) -> ReadRun:
         (plan,) = discover([self.root]).plans
@@ -102,7 +122,9 @@ def run_writer(tmp_path: Path) -> RunWriter:
     return RunWriter(tmp_path)
 
 
-def make_failure(category: str, number: int, error_type: str, quoted: Any, **fields: Any) -> dict[str, Any]:
+def make_failure(
+    category: str, number: int, error_type: str, quoted: Any, **fields: Any
+) -> dict[str, Any]:
     """Make the score entry of a failing normal item."""
     quote = {"model_result_raw" if error_type == "wrong_output_format" else "model_result": quoted}
     entry = {"id": f"{category}_{number}", "valid": False, "error": ["e"], "error_type": error_type}

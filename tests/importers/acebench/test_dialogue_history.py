@@ -21,14 +21,22 @@ Messages = list[tuple[str, str, str]]
 
 
 def write_table(messages: Messages) -> str:
-    """Write a history as the official runner does: it cuts a content only if it has no control characters."""
-    heading = [name.ljust(width) for name, width in zip(("message_index", "sender", "recipient"), WIDTHS, strict=True)]
+    """Write a history as the official runner does: it cuts a content only if it has no control
+    characters.
+    """
+    heading = [
+        name.ljust(width)
+        for name, width in zip(("message_index", "sender", "recipient"), WIDTHS, strict=True)
+    ]
     lines = ["| " + " | ".join([*heading, "content".ljust(CONTENT_WIDTH)]) + " |"]
     lines.append("|" + "|".join("-" * (width + 2) for width in (*WIDTHS, CONTENT_WIDTH)) + "|")
     for index, (sender, recipient, content) in enumerate(messages):
         pieces = [content]
         if "\n" not in content and content:
-            pieces = [content[start : start + CONTENT_WIDTH] for start in range(0, len(content), CONTENT_WIDTH)]
+            pieces = [
+                content[start : start + CONTENT_WIDTH]
+                for start in range(0, len(content), CONTENT_WIDTH)
+            ]
         for number, piece in enumerate(pieces):
             cells = (str(index), sender, recipient) if number == 0 else (" ", " ", " ")
             columns = [cell.ljust(width) for cell, width in zip(cells, WIDTHS, strict=True)]
@@ -37,7 +45,9 @@ def write_table(messages: Messages) -> str:
 
 
 def parse(text: str) -> Messages:
-    return [(one.sender, one.recipient, one.content) for one in parse_dialogue_history(text).messages]
+    return [
+        (one.sender, one.recipient, one.content) for one in parse_dialogue_history(text).messages
+    ]
 
 
 MARKDOWN = "Choose:\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nor | nothing"
@@ -61,12 +71,19 @@ ODD_CONTENTS = [
 @pytest.mark.parametrize("content", ODD_CONTENTS)
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 def test_content_is_read_as_written(content: str, line_end: str) -> None:
-    messages = [("user", "agent", "q"), ("agent", "user", content), ("user", "agent", "r"), ("agent", "user", content)]
+    messages = [
+        ("user", "agent", "q"),
+        ("agent", "user", content),
+        ("user", "agent", "r"),
+        ("agent", "user", content),
+    ]
     found = parse(write_table(messages).replace("\n", line_end))
     assert found == [(sender, recipient, text.rstrip()) for sender, recipient, text in messages]
 
 
-@given(st.lists(st.text(alphabet=st.sampled_from("ab |-\n1"), max_size=300), min_size=1, max_size=5))
+@given(
+    st.lists(st.text(alphabet=st.sampled_from("ab |-\n1"), max_size=300), min_size=1, max_size=5)
+)
 def test_any_contents_are_read_as_written(contents: list[str]) -> None:
     messages = [("agent", "user", content) for content in contents]
     found = parse(write_table(messages))
@@ -87,7 +104,9 @@ def test_lines_before_messages_are_reported() -> None:
 def read_case() -> tuple[Item, list[str]]:
     (plan,) = discover([CASES / "12-acebench-dialogue-with-line-breaks"]).plans
     run = read_run(plan)
-    return run.items["agent_multi_turn_0"], [issue.what for issue in run.issues if issue.severity != "notice"]
+    return run.items["agent_multi_turn_0"], [
+        issue.what for issue in run.issues if issue.severity != "notice"
+    ]
 
 
 def test_message_with_line_breaks_is_complete() -> None:
@@ -106,7 +125,9 @@ def test_results_stand_under_their_calls() -> None:
         "turn_on_wifi": "status: True message: Wi-Fi has been turned on",
         "send_message": "status: True message: Message sent",
     }
-    texts = [(message.step, message.content) for message in item.messages if message.role == "assistant"]
+    texts = [
+        (message.step, message.content) for message in item.messages if message.role == "assistant"
+    ]
     assert texts[1:] == [(2, "I will send it now."), (3, "finish conversation")]
 
 
@@ -124,7 +145,9 @@ def read_agent_item(
 
 
 def test_message_that_is_not_in_result_record_moves_no_result(tmp_path: Path) -> None:
-    """The message that ends a conversation is executed in multi-step items, but it is not in the result record."""
+    """The message that ends a conversation is executed in multi-step items, but it is not in the
+    result record.
+    """
     messages = [
         ("user", "agent", "q"),
         ("agent", "execution", "[undecoded("),
@@ -135,7 +158,9 @@ def test_message_that_is_not_in_result_record_moves_no_result(tmp_path: Path) ->
     ]
     item, issues = read_agent_item(tmp_path, ["[f(a=1)]"], messages, "agent_multi_step")
     assert [(call.name, call.step) for call in item.predicted] == [("f", 1)]
-    assert [(message.step, message.content) for message in item.messages if message.role == "tool"] == [
+    assert [
+        (message.step, message.content) for message in item.messages if message.role == "tool"
+    ] == [
         (0, "no"),
         (1, "one"),
     ]
@@ -159,21 +184,35 @@ def test_message_to_user_that_is_executed_has_its_result(tmp_path: Path) -> None
 
 def test_escapes_in_call_are_read_as_by_runner(tmp_path: Path) -> None:
     call = "[send(text='a\\nb')]"
-    messages = [("user", "agent", "q"), ("agent", "execution", json.loads(f'"{call}"')), ("execution", "agent", "sent")]
+    messages = [
+        ("user", "agent", "q"),
+        ("agent", "execution", json.loads(f'"{call}"')),
+        ("execution", "agent", "sent"),
+    ]
     item, issues = read_agent_item(tmp_path, [call], messages)
     assert issues == []
     assert [message.content for message in item.messages if message.role == "tool"] == ["sent"]
 
 
 def test_history_of_other_conversation_is_not_shown(tmp_path: Path) -> None:
-    messages = [("user", "agent", "q"), ("agent", "execution", "[g()]"), ("execution", "agent", "one")]
+    messages = [
+        ("user", "agent", "q"),
+        ("agent", "execution", "[g()]"),
+        ("execution", "agent", "one"),
+    ]
     item, issues = read_agent_item(tmp_path, ["[f(a=1)]"], messages)
     assert all(message.role != "tool" for message in item.messages)
-    assert issues == ["the dialogue history has none of the calls in the result record, so it is not shown"]
+    assert issues == [
+        "the dialogue history has none of the calls in the result record, so it is not shown"
+    ]
 
 
 def test_unreadable_lines_give_one_notice(tmp_path: Path) -> None:
-    messages = [("user", "agent", "q"), ("agent", "execution", "[f()]"), ("execution", "agent", "one")]
+    messages = [
+        ("user", "agent", "q"),
+        ("agent", "execution", "[f()]"),
+        ("execution", "agent", "one"),
+    ]
     read_agent_item(tmp_path, ["[f()]"], messages)
     file = tmp_path / "data_all/data_en/dialogue_history/multi_turn/org/m/0_dialogue_history.txt"
     file.write_text("a\nb\nc\n" + file.read_text("utf-8"), "utf-8")
@@ -189,6 +228,8 @@ def test_text_around_call_is_shown_without_history(tmp_path: Path) -> None:
     write_jsonl(tmp_path / "result_en/m/data_agent_multi_turn_result.json", [result])
     (plan,) = discover([tmp_path]).plans
     (item,) = read_run(plan).items.values()
-    texts = [(message.step, message.content) for message in item.messages if message.role == "assistant"]
+    texts = [
+        (message.step, message.content) for message in item.messages if message.role == "assistant"
+    ]
     assert texts == [(0, "I will do it.")]
     assert [call.name for call in item.predicted] == ["f"]

@@ -10,14 +10,24 @@ import pytest
 from fcreview.importers.acebench.identity import find_folder_language, find_model_folder
 from fcreview.importers.registry import discover
 from fcreview.run_plan import RunPlan, SearchOptions
-from tests.importers.acebench.conftest import CASES, SINGLE, RunWriter, make_failure, read_run, write_jsonl
+from tests.importers.acebench.conftest import (
+    CASES,
+    SINGLE,
+    RunWriter,
+    make_failure,
+    read_run,
+    write_jsonl,
+)
 
 RESULT_FILE = f"data_{SINGLE}_result.json"
 SCORE_FILE = f"data_{SINGLE}_score.json"
 
 
 def write_results(folder: Path, *replies: str) -> None:
-    records = [{"id": f"{SINGLE}_{number}", "result": reply} for number, reply in enumerate(replies or ["[f()]"])]
+    records = [
+        {"id": f"{SINGLE}_{number}", "result": reply}
+        for number, reply in enumerate(replies or ["[f()]"])
+    ]
     write_jsonl(folder / RESULT_FILE, records)
 
 
@@ -50,7 +60,9 @@ def find_plans(root: Path, **options: str) -> list[RunPlan]:
         ("some/place/my-model/seed=42", "my-model", ["seed=42"]),
     ],
 )
-def test_model_follows_from_folder_names(tmp_path: Path, folder: str, model: str, settings: list[str]) -> None:
+def test_model_follows_from_folder_names(
+    tmp_path: Path, folder: str, model: str, settings: list[str]
+) -> None:
     place = tmp_path / "checkout" / folder
     place.mkdir(parents=True)
     found = find_model_folder(place)
@@ -95,13 +107,18 @@ def test_language_follows_from_folder_names(folder: str, language: str, is_certa
 def test_settings_of_several_models_are_runs_of_their_own() -> None:
     plans = find_plans(CASES / "11-acebench-model-then-run")
     assert [(plan.run.model, plan.run.name_parts) for plan in plans] == [
-        ("model-a", ["run1"]), ("model-a", ["run2"]), ("model-b", ["run1"]), ("model-b", ["run2"]),
-    ]  # fmt: skip
+        ("model-a", ["run1"]),
+        ("model-a", ["run2"]),
+        ("model-b", ["run1"]),
+        ("model-b", ["run2"]),
+    ]
     verdicts = [list(read_run(plan).verdicts.values()) for plan in plans]
     assert verdicts == [[True] * 4, [True] * 4, [False, True, True, True], [True] * 4]
 
 
-@pytest.mark.parametrize("opened", ["", "results_en", "results_en/model-b", "results_en/model-b/run1"])
+@pytest.mark.parametrize(
+    "opened", ["", "results_en", "results_en/model-b", "results_en/model-b/run1"]
+)
 def test_identity_does_not_depend_on_opened_folder(opened: str) -> None:
     plans = find_plans(CASES / "11-acebench-model-then-run" / opened)
     (plan,) = [each for each in plans if each.run.path.endswith("model-b/run1")]
@@ -110,11 +127,20 @@ def test_identity_does_not_depend_on_opened_folder(opened: str) -> None:
 
 
 def test_equal_files_of_nested_folders_stay_apart(tmp_path: Path) -> None:
-    places = ["result_en/m", "result_en/m/run1", "result_en/m/run1/again", "other/m", "other/deep/er/m", "zh/m"]
+    places = [
+        "result_en/m",
+        "result_en/m/run1",
+        "result_en/m/run1/again",
+        "other/m",
+        "other/deep/er/m",
+        "zh/m",
+    ]
     for place in places:
         write_results(tmp_path / place)
     plans = find_plans(tmp_path)
-    assert sorted(plan.run.path for plan in plans) == sorted(str(tmp_path / place) for place in places)
+    assert sorted(plan.run.path for plan in plans) == sorted(
+        str(tmp_path / place) for place in places
+    )
     assert all(len(plan.results) == 1 for plan in plans)
 
 
@@ -131,7 +157,10 @@ def test_scores_of_each_setting_are_found(tmp_path: Path) -> None:
 
 def test_results_are_found_if_score_files_are_opened(tmp_path: Path) -> None:
     write_results(tmp_path / "results_en/m/run1")
-    write_jsonl(tmp_path / "scores_en/m/run1" / SCORE_FILE, [{"accuracy": 1, "correct_count": 1, "total_count": 1}])
+    write_jsonl(
+        tmp_path / "scores_en/m/run1" / SCORE_FILE,
+        [{"accuracy": 1, "correct_count": 1, "total_count": 1}],
+    )
     (plan,) = find_plans(tmp_path / "scores_en")
     assert (plan.run.model, plan.run.name_parts) == ("m", ["run1"])
     assert list(read_run(plan).official_verdicts.values()) == [True]
@@ -140,7 +169,10 @@ def test_results_are_found_if_score_files_are_opened(tmp_path: Path) -> None:
 def test_scores_of_model_do_not_belong_to_one_of_its_settings(tmp_path: Path) -> None:
     for run in ("run1", "run2"):
         write_results(tmp_path / f"result_en/m/{run}")
-    write_jsonl(tmp_path / "score_en/m" / SCORE_FILE, [{"accuracy": 1, "correct_count": 1, "total_count": 1}])
+    write_jsonl(
+        tmp_path / "score_en/m" / SCORE_FILE,
+        [{"accuracy": 1, "correct_count": 1, "total_count": 1}],
+    )
     found = discover([tmp_path])
     assert [plan.scores for plan in found.plans] == [[], []]
     assert any("this score file has no result files" in issue.what for issue in found.issues)
@@ -148,7 +180,10 @@ def test_scores_of_model_do_not_belong_to_one_of_its_settings(tmp_path: Path) ->
 
 def test_named_score_folder_is_used(tmp_path: Path) -> None:
     write_results(tmp_path / "result_en/m", "[f()]")
-    write_jsonl(tmp_path / "score_en/m" / SCORE_FILE, [{"accuracy": 1, "correct_count": 1, "total_count": 1}])
+    write_jsonl(
+        tmp_path / "score_en/m" / SCORE_FILE,
+        [{"accuracy": 1, "correct_count": 1, "total_count": 1}],
+    )
     entry = make_failure(SINGLE, 0, "type_error", "[f()]")
     header = {"accuracy": 0, "correct_count": 0, "total_count": 1}
     write_jsonl(tmp_path / "elsewhere/other-name" / SCORE_FILE, [header, entry])
@@ -157,7 +192,10 @@ def test_named_score_folder_is_used(tmp_path: Path) -> None:
     run = read_run(plan)
     assert list(run.official_verdicts.values()) == [False]
     assert any("several folders contain score files" in issue.what for issue in run.issues)
-    assert (plan.results_folder, plan.named_score_folder) == (tmp_path / "result_en/m", tmp_path / "elsewhere")
+    assert (plan.results_folder, plan.named_score_folder) == (
+        tmp_path / "result_en/m",
+        tmp_path / "elsewhere",
+    )
 
 
 def test_score_folder_of_earlier_command_is_used_until_it_is_lost(tmp_path: Path) -> None:
@@ -184,7 +222,9 @@ def test_language_is_that_of_data_folder() -> None:
     assert (plan.run.model, plan.run.language, plan.run.dataset) == ("my-model", "en", str(data))
     run = read_run(plan)
     assert set(run.verdicts.values()) == {True}
-    assert any("the language is en, that of the dataset data_en" in issue.what for issue in run.issues)
+    assert any(
+        "the language is en, that of the dataset data_en" in issue.what for issue in run.issues
+    )
 
 
 def test_unknown_language_is_reported() -> None:
@@ -196,10 +236,16 @@ def test_unknown_language_is_reported() -> None:
 def write_datasets_in_both_languages(root: Path) -> None:
     for language, function in (("en", "find_en"), ("zh", "find_zh")):
         folder = root / f"data_all/data_{language}"
-        docs = {"name": function, "parameters": {"type": "object", "properties": {}, "required": []}}
+        docs = {
+            "name": function,
+            "parameters": {"type": "object", "properties": {}, "required": []},
+        }
         question = {"id": f"{SINGLE}_0", "question": "user: q", "function": [docs], "time": ""}
         write_jsonl(folder / f"data_{SINGLE}.json", [question])
-        write_jsonl(folder / f"possible_answer/data_{SINGLE}.json", [{"id": f"{SINGLE}_0", "ground_truth": {}}])
+        write_jsonl(
+            folder / f"possible_answer/data_{SINGLE}.json",
+            [{"id": f"{SINGLE}_0", "ground_truth": {}}],
+        )
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -1,4 +1,6 @@
-"""ACEBench verdicts, error types, process accuracy and figures equal the official ones, and errata apply."""
+"""ACEBench verdicts, error types, process accuracy and figures equal the official ones, and
+errata apply.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def plans(bench: Path) -> dict[str, RunPlan]:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_every_record_is_item_with_official_verdict(plans: dict[str, RunPlan], bench: Path, language: str) -> None:
+def test_every_record_is_item_with_official_verdict(
+    plans: dict[str, RunPlan], bench: Path, language: str
+) -> None:
     found = list(read_run_items(plans[language]))
     records = sum(len(path.read_text().splitlines()) for path in plans[language].results)
     assert len(found) == records == {"en": 1023, "zh": 1017}[language]
@@ -76,12 +80,24 @@ def test_agent_process_accuracy_equals_process_files(plans: dict[str, RunPlan]) 
 def test_summary_equals_result_xlsx(plans: dict[str, RunPlan], bench: Path) -> None:
     plan = plans["en"]
     rows = [
-        ScoredItem(item.id, item.category, item.group, item.official, values={
-            v.criterion: v.value for v in item.verdicts if v.source == "official" and v.criterion != "correct"
-        })
+        ScoredItem(
+            item.id,
+            item.category,
+            item.group,
+            item.official,
+            values={
+                v.criterion: v.value
+                for v in item.verdicts
+                if v.source == "official" and v.criterion != "correct"
+            },
+        )
         for item in read_run_items(plan)
-    ]  # fmt: skip
-    ours = {figure.name: figure.value for figure in compute_metrics(rows, plan.run) if figure.table == "result.xlsx"}
+    ]
+    ours = {
+        figure.name: figure.value
+        for figure in compute_metrics(rows, plan.run)
+        if figure.table == "result.xlsx"
+    }
     theirs = read_first_row(bench / "acebench/score_all/score_en/result.xlsx")
     assert {name: ours[name] for name in theirs} == theirs
 
@@ -91,7 +107,11 @@ def read_first_row(path: Path) -> dict[str, float]:
     with zipfile.ZipFile(path) as book:
         sheet = book.read("xl/worksheets/sheet1.xml").decode()
         names = "xl/sharedStrings.xml"
-        shared = re.findall(r"<t[^>]*>(.*?)</t>", book.read(names).decode()) if names in book.namelist() else []
+        shared = (
+            re.findall(r"<t[^>]*>(.*?)</t>", book.read(names).decode())
+            if names in book.namelist()
+            else []
+        )
     table = [
         [shared[int(value)] if kind == "s" else value for kind, value in re.findall(CELL, row)]
         for row in re.findall(r"<row.*?</row>", sheet)
@@ -127,10 +147,18 @@ SCHEMA = [
         ("[f(text='x', count='3')]", {"f": {"text": "x", "count": 3}}, "type_error"),
         ("[f(count=3)]", {"f": {"text": "x", "count": 3}}, "lack_args"),
         ("[f(text='x', colour='red')]", {"f": {"text": "x"}}, "addition_args"),
-        ("[f(text='x')]", {"f": {"text": "x", "count": 3}}, None),  # only required arguments are needed
+        (
+            "[f(text='x')]",
+            {"f": {"text": "x", "count": 3}},
+            None,
+        ),  # only required arguments are needed
         ("[f(text='x'), f(text='y')]", {"f": {"text": "x"}}, "wrong functions number"),
         ("[g(text='x')]", {"f": {"text": "x"}}, "function_mismatch"),
-        ("[f(text='x', rooms=['b','a'])]", {"f": {"text": "x", "rooms": ["a", "b"]}}, "value_error:list/tuple"),
+        (
+            "[f(text='x', rooms=['b','a'])]",
+            {"f": {"text": "x", "rooms": ["a", "b"]}},
+            "value_error:list/tuple",
+        ),
         ("[f(text='z')]", {"f": {"text": "x"}}, "value_error:string"),
         ("[f(text='z')]", [{"f": {"text": "x"}}, {"f": {"text": "z"}}], None),  # any alternative
     ],
@@ -140,7 +168,9 @@ def test_normal_rules(reply: str, golden: object, error: str | None) -> None:
     assert (outcome.valid, outcome.error_type) == (error is None, error)
 
 
-@pytest.mark.parametrize("reply", ["f(a=1)", "prose", "```[f(a=1)]```", "[f(a=1)", "[f(a={1,2})]", None, 5, "[" * 5000])
+@pytest.mark.parametrize(
+    "reply", ["f(a=1)", "prose", "```[f(a=1)]```", "[f(a=1)", "[f(a={1,2})]", None, 5, "[" * 5000]
+)
 def test_undecodable_reply_has_reason(reply: object) -> None:
     with pytest.raises(Undecodable, match=r".+"):
         decode_reply(reply, CATEGORY, AUGUST_2025)
@@ -168,19 +198,29 @@ def test_any_reply_is_decoded_or_undecodable(rule_set: RuleSet, text: str) -> No
 def test_misspelt_golden_class_is_not_compared() -> None:
     assert check_end_state([{"BaseApi": {"wifi": False}}], [{"Baspi": {"wifi": True}}]).valid
     outcome = check_end_state([{"BaseApi": {"wifi": False}}], [{"BaseApi": {"wifi": True}}])
-    assert (outcome.error_type, outcome.function, outcome.argument) == ("class attributes wrong", "BaseApi", "wifi")
+    assert (outcome.error_type, outcome.function, outcome.argument) == (
+        "class attributes wrong",
+        "BaseApi",
+        "wifi",
+    )
 
 
 def test_missed_milestone_ends_comparison() -> None:
     assert compute_milestone_share(["[a()]", "[x()]", "[b()]"], ["[a()]", "[b()]"]) == 1.0
-    assert compute_milestone_share(["[a()]", "[c()]"], ["[a()]", "[b()]", "[c()]"]) == pytest.approx(1 / 3)
-    assert compute_process_accuracy(["[b()]"], [["[a()]"], ["[b()]"], ["[c()]"]], False) == (1.0, 0.0)
+    assert compute_milestone_share(
+        ["[a()]", "[c()]"], ["[a()]", "[b()]", "[c()]"]
+    ) == pytest.approx(1 / 3)
+    assert compute_process_accuracy(["[b()]"], [["[a()]"], ["[b()]"], ["[c()]"]], False) == (
+        1.0,
+        0.0,
+    )
 
 
 def test_history_joins_rows_and_spaced_errors() -> None:
     table = (
         "| message_index | sender | recipient | content |\n|---|---|---|---|\n"
-        "| 0 | user | agent | one |\n|   |      |       |  two |\n| 1 | execution | agent | E r r o r   d u r i n g |\n"
+        "| 0 | user | agent | one |\n|   |      |       |  two |\n| 1 | execution | agent | E r r o"
+        " r   d u r i n g |\n"
     )
     history = parse_dialogue_history(table)
     assert [(one.sender, one.content) for one in history.messages] == [
@@ -205,7 +245,9 @@ def test_arguments_without_schema_are_required() -> None:
     schema = {"name": "f", "parameters": {"required": ["a"]}}
     for functions, optional in (([], set()), ([schema], {"b"})):
         (call,) = parse_golden_calls({"f": {"a": 1, "b": 2}}, functions)
-        assert {name for name, accept in (call.arguments or {}).items() if accept.optional} == optional
+        assert {
+            name for name, accept in (call.arguments or {}).items() if accept.optional
+        } == optional
 
 
 def test_score_ids_of_agent_items_are_line_numbers(tmp_path: Path) -> None:
@@ -214,11 +256,16 @@ def test_score_ids_of_agent_items_are_line_numbers(tmp_path: Path) -> None:
     for path in (results, scores):
         path.parent.mkdir(parents=True)
     results.write_text(
-        "".join(json.dumps({"id": f"agent_multi_step_{n}", "result": [], "process": []}) + "\n" for n in range(3))
+        "".join(
+            json.dumps({"id": f"agent_multi_step_{n}", "result": [], "process": []}) + "\n"
+            for n in range(3)
+        )
     )
     failing = {"id": 1, "valid": False, "error": [["x"]], "error_type": "class attributes wrong"}
     scores.write_text(
-        json.dumps({"end_to_end_accuracy": 0.667, "correct_count": 2, "total_count": 3}) + "\n" + json.dumps(failing)
+        json.dumps({"end_to_end_accuracy": 0.667, "correct_count": 2, "total_count": 3})
+        + "\n"
+        + json.dumps(failing)
     )
     (plan,) = discover([results.parent]).plans
     assert [item.official for item in read_run_items(plan)] == [True, False, True]
@@ -231,7 +278,9 @@ AGENT = "agent_multi_turn_0"
 
 @pytest.fixture(scope="module")
 def plan(samples: Path) -> RunPlan:
-    return next(each for each in discover([samples / "acebench"]).plans if each.run.language == "en")
+    return next(
+        each for each in discover([samples / "acebench"]).plans if each.run.language == "en"
+    )
 
 
 def read_items_by_id(plan: RunPlan) -> dict[str, Item]:
@@ -250,16 +299,26 @@ def read_golden(plan: RunPlan, name: str) -> Any:
 
 def make_entry(plan: RunPlan, name: str, new: Any, **fields: Any) -> ErrataEntry:
     item = read_items_by_id(plan)[name]
-    given = {"question_hash": hash_question(item.messages), "old": read_golden(plan, name), "new": new}
+    given = {
+        "question_hash": hash_question(item.messages),
+        "old": read_golden(plan, name),
+        "new": new,
+    }
     fields_of_review = {"reasons": ("so asked",), "settled_by": ("alice",)}
     return ErrataEntry(
-        "acebench", plan.run.generation, "en", item.category, name, **(given | fields_of_review | fields)
+        "acebench",
+        plan.run.generation,
+        "en",
+        item.category,
+        name,
+        **(given | fields_of_review | fields),
     )
 
 
 def make_errata(*entries: ErrataEntry, rules: tuple[str, ...] = ()) -> Errata:
     return parse_errata(
-        serialize_errata(entries, [parse_rule(each) for each in rules], "2026-01-01", "alice"), "e.jsonl"
+        serialize_errata(entries, [parse_rule(each) for each in rules], "2026-01-01", "alice"),
+        "e.jsonl",
     )
 
 
@@ -277,17 +336,30 @@ def prediction_as_golden(item: Item) -> dict[str, Any]:
 def test_erratum_rescores_only_its_item(plan: RunPlan) -> None:
     plain = read_items_by_id(plan)
     assert plain[FAILING].rule is False
-    found, issues = read_with_errata(plan, make_errata(make_entry(plan, FAILING, prediction_as_golden(plain[FAILING]))))
+    found, issues = read_with_errata(
+        plan, make_errata(make_entry(plan, FAILING, prediction_as_golden(plain[FAILING])))
+    )
     assert issues == []
     assert {name for name in plain if found[name] != plain[name]} == {FAILING}
     item = found[FAILING]
-    assert item.rule is True and item.rule_error_type is None and item.verdicts[-1].by == "ACEBench rules with errata"
+    assert (
+        item.rule is True
+        and item.rule_error_type is None
+        and item.verdicts[-1].by == "ACEBench rules with errata"
+    )
     own = item.extra.without_errata
-    assert own is not None and (own.valid, own.error_type) == (False, plain[FAILING].rule_error_type)
+    assert own is not None and (own.valid, own.error_type) == (
+        False,
+        plain[FAILING].rule_error_type,
+    )
     assert all(pair.state in "=~" for pair in item.pairs) and item.golden != plain[FAILING].golden
     assert item.golden_hash == plain[FAILING].golden_hash, "reviews are no more stale than before"
     erratum = item.extra.erratum
-    assert erratum is not None and erratum.old == read_golden(plan, FAILING) and erratum.who == ["alice"]
+    assert (
+        erratum is not None
+        and erratum.old == read_golden(plan, FAILING)
+        and erratum.who == ["alice"]
+    )
 
 
 def test_erratum_can_fail_passing_item(plan: RunPlan) -> None:
@@ -295,12 +367,18 @@ def test_erratum_can_fail_passing_item(plan: RunPlan) -> None:
     old = read_golden(plan, name)
     new = {function: dict.fromkeys(given, "another") for function, given in old.items()}
     item = read_with_errata(plan, make_errata(make_entry(plan, name, new)))[0][name]
-    assert item.rule is False and item.extra.without_errata is not None and item.extra.without_errata.valid is True
+    assert (
+        item.rule is False
+        and item.extra.without_errata is not None
+        and item.extra.without_errata.valid is True
+    )
 
 
 def test_special_items_are_rescored(plan: RunPlan) -> None:
     name = "special_incomplete_0"
-    item = read_with_errata(plan, make_errata(make_entry(plan, name, {"get": ["what nobody said"]})))[0][name]
+    item = read_with_errata(
+        plan, make_errata(make_entry(plan, name, {"get": ["what nobody said"]}))
+    )[0][name]
     assert item.rule is False and "what nobody said" in (item.extra.golden_reply or "")
 
 
@@ -314,7 +392,9 @@ def test_stale_erratum_is_reported_and_changes_nothing(plan: RunPlan) -> None:
     ]
     for one, why in wrong:
         found, issues = read_with_errata(plan, make_errata(one))
-        assert [(issue.item, issue.line, issue.severity) for issue in issues] == [(one.id, 2, "warning")]
+        assert [(issue.item, issue.line, issue.severity) for issue in issues] == [
+            (one.id, 2, "warning")
+        ]
         assert why in issues[0].what
         erratum = found[one.id].extra.erratum
         assert erratum is not None and why in erratum.stale and erratum.old is None

@@ -90,7 +90,10 @@ def test_replies_without_scores_are_judged_by_newest_rules(options: dict[str, st
 def test_user_chooses_rules() -> None:
     run = read_case("10-acebench-october-2025-rules", evaluator=AUGUST_2025)
     assert [item_id for item_id, verdict in run.verdicts.items() if verdict] == [f"{PARALLEL}_0"]
-    assert (run.facts["evaluator"].value, run.facts["evaluator"].reason) == (AUGUST_2025, "chosen by the user")
+    assert (run.facts["evaluator"].value, run.facts["evaluator"].reason) == (
+        AUGUST_2025,
+        "chosen by the user",
+    )
 
 
 def test_brackets_in_thoughts_come_before_calls() -> None:
@@ -122,7 +125,9 @@ def write_run_with_different_rules(run_writer: RunWriter) -> None:
     """Write four items, two of which the rules judge differently."""
     golden = [{"find": {"place": place}} for place in ("Oslo", "Rome", "Bonn", "Graz")]
     run_writer.write_dataset(SINGLE, golden)
-    run_writer.write_results(SINGLE, ["[find(place='Oslo')]", WORDY, SPACED, "[find(place='Graz')]"])
+    run_writer.write_results(
+        SINGLE, ["[find(place='Oslo')]", WORDY, SPACED, "[find(place='Graz')]"]
+    )
 
 
 def test_scores_choose_august_rules(run_writer: RunWriter) -> None:
@@ -132,16 +137,24 @@ def test_scores_choose_august_rules(run_writer: RunWriter) -> None:
     run_writer.write_scores(SINGLE, [wordy, spaced], total=4)
     run = run_writer.read()
     fact = run.facts["evaluator"]
-    assert (fact.value, fact.reason) == (AUGUST_2025, "agrees with 4 of 4 score entries; 2025-10 with 2")
+    assert (fact.value, fact.reason) == (
+        AUGUST_2025,
+        "agrees with 4 of 4 score entries; 2025-10 with 2",
+    )
     assert run.verdicts == run.official_verdicts
 
 
 def test_scores_choose_october_rules(run_writer: RunWriter) -> None:
     write_run_with_different_rules(run_writer)
-    run_writer.write_scores(SINGLE, [make_failure(SINGLE, 2, "value_error:string", SPACED)], total=4)
+    run_writer.write_scores(
+        SINGLE, [make_failure(SINGLE, 2, "value_error:string", SPACED)], total=4
+    )
     run = run_writer.read()
     fact = run.facts["evaluator"]
-    assert (fact.value, fact.reason) == (OCTOBER_2025, "agrees with 4 of 4 score entries; 2025-08 with 2")
+    assert (fact.value, fact.reason) == (
+        OCTOBER_2025,
+        "agrees with 4 of 4 score entries; 2025-08 with 2",
+    )
     assert run.verdicts == run.official_verdicts
 
 
@@ -162,7 +175,9 @@ def test_scores_choose_rules_without_dataset(run_writer: RunWriter) -> None:
 
 def test_option_overrides_scores(run_writer: RunWriter) -> None:
     write_run_with_different_rules(run_writer)
-    run_writer.write_scores(SINGLE, [make_failure(SINGLE, 2, "value_error:string", SPACED)], total=4)
+    run_writer.write_scores(
+        SINGLE, [make_failure(SINGLE, 2, "value_error:string", SPACED)], total=4
+    )
     run = run_writer.read(evaluator=AUGUST_2025)
     assert run.facts["evaluator"].value == AUGUST_2025
     assert run.verdicts[f"{SINGLE}_1"] is False and run.official_verdicts[f"{SINGLE}_1"] is True
@@ -182,7 +197,9 @@ NEW_PARALLEL_ERROR = "Parallel function call failed; excepted [...], real: [...]
         ),
     ],
 )
-def test_error_text_of_several_calls_tells_rules(run_writer: RunWriter, error: str, rule_set: str, reason: str) -> None:
+def test_error_text_of_several_calls_tells_rules(
+    run_writer: RunWriter, error: str, rule_set: str, reason: str
+) -> None:
     run_writer.write_dataset(PARALLEL, [{"find_1": {"place": "Oslo"}, "find_2": {"place": "Rome"}}])
     reply = "[find(place='Bonn'),find(place='Graz')]"
     run_writer.write_results(PARALLEL, [reply])
@@ -212,10 +229,16 @@ def test_scores_of_another_evaluator_are_reported(run_writer: RunWriter) -> None
 
 
 def test_listed_item_that_matches_later_answer_agrees(run_writer: RunWriter) -> None:
-    """The evaluator lists an item that fails the first golden answer, although it counts the item as correct."""
-    run_writer.write_dataset(SINGLE, [[{"find": {"place": "Oslo"}}, {"find": {"place": "New York"}}]])
+    """The evaluator lists an item that fails the first golden answer, although it counts the
+    item as correct.
+    """
+    run_writer.write_dataset(
+        SINGLE, [[{"find": {"place": "Oslo"}}, {"find": {"place": "New York"}}]]
+    )
     run_writer.write_results(SINGLE, [SPACED])
-    run_writer.write_scores(SINGLE, [make_failure(SINGLE, 0, "value_error:string", SPACED)], total=1)
+    run_writer.write_scores(
+        SINGLE, [make_failure(SINGLE, 0, "value_error:string", SPACED)], total=1
+    )
     reason = run_writer.read().facts["evaluator"].reason
     assert reason == "agrees with 1 of 1 score entry; 2025-08 with 0"
 
@@ -223,7 +246,9 @@ def test_listed_item_that_matches_later_answer_agrees(run_writer: RunWriter) -> 
 def test_special_and_agent_items_do_not_depend_on_rules(bench: Path) -> None:
     (plan,) = [each for each in discover([bench / "acebench"]).plans if each.run.language == "en"]
     plan.results = [path for path in plan.results if "special" in path.name or "agent" in path.name]
-    runs: list[dict[str, Any]] = [read_run(plan, evaluator=each).verdicts for each in (AUGUST_2025, OCTOBER_2025)]
+    runs: list[dict[str, Any]] = [
+        read_run(plan, evaluator=each).verdicts for each in (AUGUST_2025, OCTOBER_2025)
+    ]
     assert runs[0] == runs[1]
 
 

@@ -6,7 +6,14 @@ import pytest
 
 from fcreview.importers.registry import discover
 from fcreview.model.item import MissingItem
-from tests.importers.acebench.conftest import MULTI_TURN, SINGLE, RunWriter, make_failure, read_run, write_jsonl
+from tests.importers.acebench.conftest import (
+    MULTI_TURN,
+    SINGLE,
+    RunWriter,
+    make_failure,
+    read_run,
+    write_jsonl,
+)
 
 
 def write_run(run_writer: RunWriter, n_items: int = 4) -> None:
@@ -22,7 +29,9 @@ def test_few_entries_of_other_replies_are_marked(run_writer: RunWriter) -> None:
     write_run(run_writer)
     run_writer.write_scores(SINGLE, [make_entry(0, 0), make_entry(1, 1), make_entry(2, 7)], total=4)
     run = run_writer.read()
-    assert [item.id for item in run.items.values() if "other_reply" in item.flags] == [f"{SINGLE}_2"]
+    assert [item.id for item in run.items.values() if "other_reply" in item.flags] == [
+        f"{SINGLE}_2"
+    ]
     assert list(run.official_verdicts.values()) == [False, False, False, True]
     assert "scores_of_other_replies" not in run.facts
     assert sum("quotes another reply" in issue.what for issue in run.issues) == 1
@@ -36,7 +45,10 @@ def test_scores_of_other_replies_are_not_used(run_writer: RunWriter) -> None:
     assert set(run.official_verdicts.values()) == {None}
     assert plan.run.official_metrics == {}
     assert run.facts["scores_of_other_replies"].value == 2
-    assert run.facts["evaluator"].reason == "the newest version, because the scores belong to other replies"
+    assert (
+        run.facts["evaluator"].reason
+        == "the newest version, because the scores belong to other replies"
+    )
     (issue,) = [each for each in run.issues if "other replies" in each.what]
     assert issue.severity == "error" and "2 of 3 failing score entries" in issue.what
     assert run.items[f"{SINGLE}_1"].flags == ["other_reply"]
@@ -53,9 +65,13 @@ def test_scores_of_other_replies_are_not_used(run_writer: RunWriter) -> None:
         ("", ""),
     ],
 )
-def test_text_that_evaluator_decodes_is_no_other_reply(run_writer: RunWriter, reply: str, quoted: object) -> None:
+def test_text_that_evaluator_decodes_is_no_other_reply(
+    run_writer: RunWriter, reply: str, quoted: object
+) -> None:
     run_writer.write_results(SINGLE, [reply])
-    run_writer.write_scores(SINGLE, [make_failure(SINGLE, 0, "wrong_output_format", quoted)], total=1)
+    run_writer.write_scores(
+        SINGLE, [make_failure(SINGLE, 0, "wrong_output_format", quoted)], total=1
+    )
     run = run_writer.read()
     assert run.items[f"{SINGLE}_0"].flags in ([], ["undecoded"])
     assert run.official_verdicts == {f"{SINGLE}_0": False}
@@ -65,33 +81,59 @@ def test_multi_turn_and_special_entries_are_compared(run_writer: RunWriter) -> N
     replies = {MULTI_TURN: "[find(place = 'x')]", "special_irrelevant": "I cannot"}
     run_writer.write_results(MULTI_TURN, [replies[MULTI_TURN]])
     run_writer.write_results("special_irrelevant", [replies["special_irrelevant"]])
-    run_writer.write_scores(MULTI_TURN, [make_failure(MULTI_TURN, 0, "type_error", "[find(place='x')]")], total=1)
-    special = {"id": "special_irrelevant_0", "valid": False, "error": ["e"], "error_type": "error_detection"}
-    run_writer.write_scores("special_irrelevant", [special | {"model_result_decoded": "another text"}], total=1)
+    run_writer.write_scores(
+        MULTI_TURN, [make_failure(MULTI_TURN, 0, "type_error", "[find(place='x')]")], total=1
+    )
+    special = {
+        "id": "special_irrelevant_0",
+        "valid": False,
+        "error": ["e"],
+        "error_type": "error_detection",
+    }
+    run_writer.write_scores(
+        "special_irrelevant", [special | {"model_result_decoded": "another text"}], total=1
+    )
     run = run_writer.read()
-    assert [item.id for item in run.items.values() if "other_reply" in item.flags] == ["special_irrelevant_0"]
+    assert [item.id for item in run.items.values() if "other_reply" in item.flags] == [
+        "special_irrelevant_0"
+    ]
 
 
 def test_process_entry_with_other_messages_is_marked(run_writer: RunWriter) -> None:
     category = "agent_multi_step"
     folder = run_writer.root / f"result_all/result_en/{run_writer.model}"
-    records = [{"id": f"{category}_{number}", "result": [], "process": [f"[f{number}()]"]} for number in range(3)]
+    records = [
+        {"id": f"{category}_{number}", "result": [], "process": [f"[f{number}()]"]}
+        for number in range(3)
+    ]
     write_jsonl(folder / f"data_{category}_result.json", records)
     entries = [
-        {f"{category}_{number}": {"process_accuracy": 0.5, "model_output": [output], "call_process": ["[a()]"]}}
+        {
+            f"{category}_{number}": {
+                "process_accuracy": 0.5,
+                "model_output": [output],
+                "call_process": ["[a()]"],
+            }
+        }
         for number, output in ((0, "[f0()]"), (1, "[other()]"), (2, "[f2()]"))
     ]
-    run_writer.write_scores(category, [{"id": number, "valid": False} for number in range(3)], total=3)
+    run_writer.write_scores(
+        category, [{"id": number, "valid": False} for number in range(3)], total=3
+    )
     write_jsonl(run_writer.root / f"score_all/score_en/m/data_{category}_process.json", entries)
     run = run_writer.read()
-    assert [item.id for item in run.items.values() if "other_reply" in item.flags] == [f"{category}_1"]
+    assert [item.id for item in run.items.values() if "other_reply" in item.flags] == [
+        f"{category}_1"
+    ]
 
 
 def test_item_scored_twice_is_marked(run_writer: RunWriter) -> None:
     write_run(run_writer)
     run_writer.write_scores(SINGLE, [make_entry(0, 0), make_entry(1, 1), make_entry(1, 1)], total=4)
     run = run_writer.read()
-    assert [item.id for item in run.items.values() if "scored_twice" in item.flags] == [f"{SINGLE}_1"]
+    assert [item.id for item in run.items.values() if "scored_twice" in item.flags] == [
+        f"{SINGLE}_1"
+    ]
 
 
 def test_missing_results_are_listed(run_writer: RunWriter) -> None:

@@ -1,4 +1,6 @@
-"""Score files and verdicts of golden fixes follow the version of the rules with which a run was scored."""
+"""Score files and verdicts of golden fixes follow the version of the rules with which a run was
+scored.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,14 @@ SPACED = "[find( place='Rome' )]"
         ("[find(place='NewYork')]", "[find(place='Rome')]"),  # August
     ],
 )
-def test_new_failure_quotes_reply_as_evaluator(run_writer: RunWriter, quoted: str, written: str) -> None:
+def test_new_failure_quotes_reply_as_evaluator(
+    run_writer: RunWriter, quoted: str, written: str
+) -> None:
     run_writer.write_dataset(SINGLE, [{"find": {"place": "Bonn"}}, {"find": {"place": "Rome"}}])
     run_writer.write_results(SINGLE, ["[find(place='New York')]", SPACED])
-    run_writer.write_scores(SINGLE, [make_failure(SINGLE, 0, "value_error:string", quoted)], total=2)
+    run_writer.write_scores(
+        SINGLE, [make_failure(SINGLE, 0, "value_error:string", quoted)], total=2
+    )
     (plan,) = discover([run_writer.root]).plans
     items = [
         ScoredItem(f"{SINGLE}_0", SINGLE, None, False),
@@ -38,7 +44,9 @@ def test_new_failure_quotes_reply_as_evaluator(run_writer: RunWriter, quoted: st
 
 @pytest.mark.parametrize(("rule_set", "verdict"), [(OCTOBER_2025, True), (AUGUST_2025, False)])
 def test_golden_fix_is_judged_by_rules_of_run(rule_set: str, verdict: bool) -> None:
-    run = Run("acebench", "v1", "en", "m", "/m", facts={"evaluator": RunFact("evaluator", rule_set)})
+    run = Run(
+        "acebench", "v1", "en", "m", "/m", facts={"evaluator": RunFact("evaluator", rule_set)}
+    )
     item = Item(f"{SINGLE}_0", SINGLE, functions=[FUNCTION])
     golden_fix = {"ground_truth": {"find": {"place": "Rome"}}}
     assert recompute_verdict(run, item, golden_fix, {"result": WORDY}) is verdict

@@ -1,4 +1,6 @@
-"""Fixtures that write small BFCL runs in every layout, with paths and verdicts of the run that `v4` writes."""
+"""Fixtures that write small BFCL runs in every layout, with paths and verdicts of the run that
+`v4` writes.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def write_json_lines(path: Path, *values: Any) -> Path:
 
 @pytest.fixture
 def write_lines() -> Lines:
-    """`write_lines(path, record, ...)` writes JSON Lines without a final line feed, like the evaluator."""
+    """`write_lines(path, record, ...)` writes JSON Lines without a final line feed, like the
+    evaluator.
+    """
     return write_json_lines
 
 
@@ -50,11 +54,19 @@ def question() -> Callable[..., dict[str, Any]]:
         document = {
             "name": "area",
             "description": "Area of a triangle.",
-            "parameters": {"type": "dict", "properties": properties, "required": ["base", "height"]},
+            "parameters": {
+                "type": "dict",
+                "properties": properties,
+                "required": ["base", "height"],
+            },
         }
         if v1:
             return {"id": item, "question": text, "function": document}
-        return {"id": item, "question": [[{"role": "user", "content": text}]], "function": [document]}
+        return {
+            "id": item,
+            "question": [[{"role": "user", "content": text}]],
+            "function": [document],
+        }
 
     return make
 
@@ -111,7 +123,10 @@ def items() -> Callable[[RunPlan], Read]:
 
     def read(plan: RunPlan) -> Read:
         found = list(read_items(plan))
-        return ([one for one in found if isinstance(one, Item)], [one for one in found if isinstance(one, ImportIssue)])
+        return (
+            [one for one in found if isinstance(one, Item)],
+            [one for one in found if isinstance(one, ImportIssue)],
+        )
 
     return read
 
@@ -121,12 +136,18 @@ GOLDEN = {"ground_truth": [{"area": {"base": [10], "height": [5]}}]}
 
 @pytest.fixture
 def v4(tmp_path: Path, question: Any, result: Any, header: Any, failure: Any) -> Path:
-    """A run with dataset and scores in the V4 layout: one passing and one failing simple_python item."""
+    """A run with dataset and scores in the V4 layout: one passing and one failing simple_python
+    item.
+    """
     name = "BFCL_v4_simple_python"
     ids = ["simple_python_0", "simple_python_1"]
     write_json_lines(tmp_path / f"data/{name}.json", *(question(item) for item in ids))
-    write_json_lines(tmp_path / f"data/possible_answer/{name}.json", *({"id": item, **GOLDEN} for item in ids))
-    write_json_lines(tmp_path / f"result/m/non_live/{name}_result.json", result(ids[0]), result(ids[1], 11))
+    write_json_lines(
+        tmp_path / f"data/possible_answer/{name}.json", *({"id": item, **GOLDEN} for item in ids)
+    )
+    write_json_lines(
+        tmp_path / f"result/m/non_live/{name}_result.json", result(ids[0]), result(ids[1], 11)
+    )
     entry = failure(ids[1], prompt=question(ids[1]), possible_answer=GOLDEN["ground_truth"])
     write_json_lines(tmp_path / f"score/m/non_live/{name}_score.json", header(1, 2), entry)
     return tmp_path

@@ -48,9 +48,13 @@ def v1_items(runs: Path, data: Path) -> Iterator[Scored]:
         golden = answers(data, f"{V1_PREFIX}{category}.json") or [{}] * len(questions)
         failed = {entry["id"]: entry for entry in read(score)[1:]}
         results = read(runs / "result" / model / f"{V1_PREFIX}{category}_result.json")
-        for index, (question, answer, record) in enumerate(zip(questions, golden, results, strict=True)):
+        for index, (question, answer, record) in enumerate(
+            zip(questions, golden, results, strict=True)
+        ):
             functions, truth = wrapped(question["function"]), answer.get("ground_truth")
-            case = DatasetItem(f"{category}_{index}", category, functions=functions, ground_truth=truth)
+            case = DatasetItem(
+                f"{category}_{index}", category, functions=functions, ground_truth=truth
+            )
             yield model, category, case, record["result"], failed.get(index + 1)
 
 
@@ -58,10 +62,15 @@ def v4_items(root: Path) -> Iterator[Scored]:
     for score in sorted(root.glob("score/*/*live/*_score.json")):
         model, name = score.parent.parent.name, score.name.replace("_score.json", ".json")
         category = name.removeprefix("BFCL_v4_").removesuffix(".json")
-        golden = {record["id"]: record["ground_truth"] for record in answers(root / "data", name) or ()}
+        golden = {
+            record["id"]: record["ground_truth"] for record in answers(root / "data", name) or ()
+        }
         cases = {
             record["id"]: DatasetItem(
-                record["id"], category, functions=record["function"], ground_truth=golden.get(record["id"])
+                record["id"],
+                category,
+                functions=record["function"],
+                ground_truth=golden.get(record["id"]),
             )
             for record in read(root / "data" / name)
         }
@@ -80,10 +89,16 @@ def v4_items(root: Path) -> Iterator[Scored]:
         ("bfcl_v4", "V4", 7000),
     ],
 )
-def test_recomputed_verdicts_equal_official_ones(bench: Path, group: str, generation: str, least_items: int) -> None:
+def test_recomputed_verdicts_equal_official_ones(
+    bench: Path, group: str, generation: str, least_items: int
+) -> None:
     if not (bench / group).is_dir():
         pytest.skip(f"{group} is not among the benchmark files")
-    items = v4_items(bench / group) if generation == "V4" else v1_items(bench / group, bench / "bfcl_v1" / "data")
+    items = (
+        v4_items(bench / group)
+        if generation == "V4"
+        else v1_items(bench / group, bench / "bfcl_v1" / "data")
+    )
     total, differing = 0, {}
     for model, category, case, result, entry in items:
         total += 1
@@ -95,7 +110,9 @@ def test_recomputed_verdicts_equal_official_ones(bench: Path, group: str, genera
     known = {key for key in KNOWN_EXCEPTIONS if key[0] == group}
     assert total >= least_items
     assert 1 - len(differing) / total >= AT_LEAST, differing
-    assert differing.keys() == known, {key: differing.get(key, "agrees now") for key in differing.keys() ^ known}
+    assert differing.keys() == known, {
+        key: differing.get(key, "agrees now") for key in differing.keys() ^ known
+    }
 
 
 def read_published_run(bench: Path, name: str) -> list[tuple[Any, list[Item], list[Any]]]:
@@ -104,7 +121,11 @@ def read_published_run(bench: Path, name: str) -> list[tuple[Any, list[Item], li
     for plan in discover([bench / name], data=data).plans:
         found = list(read_items(plan))
         runs.append(
-            (plan, [one for one in found if isinstance(one, Item)], [o for o in found if isinstance(o, ImportIssue)])
+            (
+                plan,
+                [one for one in found if isinstance(one, Item)],
+                [o for o in found if isinstance(o, ImportIssue)],
+            )
         )
     return runs
 
@@ -120,7 +141,10 @@ def runs(request: pytest.FixtureRequest, bench: Path) -> list[tuple[Any, list[It
 @pytest.mark.sweep
 def test_every_published_record_is_item_without_issues(runs: Any) -> None:
     for plan, found, issues in runs:
-        records = sum(sum(bool(line.strip()) for line in path.read_bytes().split(b"\n")) for path in plan.results)
+        records = sum(
+            sum(bool(line.strip()) for line in path.read_bytes().split(b"\n"))
+            for path in plan.results
+        )
         assert len(found) == records
         assert [*issues, *plan.issues, *(issue for item in found for issue in item.issues)] == []
         assert all(item.question and item.prediction_hash for item in found)

@@ -24,11 +24,23 @@ def find_notices(found: DiscoveredRuns) -> list[ImportIssue]:
 @pytest.mark.parametrize(
     "copied",
     [
-        "old_{}.json", "{}_backup.json", "{}_backup_2025-01-31.json", "{}_backup_before_fix.json", "{} copy.json",
-        "{} copy 2.json", "{} - Copy (2).json", "Copy of {}.json", "{} (1).json", "{}.json.bak", "{}.json~",
-        "{}.json.old", "{}.bak.json", "{}_old2.json", "{} - Kopie.json",
+        "old_{}.json",
+        "{}_backup.json",
+        "{}_backup_2025-01-31.json",
+        "{}_backup_before_fix.json",
+        "{} copy.json",
+        "{} copy 2.json",
+        "{} - Copy (2).json",
+        "Copy of {}.json",
+        "{} (1).json",
+        "{}.json.bak",
+        "{}.json~",
+        "{}.json.old",
+        "{}.bak.json",
+        "{}_old2.json",
+        "{} - Kopie.json",
     ],
-)  # fmt: skip
+)
 def test_names_of_copies(copied: str) -> None:
     assert "data_score.json" in list_original_names(copied.format("data_score"))
 
@@ -36,10 +48,16 @@ def test_names_of_copies(copied: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "BFCL_v4_old_questions_result.json", "bakery_result.json", "copyright_score.json", "full_old_prompt.jsonl",
-        "BFCL_v4_simple_python_result.json", "gold.json", "old.json", "backup.json",
+        "BFCL_v4_old_questions_result.json",
+        "bakery_result.json",
+        "copyright_score.json",
+        "full_old_prompt.jsonl",
+        "BFCL_v4_simple_python_result.json",
+        "gold.json",
+        "old.json",
+        "backup.json",
     ],
-)  # fmt: skip
+)
 def test_names_that_only_resemble_copies(name: str) -> None:
     assert list_original_names(name) == []
 
@@ -55,16 +73,24 @@ def test_backup_beside_acebench_scores_is_ignored() -> None:
 @pytest.mark.parametrize(
     ("original", "copy"),
     [
-        (SCORE, "score/m/non_live/old_{}"), (SCORE, "score/m/non_live/{}.bak"), (SCORE, "score/m/backup/{}"),
-        (SCORE, "score/m/non_live/old_scores/{}"), (SCORE, "score/m_backup/non_live/{}"),
-        (SCORE, "score/m copy/non_live/{}"), (SCORE, "score_backup/m/non_live/{}"), (SCORE, "score copy/m/non_live/{}"),
+        (SCORE, "score/m/non_live/old_{}"),
+        (SCORE, "score/m/non_live/{}.bak"),
+        (SCORE, "score/m/backup/{}"),
+        (SCORE, "score/m/non_live/old_scores/{}"),
+        (SCORE, "score/m_backup/non_live/{}"),
+        (SCORE, "score/m copy/non_live/{}"),
+        (SCORE, "score_backup/m/non_live/{}"),
+        (SCORE, "score copy/m/non_live/{}"),
         (SCORE, "score/m/non_live/BFCL_v4_simple_python_backup_score.json"),
         (SCORE, "score/m/non_live/BFCL_v4_simple_python_score (1).json"),
-        (RESULT, "result/m/non_live/old_{}"), (RESULT, "result/m_old/non_live/{}"), (RESULT, "result/m/backup/{}"),
+        (RESULT, "result/m/non_live/old_{}"),
+        (RESULT, "result/m_old/non_live/{}"),
+        (RESULT, "result/m/backup/{}"),
         (RESULT, "result/m/non_live/BFCL_v4_simple_python_result_backup.json"),
-        (RESULT, "result/old_m/non_live/{}"), (RESULT, "result copy/m/non_live/{}"),
+        (RESULT, "result/old_m/non_live/{}"),
+        (RESULT, "result copy/m/non_live/{}"),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("opened", [".", "result", "result/m"])
 def test_copy_is_no_run(v4: Path, original: str, copy: str, opened: str) -> None:
     place = v4 / copy.format(Path(original).name)
@@ -99,7 +125,9 @@ def test_copy_without_original_is_named_but_not_read(v4: Path) -> None:
     found = discover([v4])
     (plan,) = found.plans
     assert plan.scores == []
-    (notice,) = [issue for issue in found.issues if "copies of result and score files" in issue.what]
+    (notice,) = [
+        issue for issue in found.issues if "copies of result and score files" in issue.what
+    ]
     assert notice.severity == "notice"
 
 

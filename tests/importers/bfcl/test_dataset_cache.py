@@ -20,13 +20,28 @@ from fcreview.importers.common import jsonl
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item
 
-CATEGORIES = ("irrelevance", "java", "javascript", "live_multiple", "live_parallel", "live_relevance", "live_simple",
-              "multiple", "parallel", "parallel_multiple", "simple")  # fmt: skip
+CATEGORIES = (
+    "irrelevance",
+    "java",
+    "javascript",
+    "live_multiple",
+    "live_parallel",
+    "live_relevance",
+    "live_simple",
+    "multiple",
+    "parallel",
+    "parallel_multiple",
+    "simple",
+)
 N_VERSIONS = 7
 
 
 def question(item_id: str, text: str) -> dict[str, object]:
-    return {"id": item_id, "question": [[{"role": "user", "content": text}]], "function": [{"name": "f"}]}
+    return {
+        "id": item_id,
+        "question": [[{"role": "user", "content": text}]],
+        "function": [{"name": "f"}],
+    }
 
 
 def write_lines(path: Path, *records: object) -> Path:
@@ -50,12 +65,16 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> Counter[Path]:
 
 
 def write_versions(folder: Path) -> None:
-    """Write two runs, one without scores, and dataset versions that differ in one question of each category."""
+    """Write two runs, one without scores, and dataset versions that differ in one question of
+    each category.
+    """
     for category in CATEGORIES:
         name = f"BFCL_v3_{category}"
         for version in range(N_VERSIONS):
             second = question(f"{category}_1", f"two of version {version}")
-            write_lines(folder / f"data/{version}/{name}.json", question(f"{category}_0", "one"), second)
+            write_lines(
+                folder / f"data/{version}/{name}.json", question(f"{category}_0", "one"), second
+            )
         results = [{"id": f"{category}_{n}", "result": "f()"} for n in range(2)]
         for model in ("a", "b"):
             write_lines(folder / "result" / model / f"{name}_result.json", *results)
@@ -69,7 +88,10 @@ def write_versions(folder: Path) -> None:
 
 def test_many_versions_are_loaded_once(tmp_path: Path, loads: Counter[Path]) -> None:
     write_versions(tmp_path)
-    plans = {plan.run.model: plan for plan in discover([tmp_path / "result"], data=[tmp_path / "data"]).plans}
+    plans = {
+        plan.run.model: plan
+        for plan in discover([tmp_path / "result"], data=[tmp_path / "data"]).plans
+    }
     assert len(loads) == N_VERSIONS * len(CATEGORIES) > dataset.MIN_CACHED_DATASETS
     assert set(loads.values()) == {1}
     assert plans["a"].run.dataset == str(tmp_path / "data/3")
@@ -78,7 +100,9 @@ def test_many_versions_are_loaded_once(tmp_path: Path, loads: Counter[Path]) -> 
 
 
 def load_files(folder: Path, *records: object) -> dataset.Dataset:
-    return load_dataset(DatasetFiles(write_lines(folder / "BFCL_v3_simple.json", *records)), "simple")
+    return load_dataset(
+        DatasetFiles(write_lines(folder / "BFCL_v3_simple.json", *records)), "simple"
+    )
 
 
 def test_versions_share_equal_items(tmp_path: Path) -> None:
@@ -95,12 +119,16 @@ def test_versions_share_equal_items(tmp_path: Path) -> None:
     assert newer["simple_0"] is not first["simple_0"]
 
 
-def test_dropped_datasets_leave_memory_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dropped_datasets_leave_memory_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(dataset, "MIN_CACHED_DATASETS", 1)
     monkeypatch.setattr(dataset, "MAX_CACHED_ITEMS", 0)
     gc.disable()
     try:
-        item: ref[DatasetItem] = ref(load_files(tmp_path / "1", question("simple_0", "one")).items["simple_0"])
+        item: ref[DatasetItem] = ref(
+            load_files(tmp_path / "1", question("simple_0", "one")).items["simple_0"]
+        )
         load_files(tmp_path / "2", question("simple_0", "two"))
         assert item() is None
     finally:
@@ -108,9 +136,15 @@ def test_dropped_datasets_leave_memory_at_once(tmp_path: Path, monkeypatch: pyte
 
 
 def test_questions_without_id_are_found(tmp_path: Path) -> None:
-    records = [question("simple_0", "key: YOUR-API-KEY"), question("simple_1", "other"), question("simple_2", "")]
+    records = [
+        question("simple_0", "key: YOUR-API-KEY"),
+        question("simple_1", "other"),
+        question("simple_2", ""),
+    ]
     found = load_files(tmp_path, *records)
-    quoted = [[{"role": "system", "content": "x"}, {"role": "user", "content": "key: REDACTED_API_KEY"}]]
+    quoted = [
+        [{"role": "system", "content": "x"}, {"role": "user", "content": "key: REDACTED_API_KEY"}]
+    ]
     assert [item.id for item in find_items_with_question(found, quoted)] == ["simple_0", "simple_2"]
     assert [item.id for item in find_items_with_question(found, "nothing")] == ["simple_2"]
 
@@ -145,7 +179,9 @@ def test_loaded_items_are_limited(tmp_path: Path, small_limits: Callable[[], Non
     small_limits()
     data = write_run(tmp_path / "run", 60) / "data"
     dataset._cached_datasets.clear()
-    found = dataset.load_dataset(DatasetFiles(data / NAME, data / "possible_answer" / NAME), "simple_python").items
+    found = dataset.load_dataset(
+        DatasetFiles(data / NAME, data / "possible_answer" / NAME), "simple_python"
+    ).items
     assert (len(found), len(found._loaded)) == (60, 7)
     assert [case.id for case in found.values()] == list(found)
     assert found["simple_python_59"].ground_truth == [
@@ -172,7 +208,10 @@ def test_invalid_dataset_record_is_reported(
     expected = read_run_items(folder)
     small_limits()
     issues = [
-        {one.what for one in found if isinstance(one, ImportIssue)} for found in (expected, read_run_items(folder))
+        {one.what for one in found if isinstance(one, ImportIssue)}
+        for found in (expected, read_run_items(folder))
     ]
     assert issues[0] == issues[1]
-    assert "the dataset record simple_python_20 could not be interpreted: ValueError: odd" in issues[0]
+    assert (
+        "the dataset record simple_python_20 could not be interpreted: ValueError: odd" in issues[0]
+    )

@@ -1,4 +1,6 @@
-"""Datasets can be spread over several folders, share golden answers, and have question files with a suffix."""
+"""Datasets can be spread over several folders, share golden answers, and have question files
+with a suffix.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,12 @@ def find_issue(issues: list[ImportIssue], text: str) -> ImportIssue:
 
 
 @pytest.mark.parametrize(
-    "data", [["data/zh_questions", "data"], ["data/zh_questions"], ["data/zh_questions", "data/possible_answer"]]
+    "data",
+    [
+        ["data/zh_questions", "data"],
+        ["data/zh_questions"],
+        ["data/zh_questions", "data/possible_answer"],
+    ],
 )
 def test_question_folders_share_golden_answers(data: list[str]) -> None:
     case = CASES / "14-shared-possible-answer"
@@ -47,8 +54,13 @@ def test_question_folders_share_golden_answers(data: list[str]) -> None:
     assert not any("has no golden answer" in issue.what for issue in issues)
 
 
-def test_golden_answers_beside_questions_come_first(v4: Path, plans: Any, write_lines: Any, question: Any) -> None:
-    write_lines(v4 / "other/possible_answer" / NAME, {"id": FIRST, "ground_truth": [{"area": {"base": [0]}}]})
+def test_golden_answers_beside_questions_come_first(
+    v4: Path, plans: Any, write_lines: Any, question: Any
+) -> None:
+    write_lines(
+        v4 / "other/possible_answer" / NAME,
+        {"id": FIRST, "ground_truth": [{"area": {"base": [0]}}]},
+    )
     (plan,) = plans(v4, data=[v4 / "other", v4 / "data"])
     assert read(plan)[0] == {FIRST: True, SECOND: False}
     assert plan.issues == []
@@ -60,7 +72,9 @@ def test_missing_golden_answers_are_one_message(v4: Path, plans: Any) -> None:
     (plan,) = plans(v4)
     verdicts, issues = read(plan)
     assert verdicts == {FIRST: None, SECOND: None}
-    assert find_issue(issues, "golden answer").what.startswith("2 of 2 results have no golden answer")
+    assert find_issue(issues, "golden answer").what.startswith(
+        "2 of 2 results have no golden answer"
+    )
 
 
 Split = Callable[..., list[Path]]
@@ -68,17 +82,21 @@ Split = Callable[..., list[Path]]
 
 @pytest.fixture
 def split_dataset(v4: Path, write_lines: Any, question: Any) -> Split:
-    """Write each item of the dataset of `v4` to a folder of its own. `texts` changes the question of an item in a
-    folder, and `both` adds both items to the second folder."""
+    """Write each item of the dataset of `v4` to a folder of its own. `texts` changes the question
+    of an item in a folder, and `both` adds both items to the second folder.
+    """
 
     def split(*, both: bool = False, text: str = "How large is it?") -> list[Path]:
         for path in (v4 / "data" / NAME, v4 / "data/possible_answer" / NAME):
             path.unlink()
         for folder, ids in (("a", [FIRST]), ("b", [FIRST, SECOND] if both else [SECOND])):
             write_lines(
-                v4 / folder / NAME, *(question(item, text if folder == "b" else "How large is it?") for item in ids)
+                v4 / folder / NAME,
+                *(question(item, text if folder == "b" else "How large is it?") for item in ids),
             )
-            write_lines(v4 / folder / "possible_answer" / NAME, *({"id": item, **GOLDEN} for item in ids))
+            write_lines(
+                v4 / folder / "possible_answer" / NAME, *({"id": item, **GOLDEN} for item in ids)
+            )
         return [v4 / "a", v4 / "b"]
 
     return split
@@ -100,7 +118,9 @@ def test_records_of_several_data_folders_are_combined(
     assert {path.parent.name for path in plan.data} == {"a", "b", "possible_answer"}
 
 
-def test_equal_records_of_several_data_folders_are_one(v4: Path, plans: Any, split_dataset: Split) -> None:
+def test_equal_records_of_several_data_folders_are_one(
+    v4: Path, plans: Any, split_dataset: Split
+) -> None:
     (plan,) = plans(v4 / "result", data=split_dataset(both=True))
     verdicts, issues = read(plan)
     assert verdicts == {FIRST: True, SECOND: False}
@@ -119,7 +139,11 @@ def test_different_records_of_one_id_name_both_folders(
     assert items[0].question == "How large is it?"
     issue = find_issue(read(plan)[1], "different records")
     assert issue.severity == "warning"
-    assert issue.what == f"1 id with different records in {first} and {second}, such as {FIRST}. Using those in {first}"
+    assert (
+        issue.what
+        == f"1 id with different records in {first} and {second}, such as {FIRST}. Using those in"
+        f" {first}"
+    )
 
 
 def test_folder_with_golden_answer_completes_other(
@@ -133,28 +157,45 @@ def test_folder_with_golden_answer_completes_other(
     assert read(plan)[0] == {FIRST: True, SECOND: False}
 
 
-def test_golden_fix_is_written_to_folder_of_its_record(v4: Path, plans: Any, split_dataset: Split) -> None:
+def test_golden_fix_is_written_to_folder_of_its_record(
+    v4: Path, plans: Any, split_dataset: Split
+) -> None:
     folders = split_dataset()
     (plan,) = plans(v4 / "result", data=folders)
     fix = {"ground_truth": [{"area": {"base": [1], "height": [5]}}]}
     for item_id, folder in ((FIRST, folders[0]), (SECOND, folders[1])):
-        applied = [each for each in rewrite(plan, {(CATEGORY, item_id): fix}) if isinstance(each, AppliedGoldenFix)]
+        applied = [
+            each
+            for each in rewrite(plan, {(CATEGORY, item_id): fix})
+            if isinstance(each, AppliedGoldenFix)
+        ]
         assert [each.path for each in applied] == [folder / "possible_answer" / NAME]
 
 
-def test_subfolders_of_one_data_folder_are_versions(v4: Path, plans: Any, split_dataset: Split) -> None:
+def test_subfolders_of_one_data_folder_are_versions(
+    v4: Path, plans: Any, split_dataset: Split
+) -> None:
     """Versions of a dataset below one folder are not mixed."""
     split_dataset()
     (plan,) = plans(v4 / "result", data=[v4])
-    assert {path.parent.name for path in plan.data} in ({"a", "possible_answer"}, {"b", "possible_answer"})
+    assert {path.parent.name for path in plan.data} in (
+        {"a", "possible_answer"},
+        {"b", "possible_answer"},
+    )
 
 
-@pytest.mark.parametrize("suffixed", ["simple_python_translated", "zh_simple_python", "simple_python-v2"])
+@pytest.mark.parametrize(
+    "suffixed", ["simple_python_translated", "zh_simple_python", "simple_python-v2"]
+)
 @pytest.mark.parametrize("answers_too", [False, True])
-def test_question_file_with_suffix_is_used(v4: Path, plans: Any, suffixed: str, answers_too: bool) -> None:
+def test_question_file_with_suffix_is_used(
+    v4: Path, plans: Any, suffixed: str, answers_too: bool
+) -> None:
     (v4 / "data" / NAME).rename(v4 / f"data/BFCL_v4_{suffixed}.json")
     if answers_too:
-        (v4 / "data/possible_answer" / NAME).rename(v4 / f"data/possible_answer/BFCL_v4_{suffixed}.json")
+        (v4 / "data/possible_answer" / NAME).rename(
+            v4 / f"data/possible_answer/BFCL_v4_{suffixed}.json"
+        )
     (plan,) = plans(v4)
     verdicts, issues = read(plan)
     assert verdicts == {FIRST: True, SECOND: False}
@@ -166,7 +207,9 @@ def test_question_file_with_suffix_is_used(v4: Path, plans: Any, suffixed: str, 
     assert (fact.value, fact.reason) == (2, "the category of the dataset")
 
 
-def test_exact_question_file_comes_first(v4: Path, plans: Any, write_lines: Any, question: Any) -> None:
+def test_exact_question_file_comes_first(
+    v4: Path, plans: Any, write_lines: Any, question: Any
+) -> None:
     write_lines(v4 / "data/BFCL_v4_simple_python_translated.json", question(FIRST, "Wie groß?"))
     (plan,) = plans(v4)
     assert plan.data[0] == v4 / "data" / NAME
@@ -191,4 +234,6 @@ def test_own_categories_have_questions_of_their_own() -> None:
     verdicts, issues = read(plan)
     assert len(verdicts) == 8
     assert set(verdicts.values()) == {True, False}
-    assert [issue.what for issue in issues] == ["no score files, so the items have no official verdict"]
+    assert [issue.what for issue in issues] == [
+        "no score files, so the items have no official verdict"
+    ]

@@ -26,7 +26,9 @@ def find_plan(path: Path, data: Path | None = None) -> RunPlan:
 
 def read_run(plan: RunPlan) -> tuple[list[Item], RunFact]:
     records = list(read_items(plan))
-    (fact,) = [record for record in records if isinstance(record, RunFact) and record.name == "decoder"]
+    (fact,) = [
+        record for record in records if isinstance(record, RunFact) and record.name == "decoder"
+    ]
     return [record for record in records if isinstance(record, Item)], fact
 
 
@@ -39,7 +41,13 @@ def read_run(plan: RunPlan) -> tuple[list[Item], RunFact]:
         ("02-late-v3-fc-models", "DeepSeek-V3-0324-FC", V3_DATA, "FC", False),
         ("02-late-v3-fc-models", "grok-3-beta-FC", V3_DATA, "FC", False),
         ("04-irrelevance-unparsed-call", "tiiuae_Falcon3-7B-Instruct-FC", V4_DATA, "FALCON", False),
-        ("05-toolcalls-text", "mistralai_Ministral-8B-Instruct-2410", V4_DATA, "LIST-DOTTED", False),
+        (
+            "05-toolcalls-text",
+            "mistralai_Ministral-8B-Instruct-2410",
+            V4_DATA,
+            "LIST-DOTTED",
+            False,
+        ),
         ("06-empty-reply-reasoning", "moonshotai_Kimi-K2-Instruct-FC", V4_DATA, "FC", True),
         ("09-golden-without-function-doc", "gpt-4o-2024-11-20-FC", None, "FC", False),
     ],
@@ -47,7 +55,9 @@ def read_run(plan: RunPlan) -> tuple[list[Item], RunFact]:
 def test_recomputed_verdicts_equal_official_ones(
     bench: Path, case: str, model: str, data: str | None, decoder: str, is_notable: bool
 ) -> None:
-    items, fact = read_run(find_plan(CASES / case / "result" / model, bench / data if data else None))
+    items, fact = read_run(
+        find_plan(CASES / case / "result" / model, bench / data if data else None)
+    )
     assert (fact.value, fact.is_notable) == (decoder, is_notable)
     assert items
     assert all(item.official is not None for item in items)
@@ -76,11 +86,20 @@ def write_renamed_copy(target: Path, name: str, *, with_scores: bool) -> Path:
 @pytest.mark.parametrize("with_scores", [True, False])
 @pytest.mark.parametrize(
     "name",
-    ["candidate-7", "gpt-4.1-2025-04-14", "openrouter_gpt-4o-mini-2024-07-18-FC", "GPT-4O-MINI-2024-07-18-FC-Q4_K_M"],
+    [
+        "candidate-7",
+        "gpt-4.1-2025-04-14",
+        "openrouter_gpt-4o-mini-2024-07-18-FC",
+        "GPT-4O-MINI-2024-07-18-FC-Q4_K_M",
+    ],
 )
-def test_name_of_the_folder_does_not_change_verdicts(bench: Path, tmp_path: Path, name: str, with_scores: bool) -> None:
+def test_name_of_the_folder_does_not_change_verdicts(
+    bench: Path, tmp_path: Path, name: str, with_scores: bool
+) -> None:
     own, _ = read_run(find_plan(CASES / "01-renamed-fc-folder", bench / V4_DATA))
-    renamed, fact = read_run(find_plan(write_renamed_copy(tmp_path, name, with_scores=with_scores), bench / V4_DATA))
+    renamed, fact = read_run(
+        find_plan(write_renamed_copy(tmp_path, name, with_scores=with_scores), bench / V4_DATA)
+    )
     assert (fact.value, fact.is_notable) == ("FC", True)
     assert [(item.id, item.rule) for item in renamed] == [(item.id, item.rule) for item in own]
 

@@ -12,7 +12,14 @@ import pytest
 
 from fcreview.importers.bfcl.joining import API_KEY, is_same_reply
 from fcreview.importers.registry import discover
-from tests.importers.bfcl.conftest import CATEGORY, OFFICIAL, RESULT, SCORE, issue_texts, official_verdicts
+from tests.importers.bfcl.conftest import (
+    CATEGORY,
+    OFFICIAL,
+    RESULT,
+    SCORE,
+    issue_texts,
+    official_verdicts,
+)
 
 
 def names(paths: list[Path]) -> list[str]:
@@ -22,10 +29,15 @@ def names(paths: list[Path]) -> list[str]:
 @pytest.mark.parametrize(
     "opened",
     [
-        ".", "result", "score", "result/m", "score/m", "result/m/non_live",
+        ".",
+        "result",
+        "score",
+        "result/m",
+        "score/m",
+        "result/m/non_live",
         "result/m/non_live/BFCL_v4_simple_python_result.json",
     ],
-)  # fmt: skip
+)
 def test_checkout_is_one_run_from_every_folder(v4: Path, plans: Any, opened: str) -> None:
     (plan,) = plans(v4 / opened)
     assert (plan.run.model, plan.run.generation, plan.run.benchmark) == ("m", "V4", "bfcl")
@@ -86,7 +98,9 @@ def test_scores_in_same_folder(v4: Path, plans: Any) -> None:
     assert names(plan.scores) == [name]
 
 
-def test_single_file_has_only_its_category(v4: Path, plans: Any, write_lines: Any, header: Any, result: Any) -> None:
+def test_single_file_has_only_its_category(
+    v4: Path, plans: Any, write_lines: Any, header: Any, result: Any
+) -> None:
     write_lines(v4 / "result/m/non_live/BFCL_v4_multiple_result.json", result("multiple_0"))
     write_lines(v4 / "score/m/non_live/BFCL_v4_multiple_score.json", header(1, 1))
     (plan,) = plans(v4 / "result/m/non_live/BFCL_v4_multiple_result.json")
@@ -111,7 +125,10 @@ def test_v1_results_named_like_questions(
     name = "gorilla_openfunctions_v1_test_simple.json"
     write_lines(tmp_path / "data" / name, question("simple_0", v1=True))
     write_lines(tmp_path / "result/m" / name, result(0, key="idx"))
-    write_lines(tmp_path / "score/m/simple_score.json", {"accuracy": 1, "correct_count": 1, "total_count": 1})
+    write_lines(
+        tmp_path / "score/m/simple_score.json",
+        {"accuracy": 1, "correct_count": 1, "total_count": 1},
+    )
     (plan,) = plans(tmp_path)
     assert (plan.run.generation, len(plan.results), len(plan.scores)) == ("V1", 1, 1)
     assert plan.run.dataset == str(tmp_path / "data")
@@ -130,7 +147,9 @@ def test_ignored_files_give_one_notice_per_kind_and_folder(v4: Path) -> None:
     assert len(found.plans) == 1
 
 
-def test_dataset_folder_option(v4: Path, plans: Any, tmp_path_factory: Any, monkeypatch: Any) -> None:
+def test_dataset_folder_option(
+    v4: Path, plans: Any, tmp_path_factory: Any, monkeypatch: Any
+) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     (v4 / "data").rename(elsewhere / "bench")
     (plan,) = plans(v4)
@@ -165,15 +184,24 @@ def test_scored_dataset_is_chosen(v4: Path, plans: Any, write_lines: Any, questi
     shutil.copytree(v4 / "data", other)
     (plan,) = plans(v4, data=[other, v4 / "data"])
     assert plan.issues == []  # equal datasets are not ambiguous
-    write_lines(other / "BFCL_v4_simple_python.json", question("simple_python_0"), question("simple_python_1", "Else?"))
+    write_lines(
+        other / "BFCL_v4_simple_python.json",
+        question("simple_python_0"),
+        question("simple_python_1", "Else?"),
+    )
     (plan,) = plans(v4, data=[other, v4 / "data"])
     assert plan.run.dataset == str(v4 / "data")
     assert [issue.severity for issue in plan.issues] == ["notice"]
     assert str(other) in plan.issues[0].what
 
 
-def test_newest_matching_dataset_is_used_without_scores(v4: Path, plans: Any, write_lines: Any, question: Any) -> None:
-    """The very newest dataset lacks an item of the results. Without dates in the paths, file times decide."""
+def test_newest_matching_dataset_is_used_without_scores(
+    v4: Path, plans: Any, write_lines: Any, question: Any
+) -> None:
+    """The very newest dataset lacks an item of the results.
+
+    Without dates in the paths, file times decide.
+    """
     shutil.rmtree(v4 / "score")
     name, ids = "BFCL_v4_simple_python.json", ("simple_python_0", "simple_python_1")
     for folder, day in (("old", "2025-07-06"), ("new", "2025-08-11"), ("newest", "2025-09-01")):
@@ -185,7 +213,10 @@ def test_newest_matching_dataset_is_used_without_scores(v4: Path, plans: Any, wr
     assert plan.run.dataset == str(v4 / "data/new/2025-08-11")
     issue, no_scores = plan.issues
     assert (issue.severity, no_scores.severity) == ("warning", "notice")
-    assert f"new/2025-08-11 (2); {v4 / 'data/old/2025-07-06'} (2); {v4 / 'data/newest/2025-09-01'} (1)" in issue.what
+    assert (
+        f"new/2025-08-11 (2); {v4 / 'data/old/2025-07-06'} (2); {v4 / 'data/newest/2025-09-01'} (1)"
+        in issue.what
+    )
     for seconds, folder in enumerate(("new", "old")):
         (next((v4 / "data" / folder).iterdir())).rename(v4 / "data" / folder / "x")
         os.utime(v4 / "data" / folder / "x" / name, (seconds, seconds))
@@ -193,7 +224,9 @@ def test_newest_matching_dataset_is_used_without_scores(v4: Path, plans: Any, wr
     assert plan.run.dataset == str(v4 / "data/old/x")
 
 
-def test_dataset_with_other_functions_does_not_match(v4: Path, plans: Any, write_lines: Any, question: Any) -> None:
+def test_dataset_with_other_functions_does_not_match(
+    v4: Path, plans: Any, write_lines: Any, question: Any
+) -> None:
     shutil.rmtree(v4 / "score")
     name, renamed = "BFCL_v4_simple_python.json", [question(f"simple_python_{n}") for n in range(2)]
     for record in renamed:
@@ -220,7 +253,9 @@ def test_published_runs_are_found(bench: Path, plans: Any) -> None:
     assert (len(one.results), len(one.scores)) == (17, 17)
 
 
-def test_newer_version_is_read_as_v4_with_notice(tmp_path: Path, plans: Any, write_lines: Any, result: Any) -> None:
+def test_newer_version_is_read_as_v4_with_notice(
+    tmp_path: Path, plans: Any, write_lines: Any, result: Any
+) -> None:
     write_lines(tmp_path / "m/BFCL_v5_simple_python_result.json", result("simple_python_0"))
     (plan,) = plans(tmp_path)
     assert plan.run.generation == "V5"
@@ -244,7 +279,9 @@ def sorted_names(paths: list[Path]) -> list[str]:
 @pytest.mark.parametrize(
     "inside", ["agentic/web_search", "a", "a/b", "non_live/a", "a/non_live", "agentic/memory/kv/a"]
 )
-def test_v4_files_at_any_depth_belong_to_model(v4: Path, plans: Any, items: Any, inside: str) -> None:
+def test_v4_files_at_any_depth_belong_to_model(
+    v4: Path, plans: Any, items: Any, inside: str
+) -> None:
     for kind, name in (("result", RESULT_NAME), ("score", SCORE_NAME)):
         folder = v4 / kind / "glyphh-ada-1.1" / inside
         folder.mkdir(parents=True)
@@ -261,7 +298,10 @@ def test_v4_files_at_any_depth_belong_to_model(v4: Path, plans: Any, items: Any,
 
 
 def test_folders_of_model_are_one_run(v4: Path, plans: Any, write_lines: Any, result: Any) -> None:
-    write_lines(v4 / "result/m/agentic/web_search/BFCL_v4_web_search_base_result.json", result("web_search_base_0"))
+    write_lines(
+        v4 / "result/m/agentic/web_search/BFCL_v4_web_search_base_result.json",
+        result("web_search_base_0"),
+    )
     write_lines(v4 / "result/m/more/BFCL_v4_multiple_result.json", result("multiple_0"))
     (plan,) = plans(v4)
     assert list(plan.importer_data) == [CATEGORY, "multiple", "web_search_base"]
@@ -275,7 +315,9 @@ def test_folders_with_same_category_are_several_models(v4: Path, plans: Any) -> 
     shutil.copytree(v4 / "result/day/m", v4 / "result/day/n")
     assert [plan.run.model for plan in plans(v4 / "result")] == ["m", "n"]
     for model in "mn":
-        (v4 / "result/day" / model / "non_live" / RESULT_NAME).rename(v4 / "result/day" / model / RESULT_NAME)
+        (v4 / "result/day" / model / "non_live" / RESULT_NAME).rename(
+            v4 / "result/day" / model / RESULT_NAME
+        )
     assert [plan.run.model for plan in plans(v4 / "result")] == ["m", "n"]
 
 
@@ -289,12 +331,19 @@ def test_date_folder_is_not_model(v4: Path, plans: Any) -> None:
 @pytest.mark.parametrize(
     ("results", "scores", "n_scores"),
     [
-        ("result-ct2", "score-0TESTS", 0), ("result-ct2", "score", 0), ("result", "score-ct2", 0),
-        ("result-ct2", "score-CT2", 1), ("results", "score", 1), ("my_results", "my_scores", 1), ("result", "two", 1),
+        ("result-ct2", "score-0TESTS", 0),
+        ("result-ct2", "score", 0),
+        ("result", "score-ct2", 0),
+        ("result-ct2", "score-CT2", 1),
+        ("results", "score", 1),
+        ("my_results", "my_scores", 1),
+        ("result", "two", 1),
         ("one", "score-ct2", 1),
     ],
-)  # fmt: skip
-def test_scores_match_results_with_same_suffix(v4: Path, plans: Any, results: str, scores: str, n_scores: int) -> None:
+)
+def test_scores_match_results_with_same_suffix(
+    v4: Path, plans: Any, results: str, scores: str, n_scores: int
+) -> None:
     (v4 / "result").rename(v4 / results)
     (v4 / "score").rename(v4 / scores)
     (plan,) = plans(v4 / results)
@@ -311,8 +360,13 @@ def test_scores_without_model_folder_need_same_suffix(v4: Path, plans: Any) -> N
 
 
 KEYS = [
-    "REDACTED_RAPID_API_KEY", "YOUR-RAPID-API-KEY", "RAPID-API-KEY", "<YOUR_API_KEY>", "REDACTED-API-KEY", "[redacted]",
-]  # fmt: skip
+    "REDACTED_RAPID_API_KEY",
+    "YOUR-RAPID-API-KEY",
+    "RAPID-API-KEY",
+    "<YOUR_API_KEY>",
+    "REDACTED-API-KEY",
+    "[redacted]",
+]
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -326,17 +380,34 @@ def with_key(value: Any, key: str) -> Any:
 
 @pytest.mark.parametrize("key", KEYS)
 def test_other_placeholder_is_same_dataset_version(
-    v4: Path, plans: Any, items: Any, write_lines: Any, question: Any, failure: Any, header: Any, key: str
+    v4: Path,
+    plans: Any,
+    items: Any,
+    write_lines: Any,
+    question: Any,
+    failure: Any,
+    header: Any,
+    key: str,
 ) -> None:
     ids = [f"{CATEGORY}_{n}" for n in range(2)]
-    write_lines(v4 / f"data/BFCL_v4_{CATEGORY}.json", *(with_key(question(item), KEYS[0]) for item in ids))
-    write_lines(v4 / SCORE, header(0, 2), *(failure(item, prompt=with_key(question(item), key)) for item in ids))
+    write_lines(
+        v4 / f"data/BFCL_v4_{CATEGORY}.json", *(with_key(question(item), KEYS[0]) for item in ids)
+    )
+    write_lines(
+        v4 / SCORE,
+        header(0, 2),
+        *(failure(item, prompt=with_key(question(item), key)) for item in ids),
+    )
     shutil.copytree(v4 / "data", v4 / "other")
-    write_lines(v4 / f"other/BFCL_v4_{CATEGORY}.json", *(with_key(question(item), key) for item in ids))
+    write_lines(
+        v4 / f"other/BFCL_v4_{CATEGORY}.json", *(with_key(question(item), key) for item in ids)
+    )
     (plan,) = plans(v4 / "result", data=[v4 / "data", v4 / "other"])
     assert plan.issues == []
     found, issues = items(plan)
-    assert not any("version" in what or "differs from the dataset" in what for what in issue_texts(issues))
+    assert not any(
+        "version" in what or "differs from the dataset" in what for what in issue_texts(issues)
+    )
     assert [item.rule for item in found] == [True, False]
 
 
@@ -351,9 +422,9 @@ CALL = [{"f": {"a": 1, "b": [True, "x"], "c": {"d": 2.5}}}]
         [{"f": {"a": "1", "b": [True, "x"], "c": {"d": "2.5"}}}],
         [{"f": {"a": "1", "b": "[True, 'x']", "c": "{'d': 2.5}"}}],
         [{"f": {"a": 1, "b": ["true", "x"], "c": '{"d": 2.5}'}}],
-        str([{"f": {"a": "1", "b": "[true, \"x\"]", "c": "{'d': 2.5}"}}]),
+        str([{"f": {"a": "1", "b": '[true, "x"]', "c": "{'d': 2.5}"}}]),
     ],
-)  # fmt: skip
+)
 def test_text_arguments_are_same_reply(quoted: Any) -> None:
     assert is_same_reply(quoted, CALL)
 
@@ -361,10 +432,16 @@ def test_text_arguments_are_same_reply(quoted: Any) -> None:
 @pytest.mark.parametrize(
     "quoted",
     [
-        [{"f": {"a": "2", "b": [True, "x"], "c": {"d": 2.5}}}], [{"g": str(CALL[0]["f"])}], CALL * 2, [], "", None,
-        "[" * 50_000, [{"f": "[" * 900 + "]" * 900}],
+        [{"f": {"a": "2", "b": [True, "x"], "c": {"d": 2.5}}}],
+        [{"g": str(CALL[0]["f"])}],
+        CALL * 2,
+        [],
+        "",
+        None,
+        "[" * 50_000,
+        [{"f": "[" * 900 + "]" * 900}],
     ],
-)  # fmt: skip
+)
 def test_different_replies_differ(quoted: Any) -> None:
     assert not is_same_reply(quoted, CALL)
 

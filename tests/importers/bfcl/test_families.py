@@ -1,4 +1,6 @@
-"""Verdicts follow the call format of each model family: native objects, Hermes tags and GLM lines."""
+"""Verdicts follow the call format of each model family: native objects, Hermes tags and GLM
+lines.
+"""
 
 from __future__ import annotations
 
@@ -60,15 +62,23 @@ def test_hermes_javascript_objects_become_source_text() -> None:
     hermes = "NousResearch_Hermes-2-Pro-Llama-3-70B"
     assert evaluate_drawing(f"<tool_call>\n{call}\n</tool_call>", hermes) == (True, None)
     wrong = call.replace("10", "11")
-    assert evaluate_drawing(f"<tool_call>\n{wrong}\n</tool_call>", hermes) == (False, "value_error:dict_value")
+    assert evaluate_drawing(f"<tool_call>\n{wrong}\n</tool_call>", hermes) == (
+        False,
+        "value_error:dict_value",
+    )
     word = call.replace("}}}", "}, 'wide': true}}")  # Python writes True, which is not JavaScript
-    assert evaluate_drawing(f"<tool_call>\n{word}\n</tool_call>", hermes) == (False, "type_error:simple")
+    assert evaluate_drawing(f"<tool_call>\n{word}\n</tool_call>", hermes) == (
+        False,
+        "type_error:simple",
+    )
 
 
 def test_glm_prose_before_name_is_no_call() -> None:
     def evaluate_relevance(text: str) -> bool | None:
         case = DatasetItem("relevance_0", "relevance", functions=[DRAW])
-        return evaluate(text, case, version="V1", category="relevance", model="THUDM_glm-4-9b-chat").valid
+        return evaluate(
+            text, case, version="V1", category="relevance", model="THUDM_glm-4-9b-chat"
+        ).valid
 
     call = 'drawChart\n{"options": {}}'
     assert evaluate_relevance(call) is False
@@ -77,10 +87,19 @@ def test_glm_prose_before_name_is_no_call() -> None:
 
 
 def test_runs_of_result_bfcl_are_early(tmp_path: Path, write_lines: Any) -> None:
-    result = {"id": "javascript_0", "result": [{"drawChart": {"options": {"kind": "bar", "limit": 10}}}]}
+    result = {
+        "id": "javascript_0",
+        "result": [{"drawChart": {"options": {"kind": "bar", "limit": 10}}}],
+    }
     name = "gorilla_openfunctions_v1_test_javascript"
-    write_lines(tmp_path / f"data/{name}.json", {"id": "javascript_0", "question": "Draw.", "function": DRAW})
-    write_lines(tmp_path / f"data/possible_answer/{name}.json", {"id": "javascript_0", "ground_truth": GOLDEN})
+    write_lines(
+        tmp_path / f"data/{name}.json",
+        {"id": "javascript_0", "question": "Draw.", "function": DRAW},
+    )
+    write_lines(
+        tmp_path / f"data/possible_answer/{name}.json",
+        {"id": "javascript_0", "ground_truth": GOLDEN},
+    )
     for outer, expected in (("result-BFCL", True), ("result", False)):
         write_lines(tmp_path / outer / "command-r-plus-FC" / f"{name}_result.json", result)
         (plan,) = discover([tmp_path / outer], data=[tmp_path / "data"]).plans
@@ -88,10 +107,16 @@ def test_runs_of_result_bfcl_are_early(tmp_path: Path, write_lines: Any) -> None
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize(("generation", "data", "runs", "count"), [
-    ("v1", "bfcl_v1/data", 10, 13_060), ("v3", "bfcl_families/v3_data", 16, 31_166),
-])  # fmt: skip
-def test_published_runs_of_every_family_agree(bench: Path, generation: str, data: str, runs: int, count: int) -> None:
+@pytest.mark.parametrize(
+    ("generation", "data", "runs", "count"),
+    [
+        ("v1", "bfcl_v1/data", 10, 13_060),
+        ("v3", "bfcl_families/v3_data", 16, 31_166),
+    ],
+)
+def test_published_runs_of_every_family_agree(
+    bench: Path, generation: str, data: str, runs: int, count: int
+) -> None:
     folder = bench / "bfcl_families" / generation
     if not folder.is_dir():
         pytest.skip("no published runs of these families here")

@@ -1,4 +1,6 @@
-"""The earlier BFCL V1 dataset with errata for its later corrections gives the verdicts of the later dataset."""
+"""The earlier BFCL V1 dataset with errata for its later corrections gives the verdicts of the
+later dataset.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,17 @@ from fcreview.model.item import ImportIssue, Item
 from fcreview.run_plan import RunPlan
 
 TEN = (
-    "simple_200", "simple_285", "simple_14", "multiple_function_29", "parallel_function_89", "parallel_function_112",
-    "parallel_multiple_function_61", "parallel_multiple_function_132", "parallel_multiple_function_160",
+    "simple_200",
+    "simple_285",
+    "simple_14",
+    "multiple_function_29",
+    "parallel_function_89",
+    "parallel_function_112",
+    "parallel_multiple_function_61",
+    "parallel_multiple_function_132",
+    "parallel_multiple_function_160",
     "parallel_multiple_function_184",
-)  # fmt: skip
+)
 """Corrected items, including some without a changed verdict."""
 
 pytestmark = [pytest.mark.bench, pytest.mark.sweep]
@@ -53,7 +62,16 @@ def corrections(bench: Path, july: list[RunPlan]) -> Errata:
     assert set(TEN) <= set(known)
     shown = read_run_items(july[0])
     entries = [
-        ErrataEntry("bfcl", "V1", "en", shown[id].category, id, hash_question(shown[id].messages), old[id], new[id])
+        ErrataEntry(
+            "bfcl",
+            "V1",
+            "en",
+            shown[id].category,
+            id,
+            hash_question(shown[id].messages),
+            old[id],
+            new[id],
+        )
         for id in TEN  # noqa: A001
     ]
     return parse_errata(serialize_errata(entries, [], "2026-01-01", "tester"), "ten.jsonl")
@@ -63,13 +81,18 @@ def test_published_corrections_are_valid_golden_fixes(bench: Path, july: list[Ru
     """Each correction is a valid golden fix."""
     new, shown = read_answers(bench / "bfcl_v1/data"), read_run_items(july[0])
     assert {
-        name: check_golden_fix(july[0].run, shown[name], {"ground_truth": new[name]}) for name in TEN
+        name: check_golden_fix(july[0].run, shown[name], {"ground_truth": new[name]})
+        for name in TEN
     } == dict.fromkeys(TEN)
 
 
-def test_corrections_give_verdicts_of_later_dataset(bench: Path, july: list[RunPlan], corrections: Errata) -> None:
+def test_corrections_give_verdicts_of_later_dataset(
+    bench: Path, july: list[RunPlan], corrections: Errata
+) -> None:
     later = discover([bench / "bfcl_v1_july/result"], data=[bench / "bfcl_v1/data"]).plans
-    assert [plan.run.model for plan in july] == [plan.run.model for plan in later] and len(july) == 12
+    assert [plan.run.model for plan in july] == [plan.run.model for plan in later] and len(
+        july
+    ) == 12
     rescored = changed = 0
     for plan, after in zip(july, later, strict=True):
         plain, expected = read_run_items(plan), read_run_items(after)
@@ -87,7 +110,9 @@ def test_corrections_give_verdicts_of_later_dataset(bench: Path, july: list[RunP
     assert rescored == changed > 20
 
 
-def test_stale_errata_are_reported_and_not_applied(july: list[RunPlan], corrections: Errata) -> None:
+def test_stale_errata_are_reported_and_not_applied(
+    july: list[RunPlan], corrections: Errata
+) -> None:
     entries = list(corrections.entries.values())
     wrong = [
         replace(entries[0], question_hash="0" * 16),
@@ -97,7 +122,9 @@ def test_stale_errata_are_reported_and_not_applied(july: list[RunPlan], correcti
     ]
     stale = parse_errata(serialize_errata(wrong, [], "2026-01-01", "tester"), "stale.jsonl")
     found = list(read_items(replace(july[0], errata=stale)))
-    issues = {one.line: one for one in found if isinstance(one, ImportIssue) and one.file == "stale.jsonl"}
+    issues = {
+        one.line: one for one in found if isinstance(one, ImportIssue) and one.file == "stale.jsonl"
+    }
     assert {line: one.severity for line, one in issues.items()} == {
         2: "warning",
         3: "warning",

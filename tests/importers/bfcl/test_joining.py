@@ -15,11 +15,18 @@ NAME = "BFCL_v3_live_relevance"
 
 
 def document(name: str) -> dict[str, Any]:
-    return {"name": name, "parameters": {"type": "dict", "properties": {"x": {"type": "string"}}, "required": []}}
+    return {
+        "name": name,
+        "parameters": {"type": "dict", "properties": {"x": {"type": "string"}}, "required": []},
+    }
 
 
 def question_record(text: str, name: str) -> dict[str, Any]:
-    return {"id": TWICE, "question": [[{"role": "user", "content": text}]], "function": [document(name)]}
+    return {
+        "id": TWICE,
+        "question": [[{"role": "user", "content": text}]],
+        "function": [document(name)],
+    }
 
 
 @pytest.fixture
@@ -33,7 +40,10 @@ def write_duplicate_ids(tmp_path: Path, write_lines: Any) -> Any:
                 question_record(RAIN, "weather.rain"),
                 question_record(DESIGN, "room.design"),
             )
-        write_lines(tmp_path / f"result/x/{NAME}_result.json", *({"id": TWICE, "result": reply} for reply in replies))
+        write_lines(
+            tmp_path / f"result/x/{NAME}_result.json",
+            *({"id": TWICE, "result": reply} for reply in replies),
+        )
         head = {"accuracy": 0.5, "correct_count": 2 - len(entries), "total_count": 2}
         write_lines(tmp_path / f"score/x/{NAME}_score.json", head, *entries)
         return tmp_path
@@ -54,9 +64,13 @@ def entry(text: str, name: str, reply: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("is_reversed", [False, True])
-def test_duplicate_id_gives_two_items(write_duplicate_ids: Any, plans: Any, items: Any, is_reversed: bool) -> None:
+def test_duplicate_id_gives_two_items(
+    write_duplicate_ids: Any, plans: Any, items: Any, is_reversed: bool
+) -> None:
     replies = ["[weather.rain(x='Rome')]", "I would use room.design."]
-    run = write_duplicate_ids(replies[::-1] if is_reversed else replies, [entry(DESIGN, "room.design", replies[1])])
+    run = write_duplicate_ids(
+        replies[::-1] if is_reversed else replies, [entry(DESIGN, "room.design", replies[1])]
+    )
     (plan,) = plans(run)
     found, issues = items(plan)
     assert [(item.id, item.question, item.official) for item in found] == [
@@ -70,21 +84,34 @@ def test_duplicate_id_gives_two_items(write_duplicate_ids: Any, plans: Any, item
     assert not any(item.issues for item in found)
 
 
-def test_single_result_of_duplicate_id_follows_function(write_duplicate_ids: Any, plans: Any, items: Any) -> None:
+def test_single_result_of_duplicate_id_follows_function(
+    write_duplicate_ids: Any, plans: Any, items: Any
+) -> None:
     (plan,) = plans(write_duplicate_ids(["[room.design(x='a')]"], []))
     found, _ = items(plan)
     assert [(item.id, item.question) for item in found] == [(f"{TWICE}#2", DESIGN)]
 
 
-def test_duplicate_id_without_dataset_uses_score_count(write_duplicate_ids: Any, plans: Any, items: Any) -> None:
-    run = write_duplicate_ids(["[weather.rain(x='Rome')]", "No."], [entry(DESIGN, "room.design", "No.")], data=False)
+def test_duplicate_id_without_dataset_uses_score_count(
+    write_duplicate_ids: Any, plans: Any, items: Any
+) -> None:
+    run = write_duplicate_ids(
+        ["[weather.rain(x='Rome')]", "No."], [entry(DESIGN, "room.design", "No.")], data=False
+    )
     (plan,) = plans(run)
     found, _ = items(plan)
     assert official_verdicts(found) == {TWICE: True, f"{TWICE}#2": False}
 
 
-def test_duplicate_record_is_one_item(v4: Path, plans: Any, items: Any, write_lines: Any, result: Any) -> None:
-    write_lines(v4 / RESULT, result(f"{CATEGORY}_0", 99), result(f"{CATEGORY}_0"), result(f"{CATEGORY}_1", 11))
+def test_duplicate_record_is_one_item(
+    v4: Path, plans: Any, items: Any, write_lines: Any, result: Any
+) -> None:
+    write_lines(
+        v4 / RESULT,
+        result(f"{CATEGORY}_0", 99),
+        result(f"{CATEGORY}_0"),
+        result(f"{CATEGORY}_1", 11),
+    )
     (plan,) = plans(v4)
     found, issues = items(plan)
     assert official_verdicts(found) == {f"{CATEGORY}_0": True, f"{CATEGORY}_1": False}
@@ -124,11 +151,19 @@ def test_first_of_two_score_entries_decides(
     tmp_path: Path, plans: Any, items: Any, write_lines: Any, header: Any
 ) -> None:
     name, item = "BFCL_v3_multi_turn_base", "multi_turn_base_0"
-    write_lines(tmp_path / f"result/x/{name}_result.json", {"id": item, "result": "Error during inference: gone"})
+    write_lines(
+        tmp_path / f"result/x/{name}_result.json",
+        {"id": item, "result": "Error during inference: gone"},
+    )
 
     def entry(kind: str, words: str) -> dict[str, Any]:
         error = {"error_message": [words], "error_type": f"multi_turn:{kind}"}
-        return {"id": item, "valid": False, "error": error, "model_result": "Error during inference: gone"}
+        return {
+            "id": item,
+            "valid": False,
+            "error": error,
+            "model_result": "Error during inference: gone",
+        }
 
     entries = [entry("inference_error", "no list"), entry("force_terminated", "too few turns")]
     write_lines(tmp_path / f"score/x/{name}_score.json", header(1, 2), *entries)
@@ -151,9 +186,13 @@ def test_golden_answers_before_july_2024_are_whole_records(
     record = question("simple_0", v1=True)
     del record["id"]
     write_lines(tmp_path / f"data/{BEFORE}.json", record)
-    write_lines(tmp_path / f"data/possible_answer/{BEFORE}.json", {"area": {"base": [10], "height": [5]}})
+    write_lines(
+        tmp_path / f"data/possible_answer/{BEFORE}.json", {"area": {"base": [10], "height": [5]}}
+    )
     reply = [{"area": '{"base": 10, "height": 5}'}]
-    write_lines(tmp_path / f"result/gpt-4-0613-FC/{BEFORE}_result.json", {"idx": 0, "result": reply})
+    write_lines(
+        tmp_path / f"result/gpt-4-0613-FC/{BEFORE}_result.json", {"idx": 0, "result": reply}
+    )
     (plan,) = plans(tmp_path)
     (item,), _ = items(plan)
     assert item.golden[0].name == "area"
@@ -163,13 +202,22 @@ def test_golden_answers_before_july_2024_are_whole_records(
 
 @pytest.mark.parametrize("same", ["question", "golden"])
 def test_dataset_is_chosen_by_content_without_ids(
-    tmp_path: Path, plans: Any, write_lines: Any, question: Any, header: Any, failure: Any, same: str
+    tmp_path: Path,
+    plans: Any,
+    write_lines: Any,
+    question: Any,
+    header: Any,
+    failure: Any,
+    same: str,
 ) -> None:
     record = question("simple_0", v1=True)
     del record["id"]
     golden = {"area": {"base": [10], "height": [5]}}
     other = {**record, "question": "Another one?"} if same == "question" else record
-    for folder, each, answer in (("a", other, {"area": {"base": [1], "height": [5]}}), ("b", record, golden)):
+    for folder, each, answer in (
+        ("a", other, {"area": {"base": [1], "height": [5]}}),
+        ("b", record, golden),
+    ):
         write_lines(tmp_path / f"{folder}/{BEFORE}.json", each)
         write_lines(tmp_path / f"{folder}/possible_answer/{BEFORE}.json", answer)
     write_lines(tmp_path / f"runs/result/m/{BEFORE}_result.json", {"idx": 0, "result": "no"})
@@ -185,10 +233,20 @@ def with_key(question: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def test_key_placeholder_is_same_dataset_version(
-    v4: Path, plans: Any, items: Any, write_lines: Any, question: Any, header: Any, failure: Any, result: Any
+    v4: Path,
+    plans: Any,
+    items: Any,
+    write_lines: Any,
+    question: Any,
+    header: Any,
+    failure: Any,
+    result: Any,
 ) -> None:
     ids = [f"{CATEGORY}_{n}" for n in range(3)]
-    write_lines(v4 / f"data/BFCL_v4_{CATEGORY}.json", *(with_key(question(item), "YOUR-RAPID-API-KEY") for item in ids))
+    write_lines(
+        v4 / f"data/BFCL_v4_{CATEGORY}.json",
+        *(with_key(question(item), "YOUR-RAPID-API-KEY") for item in ids),
+    )
     write_lines(v4 / RESULT, *(result(item, 11) for item in ids))
     entries = [failure(item, prompt=with_key(question(item), "RAPID-API-KEY")) for item in ids[1:]]
     write_lines(v4 / SCORE, header(1, 3), *entries)

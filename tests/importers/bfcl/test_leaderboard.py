@@ -1,7 +1,7 @@
 """The figures of each version equal the rows of its published leaderboard.
 
-Source of the rows: `data_v1.csv`, `data_combined.csv`, `data_non_live.csv`, `data_live.csv` and `data_overall.csv` of
-the benchmark's public website (Apache-2.0).
+Source of the rows: `data_v1.csv`, `data_combined.csv`, `data_non_live.csv`, `data_live.csv` and
+`data_overall.csv` of the benchmark's public website (Apache-2.0).
 """
 
 from __future__ import annotations
@@ -13,23 +13,47 @@ from fcreview.model.item import Run
 from fcreview.model.metric import Metric, ScoredItem
 
 V1_SIZES = {
-    "simple": 400, "java": 100, "javascript": 50, "multiple_function": 200, "parallel_function": 200,
-    "parallel_multiple_function": 200, "executable_simple": 100, "rest": 70, "executable_multiple_function": 50,
-    "executable_parallel_function": 50, "executable_parallel_multiple_function": 40, "relevance": 240,
-}  # fmt: skip
+    "simple": 400,
+    "java": 100,
+    "javascript": 50,
+    "multiple_function": 200,
+    "parallel_function": 200,
+    "parallel_multiple_function": 200,
+    "executable_simple": 100,
+    "rest": 70,
+    "executable_multiple_function": 50,
+    "executable_parallel_function": 50,
+    "executable_parallel_multiple_function": 40,
+    "relevance": 240,
+}
 SIZES = {
-    "simple": 400, "java": 100, "javascript": 50, "multiple": 200, "parallel": 200, "parallel_multiple": 200,
-    "exec_simple": 100, "rest": 70, "exec_multiple": 50, "exec_parallel": 50, "exec_parallel_multiple": 40,
+    "simple": 400,
+    "java": 100,
+    "javascript": 50,
+    "multiple": 200,
+    "parallel": 200,
+    "parallel_multiple": 200,
+    "exec_simple": 100,
+    "rest": 70,
+    "exec_multiple": 50,
+    "exec_parallel": 50,
+    "exec_parallel_multiple": 40,
     "irrelevance": 240,
-}  # fmt: skip
+}
 LIVE = {
-    "live_simple": 258, "live_multiple": 1053, "live_parallel": 16, "live_parallel_multiple": 24,
-    "live_irrelevance": 882, "live_relevance": 18,
-}  # fmt: skip
+    "live_simple": 258,
+    "live_multiple": 1053,
+    "live_parallel": 16,
+    "live_parallel_multiple": 24,
+    "live_irrelevance": 882,
+    "live_relevance": 18,
+}
 MULTI_TURN = dict.fromkeys(("base", "miss_func", "miss_param", "long_context"), 200)
 
 
-def compute_statistics(generation: str, sizes: dict[str, int], percents: list[float]) -> dict[str, Metric]:
+def compute_statistics(
+    generation: str, sizes: dict[str, int], percents: list[float]
+) -> dict[str, Metric]:
     """Return the figures of a run with these accuracies of the categories."""
     rows = []
     for (category, size), percent in zip(sizes.items(), percents, strict=True):
@@ -48,16 +72,26 @@ V1_ROWS = [
     (
         "Claude-3.5-Sonnet-20240620 (Prompt)",
         [95.5, 66, 74, 95.5, 92, 92, 98, 100, 94, 84, 77.5, 84.17],
-        {"0 all items": "90.24", "1 ast": "91.92", "1 executable": "88.58", f"2 {SIMPLE_MEAN}": "88.18",
-         "2 executable_simple": "98.82"},
+        {
+            "0 all items": "90.24",
+            "1 ast": "91.92",
+            "1 executable": "88.58",
+            f"2 {SIMPLE_MEAN}": "88.18",
+            "2 executable_simple": "98.82",
+        },
     ),
     (
         "Mistral-small-2402 (FC Auto)",
         [89.25, 1, 0, 86.5, 35.5, 44.5, 98, 50, 88, 26, 12.5, 88.75],
-        {"0 all items": "64.65", "1 ast": "57.90", "1 executable": "51.18", f"2 {SIMPLE_MEAN}": "65.09",
-         "2 executable_simple": "78.24"},
+        {
+            "0 all items": "64.65",
+            "1 ast": "57.90",
+            "1 executable": "51.18",
+            f"2 {SIMPLE_MEAN}": "65.09",
+            "2 executable_simple": "78.24",
+        },
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("model", "categories", "columns"), V1_ROWS)
@@ -71,19 +105,36 @@ def test_v2_and_v3_do_not_weigh_non_live_columns() -> None:
     row = [98.75, 62, 82, 97.5, 93.5, 91.5, 100, 98.57, 94, 90, 85, 81.67]
     for generation in ("V2", "V3"):
         found = compute_statistics(generation, SIZES, row)
-        columns = {"1 non_live": "90.37", "1 ast": "90.85", "1 executable": "92.07", f"2 {SIMPLE_MEAN}": "80.92",
-                   "2 exec_simple": "99.29", "1 irrelevance": "81.67"}  # fmt: skip
+        columns = {
+            "1 non_live": "90.37",
+            "1 ast": "90.85",
+            "1 executable": "92.07",
+            f"2 {SIMPLE_MEAN}": "80.92",
+            "2 exec_simple": "99.29",
+            "1 irrelevance": "81.67",
+        }
         assert {name: format_figure(found, name) for name in columns} == columns
 
 
 def test_v2_overall_is_mean_of_ten_columns() -> None:
-    """Row GPT-4-0613 (Prompt) of `data_combined.csv`, whose live columns follow from both tables."""
+    """Row GPT-4-0613 (Prompt) of `data_combined.csv`, whose live columns follow from both
+    tables.
+    """
     non_live = [95.5, 68, 80, 96, 96, 94.5, 98, 98.57, 96, 86, 70, 85.42]
     live = {**LIVE, "live_multiple": 1037, "live_irrelevance": 875, "live_relevance": 41}
-    found = compute_statistics("V2", {**SIZES, **live}, [*non_live, 76.36, 74.93, 87.5, 70.83, 65.71, 82.93])
-    columns = {"0 overall": "84.74", "1 combined_ast": "84.66", "1 executable": "87.57", "2 combined_multiple": "85.46",
-               "2 combined_parallel": "91.75", "2 combined_parallel_multiple": "82.67", "2 combined_simple": "78.76",
-               "1 irrelevance_detection": "75.57"}  # fmt: skip
+    found = compute_statistics(
+        "V2", {**SIZES, **live}, [*non_live, 76.36, 74.93, 87.5, 70.83, 65.71, 82.93]
+    )
+    columns = {
+        "0 overall": "84.74",
+        "1 combined_ast": "84.66",
+        "1 executable": "87.57",
+        "2 combined_multiple": "85.46",
+        "2 combined_parallel": "91.75",
+        "2 combined_parallel_multiple": "82.67",
+        "2 combined_simple": "78.76",
+        "1 irrelevance_detection": "75.57",
+    }
     assert {name: format_figure(found, name) for name in columns} == columns
 
 
@@ -97,16 +148,30 @@ def test_v3_overall_is_mean_of_three_groups() -> None:
     turns = {f"multi_turn_{name}": size for name, size in MULTI_TURN.items()}
     non_live = [92.25, 70, 74, 94, 85.5, 78, 100, 97.14, 94, 90, 75, 84.17]
     found = compute_statistics("V3", {**SIZES, **LIVE, **turns}, [*non_live, *V3_LIVE, *V3_TURNS])
-    columns = {"0 overall": "74.24", "1 ast": "84.06", f"2 {SIMPLE_MEAN}": "78.75", "1 executable": "89.39",
-               "2 exec_simple": "98.57", "1 live": "77.65", "1 live_ast": "83.42", "1 multi_turn": "58.62",
-               "1 irrelevance_detection": "76.32", "2 live_relevance": "94.44"}  # fmt: skip
+    columns = {
+        "0 overall": "74.24",
+        "1 ast": "84.06",
+        f"2 {SIMPLE_MEAN}": "78.75",
+        "1 executable": "89.39",
+        "2 exec_simple": "98.57",
+        "1 live": "77.65",
+        "1 live_ast": "83.42",
+        "1 multi_turn": "58.62",
+        "1 irrelevance_detection": "76.32",
+        "2 live_relevance": "94.44",
+    }
     assert {name: format_figure(found, name) for name in columns} == columns
 
 
 def test_v3_after_april_2025_has_no_executable_columns() -> None:
     names = [name for name in SIZES if not name.startswith(("exec", "rest"))]
-    found = compute_statistics("V3", {name: SIZES[name] for name in names}, [90, 60, 76, 94, 86, 78, 84.17])
-    assert format_figure(found, "1 non_live") == f"{((90 + 60 + 76) / 3 + 94 + 86 + 78 + 100 * 202 / 240) / 5:.2f}"
+    found = compute_statistics(
+        "V3", {name: SIZES[name] for name in names}, [90, 60, 76, 94, 86, 78, 84.17]
+    )
+    assert (
+        format_figure(found, "1 non_live")
+        == f"{((90 + 60 + 76) / 3 + 94 + 86 + 78 + 100 * 202 / 240) / 5:.2f}"
+    )
     assert found["0 overall"].value is None
     assert "live_simple" in found["0 overall"].note
     assert "1 executable" not in found
@@ -117,8 +182,9 @@ LIVE_AST = {name: LIVE[name] for name in ("live_simple", "live_multiple")}
 
 
 def test_program_counts_missing_categories_of_v3_as_0() -> None:
-    """The rules are those of `generate_leaderboard_csv` from December 2024 to August 2025. A category that was not run
-    has the weight of its items in the live mean."""
+    """The rules are those of `generate_leaderboard_csv` from December 2024 to August 2025. A
+    category that was not run has the weight of its items in the live mean.
+    """
     sizes = {"simple": 400, "multiple": 200, "live_simple": 258, "live_multiple": 1053}
     found = compute_statistics("V3", sizes, [90, 80, 50, 60])
     live = (129 + 632) / (258 + 1053 + 16 + 24 + 882 + 18)
@@ -145,7 +211,9 @@ def test_program_counts_retired_categories_only_if_one_was_run() -> None:
     found = compute_statistics("V3", sizes, [90, 60, 76, 94, 86, 78, 60, 80])
     columns = [(0.9 + 0.6 + 0.76) / 3, 0.94, 0.86, 0.78, 0.8 / 2, 0, 0, 0, 0.6]
     assert found["1 non_live (official program)"].value == pytest.approx(sum(columns) / 9)
-    assert "1 non_live (official program)" not in compute_statistics("V3", V3_NON_LIVE_SIZES, [90] * 7)
+    assert "1 non_live (official program)" not in compute_statistics(
+        "V3", V3_NON_LIVE_SIZES, [90] * 7
+    )
 
 
 def test_program_of_v2_omits_missing_categories_from_mean_by_items() -> None:
@@ -160,7 +228,9 @@ def test_program_of_v2_omits_missing_categories_from_mean_by_items() -> None:
 @pytest.mark.parametrize("generation", ["V2", "V3"])
 def test_complete_run_has_one_figure(generation: str) -> None:
     turns = {f"multi_turn_{name}": size for name, size in MULTI_TURN.items()}
-    found = compute_statistics(generation, {**SIZES, **LIVE, **turns}, [80] * (len(SIZES) + len(LIVE) + len(turns)))
+    found = compute_statistics(
+        generation, {**SIZES, **LIVE, **turns}, [80] * (len(SIZES) + len(LIVE) + len(turns))
+    )
     assert not any("official program" in name for name in found)
 
 
@@ -179,8 +249,14 @@ def test_run_of_own_categories_has_no_empty_groups() -> None:
 def test_groups_without_items_come_last() -> None:
     found = compute_statistics("V4", {"my_domain": 10, "live_simple": 258}, [50, 50])
     assert list(found) == [
-        "0 overall", "1 live", "2 live_simple", "1 my_domain", "1 non_live", "1 multi_turn", "1 agentic",
-    ]  # fmt: skip
+        "0 overall",
+        "1 live",
+        "2 live_simple",
+        "1 my_domain",
+        "1 non_live",
+        "1 multi_turn",
+        "1 agentic",
+    ]
     assert found["1 non_live"].value == 0.0
 
 
@@ -191,5 +267,7 @@ def test_header_gives_figures_without_results() -> None:
     (line,) = [one for one in compute_metrics(rows, run) if one.name == "multiple"]
     assert line.value is None
     assert (
-        line.note == "the score file states 86.00 % (172 of 200); without the result file, only failed items are known"
+        line.note
+        == "the score file states 86.00 % (172 of 200); without the result file, only failed items"
+        " are known"
     )

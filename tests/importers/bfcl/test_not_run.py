@@ -19,7 +19,11 @@ RESULT_FILE = "result/m/non_live/BFCL_v4_{}_result.json"
 def read_coverage(plan: RunPlan) -> tuple[list[MissingItem], RunFact | None]:
     """Return the missing items of a run, and the number of expected items."""
     records = list(read_items(plan))
-    facts = [record for record in records if isinstance(record, RunFact) and record.name == "expected_items"]
+    facts = [
+        record
+        for record in records
+        if isinstance(record, RunFact) and record.name == "expected_items"
+    ]
     missing = [record for record in records if isinstance(record, MissingItem)]
     return missing, facts[0] if facts else None
 
@@ -28,12 +32,18 @@ def count_items(plan: RunPlan) -> int:
     return sum(isinstance(record, Item) for record in read_items(plan))
 
 
-def write_questions(v4: Path, write_lines: Any, question: Any, category: str, ids: list[str]) -> None:
+def write_questions(
+    v4: Path, write_lines: Any, question: Any, category: str, ids: list[str]
+) -> None:
     write_lines(v4 / f"data/BFCL_v4_{category}.json", *(question(item_id) for item_id in ids))
 
 
-def test_results_of_few_items_name_the_others(question: Any, write_lines: Any, tmp_path: Path) -> None:
-    write_questions(tmp_path, write_lines, question, CATEGORY, [f"{CATEGORY}_{n}" for n in range(400)])
+def test_results_of_few_items_name_the_others(
+    question: Any, write_lines: Any, tmp_path: Path
+) -> None:
+    write_questions(
+        tmp_path, write_lines, question, CATEGORY, [f"{CATEGORY}_{n}" for n in range(400)]
+    )
     (plan,) = discover([CASES / "07-partial-run"], data=[tmp_path / "data"]).plans
     missing, fact = read_coverage(plan)
     assert fact is not None
@@ -60,7 +70,8 @@ def test_category_without_results_is_named_but_not_counted(
     assert fact is not None
     assert fact.value == 2
     assert fact.reason == (
-        "1 of 4 categories of the dataset; no results for multiple, web_search_base, web_search_no_snippet"
+        "1 of 4 categories of the dataset; no results for multiple, web_search_base,"
+        " web_search_no_snippet"
     )
 
 
@@ -92,7 +103,9 @@ def test_missing_items_have_ids_of_results(
     assert fact.value == 2 + 3
 
 
-def test_failing_item_without_result_is_not_missing(v4: Path, plans: Any, write_lines: Any, result: Any) -> None:
+def test_failing_item_without_result_is_not_missing(
+    v4: Path, plans: Any, write_lines: Any, result: Any
+) -> None:
     write_lines(v4 / RESULT, result(f"{CATEGORY}_0"))
     (plan,) = plans(v4)
     assert read_coverage(plan)[0] == []
@@ -102,8 +115,12 @@ def test_numbers_of_v1_are_positions_in_dataset(
     tmp_path: Path, plans: Any, write_lines: Any, question: Any, result: Any
 ) -> None:
     name = "gorilla_openfunctions_v1_test_simple"
-    write_lines(tmp_path / f"data/{name}.json", *(question(f"simple_{n}", v1=True) for n in range(4)))
-    write_lines(tmp_path / f"result/m/{name}_result.json", result(1, key="idx"), result(3, key="idx"))
+    write_lines(
+        tmp_path / f"data/{name}.json", *(question(f"simple_{n}", v1=True) for n in range(4))
+    )
+    write_lines(
+        tmp_path / f"result/m/{name}_result.json", result(1, key="idx"), result(3, key="idx")
+    )
     (plan,) = plans(tmp_path)
     assert [each.id for each in read_coverage(plan)[0]] == ["simple_0", "simple_2"]
 
@@ -111,26 +128,38 @@ def test_numbers_of_v1_are_positions_in_dataset(
 def test_items_of_other_dataset_version_are_unknown(
     v4: Path, plans: Any, write_lines: Any, question: Any, result: Any
 ) -> None:
-    write_questions(v4, write_lines, question, "multiple", [f"multiple_{n}-{n}-0" for n in range(9)])
-    write_lines(v4 / RESULT_FILE.format("multiple"), *(result(f"multiple_{n}-{n + 1}-0") for n in range(5)))
+    write_questions(
+        v4, write_lines, question, "multiple", [f"multiple_{n}-{n}-0" for n in range(9)]
+    )
+    write_lines(
+        v4 / RESULT_FILE.format("multiple"), *(result(f"multiple_{n}-{n + 1}-0") for n in range(5))
+    )
     (plan,) = plans(v4)
     missing, fact = read_coverage(plan)
     assert missing == []
     assert fact is not None
     assert fact.value == count_items(plan) == 7
-    assert fact.reason.endswith("not compared with the dataset: multiple (5 results are not in the dataset)")
+    assert fact.reason.endswith(
+        "not compared with the dataset: multiple (5 results are not in the dataset)"
+    )
 
 
 @pytest.mark.parametrize(
     ("category", "reason"),
-    [("sql", "not scored"), ("format_sensitivity", "depend on the prompt formats"), ("my_domain", "no dataset")],
+    [
+        ("sql", "not scored"),
+        ("format_sensitivity", "depend on the prompt formats"),
+        ("my_domain", "no dataset"),
+    ],
 )
 def test_reason_names_categories_that_cannot_be_counted(
     v4: Path, plans: Any, write_lines: Any, question: Any, result: Any, category: str, reason: str
 ) -> None:
     if category == "sql":
         write_questions(v4, write_lines, question, category, [f"sql_{n}" for n in range(9)])
-    write_lines(v4 / RESULT_FILE.format(category), result(f"{category}_0:ret_fmt=json:{CATEGORY}_0"))
+    write_lines(
+        v4 / RESULT_FILE.format(category), result(f"{category}_0:ret_fmt=json:{CATEGORY}_0")
+    )
     (plan,) = plans(v4)
     missing, fact = read_coverage(plan)
     assert missing == []

@@ -22,16 +22,44 @@ KNOWN_MODEL = "gpt-4o-2024-11-20-FC"
 @pytest.mark.parametrize(
     "name",
     [
-        "run1", "run_2", "trial_1", "trial-3", "seed42", "seed=7", "seed42_temp0.7", "2025-01-31", "20250131-123005",
-        "2025-01-31_12-30-05", "3", "1st_run", "run-a", "attempt3", "temperature_0.7", "v2", "batch_3",
+        "run1",
+        "run_2",
+        "trial_1",
+        "trial-3",
+        "seed42",
+        "seed=7",
+        "seed42_temp0.7",
+        "2025-01-31",
+        "20250131-123005",
+        "2025-01-31_12-30-05",
+        "3",
+        "1st_run",
+        "run-a",
+        "attempt3",
+        "temperature_0.7",
+        "v2",
+        "batch_3",
     ],
-)  # fmt: skip
+)
 def test_names_of_repetitions(name: str) -> None:
     assert is_repeat_name(name)
 
 
 @pytest.mark.parametrize(
-    "name", ["gpt-4o", "o1", "repo", "llama3", "R1", "runner", "passed", "qwq-32b", "greedy", "run", "2" * 70]
+    "name",
+    [
+        "gpt-4o",
+        "o1",
+        "repo",
+        "llama3",
+        "R1",
+        "runner",
+        "passed",
+        "qwq-32b",
+        "greedy",
+        "run",
+        "2" * 70,
+    ],
 )
 def test_names_that_are_no_repetitions(name: str) -> None:
     assert not is_repeat_name(name)
@@ -40,14 +68,21 @@ def test_names_that_are_no_repetitions(name: str) -> None:
 @pytest.mark.parametrize(
     ("folder", "model", "repetition"),
     [
-        ("result/m/run1", "m", ("run1",)), ("result/m/2025-01-31/run1", "m", ("run1", "2025-01-31")),
-        ("result/2025-01-31/m", "m", ()), ("result/run1/m", "m", ()), ("result/run1", "run1", ()),
-        ("result/day/m", "m", ()), (f"result/{KNOWN_MODEL}/greedy", KNOWN_MODEL, ("greedy",)),
-        (f"{KNOWN_MODEL}/run1/result", KNOWN_MODEL, ("run1",)), ("bench/run1/result", "run1", ()),
+        ("result/m/run1", "m", ("run1",)),
+        ("result/m/2025-01-31/run1", "m", ("run1", "2025-01-31")),
+        ("result/2025-01-31/m", "m", ()),
+        ("result/run1/m", "m", ()),
+        ("result/run1", "run1", ()),
+        ("result/day/m", "m", ()),
+        (f"result/{KNOWN_MODEL}/greedy", KNOWN_MODEL, ("greedy",)),
+        (f"{KNOWN_MODEL}/run1/result", KNOWN_MODEL, ("run1",)),
+        ("bench/run1/result", "run1", ()),
         ("gpt4o_results", "gpt4o_results", ()),
     ],
-)  # fmt: skip
-def test_model_and_repetition_of_folder(folder: str, model: str, repetition: tuple[str, ...]) -> None:
+)
+def test_model_and_repetition_of_folder(
+    folder: str, model: str, repetition: tuple[str, ...]
+) -> None:
     found = describe_model_folder(Path("/x") / folder, "V4")
     assert (found.model, found.repetition) == (model, repetition)
 
@@ -65,14 +100,20 @@ def describe(plan: RunPlan) -> tuple[str, tuple[str, ...]]:
     return plan.run.model, tuple(plan.run.name_parts)
 
 
-@pytest.mark.parametrize("pair", [("run1", "run2"), ("trial_1", "trial_2"), ("2025-01-31", "2025-02-01"), ("7", "42")])
+@pytest.mark.parametrize(
+    "pair", [("run1", "run2"), ("trial_1", "trial_2"), ("2025-01-31", "2025-02-01"), ("7", "42")]
+)
 @pytest.mark.parametrize("opened", [".", "result"])
-def test_repetitions_keep_name_of_model(v4: Path, plans: Any, items: Any, pair: tuple[str, str], opened: str) -> None:
+def test_repetitions_keep_name_of_model(
+    v4: Path, plans: Any, items: Any, pair: tuple[str, str], opened: str
+) -> None:
     copy_run(v4, *(f"m/{name}" for name in pair))
     found = sorted(plans(v4 / opened), key=describe)
     assert [describe(plan) for plan in found] == [("m", (name,)) for name in sorted(pair)]
     for plan in found:
-        assert [Path(plan.run.path).name in str(path) for path in (*plan.results, *plan.scores)] == [True, True]
+        assert [
+            Path(plan.run.path).name in str(path) for path in (*plan.results, *plan.scores)
+        ] == [True, True]
         assert official_verdicts(items(plan)[0]) == OFFICIAL
 
 
@@ -92,7 +133,9 @@ def test_repetition_beside_results_of_model(v4: Path, plans: Any) -> None:
     assert not any(plan.issues for plan in found)
 
 
-def test_repetitions_of_flat_version(tmp_path: Path, plans: Any, write_lines: Any, result: Any, header: Any) -> None:
+def test_repetitions_of_flat_version(
+    tmp_path: Path, plans: Any, write_lines: Any, result: Any, header: Any
+) -> None:
     for run in ("run1", "run2"):
         write_lines(tmp_path / f"result/m/{run}/BFCL_v3_simple_result.json", result("simple_0"))
         write_lines(tmp_path / f"score/m/{run}/BFCL_v3_simple_score.json", header(1, 1))
@@ -153,15 +196,22 @@ def find_with_scores(v4: Path) -> Find:
     """Open `result` with folders of --score, and with folders that earlier commands named."""
 
     def find(*folders: str, remembered: dict[str, list[str]] | None = None) -> DiscoveredRuns:
-        earlier = {v4 / path: tuple(v4 / each for each in paths) for path, paths in (remembered or {}).items()}
+        earlier = {
+            v4 / path: tuple(v4 / each for each in paths)
+            for path, paths in (remembered or {}).items()
+        }
         search = SearchOptions(tuple(v4 / folder for folder in folders), remembered_scores=earlier)
         return discover([v4 / "result"], search=search)
 
     return find
 
 
-@pytest.mark.parametrize("named", ["elsewhere", "elsewhere/other-name", "elsewhere/other-name/non_live"])
-def test_named_scores_may_have_other_model_name(v4: Path, items: Any, find_with_scores: Find, named: str) -> None:
+@pytest.mark.parametrize(
+    "named", ["elsewhere", "elsewhere/other-name", "elsewhere/other-name/non_live"]
+)
+def test_named_scores_may_have_other_model_name(
+    v4: Path, items: Any, find_with_scores: Find, named: str
+) -> None:
     (v4 / "score/m").rename(v4 / "score/other-name")
     (v4 / "score").rename(v4 / "elsewhere")
     found = find_with_scores(named)
@@ -190,7 +240,9 @@ def test_named_scores_are_assigned_by_replies(v4: Path, find_with_scores: Find) 
         shutil.copytree(v4 / "score/m", v4 / "elsewhere" / model)
         change_reply(v4 / "elsewhere" / model / "non_live" / Path(SCORE).name, base)
     shutil.rmtree(v4 / "score")
-    found = {plan.run.model: plan.scores[0].parts[-3] for plan in find_with_scores("elsewhere").plans}
+    found = {
+        plan.run.model: plan.scores[0].parts[-3] for plan in find_with_scores("elsewhere").plans
+    }
     assert found == {"m": "b", "n": "a"}
 
 
@@ -225,5 +277,7 @@ def test_remembered_scores_are_joined_again(v4: Path, items: Any, find_with_scor
 
 def test_damaged_scores_in_other_folder_do_not_stop_search(v4: Path, plans: Any) -> None:
     (v4 / "score_v1/m").mkdir(parents=True)
-    (v4 / "score_v1/m" / Path(SCORE).name).write_text(json.dumps({"total_count": None}) + "\n{broken")
+    (v4 / "score_v1/m" / Path(SCORE).name).write_text(
+        json.dumps({"total_count": None}) + "\n{broken"
+    )
     assert plans(v4)[0].scores == [v4 / SCORE]

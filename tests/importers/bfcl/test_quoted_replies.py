@@ -36,7 +36,9 @@ def test_scores_of_other_run_give_no_official_verdict() -> None:
     assert issue.severity == "error"
     assert "4 of 4 failing score entries with a result quote another reply" in issue.what
     assert find_fact(plan) == RunFact(
-        "scores_of_other_replies", 4, "4 of 4 failing score entries with a result quote another reply"
+        "scores_of_other_replies",
+        4,
+        "4 of 4 failing score entries with a result quote another reply",
     )
     assert plan.run.official_metrics == {}
 
@@ -49,7 +51,8 @@ def test_scores_of_other_run_are_not_rewritten() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n_same", "n_other", "are_known"), [(2, 2, True), (2, 3, False), (0, 1, False), (5, 1, True), (0, 5, False)]
+    ("n_same", "n_other", "are_known"),
+    [(2, 2, True), (2, 3, False), (0, 1, False), (5, 1, True), (0, 5, False)],
 )
 def test_more_than_half_of_all_categories_decides(
     v4: Path,
@@ -63,7 +66,11 @@ def test_more_than_half_of_all_categories_decides(
     are_known: bool,
 ) -> None:
     """The share is that of the run. One category alone does not decide."""
-    write_lines(v4 / RESULT, *(result(f"{CATEGORY}_{n}", 11) for n in range(n_same)), result(f"{CATEGORY}_9"))
+    write_lines(
+        v4 / RESULT,
+        *(result(f"{CATEGORY}_{n}", 11) for n in range(n_same)),
+        result(f"{CATEGORY}_9"),
+    )
     entries = [failure(f"{CATEGORY}_{n}") for n in range(n_same)]
     write_lines(v4 / SCORE, header(1, 1 + len(entries)), *entries)
     ids = [f"{OTHER_CATEGORY}_{n}" for n in range(n_other)]
@@ -74,7 +81,9 @@ def test_more_than_half_of_all_categories_decides(
     is_any_known = any(item.official is not None for item in found)
     assert is_any_known is are_known
     assert (find_fact(plan) is None) is are_known
-    n_issues = sum("replies in the result file and the score file differ" in str(item.issues) for item in found)
+    n_issues = sum(
+        "replies in the result file and the score file differ" in str(item.issues) for item in found
+    )
     assert n_issues == (n_other if are_known else 0)
     assert [item.id for item in found if item.flags == ["other_reply"]] == ids
 

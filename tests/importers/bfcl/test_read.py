@@ -1,4 +1,6 @@
-"""Items are joined with scores and dataset; odd, huge, undecodable and redacted records become items too."""
+"""Items are joined with scores and dataset; odd, huge, undecodable and redacted records become
+items too.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,14 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.importers.bfcl.conftest import CATEGORY, OFFICIAL, RESULT, SCORE, issue_texts, official_verdicts
+from tests.importers.bfcl.conftest import (
+    CATEGORY,
+    OFFICIAL,
+    RESULT,
+    SCORE,
+    issue_texts,
+    official_verdicts,
+)
 
 
 def test_small_run_is_complete(v4: Path, plans: Any, items: Any) -> None:
@@ -18,9 +27,15 @@ def test_small_run_is_complete(v4: Path, plans: Any, items: Any) -> None:
     (right, wrong), issues = items(plan)
     assert issues == []
     assert official_verdicts([right, wrong]) == OFFICIAL
-    assert (right.id, right.category, right.question) == ("simple_python_0", CATEGORY, "How large is it?")
+    assert (right.id, right.category, right.question) == (
+        "simple_python_0",
+        CATEGORY,
+        "How large is it?",
+    )
     assert (right.tokens_in, right.tokens_out, right.latency) == (7, None, 0.5)
-    assert [(call.name, call.arguments) for call in right.predicted] == [("area", {"base": 10, "height": 5})]
+    assert [(call.name, call.arguments) for call in right.predicted] == [
+        ("area", {"base": 10, "height": 5})
+    ]
     assert right.golden[0].arguments is not None
     assert right.golden[0].arguments["base"].any_of == [10]
     assert [pair.state for pair in right.pairs] == ["="]
@@ -31,7 +46,11 @@ def test_small_run_is_complete(v4: Path, plans: Any, items: Any) -> None:
     assert "11" in (wrong.first_difference or "")
     assert (right.first_difference, right.diff_function) == (None, None)
     official = wrong.verdicts[0]
-    assert (official.source, official.value, official.by) == ("official", False, f"BFCL_v4_{CATEGORY}_score.json")
+    assert (official.source, official.value, official.by) == (
+        "official",
+        False,
+        f"BFCL_v4_{CATEGORY}_score.json",
+    )
     assert official.rationale == "Invalid value for parameter 'base': 11."
     assert right.functions is not wrong.functions
     assert right.prediction_hash != wrong.prediction_hash
@@ -71,7 +90,9 @@ def test_scores_without_results(v4: Path, plans: Any, items: Any) -> None:
     found, issues = items(plan)
     assert official_verdicts(found) == {f"{CATEGORY}_1": False}
     assert found[0].predicted[0].arguments == {"base": 11, "height": 5}
-    assert any("no result file" in what and "1 passing items" in what for what in issue_texts(issues))
+    assert any(
+        "no result file" in what and "1 passing items" in what for what in issue_texts(issues)
+    )
     assert found[0].file.endswith("_score.json")
 
 
@@ -80,21 +101,35 @@ def test_official_verdict_lists_all_score_entries(
     v4: Path, plans: Any, items: Any, write_lines: Any, header: Any, failure: Any, has_results: bool
 ) -> None:
     item_id = f"{CATEGORY}_1"
-    write_lines(v4 / SCORE, header(1, 2), failure(item_id), failure(item_id, error=["Second error."]))
+    write_lines(
+        v4 / SCORE, header(1, 2), failure(item_id), failure(item_id, error=["Second error."])
+    )
     if not has_results:
         (v4 / RESULT).unlink()
     (plan,) = plans(v4)
     found, issues = items(plan)
     assert any("scored more than once" in what for what in issue_texts(issues))
     verdict = found[-1].verdicts[0]
-    assert verdict.rationale == "Invalid value for parameter 'base': 11.\nthen value_error:others: Second error."
+    assert (
+        verdict.rationale
+        == "Invalid value for parameter 'base': 11.\nthen value_error:others: Second error."
+    )
 
 
 def test_v1_positions_and_number_ids(
-    tmp_path: Path, plans: Any, items: Any, write_lines: Any, question: Any, result: Any, header: Any, failure: Any
+    tmp_path: Path,
+    plans: Any,
+    items: Any,
+    write_lines: Any,
+    question: Any,
+    result: Any,
+    header: Any,
+    failure: Any,
 ) -> None:
     name = "gorilla_openfunctions_v1_test_simple"
-    write_lines(tmp_path / f"data/{name}.json", *(question(f"simple_{n}", v1=True) for n in range(12)))
+    write_lines(
+        tmp_path / f"data/{name}.json", *(question(f"simple_{n}", v1=True) for n in range(12))
+    )
     records = [result(n, 11 if n in (0, 10) else 10, key="idx") for n in range(12)]
     write_lines(tmp_path / f"result/m/{name}_result.json", *records)
     write_lines(tmp_path / "score/m/simple_score.json", header(10, 12), failure(1), failure(11))
@@ -117,8 +152,15 @@ def test_unsorted_results_come_in_dataset_order(
     assert [(item.id, item.line) for item in found] == [(f"{CATEGORY}_0", 2), (f"{CATEGORY}_1", 1)]
 
 
-def test_last_of_duplicate_ids_counts(v4: Path, plans: Any, items: Any, write_lines: Any, result: Any) -> None:
-    write_lines(v4 / RESULT, result(f"{CATEGORY}_0", 99), result(f"{CATEGORY}_1", 11), result(f"{CATEGORY}_0"))
+def test_last_of_duplicate_ids_counts(
+    v4: Path, plans: Any, items: Any, write_lines: Any, result: Any
+) -> None:
+    write_lines(
+        v4 / RESULT,
+        result(f"{CATEGORY}_0", 99),
+        result(f"{CATEGORY}_1", 11),
+        result(f"{CATEGORY}_0"),
+    )
     (plan,) = plans(v4)
     found, issues = items(plan)
     assert official_verdicts(found) == OFFICIAL
@@ -132,7 +174,9 @@ def test_truncated_last_line(v4: Path, plans: Any, items: Any) -> None:
     (plan,) = plans(v4)
     found, issues = items(plan)
     assert official_verdicts(found) == OFFICIAL  # the second has the data of its score entry
-    assert any("cut off" in issue.what and issue.line == 2 and issue.file == str(path) for issue in issues)
+    assert any(
+        "cut off" in issue.what and issue.line == 2 and issue.file == str(path) for issue in issues
+    )
     assert any("no result record" in what for what in issue_texts(issues))
 
 
@@ -144,13 +188,18 @@ def test_empty_result_file(v4: Path, plans: Any, items: Any) -> None:
     assert any("empty" in what for what in issue_texts(issues))
 
 
-def test_unscored_results_leave_passes_unknown(v4: Path, plans: Any, items: Any, write_lines: Any, result: Any) -> None:
+def test_unscored_results_leave_passes_unknown(
+    v4: Path, plans: Any, items: Any, write_lines: Any, result: Any
+) -> None:
     ids = [f"{CATEGORY}_{n}" for n in range(3)]
     write_lines(v4 / RESULT, result(ids[0]), result(ids[1], 11), result(ids[2]))
     (plan,) = plans(v4)
     found, issues = items(plan)
     assert official_verdicts(found) == {ids[0]: None, ids[1]: False, ids[2]: None}
-    assert any("2 items of simple_python were scored, but the run has 3" in what for what in issue_texts(issues))
+    assert any(
+        "2 items of simple_python were scored, but the run has 3" in what
+        for what in issue_texts(issues)
+    )
     assert any("not in the dataset" in what for what in issue_texts(found[2].issues))
 
 
@@ -165,7 +214,14 @@ def test_partial_evaluation_counts_present_items(
 
 
 def test_other_question_with_same_id_is_not_joined(
-    v4: Path, plans: Any, items: Any, write_lines: Any, question: Any, result: Any, header: Any, failure: Any
+    v4: Path,
+    plans: Any,
+    items: Any,
+    write_lines: Any,
+    question: Any,
+    result: Any,
+    header: Any,
+    failure: Any,
 ) -> None:
     ids = [f"{CATEGORY}_{n}" for n in range(3)]
     answer = [{"area": {"base": [12], "height": [5]}}]
@@ -180,19 +236,34 @@ def test_other_question_with_same_id_is_not_joined(
     )
     (plan,) = plans(v4)
     found, _ = items(plan)
-    assert [item.question for item in found] == ["How large is it?", "How long?", "How large is it?"]
+    assert [item.question for item in found] == [
+        "How large is it?",
+        "How long?",
+        "How large is it?",
+    ]
     assert found[1].golden[0].arguments["base"].any_of == [12]
     assert "differs from the dataset" in found[1].issues[0].what
     assert found[0].issues == []
 
 
 def test_dataset_of_other_version_is_not_joined(
-    v4: Path, plans: Any, items: Any, write_lines: Any, question: Any, result: Any, header: Any, failure: Any
+    v4: Path,
+    plans: Any,
+    items: Any,
+    write_lines: Any,
+    question: Any,
+    result: Any,
+    header: Any,
+    failure: Any,
 ) -> None:
     ids = [f"{CATEGORY}_{n}" for n in range(3)]
-    write_lines(v4 / f"data/BFCL_v4_{CATEGORY}.json", *(question(item, "Something else?") for item in ids))
+    write_lines(
+        v4 / f"data/BFCL_v4_{CATEGORY}.json", *(question(item, "Something else?") for item in ids)
+    )
     write_lines(v4 / RESULT, *(result(item, 11) for item in ids))
-    write_lines(v4 / SCORE, header(1, 3), *(failure(item, prompt=question(item)) for item in ids[1:]))
+    write_lines(
+        v4 / SCORE, header(1, 3), *(failure(item, prompt=question(item)) for item in ids[1:])
+    )
     (plan,) = plans(v4)
     found, issues = items(plan)
     assert [item.question for item in found] == ["", "How large is it?", "How large is it?"]
@@ -200,13 +271,21 @@ def test_dataset_of_other_version_is_not_joined(
 
 
 def test_dataset_is_joined_if_half_of_the_questions_differ(
-    v4: Path, plans: Any, items: Any, write_lines: Any, question: Any, result: Any, header: Any, failure: Any
+    v4: Path,
+    plans: Any,
+    items: Any,
+    write_lines: Any,
+    question: Any,
+    result: Any,
+    header: Any,
+    failure: Any,
 ) -> None:
     ids = [f"{CATEGORY}_{n}" for n in range(4)]
     write_lines(v4 / f"data/BFCL_v4_{CATEGORY}.json", *(question(item) for item in ids))
     write_lines(v4 / RESULT, *(result(item, 11) for item in ids))
     entries = [
-        failure(item, prompt=question(item, "How long?" if item in ids[2:] else "How large is it?")) for item in ids
+        failure(item, prompt=question(item, "How long?" if item in ids[2:] else "How large is it?"))
+        for item in ids
     ]
     write_lines(v4 / SCORE, header(0, 4), *entries)
     (plan,) = plans(v4)
@@ -228,11 +307,21 @@ def test_agentic_items_show_accepted_answers_and_documents(
     tmp_path: Path, plans: Any, items: Any, write_lines: Any, header: Any
 ) -> None:
     data = tmp_path / "data"
-    record = {"id": "memory_3-customer-3", "question": [[{"role": "user", "content": "Name?"}]],
-             "involved_classes": ["MemoryAPI"], "scenario": "customer"}  # fmt: skip
+    record = {
+        "id": "memory_3-customer-3",
+        "question": [[{"role": "user", "content": "Name?"}]],
+        "involved_classes": ["MemoryAPI"],
+        "scenario": "customer",
+    }
     write_lines(data / "BFCL_v4_memory.json", record)
-    write_lines(data / "possible_answer/BFCL_v4_memory.json", {"id": record["id"], "ground_truth": ["Michael", "Mike"]})
-    write_lines(data / "multi_turn_func_doc/memory_kv.json", {"name": "archival_memory_add", "parameters": {}})
+    write_lines(
+        data / "possible_answer/BFCL_v4_memory.json",
+        {"id": record["id"], "ground_truth": ["Michael", "Mike"]},
+    )
+    write_lines(
+        data / "multi_turn_func_doc/memory_kv.json",
+        {"name": "archival_memory_add", "parameters": {}},
+    )
     item_id = "memory_kv_3-customer-3"
     said_last = "{'answer': 'Bob'}"
     write_lines(
@@ -242,9 +331,17 @@ def test_agentic_items_show_accepted_answers_and_documents(
     write_lines(
         tmp_path / "score/m/agentic/memory/kv/BFCL_v4_memory_kv_score.json",
         header(0, 1),
-        {"id": item_id, "valid": False, "prompt": record["question"], "possible_answer": ["Michael", "Mike"],
-         "error": {"error_message": "None of the expected answers.", "error_type": "agentic:answer_not_found"}},
-    )  # fmt: skip
+        {
+            "id": item_id,
+            "valid": False,
+            "prompt": record["question"],
+            "possible_answer": ["Michael", "Mike"],
+            "error": {
+                "error_message": "None of the expected answers.",
+                "error_type": "agentic:answer_not_found",
+            },
+        },
+    )
     (plan,) = plans(tmp_path / "result")
     (item,), issues = items(plan)
     assert (item.issues, issues) == ([], [])
@@ -253,7 +350,10 @@ def test_agentic_items_show_accepted_answers_and_documents(
     assert item.extra.final_answer == said_last
     assert [call.name for call in item.predicted] == ["archival_memory_add"]
     assert [document["name"] for document in item.functions] == ["archival_memory_add"]
-    assert {verdict.target: verdict.value for verdict in item.verdicts} == {"item": False, "response": False}
+    assert {verdict.target: verdict.value for verdict in item.verdicts} == {
+        "item": False,
+        "response": False,
+    }
     assert item.pairs == []
     assert "imported" in (item.rule_note or "")
 
@@ -261,7 +361,9 @@ def test_agentic_items_show_accepted_answers_and_documents(
 def test_format_sensitivity_items_use_original_items(
     v4: Path, plans: Any, items: Any, write_lines: Any, header: Any
 ) -> None:
-    config = "ret_fmt=python&tool_call_tag=False&func_doc_fmt=python&prompt_fmt=plaintext&style=classic"
+    config = (
+        "ret_fmt=python&tool_call_tag=False&func_doc_fmt=python&prompt_fmt=plaintext&style=classic"
+    )
     name = f"format_sensitivity_0:{config}:simple_python_1"
     (v4 / RESULT).unlink()  # native calls, which models of this category do not write
     (v4 / SCORE).unlink()
@@ -269,12 +371,19 @@ def test_format_sensitivity_items_use_original_items(
         v4 / "result/m/format_sensitivity/BFCL_v4_format_sensitivity_result.json",
         {"id": name, "result": "[area(base=10, height=5)]"},
     )
-    write_lines(v4 / "score/m/format_sensitivity/BFCL_v4_format_sensitivity_score.json", header(1, 1))
+    write_lines(
+        v4 / "score/m/format_sensitivity/BFCL_v4_format_sensitivity_score.json", header(1, 1)
+    )
     (plan,) = plans(v4)
     found, issues = items(plan)
     item = next(item for item in found if item.category == "format_sensitivity")
     assert issues == []
-    assert (item.id, item.question, item.official, item.rule) == (name, "How large is it?", True, True)
+    assert (item.id, item.question, item.official, item.rule) == (
+        name,
+        "How large is it?",
+        True,
+        True,
+    )
     assert (item.setting, item.extra.metadata["original"]) == (config, "simple_python_1")
 
 
@@ -311,14 +420,33 @@ def test_unknown_fields_are_kept_and_reported_once(
 @pytest.mark.parametrize(
     "value",
     [
-        None, 3, True, "", [], {}, [None], [[]], [{}], [{"area": None}], [{"area": [1]}], {"area": {"base": 1}},
-        [{"area": '{"base": NaN}'}], [{"area": '{"base": 1e999}'}], [{"area": "[" * 5000}], "area(" * 3000,
-        [{"tool_name": "area", "parameters": {"base": 10, "height": 5}}], {"a": [[[[]]]]}, ["text", {"area": "{}"}],
-        "[area(base=" + "[" * 90 + "]" * 90 + ")]", "[area(base=10, height=5)]\u0000\x1b[2J",
+        None,
+        3,
+        True,
+        "",
+        [],
+        {},
+        [None],
+        [[]],
+        [{}],
+        [{"area": None}],
+        [{"area": [1]}],
+        {"area": {"base": 1}},
+        [{"area": '{"base": NaN}'}],
+        [{"area": '{"base": 1e999}'}],
+        [{"area": "[" * 5000}],
+        "area(" * 3000,
+        [{"tool_name": "area", "parameters": {"base": 10, "height": 5}}],
+        {"a": [[[[]]]]},
+        ["text", {"area": "{}"}],
+        "[area(base=" + "[" * 90 + "]" * 90 + ")]",
+        "[area(base=10, height=5)]\u0000\x1b[2J",
     ],
     ids=itertools.count(),
-)  # fmt: skip
-def test_odd_results_are_items(v4: Path, plans: Any, items: Any, write_lines: Any, value: Any) -> None:
+)
+def test_odd_results_are_items(
+    v4: Path, plans: Any, items: Any, write_lines: Any, value: Any
+) -> None:
     write_lines(v4 / RESULT, {"id": f"{CATEGORY}_0", "result": value})
     (plan,) = plans(v4)
     found, _ = items(plan)
@@ -328,8 +456,16 @@ def test_odd_results_are_items(v4: Path, plans: Any, items: Any, write_lines: An
 
 
 def test_deep_nesting_keeps_item(v4: Path, plans: Any, items: Any) -> None:
-    deep = b'{"id": "simple_python_0", "result": [{"area": {"base": ' + b"[" * 600 + b"]" * 600 + b"}}]}\n"
-    scored = b'{"id": "simple_python_1", "result": [{"area": {"base": 11, "height": 5}}], "latency": "\xff"}'
+    deep = (
+        b'{"id": "simple_python_0", "result": [{"area": {"base": '
+        + b"[" * 600
+        + b"]" * 600
+        + b"}}]}\n"
+    )
+    scored = (
+        b'{"id": "simple_python_1", "result": [{"area": {"base": 11, "height": 5}}], "latency":'
+        b' "\xff"}'
+    )
     (v4 / RESULT).write_bytes(deep + scored)
     (plan,) = plans(v4)
     found, issues = items(plan)
@@ -343,7 +479,9 @@ def test_line_of_50_mb_is_item_with_its_beginning(
     v4: Path, plans: Any, items: Any, write_lines: Any, result: Any
 ) -> None:
     write_lines(
-        v4 / RESULT, {"id": f"{CATEGORY}_0", "result": "[area(" + "x" * 50_000_000}, result(f"{CATEGORY}_1", 11)
+        v4 / RESULT,
+        {"id": f"{CATEGORY}_0", "result": "[area(" + "x" * 50_000_000},
+        result(f"{CATEGORY}_1", 11),
     )
     (plan,) = plans(v4)
     found, issues = items(plan)
@@ -352,12 +490,18 @@ def test_line_of_50_mb_is_item_with_its_beginning(
     assert [(issue.line, "50 MB" in issue.what) for issue in issues] == [(1, True)]
 
 
-def test_undecodable_output_names_no_function(v4: Path, plans: Any, items: Any, write_lines: Any, result: Any) -> None:
+def test_undecodable_output_names_no_function(
+    v4: Path, plans: Any, items: Any, write_lines: Any, result: Any
+) -> None:
     text = "I would call area(base=, height=5)"
     write_lines(v4 / RESULT, result(f"{CATEGORY}_0"), {"id": f"{CATEGORY}_1", "result": text})
     (plan,) = plans(v4)
     (_, item), _ = items(plan)
-    assert (item.rule_error_type, item.diff_function, item.diff_argument) == ("ast_decoder:decoder_failed", None, None)
+    assert (item.rule_error_type, item.diff_function, item.diff_argument) == (
+        "ast_decoder:decoder_failed",
+        None,
+        None,
+    )
     assert item.first_difference
     assert [(call.name, call.arguments, call.raw) for call in item.predicted] == [("", None, text)]
     assert item.predicted[0].decode_error
@@ -369,13 +513,29 @@ def test_keys_of_third_parties_are_redacted(
     hidden = "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
     name = "gorilla_openfunctions_v1_test_rest"
     call = (
-        f"requests.get(url='https://a.b/c', headers={{'X-RapidAPI-Key': '{hidden}'}}, params={{'q': 'Tokyo, Japan'}})"
+        f"requests.get(url='https://a.b/c', headers={{'X-RapidAPI-Key': '{hidden}'}}, params={{'q':"
+        f" 'Tokyo, Japan'}})"
     )
-    document = {"name": "requests.get", "parameters": {"type": "dict", "properties": {"key": {"type": "string"}}}}
-    record = {"id": "rest_0", "question": f"My API key is '{hidden}'. The weather?", "function": document}
-    native = [{"requests.get": json.dumps({"url": "https://a.b", "params": {"api_key": hidden, "q": "x"}})}]
+    document = {
+        "name": "requests.get",
+        "parameters": {"type": "dict", "properties": {"key": {"type": "string"}}},
+    }
+    record = {
+        "id": "rest_0",
+        "question": f"My API key is '{hidden}'. The weather?",
+        "function": document,
+    }
+    native = [
+        {
+            "requests.get": json.dumps(
+                {"url": "https://a.b", "params": {"api_key": hidden, "q": "x"}}
+            )
+        }
+    ]
     write_lines(
-        tmp_path / f"result/m/{name}_result.json", {"id": "rest_0", "result": call}, {"id": "rest_1", "result": native}
+        tmp_path / f"result/m/{name}_result.json",
+        {"id": "rest_0", "result": call},
+        {"id": "rest_1", "result": native},
     )
     entry = failure(1, prompt=record, model_result_raw=call, error=[f"key {hidden} refused"])
     write_lines(tmp_path / "score/m/rest_score.json", header(1, 2), entry)

@@ -1,4 +1,6 @@
-"""Score files of all versions are read: 1-based positions, counts in headers and errors in two forms."""
+"""Score files of all versions are read: 1-based positions, counts in headers and errors in two
+forms.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def test_positions_count_from_one(path: Path, write_lines: Any, header: Any, fai
     assert scored.issues == []
 
 
-def test_positions_become_ids_of_live_items(path: Path, write_lines: Any, header: Any, failure: Any) -> None:
+def test_positions_become_ids_of_live_items(
+    path: Path, write_lines: Any, header: Any, failure: Any
+) -> None:
     names = ["live_simple_0-0-0", "live_simple_19-3-15"]
     write_lines(path, header(1, 2), failure(20))
     assert list(load(path, "live_simple", names).failing) == ["live_simple_19-3-15"]
@@ -43,7 +47,12 @@ def test_positions_become_ids_of_live_items(path: Path, write_lines: Any, header
 def test_embedded_question_decides_and_shift_is_reported(
     path: Path, write_lines: Any, header: Any, failure: Any
 ) -> None:
-    write_lines(path, header(0, 2), failure(1, prompt={"id": "simple_0"}), failure(5, prompt={"id": "simple_5"}))
+    write_lines(
+        path,
+        header(0, 2),
+        failure(1, prompt={"id": "simple_0"}),
+        failure(5, prompt={"id": "simple_5"}),
+    )
     scored = load(path, "simple")
     assert list(scored.failing) == ["simple_0", "simple_5"]
     assert [issue.item for issue in scored.issues] == ["simple_5"]
@@ -54,14 +63,18 @@ def test_text_ids_are_kept(path: Path, write_lines: Any, header: Any, failure: A
     assert list(load(path, "live_simple").failing) == ["live_simple_3-2-1"]
 
 
-def test_missing_entries_make_passes_unknown(path: Path, write_lines: Any, header: Any, failure: Any) -> None:
+def test_missing_entries_make_passes_unknown(
+    path: Path, write_lines: Any, header: Any, failure: Any
+) -> None:
     write_lines(path, header(1, 3), failure(1))
     scored = load(path, "simple")
     assert not scored.is_complete
     assert "header states 2 failures, but the file lists 1" in scored.issues[0].what
 
 
-def test_broken_entry_names_its_item(path: Path, write_lines: Any, header: Any, failure: Any) -> None:
+def test_broken_entry_names_its_item(
+    path: Path, write_lines: Any, header: Any, failure: Any
+) -> None:
     write_lines(path, header(1, 3), failure(1), failure(3))
     data = path.read_bytes()
     path.write_bytes(data[:-40])
@@ -90,7 +103,12 @@ def test_empty_score_file(path: Path) -> None:
     [
         ({"error": ["a", "b"], "error_type": "type_error:simple"}, "type_error:simple", "a\nb"),
         (
-            {"error": {"error_type": "multi_turn:inference_error", "error_message": ["no", "list"]}},
+            {
+                "error": {
+                    "error_type": "multi_turn:inference_error",
+                    "error_message": ["no", "list"],
+                }
+            },
             "multi_turn:inference_error",
             "no\nlist",
         ),
@@ -100,33 +118,50 @@ def test_empty_score_file(path: Path) -> None:
             "none",
         ),
         (
-            {"error": ["no match", {"Model Result Index 0": {"sub_error": ["x", "y"], "sub_error_type": "t"}}],
-             "error_type": "p:cannot_find_match"},
+            {
+                "error": [
+                    "no match",
+                    {"Model Result Index 0": {"sub_error": ["x", "y"], "sub_error_type": "t"}},
+                ],
+                "error_type": "p:cannot_find_match",
+            },
             "p:cannot_find_match",
             "no match\nModel Result Index 0: t: x y",
         ),
         ({"error_type": "quite:new"}, "quite:new", None),
         ({}, None, None),
     ],
-)  # fmt: skip
-def test_error_type_and_message(record: dict[str, Any], kind: str | None, words: str | None) -> None:
+)
+def test_error_type_and_message(
+    record: dict[str, Any], kind: str | None, words: str | None
+) -> None:
     assert scores.read_error_type(record) == kind
     assert scores.read_rationale(record) == words
 
 
 def test_response_mismatch_names_failing_turn() -> None:
     details = {"missing_items": ["x"], "ground_truth_response (only the current turn)": ["x", "y"]}
-    record = {"error": {"error_message": "... for turn 3.", "error_type": "multi_turn:execution_response_mismatch",
-                        "details": details}}  # fmt: skip
+    record = {
+        "error": {
+            "error_message": "... for turn 3.",
+            "error_type": "multi_turn:execution_response_mismatch",
+            "details": details,
+        }
+    }
     more = {"missing_responses": ["x"], "golden_outputs_of_turn": ["x", "y"]}
     assert make_turn_details(record) == Extra(failing_turn=3, metadata=more)
 
 
 def test_state_mismatch_fails_last_executed_turn() -> None:
     executed = [{"model": [["a"]], "ground_truth": ["a"]}, {"model": [], "ground_truth": ["b"]}]
-    record = {"error": {"error_message": "state differs", "error_type": "multi_turn:instance_state_mismatch",
-                        "details": {"differences": {"root": {"model": 1, "ground_truth": 2}}},
-                        "execution_result": executed}}  # fmt: skip
+    record = {
+        "error": {
+            "error_message": "state differs",
+            "error_type": "multi_turn:instance_state_mismatch",
+            "details": {"differences": {"root": {"model": 1, "ground_truth": 2}}},
+            "execution_result": executed,
+        }
+    }
     found = make_turn_details(record)
     assert found.failing_turn == 1
     assert found.state_differences == {"root": StateDifference(golden=2, predicted=1)}

@@ -1,4 +1,6 @@
-"""Multi-turn and agentic trajectories are read from the inference log, or from the result without a log."""
+"""Multi-turn and agentic trajectories are read from the inference log, or from the result
+without a log.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,11 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.bfcl.trajectory import Trajectory, build_trajectory, make_single_turn_messages
+from fcreview.importers.bfcl.trajectory import (
+    Trajectory,
+    build_trajectory,
+    make_single_turn_messages,
+)
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item, Message
 
@@ -21,17 +27,32 @@ def state(value: Any, name: str = "Files") -> list[dict[str, Any]]:
 LOG: list[Any] = [
     state("start"),
     {
-        "begin_of_turn_query": [{"role": "developer", "content": "functions"}, {"role": "user", "content": "go"}],
+        "begin_of_turn_query": [
+            {"role": "developer", "content": "functions"},
+            {"role": "user", "content": "go"},
+        ],
         "step_0": [
             {"role": "inference_input", "content": "everything again"},
-            {"role": "assistant", "content": [{"cd": '{"folder": "a"}'}, {"ls": "{}"}], "reasoning_content": "first"},
-            {"role": "handler_log", "content": "ok", "model_response_decoded": ["cd(folder='a')", "ls()"]},
+            {
+                "role": "assistant",
+                "content": [{"cd": '{"folder": "a"}'}, {"ls": "{}"}],
+                "reasoning_content": "first",
+            },
+            {
+                "role": "handler_log",
+                "content": "ok",
+                "model_response_decoded": ["cd(folder='a')", "ls()"],
+            },
             {"role": "tool", "content": "moved"},
             {"role": "tool", "content": "files"},
         ],
         "step_1": [
             {"role": "assistant", "content": "Done."},
-            {"role": "handler_log", "content": "Error decoding the model response.", "error": "no keys"},
+            {
+                "role": "handler_log",
+                "content": "Error decoding the model response.",
+                "error": "no keys",
+            },
         ],
     },
     state("after"),
@@ -75,7 +96,11 @@ def test_messages_of_log_are_in_order() -> None:
 
 
 def test_observations_have_function_names() -> None:
-    assert [message.name for message in read_log().messages if message.role == "tool"] == ["cd", "ls", "mv"]
+    assert [message.name for message in read_log().messages if message.role == "tool"] == [
+        "cd",
+        "ls",
+        "mv",
+    ]
 
 
 def test_calls_are_numbered_through_steps_of_turn() -> None:
@@ -96,10 +121,17 @@ def test_log_need_not_alternate() -> None:
 
 
 def test_result_is_used_without_log() -> None:
-    opening = [Message(0, -1, "user", "go"), Message(1, -1, "user", "more"), Message(2, -1, "user", "never reached")]
+    opening = [
+        Message(0, -1, "user", "go"),
+        Message(1, -1, "user", "more"),
+        Message(2, -1, "user", "never reached"),
+    ]
     result = [[[{"cd": '{"folder": "a"}'}], [{"ls": "{}"}], "Done."], ["No."]]
     found = build_trajectory({"result": result}, opening, lambda raw: None, [])
-    assert [(call.turn, call.step, call.index, call.name) for call in found.calls] == [(0, 0, 0, "cd"), (0, 1, 1, "ls")]
+    assert [(call.turn, call.step, call.index, call.name) for call in found.calls] == [
+        (0, 0, 0, "cd"),
+        (0, 1, 1, "ls"),
+    ]
     assert [summarize(message) for message in found.messages] == [
         (0, -1, "user", "go"),
         (0, 2, "assistant", "Done."),
@@ -112,14 +144,21 @@ def test_result_is_used_without_log() -> None:
 
 def test_inference_error_is_model_message() -> None:
     found = build_trajectory(
-        {"result": "Error during inference: x"}, [Message(0, -1, "user", "go")], lambda raw: None, []
+        {"result": "Error during inference: x"},
+        [Message(0, -1, "user", "go")],
+        lambda raw: None,
+        [],
     )
     assert [message.role for message in found.messages] == ["user", "assistant"]
     assert found.calls == []
 
 
-@pytest.mark.parametrize("result", [None, {}, [None], [[None]], [[[]]], [[{"a": 1}]], 3, [["x", 5]], [{"a": "b"}]])
-@pytest.mark.parametrize("log", [None, [], [None], [{}], [{"step_0": [None, {}]}], [[None, {"content": 1}]], "x"])
+@pytest.mark.parametrize(
+    "result", [None, {}, [None], [[None]], [[[]]], [[{"a": 1}]], 3, [["x", 5]], [{"a": "b"}]]
+)
+@pytest.mark.parametrize(
+    "log", [None, [], [None], [{}], [{"step_0": [None, {}]}], [[None, {"content": 1}]], "x"]
+)
 def test_odd_shapes_do_not_raise(result: Any, log: Any) -> None:
     build_trajectory({"result": result, "inference_log": log}, [], lambda raw: None, [])
 
@@ -127,10 +166,16 @@ def test_odd_shapes_do_not_raise(result: Any, log: Any) -> None:
 def test_native_calls_add_no_message() -> None:
     opening = [Message(0, -1, "user", "go")]
     assert make_single_turn_messages({"result": [{"f": "{}"}]}, opening) is opening
-    texts = [message.content for message in make_single_turn_messages({"result": ["well", {"f": "{}"}]}, opening)]
+    texts = [
+        message.content
+        for message in make_single_turn_messages({"result": ["well", {"f": "{}"}]}, opening)
+    ]
     assert texts == ["go", "well"]
     texts = [
-        message.content for message in make_single_turn_messages({"result": "f()", "reasoning_content": "hm"}, opening)
+        message.content
+        for message in make_single_turn_messages(
+            {"result": "f()", "reasoning_content": "hm"}, opening
+        )
     ]
     assert texts == ["go", "hm", "f()"]
 
@@ -145,7 +190,9 @@ def multi_turn(bench: Path) -> list[Item]:
 
 
 @pytest.mark.sweep
-def test_published_multi_turn_items_keep_calls_and_observations(bench: Path, multi_turn: list[Item]) -> None:
+def test_published_multi_turn_items_keep_calls_and_observations(
+    bench: Path, multi_turn: list[Item]
+) -> None:
     assert len(multi_turn) == 800
     for item in multi_turn:
         with Path(item.file).open("rb") as file:
@@ -166,7 +213,9 @@ def test_published_multi_turn_items_keep_calls_and_observations(bench: Path, mul
 def test_published_failures_name_turn(multi_turn: list[Item]) -> None:
     for item in multi_turn:
         turns = [verdict.target for verdict in item.verdicts if verdict.target.startswith("turn:")]
-        if item.official or (item.error_type or "").endswith(("inference_error", "force_terminated")):
+        if item.official or (item.error_type or "").endswith(
+            ("inference_error", "force_terminated")
+        ):
             assert turns == []
         else:
             assert turns == [f"turn:{item.extra.failing_turn + 1}"]

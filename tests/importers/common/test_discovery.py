@@ -17,17 +17,28 @@ def create_file(*paths: Path) -> None:
 
 
 def test_files_are_sorted_and_unique(tmp_path: Path) -> None:
-    create_file(tmp_path / "b" / "2.json", tmp_path / "b" / "1.json", tmp_path / "a" / "3.json", tmp_path / "z.json")
+    create_file(
+        tmp_path / "b" / "2.json",
+        tmp_path / "b" / "1.json",
+        tmp_path / "a" / "3.json",
+        tmp_path / "z.json",
+    )
     found = gather_files([tmp_path, tmp_path / "a", tmp_path / "z.json"])
     assert [path.relative_to(tmp_path).as_posix() for path in found.files] == [
-        "z.json", "a/3.json", "b/1.json", "b/2.json",
-    ]  # fmt: skip
+        "z.json",
+        "a/3.json",
+        "b/1.json",
+        "b/2.json",
+    ]
     assert found.issues == []
 
 
 def test_workspaces_repositories_and_hidden_files_are_skipped(tmp_path: Path) -> None:
     create_file(
-        *(tmp_path / name / "x.json" for name in (".fcreview", ".git", "node_modules", ".venv", ".other", "kept"))
+        *(
+            tmp_path / name / "x.json"
+            for name in (".fcreview", ".git", "node_modules", ".venv", ".other", "kept")
+        )
     )
     create_file(tmp_path / ".DS_Store")
     assert [path.parent.name for path in gather_files([tmp_path]).files] == ["kept"]
@@ -67,11 +78,19 @@ def test_special_files_are_reported(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.json")
     found = gather_files([tmp_path])
     assert [path.name for path in found.files] == ["x.json"]
-    assert sorted(Path(issue.file).name for issue in found.issues) == ["gone.json", "pipe.json", "round.jsonl"]
+    assert sorted(Path(issue.file).name for issue in found.issues) == [
+        "gone.json",
+        "pipe.json",
+        "round.jsonl",
+    ]
 
 
 def test_undecodable_names_are_reported_and_not_read(tmp_path: Path) -> None:
-    create_file(tmp_path / "x.json", tmp_path / os.fsdecode(b"\xff.json"), tmp_path / os.fsdecode(b"\xfe") / "y.json")
+    create_file(
+        tmp_path / "x.json",
+        tmp_path / os.fsdecode(b"\xff.json"),
+        tmp_path / os.fsdecode(b"\xfe") / "y.json",
+    )
     found = gather_files([tmp_path, tmp_path / os.fsdecode(b"\xfe")])
     assert [path.name for path in found.files] == ["x.json"]
     assert ["UTF-8" in issue.what for issue in found.issues] == [True] * 3

@@ -1,4 +1,6 @@
-"""JSON Lines are read with the location of each record, and unreadable data is an issue with its location."""
+"""JSON Lines are read with the location of each record, and unreadable data is an issue with its
+location.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from fcreview.importers.common import jsonl
-from fcreview.importers.common.jsonl import JsonRecord, read_first_record, read_records, reread_value
+from fcreview.importers.common.jsonl import (
+    JsonRecord,
+    read_first_record,
+    read_records,
+    reread_value,
+)
 from fcreview.model.item import ImportIssue
 
 
@@ -31,16 +38,28 @@ def write_file(folder: Path, data: bytes) -> Path:
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters(codec="utf-8")),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(st.characters(codec="utf-8")),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example(values=[-(2**63) - 1, [-(2**63) - 1], 2**64, 10**18], gap=b"\n", end=False)
-@given(values=st.lists(JSON, max_size=6), gap=st.sampled_from([b"\n", b"\r\n", b"\n\n", b"\n  \n"]), end=st.booleans())
-def test_written_json_is_read_with_location(tmp_path: Path, values: list[object], gap: bytes, end: bool) -> None:
+@given(
+    values=st.lists(JSON, max_size=6),
+    gap=st.sampled_from([b"\n", b"\r\n", b"\n\n", b"\n  \n"]),
+    end=st.booleans(),
+)
+def test_written_json_is_read_with_location(
+    tmp_path: Path, values: list[object], gap: bytes, end: bool
+) -> None:
     lines = [json.dumps(value, ensure_ascii=False).encode() for value in values]
     path = write_file(tmp_path, gap.join(lines) + (gap if end else b""))
     found, issues = read(path)
@@ -55,7 +74,9 @@ def test_written_json_is_read_with_location(tmp_path: Path, values: list[object]
 
 def test_only_line_feed_ends_line(tmp_path: Path) -> None:
     text = "a\u2028b\u0085c\u000cd"
-    found, issues = read(write_file(tmp_path, json.dumps({"t": text}, ensure_ascii=False).encode() + b"\n{}"))
+    found, issues = read(
+        write_file(tmp_path, json.dumps({"t": text}, ensure_ascii=False).encode() + b"\n{}")
+    )
     assert [one.value for one in found] == [{"t": text}, {}]
     assert issues == []
 
@@ -142,7 +163,9 @@ def test_line_above_limit_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(jsonl, "MAX_LINE_BYTES", 1000)
     data = b'{"a": "' + b"y" * 3_000_000 + b'"}\n{"a": 2}\n'
     found, issues = read(write_file(tmp_path, data))
-    assert [(one.line, one.offset, one.value) for one in found] == [(2, data.index(b'{"a": 2'), {"a": 2})]
+    assert [(one.line, one.offset, one.value) for one in found] == [
+        (2, data.index(b'{"a": 2'), {"a": 2})
+    ]
     assert issues[0].severity == "error"
     assert len(issues[0].raw or "") <= 301
 
@@ -155,7 +178,9 @@ def test_first_record_is_read(tmp_path: Path) -> None:
 
 
 def test_first_record_skips_invalid_lines(tmp_path: Path) -> None:
-    assert read_first_record(write_file(tmp_path, b'{"a": \xff}\n\x80\n[1]\n{"a": 2}\n')) == {"a": 2}
+    assert read_first_record(write_file(tmp_path, b'{"a": \xff}\n\x80\n[1]\n{"a": 2}\n')) == {
+        "a": 2
+    }
     assert read_first_record(write_file(tmp_path, b'{"a": "caf\xe9"}\n')) == {"a": "caf\ufffd"}
     assert read_first_record(write_file(tmp_path, b"[" * 100_000 + b'\n{"a": 1}\n')) == {"a": 1}
     assert read_first_record(write_file(tmp_path, b"[1, 2]\n")) == [1, 2]
@@ -165,15 +190,22 @@ def test_named_pipe_does_not_block(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.json"
     os.mkfifo(pipe)
     found, issues = read(pipe)
-    assert (found, [issue.what for issue in issues]) == ([], ["the file cannot be read: not a regular file"])
+    assert (found, [issue.what for issue in issues]) == (
+        [],
+        ["the file cannot be read: not a regular file"],
+    )
     assert read_first_record(pipe) is None
 
 
-def test_large_line_with_many_values_is_not_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_line_with_many_values_is_not_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(jsonl, "LARGE_LINE_BYTES", 100)
     monkeypatch.setattr(jsonl, "MAX_VALUES", 50)
     many = json.dumps({"a": [[1]] * 30}).encode()
     text = json.dumps({"a": 'a, [b] {"c": "d"},\\ ' * 30}).encode()
     found, issues = read(write_file(tmp_path, many + b"\n" + text + b"\n[1]\n"))
     assert [one.line for one in found] == [2, 3]
-    assert [(issue.line, issue.severity) for issue in issues if "values" in issue.what] == [(1, "error")]
+    assert [(issue.line, issue.severity) for issue in issues if "values" in issue.what] == [
+        (1, "error")
+    ]

@@ -15,7 +15,9 @@ def test_question_is_one_line() -> None:
 
 
 def test_omitted_text_is_marked() -> None:
-    assert shorten_question("x" * (MAX_QUESTION_LENGTH + 1)) == "x" * (MAX_QUESTION_LENGTH - 1) + "…"
+    assert (
+        shorten_question("x" * (MAX_QUESTION_LENGTH + 1)) == "x" * (MAX_QUESTION_LENGTH - 1) + "…"
+    )
     assert shorten_question("a " * MAX_QUESTION_LENGTH).endswith(" a…")
     assert shorten_question("word" + " " * 10 * MAX_QUESTION_LENGTH + "end") == "word…", (
         "no more of it is looked at than is needed"

@@ -1,4 +1,7 @@
-"""Several logs of a task: what is imported, what is skipped, and why. Logs are recognized by their content."""
+"""Several logs of a task: what is imported, what is skipped, and why.
+
+Logs are recognized by their content.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +57,12 @@ def test_rescored_copy_and_original_are_two_runs() -> None:
     plans = discover([CASES / "61-rescored"]).plans
     assert len(plans) == 3
     assert not [issue for plan in plans for issue in plan.issues]
-    verdicts = [[item.official for item in read_items(plan) if isinstance(item, Item)] for plan in plans]
-    assert len({str(each) for each in verdicts}) == 2  # the copy for another model has the scores of the original
+    verdicts = [
+        [item.official for item in read_items(plan) if isinstance(item, Item)] for plan in plans
+    ]
+    assert (
+        len({str(each) for each in verdicts}) == 2
+    )  # the copy for another model has the scores of the original
 
 
 def test_finished_log_beats_a_newer_one_with_a_start_record_only(tmp_path: Path) -> None:
@@ -135,7 +142,9 @@ def test_unpacked_log_opens_and_does_not_hide_the_archive(tmp_path: Path) -> Non
     (plan,) = found.plans
     assert plan.run.path == str(tmp_path / "unpacked") and not found.issues
     assert read_ids(plan) == ["s0", "s1", "s2"]
-    assert {Path(item.file).parent.name for item in read_items(plan) if isinstance(item, Item)} == {"samples"}
+    assert {Path(item.file).parent.name for item in read_items(plan) if isinstance(item, Item)} == {
+        "samples"
+    }
 
 
 def test_changed_sample_of_an_unpacked_log_is_a_changed_file_of_the_run(tmp_path: Path) -> None:
@@ -143,7 +152,10 @@ def test_changed_sample_of_an_unpacked_log_is_a_changed_file_of_the_run(tmp_path
     unpack(tmp_path / "log.eval", tmp_path / "unpacked")
     (tmp_path / "log.eval").unlink()
     (plan,) = discover([tmp_path]).plans
-    assert {path.name for path in plan.files} == {*(f"{n}_epoch_1.json" for n in range(3)), "header.json"}
+    assert {path.name for path in plan.files} == {
+        *(f"{n}_epoch_1.json" for n in range(3)),
+        "header.json",
+    }
 
 
 def test_unpacked_log_without_header_is_incomplete(tmp_path: Path) -> None:
@@ -161,7 +173,11 @@ def test_unpacked_log_without_header_is_incomplete(tmp_path: Path) -> None:
 def test_items_have_the_order_of_the_dataset_and_of_epochs(tmp_path: Path, suffix: str) -> None:
     log = make_log()
     names = ["b/1", "a", 3]
-    samples = [log["samples"][0] | {"id": name, "epoch": epoch} for epoch in (2, 1) for name in (3, "a", "b/1")]
+    samples = [
+        log["samples"][0] | {"id": name, "epoch": epoch}
+        for epoch in (2, 1)
+        for name in (3, "a", "b/1")
+    ]
     log["samples"] = samples
     log["eval"] |= {"dataset": {"sample_ids": names}, "config": {"epochs": 2}}
     path = tmp_path / f"log.{suffix}"
@@ -171,7 +187,9 @@ def test_items_have_the_order_of_the_dataset_and_of_epochs(tmp_path: Path, suffi
         header = {name: value for name, value in log.items() if name != "samples"}
         with import_zipfile().ZipFile(path, "w", 8) as archive:
             for sample in samples:
-                archive.writestr(f"samples/{sample['id']}_epoch_{sample['epoch']}.json", json.dumps(sample))
+                archive.writestr(
+                    f"samples/{sample['id']}_epoch_{sample['epoch']}.json", json.dumps(sample)
+                )
             archive.writestr("header.json", json.dumps(header))
     (plan,) = discover([path]).plans
     items = [item for item in read_items(plan) if isinstance(item, Item)]
@@ -195,7 +213,14 @@ def test_large_samples_of_a_json_log_have_the_order_of_the_dataset(
 
 def test_item_ids_do_not_depend_on_the_order_in_the_file() -> None:
     (plan,) = discover([CASES / "05-id-hash"]).plans
-    assert sorted(read_ids(plan)) == ['"task"#2', "task", "task#2", "task#2#2", "task#3", "task#3#2"]
+    assert sorted(read_ids(plan)) == [
+        '"task"#2',
+        "task",
+        "task#2",
+        "task#2#2",
+        "task#3",
+        "task#3#2",
+    ]
 
 
 def test_names_of_runs_contain_task_and_arguments() -> None:
@@ -203,7 +228,9 @@ def test_names_of_runs_contain_task_and_arguments() -> None:
     parts = {(plan.run.model, plan.run.name_parts[0], plan.run.name_parts[1]) for plan in plans}
     variants = ["naive", "strict", "hardened"]
     models = ["mockllm/alpha", "mockllm/beta"]
-    assert parts == {(m, f"support_desk_{variant}", f"variant={variant}") for m in models for variant in variants}
+    assert parts == {
+        (m, f"support_desk_{variant}", f"variant={variant}") for m in models for variant in variants
+    }
 
 
 def test_names_of_runs_contain_the_status_of_unfinished_logs(tmp_path: Path) -> None:

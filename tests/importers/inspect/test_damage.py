@@ -23,11 +23,35 @@ from tests.importers.damage import ENCODINGS, ODD
 
 Log = dict[str, Any]
 SAMPLE_FIELDS = (
-    "id", "epoch", "input", "target", "messages", "output", "scores", "metadata", "store", "events", "model_usage",
-    "attachments", "error", "limit", "invalidation", "working_time",
-)  # fmt: skip
+    "id",
+    "epoch",
+    "input",
+    "target",
+    "messages",
+    "output",
+    "scores",
+    "metadata",
+    "store",
+    "events",
+    "model_usage",
+    "attachments",
+    "error",
+    "limit",
+    "invalidation",
+    "working_time",
+)
 HEADER_FIELDS = ("version", "status", "plan", "results", "stats", "reductions")
-EVAL_FIELDS = ("task", "task_id", "model", "created", "config", "scorers", "dataset", "packages", "task_registry_name")
+EVAL_FIELDS = (
+    "task",
+    "task_id",
+    "model",
+    "created",
+    "config",
+    "scorers",
+    "dataset",
+    "packages",
+    "task_registry_name",
+)
 
 
 def set_in_sample(name: str, value: Any) -> Callable[[Log], None]:
@@ -57,13 +81,22 @@ DAMAGES: dict[str, Callable[[Log], None]] = {
         for name in HEADER_FIELDS
         for kind in ("null", "text", "a list")
     },
-    **{f"eval.{name} is {kind}": set_in_eval(name, ODD[kind]) for name in EVAL_FIELDS for kind in ("null", "a list")},
+    **{
+        f"eval.{name} is {kind}": set_in_eval(name, ODD[kind])
+        for name in EVAL_FIELDS
+        for kind in ("null", "a list")
+    },
     **{f"a score is {kind}": set_score(value) for kind, value in ODD.items()},
     **{f"a score's value is {kind}": set_score({"value": value}) for kind, value in ODD.items()},
-    **{f"a score's history is {kind}": set_score({"value": "C", "history": value}) for kind, value in ODD.items()},
+    **{
+        f"a score's history is {kind}": set_score({"value": "C", "history": value})
+        for kind, value in ODD.items()
+    },
     **{f"a message is {kind}": set_in_sample("messages", [value]) for kind, value in ODD.items()},
     **{
-        f"a message's content is {kind}": set_in_sample("messages", [{"role": "user", "content": v}])
+        f"a message's content is {kind}": set_in_sample(
+            "messages", [{"role": "user", "content": v}]
+        )
         for kind, v in ODD.items()
     },
     **{
@@ -79,7 +112,9 @@ DAMAGES: dict[str, Callable[[Log], None]] = {
     "samples is an object": lambda log: log.__setitem__("samples", {}),
     "eval is missing": lambda log: log.pop("eval"),
     "the header comes last": lambda log: log.__setitem__("eval", log.pop("eval")),
-    "an edit has no value": set_score({"value": "C", "history": [{"value": "I"}, {"provenance": {"author": "a"}}]}),
+    "an edit has no value": set_score(
+        {"value": "C", "history": [{"value": "I"}, {"provenance": {"author": "a"}}]}
+    ),
     "an edit's author is missing": set_score(
         {"value": "C", "history": [{"value": "I"}, {"value": "C", "provenance": {}}]}
     ),
@@ -94,20 +129,38 @@ BYTES: dict[str, Callable[[bytes], bytes]] = {
 
 def make_log() -> Log:
     fields = {
-        "task": "quiz", "task_id": "t", "model": "m", "created": "2026-09-01", "config": {"epochs": 1},
+        "task": "quiz",
+        "task_id": "t",
+        "model": "m",
+        "created": "2026-09-01",
+        "config": {"epochs": 1},
         "scorers": [{"name": "match", "metrics": [{"name": "inspect_ai/accuracy", "options": {}}]}],
-    }  # fmt: skip
+    }
     samples = [
         {
-            "id": f"s{n}", "epoch": 1, "input": "How?", "target": "so", "metadata": {"level": n}, "events": [],
-            "messages": [{"role": "user", "content": "How?"}, {"role": "assistant", "content": "so"}],
+            "id": f"s{n}",
+            "epoch": 1,
+            "input": "How?",
+            "target": "so",
+            "metadata": {"level": n},
+            "events": [],
+            "messages": [
+                {"role": "user", "content": "How?"},
+                {"role": "assistant", "content": "so"},
+            ],
             "scores": {"match": {"value": "CI"[n % 2], "answer": "so", "history": []}},
         }
         for n in range(3)
-    ]  # fmt: skip
+    ]
     metric = {"name": "accuracy", "value": 2 / 3, "params": {}}
     scores = [{"name": "match", "scorer": "match", "metrics": {"accuracy": metric}}]
-    return {"version": 2, "status": "success", "eval": fields, "results": {"scores": scores}, "samples": samples}
+    return {
+        "version": 2,
+        "status": "success",
+        "eval": fields,
+        "results": {"scores": scores},
+        "samples": samples,
+    }
 
 
 def pack(log: Log) -> bytes:
@@ -124,7 +177,10 @@ def pack(log: Log) -> bytes:
 
 
 def check(path: Path, *, n_samples: int = 3) -> list[Item]:
-    """Read a damaged log. Every item can be stored, a lost one has an issue, and the figures are numbers."""
+    """Read a damaged log.
+
+    Every item can be stored, a lost one has an issue, and the figures are numbers.
+    """
     found = discover([path])
     issues: list[ImportIssue] = [*found.issues]
     items: list[Item] = []
@@ -135,7 +191,10 @@ def check(path: Path, *, n_samples: int = 3) -> list[Item]:
                 issues += each.issues
             elif isinstance(each, ImportIssue):
                 issues.append(each)
-        rows = [ScoredItem(i.id, i.category, i.group, i.official, metadata=i.extra.metadata) for i in items]
+        rows = [
+            ScoredItem(i.id, i.category, i.group, i.official, metadata=i.extra.metadata)
+            for i in items
+        ]
         for metric in compute_metrics(rows, plan.run):
             assert metric.value is None or isinstance(metric.value, (int, float))
     assert len(items) >= n_samples or issues
@@ -159,7 +218,9 @@ def test_wrong_missing_and_duplicate_parts_are_reported(tmp_path: Path, suffix: 
         damage(log)
         path.write_bytes(json.dumps(log).encode() if suffix == "json" else pack(log))
         try:
-            items = check(path, n_samples=len(log["samples"]) if isinstance(log.get("samples"), list) else 0)
+            items = check(
+                path, n_samples=len(log["samples"]) if isinstance(log.get("samples"), list) else 0
+            )
         except Exception as error:
             raise AssertionError(name) from error
         expected = {"s0": True, "s1": False, "s2": True}
@@ -175,7 +236,9 @@ def test_damaged_bytes_are_reported(tmp_path: Path, suffix: str) -> None:
     for name, damage in BYTES.items():
         content = raw if suffix == "json" else pack(make_log())
         path.write_bytes(
-            damage(content) if suffix == "json" or "cut" in name or name == "empty" else content[:-7] + b"xxxxxxx"
+            damage(content)
+            if suffix == "json" or "cut" in name or name == "empty"
+            else content[:-7] + b"xxxxxxx"
         )
         try:
             check(path)
@@ -214,7 +277,9 @@ def test_log_without_header_is_read_partially(tmp_path: Path) -> None:
     path = tmp_path / "log.eval"
     log = make_log()
     with import_zipfile().ZipFile(path, "w", 8) as archive:
-        archive.writestr("_journal/start.json", json.dumps({name: log[name] for name in ("version", "eval")}))
+        archive.writestr(
+            "_journal/start.json", json.dumps({name: log[name] for name in ("version", "eval")})
+        )
         archive.writestr("samples/a_epoch_1.json", json.dumps(log["samples"][0]))
     (plan,) = discover([path]).plans
     found = list(read_items(plan))
@@ -222,7 +287,9 @@ def test_log_without_header_is_read_partially(tmp_path: Path) -> None:
     assert any("incomplete" in issue.what for issue in found if isinstance(issue, ImportIssue))
 
 
-def test_attachments_are_resolved_in_small_and_large_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attachments_are_resolved_in_small_and_large_samples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log = make_log()
     log["samples"] = log["samples"][:1]
     tools = [{"name": "f", "description": "attachment://d0", "parameters": {}}]
@@ -231,7 +298,11 @@ def test_attachments_are_resolved_in_small_and_large_samples(tmp_path: Path, mon
             {"role": "user", "content": "attachment://a1"},
             {"role": "assistant", "content": "attachment://no"},
         ],
-        "events": [{"event": "info", "data": "]}"}, {"event": "model", "tools": tools}, {"event": "state"}],
+        "events": [
+            {"event": "info", "data": "]}"},
+            {"event": "model", "tools": tools},
+            {"event": "state"},
+        ],
         "attachments": {"zz": "unused", "a1": "the question", "d0": "a function"},
         "events_data": {"messages": [1] * 10},
     }

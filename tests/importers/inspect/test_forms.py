@@ -19,11 +19,17 @@ def read(path: Path, log: dict[str, Any]) -> tuple[Run, list[Item], list[ImportI
     path.write_bytes(pack(log) if path.suffix == ".eval" else json.dumps(log).encode())
     (plan,) = discover([path]).plans
     found = list(read_items(plan))
-    return plan.run, [i for i in found if isinstance(i, Item)], [i for i in found if isinstance(i, ImportIssue)]
+    return (
+        plan.run,
+        [i for i in found if isinstance(i, Item)],
+        [i for i in found if isinstance(i, ImportIssue)],
+    )
 
 
 def accuracy(run: Run, items: list[Item]) -> float | None:
-    rows = [ScoredItem(i.id, i.category, i.group, i.official, metadata=i.extra.metadata) for i in items]
+    rows = [
+        ScoredItem(i.id, i.category, i.group, i.official, metadata=i.extra.metadata) for i in items
+    ]
     return next(metric.value for metric in compute_metrics(rows, run) if metric.name == "accuracy")
 
 
@@ -45,23 +51,38 @@ def test_results_from_before_format_2_have_one_scorer(tmp_path: Path) -> None:
     log["results"] = {"scorer": {"name": "match"}, "metrics": {"accuracy": metric}}
     run, items, issues = read(tmp_path / "log.json", log)
     (column,) = load_log_metrics(run).columns
-    assert (column.scorer, [(spec.key, spec.recorded) for spec in column.metrics]) == ("match", [("accuracy", 2 / 3)])
+    assert (column.scorer, [(spec.key, spec.recorded) for spec in column.metrics]) == (
+        "match",
+        [("accuracy", 2 / 3)],
+    )
     assert accuracy(run, items) == pytest.approx(2 / 3) and not issues
 
 
 @pytest.mark.parametrize("limit", [10, 1 << 20])
-def test_pooled_model_event_gives_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
-    """Its input is a range of the pooled messages. The conversation is in `messages`, which are never pooled."""
+def test_pooled_model_event_gives_functions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    """Its input is a range of the pooled messages.
+
+    The conversation is in `messages`, which are never pooled.
+    """
     monkeypatch.setattr("fcreview.importers.inspect.log.MAX_WHOLE_BYTES", limit)
     log = make_log()
     pooled = [{"role": "system", "content": "only pooled"}]
-    event = {"event": "model", "input": [], "input_refs": [[0, 1]], "tools": [{"name": "f", "parameters": {}}]}
+    event = {
+        "event": "model",
+        "input": [],
+        "input_refs": [[0, 1]],
+        "tools": [{"name": "f", "parameters": {}}],
+    }
     event["call"] = {"call_refs": [[0, 1]], "call_key": "messages", "request": {}}
     for sample in log["samples"]:
         sample |= {"events": [event], "events_data": {"messages": pooled, "calls": pooled}}
     _, items, issues = read(tmp_path / "log.eval", log)
     assert [[function["name"] for function in item.functions] for item in items] == [["f"]] * 3
-    assert [[message.content for message in item.messages] for item in items] == [["How?", "so"]] * 3
+    assert [[message.content for message in item.messages] for item in items] == [
+        ["How?", "so"]
+    ] * 3
     assert not issues
 
 

@@ -14,8 +14,14 @@ from fcreview.importers.inspect.json_stream import JsonStream, JsonStreamError
 from tests.examples import examples
 
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4)
+    ),
     max_leaves=30,
 )
 
@@ -32,10 +38,14 @@ def stream_of(text: bytes, step: int = 7) -> JsonStream:
     step=st.integers(1, 40),
     is_ascii=st.booleans(),
 )
-def test_members_equal_parsed_object(value: dict, indent: int | None, step: int, is_ascii: bool) -> None:
+def test_members_equal_parsed_object(
+    value: dict, indent: int | None, step: int, is_ascii: bool
+) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=is_ascii).encode("utf-8", "surrogatepass")
     stream = stream_of(text, step)
-    assert {key: json.loads(stream.read_value(1 << 20) or b"") for key in stream.iterate_keys()} == json.loads(text)
+    assert {
+        key: json.loads(stream.read_value(1 << 20) or b"") for key in stream.iterate_keys()
+    } == json.loads(text)
     skipping = stream_of(text, step)
     assert [key for key in skipping.iterate_keys() if skipping.skip_value()] == list(value)
 
@@ -78,7 +88,18 @@ def test_rest_of_array_is_skipped() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [b"", b"[", b'{"a"', b'{"a": ', b'{"a": [1, 2', b'{"a": "x', b'{"a": 1 "b"', b"{1: 2}", b'{"a": "\\']
+    "text",
+    [
+        b"",
+        b"[",
+        b'{"a"',
+        b'{"a": ',
+        b'{"a": [1, 2',
+        b'{"a": "x',
+        b'{"a": 1 "b"',
+        b"{1: 2}",
+        b'{"a": "\\',
+    ],
 )
 def test_incomplete_text_is_error(text: bytes) -> None:
     stream = stream_of(text)
@@ -88,8 +109,13 @@ def test_incomplete_text_is_error(text: bytes) -> None:
 
 
 def test_long_array_is_skipped_in_parts() -> None:
-    text = json.dumps({"events": [{"text": 'a "quoted" \\ word', "n": [n]} for n in range(60_000)], "end": 1}).encode()
+    text = json.dumps(
+        {"events": [{"text": 'a "quoted" \\ word', "n": [n]} for n in range(60_000)], "end": 1}
+    ).encode()
     assert len(text) > 2 * json_stream.CHUNK_BYTES
     source = io.BytesIO(text)
     stream = JsonStream(source.read)
-    assert [(key, stream.read_value(10)) for key in stream.iterate_keys()] == [("events", None), ("end", b"1")]
+    assert [(key, stream.read_value(10)) for key in stream.iterate_keys()] == [
+        ("events", None),
+        ("end", b"1"),
+    ]

@@ -29,7 +29,10 @@ def test_edited_tags_and_metadata_of_the_log_are_part_of_each_item() -> None:
 
 def test_metadata_of_scores_is_part_of_the_item() -> None:
     item = read_case("60-log-edits")["c"]
-    assert item.extra.metadata["score metadata of check"] == {"key": [None, None], "k2": {"a": [{"b": None}]}}
+    assert item.extra.metadata["score metadata of check"] == {
+        "key": [None, None],
+        "k2": {"a": [{"b": None}]},
+    }
 
 
 def test_answer_that_equals_the_golden_answer_is_no_difference() -> None:
@@ -51,7 +54,10 @@ def test_explanations_of_further_scorers_are_part_of_the_item(tmp_path: Path) ->
 def test_grading_conversation_is_not_part_of_the_metadata(tmp_path: Path) -> None:
     log = make_log()
     for sample in log["samples"]:
-        sample["scores"]["match"]["metadata"] = {"grading": [{"role": "user", "content": "x"}], "cost": 1}
+        sample["scores"]["match"]["metadata"] = {
+            "grading": [{"role": "user", "content": "x"}],
+            "cost": 1,
+        }
     (tmp_path / "log.json").write_text(json.dumps(log))
     (plan,) = discover([tmp_path]).plans
     (item, *_) = (item for item in read_items(plan) if isinstance(item, Item))

@@ -46,7 +46,10 @@ def test_unknown_reducer_is_not_recomputed() -> None:
 
 
 def scores(*values: object) -> list[ReducedScore]:
-    return [ReducedScore(value, {"level": "ab"[n % 2], "cluster": n // 2}) for n, value in enumerate(values)]
+    return [
+        ReducedScore(value, {"level": "ab"[n % 2], "cluster": n // 2})
+        for n, value in enumerate(values)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -61,13 +64,19 @@ def scores(*values: object) -> list[ReducedScore]:
         ("inspect_ai/accuracy", {}, 0.625),
     ],
 )
-def test_metrics_omit_unscored_samples(metric: str, params: dict[str, object], expected: float) -> None:
+def test_metrics_omit_unscored_samples(
+    metric: str, params: dict[str, object], expected: float
+) -> None:
     found = compute_metric(MetricSpec("m", metric, params), scores("C", "I", "P", 1, None))
     assert found == pytest.approx(expected, abs=1e-15)
 
 
 def test_grouped_metrics_have_value_per_group() -> None:
-    params = {"metric": {"name": "accuracy"}, "group_key": "level", "name_template": "{group_name}_acc"}
+    params = {
+        "metric": {"name": "accuracy"},
+        "group_key": "level",
+        "name_template": "{group_name}_acc",
+    }
     of = scores(1, 0, 1, 1, 1)
 
     def value(name: str, **more: object) -> float | None:
@@ -90,11 +99,27 @@ def test_replaced_value_keeps_form() -> None:
     for old, failed in forms:
         new = convert_verdict_to_value(old, False)
         assert (new, type(new)) == (failed, type(failed))
-    assert [convert_verdict_to_value(old, True) for old, _ in forms] == ["C", "C", 1, 1.0, True, "yes", "C"]
+    assert [convert_verdict_to_value(old, True) for old, _ in forms] == [
+        "C",
+        "C",
+        1,
+        1.0,
+        True,
+        "yes",
+        "C",
+    ]
 
 
 def test_only_full_credit_passes() -> None:
     values = ["C", "I", "P", "N", 1, 0, 0.5, True, "yes", "0", 4, -1, "text", [1], {"a": 1}, None]
     verdicts = [True, False, False, False, True, False, False, True, True, False, *[None] * 6]
     assert [to_verdict(value) for value in values] == verdicts
-    assert [to_metric_number(value) for value in ("P", "True", "2.5", "nan", "x", [1], 3)] == [0.5, 1, 2.5, 0, 0, 0, 3]
+    assert [to_metric_number(value) for value in ("P", "True", "2.5", "nan", "x", [1], 3)] == [
+        0.5,
+        1,
+        2.5,
+        0,
+        0,
+        0,
+        3,
+    ]

@@ -46,7 +46,9 @@ class ImportedLog:
             review = reviews.get(item.id)
             overrides = {} if review is None else {ITEM_CORRECT: review}
             valid = item.official if review is None else review
-            row = ScoredItem(item.id, item.category, item.group, valid, metadata=item.extra.metadata)
+            row = ScoredItem(
+                item.id, item.category, item.group, valid, metadata=item.extra.metadata
+            )
             row.overrides = overrides
             rows.append(row)
         return {metric.name: metric for metric in compute_metrics(rows, self.run)}
@@ -57,9 +59,12 @@ def write_scores(path: Path, *values: Any, **metrics: float) -> Path:
     log = make_log()
     sample = log["samples"][0]
     log["samples"] = [
-        sample | {"id": f"s{n}", "scores": {"check": {"value": value, "history": []}}} for n, value in enumerate(values)
+        sample | {"id": f"s{n}", "scores": {"check": {"value": value, "history": []}}}
+        for n, value in enumerate(values)
     ]
-    recorded = {name: {"name": name, "value": value, "params": {}} for name, value in metrics.items()}
+    recorded = {
+        name: {"name": name, "value": value, "params": {}} for name, value in metrics.items()
+    }
     log["results"] = {"scores": [{"name": "check", "scorer": "check", "metrics": recorded}]}
     log["eval"]["scorers"] = [{"name": "check"}]
     path.write_bytes(pack(log) if path.suffix == ".eval" else json.dumps(log).encode())
@@ -68,7 +73,9 @@ def write_scores(path: Path, *values: Any, **metrics: float) -> Path:
 
 @pytest.mark.parametrize("suffix", ["json", "eval"])
 @pytest.mark.parametrize("outlier", [7, -1, 1.5, -math.inf])
-def test_one_value_outside_of_0_to_1_makes_a_score_of_the_scorer(tmp_path: Path, suffix: str, outlier: float) -> None:
+def test_one_value_outside_of_0_to_1_makes_a_score_of_the_scorer(
+    tmp_path: Path, suffix: str, outlier: float
+) -> None:
     log = ImportedLog(write_scores(tmp_path / f"log.{suffix}", 1, 0, outlier, accuracy=2.0))
     assert log.verdicts == [None, None, None]
     values = [[v.value for v in item.verdicts if v.criterion == "check"] for item in log.items]
@@ -104,7 +111,11 @@ def test_configuration_says_which_values_pass(
 def test_threshold_gives_verdicts_on_any_scale(tmp_path: Path) -> None:
     path = write_scores(tmp_path / "log.json", 7, 6.9, -3, mean=3.6)
     assert ImportedLog(path, scorers='{"check": {"pass_at": 7}}').verdicts == [True, False, False]
-    assert ImportedLog(path, scorers='{"check": {"better": "lower", "pass_at": 0}}').verdicts == [False, False, True]
+    assert ImportedLog(path, scorers='{"check": {"better": "lower", "pass_at": 0}}').verdicts == [
+        False,
+        False,
+        True,
+    ]
 
 
 def test_review_of_a_score_where_low_is_good_writes_the_low_value(tmp_path: Path) -> None:
@@ -116,7 +127,9 @@ def test_review_of_a_score_where_low_is_good_writes_the_low_value(tmp_path: Path
 
 
 def test_review_keeps_a_value_on_a_scale_without_a_best_value(tmp_path: Path) -> None:
-    log = ImportedLog(write_scores(tmp_path / "log.json", 7, 6, mean=6.5), scorers='{"check": {"pass_at": 7}}')
+    log = ImportedLog(
+        write_scores(tmp_path / "log.json", 7, 6, mean=6.5), scorers='{"check": {"pass_at": 7}}'
+    )
     assert log.compute_metrics(s1=True)["mean"].value == 6.5
     with pytest.raises(ValueError, match="no value follows"):
         Scale(pass_at=7, is_bounded=False).to_value(6, True)
@@ -140,10 +153,16 @@ def test_object_scores_offer_their_keys() -> None:
 
 def test_chosen_key_is_the_verdict_and_reviews_change_it() -> None:
     log = ImportedLog(CASES / "03b-nan-dict", verdict_from="check.useful")
-    assert dict(zip([item.id for item in log.items], log.verdicts, strict=True)) == {"a": None, "b": True, "c": False}
+    assert dict(zip([item.id for item in log.items], log.verdicts, strict=True)) == {
+        "a": None,
+        "b": True,
+        "c": False,
+    }
     before, after = log.compute_metrics(), log.compute_metrics(c=True)
     assert (before["accuracy"].value, after["accuracy"].value) == (0.5, 1.0)
-    safe = [metric.value for metric in compute_metrics([], log.run) if metric.table == "check: safe"]
+    safe = [
+        metric.value for metric in compute_metrics([], log.run) if metric.table == "check: safe"
+    ]
     assert safe == [pytest.approx(2 / 3)]
 
 
@@ -184,7 +203,9 @@ def test_metric_of_the_log_is_official_if_the_file_holds_fewer_samples(tmp_path:
     assert log.facts["expected_items"].value == 2340
 
 
-def test_review_does_not_change_a_metric_that_covers_more_samples_than_the_file(tmp_path: Path) -> None:
+def test_review_does_not_change_a_metric_that_covers_more_samples_than_the_file(
+    tmp_path: Path,
+) -> None:
     log = write_partial_log(tmp_path / "log.json", accuracy=0.705)
     accuracy = log.compute_metrics(s1=True)["accuracy"]
     assert (accuracy.value, accuracy.unit) == (0.705, "share")

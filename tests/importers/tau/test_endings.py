@@ -10,7 +10,14 @@ import pytest
 
 from fcreview.importers.registry import discover
 from fcreview.model.item import Item
-from tests.importers.tau.test_damage import make_old_entries, make_run, read, set_value, write_file, write_folder
+from tests.importers.tau.test_damage import (
+    make_old_entries,
+    make_run,
+    read,
+    set_value,
+    write_file,
+    write_folder,
+)
 
 SIMULATION = ("simulations", 0)
 
@@ -20,7 +27,9 @@ def read_first_item(path: Path) -> Item:
     return next(item for item in items if item.extra.metadata["simulation"] == "s0")
 
 
-@pytest.mark.parametrize("reason", ["max_steps", "agent_error", "user_stop", "infrastructure_error"])
+@pytest.mark.parametrize(
+    "reason", ["max_steps", "agent_error", "user_stop", "infrastructure_error"]
+)
 def test_termination_reason_is_the_ending(tmp_path: Path, reason: str) -> None:
     run = make_run()
     run["simulations"][0]["termination_reason"] = reason
@@ -59,7 +68,9 @@ def test_message_of_the_developer_is_shown_with_its_role(tmp_path: Path) -> None
     item = read_first_item(write_file(tmp_path, run))
     (message,) = [message for message in item.messages if message.role == "other"]
     assert (message.name, message.content) == ("developer", "Be kind.")
-    assert [message.content for message in item.messages if message.role == "assistant"][-1].startswith("It costs")
+    assert [message.content for message in item.messages if message.role == "assistant"][
+        -1
+    ].startswith("It costs")
     assert item.rule is True
     assert [issue.what for issue in item.issues] == ["a message has the unknown role 'developer'"]
 
@@ -70,12 +81,18 @@ DAMAGED_MESSAGES = {
     "text": "It costs 1,250 a night.",
     "null": None,
     "calls that are no list": {"role": "assistant", "content": "It costs 1,250.", "tool_calls": 7},
-    "calls of an unknown role": {"role": "agent", "content": "1,250", "tool_calls": [{"name": "book"}]},
+    "calls of an unknown role": {
+        "role": "agent",
+        "content": "1,250",
+        "tool_calls": [{"name": "book"}],
+    },
 }
 
 
 @pytest.mark.parametrize("kind", DAMAGED_MESSAGES)
-def test_unreadable_message_hides_no_other_message_and_recomputes_nothing(tmp_path: Path, kind: str) -> None:
+def test_unreadable_message_hides_no_other_message_and_recomputes_nothing(
+    tmp_path: Path, kind: str
+) -> None:
     run = make_run()
     set_value(DAMAGED_MESSAGES[kind], *SIMULATION, "messages", 4)(run)
     item = read_first_item(write_file(tmp_path, run))
@@ -84,7 +101,9 @@ def test_unreadable_message_hides_no_other_message_and_recomputes_nothing(tmp_pa
     (message,) = [message for message in item.messages if message.role == "other"]
     assert "1,250" in message.content or kind == "null"
     assert (item.official, item.rule) == (True, None)
-    assert any(issue.severity == "error" and "Nothing is recomputed" in issue.what for issue in item.issues)
+    assert any(
+        issue.severity == "error" and "Nothing is recomputed" in issue.what for issue in item.issues
+    )
 
 
 def test_list_of_simulations_is_read_without_tasks(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""tau-bench rewards, pass^k, checks and verdicts equal the published figures and the official metric code."""
+"""tau-bench rewards, pass^k, checks and verdicts equal the published figures and the official
+metric code.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ def read(path: Path) -> tuple[RunPlan, list[Item]]:
     return plan, [item for item in read_items(plan) if isinstance(item, Item)]
 
 
-def compute_statistics(plan: RunPlan, items: list[Item], source: SourceName) -> dict[tuple[str, str], Metric]:
+def compute_statistics(
+    plan: RunPlan, items: list[Item], source: SourceName
+) -> dict[tuple[str, str], Metric]:
     scored = [
         ScoredItem(
             item.id,
@@ -26,7 +30,11 @@ def compute_statistics(plan: RunPlan, items: list[Item], source: SourceName) -> 
             item.group,
             getattr(item, source),
             item.error_type if source == "official" else item.rule_error_type,
-            {v.criterion: v.value for v in item.verdicts if v.source == source and v.target == "item"},
+            {
+                v.criterion: v.value
+                for v in item.verdicts
+                if v.source == source and v.target == "item"
+            },
             metadata=item.extra.metadata,
         )
         for item in items
@@ -40,40 +48,52 @@ def airline(bench: Path) -> tuple[RunPlan, list[Item]]:
 
 
 @pytest.mark.parametrize("source", ["official", "rule"])
-def test_version1_figures_equal_published_ones(airline: tuple[RunPlan, list[Item]], source: SourceName) -> None:
+def test_version1_figures_equal_published_ones(
+    airline: tuple[RunPlan, list[Item]], source: SourceName
+) -> None:
     found = compute_statistics(*airline, source)
     assert found["reward", "average reward"].value == pytest.approx(0.42, abs=1e-12)
     expected = [0.42, 0.8200 / 3, 0.22, 0.20]
-    assert [found["pass^k", f"pass^{k}"].value for k in (1, 2, 3, 4)] == pytest.approx(expected, abs=1e-12)
+    assert [found["pass^k", f"pass^{k}"].value for k in (1, 2, 3, 4)] == pytest.approx(
+        expected, abs=1e-12
+    )
     assert ("pass^k", "pass^5") not in found
 
 
 def test_version1_items(airline: tuple[RunPlan, list[Item]]) -> None:
     _, items = airline
     assert len(items) == 200 and {item.category for item in items} == {"airline"}
-    assert all(item.official == item.rule and item.error_type == item.rule_error_type for item in items)
+    assert all(
+        item.official == item.rule and item.error_type == item.rule_error_type for item in items
+    )
     assert len({item.group for item in items}) == 50
     assert sum(item.rule_error_type == "not_ended" for item in items) == 5
 
 
 FIGURES = {
-    "avg_reward": ("reward", "average reward"), "avg_agent_cost": ("cost", "mean agent cost"),
-    "total_simulations": ("simulations", "simulations"), "total_tasks": ("simulations", "tasks"),
+    "avg_reward": ("reward", "average reward"),
+    "avg_agent_cost": ("cost", "mean agent cost"),
+    "total_simulations": ("simulations", "simulations"),
+    "total_tasks": ("simulations", "tasks"),
     "infra_error_count": ("simulations", "infrastructure errors, left out"),
     "total_read_actions": ("golden actions", "read actions"),
     "correct_read_actions": ("golden actions", "read actions matched"),
     "total_write_actions": ("golden actions", "write actions"),
     "correct_write_actions": ("golden actions", "write actions matched"),
-    "db_match_count": ("database", "matches"), "db_mismatch_count": ("database", "does not match"),
+    "db_match_count": ("database", "matches"),
+    "db_mismatch_count": ("database", "does not match"),
     "db_not_checked": ("database", "not checked"),
-    "auth_succeeded": ("authentication", "succeeded"), "auth_failed": ("authentication", "failed"),
+    "auth_succeeded": ("authentication", "succeeded"),
+    "auth_failed": ("authentication", "failed"),
     "auth_not_needed": ("authentication", "not needed"),
-    "termination_user_stop": ("termination", "user_stop"), "termination_agent_stop": ("termination", "agent_stop"),
-    "termination_max_steps": ("termination", "max_steps"), "termination_error": ("termination", "errors"),
+    "termination_user_stop": ("termination", "user_stop"),
+    "termination_agent_stop": ("termination", "agent_stop"),
+    "termination_max_steps": ("termination", "max_steps"),
+    "termination_error": ("termination", "errors"),
     "termination_infrastructure_error": ("simulations", "infrastructure errors, left out"),
     "sims_with_unresponsive_period": ("responsiveness", "with an unresponsive period"),
     "sims_with_responsiveness_info": ("responsiveness", "recorded"),
-}  # fmt: skip
+}
 """Table and name of a metric by its name in the official code. A metric of 0 may be missing."""
 
 
@@ -104,7 +124,11 @@ def test_version2_figures_equal_official_code(
         for number, key in FIGURES.items():
             value = found[key].value if key in found else 0
             assert value == pytest.approx(expected[number], abs=1e-9), (name, number)
-        passes = {key[1].removeprefix("pass^"): metric.value for key, metric in found.items() if key[0] == "pass^k"}
+        passes = {
+            key[1].removeprefix("pass^"): metric.value
+            for key, metric in found.items()
+            if key[0] == "pass^k"
+        }
         assert passes == pytest.approx(expected["pass_hat_ks"], abs=1e-9), name
         assert (plan.run.model, items[0].category) == (expected["agent"], expected["domain"])
         shown = {item.extra.metadata["simulation"]: item for item in items}
@@ -117,26 +141,37 @@ def test_version2_figures_equal_official_code(
     assert n_graded == 168
 
 
-def test_recomputed_checks_equal_recorded_ones(bench: Path, runs: dict[str, tuple[RunPlan, list[Item]]]) -> None:
+def test_recomputed_checks_equal_recorded_ones(
+    bench: Path, runs: dict[str, tuple[RunPlan, list[Item]]]
+) -> None:
     n_actions = n_texts = 0
     files = [path for path in (bench / "tau2").rglob("*.json") if path.name != "truth.json"]
-    simulations = [each for path in files for each in json.loads(path.read_text()).get("simulations") or ()]
+    simulations = [
+        each for path in files for each in json.loads(path.read_text()).get("simulations") or ()
+    ]
     for _, items in runs.values():
         for item in items:
             verdicts = {(v.source, v.target, v.criterion): v.value for v in item.verdicts}
             for (source, target, criterion), value in verdicts.items():
                 if source == "official" and criterion in ("action", "communicate"):
-                    assert verdicts["rule", target, criterion] == value, (item.id, target, criterion)
+                    assert verdicts["rule", target, criterion] == value, (
+                        item.id,
+                        target,
+                        criterion,
+                    )
                     n_actions += criterion == "action" and target != "item"
                     n_texts += criterion == "communicate"
     recorded = [each["reward_info"] for each in simulations]
     assert n_actions == sum(len(each["action_checks"] or ()) for each in recorded)
     assert n_texts == sum(
-        bool(each["communicate_checks"]) or "COMMUNICATE" in (each.get("reward_breakdown") or ()) for each in recorded
+        bool(each["communicate_checks"]) or "COMMUNICATE" in (each.get("reward_breakdown") or ())
+        for each in recorded
     )
 
 
-def test_voice_runs_have_turn_for_each_utterance(runs: dict[str, tuple[RunPlan, list[Item]]]) -> None:
+def test_voice_runs_have_turn_for_each_utterance(
+    runs: dict[str, tuple[RunPlan, list[Item]]],
+) -> None:
     plan, items = runs["voice/results.json"]
     assert plan.run.model == "openai:gpt-realtime-2"
     for item in items:

@@ -24,7 +24,9 @@ from fcreview.store.filters.tokens import ExactTermBuilder, add_terms
         ("md5:" + "0" * 32, [], 'error:"md5:' + "0" * 32 + '"'),
     ],
 )
-def test_value_is_quoted_only_if_needed(value: str | None, others: list[str | None], term: str) -> None:
+def test_value_is_quoted_only_if_needed(
+    value: str | None, others: list[str | None], term: str
+) -> None:
     assert ExactTermBuilder("error", others).build_term(value) == term
 
 
@@ -52,7 +54,10 @@ def test_building_terms_needs_few_comparisons() -> None:
 
     values = [CountedText(f"function_{number}") for number in range(500)]
     builder = ExactTermBuilder("function", values)
-    assert [builder.build_term(value) for value in values][:2] == ["function:function_0", "function:function_1"]
+    assert [builder.build_term(value) for value in values][:2] == [
+        "function:function_0",
+        "function:function_1",
+    ]
     assert CountedText.calls <= 4 * len(values)
 
 
@@ -63,5 +68,7 @@ def test_plain_term_matches_no_other_value(separator: str) -> None:
     for value in values:
         others = [other.lower() for other in values if other != value]
         lower = value.lower()
-        is_plain = not any(other == lower or other.startswith(lower + separator) for other in others)
+        is_plain = not any(
+            other == lower or other.startswith(lower + separator) for other in others
+        )
         assert builder.build_term(value) == (f"k:{value}" if is_plain else f'k:"{value}"'), value

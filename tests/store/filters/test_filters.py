@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fcreview.model.item import AcceptedValues, Call, ImportIssue, Message
-from fcreview.store.filters.parser import FILTER_FLAGS, FILTER_KEYS, FilterError, list_filter_help, parse_filter, quote
+from fcreview.store.filters.parser import (
+    FILTER_FLAGS,
+    FILTER_KEYS,
+    FilterError,
+    list_filter_help,
+    parse_filter,
+    quote,
+)
 from fcreview.store.filters.search_sql import escape_regex
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.store import Store, View
@@ -28,7 +35,14 @@ ITEMS = [
         rule_error_type="type_error:simple",
         messages=[Message(0, 0, "tool", "celsius, to [İstanbul] (a+b)? \\ {1} ^$.| ")],
     ),
-    make_item(2, official=None, rule=False, category="live_multiple", error_type=None, rule_error_type="wrong_count"),
+    make_item(
+        2,
+        official=None,
+        rule=False,
+        category="live_multiple",
+        error_type=None,
+        rule_error_type="wrong_count",
+    ),
     make_item(3, error_type="Value_Error", diff_argument="100%_sure", id='say "hi" \\ OR'),
     make_item(
         4,
@@ -39,19 +53,35 @@ ITEMS = [
         latency=2.75,
         group="talk-1",
         messages=[Message(0, 0, "tool", "Straße der JUNI")],
-        golden=[Call("golden", "cd", {"folder": AcceptedValues(["temp"])}), Call("golden", "ls", {})],
+        golden=[
+            Call("golden", "cd", {"folder": AcceptedValues(["temp"])}),
+            Call("golden", "ls", {}),
+        ],
         issues=[ImportIssue("f", 1, "odd")],
     ),
-    make_item(5, official=False, rule=False, judge=True, error_type=None, rule_error_type=None, diff_function=None),
+    make_item(
+        5,
+        official=False,
+        rule=False,
+        judge=True,
+        error_type=None,
+        rule_error_type=None,
+        diff_function=None,
+    ),
 ]
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     place = tmp_path_factory.mktemp("filters")
-    plans = [write_run(place / "gpt-4o", [{}], "gpt-4o"), write_run(place / "other", [{}], "Maple-8B")]
+    plans = [
+        write_run(place / "gpt-4o", [{}], "gpt-4o"),
+        write_run(place / "other", [{}], "Maple-8B"),
+    ]
     workspace = find_workspace(place)
-    import_runs(workspace, plans, lambda plan: iter(ITEMS if plan.run.model == "gpt-4o" else [make_item(9)]))
+    import_runs(
+        workspace, plans, lambda plan: iter(ITEMS if plan.run.model == "gpt-4o" else [make_item(9)])
+    )
     with Store.open(workspace, "alice") as store:
         yield store
 
@@ -177,7 +207,8 @@ def test_filter_error_has_a_position(text: str, position: int, says: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "text", ["official:pass", "rule:fail", "error:x", "human:none", "-(a OR disagree)", "tag:x", "issues"]
+    "text",
+    ["official:pass", "rule:fail", "error:x", "human:none", "-(a OR disagree)", "tag:x", "issues"],
 )
 def test_blind_mode_refuses_keys_of_other_verdicts(text: str) -> None:
     parse_filter(text)
@@ -190,18 +221,41 @@ def test_blind_mode_allows_other_keys() -> None:
     names = [name for name, _ in list_filter_help(blind=True)]
     assert "category:" in names
     assert "you:" in names
-    assert not {"official:", "rule:", "judge:", "human:", "effective:", "error:", "disagree"} & set(names)
+    assert not {"official:", "rule:", "judge:", "human:", "effective:", "error:", "disagree"} & set(
+        names
+    )
     assert len(list_filter_help()) == len(FILTER_KEYS) + len(FILTER_FLAGS)
 
 
 WORDS = st.sampled_from(
-    [*FILTER_KEYS, *FILTER_FLAGS, ":", ">", "<=", "!=", "(", ")", "-", "OR", '"', "|", ",", " ", "pass", "3", "*", "\\"]
+    [
+        *FILTER_KEYS,
+        *FILTER_FLAGS,
+        ":",
+        ">",
+        "<=",
+        "!=",
+        "(",
+        ")",
+        "-",
+        "OR",
+        '"',
+        "|",
+        ",",
+        " ",
+        "pass",
+        "3",
+        "*",
+        "\\",
+    ]
 )
 
 
 def test_items_are_selected_by_number(store: Store) -> None:
     every = [row.item for row in store.fetch_page(View(queue="dataset"), 0, 10)]
-    chosen = [row.item for row in store.fetch_page(View(f"item:{every[3]},{every[0]}", "dataset"), 0, 10)]
+    chosen = [
+        row.item for row in store.fetch_page(View(f"item:{every[3]},{every[0]}", "dataset"), 0, 10)
+    ]
     assert chosen == [every[0], every[3]]
     assert store.count_items(View(f"-item:{every[0]}")) == len(every) - 1
     with pytest.raises(FilterError, match="is not a valid item number"):
@@ -221,7 +275,10 @@ def test_any_text_is_a_filter_error_or_runs(store: Store, text: str) -> None:
 
 
 @examples(1)
-@given(st.sampled_from(["category", "error", "id", "text", "model", "tag", "calls", "run"]), st.text(max_size=40))
+@given(
+    st.sampled_from(["category", "error", "id", "text", "model", "tag", "calls", "run"]),
+    st.text(max_size=40),
+)
 def test_values_never_become_sql(key: str, value: str) -> None:
     harmless, given_ = parse_filter(f"{key}:{quote('x')}"), parse_filter(f"{key}:{quote(value)}")
     assert given_.where == harmless.where

@@ -1,4 +1,6 @@
-"""Saved filters are stored in a file, expanded in other filters, and reported if they are invalid."""
+"""Saved filters are stored in a file, expanded in other filters, and reported if they are
+invalid.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,12 @@ from fcreview.store.filters.saved import (
 )
 from fcreview.store.workspace import AnnotatorState
 
-KNOWN = {"hard": "official:fail turns>=3", "either": "you:none OR stale", "old": "catgory:live", "mine": "you:any"}
+KNOWN = {
+    "hard": "official:fail turns>=3",
+    "either": "you:none OR stale",
+    "old": "catgory:live",
+    "mine": "you:any",
+}
 
 
 def open_filters(folder: Path, annotator: str = "alice") -> AnnotatorFilters:
@@ -62,7 +69,9 @@ def test_saved_filter_reveals_no_verdicts_in_blind_mode() -> None:
     assert expand_saved_filters("@mine", KNOWN, blind=True) == "you:any"
     with pytest.raises(FilterError, match="@hard: official is hidden in blind mode"):
         expand_saved_filters("@hard", KNOWN, blind=True)
-    assert find_filter_problem(KNOWN["hard"]) == "" and "hidden" in find_filter_problem(KNOWN["hard"], blind=True)
+    assert find_filter_problem(KNOWN["hard"]) == "" and "hidden" in find_filter_problem(
+        KNOWN["hard"], blind=True
+    )
 
 
 def test_filters_are_saved_replaced_and_deleted(tmp_path: Path) -> None:
@@ -75,7 +84,9 @@ def test_filters_are_saved_replaced_and_deleted(tmp_path: Path) -> None:
     }
     open_filters(tmp_path).save_filter("hard", "rule:fail")
     assert open_filters(tmp_path).saved_filters["harder"] == "(official:fail) turns>=3"
-    assert open_filters(tmp_path).delete_filter("hard") and not open_filters(tmp_path).delete_filter("hard")
+    assert open_filters(tmp_path).delete_filter("hard") and not open_filters(
+        tmp_path
+    ).delete_filter("hard")
     assert list(open_filters(tmp_path).saved_filters) == ["harder"]
     assert sorted(each.name for each in tmp_path.rglob("*.json")) == ["alice.json", "bob.json"]
 
@@ -93,7 +104,9 @@ def test_invalid_filters_are_not_saved(tmp_path: Path) -> None:
     with pytest.raises(FilterError):
         open_filters(tmp_path).save_filter("bad", "catgory:live")
     open_filters(tmp_path).save_filter("n0", "stale")
-    (tmp_path / "filters" / "alice.json").write_text(json.dumps({f"n{at}": "stale" for at in range(MAX_SAVED_FILTERS)}))
+    (tmp_path / "filters" / "alice.json").write_text(
+        json.dumps({f"n{at}": "stale" for at in range(MAX_SAVED_FILTERS)})
+    )
     with pytest.raises(SavedFilterError, match="500 saved filters"):
         open_filters(tmp_path).save_filter("more", "stale")
     open_filters(tmp_path).save_filter("n1", "you:any")
@@ -103,7 +116,9 @@ def test_invalid_filters_are_not_saved(tmp_path: Path) -> None:
         open_filters(tmp_path, "carol").save_filter("x", "stale")
 
 
-@pytest.mark.parametrize("content", [b"", b"[1]", b'{"a": 1, "b c": "stale", "ok": "stale"}', b"\xff{"])
+@pytest.mark.parametrize(
+    "content", [b"", b"[1]", b'{"a": 1, "b c": "stale", "ok": "stale"}', b"\xff{"]
+)
 def test_malformed_file_is_ignored(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "filters" / "alice.json"
     file.parent.mkdir()

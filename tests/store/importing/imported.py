@@ -27,4 +27,6 @@ def fail_if_read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
 
 def write_plan(place: Path, model: str) -> RunPlan:
     """Return the plan of a run that exists already."""
-    return RunPlan(Run("bfcl", "V4", "en", model, str(place / model)), [place / model / "results.jsonl"])
+    return RunPlan(
+        Run("bfcl", "V4", "en", model, str(place / model)), [place / model / "results.jsonl"]
+    )

@@ -25,15 +25,25 @@ def test_values_that_duckdb_refuses_are_omitted_and_reported(tmp_path: Path) -> 
     assert list_statuses(summary) == {"a": "imported", "b": "imported"}
     assert read_ids(workspace) == ["a/simple_0", "a/simple_1", "a/simple_2", "b/simple_0"]
     issue = summary.issues[0]
-    assert (issue["item"], Path(issue["file"]).name, issue["line"]) == ("simple_1", "results.jsonl", 2)
+    assert (issue["item"], Path(issue["file"]).name, issue["line"]) == (
+        "simple_1",
+        "results.jsonl",
+        2,
+    )
     assert "18446744073709551616" in issue["what"]
     with Store.open(workspace) as store:
-        assert store.run_sql("SELECT tokens_in FROM items ORDER BY item LIMIT 3")[1] == [(5,), (None,), (7,)]
+        assert store.run_sql("SELECT tokens_in FROM items ORDER BY item LIMIT 3")[1] == [
+            (5,),
+            (None,),
+            (7,),
+        ]
 
 
 @pytest.mark.sweep
 @pytest.mark.slow
-def test_part_that_needs_more_memory_gets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_part_that_needs_more_memory_gets_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(builder, "LOADING_MEMORY_LIMIT", "12MB")
     long = {"messages": [["x" * 8_000_000]]}
     row = {"extra": {"more": long}, "functions": [{"name": "f", **long}]}
@@ -72,12 +82,28 @@ def read_hostile(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     deep: list[Any] = []
     for _ in range(900):
         deep = [deep]
-    arguments: dict[Any, Any] = {"huge": 10**400, "tuple": (1, 2.0), "half": "\ud800", "deep": deep, 3: "key"}
+    arguments: dict[Any, Any] = {
+        "huge": 10**400,
+        "tuple": (1, 2.0),
+        "half": "\ud800",
+        "deep": deep,
+        3: "key",
+    }
     yield make_item(0, id="bad\ud800", predicted=[Call("predicted", "f", arguments)])
     text = 'é\0\x1b[31m"\\\n' * 100_000
-    yield make_item(1, id="text", category=text, question=text, error_type=text, first_difference=text)
-    yield make_item(2, id="none", predicted=[Call("predicted", "f", None, decode_error="?")], messages=[], verdicts=[])
-    yield make_item(3, id="judged", verdicts=[Verdict("judge", value) for value in ("unsure", None, 2, ["a"])])
+    yield make_item(
+        1, id="text", category=text, question=text, error_type=text, first_difference=text
+    )
+    yield make_item(
+        2,
+        id="none",
+        predicted=[Call("predicted", "f", None, decode_error="?")],
+        messages=[],
+        verdicts=[],
+    )
+    yield make_item(
+        3, id="judged", verdicts=[Verdict("judge", value) for value in ("unsure", None, 2, ["a"])]
+    )
 
 
 def test_hostile_values_are_stored(tmp_path: Path) -> None:
@@ -91,7 +117,12 @@ def test_hostile_values_are_stored(tmp_path: Path) -> None:
         assert arguments["huge"] == str(10**400)
         assert arguments["tuple"] == [1, 2.0]
         text = store.read_detail(store.find_items("text")[0]).item
-        assert text.category == text.error_type == text.first_difference == 'é\0\x1b[31m"\\\n' * 100_000
+        assert (
+            text.category
+            == text.error_type
+            == text.first_difference
+            == 'é\0\x1b[31m"\\\n' * 100_000
+        )
         assert store.read_detail(store.find_items("none")[0]).item.predicted[0].arguments is None
         judged = store.read_detail(store.find_items("judged")[0]).item
         assert [verdict.value for verdict in judged.verdicts] == ["unsure", None, 2, ["a"]]
@@ -106,9 +137,12 @@ def read_fifty_megabytes(plan: RunPlan) -> Iterator[Item | ImportIssue]:
 @pytest.mark.slow
 def test_record_of_fifty_megabytes_is_stored_and_read(tmp_path: Path) -> None:
     workspace = find_workspace(tmp_path)
-    assert list_statuses(import_runs(workspace, [write_run(tmp_path / "a", [{}])], read_fifty_megabytes)) == {
-        "maple-8b": "imported"
-    }
+    assert list_statuses(
+        import_runs(workspace, [write_run(tmp_path / "a", [{}])], read_fifty_megabytes)
+    ) == {"maple-8b": "imported"}
     with Store.open(workspace) as store:
-        assert len(store.read_detail(store.find_items("simple_1")[0]).item.messages[0].content) == 54_000_000
+        assert (
+            len(store.read_detail(store.find_items("simple_1")[0]).item.messages[0].content)
+            == 54_000_000
+        )
         assert store.count_items(View(where="text:observation")) == 1

@@ -26,13 +26,17 @@ pytestmark = pytest.mark.process
 
 
 @pytest.mark.sweep
-def test_several_processes_give_the_same_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_processes_give_the_same_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """This process has threads, so workers are spawned."""
     monkeypatch.syspath_prepend(str(ROOT))
     workspace = find_workspace(tmp_path)
     plans = [write_run(tmp_path / f"m{n}", [{}] * (n + 1), f"m{n}") for n in range(5)]
     seen: list[tuple[str, int, int]] = []
-    summary = import_runs(workspace, plans, read, n_workers=2, on_progress=lambda *said: seen.append(said))
+    summary = import_runs(
+        workspace, plans, read, n_workers=2, on_progress=lambda *said: seen.append(said)
+    )
     assert summary.n_items == 15
     assert len(read_ids(workspace)) == 15
     assert seen[-1][1] == seen[-1][2] > 0
@@ -60,7 +64,9 @@ print(forks, import_runs(find_workspace(place), plans, read, n_workers=2).n_item
 def test_process_without_threads_forks_workers(tmp_path: Path) -> None:
     """DuckDB 1.5 starts a thread when it is imported, DuckDB 2.0 does not."""
     program = FORKED.format(root=str(ROOT), place=str(tmp_path))
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+    )
     assert (done.stdout, done.stderr) == ("True 6\n", "")
     assert len(read_ids(find_workspace(tmp_path))) == 6
 
@@ -89,7 +95,9 @@ def start_import(place: Path, model: str) -> Iterator[subprocess.Popen[str]]:
     """Start an import in another process, which continues when its standard input is closed."""
     program = IMPORT.format(root=str(ROOT), place=str(place), model=model)
     command = [sys.executable, "-c", program]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "reading\n"
         yield process
@@ -148,10 +156,16 @@ def test_signal_ends_an_import_in_an_uninterruptible_statement(tmp_path: Path) -
         start = time.monotonic()
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 128 + signal.SIGTERM
-        assert time.monotonic() - start < 4  # Takes 0.9 s on an idle machine. The statement takes a minute.
+        assert (
+            time.monotonic() - start < 4
+        )  # Takes 0.9 s on an idle machine. The statement takes a minute.
     root = folder / ".fcreview"
     assert [path.name for path in root.rglob("*") if path.is_file()] == ["store.lock"]
     done = subprocess.run(  # The lock is free.
-        [sys.executable, "-m", "fcreview.cli", "import", folder], cwd=ROOT, capture_output=True, timeout=30, check=False
+        [sys.executable, "-m", "fcreview.cli", "import", folder],
+        cwd=ROOT,
+        capture_output=True,
+        timeout=30,
+        check=False,
     )
     assert done.returncode == 0

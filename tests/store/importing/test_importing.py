@@ -16,7 +16,9 @@ from tests.store.importing.imported import fail_if_read, list_statuses, read_ids
 
 
 def test_records_become_items_and_problems_become_issues(tmp_path: Path) -> None:
-    workspace, summary = import_items(tmp_path, {"a": [{}, {"issue": "bad line"}, {"official": True}], "b": [{}]})
+    workspace, summary = import_items(
+        tmp_path, {"a": [{}, {"issue": "bad line"}, {"official": True}], "b": [{}]}
+    )
     assert summary.n_items == 3
     assert [run["issues"] for run in summary.runs] == [1, 0]
     assert [(issue["line"], issue["what"]) for issue in summary.issues] == [(2, "bad line")]
@@ -36,9 +38,13 @@ def test_unchanged_run_is_not_read_again(tmp_path: Path) -> None:
 def test_touched_file_is_only_hashed(tmp_path: Path) -> None:
     workspace, _ = import_items(tmp_path, {"a": [{}]})
     os.utime(tmp_path / "a" / "results.jsonl", ns=(1, 1))
-    assert list_statuses(import_runs(workspace, [write_plan(tmp_path, "a")], fail_if_read)) == {"a": "unchanged"}
+    assert list_statuses(import_runs(workspace, [write_plan(tmp_path, "a")], fail_if_read)) == {
+        "a": "unchanged"
+    }
     inode = workspace.store.stat().st_ino
-    assert list_statuses(import_runs(workspace, [write_plan(tmp_path, "a")], fail_if_read)) == {"a": "unchanged"}
+    assert list_statuses(import_runs(workspace, [write_plan(tmp_path, "a")], fail_if_read)) == {
+        "a": "unchanged"
+    }
     assert workspace.store.stat().st_ino == inode
     assert read_ids(workspace) == ["a/simple_0"]
 
@@ -74,7 +80,10 @@ def test_earlier_runs_of_other_folders_are_kept(tmp_path: Path) -> None:
 
 def test_failing_reader_keeps_old_items_and_other_runs_are_imported(tmp_path: Path) -> None:
     workspace, _ = import_items(tmp_path, {"a": [{}], "b": [{}]})
-    plans = [write_run(tmp_path / "a", [{}, {"crash": "boom"}], "a"), write_run(tmp_path / "b", [{}, {}], "b")]
+    plans = [
+        write_run(tmp_path / "a", [{}, {"crash": "boom"}], "a"),
+        write_run(tmp_path / "b", [{}, {}], "b"),
+    ]
     summary = import_runs(workspace, plans, read)
     assert list_statuses(summary) == {"a": "failed", "b": "imported"}
     assert any("boom" in issue["what"] and "kept" in issue["what"] for issue in summary.issues)
@@ -95,9 +104,9 @@ def test_moved_workspace_is_unchanged(tmp_path: Path) -> None:
     import_items(tmp_path / "here", {"a": [{}]})
     (tmp_path / "here").rename(tmp_path / "there")
     workspace = find_workspace(tmp_path / "there")
-    assert list_statuses(import_runs(workspace, [write_plan(tmp_path / "there", "a")], fail_if_read)) == {
-        "a": "unchanged"
-    }
+    assert list_statuses(
+        import_runs(workspace, [write_plan(tmp_path / "there", "a")], fail_if_read)
+    ) == {"a": "unchanged"}
     with Store.open(workspace) as store:
         assert store.fetch_runs()[0].info.path == str(tmp_path / "there" / "a")
         assert store.read_raw_record(store.find_items("simple_0")[0]) == "{}\n"
@@ -139,7 +148,9 @@ def test_replacing_a_large_run_does_not_grow_the_file(tmp_path: Path) -> None:
     workspace, _ = import_items(tmp_path, {"a": rows})
     sizes = []
     for number in range(3):
-        import_runs(workspace, [write_run(tmp_path / "a", [*rows, {"id": f"n{number}"}], "a")], read)
+        import_runs(
+            workspace, [write_run(tmp_path / "a", [*rows, {"id": f"n{number}"}], "a")], read
+        )
         sizes.append(workspace.store.stat().st_size)
     assert sizes[-1] < 2.2 * sizes[0]
     assert len(read_ids(workspace)) == 1000

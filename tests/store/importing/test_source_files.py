@@ -8,7 +8,12 @@ import pytest
 
 from fcreview.model.item import Run
 from fcreview.run_plan import RunPlan
-from fcreview.store.importing.source_files import DatasetFolders, SourceFile, StoredRun, find_folder_of_lost_dataset
+from fcreview.store.importing.source_files import (
+    DatasetFolders,
+    SourceFile,
+    StoredRun,
+    find_folder_of_lost_dataset,
+)
 from fcreview.store.workspace import Workspace, find_workspace
 
 
@@ -33,7 +38,12 @@ def stored(workspace: Workspace, data: list[Path], results: list[Path]) -> Store
     """Return the value that the store has after an import from these files."""
     files = [("data", path) for path in data] + [("result", path) for path in results]
     return StoredRun(
-        1, 1, 5, 0, run(workspace), [SourceFile(workspace.to_stored_path(path), kind, 2, 0) for kind, path in files]
+        1,
+        1,
+        5,
+        0,
+        run(workspace),
+        [SourceFile(workspace.to_stored_path(path), kind, 2, 0) for kind, path in files],
     )
 
 
@@ -62,7 +72,9 @@ def test_most_common_dataset_is_the_default(workspace: Workspace, tmp_path: Path
         remembered.remember_folders(run(workspace, name), ())
     remembered.save()
     again = DatasetFolders(workspace)
-    assert again.most_common_folders == again.get_dataset_folders(run(workspace)) == (tmp_path / "a",)
+    assert (
+        again.most_common_folders == again.get_dataset_folders(run(workspace)) == (tmp_path / "a",)
+    )
     assert again.get_dataset_folders(run(workspace, "birch")) == ()
 
 
@@ -80,7 +92,9 @@ def test_deleted_conversation_has_no_lost_dataset(workspace: Workspace) -> None:
     assert find_folder_of_lost_dataset(workspace, plan, before, ()) is None
 
 
-def test_file_of_the_same_name_replaces_a_lost_one_unless_chosen(workspace: Workspace, tmp_path: Path) -> None:
+def test_file_of_the_same_name_replaces_a_lost_one_unless_chosen(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     results = made(workspace.parent_folder / "maple" / "result.json")
     old, new = tmp_path / "old", tmp_path / "new"
     before = stored(workspace, [old / "q.json", old / "answers" / "q.json"], results)
@@ -96,8 +110,19 @@ def test_existing_unneeded_files_are_not_lost(workspace: Workspace, tmp_path: Pa
     results = made(workspace.parent_folder / "maple" / "result.json")
     data = made(tmp_path / "data" / "one.json", tmp_path / "data" / "two.json")
     before = stored(workspace, data, results)
-    assert find_folder_of_lost_dataset(workspace, RunPlan(run(workspace), results, data=data[:1]), before, ()) is None
     assert (
-        find_folder_of_lost_dataset(workspace, RunPlan(run(workspace), results), before, (tmp_path / "data",)) is None
+        find_folder_of_lost_dataset(
+            workspace, RunPlan(run(workspace), results, data=data[:1]), before, ()
+        )
+        is None
     )
-    assert find_folder_of_lost_dataset(workspace, RunPlan(run(workspace), results), before, ()) == tmp_path / "data"
+    assert (
+        find_folder_of_lost_dataset(
+            workspace, RunPlan(run(workspace), results), before, (tmp_path / "data",)
+        )
+        is None
+    )
+    assert (
+        find_folder_of_lost_dataset(workspace, RunPlan(run(workspace), results), before, ())
+        == tmp_path / "data"
+    )

@@ -17,7 +17,9 @@ KEY = "sk-" + "a1b2c3d4e5" * 3
 
 def make_item(text: str = "hello", *, shared: bool = True, **more: Any) -> Item:
     make = SharedList if shared else list
-    item = Item("x_1", "simple", question=text, tokens_in=3, latency=0.25, file="a.json", line=7, **more)
+    item = Item(
+        "x_1", "simple", question=text, tokens_in=3, latency=0.25, file="a.json", line=7, **more
+    )
     opening = make([Message(0, -1, "user", text)])
     item.messages = [*opening, Message(0, 0, "assistant", f"reply to {text}")]
     item.shared_opening = opening if isinstance(opening, SharedList) else None
@@ -37,7 +39,9 @@ def write_line(item: Item, run: int = 1, seq: int = 0) -> dict[str, Any]:
 def write_joined_line(item: Item) -> dict[str, Any]:
     """Return the line of an item with the messages and golden calls of its question."""
     rows = io.BytesIO()
-    found: dict[str, Any] = orjson.loads(serialize_item(1, 0, item, SharedRowWriter(rows, SharedRowCache())))
+    found: dict[str, Any] = orjson.loads(
+        serialize_item(1, 0, item, SharedRowWriter(rows, SharedRowCache()))
+    )
     question_hash = found.pop("question_hash")
     if question_hash is not None:
         question = orjson.loads(rows.getvalue())
@@ -46,28 +50,43 @@ def write_joined_line(item: Item) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("text", ["hello", f"the key is {KEY}", "lone \ud800 surrogate", 'quote " and \\ slash'])
+@pytest.mark.parametrize(
+    "text", ["hello", f"the key is {KEY}", "lone \ud800 surrogate", 'quote " and \\ slash']
+)
 def test_shared_list_is_written_like_other_lists(text: str) -> None:
     whole, shared = write_joined_line(make_item(text, shared=False)), make_item(text)
     assert write_joined_line(shared) == whole
     assert write_joined_line(shared) == whole  # uses the cached list
-    assert KEY not in str(whole) and whole["messages"][0]["role"] == "user" and whole["n_golden"] == 1
+    assert (
+        KEY not in str(whole) and whole["messages"][0]["role"] == "user" and whole["n_golden"] == 1
+    )
 
 
 def test_question_is_written_once() -> None:
     rows = io.BytesIO()
     writer = SharedRowWriter(rows, SharedRowCache())
-    texts = [serialize_item(run, 0, make_item(text), writer) for run, text in enumerate(("a", "b", "a"))]
+    texts = [
+        serialize_item(run, 0, make_item(text), writer) for run, text in enumerate(("a", "b", "a"))
+    ]
     hashes = [orjson.loads(text)["question_hash"] for text in texts]
     assert hashes[0] == hashes[2] != hashes[1]
-    assert [orjson.loads(row)["question_hash"] for row in rows.getvalue().splitlines()] == hashes[:2]
+    assert [orjson.loads(row)["question_hash"] for row in rows.getvalue().splitlines()] == hashes[
+        :2
+    ]
 
 
 def test_only_shared_values_are_cached() -> None:
     first = make_item(KEY, shared_content=SharedContent())
     again = replace(first, tokens_in=2**70, latency=None, file="b.json", line=9, offset=5, length=6)
     before, after = write_line(first, 1, 4), write_line(again, 2, 5)
-    own = {"tokens_in": str(2**70), "latency": None, "file": "b.json", "line": 9, "offset": 5, "length": 6}
+    own = {
+        "tokens_in": str(2**70),
+        "latency": None,
+        "file": "b.json",
+        "line": 9,
+        "offset": 5,
+        "length": 6,
+    }
     assert after == before | own | {"run": 2, "seq": 5}
     assert (
         first.shared_content is not None
@@ -84,4 +103,8 @@ def test_schemas_are_distinguished_by_content_after_a_list_is_freed() -> None:
     }  # Each list is freed before the next.
     assert len(hashes) == len(stream.getvalue().splitlines()) == 50
     kept = [{"name": "f0"}]
-    assert written.write_and_hash_functions(kept) == written.write_and_hash_functions(list(kept)) in hashes
+    assert (
+        written.write_and_hash_functions(kept)
+        == written.write_and_hash_functions(list(kept))
+        in hashes
+    )

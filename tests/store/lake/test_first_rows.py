@@ -1,4 +1,6 @@
-"""A lake finds the first items of a view without sorting all items, and the pages equal those of a full sort."""
+"""A lake finds the first items of a view without sorting all items, and the pages equal those of
+a full sort.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +13,27 @@ from fcreview.store.queries import view_items
 from fcreview.store.store import Store, View
 from tests.store.lake.test_lake import make_lake
 
-VIEWS = [View(), View(queue="dataset"), View("official:fail"), View(queue="random", seed=3), View(queue="unreviewed")]
+VIEWS = [
+    View(),
+    View(queue="dataset"),
+    View("official:fail"),
+    View(queue="random", seed=3),
+    View(queue="unreviewed"),
+]
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Iterator[Store]:
-    with Store.open(make_lake(tmp_path_factory.mktemp("rows"), [samples / "bfcl"]), "alice") as store:
+    with Store.open(
+        make_lake(tmp_path_factory.mktemp("rows"), [samples / "bfcl"]), "alice"
+    ) as store:
         yield store
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_pages_equal_those_of_a_full_sort(store: Store, view: View, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_equal_those_of_a_full_sort(
+    store: Store, view: View, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = [row.item for row in store.fetch_page(view, 0, 999)]
     store._orders._orders.clear()
     monkeypatch.setattr(view_items, "FIRST_ROWS", 5)

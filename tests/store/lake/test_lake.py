@@ -1,4 +1,6 @@
-"""A lake has the same rows, verdicts, metrics and hashes as a store, for any division into parts."""
+"""A lake has the same rows, verdicts, metrics and hashes as a store, for any division into
+parts.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,10 @@ def open_workspace(folder: Path) -> Workspace:
 
 
 def find_parquet_files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.glob("benchmark=*/*/*"))}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.glob("benchmark=*/*/*"))
+    }
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +75,9 @@ def small_paths(samples: Path) -> list[Path]:
 
 def runs_of(store: Store) -> dict[tuple[str, ...], int]:
     infos = {row.run: row.info for row in store.fetch_runs()}
-    return {(r.benchmark, r.generation, r.language, r.model, r.path): run for run, r in infos.items()}
+    return {
+        (r.benchmark, r.generation, r.language, r.model, r.path): run for run, r in infos.items()
+    }
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -95,38 +102,60 @@ def test_metrics_equal_those_of_a_store(stores: tuple[Store, Store]) -> None:
     rows = [{row.run: row for row in store.fetch_runs()} for store in stores]
     for key, run in runs_of(one).items():
         there = runs_of(other)[key]
-        assert rows[0][run] == replace(rows[1][there], run=run, n_search_issues=0, n_search_notices=0)
+        assert rows[0][run] == replace(
+            rows[1][there], run=run, n_search_issues=0, n_search_notices=0
+        )
         assert one.analysis.fetch_scored_items(run) == other.analysis.fetch_scored_items(there)
         for by in range(len(GROUPINGS)):
             assert format_clusters(one, run, by) == format_clusters(other, there, by)
-        view, view_there = View(runs=(run,), queue="failures"), View(runs=(there,), queue="failures")
+        view, view_there = (
+            View(runs=(run,), queue="failures"),
+            View(runs=(there,), queue="failures"),
+        )
         assert [row.id for row in one.fetch_page(view, 0, 99)] == [
             row.id for row in other.fetch_page(view_there, 0, 99)
         ]
         assert one.measure_columns(view) == other.measure_columns(view_there)
         items = [
-            [d.item for part in s.iter_details(View(runs=(n,))) for d in part] for s, n in ((one, run), (other, there))
+            [d.item for part in s.iter_details(View(runs=(n,))) for d in part]
+            for s, n in ((one, run), (other, there))
         ]
         assert items[0] == items[1]
 
 
 def format_clusters(store: Store, run: int, by: int) -> list[Any]:
-    return [replace(each, first_item=0) for each in store.fetch_clusters(View(runs=(run,)), grouping=by)]
+    return [
+        replace(each, first_item=0) for each in store.fetch_clusters(View(runs=(run,)), grouping=by)
+    ]
 
 
 @pytest.mark.sweep
 @pytest.mark.process
 def test_four_parts_in_four_processes_equal_one_import(tmp_path: Path, samples: Path) -> None:
     options = {"stdout": subprocess.DEVNULL, "env": environment(tmp_path)}
-    program = [sys.executable, "-m", "fcreview.cli", "import", *map(str, small_paths(samples)), "--lake"]
+    program = [
+        sys.executable,
+        "-m",
+        "fcreview.cli",
+        "import",
+        *map(str, small_paths(samples)),
+        "--lake",
+    ]
     commands = [[*program, str(tmp_path / "one")]]
     commands += [[*program, str(tmp_path / "four"), "--part", f"{part}/4"] for part in (1, 2, 3, 4)]
     processes = [subprocess.Popen(command, **options) for command in commands]
     assert [process.wait(120) for process in processes] == [0, 0, 0, 0, 0]
 
     assert find_parquet_files(tmp_path / "four") == find_parquet_files(tmp_path / "one")
-    with Store.open(open_workspace(tmp_path / "four")) as four, Store.open(open_workspace(tmp_path / "one")) as one:
-        for query in (*(f"FROM {table} ORDER BY ALL" for table in TABLES), "FROM runs", "FROM functions ORDER BY hash"):
+    with (
+        Store.open(open_workspace(tmp_path / "four")) as four,
+        Store.open(open_workspace(tmp_path / "one")) as one,
+    ):
+        for query in (
+            *(f"FROM {table} ORDER BY ALL" for table in TABLES),
+            "FROM runs",
+            "FROM functions ORDER BY hash",
+        ):
             assert four.run_sql(query) == one.run_sql(query)
         assert four.fetch_runs() == one.fetch_runs()
         assert four.fetch_clusters(View()) == one.fetch_clusters(View())
@@ -219,7 +248,9 @@ def test_sql_can_only_read_the_lake(stores: tuple[Store, Store], text: str) -> N
 
 def rewrite(file: Path, columns: str) -> None:
     """Replace columns of a Parquet file, and record its new size."""
-    duckdb.execute(f"CREATE OR REPLACE TABLE rewritten AS FROM read_parquet('{file}', hive_partitioning=false)")
+    duckdb.execute(
+        f"CREATE OR REPLACE TABLE rewritten AS FROM read_parquet('{file}', hive_partitioning=false)"
+    )
     duckdb.execute(f"COPY (SELECT {columns} FROM rewritten) TO '{file}' (FORMAT parquet)")
     (description,) = file.parent.glob("_*.json")
     content = orjson.loads(description.read_bytes())
@@ -230,10 +261,20 @@ def rewrite(file: Path, columns: str) -> None:
 @pytest.mark.parametrize("place", [0, pytest.param(-1, marks=pytest.mark.sweep)])
 @pytest.mark.parametrize(
     "columns",
-    ["* EXCLUDE (item)", "* REPLACE (id AS item)", "* REPLACE (7 AS verdicts)", "* EXCLUDE (messages)"],
+    [
+        "* EXCLUDE (item)",
+        "* REPLACE (id AS item)",
+        "* REPLACE (7 AS verdicts)",
+        "* EXCLUDE (messages)",
+    ],
 )
-def test_run_with_other_columns_is_named_and_omitted(small: Workspace, columns: str, place: int) -> None:
-    files = sorted(small.parent_folder.glob("benchmark=*/run=*/items.parquet"), key=lambda file: file.parent.name)
+def test_run_with_other_columns_is_named_and_omitted(
+    small: Workspace, columns: str, place: int
+) -> None:
+    files = sorted(
+        small.parent_folder.glob("benchmark=*/run=*/items.parquet"),
+        key=lambda file: file.parent.name,
+    )
     numbers = [int(file.parent.name.removeprefix("run=")) for file in files]
     victim = files[numbers.index(sorted(numbers)[place])]
     rewrite(victim, columns)
@@ -247,7 +288,12 @@ def test_run_with_other_columns_is_named_and_omitted(small: Workspace, columns: 
 
 @pytest.mark.parametrize(
     "columns",
-    ["* EXCLUDE (item)", "* REPLACE (7 AS category)", "* EXCLUDE (near_miss)", "* REPLACE (nullif(seq, 1) AS seq)"],
+    [
+        "* EXCLUDE (item)",
+        "* REPLACE (7 AS category)",
+        "* EXCLUDE (near_miss)",
+        "* REPLACE (nullif(seq, 1) AS seq)",
+    ],
 )
 def test_index_with_other_columns_is_not_used(small: Workspace, columns: str) -> None:
     with Store.open(small) as store:
@@ -259,7 +305,9 @@ def test_index_with_other_columns_is_not_used(small: Workspace, columns: str) ->
         assert f"{file} is damaged" in store.damaged_files[0]
 
 
-@pytest.mark.parametrize("columns", ["* REPLACE (nullif(seq, 0)::BIGINT AS item)", "* REPLACE (NULL::VARCHAR AS id)"])
+@pytest.mark.parametrize(
+    "columns", ["* REPLACE (nullif(seq, 0)::BIGINT AS item)", "* REPLACE (NULL::VARCHAR AS id)"]
+)
 def test_item_that_only_the_index_has_is_named(small: Workspace, columns: str) -> None:
     victim = next(small.parent_folder.glob("benchmark=*/run=*/items.parquet"))
     build = parse_lake_run(victim.with_name("_run.json").read_bytes()).content_hash
@@ -268,7 +316,9 @@ def test_item_that_only_the_index_has_is_named(small: Workspace, columns: str) -
     new_build = parse_lake_run(victim.with_name("_run.json").read_bytes()).content_hash
     index.write_text(index.read_text().replace(build, new_build))
     with Store.open(small) as store:
-        item = store.fetch_page(View(runs=(int(victim.parent.name.removeprefix("run=")),)), 0, 1)[0].item
+        item = store.fetch_page(View(runs=(int(victim.parent.name.removeprefix("run=")),)), 0, 1)[
+            0
+        ].item
         with pytest.raises(StoreError, match=f"{victim.parent.name}/items.parquet is damaged"):
             store.read_detail(item)
 
@@ -295,9 +345,18 @@ def test_index_that_does_not_match_its_runs_is_not_used(small: Workspace) -> Non
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("title", None), ("tags", [1]), ("settings", "x"), ("n_items", "5"), ("run", 1.5), ("official_metrics", [])],
+    [
+        ("title", None),
+        ("tags", [1]),
+        ("settings", "x"),
+        ("n_items", "5"),
+        ("run", 1.5),
+        ("official_metrics", []),
+    ],
 )
-def test_run_with_invalid_values_is_named_and_omitted(small: Workspace, name: str, value: object) -> None:
+def test_run_with_invalid_values_is_named_and_omitted(
+    small: Workspace, name: str, value: object
+) -> None:
     victim = next(small.parent_folder.glob("benchmark=*/run=*/_run.json"))
     content = orjson.loads(victim.read_bytes())
     content["row"][name] = value
@@ -318,7 +377,14 @@ def test_index_of_an_older_version_gives_the_same_items(
         del content["computed"]
         description.write_bytes(orjson.dumps(content))
         rewrite(file, f"* EXCLUDE ({', '.join(COMPUTED_COLUMNS)})")
-    filters = ("judge:pass", "judge:fail", "judge:any", "judge:unknown", "effective:fail", "error:*")
+    filters = (
+        "judge:pass",
+        "judge:fail",
+        "judge:any",
+        "judge:unknown",
+        "effective:fail",
+        "error:*",
+    )
     views = [*map(View, filters), View(queue="uncertain"), View(queue="judged")]
     with Store.open(open_workspace(tmp_path / "old")) as old:
         counts = [[store.count_items(view) for view in views] for store in (*stores, old)]

@@ -33,7 +33,9 @@ def store(workspace: Workspace) -> Iterator[Store]:
         yield store
 
 
-def record_reviews(store: Store, annotator: str, *acts: Annotation, item: str = "simple_0", run: int = 0) -> Reviewer:
+def record_reviews(
+    store: Store, annotator: str, *acts: Annotation, item: str = "simple_0", run: int = 0
+) -> Reviewer:
     reviewer = Reviewer(store, Journal(store.workspace, annotator))
     for act in acts:
         reviewer.review(store.find_items(item)[run], act)
@@ -55,7 +57,9 @@ def test_one_rating_per_annotator_target_and_criterion(store: Store) -> None:
         Annotation(verdict=False, fault="model"),
         Annotation(criterion="completeness", verdict=2),
     )
-    record_reviews(store, "bob", Annotation(verdict="unsure"), Annotation(target="turn:1", verdict=True))
+    record_reviews(
+        store, "bob", Annotation(verdict="unsure"), Annotation(target="turn:1", verdict=True)
+    )
     assert fetch_ratings(store) == [
         ("alice", "simple_0", "item", "completeness", 2),
         ("alice", "simple_0", "item", "correct", False),
@@ -63,7 +67,12 @@ def test_one_rating_per_annotator_target_and_criterion(store: Store) -> None:
         ("bob", "simple_0", "turn:1", "correct", True),
     ]
     (row,) = [each for each in store.analysis.fetch_ratings(View()) if each.value is False]
-    assert (row.fault, row.blind, row.key.benchmark, row.key.category) == ("model", False, "bfcl", "simple")
+    assert (row.fault, row.blind, row.key.benchmark, row.key.category) == (
+        "model",
+        False,
+        "bfcl",
+        "simple",
+    )
 
 
 def test_retracted_undecided_and_adjudicated_verdicts_are_omitted(store: Store) -> None:
@@ -118,7 +127,11 @@ def test_shared_answer_of_runs_of_one_model_counts_once(tmp_path: Path) -> None:
         assert len(store.find_items("simple_0")) == len(store.find_items("simple_1")) == 2
         record_reviews(store, "alice", Annotation(verdict=True))
         assert fetch_ratings(store) == [("alice", "simple_0", "item", "correct", True)]
-        assert len(fetch_ratings(store, View(runs=(1,)))) == len(fetch_ratings(store, View(runs=(2,)))) == 1
+        assert (
+            len(fetch_ratings(store, View(runs=(1,))))
+            == len(fetch_ratings(store, View(runs=(2,))))
+            == 1
+        )
         for run in (0, 1):
             record_reviews(store, "alice", Annotation(verdict=run == 0), item="simple_1", run=run)
         found = [each for each in store.analysis.fetch_ratings(View()) if each.key.id == "simple_1"]
@@ -128,5 +141,8 @@ def test_shared_answer_of_runs_of_one_model_counts_once(tmp_path: Path) -> None:
 
 
 def test_blind_annotator_gets_no_ratings(workspace: Workspace) -> None:
-    with Store.open(workspace, "alice", blind=True) as store, pytest.raises(StoreError, match="blind"):
+    with (
+        Store.open(workspace, "alice", blind=True) as store,
+        pytest.raises(StoreError, match="blind"),
+    ):
         store.analysis.fetch_ratings(View())

@@ -37,9 +37,15 @@ from tests.store.factory import Imported, make_item, write_run
 SAMPLES = ("acebench", "bfcl", "complexfuncbench", "confetti", "generic", "hammerbench")
 BY = range(len(GROUPINGS))
 VALUES = [
-    ('"km"', '"kilometers"'), ('"KM"', '"kilometers"'), ("3", '"3"'), ("3", None), (None, "3"), (None, None),
-    ('"none"', '"say \\"none\\" | or, (not) *"'), ('"a\\\\b"', "none"),
-]  # fmt: skip
+    ('"km"', '"kilometers"'),
+    ('"KM"', '"kilometers"'),
+    ("3", '"3"'),
+    ("3", None),
+    (None, "3"),
+    (None, None),
+    ('"none"', '"say \\"none\\" | or, (not) *"'),
+    ('"a\\\\b"', "none"),
+]
 """Values that differ only in case or type, or have a meaning in the filter language."""
 PARTS = [QueueState(where='category:live OR golden_value:"\\"km\\""'), QueueState(scope=(2,))]
 CATEGORIES = ["live", "live_simple", "Live", "live simple", "none", "a|b"]
@@ -59,7 +65,9 @@ def read_odd_items(plan: RunPlan) -> Iterator[Item]:
             diff_predicted=predicted,
             decisive_step=(None, "wrong_write", "user_choice")[n % 3],
             first_difference=f"unit {predicted} (golden {golden})" if n % 2 else None,
-            verdicts=[Verdict("rule", 3, criterion=DECISIVE_STEP, rationale=f"step of simple_{n}")] if n % 3 else [],
+            verdicts=[Verdict("rule", 3, criterion=DECISIVE_STEP, rationale=f"step of simple_{n}")]
+            if n % 3
+            else [],
         )
 
 
@@ -67,25 +75,34 @@ def read_odd_items(plan: RunPlan) -> Iterator[Item]:
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     place = tmp_path_factory.mktemp("alike")
     workspace = find_workspace(place)
-    import_runs(workspace, [write_run(place / name, [{}], name) for name in ("a", "b")], read_odd_items)
+    import_runs(
+        workspace, [write_run(place / name, [{}], name) for name in ("a", "b")], read_odd_items
+    )
     return workspace
 
 
 def check_clusters(store: Store, state: QueueState, by: int) -> list[Cluster]:
     """Check that the filter of each group and cluster finds as many items as its count."""
     view = state.view
-    failing = store.count_items(QueueState(where=add_terms(view.where, FAILING_FILTER), scope=view.runs).view)
+    failing = store.count_items(
+        QueueState(where=add_terms(view.where, FAILING_FILTER), scope=view.runs).view
+    )
     clusters = store.fetch_clusters(view, grouping=by)
     assert sum(cluster.count for cluster in clusters) == failing
     for group in group_clusters(clusters, by):
-        for count, terms in [(group.count, [group.term]), *((each.count, each.terms) for each in group.clusters)]:
+        for count, terms in [
+            (group.count, [group.term]),
+            *((each.count, each.terms) for each in group.clusters),
+        ]:
             entered = QueueState(where=view.where, scope=view.runs)
             entered.narrow_to_cluster([term for term in terms if term])
             rows = store.fetch_page(entered.view, 0, 100_000)
             assert len(rows) == count, terms
             assert all(row.effective is False for row in rows)
     for cluster in clusters:
-        rows = store.fetch_page(QueueState(where=cluster.where, queue="dataset", scope=view.runs).view, 0, 100_000)
+        rows = store.fetch_page(
+            QueueState(where=cluster.where, queue="dataset", scope=view.runs).view, 0, 100_000
+        )
         assert [row.id for row in rows[: len(cluster.examples)]] == cluster.examples
         assert (rows[0].first_difference or "") == cluster.difference
     return clusters
@@ -96,7 +113,12 @@ def check_clusters(store: Store, state: QueueState, by: int) -> list[Cluster]:
     [
         *((QueueState(), by) for by in BY),
         *((state, BY_VALUE) for state in PARTS),
-        *(pytest.param(state, by, marks=pytest.mark.sweep) for state in PARTS for by in BY if by != BY_VALUE),
+        *(
+            pytest.param(state, by, marks=pytest.mark.sweep)
+            for state in PARTS
+            for by in BY
+            if by != BY_VALUE
+        ),
     ],
 )
 def test_similar_values_and_categories_have_their_own_clusters(
@@ -113,7 +135,12 @@ def test_clusters_of_very_long_names_and_values(tmp_path: Path) -> None:
 
     def items(plan: RunPlan) -> Iterator[Item]:
         for n, text in enumerate(long * 2 + ["x", "md5:" + "0" * 32]):
-            names = {"error_type": text, "category": text, "diff_function": text, "diff_argument": text}
+            names = {
+                "error_type": text,
+                "category": text,
+                "diff_function": text,
+                "diff_argument": text,
+            }
             yield make_item(n, **names, diff_golden=f'"{text}"', diff_predicted=text)
 
     import_runs(workspace, [write_run(tmp_path / "a", [{}])], items)
@@ -124,14 +151,21 @@ def test_clusters_of_very_long_names_and_values(tmp_path: Path) -> None:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", SAMPLES)
-def test_clusters_of_sample_runs_have_the_right_counts(name: str, imports: Imports, samples: Path) -> None:
+def test_clusters_of_sample_runs_have_the_right_counts(
+    name: str, imports: Imports, samples: Path
+) -> None:
     with Store.open(imports.of([samples / name]), "alice") as store:
         for by in BY:
             found = check_clusters(store, QueueState(), by)
             assert all(
-                explain_group(group) for group in group_clusters(found, by) if by == BY_ERROR_TYPE and group.name
+                explain_group(group)
+                for group in group_clusters(found, by)
+                if by == BY_ERROR_TYPE and group.name
             )
-        told = {(each.golden, each.predicted) for each in store.fetch_clusters(QueueState().view, grouping=BY_VALUE)}
+        told = {
+            (each.golden, each.predicted)
+            for each in store.fetch_clusters(QueueState().view, grouping=BY_VALUE)
+        }
         assert told - {(None, None)}, "no failing item of the sample differs in a value"
 
 
@@ -141,14 +175,18 @@ def test_no_clusters_in_blind_mode(workspace: Workspace, by: int) -> None:
         assert store.fetch_clusters(QueueState().view, grouping=by) == []
 
 
-def test_only_the_most_frequent_values_are_listed(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_most_frequent_values_are_listed(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Store.open(workspace, "alice") as store:
         every = group_clusters(store.fetch_clusters(QueueState().view, grouping=BY_VALUE), BY_VALUE)
         monkeypatch.setattr(module, "MAX_VALUE_PAIRS", 3)
         told = group_clusters(store.fetch_clusters(QueueState().view, grouping=BY_VALUE), BY_VALUE)
     counts = sorted((group.count for group in every), reverse=True)
     assert sorted((group.count for group in told), reverse=True) == counts[:3]
-    assert {(group.term, group.count) for group in told} < {(group.term, group.count) for group in every}
+    assert {(group.term, group.count) for group in told} < {
+        (group.term, group.count) for group in every
+    }
 
 
 def test_value_is_found_with_and_without_json_quotation_marks(workspace: Workspace) -> None:
@@ -158,7 +196,10 @@ def test_value_is_found_with_and_without_json_quotation_marks(workspace: Workspa
             ("golden_value:km", counts['"km"'] + counts['"KM"']),
             ('golden_value:"\\"km\\""', counts['"km"']),
             ("golden_value:none", counts[None]),
-            ("golden_value:3 -predicted_value:none", sum(VALUES[n % 11 % 8] == ("3", '"3"') for n in range(600))),
+            (
+                "golden_value:3 -predicted_value:none",
+                sum(VALUES[n % 11 % 8] == ("3", '"3"') for n in range(600)),
+            ),
         ]:
             assert store.count_items(QueueState(where=where).view) == 2 * found, where
 
@@ -166,7 +207,8 @@ def test_value_is_found_with_and_without_json_quotation_marks(workspace: Workspa
 def test_error_types_functions_and_arguments_share_clusters(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
         assert all(
-            store.fetch_clusters(QueueState().view, grouping=by) == store.fetch_clusters(QueueState().view)
+            store.fetch_clusters(QueueState().view, grouping=by)
+            == store.fetch_clusters(QueueState().view)
             for by in (BY_ERROR_TYPE, 1, 2)
         )
 
@@ -177,7 +219,9 @@ def test_interrupt_ends_counting_after_the_query(imported: Imported, tmp_path: P
             self.interrupt()
             super()._raise_if_interrupted()
 
-    with InterruptedStore.open(imported(tmp_path / "runs", {"m": [{"official": False}]}), "alice") as store:
+    with InterruptedStore.open(
+        imported(tmp_path / "runs", {"m": [{"official": False}]}), "alice"
+    ) as store:
         with pytest.raises(duckdb.InterruptException):
             store.fetch_clusters(View())
         assert store.count_items(View()) == 1
@@ -185,21 +229,34 @@ def test_interrupt_ends_counting_after_the_query(imported: Imported, tmp_path: P
 
 def test_clusters_count_guessed_decisive_steps(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
-        groups = group_clusters(store.fetch_clusters(QueueState().view, grouping=BY_DECISIVE_STEP), BY_DECISIVE_STEP)
+        groups = group_clusters(
+            store.fetch_clusters(QueueState().view, grouping=BY_DECISIVE_STEP), BY_DECISIVE_STEP
+        )
         assert {group.name: group.term for group in groups} == {
-            None: "decisive:none", "wrong_write": "decisive:wrong_write", "user_choice": "decisive:user_choice",
-        }  # fmt: skip
+            None: "decisive:none",
+            "wrong_write": "decisive:wrong_write",
+            "user_choice": "decisive:user_choice",
+        }
         for cluster in (each for group in groups for each in group.clusters):
-            assert cluster.step_reason == (f"step of {cluster.examples[0]}" if cluster.decisive_step else "")
+            assert cluster.step_reason == (
+                f"step of {cluster.examples[0]}" if cluster.decisive_step else ""
+            )
         by_error = store.fetch_clusters(QueueState().view)
     known = sum(group.count for group in groups if group.name)
     assert known == sum(cluster.n_decisive for cluster in by_error) and has_decisive_steps(by_error)
 
 
-def test_failures_without_function_have_their_usual_reason(imported: Imported, tmp_path: Path) -> None:
+def test_failures_without_function_have_their_usual_reason(
+    imported: Imported, tmp_path: Path
+) -> None:
     reasons = ["prose, not calls", "not JSON", "prose, not calls"]
     rows = [
-        {"first_difference": each, "diff_function": None, "diff_argument": None, "error_type": "decoder_failed"}
+        {
+            "first_difference": each,
+            "diff_function": None,
+            "diff_argument": None,
+            "error_type": "decoder_failed",
+        }
         for each in reasons
     ]
     with Store.open(imported(tmp_path / "runs", {"maple": rows}), "alice") as store:

@@ -25,5 +25,8 @@ def test_statement_gets_more_memory() -> None:
 
 def test_too_large_statement_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "MAX_MEMORY_LIMIT", "30MB")
-    with duckdb.connect() as connection, pytest.raises(StoreError, match="needs more than 30MB of memory"):
+    with (
+        duckdb.connect() as connection,
+        pytest.raises(StoreError, match="needs more than 30MB of memory"),
+    ):
         _run_query(connection)

@@ -34,7 +34,10 @@ def panel(imported: Imported, tmp_path: Path) -> Make:
 
 def test_equal_answers_are_combined(panel: Make) -> None:
     (case,) = panel({"gpt-1": [FAIL], "claude-1": [PASS], "llama-1": [FAIL]}).questions
-    assert sorted((answer.passed, len(answer.runs)) for answer in case.answers) == [(False, 2), (True, 1)]
+    assert sorted((answer.passed, len(answer.runs)) for answer in case.answers) == [
+        (False, 2),
+        (True, 1),
+    ]
     assert case.n_failing == 2
     (failing,) = case.failing_answers
     assert [(each.function, each.path) for each in failing.differences] == [("get_weather", "city")]
@@ -44,7 +47,9 @@ def test_equal_answers_are_combined(panel: Make) -> None:
 
 
 def test_answers_with_equal_calls_are_compared_once(panel: Make) -> None:
-    (case,) = panel({"gpt-1": [FAIL], "llama-1": [{**FAIL, "prediction_hash": "wrong, in other words"}]}).questions
+    (case,) = panel(
+        {"gpt-1": [FAIL], "llama-1": [{**FAIL, "prediction_hash": "wrong, in other words"}]}
+    ).questions
     one, other = case.failing_answers
     assert one.runs != other.runs
     assert one.differences
@@ -55,7 +60,10 @@ def test_passing_answers_without_a_difference_are_combined(panel: Make) -> None:
     equal: dict[str, Any] = {**PASS, "pairs": []}
     other = {**equal, "prediction_hash": "right, in other words"}
     (case,) = panel({"gpt-1": [equal], "llama-1": [other], "claude-1": [FAIL]}).questions
-    assert sorted((answer.passed, len(answer.runs)) for answer in case.answers) == [(False, 1), (True, 2)]
+    assert sorted((answer.passed, len(answer.runs)) for answer in case.answers) == [
+        (False, 1),
+        (True, 2),
+    ]
 
 
 def test_pass_rates_of_runs_by_category(panel: Make) -> None:
@@ -76,7 +84,10 @@ def test_most_common_golden_answer_counts(panel: Make) -> None:
 
 def test_question_ends_with_the_last_user_message(panel: Make) -> None:
     def make_messages(*roles: str) -> list[dict[str, Any]]:
-        return [{"turn": 0, "step": at, "role": role, "content": f"{role} {at}"} for at, role in enumerate(roles)]
+        return [
+            {"turn": 0, "step": at, "role": role, "content": f"{role} {at}"}
+            for at, role in enumerate(roles)
+        ]
 
     talk = {"messages": make_messages("system", "user", "assistant", "user", "assistant")}
     tools = {"messages": make_messages("user", "assistant", "tool", "assistant")}
@@ -90,14 +101,18 @@ def test_contradicted_verdicts_are_marked(panel: Make) -> None:
     assert [answer.has_verdict_conflict for answer in case.answers] == [True]
 
 
-@pytest.mark.parametrize(("others", "fault"), [(None, {"golden": 1}), ("golden", {"golden": 1}), ("model", {})])
+@pytest.mark.parametrize(
+    ("others", "fault"), [(None, {"golden": 1}), ("golden", {"golden": 1}), ("model", {})]
+)
 def test_undisputed_faults_are_included(
     imported: Imported, tmp_path: Path, others: Fault | None, fault: dict[str, int]
 ) -> None:
     workspace = imported(tmp_path / "runs", {"gpt-1": [FAIL], "claude-1": [PASS]})
     with Store.open(workspace, "alice") as store:
         item = next(row.item for row in store.fetch_page(View(), 0, 9) if row.official is False)
-        Reviewer(store, Journal(workspace, "alice")).review(item, Annotation(verdict=True, fault="golden"))
+        Reviewer(store, Journal(workspace, "alice")).review(
+            item, Annotation(verdict=True, fault="golden")
+        )
         if others:
             Reviewer(store, Journal(workspace, "bob")).review(
                 item, Annotation(verdict=others == "golden", fault=others)
@@ -113,7 +128,9 @@ def test_filter_selects_questions_but_keeps_all_answers(imported: Imported, tmp_
         assert found.selected_keys is not None
         assert [key.id for key in found.selected_keys] == ["simple_0"]
         assert [len(case.runs) for case in found.questions] == [2, 2]
-        (only,) = {len(case.runs) for case in store.analysis.fetch_audit_input(View(runs=(1,))).questions}
+        (only,) = {
+            len(case.runs) for case in store.analysis.fetch_audit_input(View(runs=(1,))).questions
+        }
         assert only == 1
     with Store.open(workspace, "alice", blind=True) as store, pytest.raises(StoreError):
         store.analysis.fetch_audit_input(View())

@@ -1,4 +1,6 @@
-"""Golden answers that the maintainers later corrected are among the first suspects in bfcl_v1_july."""
+"""Golden answers that the maintainers later corrected are among the first suspects in
+bfcl_v1_july.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def july(bench: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stor
 
 @pytest.fixture(scope="module")
 def corrected(bench: Path) -> set[str]:
-    return set(json.loads((bench / "bfcl_v1_july" / "golden_later_corrected.json").read_text("utf-8")))
+    return set(
+        json.loads((bench / "bfcl_v1_july" / "golden_later_corrected.json").read_text("utf-8"))
+    )
 
 
 def rank_ids(store: Store, runs: Sequence[int] = ()) -> list[str]:

@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
-from fcreview.model.incident import INCIDENT, INCIDENT_KINDS, Incident, decide_incident, describe_incident
+from fcreview.model.incident import (
+    INCIDENT,
+    INCIDENT_KINDS,
+    Incident,
+    decide_incident,
+    describe_incident,
+)
 from fcreview.model.review import Annotation
 from fcreview.store.filters.parser import FilterError, parse_filter
 from fcreview.store.reviews.journal import Journal
@@ -33,7 +39,9 @@ def workspace(imported: Imported, tmp_path: Path) -> Workspace:
 def mark(workspace: Workspace, annotator: str, number: int, verdict: bool) -> None:
     with Store.open(workspace, annotator) as store:
         item = store.fetch_page(View(queue="dataset"), number, 1)[0].item
-        Reviewer(store, Journal(workspace, annotator)).review(item, Annotation(criterion=INCIDENT, verdict=verdict))
+        Reviewer(store, Journal(workspace, annotator)).review(
+            item, Annotation(criterion=INCIDENT, verdict=verdict)
+        )
 
 
 def find_incidents(workspace: Workspace, annotator: str, *, blind: bool) -> list[str]:
@@ -41,7 +49,9 @@ def find_incidents(workspace: Workspace, annotator: str, *, blind: bool) -> list
         return [row.id for row in store.fetch_page(View("incident:any", "dataset"), 0, 10)]
 
 
-def test_blind_annotator_sees_the_automatic_and_their_own_marks_but_not_those_of_others(workspace: Workspace) -> None:
+def test_blind_annotator_sees_the_automatic_and_their_own_marks_but_not_those_of_others(
+    workspace: Workspace,
+) -> None:
     mark(workspace, "ada", 0, verdict=False)
     mark(workspace, "bob", 3, verdict=True)
     assert find_incidents(workspace, "ada", blind=False) == ["simple_3"]
@@ -73,7 +83,11 @@ def test_sql_and_python_decide_marks_alike(workspace: Workspace, verdict: bool) 
         rows = store.fetch_page(View(queue="dataset"), 0, 10)
     for row, own in zip(rows, automatic, strict=True):
         decided = decide_incident(own, verdict)
-        expected = (None, None, False) if decided is None else (decided.kind, decided.certainty, decided.counts)
+        expected = (
+            (None, None, False)
+            if decided is None
+            else (decided.kind, decided.certainty, decided.counts)
+        )
         assert (row.incident, row.incident_certainty, row.is_incident) == expected
 
 

@@ -18,7 +18,12 @@ from tests.store.factory import import_items, read, write_run
 def test_detail_equals_the_imported_item(tmp_path: Path) -> None:
     place = {"file": "scores.json", "line": 2, "offset": 18, "length": 40}
     state = {"root": {"golden": {"a": 1}, "predicted": None}}
-    extra = {"failing_turn": 0, "state_differences": state, "score_record": place, "more": {"path": ["x", 1]}}
+    extra = {
+        "failing_turn": 0,
+        "state_differences": state,
+        "score_record": place,
+        "more": {"path": ["x", 1]},
+    }
     row = {"extra": extra, "latency": 1.5, "group": "g"}
     workspace, _ = import_items(tmp_path, {"a": [row]})
     plan = write_run(tmp_path / "a", [row], "a")
@@ -88,17 +93,26 @@ def test_score_entry_is_read_or_reported_missing(tmp_path: Path) -> None:
 def test_raw_records_omit_fields_that_the_importer_omits(tmp_path: Path) -> None:
     hidden = "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
     asked = f"get(headers={{'X-RapidAPI-Key': '{hidden}'}})"
-    rows = [{"id": "rest_0", "question": asked, "extra": {"redacted": True}}, {"id": "other_0", "question": asked}]
+    rows = [
+        {"id": "rest_0", "question": asked, "extra": {"redacted": True}},
+        {"id": "other_0", "question": asked},
+    ]
     workspace, _ = import_items(tmp_path, {"a": rows})
     with Store.open(workspace) as store:
-        shown, whole = (store.read_raw_record(store.find_items(name)[0]) for name in ("rest_0", "other_0"))
+        shown, whole = (
+            store.read_raw_record(store.find_items(name)[0]) for name in ("rest_0", "other_0")
+        )
     assert "rest_0" in shown and hidden not in shown
     assert hidden in whole
 
 
 def test_run_equals_the_imported_run(tmp_path: Path) -> None:
     plan = write_run(tmp_path / "a", [{}], "a")
-    plan.run.title, plan.run.settings, plan.run.dataset = "My Bench", {"title": "no title", "seed": 7}, "/data"
+    plan.run.title, plan.run.settings, plan.run.dataset = (
+        "My Bench",
+        {"title": "no title", "seed": 7},
+        "/data",
+    )
     workspace = find_workspace(tmp_path)
     import_runs(workspace, [plan], read)
     with Store.open(workspace) as store:

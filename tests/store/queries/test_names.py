@@ -1,4 +1,6 @@
-"""Rows of runs of one model show distinct names, and failures without an official reason use the recomputed one."""
+"""Rows of runs of one model show distinct names, and failures without an official reason use the
+recomputed one.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from tests.store.factory import make_item
 
 @pytest.fixture
 def languages(tmp_path: Path) -> Workspace:
-    """A workspace with two runs of one model that have equal item ids and official failures without a reason."""
+    """A workspace with two runs of one model that have equal item ids and official failures
+    without a reason.
+    """
     workspace = find_workspace(tmp_path, tmp_path)
     plans = []
     for language in ("en", "zh"):
@@ -44,8 +48,14 @@ def test_queue_rows_name_the_run(languages: Workspace) -> None:
         columns = QueueColumns.fit_to_width(80, store.measure_columns(view))
         rows = store.fetch_page(view, 0, 10)
         assert [row.model for row in rows] == ["oak", "oak"]
-        assert ["oak · en" in plain_text(queue_row_line(row, columns)) for row in rows] == [True, False]
-        assert ["oak · zh" in plain_text(queue_row_line(row, columns)) for row in rows] == [False, True]
+        assert ["oak · en" in plain_text(queue_row_line(row, columns)) for row in rows] == [
+            True,
+            False,
+        ]
+        assert ["oak · zh" in plain_text(queue_row_line(row, columns)) for row in rows] == [
+            False,
+            True,
+        ]
 
 
 def test_failures_without_a_reason_use_the_recomputed_one(languages: Workspace) -> None:

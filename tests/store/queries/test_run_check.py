@@ -114,7 +114,10 @@ def test_kinds_are_counted_without_limits_and_weak_marks(checks: dict[str, RunCh
 
 
 def test_the_largest_group_of_differences_comes_first(checks: dict[str, RunCheck]) -> None:
-    assert "largest group: 2 × official pass, recomputed fail" in find_line(checks["troubled"], "differences").detail
+    assert (
+        "largest group: 2 × official pass, recomputed fail"
+        in find_line(checks["troubled"], "differences").detail
+    )
 
 
 def test_counts_of_one_run_do_not_reach_another(checks: dict[str, RunCheck]) -> None:
@@ -123,7 +126,10 @@ def test_counts_of_one_run_do_not_reach_another(checks: dict[str, RunCheck]) -> 
 
 
 def test_a_check_is_not_available_in_blind_mode(workspace: Workspace) -> None:
-    with Store.open(workspace, "alice", blind=True) as store, pytest.raises(StoreError, match="blind"):
+    with (
+        Store.open(workspace, "alice", blind=True) as store,
+        pytest.raises(StoreError, match="blind"),
+    ):
         store.check_runs(store.fetch_runs())
 
 

@@ -18,14 +18,24 @@ from fcreview.store.queries.runs import (
 from fcreview.store.rows import RunRow
 
 
-def make_row(number: int, model: str, path: str = "a/b", generation: str = "V1", **counts: Any) -> RunRow:
-    fields = {"official_pass": 0, "official_known": 0, "rule_pass": 0, "rule_known": 0, "effective_pass": 0}
+def make_row(
+    number: int, model: str, path: str = "a/b", generation: str = "V1", **counts: Any
+) -> RunRow:
+    fields = {
+        "official_pass": 0,
+        "official_known": 0,
+        "rule_pass": 0,
+        "rule_known": 0,
+        "effective_pass": 0,
+    }
     fields |= {"effective_known": 0, "reviewed": 0, "n_issues": 0, "n_items": 100, **counts}
     return RunRow(number, Run("bfcl", generation, "en", model, path, title="BFCL"), model, **fields)
 
 
 RUNS = [
-    make_row(1, "maple", "x/2024-08-01/result/maple", official_pass=50, official_known=100, reviewed=3),
+    make_row(
+        1, "maple", "x/2024-08-01/result/maple", official_pass=50, official_known=100, reviewed=3
+    ),
     make_row(2, "Birch", "x/2024-07-24/result/birch", official_pass=9, official_known=10),
     make_row(3, "maple", "x/2024-07-24/result/maple", generation="V3"),
     make_row(4, "oak", "x/2024-08-01/result/oak", official_pass=90, official_known=100, reviewed=7),
@@ -47,7 +57,9 @@ def list_numbers(runs: list[RunRow]) -> list[int]:
         ("generation", [1, 2, 4, 3], [3, 4, 2, 1]),
     ],
 )
-def test_runs_without_a_rate_are_last_in_both_directions(sort: str, order: list[int], reversed_: list[int]) -> None:
+def test_runs_without_a_rate_are_last_in_both_directions(
+    sort: str, order: list[int], reversed_: list[int]
+) -> None:
     assert list_numbers(sort_runs(RUNS, sort)) == order
     assert list_numbers(sort_runs(RUNS, sort, reverse=True)) == reversed_
 
@@ -59,10 +71,19 @@ def test_runs_without_a_rate_are_last_in_both_directions(sort: str, order: list[
         ("yours", [{"yours": 0}, {"yours": 2}, {"yours": 1}]),
         ("issues", [{"n_issues": 0}, {"n_issues": 2}, {"n_issues": 1}]),
         ("rule", [{}, {"rule_pass": 2, "rule_known": 2}, {"rule_pass": 2, "rule_known": 4}]),
-        ("corrected", [{}, {"effective_pass": 2, "effective_known": 2}, {"effective_pass": 2, "effective_known": 4}]),
+        (
+            "corrected",
+            [
+                {},
+                {"effective_pass": 2, "effective_known": 2},
+                {"effective_pass": 2, "effective_known": 4},
+            ],
+        ),
     ],
 )
-def test_runs_with_the_highest_count_or_rate_are_first(sort: str, counts: list[dict[str, int]]) -> None:
+def test_runs_with_the_highest_count_or_rate_are_first(
+    sort: str, counts: list[dict[str, int]]
+) -> None:
     runs = [make_row(number, "maple", **each) for number, each in enumerate(counts, 1)]
     assert list_numbers(sort_runs(runs, sort)) == [2, 3, 1]
 

@@ -21,13 +21,20 @@ def find_ids(store: Store, text: str, **how: int) -> list[str]:
 
 
 def test_exact_id_comes_first_then_short_prefixes(open_store: Store) -> None:
-    assert find_ids(open_store, "simple_1", limit=4) == ["simple_1", "simple_10", "simple_11", "simple_12"]
+    assert find_ids(open_store, "simple_1", limit=4) == [
+        "simple_1",
+        "simple_10",
+        "simple_11",
+        "simple_12",
+    ]
     assert find_ids(open_store, "SIMPLE_499") == ["simple_499"]
     assert find_ids(open_store, "99 imp", limit=3) == ["simple_99", "simple_199", "simple_299"]
 
 
 def test_each_id_is_listed_once_in_the_preferred_run(open_store: Store) -> None:
-    first, second = (next(iter(open_store.search_item_ids("simple_7", (), run, 1))) for run in (1, 2))
+    first, second = (
+        next(iter(open_store.search_item_ids("simple_7", (), run, 1))) for run in (1, 2)
+    )
     assert (first.id, first.n_runs, second.n_runs) == ("simple_7", 2, 2)
     rows = {row.item: row.run for row in open_store.fetch_rows([first.item, second.item])}
     assert (rows[first.item], rows[second.item]) == (1, 2)

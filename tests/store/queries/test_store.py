@@ -19,7 +19,9 @@ from fcreview.store.workspace import Workspace, find_workspace
 from tests.store.factory import Imported, import_items
 
 
-def append_review(workspace: Workspace, item: int, verdict: Any, annotator: str = "alice", act: Act = "review") -> None:
+def append_review(
+    workspace: Workspace, item: int, verdict: Any, annotator: str = "alice", act: Act = "review"
+) -> None:
     """Append a review to the journal of an annotator, like another process."""
     with Store.open(workspace) as store:
         detail = store.read_detail(item)
@@ -35,14 +37,20 @@ def test_view_of_given_items_is_filtered(store: Store) -> None:
     every = [row.item for row in store.fetch_page(View(queue="dataset"), 0, 10_000)]
     assert len(every) > 200, "more than a filter may have words"
     some = tuple(every[1:])
-    assert [row.item for row in store.fetch_page(View(queue="dataset", items=some), 0, 10_000)] == list(some)
+    assert [
+        row.item for row in store.fetch_page(View(queue="dataset", items=some), 0, 10_000)
+    ] == list(some)
     failing = View(where="official:fail", items=tuple(every[:50]))
     found = {row.item for row in store.fetch_page(failing, 0, 100)}
-    wanted = {row.item for row in store.fetch_page(View(queue="dataset"), 0, 50) if row.official is False}
+    wanted = {
+        row.item for row in store.fetch_page(View(queue="dataset"), 0, 50) if row.official is False
+    }
     assert found == wanted and 0 < len(found) < 50
 
 
-@pytest.mark.parametrize("queue", [queue for queue in BUILTIN_QUEUES if queue not in PARTIAL_QUEUES])
+@pytest.mark.parametrize(
+    "queue", [queue for queue in BUILTIN_QUEUES if queue not in PARTIAL_QUEUES]
+)
 @pytest.mark.parametrize("where", ["", "official:fail category:c1|c2"])
 def test_windows_are_slices_of_one_order(store: Store, queue: str, where: str) -> None:
     view = View(where=where, queue=queue, seed=3)
@@ -75,7 +83,9 @@ def test_orders_sort_rows(store: Store) -> None:
     assert shuffled != [row.item for row in store.fetch_page(View(queue="random", seed=2), 0, 1000)]
 
 
-def test_same_seed_gives_the_same_order_in_another_session(workspace: Workspace, store: Store) -> None:
+def test_same_seed_gives_the_same_order_in_another_session(
+    workspace: Workspace, store: Store
+) -> None:
     with Store.open(workspace, "bob") as other:
         view = View(queue="random", seed=7)
         assert [row.item for row in other.fetch_page(view, 0, 50)] == [
@@ -102,7 +112,9 @@ def test_unknown_queue_is_refused(store: Store) -> None:
 def test_own_reviews_are_counted_separately(tmp_path: Path) -> None:
     workspace, _ = import_items(tmp_path, {"a": [{}, {}, {}]})
     with Store.open(workspace, "alice") as store:
-        Reviewer(store, Journal(workspace, "alice")).review(store.find_items("simple_0")[0], Annotation(verdict=True))
+        Reviewer(store, Journal(workspace, "alice")).review(
+            store.find_items("simple_0")[0], Annotation(verdict=True)
+        )
         bob = Reviewer(store, Journal(workspace, "bob"))
         for name in ("simple_0", "simple_1"):
             bob.review(store.find_items(name)[0], Annotation(verdict=False))
@@ -129,7 +141,8 @@ def test_reviews_show_immediately_and_reorder_only_on_refresh(tmp_path: Path) ->
         assert row is not None
         assert (row.you, row.human, row.effective) == (True, "disputed", first.official)
         assert [
-            store.count_items(View(where=where)) for where in ("disputed", "effective:disputed", "annotator:bob")
+            store.count_items(View(where=where))
+            for where in ("disputed", "effective:disputed", "annotator:bob")
         ] == [1] * 3
         assert store.fetch_runs()[0].reviewed == 1
         assert len(store.read_detail(first.item).opinions) == 2
@@ -141,13 +154,27 @@ def test_blind_mode_hides_verdicts_before_the_review(tmp_path: Path) -> None:
     append_review(workspace, item, False, "bob")
     with Store.open(workspace, "alice", blind=True) as store:
         for row in store.fetch_page(View(), 0, 10):
-            told = (row.official, row.rule, row.judge, row.human, row.effective, row.error_type, row.rule_error_type)
+            told = (
+                row.official,
+                row.rule,
+                row.judge,
+                row.human,
+                row.effective,
+                row.error_type,
+                row.rule_error_type,
+            )
             assert {*told, row.first_difference} == {None}
         for queue in BUILTIN_QUEUES:
             if queue not in ("random", "stratified"):
                 assert [row.seq for row in store.fetch_page(View(queue=queue), 0, 10)] == [0, 1, 2]
         detail = store.read_detail(item)
-        assert detail.item.official is detail.item.rule is detail.item.error_type is detail.item.diff_argument is None
+        assert (
+            detail.item.official
+            is detail.item.rule
+            is detail.item.error_type
+            is detail.item.diff_argument
+            is None
+        )
         assert (detail.item.verdicts, detail.opinions, detail.history) == ([], [], [])
         assert set(store.fetch_facets(View())) == {"category", "run"}
         assert store.fetch_clusters(View()) == []
@@ -159,7 +186,11 @@ def test_blind_mode_hides_verdicts_before_the_review(tmp_path: Path) -> None:
         append_review(workspace, item, True)
         store.refresh_reviews()
         shown = store.read_detail(item)
-        assert (shown.row.official, shown.row.human, shown.item.official) == (False, "disputed", False)
+        assert (shown.row.official, shown.row.human, shown.item.official) == (
+            False,
+            "disputed",
+            False,
+        )
         assert len(shown.opinions) == 2
 
 
@@ -193,7 +224,11 @@ def test_threads_can_share_a_store(store: Store) -> None:
 
 
 def test_run_verdicts_equal_outcomes(imported: Imported, tmp_path: Path) -> None:
-    rows = [{"official": True, "question": "one"}, {"official": None, "question": "two"}, {"official": False}]
+    rows = [
+        {"official": True, "question": "one"},
+        {"official": None, "question": "two"},
+        {"official": False},
+    ]
     workspace = imported(tmp_path / "runs", {"a": rows, "b": rows[::-1]})
     with Store.open(workspace, "alice") as store:
         whole = store.analysis.fetch_outcomes(View(), [1, 2], "official")

@@ -27,19 +27,45 @@ OFFICIAL = Verdict("official", False)
 
 
 def make_pair(*states: str) -> list[CallPair]:
-    return [CallPair(0, 0, 0, "get_weather", "!", [ArgumentDiff(f"a{at}", s, None) for at, s in enumerate(states)])]
+    return [
+        CallPair(
+            0,
+            0,
+            0,
+            "get_weather",
+            "!",
+            [ArgumentDiff(f"a{at}", s, None) for at, s in enumerate(states)],
+        )
+    ]
 
 
 ITEMS: list[dict[str, Any]] = [
-    {"verdicts": [OFFICIAL, Verdict("judge", True, CALL, "equivalent", by="gpt")], "pairs": make_pair("!", "=", "~")},
-    {"verdicts": [Verdict("judge", False, CALL, "equivalent", by="gpt")], "pairs": make_pair("!", "!")},
-    {"verdicts": [Verdict("judge", 1, "response", "completeness")], "official": True, "pairs": make_pair("=")},
-    {"verdicts": [Verdict("judge", 2, "response", "completeness")], "official": True, "pairs": make_pair("=")},
+    {
+        "verdicts": [OFFICIAL, Verdict("judge", True, CALL, "equivalent", by="gpt")],
+        "pairs": make_pair("!", "=", "~"),
+    },
+    {
+        "verdicts": [Verdict("judge", False, CALL, "equivalent", by="gpt")],
+        "pairs": make_pair("!", "!"),
+    },
+    {
+        "verdicts": [Verdict("judge", 1, "response", "completeness")],
+        "official": True,
+        "pairs": make_pair("="),
+    },
+    {
+        "verdicts": [Verdict("judge", 2, "response", "completeness")],
+        "official": True,
+        "pairs": make_pair("="),
+    },
     {
         "verdicts": [Verdict("rule", 0.5, CALL, "soft_score")],
         "pairs": [*make_pair("="), CallPair(0, 1, None, "f", "-", [])],
     },
-    {"verdicts": [Verdict("judge", True, f"{CALL}/arg:a", "hallucinated")], "pairs": make_pair("-")},
+    {
+        "verdicts": [Verdict("judge", True, f"{CALL}/arg:a", "hallucinated")],
+        "pairs": make_pair("-"),
+    },
 ]
 
 
@@ -71,7 +97,9 @@ def find_ids(store: Store, where: str = "", queue: str = "dataset", seed: int = 
     [("judged", [0, 1, 2, 3, 5]), ("uncertain", [0, 2, 5])],
 )
 def test_queues_select_items(store: Store, queue: str, holds: list[int]) -> None:
-    """An item is uncertain if one argument differs or its score is near the middle, not for more differences."""
+    """An item is uncertain if one argument differs or its score is near the middle, not for more
+    differences.
+    """
     assert find_ids(store, queue=queue) == holds
     assert store.count_items(View(queue=queue)) == len(holds)
     assert sum(len(lines) > 0 for lines in store.iter_label_batches(View(queue=queue))) == 1
@@ -124,9 +152,14 @@ def test_verdict_on_a_part_reviews_the_item_partly(store: Store, workspace: Work
     row = store.fetch_rows([item])[0]
     assert (row.you, row.parts, row.your_parts) == (None, 1, 1)
     store.refresh_reviews()
-    assert [find_ids(store, where) for where in ("human:part", "you:part", "human:any", "human:none")] == [
-        [0], [0], [0], [0, 1, 2, 3, 4, 5],
-    ]  # fmt: skip
+    assert [
+        find_ids(store, where) for where in ("human:part", "you:part", "human:any", "human:none")
+    ] == [
+        [0],
+        [0],
+        [0],
+        [0, 1, 2, 3, 4, 5],
+    ]
     assert [(run.reviewed, run.in_part) for run in store.fetch_runs()] == [(0, 1)]
 
 
@@ -136,7 +169,10 @@ def test_verdict_records_what_it_overrides(store: Store, workspace: Workspace) -
     judge = reviewer.review(item, Annotation(target=CALL, criterion="equivalent", verdict=False))
     assert judge.overrules == {"source": "judge", "by": "gpt", "value": True}
     own = reviewer.review(item, Annotation(verdict=True))
-    assert own.overrules is not None and (own.overrules["source"], own.overrules["value"]) == ("official", False)
+    assert own.overrules is not None and (own.overrules["source"], own.overrules["value"]) == (
+        "official",
+        False,
+    )
     for agrees in (Annotation(verdict=False), Annotation(verdict="unsure"), Annotation(note="odd")):
         assert reviewer.review(item, agrees).overrules is None
     opinion = next(o for o in store.read_detail(item).opinions if o.target == "item")
@@ -146,7 +182,9 @@ def test_verdict_records_what_it_overrides(store: Store, workspace: Workspace) -
 
 
 @pytest.mark.parametrize("presentation", [pytest.param(1, marks=pytest.mark.sweep), 2])
-def test_review_does_not_depend_on_the_displayed_detail(workspace: Workspace, presentation: int) -> None:
+def test_review_does_not_depend_on_the_displayed_detail(
+    workspace: Workspace, presentation: int
+) -> None:
     annotations = [
         Annotation(target=CALL, criterion="equivalent", verdict=False),
         *(Annotation(verdict=verdict) for verdict in (True, False, "unsure")),
@@ -158,9 +196,16 @@ def test_review_does_not_depend_on_the_displayed_detail(workspace: Workspace, pr
     with Store.open(workspace, "alice") as store:
         reviewer = Reviewer(store, Journal(workspace, "alice"))
         for number, annotation in product(range(6), annotations):
-            item = to_item_number(store.find_items(f"simple_{number}")[0], is_duplicate=presentation == 2)
-            events = [reviewer.review(item, annotation, store.read_detail(item)), reviewer.review(item, annotation)]
-            first, second = ({k: v for k, v in asdict(event).items() if k not in own} for event in events)
+            item = to_item_number(
+                store.find_items(f"simple_{number}")[0], is_duplicate=presentation == 2
+            )
+            events = [
+                reviewer.review(item, annotation, store.read_detail(item)),
+                reviewer.review(item, annotation),
+            ]
+            first, second = (
+                {k: v for k, v in asdict(event).items() if k not in own} for event in events
+            )
             assert first == second
 
 
@@ -175,7 +220,9 @@ def test_blind_verdict_records_no_override(workspace: Workspace) -> None:
 def test_judge_names_are_read_per_item(store: Store) -> None:
     items = [row.item for row in store.fetch_page(View(queue="dataset"), 0, 10)]
     told = store.analysis.fetch_judge_verdicts(items)
-    assert told[items[0]] == [{"target": CALL, "criterion": "equivalent", "value": True, "by": "gpt"}]
+    assert told[items[0]] == [
+        {"target": CALL, "criterion": "equivalent", "value": True, "by": "gpt"}
+    ]
     assert items[4] not in told
 
 

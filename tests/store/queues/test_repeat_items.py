@@ -1,4 +1,6 @@
-"""A repeated item is reviewed blind, and both reviews have the order in which they were recorded."""
+"""A repeated item is reviewed blind, and both reviews have the order in which they were
+recorded.
+"""
 
 from __future__ import annotations
 
@@ -40,24 +42,38 @@ def record_review(store: Store, said: Annotation, presentation: int = 1) -> Even
 
 def test_repeat_is_blind_until_it_is_reviewed(store: Store) -> None:
     given = [(PASS, 1), (NOTE, 1), (NOTE, 2), (FAIL, 2), (NOTE, 2), (FAIL, 1)]
-    assert [record_review(store, *each).blind for each in given] == [True, False, True, True, False, False]
+    assert [record_review(store, *each).blind for each in given] == [
+        True,
+        False,
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
 def test_retracted_repeat_is_not_blind_again(store: Store) -> None:
-    assert [record_review(store, PASS, 1).blind, record_review(store, PASS, 2).blind] == [True, True]
+    assert [record_review(store, PASS, 1).blind, record_review(store, PASS, 2).blind] == [
+        True,
+        True,
+    ]
     Reviewer(store, Journal(store.workspace, "alice")).undo()
     assert record_review(store, FAIL, 2).blind is False
 
 
 @pytest.mark.parametrize("where", [1, 2])
-def test_annotator_who_saw_verdicts_is_not_blind_at_the_repeat(workspace: Workspace, where: int) -> None:
+def test_annotator_who_saw_verdicts_is_not_blind_at_the_repeat(
+    workspace: Workspace, where: int
+) -> None:
     with Store.open(workspace, "alice") as store:
         assert record_review(store, NOTE, where).blind is False
     with Store.open(workspace, "alice", blind=True) as store:
         assert record_review(store, PASS, 2).blind is False
 
 
-def test_reviews_are_read_in_recorded_order(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reviews_are_read_in_recorded_order(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The order does not depend on the clock, which is set back before each review."""
     years = iter(range(2040, 2000, -1))
 
@@ -70,7 +86,11 @@ def test_reviews_are_read_in_recorded_order(workspace: Workspace, monkeypatch: p
     with Store.open(workspace, "alice") as store:
         for said, presentation in ((FAIL, 1), (PASS, 1), (FAIL, 2), (PASS, 2), (FAIL, 1)):
             record_review(store, said, presentation)
-        told = [(each.first, each.second) for each in store.analysis.fetch_duplicate_reviews(View())]
+        told = [
+            (each.first, each.second) for each in store.analysis.fetch_duplicate_reviews(View())
+        ]
     with Store.open(workspace, "alice") as anew:
-        again = [(each.first, each.second) for each in anew.analysis.fetch_duplicate_reviews(View())]
+        again = [
+            (each.first, each.second) for each in anew.analysis.fetch_duplicate_reviews(View())
+        ]
     assert told == again == [(True, True)]

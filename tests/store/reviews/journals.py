@@ -11,13 +11,23 @@ from fcreview.store.workspace import Workspace
 
 
 def make_key(name: str = "simple_0") -> ItemKey:
-    return ItemKey(benchmark="bfcl", generation="V4", language="en", model="maple-8b", category="simple", id=name)
+    return ItemKey(
+        benchmark="bfcl",
+        generation="V4",
+        language="en",
+        model="maple-8b",
+        category="simple",
+        id=name,
+    )
 
 
 def fill_journal(workspace: Workspace, annotator: str = "alice", count: int = 3) -> Path:
     journal = Journal(workspace, annotator)
     for number in range(count):
-        journal.append(make_key(f"simple_{number}"), Annotation(verdict=number % 2 == 0, note="städtisch – 東京"))
+        journal.append(
+            make_key(f"simple_{number}"),
+            Annotation(verdict=number % 2 == 0, note="städtisch – 東京"),
+        )
     return journal.path
 
 

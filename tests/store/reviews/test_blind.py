@@ -28,7 +28,9 @@ def workspace(imported: Imported, tmp_path: Path) -> Workspace:
 def record_acts(
     workspace: Workspace, *acts: Annotation | None, blind: bool = True, annotator: str = "alice"
 ) -> list[bool | None]:
-    """Record acts on the first item (None retracts the last one) and return the blind flag of each verdict."""
+    """Record acts on the first item (None retracts the last one) and return the blind flag of
+    each verdict.
+    """
     said = []
     with Store.open(workspace, annotator, blind=blind) as store:
         reviewer = Reviewer(store, Journal(workspace, annotator))
@@ -71,7 +73,9 @@ def test_lines_without_a_flag_count_and_are_unknown(workspace: Workspace) -> Non
 
 def test_opinion_has_the_flag_of_its_verdict() -> None:
     def event(number: int, **fields: Any) -> Event:
-        return Event(event=f"e{number}", time=f"t{number}", annotator="alice", key=make_key(), **fields)
+        return Event(
+            event=f"e{number}", time=f"t{number}", annotator="alice", key=make_key(), **fields
+        )
 
     first, noted = event(1, verdict=True, blind=True), event(2, note="why", blind=False)
     changed, taken = event(3, verdict=False, blind=False), event(4, act="retract", retracts="e3")
@@ -85,12 +89,20 @@ def test_store_returns_the_flag_of_each_review(workspace: Workspace) -> None:
     record_acts(workspace, Annotation(verdict=True))
     record_acts(workspace, Annotation(verdict=True), blind=False, annotator="bob")
     with Store.open(workspace) as store:
-        assert store.run_sql("SELECT annotator, blind FROM reviews ORDER BY 1")[1] == [("alice", True), ("bob", False)]
-        assert [o.blind for o in store.read_detail(store.find_items("simple_0")[0]).opinions] == [True, False]
+        assert store.run_sql("SELECT annotator, blind FROM reviews ORDER BY 1")[1] == [
+            ("alice", True),
+            ("bob", False),
+        ]
+        assert [o.blind for o in store.read_detail(store.find_items("simple_0")[0]).opinions] == [
+            True,
+            False,
+        ]
 
 
 def test_blind_ends_with_the_first_verdict_on_the_item(workspace: Workspace) -> None:
-    assert record_acts(workspace, Annotation(note="odd"), Annotation(verdict=True), Annotation(verdict=False)) == [
+    assert record_acts(
+        workspace, Annotation(note="odd"), Annotation(verdict=True), Annotation(verdict=False)
+    ) == [
         True,
         True,
         False,
@@ -100,7 +112,10 @@ def test_blind_ends_with_the_first_verdict_on_the_item(workspace: Workspace) -> 
 
 
 def test_retraction_does_not_make_later_reviews_blind(workspace: Workspace) -> None:
-    assert record_acts(workspace, Annotation(verdict=True), None, Annotation(verdict=False)) == [True, False]
+    assert record_acts(workspace, Annotation(verdict=True), None, Annotation(verdict=False)) == [
+        True,
+        False,
+    ]
 
 
 def test_verdict_on_a_part_ends_blindness_if_it_decides_the_item(workspace: Workspace) -> None:
@@ -117,6 +132,10 @@ def test_verdicts_of_an_earlier_prediction_do_not_end_blindness(workspace: Works
     with Store.open(workspace, "alice") as store:
         name, _, golden_hash = store.reviews.fetch_key_and_hashes(store.find_items("simple_0")[0])
     Journal(workspace, "alice").append(
-        name, Annotation(verdict=False), prediction_hash="other", golden_hash=golden_hash, blind=False
+        name,
+        Annotation(verdict=False),
+        prediction_hash="other",
+        golden_hash=golden_hash,
+        blind=False,
     )
     assert record_acts(workspace, Annotation(verdict=True)) == [True]

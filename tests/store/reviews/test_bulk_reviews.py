@@ -32,7 +32,9 @@ PASS, FAIL = Annotation(verdict=True), Annotation(verdict=False, fault="model", 
 
 @pytest.fixture
 def workspace(tmp_path: Path, imported: Imported) -> Workspace:
-    """A workspace with one run of failing items, the last one twice in alice's share of the queue `pilot`."""
+    """A workspace with one run of failing items, the last one twice in alice's share of the
+    queue `pilot`.
+    """
     return imported(tmp_path, {"maple-8b": [{} for _ in range(N_ITEMS)]})
 
 
@@ -46,7 +48,10 @@ def list_items(store: Store, *numbers: int) -> list[int]:
 
 def draw_pilot(store: Store) -> None:
     sharing = ShareOptions(("alice",), seed=1)
-    write_queue(store.workspace, store.draw_queue(QueueRequest("pilot", View(queue="dataset"), N_ITEMS, "", sharing)))
+    write_queue(
+        store.workspace,
+        store.draw_queue(QueueRequest("pilot", View(queue="dataset"), N_ITEMS, "", sharing)),
+    )
 
 
 def test_one_write_and_one_undo(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,13 +73,22 @@ def test_one_write_and_one_undo(workspace: Workspace, monkeypatch: pytest.Monkey
         events = alice.review_in_bulk(list_items(store), FAIL)
         assert calls == {"write": 1, "fsync": 1}
         assert [event.key.id for event in events] == [f"simple_{at}" for at in (0, 1, 3, 4, 5)]
-        assert len({event.bulk for event in events}) == 1 and all(event.blind is False for event in events)
+        assert len({event.bulk for event in events}) == 1 and all(
+            event.blind is False for event in events
+        )
         assert alice.review_in_bulk(list_items(store), FAIL) == []
         assert calls == {"write": 1, "fsync": 1}
         alice.review(list_items(store, 3)[0], PASS)
         assert [event.bulk for event in alice.undo()] == [None]
         assert alice.undo() == events
-        assert [row.you for row in store.fetch_rows(list_items(store))] == [None, None, True, None, None, None]
+        assert [row.you for row in store.fetch_rows(list_items(store))] == [
+            None,
+            None,
+            True,
+            None,
+            None,
+            None,
+        ]
         assert [event.event for event in alice.undo()] == [first.event]
         assert alice.undo() == []
         assert check_journals(workspace)[0].warnings == []
@@ -97,12 +111,21 @@ def test_bulk_reviews_count_in_effective_verdicts_and_disagreements(workspace: W
 def compute_measurements(store: Store) -> dict[str, Any]:
     """Return all measurements that are computed from reviews."""
     run = store.fetch_rows(list_items(store, 0))[0].run
-    status, cases = store.analysis.fetch_sample_status(run), store.analysis.fetch_verdict_pairs(View())
+    status, cases = (
+        store.analysis.fetch_sample_status(run),
+        store.analysis.fetch_verdict_pairs(View()),
+    )
     return {
-        "agreement": [(r.annotator, r.key.id, r.value) for r in store.analysis.fetch_ratings(View())],
+        "agreement": [
+            (r.annotator, r.key.id, r.value) for r in store.analysis.fetch_ratings(View())
+        ],
         "calibration": [(case.item, case.human, case.is_random) for case in cases],
-        "estimates": [(each.human, each.sample_outcome, each.is_sample_reviewed) for each in status.items],
-        "duplicates": [(each.first, each.second) for each in store.analysis.fetch_duplicate_reviews(View())],
+        "estimates": [
+            (each.human, each.sample_outcome, each.is_sample_reviewed) for each in status.items
+        ],
+        "duplicates": [
+            (each.first, each.second) for each in store.analysis.fetch_duplicate_reviews(View())
+        ],
         "progress": [(each.annotator, each.done) for each in store.measure_queue_progress("pilot")],
     }
 
@@ -113,28 +136,39 @@ def test_bulk_reviews_count_in_no_measurement(workspace: Workspace, tmp_path: Pa
         nothing = compute_measurements(store)
         make_reviewer(store).review_in_bulk(list_items(store), FAIL)
         assert compute_measurements(store) == nothing
-        make_reviewer(store).review(to_item_number(list_items(store, 5)[0], is_duplicate=True), PASS)
+        make_reviewer(store).review(
+            to_item_number(list_items(store, 5)[0], is_duplicate=True), PASS
+        )
         assert compute_measurements(store) == nothing
         make_reviewer(store, "bob").review(list_items(store, 0)[0], PASS)
         only_bob = compute_measurements(store)
         assert only_bob["agreement"] == [("bob", "simple_0", True)]
         assert {human for _, human, _ in only_bob["calibration"]} == {True}
         make_reviewer(store).review(list_items(store, 1)[0], PASS)
-        assert compute_measurements(store)["agreement"] == [("bob", "simple_0", True), ("alice", "simple_1", True)]
+        assert compute_measurements(store)["agreement"] == [
+            ("bob", "simple_0", True),
+            ("alice", "simple_1", True),
+        ]
         make_reviewer(store).undo()
         assert compute_measurements(store) == only_bob
     out = tmp_path / "labels.jsonl"
     with Store.open(workspace) as store:
         export(store, "jsonl", out)
-        opinions = [each for line in out.read_text().splitlines() for each in json.loads(line)["opinions"]]
-        assert [bool(each["bulk"]) for each in opinions] == [each["annotator"] == "alice" for each in opinions]
+        opinions = [
+            each for line in out.read_text().splitlines() for each in json.loads(line)["opinions"]
+        ]
+        assert [bool(each["bulk"]) for each in opinions] == [
+            each["annotator"] == "alice" for each in opinions
+        ]
 
 
 def test_adjudication_of_a_bulk_review_counts(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
         draw_pilot(store)
         make_reviewer(store).review_in_bulk(list_items(store), FAIL)
-        make_reviewer(store, "judy").review(list_items(store, 0)[0], Annotation(act="adjudicate", verdict=True))
+        make_reviewer(store, "judy").review(
+            list_items(store, 0)[0], Annotation(act="adjudicate", verdict=True)
+        )
         assert {(item, human) for item, human, _ in compute_measurements(store)["calibration"]} == {
             (list_items(store, 0)[0], True)
         }
@@ -144,7 +178,9 @@ def test_filter_of_a_calibration_cell_omits_bulk_reviews(workspace: Workspace) -
     with Store.open(workspace, "alice") as store:
         make_reviewer(store).review_in_bulk(list_items(store), FAIL)
         make_reviewer(store, "bob").review(list_items(store, 2)[0], FAIL)
-        cell = CalibrationCell("official", "correct", False, False, "overall", None, list_items(store, 2))
+        cell = CalibrationCell(
+            "official", "correct", False, False, "overall", None, list_items(store, 2)
+        )
         where = store.analysis.build_cell_filter("", cell)
         assert where is not None
         assert [row.id for row in store.fetch_page(View(where), 0, 9)] == ["simple_2"]
@@ -181,6 +217,9 @@ def test_exported_bulk_reviews_stay_bulk_reviews(
 
 
 def test_blind_store_refuses_bulk_reviews(workspace: Workspace) -> None:
-    with Store.open(workspace, "alice", blind=True) as store, pytest.raises(StoreError, match="not available in blind"):
+    with (
+        Store.open(workspace, "alice", blind=True) as store,
+        pytest.raises(StoreError, match="not available in blind"),
+    ):
         make_reviewer(store).review_in_bulk(list_items(store), FAIL)
     assert not (workspace.reviews / "alice.jsonl").exists()

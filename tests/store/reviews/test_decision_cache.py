@@ -30,7 +30,9 @@ def workspace(tmp_path: Path, imported: Imported) -> Workspace:
     """A workspace with a cache and reviews of two annotators, one of them retracted."""
     workspace = imported(tmp_path / "here", {"maple-8b": ROWS})
     with Store.open(workspace, "alice") as store:
-        record_review(store, "alice", 0, verdict=True, fault="golden", tags=["city"], note="it is right")
+        record_review(
+            store, "alice", 0, verdict=True, fault="golden", tags=["city"], note="it is right"
+        )
         record_review(store, "bob", 0, verdict=False, note="no")
         record_review(store, "alice", 1, target="turn:0/call:0", verdict=False)
         record_review(store, "alice", 2, verdict=True)
@@ -73,7 +75,9 @@ def fail_if_parsed(line: bytes) -> Any:
 
 
 @pytest.mark.sweep
-def test_lines_are_read_only_when_needed(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_are_read_only_when_needed(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(journal_reader, "parse_line", fail_if_parsed)
         patched.setattr(journal_reader, "parse_trusted_line", fail_if_parsed)
@@ -125,7 +129,9 @@ def test_killed_session_loses_nothing(workspace: Workspace) -> None:
 
 @pytest.mark.parametrize("seen", [False, True])
 def test_journal_changed_in_the_middle_is_reported(workspace: Workspace, seen: bool) -> None:
-    """The changed journal has the same length and end, and can change while the workspace is open."""
+    """The changed journal has the same length and end, and can change while the workspace is
+    open.
+    """
     path = workspace.reviews / "alice.jsonl"
     altered = path.read_bytes().replace(b"it is right", b"it is wrong")
     store = Store.open(workspace, "alice") if seen else None
@@ -157,7 +163,11 @@ def test_torn_end_is_reported_and_other_lines_count(workspace: Workspace) -> Non
 def test_damaged_cache_is_ignored(workspace: Workspace) -> None:
     whole = workspace.decision_cache.read_bytes()
     right = read_without_cache(workspace)
-    for damaged in (b"", b"no database", *(whole[: len(whole) * part // 8] for part in range(1, 8))):
+    for damaged in (
+        b"",
+        b"no database",
+        *(whole[: len(whole) * part // 8] for part in range(1, 8)),
+    ):
         workspace.decision_cache.write_bytes(damaged)
         with Store.open(workspace, "alice") as store:
             assert read_all(store) == right
@@ -176,7 +186,9 @@ def test_cache_of_another_annotator_policy_or_store_is_not_used(workspace: Works
     with Store.open(workspace, "alice", policy="majority") as store:
         assert {row[0] for row in store.run_sql("SELECT policy FROM labels")[1]} == {"majority"}
     workspace.decision_cache.write_bytes(kept)
-    plan = write_run(workspace.parent_folder / "maple-8b", [{"prediction_hash": "another"}, *ROWS[1:], {}])
+    plan = write_run(
+        workspace.parent_folder / "maple-8b", [{"prediction_hash": "another"}, *ROWS[1:], {}]
+    )
     import_runs(workspace, [plan], read)
     with Store.open(workspace, "alice") as store:
         (row,) = store.fetch_rows(store.find_items("simple_0"))
@@ -184,8 +196,12 @@ def test_cache_of_another_annotator_policy_or_store_is_not_used(workspace: Works
 
 
 @pytest.mark.sweep
-def test_merged_copies_equal_one_journal(workspace: Workspace, tmp_path: Path, imported: Imported) -> None:
-    """The events of the other copy are older and follow the same line, so the events of this copy count."""
+def test_merged_copies_equal_one_journal(
+    workspace: Workspace, tmp_path: Path, imported: Imported
+) -> None:
+    """The events of the other copy are older and follow the same line, so the events of this
+    copy count.
+    """
     other = imported(tmp_path / "there", {"maple-8b": ROWS})
     for path in workspace.reviews.glob("*.jsonl"):
         (other.reviews / path.name).write_bytes(path.read_bytes())

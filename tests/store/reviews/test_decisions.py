@@ -18,17 +18,24 @@ def make_event(annotator: str = "alice", verdict: Any = None, **fields: Any) -> 
     make_event.count += 1  # type: ignore[attr-defined]
     number = make_event.count  # type: ignore[attr-defined]
     time = f"2026-01-01T00:{number:05d}Z"
-    return Event(event=f"e{number}", time=time, annotator=annotator, key=KEY, verdict=verdict, **fields)
+    return Event(
+        event=f"e{number}", time=time, annotator=annotator, key=KEY, verdict=verdict, **fields
+    )
 
 
 make_event.count = 0  # type: ignore[attr-defined]
 
 
 def decide_item(
-    *events: Event, pairs: dict[int, int] | None = None, you: str = "alice", build: RollUpContext | None = None
+    *events: Event,
+    pairs: dict[int, int] | None = None,
+    you: str = "alice",
+    build: RollUpContext | None = None,
 ) -> Decision:
     decision = decide(
-        fold_events(events, find_retracted_events(events), "p", "g"), build or RollUpContext(pairs or {}), you
+        fold_events(events, find_retracted_events(events), "p", "g"),
+        build or RollUpContext(pairs or {}),
+        you,
     )[0]
     assert (decision.target, decision.criterion) == ("item", "correct")
     return decision
@@ -43,9 +50,19 @@ def test_event_changes_only_its_fields() -> None:
         make_event(note=""),
     ]
     (opinion,) = fold_events(events[:2], set())
-    assert (opinion.verdict, opinion.fault, opinion.tags, opinion.note) == (False, "model", ["a"], "because")
+    assert (opinion.verdict, opinion.fault, opinion.tags, opinion.note) == (
+        False,
+        "model",
+        ["a"],
+        "because",
+    )
     (opinion,) = fold_events(events[:3], set())
-    assert (opinion.verdict, opinion.fault, opinion.tags, opinion.note) == (True, None, ["a"], "because")
+    assert (opinion.verdict, opinion.fault, opinion.tags, opinion.note) == (
+        True,
+        None,
+        ["a"],
+        "because",
+    )
     (opinion,) = fold_events(events, set())
     assert (opinion.verdict, opinion.tags, opinion.note) == (True, [], None)
 
@@ -54,11 +71,18 @@ def test_event_changes_only_its_fields() -> None:
 def test_verdict_without_a_fault_removes_the_earlier_fault(verdict: Any) -> None:
     golden = make_event(verdict=True, fault="golden", note="n", golden_fix={"f": {}})
     (opinion,) = fold_events([golden, make_event(verdict=verdict)], set())
-    assert (opinion.verdict, opinion.fault, opinion.note, opinion.golden_fix) == (verdict, None, "n", {"f": {}})
+    assert (opinion.verdict, opinion.fault, opinion.note, opinion.golden_fix) == (
+        verdict,
+        None,
+        "n",
+        {"f": {}},
+    )
 
 
 def test_fault_without_a_verdict_is_added() -> None:
-    (opinion,) = fold_events([make_event(verdict=False), make_event(fault="question"), make_event(tags=["t"])], set())
+    (opinion,) = fold_events(
+        [make_event(verdict=False), make_event(fault="question"), make_event(tags=["t"])], set()
+    )
     assert (opinion.verdict, opinion.fault, opinion.tags) == (False, "question", ["t"])
 
 
@@ -70,7 +94,9 @@ def test_verdict_keeps_faults_of_other_annotators_and_targets() -> None:
         make_event(verdict=True, act="adjudicate", fault="question"),
         make_event(verdict=False),
     ]
-    faults = {(o.annotator, o.target, o.is_adjudication): o.fault for o in fold_events(events, set())}
+    faults = {
+        (o.annotator, o.target, o.is_adjudication): o.fault for o in fold_events(events, set())
+    }
     assert faults == {
         ("alice", "item", False): None,
         ("bob", "item", False): "checker",
@@ -82,7 +108,10 @@ def test_verdict_keeps_faults_of_other_annotators_and_targets() -> None:
 def test_undo_of_a_verdict_restores_the_fault() -> None:
     first, second = make_event(verdict=True, fault="golden"), make_event(verdict=False)
     gone = make_event(act="retract", retracts=second.event)
-    assert (decide_item(first, second).fault, decide_item(first, second, gone).fault) == (None, "golden")
+    assert (decide_item(first, second).fault, decide_item(first, second, gone).fault) == (
+        None,
+        "golden",
+    )
 
 
 def test_retraction_restores_the_earlier_opinion() -> None:
@@ -91,7 +120,10 @@ def test_retraction_restores_the_earlier_opinion() -> None:
     assert decide_item(first, second).human is True
     after = decide_item(first, second, gone)
     assert (after.human, after.fault) == (False, None)
-    assert decide_item(first, second, gone, make_event(act="retract", retracts=first.event)).human is None
+    assert (
+        decide_item(first, second, gone, make_event(act="retract", retracts=first.event)).human
+        is None
+    )
 
 
 def test_annotators_cannot_retract_events_of_others() -> None:
@@ -111,7 +143,9 @@ def test_annotators_cannot_retract_events_of_others() -> None:
         ({"alice": 1, "bob": True}, "disputed", "disputed"),
     ],
 )
-def test_human_verdict_of_several_annotators(verdicts: dict[str, Any], human: Any, by: str | None) -> None:
+def test_human_verdict_of_several_annotators(
+    verdicts: dict[str, Any], human: Any, by: str | None
+) -> None:
     events = [make_event(name, verdict, tags=["t"]) for name, verdict in verdicts.items()]
     for order in permutations(events):
         decision = decide_item(*order)
@@ -126,7 +160,9 @@ def test_human_verdict_of_several_annotators(verdicts: dict[str, Any], human: An
 @pytest.mark.parametrize("you", ["alice", "bob"])
 def test_single_opinion_decides(verdict: Any, you: str) -> None:
     said = make_event(verdict=verdict, fault="golden", tags=["a", "a", "b"], note="n")
-    assert decide_item(said, you=you) == decide_item(said, make_event("bob", 2, criterion="completeness"), you=you)
+    assert decide_item(said, you=you) == decide_item(
+        said, make_event("bob", 2, criterion="completeness"), you=you
+    )
 
 
 def test_latest_adjudication_resolves_a_disagreement() -> None:
@@ -134,7 +170,12 @@ def test_latest_adjudication_resolves_a_disagreement() -> None:
     assert (decide_item(*said).human, decide_item(*said).fault) == ("disputed", "disputed")
     ruling = make_event("carol", False, act="adjudicate", fault="model")
     settled = decide_item(*said, ruling)
-    assert (settled.human, settled.decided_by, settled.fault, settled.mine) == (False, "adjudication", "model", True)
+    assert (settled.human, settled.decided_by, settled.fault, settled.mine) == (
+        False,
+        "adjudication",
+        "model",
+        True,
+    )
     assert decide_item(*said, ruling, make_event("dora", True, act="adjudicate")).human is True
     undone = decide_item(*said, ruling, make_event("carol", act="retract", retracts=ruling.event))
     assert undone.decided_by == "disputed"
@@ -144,17 +185,25 @@ def test_adjudicated_pass_has_its_own_fault() -> None:
     said = [make_event("alice", True, fault="golden"), make_event("bob", True)]
     assert decide_item(*said).fault == "golden"
     assert decide_item(*said, make_event("carol", True, act="adjudicate")).fault is None
-    assert decide_item(*said, make_event("carol", True, act="adjudicate", fault="judge")).fault == "judge"
+    assert (
+        decide_item(*said, make_event("carol", True, act="adjudicate", fault="judge")).fault
+        == "judge"
+    )
     failing = [make_event("alice", False, fault="model"), make_event("bob", True)]
     assert decide_item(*failing, make_event("carol", False, act="adjudicate")).fault == "model"
     contradicted = make_event("alice", False), make_event("bob", True, fault="golden")
     assert decide_item(*contradicted, make_event("carol", False, act="adjudicate")).fault is None
-    assert decide_item(*said, make_event("carol", fault="question", act="adjudicate")).fault == "question"
+    assert (
+        decide_item(*said, make_event("carol", fault="question", act="adjudicate")).fault
+        == "question"
+    )
 
 
 def test_unsure_adjudication_resolves_nothing() -> None:
     assert (
-        decide_item(make_event("alice", True), make_event("carol", "unsure", act="adjudicate")).decided_by
+        decide_item(
+            make_event("alice", True), make_event("carol", "unsure", act="adjudicate")
+        ).decided_by
         == "unanimous"
     )
 
@@ -197,7 +246,12 @@ def test_new_opinion_copies_nothing_from_a_stale_one() -> None:
     new = make_event(verdict=True, prediction_hash="p")
     for order in ([old, new], [new, old]):
         (opinion,) = fold_events(order, set(), "p", "g")
-        assert (opinion.verdict, opinion.fault, opinion.note, opinion.stale) == (True, None, None, False)
+        assert (opinion.verdict, opinion.fault, opinion.note, opinion.stale) == (
+            True,
+            None,
+            None,
+            False,
+        )
 
 
 TWO = {0: 2, 1: 1}
@@ -227,7 +281,9 @@ TWO = {0: 2, 1: 1}
         ({"turn:1": True}, {}, None),
     ],
 )
-def test_verdicts_on_parts_roll_up(verdicts: dict[str, Any], pairs: dict[int, int], expected: bool | None) -> None:
+def test_verdicts_on_parts_roll_up(
+    verdicts: dict[str, Any], pairs: dict[int, int], expected: bool | None
+) -> None:
     assert roll_up_if_all_must_pass(verdicts, pairs) is expected
 
 
@@ -259,7 +315,10 @@ def test_confirmed_parts_give_no_derived_verdict(
     verdicts: dict[str, Any], needs: list[list[str]] | None, expected: bool | None
 ) -> None:
     assert roll_up_parts(verdicts, RollUpContext({0: 3}, OWN, needs)) is expected
-    events = [make_event(verdict=value, target=target, criterion="equivalent") for target, value in verdicts.items()]
+    events = [
+        make_event(verdict=value, target=target, criterion="equivalent")
+        for target, value in verdicts.items()
+    ]
     assert decide_item(*events, build=RollUpContext({0: 3}, OWN, needs)).human is expected
 
 
@@ -270,21 +329,32 @@ def test_direct_verdict_precedes_derived_verdict() -> None:
 
 
 def test_annotators_disagree_through_parts() -> None:
-    events = [make_event("alice", True), make_event("bob", False, target="turn:1/call:1", criterion="equivalent")]
+    events = [
+        make_event("alice", True),
+        make_event("bob", False, target="turn:1/call:1", criterion="equivalent"),
+    ]
     assert decide_item(*events, pairs={0: 1}).human == "disputed"
-    ruling = make_event("carol", True, act="adjudicate", target="turn:1/call:1", criterion="equivalent")
+    ruling = make_event(
+        "carol", True, act="adjudicate", target="turn:1/call:1", criterion="equivalent"
+    )
     settled = decide_item(*events, ruling, pairs={0: 1})
     assert (settled.human, settled.decided_by) == (True, "adjudication")
     assert settled.annotators == ["alice", "bob", "carol"]
 
 
 def test_confirmed_part_does_not_change_the_item() -> None:
-    """The benchmark fails call 1 and has no verdict on the item. A reviewer who agrees does not fail the item."""
+    """The benchmark fails call 1 and has no verdict on the item.
+
+    A reviewer who agrees does not fail the item.
+    """
     first, second = "turn:1/call:1", "turn:1/call:2"
     build = RollUpContext({0: 2}, {first: False, second: True})
 
     def human(*verdicts: bool) -> Any:
-        said = [make_event(verdict=value, target=f"turn:1/call:{at}") for at, value in enumerate(verdicts, 1)]
+        said = [
+            make_event(verdict=value, target=f"turn:1/call:{at}")
+            for at, value in enumerate(verdicts, 1)
+        ]
         return decide(fold_events(said, set()), build)[0].human
 
     assert human(False, True) is None

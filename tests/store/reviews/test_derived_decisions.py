@@ -1,4 +1,6 @@
-"""Decided verdicts on parts and criteria decide the item by the rules of the benchmark, in the store as in metrics."""
+"""Decided verdicts on parts and criteria decide the item by the rules of the benchmark, in the
+store as in metrics.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,18 @@ from tests.store.reviews.test_decisions import make_event
 
 ITEM = "item"
 Question = tuple[str, str]
-CORRECT, REWARD, DB, COMMUNICATE = (ITEM, "correct"), (ITEM, "reward"), (ITEM, "db"), (ITEM, "communicate")
+CORRECT, REWARD, DB, COMMUNICATE = (
+    (ITEM, "correct"),
+    (ITEM, "reward"),
+    (ITEM, "db"),
+    (ITEM, "communicate"),
+)
 FUNCTION, ARGUMENTS, PROCESS = (ITEM, "func_ok"), (ITEM, "args_ok"), (ITEM, "process_accuracy")
-SOFT_SCORE, ACTS, HALLUCINATED = (ITEM, "soft_score"), ("response", "dialog_act"), (ITEM, "hallucinated")
+SOFT_SCORE, ACTS, HALLUCINATED = (
+    (ITEM, "soft_score"),
+    ("response", "dialog_act"),
+    (ITEM, "hallucinated"),
+)
 CITY, DAY = "turn:1/call:1/arg:city", "turn:1/call:1/arg:day"
 
 TAU = RollUpContext(
@@ -30,16 +41,26 @@ TAU = RollUpContext(
     automatic={CORRECT: True, REWARD: 1.0, DB: True, COMMUNICATE: True},
     metadata={REWARD_PARTS: {"DB": 1.0, "COMMUNICATE": 1.0}},
 )
-SNAPSHOT = RollUpContext(benchmark="hammerbench", automatic={CORRECT: False, FUNCTION: True, ARGUMENTS: False})
+SNAPSHOT = RollUpContext(
+    benchmark="hammerbench", automatic={CORRECT: False, FUNCTION: True, ARGUMENTS: False}
+)
 LATER_SNAPSHOT = RollUpContext(
     benchmark="hammerbench", automatic=SNAPSHOT.automatic, metadata={FIRST_FUNCTION_KEY: False}
 )
-AGENT = RollUpContext(benchmark="acebench", automatic={CORRECT: False, PROCESS: 0.5}, metadata={MILESTONES_MET: 0.5})
+AGENT = RollUpContext(
+    benchmark="acebench", automatic={CORRECT: False, PROCESS: 0.5}, metadata={MILESTONES_MET: 0.5}
+)
 CALL = RollUpContext(
     benchmark="confetti",
-    automatic={SOFT_SCORE: 0.75, (CITY, "soft_score"): 0.5, (DAY, "soft_score"): 1.0, HALLUCINATED: [],
-               (CITY, "hallucinated"): False, (DAY, "hallucinated"): False},
-)  # fmt: skip
+    automatic={
+        SOFT_SCORE: 0.75,
+        (CITY, "soft_score"): 0.5,
+        (DAY, "soft_score"): 1.0,
+        HALLUCINATED: [],
+        (CITY, "hallucinated"): False,
+        (DAY, "hallucinated"): False,
+    },
+)
 
 
 def review(annotator: str, question: Question, verdict: Any, act: Any = "review") -> Event:
@@ -79,7 +100,9 @@ def test_override_decides_what_follows_from_it(
     context: RollUpContext, question: Question, verdict: Any, derived: dict[Question, Any]
 ) -> None:
     effective = find_effective(context, review("ann", question, verdict))
-    changed = {key: value for key, value in effective.items() if value != context.automatic.get(key)}
+    changed = {
+        key: value for key, value in effective.items() if value != context.automatic.get(key)
+    }
     assert {key: changed.get(key) for key in derived} == derived
     decisions = decide_by_target(context, review("ann", question, verdict))
     for key in derived:
@@ -101,7 +124,11 @@ def test_override_decides_what_follows_from_it(
 )
 def test_confirmation_decides_nothing_else(context: RollUpContext, question: Question) -> None:
     event = review("ann", question, context.automatic[question])
-    assert [key for key, decision in decide_by_target(context, event).items() if decision.derived is not None] == []
+    assert [
+        key
+        for key, decision in decide_by_target(context, event).items()
+        if decision.derived is not None
+    ] == []
 
 
 def test_parts_count_together() -> None:
@@ -111,19 +138,27 @@ def test_parts_count_together() -> None:
         metadata={REWARD_PARTS: {"DB": 0.0, "COMMUNICATE": 0.0}},
     )
     assert find_effective(failing, review("ann", DB, True)).get(CORRECT) is False
-    assert find_effective(failing, review("ann", DB, True), review("bob", COMMUNICATE, True))[CORRECT] is True
+    assert (
+        find_effective(failing, review("ann", DB, True), review("bob", COMMUNICATE, True))[CORRECT]
+        is True
+    )
 
 
 def test_function_of_the_first_snapshot_counts_for_later_ones() -> None:
     assert find_effective(LATER_SNAPSHOT, review("ann", ARGUMENTS, True))[CORRECT] is False
-    context = RollUpContext(benchmark="hammerbench", automatic={CORRECT: True, FUNCTION: True, ARGUMENTS: True},
-                            metadata={FIRST_FUNCTION_KEY: True})  # fmt: skip
+    context = RollUpContext(
+        benchmark="hammerbench",
+        automatic={CORRECT: True, FUNCTION: True, ARGUMENTS: True},
+        metadata={FIRST_FUNCTION_KEY: True},
+    )
     assert find_effective(context, review("ann", FUNCTION, False))[CORRECT] is True
     assert find_effective(context, review("ann", ARGUMENTS, False))[CORRECT] is False
 
 
 def test_fixed_soft_score_does_not_follow_from_arguments() -> None:
-    context = RollUpContext(benchmark="confetti", automatic=CALL.automatic, metadata={FIXED_SOFT_SCORE_KEY: "other"})
+    context = RollUpContext(
+        benchmark="confetti", automatic=CALL.automatic, metadata={FIXED_SOFT_SCORE_KEY: "other"}
+    )
     assert SOFT_SCORE not in find_effective(context, review("ann", (CITY, "soft_score"), 0.0))
 
 
@@ -140,7 +175,9 @@ def test_unsure_leaves_the_verdict_to_the_other_annotator() -> None:
 
 
 def test_open_disagreement_keeps_what_follows_from_undisputed_reviews() -> None:
-    """Both pass the item, and disagree on its process accuracy: it is 1, as for every item that passes."""
+    """Both pass the item, and disagree on its process accuracy: it is 1, as for every item that
+    passes.
+    """
     events = [
         review("ann", CORRECT, True),
         review("bob", CORRECT, True),
@@ -150,7 +187,9 @@ def test_open_disagreement_keeps_what_follows_from_undisputed_reviews() -> None:
     decision = decide_by_target(AGENT, *events)[PROCESS]
     assert (decision.human, decision.decided_by, decision.derived) == (DISPUTED, "disputed", 1.0)
     assert find_effective(AGENT, *events)[PROCESS] == 1.0
-    assert find_effective(AGENT, *events, review("carol", PROCESS, 0.4, "adjudicate"))[PROCESS] == 0.4
+    assert (
+        find_effective(AGENT, *events, review("carol", PROCESS, 0.4, "adjudicate"))[PROCESS] == 0.4
+    )
 
 
 def test_disputed_derived_verdict_does_not_count() -> None:
@@ -167,7 +206,11 @@ def test_disputed_derived_verdict_does_not_count() -> None:
         (TAU, {DB: False, CORRECT: True}, True),
         (TAU, {DB: False, CORRECT: False}, False),
         (TAU, {REWARD: 1.0, CORRECT: False}, True),
-        (TAU, {DB: True, CORRECT: False}, False),  # The annotator may have another opinion about COMMUNICATE.
+        (
+            TAU,
+            {DB: True, CORRECT: False},
+            False,
+        ),  # The annotator may have another opinion about COMMUNICATE.
         (TAU, {DB: True, COMMUNICATE: True, CORRECT: False}, True),
         (SNAPSHOT, {FUNCTION: False, CORRECT: True}, True),
         (SNAPSHOT, {FUNCTION: True, CORRECT: True}, False),
@@ -182,12 +225,18 @@ def test_contradictory_verdicts_of_one_annotator_are_found(
     expected = ["ann"] if is_contradicting else []
     assert decide_by_target(context, *own)[CORRECT].contradicting == expected
 
-    by_two = [review(name, *each) for name, each in zip(("ann", "bob", "carol"), verdicts.items(), strict=False)]
+    by_two = [
+        review(name, *each)
+        for name, each in zip(("ann", "bob", "carol"), verdicts.items(), strict=False)
+    ]
     assert decide_by_target(context, *by_two)[CORRECT].contradicting == []
 
 
 def test_labels_of_replies_decide_the_item() -> None:
-    context = RollUpContext(benchmark="confetti", automatic={CORRECT: False, ACTS: ["b"]},
-                            metadata={GOLDEN_ACTS_KEY: ["a"]})  # fmt: skip
+    context = RollUpContext(
+        benchmark="confetti",
+        automatic={CORRECT: False, ACTS: ["b"]},
+        metadata={GOLDEN_ACTS_KEY: ["a"]},
+    )
     assert find_effective(context, review("ann", ACTS, ["a"]))[CORRECT] is True
     assert find_effective(context, review("ann", ACTS, ["c"]))[CORRECT] is False

@@ -32,9 +32,16 @@ def decide_all(build: RollUpContext, *events: Event) -> dict[Question, Any]:
     return {(each.target, each.criterion): each.human for each in found if each.human is not None}
 
 
-CORRECT, ARGS, JUDGED, REPLY = (ITEM, "correct"), (ITEM, "args_ok"), (ITEM, "args_ok_llm"), (ITEM, "equivalent")
+CORRECT, ARGS, JUDGED, REPLY = (
+    (ITEM, "correct"),
+    (ITEM, "args_ok"),
+    (ITEM, "args_ok_llm"),
+    (ITEM, "equivalent"),
+)
 PROCESS, ACTS = (ITEM, "process_accuracy"), ("response", "dialog_act")
-HAMMER = make_context("hammerbench", {CORRECT: False, ARGS: False, JUDGED: False, REPLY: True}, {SAME_NAMES_KEY: True})
+HAMMER = make_context(
+    "hammerbench", {CORRECT: False, ARGS: False, JUDGED: False, REPLY: True}, {SAME_NAMES_KEY: True}
+)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +52,12 @@ HAMMER = make_context("hammerbench", {CORRECT: False, ARGS: False, JUDGED: False
         (HAMMER, (CORRECT, False), (ARGS, True), True),  # A confirmed verdict implies nothing.
         (HAMMER, (REPLY, False), (JUDGED, True), "disputed"),
         (HAMMER, (REPLY, False), (JUDGED, "unsure"), "unsure"),
-        (make_context("acebench", {CORRECT: False, PROCESS: 0.5}), (CORRECT, True), (PROCESS, 0.5), "disputed"),
+        (
+            make_context("acebench", {CORRECT: False, PROCESS: 0.5}),
+            (CORRECT, True),
+            (PROCESS, 0.5),
+            "disputed",
+        ),
         (
             make_context("acebench", {CORRECT: True, PROCESS: 1}, {MILESTONES_MET: 0.5}),
             (CORRECT, False),
@@ -58,9 +70,24 @@ HAMMER = make_context("hammerbench", {CORRECT: False, ARGS: False, JUDGED: False
             (CORRECT, False),
             "disputed",
         ),
-        (make_context("confetti", {CORRECT: False}, {GOLDEN_ACTS_KEY: ["a"]}), (ACTS, ["b"]), (CORRECT, False), False),
-        (make_context("hammerbench", {}, {DECLINE_KEY: ""}), ((ITEM, "rejected"), True), (CORRECT, False), "disputed"),
-        (make_context("complexfuncbench", {}), ((CALL, "correct"), True), ((CALL, "equivalent"), False), "disputed"),
+        (
+            make_context("confetti", {CORRECT: False}, {GOLDEN_ACTS_KEY: ["a"]}),
+            (ACTS, ["b"]),
+            (CORRECT, False),
+            False,
+        ),
+        (
+            make_context("hammerbench", {}, {DECLINE_KEY: ""}),
+            ((ITEM, "rejected"), True),
+            (CORRECT, False),
+            "disputed",
+        ),
+        (
+            make_context("complexfuncbench", {}),
+            ((CALL, "correct"), True),
+            ((CALL, "equivalent"), False),
+            "disputed",
+        ),
         (make_context("bfcl", {}), ((CALL, "correct"), True), ((CALL, "equivalent"), False), False),
     ],
 )
@@ -77,8 +104,14 @@ def test_given_verdict_is_compared_with_a_derived_one(
 
 def test_verdicts_are_derived_from_the_adjudicated_one() -> None:
     events = [make_opinion_event("alice", CORRECT, True), make_opinion_event("bob", ARGS, False)]
-    assert decide_all(HAMMER, *events, make_opinion_event("carol", CORRECT, False, "adjudicate"))[ARGS] is False
-    assert decide_all(HAMMER, *events, make_opinion_event("carol", ARGS, True, "adjudicate"))[ARGS] is True
+    assert (
+        decide_all(HAMMER, *events, make_opinion_event("carol", CORRECT, False, "adjudicate"))[ARGS]
+        is False
+    )
+    assert (
+        decide_all(HAMMER, *events, make_opinion_event("carol", ARGS, True, "adjudicate"))[ARGS]
+        is True
+    )
 
 
 def test_verdicts_derived_from_two_criteria_are_compared() -> None:

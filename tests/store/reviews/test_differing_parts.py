@@ -17,8 +17,18 @@ FIRST = "turn:1/call:1"
 @pytest.mark.parametrize(
     ("alice", "bob", "build", "human"),
     [
-        (False, True, RollUpContext({0: 1}, {FIRST: True}, benchmark_item_verdict=True), "disputed"),
-        (True, False, RollUpContext({0: 1}, {FIRST: False}, benchmark_item_verdict=False), "disputed"),
+        (
+            False,
+            True,
+            RollUpContext({0: 1}, {FIRST: True}, benchmark_item_verdict=True),
+            "disputed",
+        ),
+        (
+            True,
+            False,
+            RollUpContext({0: 1}, {FIRST: False}, benchmark_item_verdict=False),
+            "disputed",
+        ),
         (
             True,
             False,
@@ -26,7 +36,12 @@ FIRST = "turn:1/call:1"
             "disputed",
         ),  # Without a verdict on the item, the parts decide.
         (True, False, RollUpContext({0: 1}, {FIRST: False}, [[FIRST]]), "disputed"),
-        (False, True, RollUpContext({0: 2}, {FIRST: True}, benchmark_item_verdict=False), False),  # Both fail the item.
+        (
+            False,
+            True,
+            RollUpContext({0: 2}, {FIRST: True}, benchmark_item_verdict=False),
+            False,
+        ),  # Both fail the item.
         (False, "unsure", RollUpContext({0: 1}, {FIRST: True}, benchmark_item_verdict=True), False),
         (False, False, RollUpContext({0: 1}, {FIRST: True}, benchmark_item_verdict=True), False),
     ],
@@ -38,22 +53,33 @@ def test_override_and_confirmation_of_a_part_dispute_the_item(
     for order in (events, events[::-1]):
         assert decide_item(*order, build=build).human == human
     ruling = make_event("carol", alice, act="adjudicate", target=FIRST)
-    assert decide_item(*events, ruling, build=build).human is alice or build.benchmark_item_verdict is False
+    assert (
+        decide_item(*events, ruling, build=build).human is alice
+        or build.benchmark_item_verdict is False
+    )
     back = make_event("carol", build.benchmark_part_verdicts[FIRST], act="adjudicate", target=FIRST)
     assert decide_item(*events, back, build=build).human is None  # same as the benchmark
 
 
 def test_passing_turn_contradicts_a_failing_call_of_it() -> None:
     build = RollUpContext({0: 2}, {FIRST: True, "turn:1/call:2": True}, benchmark_item_verdict=True)
-    events = [make_event("alice", False, target=f"{FIRST}/arg:city"), make_event("bob", True, target="turn:1")]
+    events = [
+        make_event("alice", False, target=f"{FIRST}/arg:city"),
+        make_event("bob", True, target="turn:1"),
+    ]
     assert decide_item(*events, build=build).human == "disputed"
     elsewhere = make_event("bob", True, target="turn:1/call:2")
     assert decide_item(events[0], elsewhere, build=build).human is False
 
 
 def test_verdicts_of_others_give_no_own_verdict() -> None:
-    build = RollUpContext({0: 2}, {FIRST: True, "turn:1/call:2": False}, benchmark_item_verdict=False)
-    events = [make_event("alice", True, target=FIRST), make_event("bob", True, target="turn:1/call:2")]
+    build = RollUpContext(
+        {0: 2}, {FIRST: True, "turn:1/call:2": False}, benchmark_item_verdict=False
+    )
+    events = [
+        make_event("alice", True, target=FIRST),
+        make_event("bob", True, target="turn:1/call:2"),
+    ]
     ruled = [*events, make_event("carol", False, target=FIRST, act="adjudicate")]
     for said in (events, ruled):
         assert decide(fold_events(said, set()), build, annotator="alice")[0].mine is None

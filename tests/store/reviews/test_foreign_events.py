@@ -30,7 +30,14 @@ def write_journal(workspace: Workspace, name: str, *events: Event) -> None:
 
 
 def make_retraction(event: Event, annotator: str) -> Event:
-    return replace(event, event="f" * 32, act="retract", verdict=None, retracts=event.event, annotator=annotator)
+    return replace(
+        event,
+        event="f" * 32,
+        act="retract",
+        verdict=None,
+        retracts=event.event,
+        annotator=annotator,
+    )
 
 
 @pytest.fixture
@@ -62,25 +69,37 @@ def test_review_of_another_annotator_cannot_be_retracted(
     for _ in range(2):
         assert read_verdicts_of_alice(workspace) == [[True], ["true"]]
     message = (
-        "mallory.jsonl line 1: fcreview ignores 1 event by 'alice', because only events by 'mallory' count in this file"
+        "mallory.jsonl line 1: fcreview ignores 1 event by 'alice', because only events by"
+        " 'mallory' count in this file"
     )
     expected = [message] if annotator == "alice" else []
     assert read_events_and_warnings(workspace)[1] == expected
     assert [report.warnings for report in check_journals(workspace)] == [[], expected]
 
 
-def test_review_of_another_annotator_cannot_be_replaced(reviewed_workspace: tuple[Workspace, Event]) -> None:
+def test_review_of_another_annotator_cannot_be_replaced(
+    reviewed_workspace: tuple[Workspace, Event],
+) -> None:
     workspace, event = reviewed_workspace
     other = replace(event, event="e" * 32, verdict=False, time="2099-01-01T00:00:00.000Z")
-    write_journal(workspace, "mallory", other, replace(other, event="d" * 32), replace(other, annotator="m\x1b[2J" * 9))
+    write_journal(
+        workspace,
+        "mallory",
+        other,
+        replace(other, event="d" * 32),
+        replace(other, annotator="m\x1b[2J" * 9),
+    )
     assert read_verdicts_of_alice(workspace) == [[True], ["true"]]
     assert [text.partition(", because")[0] for text in read_events_and_warnings(workspace)[1]] == [
         "mallory.jsonl line 1: fcreview ignores 2 events by 'alice'",
-        f"mallory.jsonl line 3: fcreview ignores 1 event by {('m' + chr(27) + '[2J') * 6 + 'm' + chr(27)!a}",
+        "mallory.jsonl line 3: fcreview ignores 1 event by"
+        f" {('m' + chr(27) + '[2J') * 6 + 'm' + chr(27)!a}",
     ]
 
 
-def test_event_with_the_id_of_another_event_hides_nothing(reviewed_workspace: tuple[Workspace, Event]) -> None:
+def test_event_with_the_id_of_another_event_hides_nothing(
+    reviewed_workspace: tuple[Workspace, Event],
+) -> None:
     workspace, event = reviewed_workspace
     write_journal(workspace, "aaron", replace(event, annotator="aaron", verdict=False))
     assert read_verdicts_of_alice(workspace) == [[True], ["true"]]
@@ -90,7 +109,9 @@ def test_event_with_the_id_of_another_event_hides_nothing(reviewed_workspace: tu
 def test_chain_continues_after_a_line_that_is_set_aside(workspace: Workspace) -> None:
     path = fill_journal(workspace, count=2)
     (first, last), _ = read_events_and_warnings(workspace)
-    sealed, line = hash_and_serialize_event(replace(first, event="e" * 32, annotator="bob"), last.hash)
+    sealed, line = hash_and_serialize_event(
+        replace(first, event="e" * 32, annotator="bob"), last.hash
+    )
     path.write_bytes(path.read_bytes() + line)
     Journal(workspace, "alice").append(make_key("next"), Annotation(verdict=True))
     events, warnings = read_events_and_warnings(workspace)

@@ -55,7 +55,9 @@ def test_exactly_the_reported_events_count(tmp_path: Path, monkeypatch: pytest.M
         assert read_events_and_warnings(workspace)[1] == []
 
 
-def test_exactly_the_reported_events_of_a_batch_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exactly_the_reported_events_of_a_batch_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The disk is full at each byte of three lines, for imported labels and merged lines."""
     lines = fill_journal(Workspace(tmp_path / "usual")).read_bytes().splitlines(keepends=True)
     ends = [sum(map(len, lines[: number + 1])) - 1 for number in range(3)]
@@ -77,7 +79,9 @@ def test_exactly_the_reported_events_of_a_batch_count(tmp_path: Path, monkeypatc
         assert read_ids(workspace) == ["simple_0", "simple_1", "simple_2"]
 
 
-def test_exactly_the_reported_events_count_after_a_torn_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exactly_the_reported_events_count_after_a_torn_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = fill_journal(Workspace(tmp_path / "usual"))
     data = path.read_bytes()
     (first, second), cut = data.splitlines()[:2], 40
@@ -97,8 +101,13 @@ def test_exactly_the_reported_events_count_after_a_torn_line(tmp_path: Path, mon
         assert journal.path.read_bytes().startswith(first + b"\n" + second[:cut])
 
 
-def test_unconfirmed_event_is_reported_as_uncertain(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some disks report a full disk only at fsync. The event is then read back if it was written."""
+def test_unconfirmed_event_is_reported_as_uncertain(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some disks report a full disk only at fsync.
+
+    The event is then read back if it was written.
+    """
     path, sync = fill_journal(workspace), os.fsync
 
     def broken(descriptor: int) -> None:
@@ -108,6 +117,8 @@ def test_unconfirmed_event_is_reported_as_uncertain(workspace: Workspace, monkey
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", broken)
-        with pytest.raises(JournalError, match=r"the review may be lost, because .* could not be synced"):
+        with pytest.raises(
+            JournalError, match=r"the review may be lost, because .* could not be synced"
+        ):
             Journal(workspace, "alice").append(make_key("late"), Annotation(verdict=True))
     assert read_ids(workspace)[-1] == "late"

@@ -13,7 +13,11 @@ import pytest
 
 from fcreview.model.review import Annotation, find_last_event, find_retracted_events
 from fcreview.store.reviews.journal import Journal, JournalError, hash_event
-from fcreview.store.reviews.journal_reader import JournalReader, check_journals, read_events_and_warnings
+from fcreview.store.reviews.journal_reader import (
+    JournalReader,
+    check_journals,
+    read_events_and_warnings,
+)
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill_journal, make_key, read_ids
 
@@ -57,7 +61,9 @@ def test_short_write_is_continued(workspace: Workspace, monkeypatch: pytest.Monk
     assert read_ids(workspace) == ["simple_0", "simple_1", "simple_2"]
 
 
-def test_full_disk_is_an_error_and_loses_nothing(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_an_error_and_loses_nothing(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = fill_journal(workspace)
     write, writes = os.write, []
 
@@ -79,7 +85,13 @@ def test_full_disk_is_an_error_and_loses_nothing(workspace: Workspace, monkeypat
 
 @pytest.mark.parametrize(
     "fields",
-    [{"fault": "nobody"}, {"tags": "one"}, {"act": "erase"}, {"verdict": {"a": 1}}, {"golden_fix": {"n": 2**70}}],
+    [
+        {"fault": "nobody"},
+        {"tags": "one"},
+        {"act": "erase"},
+        {"verdict": {"a": 1}},
+        {"golden_fix": {"n": 2**70}},
+    ],
 )
 def test_invalid_review_is_not_written(workspace: Workspace, fields: dict[str, Any]) -> None:
     journal = Journal(workspace, "alice")
@@ -89,7 +101,9 @@ def test_invalid_review_is_not_written(workspace: Workspace, fields: dict[str, A
 
 
 def test_undecodable_text_is_written_as_replacement_characters(workspace: Workspace) -> None:
-    Journal(workspace, "alice").append(make_key(), Annotation(note="a\udcffb", golden_fix={"x": [None, "\ud800"]}))
+    Journal(workspace, "alice").append(
+        make_key(), Annotation(note="a\udcffb", golden_fix={"x": [None, "\ud800"]})
+    )
     (event,), warnings = read_events_and_warnings(workspace)
     assert warnings == []
     assert event.note == "a\ufffdb"
@@ -130,7 +144,9 @@ sys.stdin.read()
 """
 
 
-def _writer(workspace: Workspace, annotator: str, count: int, prefix: str = "") -> subprocess.Popen[bytes]:
+def _writer(
+    workspace: Workspace, annotator: str, count: int, prefix: str = ""
+) -> subprocess.Popen[bytes]:
     arguments = [sys.executable, "-c", _WRITER, str(workspace.root), annotator, str(count), prefix]
     return subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
@@ -149,12 +165,18 @@ def test_ten_verdicts_then_kill_9_then_ten_verdicts(workspace: Workspace) -> Non
 
 @pytest.mark.process
 @pytest.mark.parametrize("annotators", [("alice", "bob"), ("alice", "alice")])
-def test_two_concurrent_processes_lose_nothing(workspace: Workspace, annotators: tuple[str, str]) -> None:
-    processes = [_writer(workspace, name, 60, f"{number}-") for number, name in enumerate(annotators)]
+def test_two_concurrent_processes_lose_nothing(
+    workspace: Workspace, annotators: tuple[str, str]
+) -> None:
+    processes = [
+        _writer(workspace, name, 60, f"{number}-") for number, name in enumerate(annotators)
+    ]
     for process in processes:
         process.communicate()
         assert process.returncode == 0
-    assert sorted(read_ids(workspace)) == sorted(f"{who}-{number}" for who in (0, 1) for number in range(60))
+    assert sorted(read_ids(workspace)) == sorted(
+        f"{who}-{number}" for who in (0, 1) for number in range(60)
+    )
     assert read_events_and_warnings(workspace)[1] == []
     for path in workspace.reviews.glob("*.jsonl"):
         lines = [orjson.loads(line) for line in path.read_bytes().splitlines()]

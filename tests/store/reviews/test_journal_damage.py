@@ -13,9 +13,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fcreview.model.review import Annotation, Event
-from fcreview.store.reviews.journal import Journal, JournalError, hash_and_serialize_event, parse_line
+from fcreview.store.reviews.journal import (
+    Journal,
+    JournalError,
+    hash_and_serialize_event,
+    parse_line,
+)
 from fcreview.store.reviews.journal_merge import plan_journal_merge
-from fcreview.store.reviews.journal_reader import CHAIN_BROKEN, check_journals, read_events_and_warnings, torn_line_path
+from fcreview.store.reviews.journal_reader import (
+    CHAIN_BROKEN,
+    check_journals,
+    read_events_and_warnings,
+    torn_line_path,
+)
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill_journal, make_key, read_ids
 
@@ -82,7 +92,9 @@ def test_altered_line_is_not_counted_and_not_deleted(workspace: Workspace) -> No
     path.write_bytes(data)
     events, warnings = read_events_and_warnings(workspace)
     assert [event.key[5] for event in events] == ["simple_0", "simple_2"]
-    assert warnings == ["alice.jsonl line 2 was skipped: the line was altered (its hash does not match its content)"]
+    assert warnings == [
+        "alice.jsonl line 2 was skipped: the line was altered (its hash does not match its content)"
+    ]
     Journal(workspace, "alice").append(make_key("next"), Annotation())
     assert path.read_bytes().startswith(data)
 
@@ -96,13 +108,19 @@ def test_missing_line_gives_a_warning(workspace: Workspace) -> None:
 
 
 def fill_at(workspace: Workspace, minutes: Sequence[int], previous: str = "") -> list[bytes]:
-    """Write events at these minutes of an hour, after a line with the hash `previous`, and return the lines."""
+    """Write events at these minutes of an hour, after a line with the hash `previous`, and
+    return the lines.
+    """
     lines = []
     for number, minute in enumerate(minutes):
         event = Event(
-            event=f"{minute}{previous}{number}", time=f"2026-01-01T00:{minute:02}:00.000Z", annotator="alice",
-            act="review", key=make_key(f"simple_{minute}"), verdict=True,
-        )  # fmt: skip
+            event=f"{minute}{previous}{number}",
+            time=f"2026-01-01T00:{minute:02}:00.000Z",
+            annotator="alice",
+            act="review",
+            key=make_key(f"simple_{minute}"),
+            verdict=True,
+        )
         event, line = hash_and_serialize_event(event, previous)
         previous = event.hash
         lines.append(line)
@@ -113,7 +131,9 @@ def fill_at(workspace: Workspace, minutes: Sequence[int], previous: str = "") ->
 
 
 @pytest.mark.parametrize("minutes", [range(59, -1, -1), [0] * 60, [*range(30), *range(10, 40)]])
-def test_events_keep_the_order_of_the_file_after_a_lost_page(workspace: Workspace, minutes: Sequence[int]) -> None:
+def test_events_keep_the_order_of_the_file_after_a_lost_page(
+    workspace: Workspace, minutes: Sequence[int]
+) -> None:
     fill_at(workspace, minutes)
     path = workspace.reviews / "alice.jsonl"
     whole = path.read_bytes()
@@ -135,13 +155,17 @@ def test_branches_that_begin_at_a_lost_line_are_sorted_by_time(workspace: Worksp
     assert read_ids(workspace) == [f"simple_{minute}" for minute in (1, 5, 9, 10, 20)]
 
 
-def test_no_event_is_lost_if_the_lines_are_out_of_order_and_one_is_missing(workspace: Workspace) -> None:
+def test_no_event_is_lost_if_the_lines_are_out_of_order_and_one_is_missing(
+    workspace: Workspace,
+) -> None:
     lines = fill_at(workspace, range(6))
     for order in itertools.permutations([lines[0], *lines[2:]]):
         (workspace.reviews / "alice.jsonl").write_bytes(b"".join(order))
         found = read_ids(workspace)
         assert sorted(found) == [f"simple_{minute}" for minute in (0, 2, 3, 4, 5)]
-        assert [each for each in found if each != "simple_0"] == [f"simple_{minute}" for minute in (2, 3, 4, 5)]
+        assert [each for each in found if each != "simple_0"] == [
+            f"simple_{minute}" for minute in (2, 3, 4, 5)
+        ]
 
 
 @pytest.mark.parametrize(
@@ -184,7 +208,9 @@ def test_random_damage_costs_only_the_lines_it_touches(
     path.write_bytes(whole[:start] + new + whole[start + length :])
     touched, at = set(), 0
     for number, line in enumerate(lines):
-        if at <= start + max(length, 1) and start <= at + len(line):  # A lost newline damages both of its lines.
+        if at <= start + max(length, 1) and start <= at + len(
+            line
+        ):  # A lost newline damages both of its lines.
             touched.add(f"simple_{number}")
         at += len(line)
     kept = read_ids(workspace)

@@ -12,7 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fcreview.model.review import Annotation, Event
-from fcreview.store.reviews.journal import Journal, LineError, hash_and_serialize_event, hash_event, parse_line
+from fcreview.store.reviews.journal import (
+    Journal,
+    LineError,
+    hash_and_serialize_event,
+    hash_event,
+    parse_line,
+)
 from fcreview.store.reviews.journal_reader import JournalReader, read_events_and_warnings
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill_journal, make_key, read_ids
@@ -34,20 +40,30 @@ _LINE = st.fixed_dictionaries(
     {},
     optional={
         name: st.one_of(
-            st.none(), st.booleans(), st.integers(-5, 5), st.floats(allow_nan=False), st.text(max_size=4),
-            st.lists(st.one_of(st.text(max_size=3), st.integers(0, 3)), max_size=2), st.just({"a": "b"}),
+            st.none(),
+            st.booleans(),
+            st.integers(-5, 5),
+            st.floats(allow_nan=False),
+            st.text(max_size=4),
+            st.lists(st.one_of(st.text(max_size=3), st.integers(0, 3)), max_size=2),
+            st.just({"a": "b"}),
         )
         for name in (each.name for each in fields(Event))
         if name not in ("hash", "extra", "key")
     },
-)  # fmt: skip
+)
 
 
 @given(_LINE)
 def test_valid_events_round_trip(changes: dict[str, Any]) -> None:
     content: dict[str, Any] = {
-        "event": "e", "time": "t", "annotator": "a", "act": "review", "key": make_key()._asdict(), **changes
-    }  # fmt: skip
+        "event": "e",
+        "time": "t",
+        "annotator": "a",
+        "act": "review",
+        "key": make_key()._asdict(),
+        **changes,
+    }
     content["hash"] = hash_event(content)
     try:
         event = parse_line(orjson.dumps(content))
@@ -57,8 +73,9 @@ def test_valid_events_round_trip(changes: dict[str, Any]) -> None:
     assert replace(again, hash="") == replace(event, hash="")
     assert parse_line(line) == again
     assert {name: value for name, value in content.items() if value is not None}.items() <= {
-        **asdict(event), "key": make_key()._asdict()
-    }.items()  # fmt: skip
+        **asdict(event),
+        "key": make_key()._asdict(),
+    }.items()
 
 
 def test_merge_of_two_copies_is_the_union_of_lines(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""All readers put the lines of an annotator into the same order, from all files and from any part of the lines."""
+"""All readers put the lines of an annotator into the same order, from all files and from any
+part of the lines.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,14 @@ from fcreview.store.reviews import journal as journal_module
 from fcreview.store.reviews.journal import Journal, hash_and_serialize_event
 from fcreview.store.reviews.journal_merge import plan_journal_merge
 from fcreview.store.reviews.journal_reader import JournalReader, read_events_and_warnings
-from fcreview.store.reviews.line_order import MAX_STAMPS, FileLine, LineOrder, Place, order_events, parse_place
+from fcreview.store.reviews.line_order import (
+    MAX_STAMPS,
+    FileLine,
+    LineOrder,
+    Place,
+    order_events,
+    parse_place,
+)
 from fcreview.store.reviews.server_places import append_server_places
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import make_key
@@ -62,13 +71,23 @@ def make_old_chain(times: list[str], start: str = "") -> list[Event]:
     """Make events of an older version of fcreview, which have no place."""
     events: list[Event] = []
     for number, time in enumerate(times):
-        event = Event(event=f"{start[:4]}{number:04}", time=time, annotator="alice", key=make_key(), verdict=True)
+        event = Event(
+            event=f"{start[:4]}{number:04}",
+            time=time,
+            annotator="alice",
+            key=make_key(),
+            verdict=True,
+        )
         events.append(hash_and_serialize_event(event, events[-1].hash if events else start)[0])
     return events
 
 
-def test_later_review_counts_after_a_fast_clock_on_one_of_two_machines(tmp_path: Path, set_hour: SetHour) -> None:
-    """The last line follows a line of the other machine in the chain, but its writer also knew the line before that."""
+def test_later_review_counts_after_a_fast_clock_on_one_of_two_machines(
+    tmp_path: Path, set_hour: SetHour
+) -> None:
+    """The last line follows a line of the other machine in the chain, but its writer also knew
+    the line before that.
+    """
     here, there = Workspace(tmp_path / "here"), Workspace(tmp_path / "there")
     set_hour(12)
     first = review(here, verdict=True)
@@ -97,7 +116,9 @@ def test_part_of_the_lines_has_the_same_order(tmp_path: Path, set_hour: SetHour)
     assert read_hashes(there) == [events[1].hash, events[3].hash]
 
 
-def test_lines_received_after_a_reveal_are_ordered_with_the_others(tmp_path: Path, set_hour: SetHour) -> None:
+def test_lines_received_after_a_reveal_are_ordered_with_the_others(
+    tmp_path: Path, set_hour: SetHour
+) -> None:
     here, there = Workspace(tmp_path / "here"), Workspace(tmp_path / "there")
     set_hour(12)
     old = review(here, verdict=True)
@@ -110,7 +131,9 @@ def test_lines_received_after_a_reveal_are_ordered_with_the_others(tmp_path: Pat
     assert [event.blind for event in events] == [False, None]
 
 
-def test_open_reader_moves_an_older_line_that_arrives_late(tmp_path: Path, set_hour: SetHour) -> None:
+def test_open_reader_moves_an_older_line_that_arrives_late(
+    tmp_path: Path, set_hour: SetHour
+) -> None:
     here, there = Workspace(tmp_path / "here"), Workspace(tmp_path / "there")
     set_hour(12)
     older = review(there, verdict=True)
@@ -145,7 +168,9 @@ def test_open_reader_notices_places_from_the_server(workspace: Workspace) -> Non
 
 
 def sort_by_chain_and_time(events: list[Event]) -> list[str]:
-    """The order of older versions: the earliest event whose previous event has been taken comes next."""
+    """The order of older versions: the earliest event whose previous event has been taken comes
+    next.
+    """
     followers: dict[str, list[Event]] = {}
     for event in events:
         followers.setdefault(event.previous, []).append(event)
@@ -179,11 +204,16 @@ def test_old_line_after_a_gap_stays_after_the_line_before_it() -> None:
 
 
 def test_lines_that_come_later_get_the_same_order_as_in_a_new_reader() -> None:
-    """Random parts of two branches arrive one after the other. Each part is added at the end, or all is read again."""
+    """Random parts of two branches arrive one after the other.
+
+    Each part is added at the end, or all is read again.
+    """
     chance = random.Random(7)
     for _ in range(50):
         events = make_old_chain([str(chance.randrange(100, 200)) for _ in range(8)])
-        events += make_old_chain([str(chance.randrange(100, 200)) for _ in range(8)], start=events[3].hash)
+        events += make_old_chain(
+            [str(chance.randrange(100, 200)) for _ in range(8)], start=events[3].hash
+        )
         chance.shuffle(events)
         order, shown, read = LineOrder(), list[Event](), list[FileLine]()
         for start in range(0, 16, 4):
@@ -215,7 +245,9 @@ def test_place_has_a_limited_length() -> None:
     assert parse_place([*place.to_texts(), "0000 1"]) is None
 
 
-def test_time_decides_between_two_machines_that_know_of_a_fast_clock(tmp_path: Path, set_hour: SetHour) -> None:
+def test_time_decides_between_two_machines_that_know_of_a_fast_clock(
+    tmp_path: Path, set_hour: SetHour
+) -> None:
     here, there = Workspace(tmp_path / "here"), Workspace(tmp_path / "there")
     set_hour(20)
     fast = review(here, verdict=True)
@@ -229,7 +261,9 @@ def test_time_decides_between_two_machines_that_know_of_a_fast_clock(tmp_path: P
     assert read_hashes(there) == [event.hash for event in (fast, third, first, second, fourth)]
 
 
-def test_writer_reads_places_that_another_process_appended(workspace: Workspace, set_hour: SetHour) -> None:
+def test_writer_reads_places_that_another_process_appended(
+    workspace: Workspace, set_hour: SetHour
+) -> None:
     first, second = Journal(workspace, "alice"), Journal(workspace, "alice")
     places = []
     for hour, writer in ((15, first), (12, second), (13, first), (14, second)):

@@ -1,4 +1,6 @@
-"""Reviews in an open store show immediately, can be undone, and are kept across imports and processes."""
+"""Reviews in an open store show immediately, can be undone, and are kept across imports and
+processes.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +39,15 @@ def find_item(store: Store, name: str = "simple_0", run: int = 0) -> int:
     return store.find_items(name)[run]
 
 
-def read_label(store: Store, item: int, target: str = "item", criterion: str = "correct") -> dict[str, Any]:
+def read_label(
+    store: Store, item: int, target: str = "item", criterion: str = "correct"
+) -> dict[str, Any]:
     columns, rows = store.run_sql("SELECT * FROM labels")
     labels = [dict(zip(columns, row, strict=True)) for row in rows]
     wanted = (item, target, criterion)
-    (found,) = [label for label in labels if (label["item"], label["target"], label["criterion"]) == wanted]
+    (found,) = [
+        label for label in labels if (label["item"], label["target"], label["criterion"]) == wanted
+    ]
     return found
 
 
@@ -56,14 +62,24 @@ def read_derived_data(store: Store) -> dict[str, list[Any]]:
 def test_verdict_shows_immediately_and_after_reopening(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
         item = find_item(store)
-        make_reviewer(store).review(item, Annotation(verdict=True, fault="golden", tags=["city"], note="it is right"))
+        make_reviewer(store).review(
+            item, Annotation(verdict=True, fault="golden", tags=["city"], note="it is right")
+        )
         shown = read_derived_data(store)
         row = store.fetch_row(item)
         assert row is not None
         assert (row.you, row.human, row.effective, row.official) == (True, True, True, False)
         made = read_label(store, item)
-        assert (made["effective"], made["decided_by"], made["fault"]) == ("true", "unanimous", "golden")
-        assert (made["tags"], made["notes"], made["annotators"]) == (["city"], ["it is right"], ["alice"])
+        assert (made["effective"], made["decided_by"], made["fault"]) == (
+            "true",
+            "unanimous",
+            "golden",
+        )
+        assert (made["tags"], made["notes"], made["annotators"]) == (
+            ["city"],
+            ["it is right"],
+            ["alice"],
+        )
         (opinion,) = store.read_detail(item).opinions
         assert (opinion.annotator, opinion.verdict, opinion.fault) == ("alice", True, "golden")
     with Store.open(workspace, "alice") as store:
@@ -78,7 +94,11 @@ def test_review_of_one_model_does_not_change_another(workspace: Workspace) -> No
     with Store.open(workspace, "alice") as store:
         make_reviewer(store).review(find_item(store, run=0), Annotation(verdict=True))
         other = read_label(store, find_item(store, run=1))
-        assert (other["effective"], other["decided_by"], other["n_annotators"]) == ("false", "official", 0)
+        assert (other["effective"], other["decided_by"], other["n_annotators"]) == (
+            "false",
+            "official",
+            0,
+        )
 
 
 def test_undo_of_any_depth_across_restarts(workspace: Workspace) -> None:
@@ -99,10 +119,13 @@ def test_undo_of_any_depth_across_restarts(workspace: Workspace) -> None:
         assert read_label(store, item)["human"] == "false"
         assert acts.undo()
         assert not acts.undo()
-        assert {name: rows for name, rows in read_derived_data(store).items() if name != "review_acts"} == {
-            name: rows for name, rows in empty.items() if name != "review_acts"
-        }
-        assert store.run_sql("SELECT act, retracted FROM review_acts WHERE act = 'review'")[1] == [("review", True)] * 3
+        assert {
+            name: rows for name, rows in read_derived_data(store).items() if name != "review_acts"
+        } == {name: rows for name, rows in empty.items() if name != "review_acts"}
+        assert (
+            store.run_sql("SELECT act, retracted FROM review_acts WHERE act = 'review'")[1]
+            == [("review", True)] * 3
+        )
 
 
 def test_incremental_updates_equal_a_full_load(workspace: Workspace) -> None:
@@ -113,7 +136,8 @@ def test_incremental_updates_equal_a_full_load(workspace: Workspace) -> None:
         carol.review(find_item(store), Annotation(verdict=False, act="adjudicate", fault="model"))
         alice.review(find_item(store, "simple_1"), Annotation(verdict="unsure"))
         alice.review(
-            find_item(store, "simple_2", 1), Annotation(verdict=False, target="turn:1/call:1/arg:city", note="?")
+            find_item(store, "simple_2", 1),
+            Annotation(verdict=False, target="turn:1/call:1/arg:city", note="?"),
         )
         bob.review(find_item(store, "simple_2", 1), Annotation(verdict=2, criterion="completeness"))
         bob.review(find_item(store, "simple_3"), Annotation(tags=["only a tag"]))
@@ -122,13 +146,26 @@ def test_incremental_updates_equal_a_full_load(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
         assert read_derived_data(store) == by_steps
         settled = read_label(store, find_item(store))
-        assert (settled["human"], settled["decided_by"], settled["fault"]) == ("false", "adjudication", "model")
+        assert (settled["human"], settled["decided_by"], settled["fault"]) == (
+            "false",
+            "adjudication",
+            "model",
+        )
         unsure = read_label(store, find_item(store, "simple_1"))
-        assert (unsure["human"], unsure["effective"], unsure["decided_by"]) == ('"unsure"', "true", "official")
+        assert (unsure["human"], unsure["effective"], unsure["decided_by"]) == (
+            '"unsure"',
+            "true",
+            "official",
+        )
         part = read_label(store, find_item(store, "simple_2", 1), "turn:1/call:1/arg:city")
         assert (part["human"], part["official"], part["notes"]) == ("false", None, ["?"])
         assert read_label(store, find_item(store, "simple_2", 1))["human"] == "false"  # rolled up
-        assert read_label(store, find_item(store, "simple_2", 1), criterion="completeness")["effective"] == "2"
+        assert (
+            read_label(store, find_item(store, "simple_2", 1), criterion="completeness")[
+                "effective"
+            ]
+            == "2"
+        )
 
 
 def test_disputed_items_keep_their_automatic_verdict(workspace: Workspace) -> None:
@@ -146,16 +183,21 @@ def test_disputed_items_keep_their_automatic_verdict(workspace: Workspace) -> No
 
 def test_item_passes_if_all_pairs_pass(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
-        make_reviewer(store).review(find_item(store), Annotation(verdict=True, target="turn:1/call:1"))
+        make_reviewer(store).review(
+            find_item(store), Annotation(verdict=True, target="turn:1/call:1")
+        )
         row = store.fetch_row(find_item(store))
         assert row is not None
         assert (row.official, row.effective) == (False, True)
 
 
-def test_changed_prediction_makes_reviews_stale_but_keeps_them(tmp_path: Path, workspace: Workspace) -> None:
+def test_changed_prediction_makes_reviews_stale_but_keeps_them(
+    tmp_path: Path, workspace: Workspace
+) -> None:
     with Store.open(workspace, "alice") as store:
         make_reviewer(store).review(
-            store.find_items("simple_0", _run(store, "maple-8b"))[0], Annotation(verdict=True, note="kept")
+            store.find_items("simple_0", _run(store, "maple-8b"))[0],
+            Annotation(verdict=True, note="kept"),
         )
     plan = write_run(tmp_path / "maple-8b", [{"prediction_hash": "another"}, *ROWS[1:]])
     import_runs(workspace, [plan], read)
@@ -164,7 +206,9 @@ def test_changed_prediction_makes_reviews_stale_but_keeps_them(tmp_path: Path, w
         row = store.fetch_row(item)
         assert row is not None
         assert (row.stale, row.human, row.you, row.effective) == (True, None, None, False)
-        assert [(opinion.verdict, opinion.stale) for opinion in store.read_detail(item).opinions] == [(True, True)]
+        assert [
+            (opinion.verdict, opinion.stale) for opinion in store.read_detail(item).opinions
+        ] == [(True, True)]
         assert store.run_sql("SELECT stale, note FROM reviews")[1] == [(True, "kept")]
         make_reviewer(store).review(item, Annotation(verdict=True))
         fresh = store.fetch_row(item)
@@ -181,7 +225,9 @@ def test_reviews_of_missing_items_are_kept(workspace: Workspace) -> None:
         key = store.read_detail(find_item(store)).key._replace(id="elsewhere")
         Journal(workspace, "alice").append(key, Annotation(verdict=True))
         assert store.refresh_reviews() == 1
-        assert store.run_sql("SELECT item, run, id, verdict FROM reviews")[1] == [(None, None, "elsewhere", "true")]
+        assert store.run_sql("SELECT item, run, id, verdict FROM reviews")[1] == [
+            (None, None, "elsewhere", "true")
+        ]
 
 
 _OTHER = """
@@ -203,9 +249,14 @@ with Store.open(workspace, sys.argv[2]) as store:
 
 @pytest.mark.process
 @pytest.mark.parametrize("names", [("alice", "bob"), ("alice", "alice")])
-def test_concurrent_reviewers_of_a_run_lose_nothing(workspace: Workspace, names: tuple[str, str]) -> None:
+def test_concurrent_reviewers_of_a_run_lose_nothing(
+    workspace: Workspace, names: tuple[str, str]
+) -> None:
     with Store.open(workspace, "carol") as store:
-        processes = [subprocess.Popen([sys.executable, "-c", _OTHER, str(workspace.root), name]) for name in names]
+        processes = [
+            subprocess.Popen([sys.executable, "-c", _OTHER, str(workspace.root), name])
+            for name in names
+        ]
         make_reviewer(store, "carol").review(find_item(store), Annotation(verdict=True))
         assert [process.wait() for process in processes] == [0, 0]
         store.refresh_reviews()
@@ -213,7 +264,9 @@ def test_concurrent_reviewers_of_a_run_lose_nothing(workspace: Workspace, names:
         shown = read_derived_data(store)
         assert store.reviews.warnings == []
     with Store.open(workspace, "carol") as store:
-        if names[0] != names[1]:  # Otherwise the order of two writers decides, and both orders are valid.
+        if (
+            names[0] != names[1]
+        ):  # Otherwise the order of two writers decides, and both orders are valid.
             assert read_derived_data(store) == shown
 
 
@@ -248,7 +301,9 @@ def test_unsaved_review_does_not_show(workspace: Workspace) -> None:
             acts.review(12345678901, Annotation(verdict=True))
 
 
-def test_label_chunks_contain_each_item_once(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_label_chunks_contain_each_item_once(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(view_items, "CHUNK_SIZE", 3)
     with Store.open(workspace, "alice") as store:
         acts = make_reviewer(store)
@@ -262,5 +317,8 @@ def test_label_chunks_contain_each_item_once(workspace: Workspace, monkeypatch: 
         assert rows[1]["human"] is False
         chosen = [row["id"] for row in fetch_labels(store, View(where="official:pass"))]
         assert chosen == ["simple_1", "simple_3"] * 2
-    with Store.open(workspace, "alice", blind=True) as store, pytest.raises(StoreError, match="blind"):
+    with (
+        Store.open(workspace, "alice", blind=True) as store,
+        pytest.raises(StoreError, match="blind"),
+    ):
         store.iter_label_batches(View())

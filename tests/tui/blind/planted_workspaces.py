@@ -1,4 +1,5 @@
-"""Two workspaces that differ only in what a blind annotator must not see: verdicts, reasons and reviews of others.
+"""Two workspaces that differ only in what a blind annotator must not see: verdicts, reasons and
+reviews of others.
 
 Each hidden text contains a word that appears nowhere else.
 """
@@ -36,7 +37,9 @@ from tests.store.factory import make_item
 CALL = "turn:1/call:1"
 COUNT = 6
 PLANTED = ("zaphod", "quokka", "vellum", "thimble")
-"""Parts of all hidden words: in errors, reasons, benchmark fields, and reviews and names of others."""
+"""Parts of all hidden words: in errors, reasons, benchmark fields, and reviews and names of
+others.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,33 +58,51 @@ OTHER = PlantedWorkspace("other", (False, True, True, False, False, False))
 
 
 def build_workspace(planted: PlantedWorkspace, place: Path) -> Workspace:
-    """Build either workspace in the same place, because the screens show paths. Deletes the one before."""
+    """Build either workspace in the same place, because the screens show paths.
+
+    Deletes the one before.
+    """
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     workspace = find_workspace(place)
     results, scores = place / "results.jsonl", place / "scores.jsonl"
     results.write_text(
-        "".join(json.dumps({"id": f"item_{n}", "result": "[get_weather()]"}) + "\n" for n in range(COUNT))
+        "".join(
+            json.dumps({"id": f"item_{n}", "result": "[get_weather()]"}) + "\n"
+            for n in range(COUNT)
+        )
     )
     scores.write_text(
-        "".join(json.dumps({"id": f"item_{n}", "valid": ok}) + "\n" for n, ok in enumerate(planted.passing))
+        "".join(
+            json.dumps({"id": f"item_{n}", "valid": ok}) + "\n"
+            for n, ok in enumerate(planted.passing)
+        )
     )
     metrics = {"simple": {"accuracy": sum(planted.passing) / COUNT}}
     run = Run("bfcl", "V4", "en", "maple-8b", str(place), official_metrics=metrics, title="BFCL")
-    import_runs(workspace, [RunPlan(run, [results])], lambda plan: _make_items(planted, plan, scores), n_workers=1)
+    import_runs(
+        workspace,
+        [RunPlan(run, [results])],
+        lambda plan: _make_items(planted, plan, scores),
+        n_workers=1,
+    )
     _write_reviews(planted, workspace)
     _write_filters(planted, workspace)
     return workspace
 
 
-def _make_items(planted: PlantedWorkspace, plan: RunPlan, scores: Path) -> Iterator[Item | ImportIssue]:
+def _make_items(
+    planted: PlantedWorkspace, plan: RunPlan, scores: Path
+) -> Iterator[Item | ImportIssue]:
     offset = 0
     for number, line in enumerate(plan.results[0].read_bytes().splitlines(keepends=True)):
         yield _make_item(planted, number, str(plan.results[0]), offset, len(line), str(scores))
         offset += len(line)
 
 
-def _make_item(planted: PlantedWorkspace, number: int, file: str, offset: int, length: int, scores: str) -> Item:
+def _make_item(
+    planted: PlantedWorkspace, number: int, file: str, offset: int, length: int, scores: str
+) -> Item:
     ok = planted.passing[number]
     long = number == 1
     error, reason = planted.word("zaphod"), planted.word("quokka")
@@ -94,7 +115,9 @@ def _make_item(planted: PlantedWorkspace, number: int, file: str, offset: int, l
             *(Message(turn, 0, "tool", '{"ok": true}', "cd") for turn in (0, 1)),
             *(Message(turn, 1, "assistant", f"Part {turn} is done.") for turn in (0, 1)),
         ],
-        "golden": [Call("golden", "cd", {"folder": AcceptedValues(["a"])}, turn) for turn in (0, 1)],
+        "golden": [
+            Call("golden", "cd", {"folder": AcceptedValues(["a"])}, turn) for turn in (0, 1)
+        ],
         "predicted": [Call("predicted", "cd", {"folder": "b"}, turn) for turn in (0, 1)],
         "pairs": [CallPair(turn, 0, 0, "cd", "!", []) for turn in (0, 1)],
     }
@@ -120,7 +143,14 @@ def _make_item(planted: PlantedWorkspace, number: int, file: str, offset: int, l
             Verdict("judge", ok, rationale=reason, by=planted.word("vellum")),
             Verdict("judge", ok, CALL, "equivalent", rationale=reason, by=planted.word("vellum")),
             Verdict("judge", 2 if ok else 0, "response", "completeness", rationale=reason),
-            Verdict("rule", 3 if ok else 5, criterion="decisive_step", error_type=error, rationale=reason, by=error),
+            Verdict(
+                "rule",
+                3 if ok else 5,
+                criterion="decisive_step",
+                error_type=error,
+                rationale=reason,
+                by=error,
+            ),
         ],
         extra=Extra(
             failing_turn=(0 if ok else 1) if long else None,
@@ -134,7 +164,13 @@ def _make_item(planted: PlantedWorkspace, number: int, file: str, offset: int, l
                 planted.word("vellum"): reason,
             },
             recorded_reviews=[
-                RecordedReview("inspect", planted.word("thimble"), not ok, reason=reason, time="2026-01-01T00:00:00Z"),
+                RecordedReview(
+                    "inspect",
+                    planted.word("thimble"),
+                    not ok,
+                    reason=reason,
+                    time="2026-01-01T00:00:00Z",
+                ),
                 RecordedReview("inspect", planted.word("thimble"), not ok, CALL, reason=reason),
             ],
         ),
@@ -147,26 +183,58 @@ def _make_item(planted: PlantedWorkspace, number: int, file: str, offset: int, l
 
 
 def _write_reviews(planted: PlantedWorkspace, workspace: Workspace) -> None:
-    """Write reviews and adjudications of others on items, calls and criteria, stale reviews, and a damaged journal."""
+    """Write reviews and adjudications of others on items, calls and criteria, stale reviews, and
+    a damaged journal.
+    """
     from fcreview.store.store import Store
 
     note, tag = planted.word("thimble"), planted.word("vellum")
     acts: list[tuple[str, int, Annotation, dict[str, Any]]] = []
     for number, ok in enumerate(planted.passing):
         acts.append(("bob", number, Annotation(verdict=ok, note=note, tags=[tag]), {}))
-        acts.append(("bob", number, Annotation(criterion="decisive_step", verdict=2 if ok else 4, note=note), {}))
-        if ok:
-            acts.append(("carol", number, Annotation(verdict=not ok, fault="golden", note=note), {}))
-            acts.append(
-                ("carol", number, Annotation(target=CALL, criterion="equivalent", verdict=False, note=note), {})
+        acts.append(
+            (
+                "bob",
+                number,
+                Annotation(criterion="decisive_step", verdict=2 if ok else 4, note=note),
+                {},
             )
-            acts.append(("dora", number, Annotation(act="adjudicate", target=CALL, verdict=True, note=note), {}))
+        )
+        if ok:
+            acts.append(
+                ("carol", number, Annotation(verdict=not ok, fault="golden", note=note), {})
+            )
+            acts.append(
+                (
+                    "carol",
+                    number,
+                    Annotation(target=CALL, criterion="equivalent", verdict=False, note=note),
+                    {},
+                )
+            )
+            acts.append(
+                (
+                    "dora",
+                    number,
+                    Annotation(act="adjudicate", target=CALL, verdict=True, note=note),
+                    {},
+                )
+            )
         else:
             acts.append(("bob", number, Annotation(note=note), {"prediction_hash": "older"}))
-            acts.append(("dora", number, Annotation(act="adjudicate", verdict=True, fault="judge", note=note), {}))
+            acts.append(
+                (
+                    "dora",
+                    number,
+                    Annotation(act="adjudicate", verdict=True, fault="judge", note=note),
+                    {},
+                )
+            )
     with Store.open(workspace) as store:
         for who, number, annotation, changed in acts:
-            key, prediction, golden = store.reviews.fetch_key_and_hashes(store.find_items(f"item_{number}")[0])
+            key, prediction, golden = store.reviews.fetch_key_and_hashes(
+                store.find_items(f"item_{number}")[0]
+            )
             hashes = {"prediction_hash": prediction, "golden_hash": golden, **changed}
             Journal(workspace, f"{who}-{note}").append(key, annotation, **hashes)
     torn = workspace.reviews / f"erin-{note}.jsonl"

@@ -1,7 +1,8 @@
-"""A blind annotator sees exactly the same screens whatever the verdicts and the reviews of others are.
+"""A blind annotator sees exactly the same screens whatever the verdicts and the reviews of others
+are.
 
-The walk opens all screens and texts in two workspaces that differ only in verdicts and reviews. Add new screens, keys
-and filters to the walks below; `test_walk_presses_every_key` finds missing keys.
+The walk opens all screens and texts in two workspaces that differ only in verdicts and reviews. Add
+new screens, keys and filters to the walks below; `test_walk_presses_every_key` finds missing keys.
 """
 
 from __future__ import annotations
@@ -26,17 +27,28 @@ from fcreview.tui.keymap import split_keys
 from fcreview.tui.session import Session
 from tests.examples import only_long
 from tests.tui import idle
-from tests.tui.blind.planted_workspaces import ONE, OTHER, PLANTED, PlantedWorkspace, build_workspace
+from tests.tui.blind.planted_workspaces import (
+    ONE,
+    OTHER,
+    PLANTED,
+    PlantedWorkspace,
+    build_workspace,
+)
 from tests.tui.conftest import screen_lines
 
 pytestmark = pytest.mark.slow
 
 Step = tuple[str, ...]
-"""Keys. `=text` fills an input, or is typed where there is no input. The screen after each step is recorded."""
+"""Keys.
+
+`=text` fills an input, or is typed where there is no input. The screen after each step is recorded.
+"""
 
 
 def list_filters() -> Iterator[str]:
-    """Yield filters with each key and flag, and some whose number of matches would reveal verdicts."""
+    """Yield filters with each key and flag, and some whose number of matches would reveal
+    verdicts.
+    """
     for name in FILTER_KEYS:
         yield from (f"{name}:fail", f"{name}:none", f"-{name}:zaphod-one", f"{name}>0")
     for name in FILTER_FLAGS:
@@ -45,18 +57,37 @@ def list_filters() -> Iterator[str]:
         yield from (word, f'text:"{word}-one"', f"{word}:x")
 
 
-FILTERS = [f"={text}" for text in ("official:fail", "issues", "stale", "you:none", "zaphod", "annotator:bob", "tag:x")]
+FILTERS = [
+    f"={text}"
+    for text in ("official:fail", "issues", "stale", "you:none", "zaphod", "annotator:bob", "tag:x")
+]
 QUEUE_WALK: list[Step] = [
     (),
     *[("o", *["down"] * at, "enter") for at in range(len(BUILTIN_QUEUES))],
     *[(key, "escape") for key in ("c", "i", "r", "a", "C", "x", "B", "question_mark")],
     *[(key, "escape") for key in ("j", "end", "home", "pagedown", "d", "u", "G", "g")],
-    ("slash", "=zaphod", "enter"), ("F",), ("slash", "=quokka", "enter"), ("F",), ("slash", "=Please", "enter"), ("F",),
-    *[("v", key, "escape") for key in ("j", "tab", "shift+tab", *"12345", *"xsrchlneHo", "right", "left")],
-    ("v", "question_mark", "escape", "v"), ("v", "f"), ("v", "enter"), ("v", "3", "enter"), ("escape",),
-    ("v", "slash", "=zaphod", "enter", "escape", "escape"), ("v", "o", "o", "slash", *"m", "escape", "escape"),
-    ("v", "5", "enter"), ("F",), ("A",), ("escape",),
-]  # fmt: skip
+    ("slash", "=zaphod", "enter"),
+    ("F",),
+    ("slash", "=quokka", "enter"),
+    ("F",),
+    ("slash", "=Please", "enter"),
+    ("F",),
+    *[
+        ("v", key, "escape")
+        for key in ("j", "tab", "shift+tab", *"12345", *"xsrchlneHo", "right", "left")
+    ],
+    ("v", "question_mark", "escape", "v"),
+    ("v", "f"),
+    ("v", "enter"),
+    ("v", "3", "enter"),
+    ("escape",),
+    ("v", "slash", "=zaphod", "enter", "escape", "escape"),
+    ("v", "o", "o", "slash", *"m", "escape", "escape"),
+    ("v", "5", "enter"),
+    ("F",),
+    ("A",),
+    ("escape",),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -78,17 +109,81 @@ PALETTE_WORDS = (
     *("review as", "@told", "report", "export csv", "disagreement", "official", "review all"),
 )
 HISTORY_WALK: list[Step] = [
-    ("f", "up"), ("up",), ("escape",), ("f", "at"), ("tab",), ("escape",), ("slash", "up"), ("escape",),
-]  # fmt: skip
+    ("f", "up"),
+    ("up",),
+    ("escape",),
+    ("f", "at"),
+    ("tab",),
+    ("escape",),
+    ("slash", "up"),
+    ("escape",),
+]
 ITEM_WALK: list[Step] = [
-    *[(key,) for key in ("full_stop", "a", "j", "k", "J", "K", "t", "d", "enter", "end", "home", "R", "m", "T", "T")],
-    ("D",), ("full_stop",), ("D",), ("z",), ("z",), ("I",), ("I",), ("z",), ("z",),
-    ("y",), ("y",), *[("y", what) for what in "cdmj"], ("y", "escape"), ("G",), ("tab", "escape"), ("l", "escape"),
-    ("slash", "=zaphod", "enter"), ("slash", "=quokka", "enter"), ("s",), ("S",), ("slash", "=vellum", "enter"),
-    ("e",), ("j", "escape"), ("w",), ("escape",), ("n", "=odd", "enter"), ("z",), ("question_mark",), ("escape",),
-    ("0",), ("z",), ("right_curly_bracket",), ("left_curly_bracket",),
-    ("v",), ("escape",), ("W",), ("escape",), ("E",), ("escape",), ("N",), ("escape",), ("O",), ("escape",), ("3",),
-]  # fmt: skip
+    *[
+        (key,)
+        for key in (
+            "full_stop",
+            "a",
+            "j",
+            "k",
+            "J",
+            "K",
+            "t",
+            "d",
+            "enter",
+            "end",
+            "home",
+            "R",
+            "m",
+            "T",
+            "T",
+        )
+    ],
+    ("D",),
+    ("full_stop",),
+    ("D",),
+    ("z",),
+    ("z",),
+    ("I",),
+    ("I",),
+    ("z",),
+    ("z",),
+    ("y",),
+    ("y",),
+    *[("y", what) for what in "cdmj"],
+    ("y", "escape"),
+    ("G",),
+    ("tab", "escape"),
+    ("l", "escape"),
+    ("slash", "=zaphod", "enter"),
+    ("slash", "=quokka", "enter"),
+    ("s",),
+    ("S",),
+    ("slash", "=vellum", "enter"),
+    ("e",),
+    ("j", "escape"),
+    ("w",),
+    ("escape",),
+    ("n", "=odd", "enter"),
+    ("z",),
+    ("question_mark",),
+    ("escape",),
+    ("0",),
+    ("z",),
+    ("right_curly_bracket",),
+    ("left_curly_bracket",),
+    ("v",),
+    ("escape",),
+    ("W",),
+    ("escape",),
+    ("E",),
+    ("escape",),
+    ("N",),
+    ("escape",),
+    ("O",),
+    ("escape",),
+    ("3",),
+]
 
 
 N_ITEMS = 3
@@ -97,7 +192,10 @@ N_ITEMS = 3
 
 async def walk(workspace: Workspace, size: tuple[int, int], part: str) -> list[str]:
     """Return the screens of one part of the walk, which starts at the queue of failures."""
-    app = FcreviewApp(Session(workspace, "alice", blind=True, golden=build_golden_services()), View(queue="failures"))
+    app = FcreviewApp(
+        Session(workspace, "alice", blind=True, golden=build_golden_services()),
+        View(queue="failures"),
+    )
     screens: list[str] = []
     copied = workspace.root / "copied.txt"
     async with app.run_test(size=size) as pilot:
@@ -118,7 +216,9 @@ async def walk(workspace: Workspace, size: tuple[int, int], part: str) -> list[s
                     screens.append(copied.read_text() if copied.exists() else "")
 
         async def wait() -> None:
-            for _ in range(4):  # rows, the item beside them and its position are loaded one after the other
+            for _ in range(
+                4
+            ):  # rows, the item beside them and its position are loaded one after the other
                 await idle.wait_for_workers(app)
                 await pilot.pause()
 
@@ -146,11 +246,16 @@ def query_store(workspace: Workspace) -> list[str]:
     with Store.open(workspace, "alice", blind=True) as store:
         found.append(repr([asdict(row) for row in store.fetch_runs()]))
         for queue in BUILTIN_QUEUES:
-            found.append(f"{queue}: {[asdict(row) for row in store.fetch_page(View(queue=queue), 0, 20)]}")
+            found.append(
+                f"{queue}: {[asdict(row) for row in store.fetch_page(View(queue=queue), 0, 20)]}"
+            )
         items = [row.item for row in store.fetch_page(View(queue="dataset"), 0, 20)]
         found += [repr(asdict(store.read_detail(item))) for item in items]
         for text in list_filters():
-            results = [_result_or_error(query, View(text)) for query in (store.count_items, store.fetch_facets)]
+            results = [
+                _result_or_error(query, View(text))
+                for query in (store.count_items, store.fetch_facets)
+            ]
             found.append(f"{text}: {' '.join(results)}")
         for item in items:
             found += [
@@ -198,7 +303,9 @@ def check_no_planted_word(screens: list[str], planted: PlantedWorkspace) -> None
 @pytest.mark.sweep
 @pytest.mark.parametrize("part", ["palette", "queue", "items"])
 @pytest.mark.parametrize("size", [pytest.param((80, 24), marks=only_long), (160, 50)])
-def test_screens_are_the_same_without_planted_words(tmp_path: Path, size: tuple[int, int], part: str) -> None:
+def test_screens_are_the_same_without_planted_words(
+    tmp_path: Path, size: tuple[int, int], part: str
+) -> None:
     one, other = run_in_both(tmp_path / "work", lambda workspace: walk(workspace, size, part))
     check_same(one, other)
     check_no_planted_word(one, ONE)
@@ -218,7 +325,9 @@ def test_workspaces_differ_for_unblinded_annotators(tmp_path: Path) -> None:
     def read_details(workspace: Workspace) -> list[str]:
         with Store.open(workspace, "alice") as store:
             items = [row.item for row in store.fetch_page(View(queue="dataset"), 0, 20)]
-            return [repr(asdict(store.read_detail(item))) for item in items] + [repr(store.fetch_issues())]
+            return [repr(asdict(store.read_detail(item))) for item in items] + [
+                repr(store.fetch_issues())
+            ]
 
     one, other = run_in_both(tmp_path / "work", read_details)
     assert all(before != after for before, after in zip(one, other, strict=True))
@@ -228,9 +337,26 @@ def test_workspaces_differ_for_unblinded_annotators(tmp_path: Path) -> None:
 def test_walk_presses_every_key() -> None:
     """A new key of the queue or the item may be a new way to see verdicts."""
     pressed = {key for step in (*QUEUE_WALK, *ITEM_WALK) for key in step}
-    pressed |= {"f", "F", "q", "p", "enter", "right_square_bracket", "left_square_bracket", "backspace", "escape"}
+    pressed |= {
+        "f",
+        "F",
+        "q",
+        "p",
+        "enter",
+        "right_square_bracket",
+        "left_square_bracket",
+        "backspace",
+        "escape",
+    }
     deciding = {"item.pass", "item.fail", "item.golden_wrong", "item.unsure"}
-    moving = {"item.line_down", "item.line_up", "item.page_down", "item.page_up", "item.score_1", "item.score_2"}
+    moving = {
+        "item.line_down",
+        "item.line_up",
+        "item.page_down",
+        "item.page_up",
+        "item.score_1",
+        "item.score_2",
+    }
     for action in (*QUEUE_ACTIONS, *ITEM_ACTIONS, *ITEM_TEXT_ACTIONS):
         if action.id not in deciding | moving:
             assert set(split_keys(action.keys)) & pressed, action

@@ -1,7 +1,8 @@
-"""Three annotators review the same targets blind, an adjudicator resolves the disagreements, and labels are exported.
+"""Three annotators review the same targets blind, an adjudicator resolves the disagreements, and
+labels are exported.
 
-The test uses the real screens on runs of ACEBench and ComplexFuncBench: the samples, and sixty items of published
-runs.
+The test uses the real screens on runs of ACEBench and ComplexFuncBench: the samples, and sixty
+items of published runs.
 """
 
 from __future__ import annotations
@@ -40,7 +41,12 @@ Answers = dict[tuple[int, str], dict[str, tuple[Any, str | None]]]
 """(item, target) -> annotator -> (value, fault)"""
 
 
-@pytest.fixture(params=["samples", pytest.param("bench", marks=[pytest.mark.bench, pytest.mark.sweep, only_long])])
+@pytest.fixture(
+    params=[
+        "samples",
+        pytest.param("bench", marks=[pytest.mark.bench, pytest.mark.sweep, only_long]),
+    ]
+)
 def runs(request: pytest.FixtureRequest) -> list[Path]:
     place: Path = request.getfixturevalue(request.param)
     return [place / "acebench", place / "complexfuncbench"]
@@ -56,7 +62,12 @@ def select_sixty_items(workspace: Workspace) -> list[int]:
     """Return thirty items of each benchmark, or all if there are fewer."""
     with Store.open(workspace) as store:
         found = [
-            [row.item for row in store.fetch_page(View(f"benchmark:{name} language:en", "random", seed=7), 0, 30)]
+            [
+                row.item
+                for row in store.fetch_page(
+                    View(f"benchmark:{name} language:en", "random", seed=7), 0, 30
+                )
+            ]
             for name in ("acebench", "complexfuncbench")
         ]
     return [item for items in found for item in items]
@@ -75,8 +86,12 @@ async def wait(app: FcreviewApp, pilot: Any) -> None:
         await pilot.pause()
 
 
-async def review_blind(workspace: Workspace, who: str, items: Sequence[int], answers: Answers) -> None:
-    """Review ACEBench items as a whole, and ComplexFuncBench items at the target under the cursor."""
+async def review_blind(
+    workspace: Workspace, who: str, items: Sequence[int], answers: Answers
+) -> None:
+    """Review ACEBench items as a whole, and ComplexFuncBench items at the target under the
+    cursor.
+    """
     view = View(f"item:{','.join(map(str, items))}", "dataset")
     app = FcreviewApp(Session(workspace, who, blind=True), view)
     done: set[int] = set()
@@ -106,7 +121,10 @@ async def review_blind(workspace: Workspace, who: str, items: Sequence[int], ans
 
 
 async def adjudicate(workspace: Workspace) -> int:
-    """Accept the first answer that is not unsure in each case. Returns the number of resolved cases."""
+    """Accept the first answer that is not unsure in each case.
+
+    Returns the number of resolved cases.
+    """
     app = FcreviewApp(Session(workspace, JUDGE), adjudicate=True)
     async with app.run_test(size=SIZE) as pilot:
         await wait(app, pilot)
@@ -116,7 +134,11 @@ async def adjudicate(workspace: Workspace) -> int:
             if cases.are_all_resolved:
                 break
             assert cases.current is not None
-            sure = [at for at, each in enumerate(cases.current.disagreement.answers, 1) if each.verdict != UNSURE]
+            sure = [
+                at
+                for at, each in enumerate(cases.current.disagreement.answers, 1)
+                if each.verdict != UNSURE
+            ]
             await pilot.press(str(sure[0]))
             await wait(app, pilot)
         assert cases.are_all_resolved
@@ -131,7 +153,9 @@ def is_conflict(reviews: dict[str, tuple[Any, str | None]]) -> bool:
 
 
 def read_events(workspace: Workspace, who: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (workspace.reviews / f"{who}.jsonl").read_text().splitlines()]
+    return [
+        json.loads(line) for line in (workspace.reviews / f"{who}.jsonl").read_text().splitlines()
+    ]
 
 
 @pytest.mark.sweep
@@ -150,7 +174,10 @@ async def test_conflicts_are_resolved_and_labels_can_be_imported(
     conflicts = {place for place, reviews in answers.items() if is_conflict(reviews)}
     assert 3 <= len(conflicts) < len(answers)
     with Store.open(workspace) as store:
-        found = {(each.item, each.disagreement.target) for each in store.analysis.fetch_disagreements(View())}
+        found = {
+            (each.item, each.disagreement.target)
+            for each in store.analysis.fetch_disagreements(View())
+        }
         ratings = store.analysis.fetch_ratings(View())
     assert conflicts <= found
     parts = {item for item, target in conflicts if target != "item"}
@@ -185,7 +212,10 @@ def check_coefficients(answers: Answers, ratings: Sequence[Any]) -> None:
     pools = split_by_blind_status(ratings)
     assert list(pools) == ["blind"]
     ours = {
-        (each.criterion, " ".join([each.metric, *(each.annotators if each.metric == "cohen" else ())])): each
+        (
+            each.criterion,
+            " ".join([each.metric, *(each.annotators if each.metric == "cohen" else ())]),
+        ): each
         for each in compute_agreement(pools["blind"], ["overall"], "blind")
         if each.metric == "cohen" or each.annotators == PEOPLE
     }
@@ -199,7 +229,9 @@ def check_coefficients(answers: Answers, ratings: Sequence[Any]) -> None:
             for place, reviews in answers.items()
         }
         labels = {place: reviews for place, reviews in labels.items() if reviews}
-        theirs = reference_coefficients.calculate_coefficients(labels, PEOPLE, 3 if with_fault else 2)
+        theirs = reference_coefficients.calculate_coefficients(
+            labels, PEOPLE, 3 if with_fault else 2
+        )
         assert len(theirs) == 7
         for name, value in theirs.items():
             figure = ours[criterion, name]

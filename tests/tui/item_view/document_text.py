@@ -18,17 +18,22 @@ HOSTILE = "\x1b[31mred\x1b]52;c;AAAA\x07 \u202eabc\u200b [bold]x[/bold] \x9b2J"
 
 def golden_call(name: str, index: int = 0, turn: int = 0, **arguments: Any) -> Call:
     accepted = {
-        key: value if isinstance(value, AcceptedValues) else AcceptedValues([value]) for key, value in arguments.items()
+        key: value if isinstance(value, AcceptedValues) else AcceptedValues([value])
+        for key, value in arguments.items()
     }
     return Call("golden", name, accepted, turn, 0, index)
 
 
-def predicted_call(name: str, index: int = 0, turn: int = 0, step: int = 0, **arguments: Any) -> Call:
+def predicted_call(
+    name: str, index: int = 0, turn: int = 0, step: int = 0, **arguments: Any
+) -> Call:
     return Call("predicted", name, arguments, turn, step, index)
 
 
 def make_item(golden: list[Call], predicted: list[Call], **fields: Any) -> Item:
-    fields.setdefault("messages", [Message(0, -1, "user", "What's the weather in Hangzhou, China? Use celsius.")])
+    fields.setdefault(
+        "messages", [Message(0, -1, "user", "What's the weather in Hangzhou, China? Use celsius.")]
+    )
     return Item(
         "live_simple_3-2-1",
         "live_simple",
@@ -43,12 +48,30 @@ def make_detail(item: Item, **fields: Any) -> ItemDetail:
     """Return the details of a copy of the item, as the store would."""
     item = deepcopy(item)
     row = QueueRow(
-        item=1, run=1, seq=0, id=item.id, category=item.category, model="gpt-4o", run_name="gpt-4o",
-        official=item.official, rule=item.rule, judge=item.judge,
-        error_type=item.error_type, rule_error_type=item.rule_error_type,
-        n_golden=len(item.golden), n_predicted=len(item.predicted), n_issues=len(item.issues),
-    )  # fmt: skip
-    key = ItemKey(benchmark="BFCL", generation="V4", language="en", model="gpt-4o", category=item.category, id=item.id)
+        item=1,
+        run=1,
+        seq=0,
+        id=item.id,
+        category=item.category,
+        model="gpt-4o",
+        run_name="gpt-4o",
+        official=item.official,
+        rule=item.rule,
+        judge=item.judge,
+        error_type=item.error_type,
+        rule_error_type=item.rule_error_type,
+        n_golden=len(item.golden),
+        n_predicted=len(item.predicted),
+        n_issues=len(item.issues),
+    )
+    key = ItemKey(
+        benchmark="BFCL",
+        generation="V4",
+        language="en",
+        model="gpt-4o",
+        category=item.category,
+        id=item.id,
+    )
     return ItemDetail(row, key, Run("BFCL", "V4", "en", "gpt-4o", "runs"), item, **fields)
 
 
@@ -58,7 +81,11 @@ def document_lines(detail: ItemDetail, cells: int = 80, **options: Any) -> list[
 
 
 WEATHER = make_item(
-    [golden_call("get_weather", unit="celsius", location=AcceptedValues(["Hangzhou, China", "Hangzhou"]))],
+    [
+        golden_call(
+            "get_weather", unit="celsius", location=AcceptedValues(["Hangzhou, China", "Hangzhou"])
+        )
+    ],
     [predicted_call("get_weather", unit="celsius", location="Hangzhou, CN", days=3)],
     official=False,
     rule=False,
@@ -66,7 +93,12 @@ WEATHER = make_item(
     rule_error_type="value_error:string",
     verdicts=[
         Verdict("official", False, error_type="value_error:string", rationale="Invalid value"),
-        Verdict("rule", False, error_type="value_error:string", rationale="'hangzhoucn' is none of 'hangzhou'"),
+        Verdict(
+            "rule",
+            False,
+            error_type="value_error:string",
+            rationale="'hangzhoucn' is none of 'hangzhou'",
+        ),
         Verdict("judge", False, by="gpt-4o", rationale="CN is not a city"),
     ],
 )
@@ -84,7 +116,9 @@ def make_multi_turn_item() -> Item:
             Message(turn, 1, "state", '{"root": {}}', "FileSystem"),
         ]
         multi_turn.golden.append(golden_call("mv", 0, turn, source="a", to="b"))
-        multi_turn.predicted.append(predicted_call("mv", 0, turn, source="a", to="b" if turn != 1 else "c"))
+        multi_turn.predicted.append(
+            predicted_call("mv", 0, turn, source="a", to="b" if turn != 1 else "c")
+        )
     multi_turn.pairs = align_calls_by_turn(multi_turn.golden, multi_turn.predicted)
     multi_turn.extra.failing_turn = 1
     return multi_turn

@@ -7,7 +7,12 @@ import time
 from fcreview.matching.diff import diff_call
 from fcreview.matching.first_difference import build_argument_rows
 from fcreview.model.item import AcceptedValues, Call
-from fcreview.tui.item_view.call_diff import argument_lines, compute_argument_columns, find_changed_spans, mark_spans
+from fcreview.tui.item_view.call_diff import (
+    argument_lines,
+    compute_argument_columns,
+    find_changed_spans,
+    mark_spans,
+)
 from fcreview.tui.text.lines import plain_text
 
 GOLDEN = "the quick brown fox jumps over the lazy dog while the cat sleeps on the warm mat"
@@ -18,8 +23,13 @@ def changed_texts(golden: str, predicted: str) -> list[str]:
 
 
 def test_only_changed_words_of_long_texts_are_marked() -> None:
-    assert changed_texts(GOLDEN, GOLDEN.replace("quick", "slow").replace("warm", "cold")) == ["slow", "cold"]
-    assert changed_texts(f'"other" or "{GOLDEN}"', f'"{GOLDEN.replace("brown", "red").replace("mat", "rug")}"') == [
+    assert changed_texts(GOLDEN, GOLDEN.replace("quick", "slow").replace("warm", "cold")) == [
+        "slow",
+        "cold",
+    ]
+    assert changed_texts(
+        f'"other" or "{GOLDEN}"', f'"{GOLDEN.replace("brown", "red").replace("mat", "rug")}"'
+    ) == [
         "red",
         "rug",
     ]
@@ -43,7 +53,11 @@ def test_texts_of_many_words_are_compared_quickly() -> None:
 
 
 def test_marks_span_rows_and_show_blanks_at_their_edges() -> None:
-    assert mark_spans("abcdef", 10, [(8, 12), (14, 30)], "x") == (("ab", "diff"), ("cd", "x"), ("ef", "diff"))
+    assert mark_spans("abcdef", 10, [(8, 12), (14, 30)], "x") == (
+        ("ab", "diff"),
+        ("cd", "x"),
+        ("ef", "diff"),
+    )
     assert mark_spans("a  b", 0, [(1, 3)], "x") == (("a", "x"), ("␣␣", "diff"), ("b", "x"))
     assert mark_spans("abc", 0, [], "x") == (("abc", "x"),)
 
@@ -52,5 +66,7 @@ def test_lookalike_character_is_named() -> None:
     golden = Call("golden", "f", {"city": AcceptedValues(["Ulm", "Kazan"])})
     predicted = Call("predicted", "f", {"city": "K\u0430zan"})
     rows = build_argument_rows(golden, predicted, diff_call(golden, predicted))
-    shown = [plain_text(line) for line in argument_lines(rows[0], compute_argument_columns(rows, 80))]
+    shown = [
+        plain_text(line) for line in argument_lines(rows[0], compute_argument_columns(rows, 80))
+    ]
     assert "CYRILLIC SMALL LETTER A instead of U+0061" in " ".join(" ".join(shown).split())

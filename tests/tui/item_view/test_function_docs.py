@@ -11,7 +11,13 @@ from fcreview.tui.item_view.function_docs import docs_footer_lines, function_doc
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.text.lines import plain_text
 from fcreview.tui.text.styles import symbols
-from tests.tui.item_view.document_text import document_lines, golden_call, make_detail, make_item, predicted_call
+from tests.tui.item_view.document_text import (
+    document_lines,
+    golden_call,
+    make_detail,
+    make_item,
+    predicted_call,
+)
 
 
 def function_doc(name: str, *required: str, **optional: Any) -> dict[str, Any]:
@@ -23,13 +29,24 @@ def function_doc(name: str, *required: str, **optional: Any) -> dict[str, Any]:
     }
 
 
-CITY = {"type": "string", "enum": ["Rome", "Oslo"], "default": "Rome", "description": "Where it is."}
-FUNCTIONS = [function_doc("maps.find", "query"), function_doc("get_weather", "day", city=CITY), function_doc("ls")]
+CITY = {
+    "type": "string",
+    "enum": ["Rome", "Oslo"],
+    "default": "Rome",
+    "description": "Where it is.",
+}
+FUNCTIONS = [
+    function_doc("maps.find", "query"),
+    function_doc("get_weather", "day", city=CITY),
+    function_doc("ls"),
+]
 
 
 def item_calling(*names: str, golden_name: str = "get_weather", **fields: Any) -> Item:
     calls = [predicted_call(name, at, day="today", city="Bonn") for at, name in enumerate(names)]
-    return make_item([golden_call(golden_name, day="today", city="Rome")], calls, functions=FUNCTIONS, **fields)
+    return make_item(
+        [golden_call(golden_name, day="today", city="Rome")], calls, functions=FUNCTIONS, **fields
+    )
 
 
 def available_lines(lines: list[str]) -> list[str]:
@@ -40,7 +57,11 @@ def available_lines(lines: list[str]) -> list[str]:
 def test_all_functions_are_listed_with_parameters_and_users() -> None:
     lines = available_lines(document_lines(make_detail(item_calling("maps_find"))))
     assert lines[0].startswith("── 3 available functions · name(required, [optional])")
-    assert lines[1:] == ["+ maps.find(query)  predicted", "- get_weather(day, [city])  golden", "  ls()"]
+    assert lines[1:] == [
+        "+ maps.find(query)  predicted",
+        "- get_weather(day, [city])  golden",
+        "  ls()",
+    ]
     assert (
         available_lines(document_lines(make_detail(item_calling("get_weather"))))[1]
         == "= get_weather(day, [city])  golden, predicted"
@@ -60,7 +81,9 @@ def test_functions_are_listed_without_calls() -> None:
     cursor = Cursor(make_detail(item), "alice")
     every = cursor.show_next_docs()
     assert every is not None and every.key == "offer"
-    assert [b.key for b in cursor.blocks if b.key.endswith("/document")] == [f"offer/{n}/document" for n in range(3)]
+    assert [b.key for b in cursor.blocks if b.key.endswith("/document")] == [
+        f"offer/{n}/document" for n in range(3)
+    ]
 
 
 def test_unused_functions_are_folded_if_there_are_many() -> None:
@@ -69,7 +92,9 @@ def test_unused_functions_are_folded_if_there_are_many() -> None:
     lines = available_lines(document_lines(make_detail(item)))
     assert lines[1] == "= get_weather(day, [city])  golden, predicted"
     assert lines[2].startswith("  22 more functions: maps.find, ls, f0, f1")
-    assert "  f7(a)" in available_lines(document_lines(make_detail(item), folds={"offer/others": False}))
+    assert "  f7(a)" in available_lines(
+        document_lines(make_detail(item), folds={"offer/others": False})
+    )
 
 
 def shown_docs(cursor: Cursor) -> str:
@@ -115,7 +140,10 @@ def test_footer_describes_parameter_at_cursor() -> None:
     item = item_calling("get_weather")
 
     def footer(key: str, free: int = 4) -> list[str]:
-        return [plain_text(line).rstrip("─ ") for line in docs_footer_lines(IndexedItem(item), key, 79, free)]
+        return [
+            plain_text(line).rstrip("─ ")
+            for line in docs_footer_lines(IndexedItem(item), key, 79, free)
+        ]
 
     lines = footer("turn:1/call:1/arg:city")
     assert lines == [
@@ -131,12 +159,13 @@ def test_footer_describes_parameter_at_cursor() -> None:
 def test_footer_shows_whole_docs_if_they_fit() -> None:
     indexed_item = IndexedItem(item_calling("get_weather"))
     whole = [
-        plain_text(line).rstrip("─ ") for line in docs_footer_lines(indexed_item, "turn:1/call:1/arg:city", 79, 12)
+        plain_text(line).rstrip("─ ")
+        for line in docs_footer_lines(indexed_item, "turn:1/call:1/arg:city", 79, 12)
     ]
     assert whole[0] == "── docs of get_weather" and f"  {symbols().arrow} city  string" in whole
-    assert next(plain_text(line) for line in docs_footer_lines(indexed_item, "turn:1/call:1", 79, 12)).startswith(
-        "── docs"
-    )
+    assert next(
+        plain_text(line) for line in docs_footer_lines(indexed_item, "turn:1/call:1", 79, 12)
+    ).startswith("── docs")
     assert docs_footer_lines(indexed_item, "turn:1", 79, 12) == []
     fits = len(whole) + 1
     assert len(docs_footer_lines(indexed_item, "turn:1/call:1/arg:city", 79, fits - 1)) < len(whole)

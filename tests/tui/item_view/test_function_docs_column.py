@@ -18,7 +18,9 @@ from tests.tui.item_view.test_function_docs import FUNCTIONS, item_calling
 
 def column_lines(here: RelevantFunctions, functions: Any = FUNCTIONS, cells: int = 40) -> list[str]:
     docs = FunctionDocsSource(functions, here, cells)
-    return [plain_text(line).rstrip("─ ") for at in range(len(docs)) for line in docs.lines(at, cells)]
+    return [
+        plain_text(line).rstrip("─ ") for at in range(len(docs)) for line in docs.lines(at, cells)
+    ]
 
 
 def test_golden_function_precedes_predicted_function() -> None:
@@ -33,10 +35,14 @@ def test_parameter_at_cursor_is_marked_and_scrolled_into_view() -> None:
     here = functions_at_block(IndexedItem(item_calling("get_weather")), "turn:1/call:1/arg:city")
     docs = FunctionDocsSource(FUNCTIONS, here, 40)
     assert docs.marked_block_index is not None
-    assert plain_text(docs.lines(docs.marked_block_index, 40)[0]) == f"  {symbols().arrow} city  string"
-    assert functions_at_block(IndexedItem(item_calling("get_weather")), "turn:1/call:1").argument == "city", (
-        "the first difference"
+    assert (
+        plain_text(docs.lines(docs.marked_block_index, 40)[0])
+        == f"  {symbols().arrow} city  string"
     )
+    assert (
+        functions_at_block(IndexedItem(item_calling("get_weather")), "turn:1/call:1").argument
+        == "city"
+    ), "the first difference"
 
 
 def test_unknown_parameter_is_marked_as_such() -> None:
@@ -51,7 +57,9 @@ def test_unknown_parameter_is_marked_as_such() -> None:
 def test_all_functions_are_listed_without_calls() -> None:
     item = item_calling()
     item.golden, item.pairs = [], []
-    assert not functions_at_block(IndexedItem(item), "turn:1") and not functions_at_block(IndexedItem(item), "offer")
+    assert not functions_at_block(IndexedItem(item), "turn:1") and not functions_at_block(
+        IndexedItem(item), "offer"
+    )
     here = first_available_functions(IndexedItem(item))
     names = ["maps.find", "get_weather", "ls"]
     assert [line for line in column_lines(here) if line in names] == names

@@ -31,7 +31,11 @@ def test_header_keeps_usual_ids_and_adds_facts_if_they_fit(cells: int) -> None:
     detail.row.id = "simple_python_17"
     line = plain_text(header_line(detail, 3, 640, cells))
     assert display_width(line) <= cells
-    assert line.startswith(" simple_python_17 ") and "4/640" in line and "–" in line.partition("you ")[2][:3]
+    assert (
+        line.startswith(" simple_python_17 ")
+        and "4/640" in line
+        and "–" in line.partition("you ")[2][:3]
+    )
     assert (" FAIL " in line) is (cells >= 80)
     assert (detail.item.category in line) is (cells >= 100)
     alone = plain_text(header_line(detail, 3, 640, cells, show_id=False))
@@ -47,7 +51,9 @@ def test_overruled_verdict_is_in_brackets() -> None:
     detail = make_detail(WEATHER)
     columns = QueueColumns((("you", 3),))
     detail.row.you = False
-    assert not detail.row.is_own_verdict_contradicted and "you  FAIL " in plain_text(header_line(detail, 0, 9, 120))
+    assert not detail.row.is_own_verdict_contradicted and "you  FAIL " in plain_text(
+        header_line(detail, 0, 9, 120)
+    )
     for human, overruled in ((False, False), ("disputed", False), (True, True)):
         detail.row.human = human
         header = plain_text(header_line(detail, 0, 9, 120))
@@ -69,19 +75,31 @@ def test_header_omits_judge_without_verdict() -> None:
     detail = make_detail(WEATHER)
     detail.row.judge = None
     assert "judge  FAIL " in plain_text(
-        header_line(dataclasses.replace(detail, row=dataclasses.replace(detail.row, judge=False)), 0, 9, 80)
+        header_line(
+            dataclasses.replace(detail, row=dataclasses.replace(detail.row, judge=False)), 0, 9, 80
+        )
     )
-    detail.item.verdicts = [verdict for verdict in detail.item.verdicts if verdict.source != "judge"]
+    detail.item.verdicts = [
+        verdict for verdict in detail.item.verdicts if verdict.source != "judge"
+    ]
     assert "judge" not in plain_text(header_line(detail, 0, 9, 80))
     assert "judge" not in plain_text(header_line(detail, 0, 9, 160))
 
 
 def test_status_and_key_line_fit_and_name_the_target() -> None:
     status = plain_text(
-        status_line(("saved: fail · " + "x" * 90, "good"), PendingQuestion("turn:2/call:1"), "40 %", False, 80)
+        status_line(
+            ("saved: fail · " + "x" * 90, "good"),
+            PendingQuestion("turn:2/call:1"),
+            "40 %",
+            False,
+            80,
+        )
     )
     assert display_width(status) == 80 and status.endswith("verdict on: turn 2 call 1")
-    keys = key_hints_line([("p", "pass"), *[(str(n), "something long") for n in range(9)], ("?", "help")], 80, 1)
+    keys = key_hints_line(
+        [("p", "pass"), *[(str(n), "something long") for n in range(9)], ("?", "help")], 80, 1
+    )
     assert display_width(plain_text(keys)) <= 80 and plain_text(keys).endswith("? help")
 
 

@@ -8,7 +8,12 @@ from fcreview.matching.first_difference import build_argument_rows
 from fcreview.model.item import AcceptedValues, Call, Extra, Message, RecordLocation, Verdict
 from fcreview.model.review import Opinion
 from fcreview.model.sanitize import display_width, sanitize
-from fcreview.tui.item_view.call_diff import GOLDEN_COLUMN_CELLS, cut_text_around, find_changed_spans, pair_heading
+from fcreview.tui.item_view.call_diff import (
+    GOLDEN_COLUMN_CELLS,
+    cut_text_around,
+    find_changed_spans,
+    pair_heading,
+)
 from fcreview.tui.item_view.document import header_line
 from fcreview.tui.text.lines import plain_text
 from tests.tui.item_view.document_text import (
@@ -46,7 +51,10 @@ def test_document_at_80_columns() -> None:
 def test_columns_stay_close_at_160_columns() -> None:
     lines = document_lines(make_detail(WEATHER), 160)
     assert lines[2] == "── turn 1 · call 1 of 1 · get_weather " + "─" * 121
-    assert lines[3] == "  argument  golden" + " " * (GOLDEN_COLUMN_CELLS + 2 - len("golden")) + "predicted"
+    assert (
+        lines[3]
+        == "  argument  golden" + " " * (GOLDEN_COLUMN_CELLS + 2 - len("golden")) + "predicted"
+    )
     assert lines[5].startswith('! location  "Hangzhou, China" or "Hangzhou"')
     assert lines[5].index('"Hangzhou, CN"') == lines[3].index("predicted")
 
@@ -55,13 +63,21 @@ def test_five_states_differ_without_colour() -> None:
     wanted = [golden_call("f", same=1, far="a", gone=2, left=AcceptedValues([5], optional=True))]
     given = [predicted_call("f", same=1, far="b", more=4)]
     item = make_item(wanted, given)
-    item.pairs[0].diff[0].state = "~"  # as for an argument that a benchmark accepts although it differs
+    item.pairs[0].diff[
+        0
+    ].state = "~"  # as for an argument that a benchmark accepts although it differs
     shown = {
-        line[2:6]: line for line in document_lines(make_detail(item)) if line[:2] in ("= ", "~ ", "! ", "- ", "+ ")
+        line[2:6]: line
+        for line in document_lines(make_detail(item))
+        if line[:2] in ("= ", "~ ", "! ", "- ", "+ ")
     }
     assert {key: line[0] for key, line in shown.items()} == {
-        "same": "=", "far ": "~", "gone": "-", "left": "=", "more": "+",
-    }  # fmt: skip
+        "same": "=",
+        "far ": "~",
+        "gone": "-",
+        "left": "=",
+        "more": "+",
+    }
     assert shown["gone"].endswith("(missing)")
     assert shown["left"].endswith("(optional, omitted)")
     assert "(none)" in shown["more"]
@@ -99,17 +115,24 @@ def test_answer_without_call_is_an_error_if_an_automatic_verdict_fails(
 
 
 def test_columns_are_aligned_with_wide_characters() -> None:
-    item = make_item([golden_call("f", 城市="杭州市", a="x")], [predicted_call("f", 城市="杭州", a="y")])
+    item = make_item(
+        [golden_call("f", 城市="杭州市", a="x")], [predicted_call("f", 城市="杭州", a="y")]
+    )
     lines = document_lines(make_detail(item))
     marks = {"  argument": "predicted", "! 城市": '"杭州"', "! a": '"y"'}
-    rows = [(line, mark) for start, mark in marks.items() for line in lines if line.startswith(start)]
+    rows = [
+        (line, mark) for start, mark in marks.items() for line in lines if line.startswith(start)
+    ]
     assert len({display_width(line[: line.index(mark)]) for line, mark in rows}) == 1
     assert len(rows) == 3
 
 
 def test_long_values_are_stacked_around_their_first_difference() -> None:
     long = "x" * 700 + " FROM "
-    item = make_item([golden_call("query", sql=long + "a WHERE b")], [predicted_call("query", sql=long + "c WHERE b")])
+    item = make_item(
+        [golden_call("query", sql=long + "a WHERE b")],
+        [predicted_call("query", sql=long + "c WHERE b")],
+    )
     lines = document_lines(make_detail(item))
     at = lines.index("! sql   first difference at character 708")
     assert lines[at + 1].startswith("    golden     …")
@@ -137,20 +160,29 @@ def test_long_function_name_is_cut_before_the_facts_of_its_call(cells: int) -> N
     assert ("· - missing ─" in shown) == (cells > 30)
     assert "within" in shown or cells < 80
     also = plain_text(pair_heading(pair, "call 1 of 1", cells, ["already called in step 2"]))
-    assert display_width(also) == cells and ("· already called in step 2 ─" in also) == (cells == 160)
+    assert display_width(also) == cells and ("· already called in step 2 ─" in also) == (
+        cells == 160
+    )
 
 
 def test_equal_arguments_are_folded_if_there_are_many() -> None:
     values = {f"p{n}": n for n in range(12)}
-    detail = make_detail(make_item([golden_call("f", **values, q=1)], [predicted_call("f", **values, q=2)]))
+    detail = make_detail(
+        make_item([golden_call("f", **values, q=1)], [predicted_call("f", **values, q=2)])
+    )
     folded = document_lines(detail)
     assert "= 12 equal: p0, p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11" in folded
     assert not any(line.startswith("= p3 ") for line in folded)
-    assert any(line.startswith("= p3 ") for line in document_lines(detail, folds={"turn:1/call:1/equal": False}))
+    assert any(
+        line.startswith("= p3 ")
+        for line in document_lines(detail, folds={"turn:1/call:1/equal": False})
+    )
 
 
 def test_undecodable_prediction_shows_text_and_error() -> None:
-    broken = Call("predicted", "", None, raw="I'd say:\nf(a=", decode_error="invalid syntax at character 4")
+    broken = Call(
+        "predicted", "", None, raw="I'd say:\nf(a=", decode_error="invalid syntax at character 4"
+    )
     lines = document_lines(make_detail(make_item([golden_call("f", a=1)], [broken])))
     assert "! predicted call cannot be decoded: invalid syntax at character 4" in lines
     at = lines.index("    predicted  I'd say:")
@@ -159,30 +191,50 @@ def test_undecodable_prediction_shows_text_and_error() -> None:
 
 def test_differing_official_and_recomputed_verdicts_are_both_shown() -> None:
     item = make_item(
-        [golden_call("f")], [predicted_call("f")], official=False, rule=True, error_type="value_error:string"
+        [golden_call("f")],
+        [predicted_call("f")],
+        official=False,
+        rule=True,
+        error_type="value_error:string",
     )
-    item.verdicts = [Verdict("official", False, error_type="value_error:string"), Verdict("rule", True)]
+    item.verdicts = [
+        Verdict("official", False, error_type="value_error:string"),
+        Verdict("rule", True),
+    ]
     lines = document_lines(make_detail(item))
-    at = next(at for at, line in enumerate(lines) if line.startswith("── Official and recomputed verdicts differ ─"))
+    at = next(
+        at
+        for at, line in enumerate(lines)
+        if line.startswith("── Official and recomputed verdicts differ ─")
+    )
     assert lines[at + 1] == "  recomputed ✓  pass"
     assert lines[at + 2] == "  official ✗    string is not an accepted value   value_error:string"
 
 
 def test_error_type_is_not_repeated_before_its_reason() -> None:
-    item = make_item([golden_call("f")], [predicted_call("f")], official=False, error_type="stop_early")
-    item.verdicts = [Verdict("official", False, error_type="stop_early", rationale="stop_early: Stop early.")]
+    item = make_item(
+        [golden_call("f")], [predicted_call("f")], official=False, error_type="stop_early"
+    )
+    item.verdicts = [
+        Verdict("official", False, error_type="stop_early", rationale="stop_early: Stop early.")
+    ]
     assert "  Stop early.   stop_early" in document_lines(make_detail(item))
 
 
 def test_missing_recomputed_verdict_has_its_reason() -> None:
-    item = make_item([], [], official=True, rule_note="multi-turn verdicts are imported, not recomputed")
-    assert "  no recomputed verdict: multi-turn verdicts are imported, not recomputed" in document_lines(
-        make_detail(item)
+    item = make_item(
+        [], [], official=True, rule_note="multi-turn verdicts are imported, not recomputed"
+    )
+    assert (
+        "  no recomputed verdict: multi-turn verdicts are imported, not recomputed"
+        in document_lines(make_detail(item))
     )
 
 
 def test_hidden_verdicts_leave_no_trace() -> None:
-    detail = make_detail(WEATHER, opinions=[Opinion(annotator="bob", verdict=False, note="Bob's word")])
+    detail = make_detail(
+        WEATHER, opinions=[Opinion(annotator="bob", verdict=False, note="Bob's word")]
+    )
     detail.item.extra.metadata["answers"] = "Hangzhou"
     shown = "\n".join(document_lines(detail, hide_verdicts=True))
     for word in ("official", "recomputed", "judge", "✗", "value_error", "Bob", "answers"):
@@ -194,7 +246,8 @@ def test_hidden_verdicts_leave_no_trace() -> None:
 def test_metadata_is_last_with_one_line_a_field_and_sizes() -> None:
     item = make_item([golden_call("f", a=1)], [predicted_call("f", a=1)])
     item.extra = Extra(
-        score_record=RecordLocation("s.json", 2), metadata={"config": {"deep": ["x" * 50] * 40}, "path": ["a.b"]}
+        score_record=RecordLocation("s.json", 2),
+        metadata={"config": {"deep": ["x" * 50] * 40}, "path": ["a.b"]},
     )
     lines = document_lines(make_detail(item))
     assert lines[-4].startswith("── metadata ──")
@@ -224,7 +277,8 @@ def test_arguments_of_undecodable_call_are_not_called_missing() -> None:
 
 def test_hostile_text_is_sanitized_and_no_markup() -> None:
     item = make_item(
-        [golden_call(HOSTILE, **{HOSTILE: HOSTILE})], [predicted_call(HOSTILE, **{HOSTILE: HOSTILE + "!"})]
+        [golden_call(HOSTILE, **{HOSTILE: HOSTILE})],
+        [predicted_call(HOSTILE, **{HOSTILE: HOSTILE + "!"})],
     )
     item.id = item.category = item.error_type = HOSTILE
     official = Verdict("official", False, error_type=HOSTILE, rationale=HOSTILE)
@@ -232,7 +286,12 @@ def test_hostile_text_is_sanitized_and_no_markup() -> None:
     item.extra.metadata = {HOSTILE: HOSTILE}
     item.messages = [Message(0, -1, "user", HOSTILE, HOSTILE), Message(0, 0, "assistant", HOSTILE)]
     shown = make_detail(
-        item, opinions=[Opinion(annotator="alice", target=HOSTILE, verdict=HOSTILE, tags=[HOSTILE], note=HOSTILE)]
+        item,
+        opinions=[
+            Opinion(
+                annotator="alice", target=HOSTILE, verdict=HOSTILE, tags=[HOSTILE], note=HOSTILE
+            )
+        ],
     )
     lines = [*document_lines(shown, full_dialogue=True), plain_text(header_line(shown, 0, 1, 200))]
     assert all(line == sanitize(line) for line in lines)

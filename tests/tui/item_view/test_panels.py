@@ -34,17 +34,27 @@ def test_docs_fill_free_rows_and_mark_argument_at_cursor(cells: int) -> None:
     assert {line_width(line) for line in docs_panel_lines([DOCUMENT], HERE, cells, 10)} == {cells}
     assert "get_weather(location, unit?)" in lines[0]
     assert any("› unit" in line and "optional" in line for line in lines)
-    assert any("  location" in line and "required" in line and "City and country." in line for line in lines)
+    assert any(
+        "  location" in line and "required" in line and "City and country." in line
+        for line in lines
+    )
     assert docs_panel_lines([DOCUMENT], HERE, cells, 3) == [], "too few rows for all docs"
     assert docs_panel_lines([], HERE, cells, 10) == []
 
 
 def run_row(model: str, **fields: Any) -> QueueRow:
-    return dataclasses.replace(make_detail(WEATHER).row, model=model, run_name=sanitize(model), **fields)
+    return dataclasses.replace(
+        make_detail(WEATHER).row, model=model, run_name=sanitize(model), **fields
+    )
 
 
 def test_other_runs_fill_free_rows_with_verdict_and_difference() -> None:
-    different = {"first_difference": "unit x", "diff_argument": "unit", "diff_golden": '"c"', "diff_predicted": '"k"'}
+    different = {
+        "first_difference": "unit x",
+        "diff_argument": "unit",
+        "diff_golden": '"c"',
+        "diff_predicted": '"k"',
+    }
     rows = [
         run_row("birch", official=True, rule=True, error_type=None),
         run_row(HOSTILE, **different),

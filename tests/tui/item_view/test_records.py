@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 
 from fcreview.model.item import Extra, Item, RecordLocation
-from fcreview.tui.item_view.document import RawRecord, format_score_record_location, join_records, round_numbers
+from fcreview.tui.item_view.document import (
+    RawRecord,
+    format_score_record_location,
+    join_records,
+    round_numbers,
+)
 from tests.tui.item_view.document_text import WEATHER, document_lines, make_detail
 
 RECORDS = [
@@ -36,7 +41,12 @@ def test_only_json_is_indented():
 def test_score_location_names_file_and_line():
     item = Item("a", "simple", extra=Extra(score_record=RecordLocation("score/a.json", 2, 9, 4)))
     assert format_score_record_location(item) == "score/a.json:2"
-    assert format_score_record_location(Item("a", "simple", extra=Extra(score_record=RecordLocation("", 2)))) == ""
+    assert (
+        format_score_record_location(
+            Item("a", "simple", extra=Extra(score_record=RecordLocation("", 2)))
+        )
+        == ""
+    )
     assert format_score_record_location(Item("a", "simple")) == ""
 
 
@@ -56,8 +66,16 @@ def test_metadata_numbers_are_rounded() -> None:
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(0.00001234, 1.23e-05), (0.0, 0.0), (1e30, 1e30), (3, 3), (True, True), ("0.30000000000000004",) * 2,
-     ({"longitude": 120.15507123}, {"longitude": 120.15507123}), (float("inf"), float("inf"))],
-)  # fmt: skip
+    [
+        (0.00001234, 1.23e-05),
+        (0.0, 0.0),
+        (1e30, 1e30),
+        (3, 3),
+        (True, True),
+        ("0.30000000000000004",) * 2,
+        ({"longitude": 120.15507123}, {"longitude": 120.15507123}),
+        (float("inf"), float("inf")),
+    ],
+)
 def test_only_floats_are_rounded(value: Any, shown: Any) -> None:
     assert round_numbers(value) == shown

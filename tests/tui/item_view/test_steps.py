@@ -1,4 +1,7 @@
-"""The steps of each turn are numbered 1, 2, 3, for calls and messages alike. Addresses do not change."""
+"""The steps of each turn are numbered 1, 2, 3, for calls and messages alike.
+
+Addresses do not change.
+"""
 
 from __future__ import annotations
 
@@ -16,26 +19,39 @@ from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.document import build_document
 from fcreview.tui.text.lines import plain_text
 from tests.sharing import Imports
-from tests.tui.item_view.document_text import document_lines, golden_call, make_detail, predicted_call
+from tests.tui.item_view.document_text import (
+    document_lines,
+    golden_call,
+    make_detail,
+    predicted_call,
+)
 
 STEP = re.compile(r"(?:^| · )step (\d+)\b")
 DUPLICATE = re.compile(r"duplicate of turn \d+ step \d+")
 
 
 def find_gaps(detail: ItemDetail) -> list[str]:
-    """Return the lines whose step number is not 1, the number of the line before, or the next number."""
+    """Return the lines whose step number is not 1, the number of the line before, or the next
+    number.
+    """
     lines = [
         plain_text(one).rstrip()
         for b in build_document(detail, "a", DisplayOptions(unfold_all=True))
         for one in b.lines(10_000)[:1]
     ]
-    shown = [(int(found[1]), line) for line in lines if (found := STEP.search(DUPLICATE.sub("", line)))]
+    shown = [
+        (int(found[1]), line) for line in lines if (found := STEP.search(DUPLICATE.sub("", line)))
+    ]
     first = [line for number, line in shown[:1] if number != 1]
-    return first + [line for (one, _), (two, line) in pairwise(shown) if two not in (one, one + 1, 1)]
+    return first + [
+        line for (one, _), (two, line) in pairwise(shown) if two not in (one, one + 1, 1)
+    ]
 
 
 def make_conversation() -> Item:
-    """Return a conversation as the importers do: step 0 is for golden calls of the dialogue, and turn 2 has none."""
+    """Return a conversation as the importers do: step 0 is for golden calls of the dialogue, and
+    turn 2 has none.
+    """
     item = Item("sQmA_2_2", "sQmA", group="c", n_turns=2)
     item.messages = [
         Message(0, -1, "user", "Set a reminder."),
@@ -71,9 +87,14 @@ def test_steps_are_numbered_in_each_turn() -> None:
 
 def test_calls_and_messages_show_their_step() -> None:
     lines = document_lines(make_detail(make_agent_item()))
-    assert "= call 1 of 2 · wifi() · step 1" in lines and "= call 2 of 2 · login() · step 2" in lines
+    assert (
+        "= call 1 of 2 · wifi() · step 1" in lines and "= call 2 of 2 · login() · step 2" in lines
+    )
     assert any(line.startswith("── response · step 3") for line in lines)
-    targets = {block.target for block in build_document(make_detail(make_agent_item()), "alice", DisplayOptions())}
+    targets = {
+        block.target
+        for block in build_document(make_detail(make_agent_item()), "alice", DisplayOptions())
+    }
     assert {"turn:1/call:1", "turn:1/call:2"} <= targets, "addresses count calls, not steps"
 
 
@@ -101,7 +122,9 @@ def test_duplicate_names_the_displayed_step() -> None:
 
 @pytest.mark.sweep
 @pytest.mark.slow
-@pytest.mark.parametrize("folder", ["acebench", "bfcl_v4", "complexfuncbench", "confetti", "hammerbench"])
+@pytest.mark.parametrize(
+    "folder", ["acebench", "bfcl_v4", "complexfuncbench", "confetti", "hammerbench"]
+)
 def test_published_items_have_no_gap(folder: str, bench: Path, imports: Imports) -> None:
     with Store.open(imports.of([bench / folder]), "alice") as store:
         count = store.count_items(View())

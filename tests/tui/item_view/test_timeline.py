@@ -13,7 +13,12 @@ from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.document import build_document
 from fcreview.tui.review.cursor import find_start_index
 from fcreview.tui.text.lines import plain_text
-from tests.tui.item_view.document_text import document_lines, golden_call, make_detail, predicted_call
+from tests.tui.item_view.document_text import (
+    document_lines,
+    golden_call,
+    make_detail,
+    predicted_call,
+)
 
 DIFF = {"file_name1": "a", "file_name2": "b"}
 
@@ -23,7 +28,9 @@ def find_line(lines: list[str], start: str) -> int:
 
 
 def make_judged_call(*, before: int = 1, **given: Any) -> Item:
-    """Return a turn of a conversation: `before` earlier turns, an earlier golden call, and the judged call."""
+    """Return a turn of a conversation: `before` earlier turns, an earlier golden call, and the
+    judged call.
+    """
     item = Item("c_6", "conversationsclean", group="c", n_turns=before + 1)
     for turn in range(before):
         item.messages += [
@@ -62,16 +69,27 @@ def test_earlier_calls_precede_the_judged_call() -> None:
     )
     judged = find_line(lines, "── turn 2 · call 1 of 1 · ask")
     assert (
-        earlier_dialogue < find_line(lines, "user    Question 0.") < find_line(lines, "── turn 2 of 2 · judged") < asked
+        earlier_dialogue
+        < find_line(lines, "user    Question 0.")
+        < find_line(lines, "── turn 2 of 2 · judged")
+        < asked
     )
-    assert asked < earlier < find_line(lines, 'result  {"status": "ok"}') < judged < find_line(lines, "! query")
+    assert (
+        asked
+        < earlier
+        < find_line(lines, 'result  {"status": "ok"}')
+        < judged
+        < find_line(lines, "! query")
+    )
 
 
 def test_repeated_call_of_the_conversation_is_a_duplicate() -> None:
     again = make_judged_call()
     again.predicted = [predicted_call("find_airport", 0, 1, 1, query="Denver")]
     again.pairs = align_calls(again.golden, again.predicted)
-    head = document_lines(make_detail(again))[find_line(document_lines(make_detail(again)), "── turn 2 · call 1 of 1")]
+    head = document_lines(make_detail(again))[
+        find_line(document_lines(make_detail(again)), "── turn 2 · call 1 of 1")
+    ]
     assert "duplicate of turn 2 step 1" in head
     assert not any("duplicate" in line for line in document_lines(make_detail(make_judged_call())))
 
@@ -86,7 +104,10 @@ def test_equal_judged_call_is_open_and_at_cursor() -> None:
 def test_long_earlier_dialogue_is_folded() -> None:
     item = make_judged_call(before=4)
     lines = document_lines(make_detail(item))
-    assert any(line.startswith("── earlier dialogue · turns 1-4 · 8 messages, 80 B · folded") for line in lines)
+    assert any(
+        line.startswith("── earlier dialogue · turns 1-4 · 8 messages, 80 B · folded")
+        for line in lines
+    )
     assert "user    Question 2." not in lines
     lines = document_lines(make_detail(item), folds={"before": False})
     assert (
@@ -131,11 +152,13 @@ def test_repeated_calls_are_one_line() -> None:
     assert 'all     {"lines": "-a +b"}' in lines
     assert sum("diff(" in line for line in lines) == 2, "the equal call and the repeated calls"
     assert any(line.startswith("- call 2 of 22 · missing: post_tweet") for line in lines)
-    unfolded = document_lines(make_detail(make_repeated_calls(21)), 120, folds={"turn:1/calls:3-22": False})
-    assert sum(line.startswith("+ call ") for line in unfolded) == 20
-    assert not any("calls 3-" in line for line in document_lines(make_detail(make_repeated_calls(3)))), (
-        "two calls are not joined"
+    unfolded = document_lines(
+        make_detail(make_repeated_calls(21)), 120, folds={"turn:1/calls:3-22": False}
     )
+    assert sum(line.startswith("+ call ") for line in unfolded) == 20
+    assert not any(
+        "calls 3-" in line for line in document_lines(make_detail(make_repeated_calls(3)))
+    ), "two calls are not joined"
 
 
 def test_repeated_messages_are_one_line() -> None:
@@ -157,9 +180,9 @@ def test_state_differences_without_a_turn_are_at_the_end() -> None:
     assert lines[at + 2].split() == ["!", "Food.users.Eve.balance", "412.0", "500.0"]
     assert lines[at + 3].startswith("+ Food.orders")
     assert at > find_line(lines, "= call 1")
-    assert not any("Food" in line for line in document_lines(make_detail(item), hide_verdicts=True)), (
-        "states reveal the verdict"
-    )
+    assert not any(
+        "Food" in line for line in document_lines(make_detail(item), hide_verdicts=True)
+    ), "states reveal the verdict"
 
 
 def test_multi_turn_items_have_a_map_of_turns() -> None:
@@ -172,7 +195,9 @@ def test_multi_turn_items_have_a_map_of_turns() -> None:
     item.extra.failing_turn = 1
     assert "turns  1 =  2 ! fails here  3 =" in document_lines(make_detail(item))
     assert "turns  1 =  2 !  3 =" in document_lines(make_detail(item), hide_verdicts=True)
-    assert not any(line.startswith("turns") for line in document_lines(make_detail(make_judged_call())))
+    assert not any(
+        line.startswith("turns") for line in document_lines(make_detail(make_judged_call()))
+    )
 
 
 def test_judged_reply_is_beside_golden_reply_and_labels() -> None:
@@ -184,7 +209,9 @@ def test_judged_reply_is_beside_golden_reply_and_labels() -> None:
     at = find_line(lines, "── response")
     assert lines[at].startswith("── response · step 2 · judged")
     assert lines[at + 1].split() == ["golden", "predicted"]
-    assert "(not judged)" in lines[at + 2] and lines[at + 2].startswith("  labels"), "not marked as equal"
+    assert "(not judged)" in lines[at + 2] and lines[at + 2].startswith("  labels"), (
+        "not marked as equal"
+    )
     assert lines[at + 3].split("  ")[-1].strip() == "Where do you live?"
     assert lines[at + 3].index("Your refund") == lines[at + 1].index("golden")
     assert not any("no golden call" in line for line in lines)
@@ -193,13 +220,19 @@ def test_judged_reply_is_beside_golden_reply_and_labels() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ours", "passes", "state"), [(["inform"], True, "="), (["ask"], False, "!"), (["ask"], True, "~")]
+    ("ours", "passes", "state"),
+    [(["inform"], True, "="), (["ask"], False, "!"), (["ask"], True, "~")],
 )
 def test_judge_labels_are_beside_golden_labels(ours: list[str], passes: bool, state: str) -> None:
     item = Item("dialogacts_10", "dialogacts", official=passes)
-    item.messages = [Message(0, -1, "user", "My refund?"), Message(0, 0, "assistant", "Where do you live?")]
+    item.messages = [
+        Message(0, -1, "user", "My refund?"),
+        Message(0, 0, "assistant", "Where do you live?"),
+    ]
     item.extra.golden_reply, item.extra.golden_labels = "Your refund is due.", ["inform"]
-    item.verdicts = [Verdict("judge", ours, "response", "dialog_act", None, ", ".join(ours), "labeller")]
+    item.verdicts = [
+        Verdict("judge", ours, "response", "dialog_act", None, ", ".join(ours), "labeller")
+    ]
     lines = document_lines(make_detail(item))
     row = lines[find_line(lines, f"{state} labels")]
     assert row.split() == [state, "labels", "inform", ours[0]]

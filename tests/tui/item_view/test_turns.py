@@ -57,14 +57,19 @@ def test_cursor_starts_at_failing_turn_and_stops_at_targets() -> None:
     assert stops == ["turn:1", "turn:2", "turn:2/opening:0", "turn:2/call:1", *steps, "turn:3"]
     at = first_difference_index(blocks)
     assert at is not None and blocks[at].target == "turn:2/call:1/arg:to"
-    assert verdict_target_at(blocks, cursor_stop_indices(blocks, include_arguments=False)[4]) == "turn:2"
+    assert (
+        verdict_target_at(blocks, cursor_stop_indices(blocks, include_arguments=False)[4])
+        == "turn:2"
+    )
 
 
 def test_state_difference_is_in_the_failing_turn() -> None:
     item = make_multi_turn_item()
     item.extra.state_differences = {"root": StateDifference("<Directory: b>", "<Directory: c>")}
     lines = document_lines(make_detail(item))
-    at = next(n for n, line in enumerate(lines) if line.startswith("── turn 2 · state after the turn"))
+    at = next(
+        n for n, line in enumerate(lines) if line.startswith("── turn 2 · state after the turn")
+    )
     assert lines[at + 1].split() == ["field", "golden", "predicted"]
     assert lines[at + 2].split("  ")[0] == "! root"
     assert lines[at + 2].index("<Directory: b>") == lines[at + 1].index("golden")
@@ -73,7 +78,9 @@ def test_state_difference_is_in_the_failing_turn() -> None:
 
 
 def test_search_finds_folded_text() -> None:
-    opened = build_document(make_detail(make_multi_turn_item()), "alice", DisplayOptions(unfold_all=True))
+    opened = build_document(
+        make_detail(make_multi_turn_item()), "alice", DisplayOptions(unfold_all=True)
+    )
     keys = {hit.key for hit in find_hits(opened, "PLEASE. (2)", 79)}
     assert keys == {"turn:3/opening:0"}
 
@@ -85,17 +92,28 @@ def test_steps_are_shown_without_golden_calls() -> None:
         Message(0, 0, "tool", "nothing"),
         Message(0, 2, "assistant", "Here."),
     ]
-    agentic = Item("web_search_base_0", "web_search_base", predicted=calls, messages=messages, n_turns=1, n_steps=3)
+    agentic = Item(
+        "web_search_base_0",
+        "web_search_base",
+        predicted=calls,
+        messages=messages,
+        n_turns=1,
+        n_steps=3,
+    )
     lines = document_lines(make_detail(agentic))
     assert not any("0 golden" in line or "no golden" in line for line in lines)
     assert any("turn 1 of 1 · 2 calls in 2 steps" in line for line in lines)
     assert 'step 1  search(q="a")' in lines
 
 
-@pytest.mark.parametrize("messages", [[], [Message(0, -1, "user", "")], [Message(0, -1, "user", " \n")]])
+@pytest.mark.parametrize(
+    "messages", [[], [Message(0, -1, "user", "")], [Message(0, -1, "user", " \n")]]
+)
 def test_unknown_question_is_reported_once(messages: list[Message]) -> None:
     item = make_item(
-        [golden_call("get_weather", city="Rome")], [predicted_call("get_weather", city="Rome")], messages=messages
+        [golden_call("get_weather", city="Rome")],
+        [predicted_call("get_weather", city="Rome")],
+        messages=messages,
     )
     lines = [line for line in document_lines(make_detail(item)) if line.startswith("user")]
     assert lines == ["user    question unknown: not found in any dataset"]
@@ -107,7 +125,9 @@ def test_unknown_question_is_reported_once(messages: list[Message]) -> None:
 )
 def test_known_question_or_instruction_suffices(messages: list[Message]) -> None:
     item = make_item(
-        [golden_call("get_weather", city="Rome")], [predicted_call("get_weather", city="Rome")], messages=messages
+        [golden_call("get_weather", city="Rome")],
+        [predicted_call("get_weather", city="Rome")],
+        messages=messages,
     )
     shown = "\n".join(document_lines(make_detail(item)))
     assert "question unknown" not in shown and "Rome" in shown

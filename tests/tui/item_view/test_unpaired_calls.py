@@ -20,24 +20,34 @@ def show(item: Item) -> list[str]:
 
 def test_result_follows_its_call() -> None:
     call = predicted_call("get_weather", city="Oslo")
-    lines = show(make_conversation(call, messages=[Message(0, 0, "tool", "12 degrees", "get_weather")]))
+    lines = show(
+        make_conversation(call, messages=[Message(0, 0, "tool", "12 degrees", "get_weather")])
+    )
     at = lines.index('step 1  get_weather(city="Oslo")')
     assert lines[at + 1] == "result  12 degrees"
 
 
 def test_single_call_that_was_not_executed_is_shown() -> None:
-    assert 'call    get_weather(city="Oslo")' in show(make_conversation(predicted_call("get_weather", city="Oslo")))
+    assert 'call    get_weather(city="Oslo")' in show(
+        make_conversation(predicted_call("get_weather", city="Oslo"))
+    )
 
 
 def test_all_calls_of_a_reply_that_were_not_executed_are_shown() -> None:
     calls = predicted_call("get_weather", city="Oslo"), predicted_call("get_time", 1, zone="CET")
     lines = show(make_conversation(*calls))
-    assert lines.index('call    get_weather(city="Oslo")') < lines.index('call    get_time(zone="CET")')
+    assert lines.index('call    get_weather(city="Oslo")') < lines.index(
+        'call    get_time(zone="CET")'
+    )
 
 
 def test_undecoded_call_shows_name_text_and_error() -> None:
     call = Call("predicted", "bash", None, 0, 0, 0, "ls -la", "not JSON")
-    lines = show(make_conversation(call, messages=[Message(0, 0, "tool", "error (parsing): not JSON", "bash")]))
+    lines = show(
+        make_conversation(
+            call, messages=[Message(0, 0, "tool", "error (parsing): not JSON", "bash")]
+        )
+    )
     at = lines.index("step 1  bash ls -la")
     assert lines[at + 1 : at + 3] == ["error   not JSON", "result  error (parsing): not JSON"]
 
@@ -48,7 +58,10 @@ def test_text_beside_calls_is_shown_unless_it_is_their_raw_form() -> None:
     for text, is_shown in [("Let me look.", True), ('[get_weather(city="Oslo")]', False)]:
         reply = Message(0, 0, "assistant", text)
         for messages in ([reply], [reply, executed]):
-            assert any(text in line for line in show(make_conversation(call, messages=messages))) is is_shown
+            assert (
+                any(text in line for line in show(make_conversation(call, messages=messages)))
+                is is_shown
+            )
 
 
 def test_long_call_can_be_opened_and_copied() -> None:

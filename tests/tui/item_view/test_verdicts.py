@@ -25,19 +25,28 @@ from tests.tui.item_view.document_text import (
     predicted_call,
 )
 
-NARITA = Verdict("judge", False, "turn:1/call:2", "equivalent", "value_error", "the values differ", "gpt-4o")
+NARITA = Verdict(
+    "judge", False, "turn:1/call:2", "equivalent", "value_error", "the values differ", "gpt-4o"
+)
 PANELS = {"frames": True, "panels": True}
 
 
 def make_refused_call() -> Item:
-    """Return an item whose first call was refused by a judge. Its second call matches the golden call."""
+    """Return an item whose first call was refused by a judge.
+
+    Its second call matches the golden call.
+    """
     item = Item("Cross-0", "Cross", n_steps=2)
     item.golden = [golden_call("taxi", query="Tokyo Narita")]
     item.predicted = [
         predicted_call("taxi", 0, 0, 0, query="Narita, Tokyo"),
         predicted_call("taxi", 1, 0, 1, query="Narita"),
     ]
-    item.messages = [Message(0, -1, "user", "A taxi."), Message(0, 0, "tool", "{}"), Message(0, 1, "tool", "{}")]
+    item.messages = [
+        Message(0, -1, "user", "A taxi."),
+        Message(0, 0, "tool", "{}"),
+        Message(0, 1, "tool", "{}"),
+    ]
     item.pairs = [*align_calls(item.golden, item.predicted[1:]), CallPair(0, None, 0, "taxi", "+")]
     item.verdicts = [NARITA]
     item.extra.compared_with = {"turn:1/call:2": 0}
@@ -64,15 +73,21 @@ OLD = [{"get_weather": {"location": ["Hangzhou"], "days": list(range(30))}}]
 
 def test_golden_answer_from_errata_has_authors_and_original() -> None:
     item = deepcopy(WEATHER)
-    item.extra.erratum = Erratum(["alice", "bob\x1b[2J"], "2026-11-21T10:00:00Z", ["China is asked for"], OLD)
+    item.extra.erratum = Erratum(
+        ["alice", "bob\x1b[2J"], "2026-11-21T10:00:00Z", ["China is asked for"], OLD
+    )
     lines = document_lines(make_detail(item), 100)
     at = find_line(lines, "── golden answer from errata · alice, bob␛[2J · 2026-11-21")
     assert lines[at + 1].strip() == "China is asked for"
-    assert lines[at + 2].startswith('before  [{"get_weather"') and lines[at + 2].endswith(" 165 B"), "folded"
+    assert lines[at + 2].startswith('before  [{"get_weather"') and lines[at + 2].endswith(
+        " 165 B"
+    ), "folded"
     blocks = build_document(make_detail(item), "alice", DisplayOptions())
     (folded,) = [block for block in blocks if block.key == "erratum/old"]
     assert folded.folded and folded.full_text is not None and folded.full_text() == json.dumps(OLD)
-    assert find_line(lines, "  argument") < at < find_line(lines, "── Why it fails"), "below the calls"
+    assert find_line(lines, "  argument") < at < find_line(lines, "── Why it fails"), (
+        "below the calls"
+    )
     assert not any(
         "errat" in line or "China is asked for" in line
         for line in document_lines(make_detail(item), 100, hide_verdicts=True)
@@ -92,46 +107,75 @@ def test_reordered_calls_have_golden_numbers() -> None:
     item = Item("Flights-2", "Flights", n_steps=2)
     item.golden = [golden_call("airport", 0), golden_call("price", 1), golden_call("flights", 2)]
     item.predicted = [
-        predicted_call(name, at, 0, at // 3) for at, name in enumerate(("flights", "hotel", "taxi", "airport"))
+        predicted_call(name, at, 0, at // 3)
+        for at, name in enumerate(("flights", "hotel", "taxi", "airport"))
     ]
-    item.messages = [Message(0, -1, "user", "Fly."), Message(0, 0, "tool", "{}"), Message(0, 1, "tool", "{}")]
+    item.messages = [
+        Message(0, -1, "user", "Fly."),
+        Message(0, 0, "tool", "{}"),
+        Message(0, 1, "tool", "{}"),
+    ]
     item.pairs = align_calls(item.golden, item.predicted)
-    labels = {"flights": "golden call 3 of 3", "hotel": "call 4 of 5", "airport": "golden call 1 of 3"}
+    labels = {
+        "flights": "golden call 3 of 3",
+        "hotel": "call 4 of 5",
+        "airport": "golden call 1 of 3",
+    }
     labels["price"] = "golden call 2 of 3"
     lines = document_lines(make_detail(item), 120)
     for name, label in labels.items():
         assert any(f" {label} · " in line and name in line for line in lines), label
     item.predicted = [predicted_call("airport", 0), predicted_call("flights", 1, 0, 1)]
     item.pairs = align_calls(item.golden, item.predicted)
-    assert any(" call 3 of 3 · " in line and "flights" in line for line in document_lines(make_detail(item), 120))
+    assert any(
+        " call 3 of 3 · " in line and "flights" in line
+        for line in document_lines(make_detail(item), 120)
+    )
 
 
 def test_own_review_follows_the_judge_verdict() -> None:
-    own = Opinion(annotator="alice", target="turn:1/call:2", criterion="equivalent", verdict=True, note="same place")
+    own = Opinion(
+        annotator="alice",
+        target="turn:1/call:2",
+        criterion="equivalent",
+        verdict=True,
+        note="same place",
+    )
     other = Opinion(annotator="bob", target="turn:1/call:2", verdict=False)
     lines = document_lines(make_detail(make_refused_call(), opinions=[own, other]), 120)
     at = find_line(lines, "  judge gpt-4o ✗ equivalent")
     assert lines[at + 1] == "  you ✓  pass · equivalent · same place"
     assert lines[at + 2] == "  bob ✗  fail"
-    folded = document_lines(make_detail(make_refused_call(), opinions=[own]), 120, folds={"turn:1/call:2": True})
+    folded = document_lines(
+        make_detail(make_refused_call(), opinions=[own]), 120, folds={"turn:1/call:2": True}
+    )
     assert any(line.startswith("+ call 2 of 2") and line.endswith("you ✓") for line in folded)
     assert not any(
         "bob" in line
-        for line in document_lines(make_detail(make_refused_call(), opinions=[own, other]), 120, hide_verdicts=True)
+        for line in document_lines(
+            make_detail(make_refused_call(), opinions=[own, other]), 120, hide_verdicts=True
+        )
     )
 
 
 def test_bulk_review_names_what_excludes_it() -> None:
-    opinions = [Opinion(annotator="alice", verdict=False, bulk="b1"), Opinion(annotator="bob", verdict=False)]
+    opinions = [
+        Opinion(annotator="alice", verdict=False, bulk="b1"),
+        Opinion(annotator="bob", verdict=False),
+    ]
     lines = document_lines(make_detail(make_refused_call(), opinions=opinions), 120)
-    assert "  ✗ you  fail · bulk review: not counted in agreement, calibration and estimates" in lines
+    assert (
+        "  ✗ you  fail · bulk review: not counted in agreement, calibration and estimates" in lines
+    )
     assert "  ✗ bob  fail" in lines
 
 
 def test_judge_verdicts_of_the_reply_are_below_it() -> None:
     item = make_refused_call()
     item.messages.append(Message(0, 2, "assistant", "A taxi at noon."))
-    item.verdicts = [Verdict("judge", 1, "response", "correctness", None, "The hour is not stated.", "gpt-4o")]
+    item.verdicts = [
+        Verdict("judge", 1, "response", "correctness", None, "The hour is not stated.", "gpt-4o")
+    ]
     lines = document_lines(make_detail(item))
     reply = find_line(lines, "        A taxi at noon.")
     assert lines[reply + 1].startswith("── judge gpt-4o ── correctness 1")
@@ -175,8 +219,12 @@ def test_equality_by_rules_is_not_marked_as_difference(state: str) -> None:
 
 def test_undecodable_golden_answer_is_shown_with_error() -> None:
     raw = "[order(shop='Domino's')]"
-    broken = Call("golden", "order", None, raw=raw, decode_error="invalid syntax: unterminated string literal")
-    lines = document_lines(make_detail(make_item([broken], [predicted_call("order", shop="Domino's")])))
+    broken = Call(
+        "golden", "order", None, raw=raw, decode_error="invalid syntax: unterminated string literal"
+    )
+    lines = document_lines(
+        make_detail(make_item([broken], [predicted_call("order", shop="Domino's")]))
+    )
     assert "! golden answer cannot be parsed: invalid syntax: unterminated string literal" in lines
     assert f"    golden     {raw}" in lines
     assert '    predicted  order(shop="Domino\'s")' in lines
@@ -185,13 +233,18 @@ def test_undecodable_golden_answer_is_shown_with_error() -> None:
 
 def test_columns_fit_if_one_side_has_no_value() -> None:
     long = '{"age": 28, "emotional_state": "calm", "history": ["none that is known", "none"]}'
-    item = make_item([golden_call("f", patient_info=AcceptedValues([long], optional=True))], [predicted_call("f")])
+    item = make_item(
+        [golden_call("f", patient_info=AcceptedValues([long], optional=True))],
+        [predicted_call("f")],
+    )
     assert all(len(line) <= 60 for line in document_lines(make_detail(item), 61))
 
 
 def failing_item_lines(official: tuple[str, str], recomputed: tuple[str, str]) -> list[str]:
     """Return the lines of an item with two (error type, reason) pairs."""
-    item = make_item([golden_call("f", a=1)], [predicted_call("f", a=2)], official=False, rule=False)
+    item = make_item(
+        [golden_call("f", a=1)], [predicted_call("f", a=2)], official=False, rule=False
+    )
     item.error_type, item.rule_error_type = official[0], recomputed[0]
     item.verdicts = [
         Verdict(source, False, error_type=code, rationale=why)
@@ -201,7 +254,9 @@ def failing_item_lines(official: tuple[str, str], recomputed: tuple[str, str]) -
 
 
 def test_differing_reasons_are_both_shown() -> None:
-    lines = failing_item_lines(("value_error", "Expected 1"), ("type_error:simple", "a: 2 is no text"))
+    lines = failing_item_lines(
+        ("value_error", "Expected 1"), ("type_error:simple", "a: 2 is no text")
+    )
     at = next(n for n, line in enumerate(lines) if "Why it fails" in line)
     assert [line.strip("│ ") for line in lines[at + 1 : at + 3]] == [
         "a: 2 is no text   type_error:simple",
@@ -217,7 +272,8 @@ def test_common_reason_is_shown_once() -> None:
 def test_cursor_starts_at_suspect_call() -> None:
     detail = make_detail(
         make_item(
-            [golden_call("a", x=1), golden_call("b", 1, y=2)], [predicted_call("a", x=9), predicted_call("b", 1, y=2)]
+            [golden_call("a", x=1), golden_call("b", 1, y=2)],
+            [predicted_call("a", x=9), predicted_call("b", 1, y=2)],
         )
     )
     assert Cursor(detail, "alice").block.function == "a", "the first difference"
@@ -226,16 +282,22 @@ def test_cursor_starts_at_suspect_call() -> None:
     assert Cursor(detail, "alice", options=options).block.function == "b"
     lines = document_lines(detail, suspicion=options.suspicion, **PANELS)
     assert any("Why the golden answer is suspect · score 0.60, strong" in line for line in lines)
-    assert any("· undocumented argument: y is not in the function docs (b)" in line for line in lines)
-    hidden = "\n".join(document_lines(detail, suspicion=options.suspicion, hide_verdicts=True, **PANELS))
+    assert any(
+        "· undocumented argument: y is not in the function docs (b)" in line for line in lines
+    )
+    hidden = "\n".join(
+        document_lines(detail, suspicion=options.suspicion, hide_verdicts=True, **PANELS)
+    )
     assert "suspect" not in hidden and "undocumented" not in hidden
 
 
 def test_labels_of_the_response_come_from_a_judge() -> None:
     item = Item("a", "b")
     item.verdicts = [
-        Verdict("official", ["a"], "response", "dialog_act"), Verdict("judge", True, "response", "equivalent"),
-        Verdict("judge", ["b"], "turn:1/call:1", "hallucinated"), Verdict("judge", ["c"], "response", "dialog_act"),
-    ]  # fmt: skip
+        Verdict("official", ["a"], "response", "dialog_act"),
+        Verdict("judge", True, "response", "equivalent"),
+        Verdict("judge", ["b"], "turn:1/call:1", "hallucinated"),
+        Verdict("judge", ["c"], "response", "dialog_act"),
+    ]
     verdict = find_judge_label_verdict(item)
     assert verdict is not None and verdict.value == ["c"]

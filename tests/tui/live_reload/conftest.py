@@ -49,7 +49,9 @@ class RewrittenRun:
         if self.fails:
             raise ReloadError(self.fails)
         with ItemSnapshot(self.workspace) as before:
-            import_runs(self.workspace, [write_run(self.place / MODEL, self.rows, MODEL)], read, n_workers=1)
+            import_runs(
+                self.workspace, [write_run(self.place / MODEL, self.rows, MODEL)], read, n_workers=1
+            )
             self.n_imports += 1
             return ReloadResult(before.count_changes([]))
 
@@ -63,7 +65,12 @@ class RewrittenRun:
 
 def make_row(name: str, **fields: Any) -> dict[str, Any]:
     """Return an item that keeps its name and hashes in any line."""
-    usual = {"prediction_hash": f"p {name}", "golden_hash": f"g {name}", "question": f"What is {name}?", "messages": []}
+    usual = {
+        "prediction_hash": f"p {name}",
+        "golden_hash": f"g {name}",
+        "question": f"What is {name}?",
+        "messages": [],
+    }
     return {"id": name, "first_difference": f"city of {name}", **usual, **fields}
 
 
@@ -78,7 +85,9 @@ def remove_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def make_following_app(make_app: MakeApp, tmp_path: Path) -> Callable[..., tuple[FcreviewApp, RewrittenRun]]:
+def make_following_app(
+    make_app: MakeApp, tmp_path: Path
+) -> Callable[..., tuple[FcreviewApp, RewrittenRun]]:
     def make(rows: Rows, **options: Any) -> tuple[FcreviewApp, RewrittenRun]:
         source = RewrittenRun(tmp_path / "work", rows)
         return make_app(rows, run_watcher=source, **options), source

@@ -12,7 +12,13 @@ from fcreview.tui import live_reload
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.screens.item_pane import ItemScreen
 from tests.tui.conftest import screen_lines
-from tests.tui.live_reload.conftest import RewrittenRun, cursor_line, make_row, make_rows, wait_for_lines
+from tests.tui.live_reload.conftest import (
+    RewrittenRun,
+    cursor_line,
+    make_row,
+    make_rows,
+    wait_for_lines,
+)
 
 Following = Callable[..., tuple[FcreviewApp, RewrittenRun]]
 MANY = [f"item_{n}" for n in range(60)]
@@ -92,12 +98,17 @@ async def test_changed_item_is_reported_and_its_review_is_stale(
         await pilot.press("enter", "p", "left_square_bracket")
         assert " a " in (await wait_for_screen(pilot))[0]
         source.write([make_row("a", prediction_hash="another"), make_row("b")])
-        lines = await wait_for_lines(pilot, lambda lines: "this item has a new prediction" in lines[-2])
+        lines = await wait_for_lines(
+            pilot, lambda lines: "this item has a new prediction" in lines[-2]
+        )
         assert "STALE" in lines[1]
         await pilot.press("f")
         await wait_for_screen(pilot)
         reviews = source.read_events()
-        assert [(each["key"]["id"], each["prediction_hash"]) for each in reviews] == [("a", "p a"), ("a", "another")]
+        assert [(each["key"]["id"], each["prediction_hash"]) for each in reviews] == [
+            ("a", "p a"),
+            ("a", "another"),
+        ]
 
 
 async def test_removed_item_stays_open_and_cannot_be_reviewed(
@@ -121,7 +132,9 @@ async def test_removed_item_stays_open_and_cannot_be_reviewed(
         assert "/2" in (await wait_for_screen(pilot))[2]
 
 
-async def test_restored_item_can_be_reviewed(make_following_app: Following, wait_for_screen: Any) -> None:
+async def test_restored_item_can_be_reviewed(
+    make_following_app: Following, wait_for_screen: Any
+) -> None:
     app, source = make_following_app(make_rows("a", "b"))
     async with app.run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
@@ -136,7 +149,9 @@ async def test_restored_item_can_be_reviewed(make_following_app: Following, wait
         assert [review["key"]["id"] for review in source.read_events()] == ["a"]
 
 
-async def test_typed_text_belongs_to_its_item(make_following_app: Following, wait_for_screen: Any) -> None:
+async def test_typed_text_belongs_to_its_item(
+    make_following_app: Following, wait_for_screen: Any
+) -> None:
     """The store is replaced only after prompts over the open item have closed."""
     app, source = make_following_app(make_rows("a", "b"))
     async with app.run_test(size=SIZE) as pilot:
@@ -153,7 +168,9 @@ async def test_typed_text_belongs_to_its_item(make_following_app: Following, wai
 
 
 @pytest.mark.sweep
-async def test_fast_verdicts_apply_to_the_item_on_screen(make_following_app: Following, wait_for_screen: Any) -> None:
+async def test_fast_verdicts_apply_to_the_item_on_screen(
+    make_following_app: Following, wait_for_screen: Any
+) -> None:
     names = [f"item_{n}" for n in range(30)]
     app, source = make_following_app(make_rows(*names), view=View(queue="dataset"))
     async with app.run_test(size=SIZE) as pilot:
@@ -175,13 +192,17 @@ async def test_fast_verdicts_apply_to_the_item_on_screen(make_following_app: Fol
     assert reviews == names[: len(reviews)]
 
 
-async def test_failed_import_is_reported_and_retried(make_following_app: Following, wait_for_screen: Any) -> None:
+async def test_failed_import_is_reported_and_retried(
+    make_following_app: Following, wait_for_screen: Any
+) -> None:
     app, source = make_following_app(make_rows("a", "b"))
     async with app.run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
         source.fails = "no space left \x1b[31m"
         source.write(make_rows("a", "b", "c"))
-        lines = await wait_for_lines(pilot, lambda lines: "reload failed: no space left" in lines[-2])
+        lines = await wait_for_lines(
+            pilot, lambda lines: "reload failed: no space left" in lines[-2]
+        )
         assert "\x1b" not in lines[-2]
         source.fails = ""
         source.write(make_rows("a", "b", "c"))
@@ -205,7 +226,9 @@ async def test_filters_by_number_and_levels_keep_their_items(
         assert cursor_line(lines)[1] == "d" and "5/5" in lines[2]
 
 
-async def test_items_of_a_figure_stay_the_same(make_following_app: Following, wait_for_screen: Any) -> None:
+async def test_items_of_a_figure_stay_the_same(
+    make_following_app: Following, wait_for_screen: Any
+) -> None:
     """Only their numbers identify them, and the new store may use these numbers for other items."""
     app, source = make_following_app(make_rows("a", "b", "c", "d"), view=View(queue="dataset"))
     async with app.run_test(size=SIZE) as pilot:
@@ -229,7 +252,9 @@ async def test_items_of_a_figure_stay_the_same(make_following_app: Following, wa
 
 
 @pytest.mark.sweep
-async def test_blind_session_reveals_no_verdicts(make_following_app: Following, wait_for_screen: Any) -> None:
+async def test_blind_session_reveals_no_verdicts(
+    make_following_app: Following, wait_for_screen: Any
+) -> None:
     app, source = make_following_app(make_rows("a", "b"), blind=True)
     async with app.run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
@@ -245,19 +270,29 @@ async def test_blind_session_reveals_no_verdicts(make_following_app: Following, 
 
 
 async def test_late_verdicts_are_shown(make_following_app: Following, wait_for_screen: Any) -> None:
-    unscored = {"official": None, "rule": None, "error_type": None, "rule_error_type": None, "verdicts": []}
+    unscored = {
+        "official": None,
+        "rule": None,
+        "error_type": None,
+        "rule_error_type": None,
+        "verdicts": [],
+    }
     app, source = make_following_app([make_row("a", **unscored), make_row("b", **unscored)])
     async with app.run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("enter")
         await wait_for_screen(pilot)
         source.write(make_rows("a", "b"))
-        lines = await wait_for_lines(pilot, lambda lines: "the verdicts of this item have changed" in lines[-2])
+        lines = await wait_for_lines(
+            pilot, lambda lines: "the verdicts of this item have changed" in lines[-2]
+        )
         assert "official  FAIL" in lines[1]
 
 
 @pytest.mark.sweep
-async def test_two_panes_stay_and_use_the_new_store(make_following_app: Following, wait_for_screen: Any) -> None:
+async def test_two_panes_stay_and_use_the_new_store(
+    make_following_app: Following, wait_for_screen: Any
+) -> None:
     app, source = make_following_app(make_rows("a", "b", "c", "d"))
     async with app.run_test(size=(160, 40)) as pilot:
         await wait_for_screen(pilot)
@@ -265,15 +300,25 @@ async def test_two_panes_stay_and_use_the_new_store(make_following_app: Followin
         before = await wait_for_screen(pilot)
         assert "b   2/4" in before[1]
         source.write(
-            [make_row("new"), make_row("a"), make_row("b", prediction_hash="another"), make_row("c"), make_row("d")]
+            [
+                make_row("new"),
+                make_row("a"),
+                make_row("b", prediction_hash="another"),
+                make_row("c"),
+                make_row("d"),
+            ]
         )
         lines = await wait_for_lines(pilot, lambda lines: "b   3/5" in lines[1])
         assert cursor_line(lines)[1] == "b"
-        assert "1 new item, 1 changed" in lines[-2] and any("this item has a new prediction" in line for line in lines)
+        assert "1 new item, 1 changed" in lines[-2] and any(
+            "this item has a new prediction" in line for line in lines
+        )
         await pilot.press("tab", "f")
         lines = await wait_for_screen(pilot)
         assert "c   4/5" in lines[1] and cursor_line(lines)[1] == "c"
-        assert [(each["key"]["id"], each["prediction_hash"]) for each in source.read_events()] == [("b", "another")]
+        assert [(each["key"]["id"], each["prediction_hash"]) for each in source.read_events()] == [
+            ("b", "another")
+        ]
         source.write([make_row("d"), make_row("c")])
         lines = await wait_for_lines(pilot, lambda lines: "c   2/2" in lines[1])
         await pilot.press("p")
@@ -282,7 +327,9 @@ async def test_two_panes_stay_and_use_the_new_store(make_following_app: Followin
 
 
 @pytest.mark.sweep
-async def test_hidden_pane_uses_the_new_store_when_shown(make_following_app: Following, wait_for_screen: Any) -> None:
+async def test_hidden_pane_uses_the_new_store_when_shown(
+    make_following_app: Following, wait_for_screen: Any
+) -> None:
     """Otherwise its item number would be that of another item."""
     app, source = make_following_app(make_rows("a", "b", "c", "d"))
     async with app.run_test(size=(160, 40)) as pilot:

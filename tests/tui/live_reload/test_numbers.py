@@ -20,12 +20,17 @@ Named = dict[str, int]
 """`model/category/id` -> number"""
 Both = Callable[[dict[str, Rows], dict[str, Rows]], tuple[Store, Store]]
 OAK = {"oak": [make_row("a"), make_row("b")]}
-BEFORE = {"maple": [make_row("a"), make_row("b"), make_row("c"), make_row("b", category="live_simple")], **OAK}
+BEFORE = {
+    "maple": [make_row("a"), make_row("b"), make_row("c"), make_row("b", category="live_simple")],
+    **OAK,
+}
 
 
 @pytest.fixture
 def open_both_stores(tmp_path: Path) -> Any:
-    """Return a function that opens the stores before and after an import, both from one workspace."""
+    """Return a function that opens the stores before and after an import, both from one
+    workspace.
+    """
     with ExitStack() as stack:
 
         def open_stores(before: dict[str, Rows], now: dict[str, Rows]) -> tuple[Store, Store]:
@@ -43,13 +48,19 @@ def item_numbers(store: Store) -> Named:
 
 def test_same_items_are_found_in_the_same_order(open_both_stores: Both) -> None:
     before, now = open_both_stores(
-        BEFORE, {"maple": [make_row("new"), make_row("b", category="live_simple"), *BEFORE["maple"][:3]], **OAK}
+        BEFORE,
+        {
+            "maple": [make_row("new"), make_row("b", category="live_simple"), *BEFORE["maple"][:3]],
+            **OAK,
+        },
     )
     old, new = item_numbers(before), item_numbers(now)
     expected = ["maple/simple/c", "oak/simple/b", "maple/live_simple/b", "maple/simple/b"]
     numbers = [old[name] for name in expected]
     assert find_new_item_numbers(numbers, before, now) == tuple(new[name] for name in expected)
-    assert len({old[name] - new[name] for name in expected}) > 1, "the numbers differ between the stores"
+    assert len({old[name] - new[name] for name in expected}) > 1, (
+        "the numbers differ between the stores"
+    )
 
 
 def test_duplicate_in_the_view_is_the_same_item(open_both_stores: Both) -> None:
@@ -60,7 +71,9 @@ def test_duplicate_in_the_view_is_the_same_item(open_both_stores: Both) -> None:
 
 def test_removed_items_are_omitted_and_not_confused(open_both_stores: Both) -> None:
     """The other run and another category still have an item with this name."""
-    before, now = open_both_stores(BEFORE, {"maple": [make_row("c"), make_row("b", category="live_simple")], **OAK})
+    before, now = open_both_stores(
+        BEFORE, {"maple": [make_row("c"), make_row("b", category="live_simple")], **OAK}
+    )
     old, new = item_numbers(before), item_numbers(now)
     expected = [old["maple/simple/a"], old["maple/simple/b"], old["maple/simple/c"]]
     assert find_new_item_numbers(expected, before, now) == (new["maple/simple/c"],)

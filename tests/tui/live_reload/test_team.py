@@ -35,7 +35,9 @@ def deliver(place: Path, name: str, item: str, team: FakeSync, **fields: Any) ->
     with Store.open(workspace, name) as store:
         key, *hashes = store.reviews.fetch_key_and_hashes(store.find_items(item)[0])
     other = find_workspace(place.parent, place.parent / f"of-{name}")
-    Journal(other, name).append(key, Annotation(**fields), prediction_hash=hashes[0], golden_hash=hashes[1])
+    Journal(other, name).append(
+        key, Annotation(**fields), prediction_hash=hashes[0], golden_hash=hashes[1]
+    )
     workspace.team_reviews.mkdir(exist_ok=True)
     line = (other.reviews / f"{name}.jsonl").read_bytes()
     (workspace.team_reviews / f"{name}.jsonl").write_bytes(line)
@@ -60,7 +62,9 @@ async def test_review_of_another_annotator_appears_and_nothing_moves(
         assert cursor_line(lines) == before
 
 
-async def test_unsent_reviews_are_counted_in_the_top_line(make_app: MakeApp, wait_for_screen: Any) -> None:
+async def test_unsent_reviews_are_counted_in_the_top_line(
+    make_app: MakeApp, wait_for_screen: Any
+) -> None:
     app = make_app([make_row("a"), make_row("b")])
     app.session.team = team = FakeSync()  # type: ignore[assignment]
     async with app.run_test(size=(80, 24)) as pilot:
@@ -70,7 +74,9 @@ async def test_unsent_reviews_are_counted_in_the_top_line(make_app: MakeApp, wai
         await pilot.press("enter")
         lines = await wait_for_screen(pilot)
         assert "12 unsent" in lines[0]
-        team.status = SyncStatus(unsent=12)  # the connection is back, and the reviews are being sent
+        team.status = SyncStatus(
+            unsent=12
+        )  # the connection is back, and the reviews are being sent
         await wait_for_lines(pilot, lambda lines: "unsent" not in lines[0])
 
 
@@ -85,5 +91,7 @@ async def test_new_disagreements_appear_while_adjudicating(
         for item, shown in (("item_1", "0 of 1"), ("item_2", "0 of 2")):
             for name, verdict in (("bob", True), ("carol", False)):
                 deliver(where, f"{name}-{item}", item, team, verdict=verdict)
-            lines = await wait_for_lines(pilot, lambda lines, shown=shown: shown in "\n".join(lines))
+            lines = await wait_for_lines(
+                pilot, lambda lines, shown=shown: shown in "\n".join(lines)
+            )
             assert "item_1" in "\n".join(lines[:2]), "the displayed case stays"

@@ -37,7 +37,9 @@ class KeyPress:
     events: list[dict[str, Any]]
 
     def __str__(self) -> str:
-        reviews = [(e["key"]["id"], e["target"], e["criterion"], e.get("verdict")) for e in self.events]
+        reviews = [
+            (e["key"]["id"], e["target"], e["criterion"], e.get("verdict")) for e in self.events
+        ]
         at = f"{self.line.block}{' T' if self.on_target else ''} {' '.join(self.keys)}"
         return f"{at}: named {self.before}, wrote {reviews}, message {self.after!r}"
 
@@ -63,7 +65,9 @@ class ItemApp:
         self.screen.item_reviewer.open_item(line.item)
         await self.wait()
         text = self.screen.text
-        text.required_cursor.options = replace(text.required_cursor.options, unfold_all=line.open_all)
+        text.required_cursor.options = replace(
+            text.required_cursor.options, unfold_all=line.open_all
+        )
         text.required_cursor.rebuild(block_key=line.block)
         text._show_blocks((line.block, 0))
         assert text.required_cursor.block.key == line.block
@@ -95,7 +99,9 @@ class ItemApp:
 
 
 @asynccontextmanager
-async def open_item_app(workspace: Workspace, size: tuple[int, int] = (80, 24)) -> AsyncIterator[tuple[ItemApp, Store]]:
+async def open_item_app(
+    workspace: Workspace, size: tuple[int, int] = (80, 24)
+) -> AsyncIterator[tuple[ItemApp, Store]]:
     with Store.open(workspace, "alice") as store:
         session = Session(None, "alice", store, Reviewer(store, Journal(workspace, "alice")))
         first = store.fetch_page(View(queue="dataset"), 0, 1)[0]

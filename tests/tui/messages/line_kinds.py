@@ -45,7 +45,14 @@ def _item_lines(detail: ItemDetail) -> Iterator[tuple[tuple[object, ...], ItemLi
             target = verdict_target_at(blocks, at)
             question = find_pending_question(detail.item, target)
             automatic = type(question.automatic)
-            kind = (_key_pattern(block.key), _key_pattern(target), block.folded, question.criterion, automatic, scored)
+            kind = (
+                _key_pattern(block.key),
+                _key_pattern(target),
+                block.folded,
+                question.criterion,
+                automatic,
+                scored,
+            )
             yield kind, ItemLine(detail.row.item, block.key, target, open_all)
 
 

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 ID = re.compile(r"^ fcreview +(?:.+ › )?(?P<id>.+?)(?: +[─━].*| {2,}.*)$")
-PLACE = re.compile(r"^ (?P<place>[\d,]+/[\d,]+) +official +(?P<official>\S+) +(recomp\.|recomputed) +(?P<rule>\S+)")
+PLACE = re.compile(
+    r"^ (?P<place>[\d,]+/[\d,]+) +official +(?P<official>\S+) +(recomp\.|recomputed) +(?P<rule>\S+)"
+)
 ABOUT = re.compile(r"verdict on: (?P<about>.+?)(?: · (?:top|end|\d+ %) ?)?$")
 SCORED = re.compile(r" 0 1 2 on: (?P<scored>.+?) ·")
 WHY = re.compile(r" Why .+ (?:passed|failed|to) (?P<why>.+?)\?")
@@ -19,7 +21,10 @@ class ScreenFacts:
     id: str
     place: str
     about: str
-    """For example `turn 1 call 2 equivalent`. Empty if a message fills the line: then the item is the target."""
+    """For example `turn 1 call 2 equivalent`.
+
+    Empty if a message fills the line: then the item is the target.
+    """
     scored: str
     why: str
     """The verdict for which the digit keys record a reason."""

@@ -51,7 +51,9 @@ class SlowSession(Session):
         await asyncio.sleep(self.dice.choice((0, 0, 0.001, 0.005, 0.02)))
         return answer
 
-    async def record_review(self, item: int, annotation: Annotation, detail: ItemDetail | None = None) -> Event:
+    async def record_review(
+        self, item: int, annotation: Annotation, detail: ItemDetail | None = None
+    ) -> Event:
         event = await super().record_review(item, annotation, detail)
         await asyncio.sleep(self.dice.choice((0, 0, 0.001, 0.01)))
         return event
@@ -64,7 +66,9 @@ async def open_slow_app(workspace: Workspace, seed: int) -> AsyncIterator[Fcrevi
         session.dice = random.Random(seed)
         app = FcreviewApp(session, View(queue="dataset"), "simple_0")
         async with app.run_test(size=(80, 24)):
-            await wait_until(lambda: isinstance(app.screen, ItemScreen) and app.screen.item_reviewer.has_item)
+            await wait_until(
+                lambda: isinstance(app.screen, ItemScreen) and app.screen.item_reviewer.has_item
+            )
             await wait_for_workers(app)
             yield app
 
@@ -73,7 +77,9 @@ def read_verdicts(workspace: Workspace) -> list[tuple[str, Any]]:
     path = workspace.reviews / "alice.jsonl"
     text = path.read_text() if path.exists() else ""
     whole = text[: text.rfind("\n") + 1]  # the last line may be incomplete
-    return [(event["key"]["id"], event.get("verdict")) for event in map(json.loads, whole.splitlines())]
+    return [
+        (event["key"]["id"], event.get("verdict")) for event in map(json.loads, whole.splitlines())
+    ]
 
 
 class ItemWatcher:
@@ -85,7 +91,9 @@ class ItemWatcher:
 
         def record_frame(*arguments: Any) -> None:
             draw(*arguments)
-            if isinstance(app.screen, ItemScreen) and self._frames[-1][1] != (name := read_facts(screen_lines(app)).id):
+            if isinstance(app.screen, ItemScreen) and self._frames[-1][1] != (
+                name := read_facts(screen_lines(app)).id
+            ):
                 self._frames.append((time.monotonic(), name))
 
         patch.setattr(app, "_display", record_frame)
@@ -95,9 +103,14 @@ class ItemWatcher:
         return self._frames[-1][1]
 
     def items_at(self, moment: float) -> set[str]:
-        """Return the item shown at this time, and the item before if it was replaced at about the same time."""
+        """Return the item shown at this time, and the item before if it was replaced at about
+        the same time.
+        """
         before = [name for start, name in self._frames if start <= moment - INSTANT][-1:]
-        return {*before, *(name for start, name in self._frames if moment - INSTANT < start <= moment)}
+        return {
+            *before,
+            *(name for start, name in self._frames if moment - INSTANT < start <= moment),
+        }
 
 
 @only_long
@@ -126,7 +139,9 @@ async def test_thirty_items_are_reviewed_at_full_speed(
             await wait_until(lambda: len(pressed) - len(read_verdicts(workspace)) < MAX_WAITING)
         await wait_until(lambda: len(read_verdicts(workspace)) >= len(pressed))
     reviews = read_verdicts(workspace)
-    assert [verdict for _, verdict in reviews] == [verdict for _, verdict in pressed], "no key is lost or repeated"
+    assert [verdict for _, verdict in reviews] == [verdict for _, verdict in pressed], (
+        "no key is lost or repeated"
+    )
     wrong = [
         (at, name, watcher.items_at(moment))
         for at, ((name, _), (moment, _)) in enumerate(zip(reviews, pressed, strict=True))
@@ -142,7 +157,9 @@ def delay_key(app: FcreviewApp, key: str) -> Callable[[], None]:
     return lambda: app._driver.send_message(event)
 
 
-async def test_delayed_key_applies_to_the_item_that_was_on_screen(imported: Imported, tmp_path: Path) -> None:
+async def test_delayed_key_applies_to_the_item_that_was_on_screen(
+    imported: Imported, tmp_path: Path
+) -> None:
     """The key is pressed before the next item is drawn, and is delivered after it."""
     workspace = imported(tmp_path / "work", {"maple-8b": [{} for _ in range(4)]})
     async with open_slow_app(workspace, 1) as app:
@@ -153,13 +170,21 @@ async def test_delayed_key_applies_to_the_item_that_was_on_screen(imported: Impo
         verdict()
         await wait_until(lambda: len(read_verdicts(workspace)) == 2)
         note()
-        await wait_until(lambda: isinstance(app.screen, NoteScreen) and len(screen_lines(app)) == 24)
+        await wait_until(
+            lambda: isinstance(app.screen, NoteScreen) and len(screen_lines(app)) == 24
+        )
         assert "simple_0" in "\n".join(screen_lines(app)[-8:]), "the prompt names the earlier item"
         for key in ("x", "enter"):
             send_keys(app, key)
         await wait_until(lambda: len(read_verdicts(workspace)) == 3)
-        assert read_verdicts(workspace) == [("simple_0", False), ("simple_0", True), ("simple_0", None)]
+        assert read_verdicts(workspace) == [
+            ("simple_0", False),
+            ("simple_0", True),
+            ("simple_0", None),
+        ]
         assert item_screen(app).cursor.detail.row.id == "simple_1"
         send_keys(app, "u")
         await wait_until(lambda: len(read_verdicts(workspace)) == 4)
-        assert read_verdicts(workspace)[-1] == ("simple_1", "unsure"), "a new key applies to the item on the screen"
+        assert read_verdicts(workspace)[-1] == ("simple_1", "unsure"), (
+            "a new key applies to the item on the screen"
+        )

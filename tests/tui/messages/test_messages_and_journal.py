@@ -1,7 +1,7 @@
 """Reviews in the journal have the item, target and criterion that the screen named.
 
-The tests press each review key on each kind of line of each benchmark, and compare the screen before and after with the
-journal.
+The tests press each review key on each kind of line of each benchmark, and compare the screen
+before and after with the journal.
 """
 
 from __future__ import annotations
@@ -29,21 +29,35 @@ from tests.tui.messages.screen_facts import matches_cut_text
 BENCHMARKS = list(IMPORTERS)
 VERDICTS = {"p": True, "f": False, "g": True, "u": UNSURE}
 SCORES = {"0": 0, "1": 1, "2": 2}
-FAULTS = {action.keys: action.id.partition(".")[2] for action in FAULT_ACTIONS if action.action.startswith("answer")}
+FAULTS = {
+    action.keys: action.id.partition(".")[2]
+    for action in FAULT_ACTIONS
+    if action.action.startswith("answer")
+}
 PROMPTS = {"e": ("n", *"odd", "enter", "enter"), "n": (*"why", "enter"), "l": ("enter",)}
 KEYS = [
     *((key,) for key in (*VERDICTS, *SCORES)),
     *(("w", key) for key in FAULTS),
     *((key, *more) for key, more in PROMPTS.items()),
 ]
-TESTED_ELSEWHERE = {"item.golden", "item.undo", "item.last_fault", "item.last_tag", "item.last_note", "item.reason_3"}
+TESTED_ELSEWHERE = {
+    "item.golden",
+    "item.undo",
+    "item.last_fault",
+    "item.last_tag",
+    "item.last_note",
+    "item.reason_3",
+}
 """Keys that have their own tests: `G` opens a screen, the others repeat or undo the last review."""
 ITEMS = 400
 """Number of items of a run that are searched for kinds of lines."""
 QUICK_BENCHMARK = "generic"
 """The benchmark that is tested outside the sweep. It has verdicts of judges and scores."""
 SHARE = 23
-"""Every how many combinations one is tested. Smaller than the number of lines, so each key is tested."""
+"""Every how many combinations one is tested.
+
+Smaller than the number of lines, so each key is tested.
+"""
 Press = tuple[ItemLine, tuple[str, ...], bool]
 REVIEW_ACTIONS = (
     "verdict",
@@ -59,9 +73,13 @@ REVIEW_ACTIONS = (
 
 
 def test_every_review_key_is_tested() -> None:
-    review_keys = {action.id: action.keys for action in ITEM_KEYS if action.action.startswith(REVIEW_ACTIONS)}
+    review_keys = {
+        action.id: action.keys for action in ITEM_KEYS if action.action.startswith(REVIEW_ACTIONS)
+    }
     pressed = {keys[0] for keys in KEYS}
-    assert {keys for action, keys in review_keys.items() if action not in TESTED_ELSEWHERE} == pressed
+    assert {
+        keys for action, keys in review_keys.items() if action not in TESTED_ELSEWHERE
+    } == pressed
     assert set(review_keys) > TESTED_ELSEWHERE
 
 
@@ -79,7 +97,9 @@ def find_faults(press: KeyPress, store: Store) -> Iterator[str]:
     if len(press.events) > 1:
         yield "more than one event was written"
     event = press.events[-1]
-    if key in SCORES and "verdict" not in event:  # without a score, digits give the reason of the last override
+    if (
+        key in SCORES and "verdict" not in event
+    ):  # without a score, digits give the reason of the last override
         part = "" if event["target"] == ITEM else f"{describe_address(event['target'])} of "
         name = part + event["key"]["id"]
         if (
@@ -100,9 +120,14 @@ def find_faults(press: KeyPress, store: Store) -> Iterator[str]:
         if event["verdict"] != SCORES[key] or f"{event['criterion']} {key}" not in press.after:
             yield "another score than the key's"
     elif key == "l":
-        if event["target"] != RESPONSE or f"{event['criterion'].replace('_', ' ')} response" not in press.prompt:
+        if (
+            event["target"] != RESPONSE
+            or f"{event['criterion'].replace('_', ' ')} response" not in press.prompt
+        ):
             yield "labels of something that the prompt did not name"
-    elif (before.about and not matches_cut_text(before.about, target_words)) or event["target"] != target:
+    elif (before.about and not matches_cut_text(before.about, target_words)) or event[
+        "target"
+    ] != target:
         yield f"{target_words} was reviewed"
     yield from _check_value(press, event, detail)
     yield from _check_message(press, event)
@@ -110,7 +135,11 @@ def find_faults(press: KeyPress, store: Store) -> Iterator[str]:
 
 def _check_value(press: KeyPress, event: dict[str, Any], detail: ItemDetail) -> Iterator[str]:
     key = press.keys[0]
-    here = [v for v in detail.item.verdicts if (v.target, v.criterion) == (event["target"], event["criterion"])]
+    here = [
+        v
+        for v in detail.item.verdicts
+        if (v.target, v.criterion) == (event["target"], event["criterion"])
+    ]
     if key in VERDICTS:
         expected = VERDICTS[key]
         if event["criterion"] == "hallucinated" and key != "u":
@@ -132,20 +161,32 @@ def _check_value(press: KeyPress, event: dict[str, Any], detail: ItemDetail) -> 
     if event["target"] != ITEM:
         if not any((v.source, v.value) == (over["source"], over["value"]) for v in here):
             yield f"{over} is not a verdict on this target"
-    elif (shown := {"official": press.before.official, "rule": press.before.rule}.get(over["source"])) != over["value"]:
+    elif (
+        shown := {"official": press.before.official, "rule": press.before.rule}.get(over["source"])
+    ) != over["value"]:
         yield f"{over} is overridden, the screen showed {shown}"
 
 
 def _check_message(press: KeyPress, event: dict[str, Any]) -> Iterator[str]:
-    """Check messages such as `saved: fail, overrides judge gpt-4o · turn 1 call 2`, which may be cut."""
+    """Check messages such as `saved: fail, overrides judge gpt-4o · turn 1 call 2`, which may be
+    cut.
+    """
     message = press.after.strip().partition("  ")[0]
     if not message.startswith("saved: "):
         yield "saved without a message"
         return
-    if event.get("verdict") is not None and event["criterion"] != CORRECT and event["criterion"] not in message:
+    if (
+        event.get("verdict") is not None
+        and event["criterion"] != CORRECT
+        and event["criterion"] not in message
+    ):
         yield "the criterion is not named"
     over = event.get("overrules")
-    if event["target"] != ITEM and (over is not None) != ("overrides" in message) and "…" not in message:
+    if (
+        event["target"] != ITEM
+        and (over is not None) != ("overrides" in message)
+        and "…" not in message
+    ):
         yield f"overrides {over}"
     about = event["key"]["id"] if event["target"] == ITEM else describe_address(event["target"])
     moved = (
@@ -155,14 +196,18 @@ def _check_message(press: KeyPress, event: dict[str, Any]) -> Iterator[str]:
         or press.keys[0] in SCORES
     )
     named = (
-        about in message or press.after.rstrip().endswith(f"verdict on: {about}") or f" 2 on: {about} " in press.after
+        about in message
+        or press.after.rstrip().endswith(f"verdict on: {about}")
+        or f" 2 on: {about} " in press.after
     )
     if not named and "…" not in message and not moved:
         yield "the message names another target"
 
 
 def combine(lines: list[ItemLine]) -> list[Press]:
-    """Combine every key with every line, once for the item and once for the target at the cursor."""
+    """Combine every key with every line, once for the item and once for the target at the
+    cursor.
+    """
     return [
         (line, keys, on_target)
         for keys in KEYS
@@ -171,7 +216,9 @@ def combine(lines: list[ItemLine]) -> list[Press]:
     ]
 
 
-async def press_all(workspace: Workspace, presses: list[Press], size: tuple[int, int]) -> tuple[list[str], list[int]]:
+async def press_all(
+    workspace: Workspace, presses: list[Press], size: tuple[int, int]
+) -> tuple[list[str], list[int]]:
     """Return the faults, and the number of events of each key."""
     found: list[str] = []
     counts: list[int] = []
@@ -183,14 +230,19 @@ async def press_all(workspace: Workspace, presses: list[Press], size: tuple[int,
     return found, counts
 
 
-async def check(runs: Path, place: Path, imports: Imports, *, share: int = 1, size: tuple[int, int] = (80, 24)) -> None:
+async def check(
+    runs: Path, place: Path, imports: Imports, *, share: int = 1, size: tuple[int, int] = (80, 24)
+) -> None:
     """Test one in `share` of all combinations of line and key."""
     workspace = imports.copy([runs], place)
     with Store.open(workspace, "alice") as store:
         count = store.count_items(View())
         lines = find_line_kinds(store, max(count // ITEMS, 1))
     found, pressed = await press_all(workspace, combine(lines)[::share], size)
-    print(f"{runs.name}: {len(lines)} kinds of lines, {len(pressed)} keys pressed, {sum(pressed)} events written")
+    print(
+        f"{runs.name}: {len(lines)} kinds of lines, {len(pressed)} keys pressed, {sum(pressed)}"
+        " events written"
+    )
     assert sum(pressed) > len(pressed) / 3
     assert not found, f"{len(found)}:\n" + "\n".join(found[:20])
 
@@ -198,9 +250,14 @@ async def check(runs: Path, place: Path, imports: Imports, *, share: int = 1, si
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "benchmark",
-    [pytest.param(each, marks=() if each == QUICK_BENCHMARK else pytest.mark.sweep) for each in BENCHMARKS],
+    [
+        pytest.param(each, marks=() if each == QUICK_BENCHMARK else pytest.mark.sweep)
+        for each in BENCHMARKS
+    ],
 )
-async def test_screen_and_journal_agree(benchmark: str, samples: Path, imports: Imports, tmp_path: Path) -> None:
+async def test_screen_and_journal_agree(
+    benchmark: str, samples: Path, imports: Imports, tmp_path: Path
+) -> None:
     """Test every key on a share of the lines."""
     await check(samples / benchmark, tmp_path / "work", imports, share=SHARE)
 
@@ -219,7 +276,9 @@ async def test_screen_and_journal_agree_on_all_lines(
 @only_long
 @pytest.mark.sweep
 @pytest.mark.slow
-@pytest.mark.parametrize("folder", ["acebench", "bfcl_v4", "complexfuncbench", "confetti", "hammerbench"])
+@pytest.mark.parametrize(
+    "folder", ["acebench", "bfcl_v4", "complexfuncbench", "confetti", "hammerbench"]
+)
 async def test_screen_and_journal_agree_on_published_runs(
     folder: str, bench: Path, imports: Imports, tmp_path: Path
 ) -> None:

@@ -9,7 +9,11 @@ from fcreview.model.address import argument_address, call_address
 from fcreview.store.rows import ItemDetail
 from fcreview.tui.item_view.blocks import Block, BlockSource, DisplayOptions, IndexedItem
 from fcreview.tui.item_view.document import build_document
-from fcreview.tui.item_view.function_docs import FunctionDocsSource, first_available_functions, functions_at_block
+from fcreview.tui.item_view.function_docs import (
+    FunctionDocsSource,
+    first_available_functions,
+    functions_at_block,
+)
 from fcreview.tui.review.cursor import Cursor, first_difference_index_inside
 from fcreview.tui.text.layout import DocumentLayout
 from fcreview.tui.text.lines import MIN_DOCS_WIDTH, line_width, plain_text
@@ -35,7 +39,9 @@ def find_faults(detail: ItemDetail, width: int, height: int) -> Iterator[str]:
     wanted = cursor.blocks[first_difference_index_inside(cursor.blocks, cursor.index)]
     if wanted.key not in blocks:
         yield f"{wanted.key} is not on the first screen"
-    opens_at_incident = detail.item.incident is not None  # the missing answer explains every difference
+    opens_at_incident = (
+        detail.item.incident is not None
+    )  # the missing answer explains every difference
     has_difference = IndexedItem(detail.item).turns_with_differences() and not opens_at_incident
     if has_difference and not _differs(cursor.blocks, wanted, detail):
         yield f"opens at {wanted.key}, where nothing differs"
@@ -52,16 +58,23 @@ def find_long_docs(detail: ItemDetail, key: str) -> Iterator[str]:
         MIN_DOCS_WIDTH,
     )
     for at in range(len(docs)):
-        overlong = next((each for each in docs.lines(at, MIN_DOCS_WIDTH) if line_width(each) > MIN_DOCS_WIDTH), None)
+        overlong = next(
+            (each for each in docs.lines(at, MIN_DOCS_WIDTH) if line_width(each) > MIN_DOCS_WIDTH),
+            None,
+        )
         if overlong is not None:
             yield f"overlong line beside {key}: {plain_text(overlong)!r}"
 
 
 def _differs(blocks: list[Block], wanted: Block, detail: ItemDetail) -> bool:
-    """Return whether the block is a difference, the decisive step, or a failing turn with equal calls."""
+    """Return whether the block is a difference, the decisive step, or a failing turn with equal
+    calls.
+    """
     failing = detail.item.extra.failing_turn
     return (
-        wanted.differs or wanted.is_decisive or (failing is not None and wanted.key.startswith(f"turn:{failing + 1}"))
+        wanted.differs
+        or wanted.is_decisive
+        or (failing is not None and wanted.key.startswith(f"turn:{failing + 1}"))
     )
 
 

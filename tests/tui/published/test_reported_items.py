@@ -1,4 +1,6 @@
-"""Published items that were once displayed wrongly: rows of their first screen at 80x24, in this order."""
+"""Published items that were once displayed wrongly: rows of their first screen at 80x24, in this
+order.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,16 @@ FIRST_SCREEN = {
         "── turn 2 · call 1 of 1 · RAG_query · step 5",
         "! query",
     ],
-    ("confetti", "dialogacts_10"): ["── response · step 1 · judged", "golden", "! labels", "reply   "],
-    ("confetti", "conversationsclean_137"): ["~ star_ratings  4 or 5", "the golden answer contains the list [4, 5]"],
+    ("confetti", "dialogacts_10"): [
+        "── response · step 1 · judged",
+        "golden",
+        "! labels",
+        "reply   ",
+    ],
+    ("confetti", "conversationsclean_137"): [
+        "~ star_ratings  4 or 5",
+        "the golden answer contains the list [4, 5]",
+    ],
     ("acebench", "agent_multi_turn_20"): [
         "user    I am Frank",
         "= call 1 of 2",
@@ -53,7 +63,10 @@ FIRST_SCREEN = {
         "golden     [add_food_delivery_order(",
         "predicted  add_food_delivery_order(",
     ],
-    ("acebench", "special_irrelevant_6"): ["required text: the limitations", "── 4 available functions"],
+    ("acebench", "special_irrelevant_6"): [
+        "required text: the limitations",
+        "── 4 available functions",
+    ],
     ("hammerbench", "IS_0_3"): [
         "── response · step 1 · judged",
         "golden",
@@ -100,7 +113,9 @@ def read_item(store: Store, name: str) -> ItemDetail:
 
 
 @pytest.mark.parametrize(("folder", "name"), FIRST_SCREEN)
-def test_first_screen_contains_the_rows(folder: str, name: str, bench: Path, imports: Imports) -> None:
+def test_first_screen_contains_the_rows(
+    folder: str, name: str, bench: Path, imports: Imports
+) -> None:
     with Store.open(imports.of([bench / folder]), "alice") as store:
         shown = first_screen(Cursor(read_item(store, name), "alice"), 80 - GUTTER, 24 - BARS)
     rows = [row for _, row in shown]
@@ -120,7 +135,11 @@ def test_docs_of_a_turn_belong_to_its_own_function(bench: Path, imports: Imports
     with Store.open(imports.of([bench / "bfcl_v4"]), "alice") as store:
         for item in store.find_items("multi_turn_base_18"):
             reader = Cursor(store.read_detail(item), "alice")
-            turns = [block.key for block in reader.blocks if block.key.startswith("turn:") and "/" not in block.key]
+            turns = [
+                block.key
+                for block in reader.blocks
+                if block.key.startswith("turn:") and "/" not in block.key
+            ]
             for turn in turns:
                 reader.rebuild(block_key=turn)
                 reader.show_next_docs()

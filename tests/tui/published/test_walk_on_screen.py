@@ -1,5 +1,6 @@
-"""Published items in the running app at four sizes: rows fit, the first difference is on the first screen, and keys
-reach each argument that differs."""
+"""Published items in the running app at four sizes: rows fit, the first difference is on the first
+screen, and keys reach each argument that differs.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +35,12 @@ STEPS = 300
 
 def select_items(store: Store, folder: str) -> list[int]:
     count, view = store.count_items(View()), View(queue="dataset")
-    sample = [store.fetch_page(view, at, 1)[0].item for at in range(0, count, max(count // SAMPLE, 1))]
-    return list(dict.fromkeys([*(store.find_items(name)[0] for name in NAMED.get(folder, ())), *sample]))
+    sample = [
+        store.fetch_page(view, at, 1)[0].item for at in range(0, count, max(count // SAMPLE, 1))
+    ]
+    return list(
+        dict.fromkeys([*(store.find_items(name)[0] for name in NAMED.get(folder, ())), *sample])
+    )
 
 
 def find_screen_faults(pane: ItemPane, width: int) -> list[str]:
@@ -46,8 +51,14 @@ def find_screen_faults(pane: ItemPane, width: int) -> list[str]:
     drawn = (plain_text(line).strip() for line in expected.lines(view.cells))
     first = next((line for line in drawn if line), "")
     found = [] if any(row.strip() for row in text) else ["blank"]
-    found += [f"a row of {strip.cell_length} cells" for strip in strips if strip.cell_length != width][:1]
-    found += [] if any(first[:20] in row for row in text) else [f"{expected.key} is not on the first screen"]
+    found += [
+        f"a row of {strip.cell_length} cells" for strip in strips if strip.cell_length != width
+    ][:1]
+    found += (
+        []
+        if any(first[:20] in row for row in text)
+        else [f"{expected.key} is not on the first screen"]
+    )
     return found
 
 
@@ -76,7 +87,12 @@ async def find_unreached(pane: ItemPane, pilot: Any) -> list[str]:
 @pytest.mark.parametrize("size", [*SIZES, (200, 50)])
 @pytest.mark.parametrize("folder", FOLDERS)
 async def test_published_items_are_drawn_correctly(
-    folder: str, size: tuple[int, int], bench: Path, imports: Imports, wait_for_screen: Any, tmp_path: Path
+    folder: str,
+    size: tuple[int, int],
+    bench: Path,
+    imports: Imports,
+    wait_for_screen: Any,
+    tmp_path: Path,
 ) -> None:
     workspace: Workspace = imports.of([bench / folder])
     found: list[str] = []

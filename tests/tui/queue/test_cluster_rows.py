@@ -15,13 +15,30 @@ from fcreview.matching.clusters import (
     group_clusters,
     summarize_group,
 )
-from fcreview.tui.queue.choices import ClusterRow, build_cluster_table, explain_cluster_row, list_cluster_rows
+from fcreview.tui.queue.choices import (
+    ClusterRow,
+    build_cluster_table,
+    explain_cluster_row,
+    list_cluster_rows,
+)
 from fcreview.tui.text.lines import line_width, plain_text
 
 
 def make_cluster(error: str, function: str | None, argument: str | None, count: int = 1) -> Cluster:
-    terms = (f"error:{error or 'none'}", f"function:{function or 'none'}", f"argument:{argument or 'none'}")
-    return Cluster(error, function, argument, count, [f"{function}_{n}" for n in range(min(count, 3))], "", terms)
+    terms = (
+        f"error:{error or 'none'}",
+        f"function:{function or 'none'}",
+        f"argument:{argument or 'none'}",
+    )
+    return Cluster(
+        error,
+        function,
+        argument,
+        count,
+        [f"{function}_{n}" for n in range(min(count, 3))],
+        "",
+        terms,
+    )
 
 
 CLUSTERS = [
@@ -39,12 +56,22 @@ def test_groups_contain_each_cluster_once_and_are_sorted_by_size():
     for by in range(3):
         groups = group_clusters(CLUSTERS, by)
         assert sum(group.count for group in groups) == sum(each.count for each in CLUSTERS)
-        assert sorted(each.count for group in groups for each in group.clusters) == [1, 1, 1, 1, 2, 3, 9]
+        assert sorted(each.count for group in groups for each in group.clusters) == [
+            1,
+            1,
+            1,
+            1,
+            2,
+            3,
+            9,
+        ]
         counts = [group.count for group in groups]
         assert counts == sorted(counts, reverse=True)
     assert [group.name for group in group_clusters(CLUSTERS, 0)] == [
-        "decoder_failed", "value_error:string", "type_error:simple",
-    ]  # fmt: skip
+        "decoder_failed",
+        "value_error:string",
+        "type_error:simple",
+    ]
     assert [group.name for group in group_clusters(CLUSTERS, 2)] == [None, "date", "city", "sum"]
 
 
@@ -53,7 +80,10 @@ def test_groups_contain_each_cluster_once_and_are_sorted_by_size():
     [
         (0, ["", "4 city · 3 functions", "2 functions"]),
         (1, ["decoder_failed", "3 value_error:string · date", "value_error:string · city"]),
-        (2, ["decoder_failed", "3 value_error:string · book", "4 value_error:string · 3 functions"]),
+        (
+            2,
+            ["decoder_failed", "3 value_error:string · book", "4 value_error:string · 3 functions"],
+        ),
     ],
 )
 def test_group_summary_names_the_most_frequent_cluster(by, summaries):
@@ -63,10 +93,15 @@ def test_group_summary_names_the_most_frequent_cluster(by, summaries):
 def test_summary_counts_an_error_type_over_all_functions():
     """A hundred items of one category fail with the same error type in many functions."""
     kind = "irrelevance_error:decoder_success"
-    functions = [*[f"f{number}" for number in range(60)], *[f"g{number}" for number in range(20)] * 2]
+    functions = [
+        *[f"f{number}" for number in range(60)],
+        *[f"g{number}" for number in range(20)] * 2,
+    ]
     terms = ("", "", "", "category:irrelevance")
     counts = Counter(functions).items()
-    clusters = [Cluster(kind, name, None, n, [], "", terms, category="irrelevance") for name, n in counts]
+    clusters = [
+        Cluster(kind, name, None, n, [], "", terms, category="irrelevance") for name, n in counts
+    ]
     (group,) = group_clusters(clusters, BY_CATEGORY)
     assert group.count == 100
     assert summarize_group(group, BY_CATEGORY) == f"100 {kind} · 80 functions"
@@ -90,27 +125,42 @@ def test_rows_fit_and_hostile_names_are_sanitized(cells, by):
     clusters = [*CLUSTERS, make_cluster("e\x1b[31m" * 20, "f\u202e" * 40, "a\n" * 40, 1234)]
     groups = group_clusters(clusters, by)
     unfolded = {group.term for group in groups}
-    heading, lines = build_cluster_table(list_cluster_rows(groups, unfolded), by, 1250, unfolded, cells).lines(cells)
+    heading, lines = build_cluster_table(
+        list_cluster_rows(groups, unfolded), by, 1250, unfolded, cells
+    ).lines(cells)
     for line in (heading, *lines):
         assert line_width(line) <= cells - 1
         assert not set("\x1b\u202e\n") & set(plain_text(line))
 
 
 def test_shares_are_rounded_percentages():
-    assert (format_share(17, 100), format_share(1, 1000), format_share(1, 1)) == ("17 %", "<1 %", "100 %")
+    assert (format_share(17, 100), format_share(1, 1000), format_share(1, 1)) == (
+        "17 %",
+        "<1 %",
+        "100 %",
+    )
 
 
 def test_explanation_has_meaning_of_error_and_example() -> None:
-    large = Cluster("value_error:string", "f", "city", 3, ["a_1"], "", ("e", "f", "c"), 'city "x" (golden "y")')
-    small = Cluster("value_error:string", "g", "day", 1, ["a_2"], "", ("e", "g", "d"), "day 3 (golden 4)")
+    large = Cluster(
+        "value_error:string", "f", "city", 3, ["a_1"], "", ("e", "f", "c"), 'city "x" (golden "y")'
+    )
+    small = Cluster(
+        "value_error:string", "g", "day", 1, ["a_2"], "", ("e", "g", "d"), "day 3 (golden 4)"
+    )
     (group,) = group_clusters([large, small], BY_ERROR_TYPE)
     assert explain_cluster_row(ClusterRow(group), BY_ERROR_TYPE, 78) == (
         "value_error:string: string is not an accepted value",
         'a_1: city "x" (golden "y")',
     )
-    assert explain_cluster_row(ClusterRow(group, small), BY_ERROR_TYPE, 78)[1] == "a_2: day 3 (golden 4)"
+    assert (
+        explain_cluster_row(ClusterRow(group, small), BY_ERROR_TYPE, 78)[1]
+        == "a_2: day 3 (golden 4)"
+    )
     assert explain_cluster_row(
-        ClusterRow(group_clusters([Cluster("odd", None, None, 1, ["a"], "")], BY_ERROR_TYPE)[0]), BY_ERROR_TYPE, 78
+        ClusterRow(group_clusters([Cluster("odd", None, None, 1, ["a"], "")], BY_ERROR_TYPE)[0]),
+        BY_ERROR_TYPE,
+        78,
     ) == (
         "",
         "",
@@ -119,7 +169,9 @@ def test_explanation_has_meaning_of_error_and_example() -> None:
 
 def test_long_error_type_is_cut_before_its_explanation() -> None:
     kind = "parallel_function_checker_no_order:cannot_find_match"
-    (group,) = group_clusters([Cluster(kind, "f", "city", 3, ["a_1"], "", ("e", "f", "c"), "x")], BY_ERROR_TYPE)
+    (group,) = group_clusters(
+        [Cluster(kind, "f", "city", 3, ["a_1"], "", ("e", "f", "c"), "x")], BY_ERROR_TYPE
+    )
     whole, cut = (
         explain_cluster_row(ClusterRow(group), BY_ERROR_TYPE, 200)[0],
         explain_cluster_row(ClusterRow(group), BY_ERROR_TYPE, 78)[0],
@@ -135,7 +187,13 @@ def test_bar_length_follows_the_share() -> None:
 
 
 def make_value_cluster(golden: str | None, predicted: str | None, count: int = 1) -> Cluster:
-    terms = ("", "function:f", "argument:a", "", f"golden_value:{golden} predicted_value:{predicted}")
+    terms = (
+        "",
+        "function:f",
+        "argument:a",
+        "",
+        f"golden_value:{golden} predicted_value:{predicted}",
+    )
     return Cluster("", "f", "a", count, ["a_1"], "", terms, golden=golden, predicted=predicted)
 
 
@@ -149,8 +207,15 @@ def test_value_groups_are_named_by_both_values() -> None:
         ],
         4,
     )
-    assert [group.name for group in groups] == ['"km" -> "kilometers"', "3 -> (missing)", "(not in golden) -> 3", None]
-    assert list_cluster_rows(groups, set())[0].filter_terms == ('golden_value:"km" predicted_value:"kilometers"',)
+    assert [group.name for group in groups] == [
+        '"km" -> "kilometers"',
+        "3 -> (missing)",
+        "(not in golden) -> 3",
+        None,
+    ]
+    assert list_cluster_rows(groups, set())[0].filter_terms == (
+        'golden_value:"km" predicted_value:"kilometers"',
+    )
 
 
 @pytest.mark.parametrize("cells", [60, 80, 120, 160])
@@ -161,7 +226,9 @@ def test_both_values_are_visible_in_narrow_lists(cells: int) -> None:
     groups = group_clusters(
         [long, make_value_cluster('"a\\n -> b"' * 9, '"c"' * 30), make_value_cluster(None, None)], 4
     )
-    heading, lines = build_cluster_table(list_cluster_rows(groups, set()), 4, 9, set(), cells).lines(cells)
+    heading, lines = build_cluster_table(
+        list_cluster_rows(groups, set()), 4, 9, set(), cells
+    ).lines(cells)
     assert all(line_width(line) <= cells - 1 for line in (heading, *lines))
     assert '"Eif' in plain_text(lines[0]) and ' -> "Eif' in plain_text(lines[0])
     assert "\x1b" not in plain_text(lines[0])
@@ -182,21 +249,35 @@ def test_explanation_precedes_code_and_bars_are_relative(cells: int) -> None:
 
 
 def test_groups_with_the_same_explanation_differ():
-    codes = ["simple_function_checker:wrong_count", "parallel_function_checker_no_order:wrong_count"]
-    rows = list_cluster_rows(group_clusters([make_cluster(code, "f", "x") for code in codes], BY_ERROR_TYPE), set())
-    narrow, wide = (build_cluster_table(rows, BY_ERROR_TYPE, 2, set(), cells).rows for cells in (80, 160))
+    codes = [
+        "simple_function_checker:wrong_count",
+        "parallel_function_checker_no_order:wrong_count",
+    ]
+    rows = list_cluster_rows(
+        group_clusters([make_cluster(code, "f", "x") for code in codes], BY_ERROR_TYPE), set()
+    )
+    narrow, wide = (
+        build_cluster_table(rows, BY_ERROR_TYPE, 2, set(), cells).rows for cells in (80, 160)
+    )
     assert [row[0][0][2:22] for row in narrow] == ["simple: wrong number", "parallel: wrong numb"]
     assert {row[0][0][2:] for row in wide} == {"Wrong number of calls"}
 
 
 def test_wide_list_has_whole_ids_and_narrow_list_whole_functions():
-    cluster = make_cluster("multi_turn:execution_response_mismatch", "Events_3_FindEvents", "city", 19)
+    cluster = make_cluster(
+        "multi_turn:execution_response_mismatch", "Events_3_FindEvents", "city", 19
+    )
     cluster.examples = ["live_multiple_402-139-6", "live_multiple_403-139-7"]
     rows = list_cluster_rows(
         group_clusters([cluster, make_cluster("type_error:simple", "f", "x")], BY_ERROR_TYPE), set()
     )
     narrow, wide = (
-        build_cluster_table(rows, BY_ERROR_TYPE, 20, set(), cells).lines(cells)[1][0] for cells in (78, 156)
+        build_cluster_table(rows, BY_ERROR_TYPE, 20, set(), cells).lines(cells)[1][0]
+        for cells in (78, 156)
     )
-    assert plain_text(wide).rstrip().endswith((" live_multiple_402-139-6", " live_multiple_402-139-6 …"))
+    assert (
+        plain_text(wide)
+        .rstrip()
+        .endswith((" live_multiple_402-139-6", " live_multiple_402-139-6 …"))
+    )
     assert "Results of the golden calls are missing  Events_3_FindEvents" in plain_text(narrow)

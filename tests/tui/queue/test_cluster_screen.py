@@ -24,7 +24,9 @@ def row_count(line: str) -> int:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("tabs", [3, 4], ids=["category", "value"])
-@pytest.mark.parametrize("name", ["acebench", "bfcl", "complexfuncbench", "confetti", "generic", "hammerbench"])
+@pytest.mark.parametrize(
+    "name", ["acebench", "bfcl", "complexfuncbench", "confetti", "generic", "hammerbench"]
+)
 async def test_group_opens_its_items(
     name: str, tabs: int, imports: Imports, samples: Path, wait_for_screen: Settled
 ) -> None:
@@ -47,6 +49,9 @@ async def test_group_opens_its_items(
             assert any(re.search(rf"\b1(/| of ){row_count(row)}\b", line) for line in shown), row
             await pilot.press("escape")
             again = await wait_for_screen(pilot)
-            assert again[1] == lines[1] and next(each for each in again[3:] if each.startswith("▌")) == row, at
+            assert (
+                again[1] == lines[1]
+                and next(each for each in again[3:] if each.startswith("▌")) == row
+            ), at
             await pilot.press("j")
             await wait_for_screen(pilot)

@@ -33,7 +33,12 @@ RUNS = [
     run_row("gpt-4o", run=1, n_items=2070, official_pass=1492, official_known=2070),
     run_row("maple-8b", run=2, n_items=100, official_known=99),
 ]
-KEYS = {"estimates.draw": "enter", "estimates.review": "r", "estimates.adjudicate": "x", "estimates.metrics": "m"}
+KEYS = {
+    "estimates.draw": "enter",
+    "estimates.review": "r",
+    "estimates.adjudicate": "x",
+    "estimates.metrics": "m",
+}
 
 
 def queue_progress(annotator: str, done: int, total: int = 50) -> QueueProgress:
@@ -55,7 +60,9 @@ def test_accuracy_has_official_rate_interval_and_needed_labels(cells: int) -> No
     heading, (first, second) = build_accuracy_table(RUNS, {1: make_sample()}, frozenset({2}), cells)
     assert all(line_width(line) <= cells for line in (heading, first, second))
     text = plain_text(first)
-    assert text.split()[:5] == ["gpt-4o", "72.1", "%", "75.3", "%"] and text.endswith("64 more" if cells > 66 else "64")
+    assert text.split()[:5] == ["gpt-4o", "72.1", "%", "75.3", "%"] and text.endswith(
+        "64 more" if cells > 66 else "64"
+    )
     assert "[72.9, 77.7]" in text and ("●" in text) == ("┃" in text) == (cells > 70)
     assert "–" in plain_text(second) and "reading" in plain_text(second)
 
@@ -69,34 +76,53 @@ def test_undecided_items_give_a_range() -> None:
     assert plain_text(accuracy_range_line(headline)) == (
         "Only a range is known, because 6 undecided items may pass or fail"
     )
-    assert "71.8 to 79.0 %" in plain_text(build_accuracy_table(RUNS, {1: headline}, frozenset(), 100)[1][0])
+    assert "71.8 to 79.0 %" in plain_text(
+        build_accuracy_table(RUNS, {1: headline}, frozenset(), 100)[1][0]
+    )
 
 
 @pytest.mark.parametrize("cells", [40, 56, 80])
 def test_sample_lists_outcomes_and_progress_of_annotators(cells: int) -> None:
     lines = [plain_text(line) for line in sample_lines(make_sample(), cells)]
     assert lines[0].split() == ["automatic", "items", "drawn", "decided", "unsure", "open"]
-    assert lines[1].replace("━", "").replace("─", "").split() == ["pass", "1,492", "60", "57", "1", "2"]
+    assert lines[1].replace("━", "").replace("─", "").split() == [
+        "pass",
+        "1,492",
+        "60",
+        "57",
+        "1",
+        "2",
+    ]
     assert "pilot · bob" in lines[4] and "50 / 50" in lines[4]
-    assert [plain_text(line) for line in sample_lines(RunSample(1, problems=["queue a: gone"]), cells)] == [
-        "no sample yet", "queue a: gone",
-    ]  # fmt: skip
+    assert [
+        plain_text(line) for line in sample_lines(RunSample(1, problems=["queue a: gone"]), cells)
+    ] == [
+        "no sample yet",
+        "queue a: gone",
+    ]
 
 
 def test_advice_follows_the_state_of_the_sample() -> None:
     undrawn = replace(make_sample(), outcomes=())
     solved = replace(make_sample(), outcomes=[OutcomeCounts(True, 9, 9, 9, 0, 0)])
     waiting = replace(
-        make_sample(), outcomes=solved.outcomes, queues=[queue_progress("alice", 50), queue_progress("bob", 20)]
+        make_sample(),
+        outcomes=solved.outcomes,
+        queues=[queue_progress("alice", 50), queue_progress("bob", 20)],
     )
     advice = [
         plain_text(next_step_line(each, "alice", KEYS))
         for each in (
-            undrawn, replace(make_sample(), queues=[queue_progress("alice", 20)]), make_sample(), waiting, solved,
-            replace(solved, estimate=replace(ESTIMATE, needed=0)), replace(solved, estimate=None),
+            undrawn,
+            replace(make_sample(), queues=[queue_progress("alice", 20)]),
+            make_sample(),
+            waiting,
+            solved,
+            replace(solved, estimate=replace(ESTIMATE, needed=0)),
+            replace(solved, estimate=None),
             replace(solved, outcomes=[OutcomeCounts(True, 30_000, 9, 9, 0, 0)]),
         )
-    ]  # fmt: skip
+    ]
     assert advice == [
         "No sample yet. Fill in the form to draw one: press enter",
         "Review your 30 items of pilot: press r",
@@ -110,14 +136,27 @@ def test_advice_follows_the_state_of_the_sample() -> None:
 
 
 def test_form_creates_or_extends_a_sample() -> None:
-    assert choose_sampling_command(None) == choose_sampling_command(make_sample(estimate=None)) == "queue create"
+    assert (
+        choose_sampling_command(None)
+        == choose_sampling_command(make_sample(estimate=None))
+        == "queue create"
+    )
     assert choose_sampling_command(make_sample()) == "queue extend"
-    first = build_sampling_form_defaults("queue create", RUNS[0], None, "alice", ["sample", "sample-2"])
+    first = build_sampling_form_defaults(
+        "queue create", RUNS[0], None, "alice", ["sample", "sample-2"]
+    )
     assert first["name"] == "sample-3" and first["size"] == "50" and first["stratify"] == "official"
-    assert build_sampling_form_defaults("queue create", RUNS[1], None, "alice", [])["stratify"] == ""
+    assert (
+        build_sampling_form_defaults("queue create", RUNS[1], None, "alice", [])["stratify"] == ""
+    )
     more = build_sampling_form_defaults("queue extend", RUNS[0], make_sample(), "alice", [])
     assert more == {"name": "pilot", "size": "64", "run": "1"}
-    fields = [FormField("name"), FormField("where"), FormField("overlap"), FormField("size", default="9")]
+    fields = [
+        FormField("name"),
+        FormField("where"),
+        FormField("overlap"),
+        FormField("size", default="9"),
+    ]
     assert [(each.name, each.default) for each in fill_and_order_fields(fields, first)][:2] == [
         ("size", "50"),
         ("overlap", "10"),
@@ -126,19 +165,28 @@ def test_form_creates_or_extends_a_sample() -> None:
 
 def test_form_shows_expected_interval_and_work() -> None:
     values = {"size": "50", "annotators": "alice, bob", "overlap": "10"}
-    assert plain_text(expected_interval_line(values, RUNS[0], None)) == "expected: at most ± 14 points, 30 items each"
-    assert plain_text(expected_interval_line({"size": "150"}, RUNS[0], make_sample())) == "expected: about ± 2 points"
-    assert not expected_interval_line({"size": "many"}, RUNS[0], None) and not expected_interval_line(
-        {"size": "9999"}, RUNS[0], None
+    assert (
+        plain_text(expected_interval_line(values, RUNS[0], None))
+        == "expected: at most ± 14 points, 30 items each"
     )
+    assert (
+        plain_text(expected_interval_line({"size": "150"}, RUNS[0], make_sample()))
+        == "expected: about ± 2 points"
+    )
+    assert not expected_interval_line(
+        {"size": "many"}, RUNS[0], None
+    ) and not expected_interval_line({"size": "9999"}, RUNS[0], None)
 
 
 def test_form_names_runs_as_the_list_does_and_passes_their_numbers() -> None:
     fields = add_run_name_choices(
-        [FormField("run", "--run", "2", "number or model"), FormField("size", "--size")], {1: "maple", 2: "maple-FC"}
+        [FormField("run", "--run", "2", "number or model"), FormField("size", "--size")],
+        {1: "maple", 2: "maple-FC"},
     )
     assert fields[0].default == "maple-FC" and not fields[1].choices
-    assert fields[0].help_with_choices.startswith("run: maple, maple-FC. Right arrow completes a name")
+    assert fields[0].help_with_choices.startswith(
+        "run: maple, maple-FC. Right arrow completes a name"
+    )
     assert build_command_arguments(fields, ["maple", "9"]) == ["--run=1", "--size=9", "--"]
     assert build_command_arguments(fields, ["other", ""]) == ["--run=other", "--"]
 

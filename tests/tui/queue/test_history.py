@@ -40,7 +40,10 @@ def test_history_is_bounded_and_ignores_damaged_files(tmp_path: Path) -> None:
     file = tmp_path / "history" / "alice.json"
     for content in (b"", b"[]", b'{"filter": "x"}', b'{"filter": [1, "", "stale"], "search": {}}'):
         file.write_bytes(content)
-        assert AnnotatorFilters(AnnotatorState(tmp_path, "alice")).list_recent_texts("filter") in ([], ["stale"])
+        assert AnnotatorFilters(AnnotatorState(tmp_path, "alice")).list_recent_texts("filter") in (
+            [],
+            ["stale"],
+        )
 
 
 def test_history_works_in_read_only_workspace(tmp_path: Path) -> None:
@@ -54,13 +57,17 @@ def test_blind_history_omits_filters_on_verdicts(tmp_path: Path) -> None:
     typed = AnnotatorFilters(AnnotatorState(tmp_path, "alice"))
     for text in ("official:fail", "you:none", "(stale"):
         typed.add_recent_text("filter", text)
-    assert AnnotatorFilters(AnnotatorState(tmp_path, "alice"), blind=True).list_recent_texts("filter") == [
+    assert AnnotatorFilters(AnnotatorState(tmp_path, "alice"), blind=True).list_recent_texts(
+        "filter"
+    ) == [
         "you:none",
         "(stale",
     ]
     typed.save_filter("hidden", "rule:fail")
     typed.save_filter("fine", "you:any")
-    assert list(AnnotatorFilters(AnnotatorState(tmp_path, "alice"), blind=True).usable_filters) == ["fine"]
+    assert list(AnnotatorFilters(AnnotatorState(tmp_path, "alice"), blind=True).usable_filters) == [
+        "fine"
+    ]
 
 
 async def test_up_recalls_filters_of_earlier_sessions(make_app: Any, wait_for_screen: Any) -> None:
@@ -91,7 +98,9 @@ async def test_filter_is_saved_and_used_by_name(make_app: Any, wait_for_screen: 
         assert "invalid name. Use" in (await wait_for_screen(pilot))[-2]
         await pilot.press("ctrl+u", *"live", "enter")
         lines = await wait_for_screen(pilot)
-        assert lines[-3].startswith(" filter category:live_simple") and "saved as @live" in lines[-2]
+        assert (
+            lines[-3].startswith(" filter category:live_simple") and "saved as @live" in lines[-2]
+        )
         await pilot.press("ctrl+s", *"live", "enter")
         assert "@live exists; press enter again to replace it" in (await wait_for_screen(pilot))[-2]
         await pilot.press("escape", "ctrl+u", "at", *"li")
@@ -106,7 +115,9 @@ async def test_filter_is_saved_and_used_by_name(make_app: Any, wait_for_screen: 
 
 
 @pytest.mark.parametrize("keys", [("escape",), ("ctrl+s", "escape")])
-async def test_escape_leaves_the_name_prompt(make_app: Any, wait_for_screen: Any, keys: tuple[str, ...]) -> None:
+async def test_escape_leaves_the_name_prompt(
+    make_app: Any, wait_for_screen: Any, keys: tuple[str, ...]
+) -> None:
     async with make_app(twelve_rows()).run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("f", *"stale", "ctrl+s", *keys)

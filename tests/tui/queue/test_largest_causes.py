@@ -20,7 +20,13 @@ from tests.sharing import Imports
 from tests.store.factory import Imported
 
 MOST, NEXT = 15, 3
-KINDS = ("value_error:string", "type_error:simple", "wrong_count", "missing_optional", "cannot_find_match")
+KINDS = (
+    "value_error:string",
+    "type_error:simple",
+    "wrong_count",
+    "missing_optional",
+    "cannot_find_match",
+)
 
 
 class KeyCounter:
@@ -44,13 +50,19 @@ def thousand_rows() -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for at in range(1000):
         failing = {"official": False, "error_type": drawn[at // 3 % len(drawn)]}
-        rows.append({"id": f"simple_{at}", **(failing if at % 3 == 0 else {"official": True, "rule": True})})
+        rows.append(
+            {"id": f"simple_{at}", **(failing if at % 3 == 0 else {"official": True, "rule": True})}
+        )
     return rows
 
 
 async def check_three_causes(workspace: Workspace, wait_for_screen: Any) -> None:
     with Store.open(workspace, "alice") as store:
-        rows = [row for row in store.fetch_page(View(queue="dataset"), 0, 100_000) if row.official is False]
+        rows = [
+            row
+            for row in store.fetch_page(View(queue="dataset"), 0, 100_000)
+            if row.official is False
+        ]
     largest = Counter(row.error_type for row in rows).most_common(4)
     assert largest[2][1] > largest[3][1], "the three largest causes are ambiguous"
     kinds = {row.id: row.error_type for row in rows}
@@ -67,20 +79,30 @@ async def check_three_causes(workspace: Workspace, wait_for_screen: Any) -> None
             await keys.press("enter")
             if at == 1:
                 assert isinstance(app.screen, QueueScreen)
-                assert app.screen.state.where.split()[-1] == f"error:{largest[1][0]}"  # the screen shortens the filter
+                assert (
+                    app.screen.state.where.split()[-1] == f"error:{largest[1][0]}"
+                )  # the screen shortens the filter
                 assert " error:" in keys.lines[2] and f"/{largest[1][1]:,}" in keys.lines[2]
-                assert keys.pressed - before == NEXT + 1, "one key more than from the queue of the cluster"
+                assert keys.pressed - before == NEXT + 1, (
+                    "one key more than from the queue of the cluster"
+                )
             await keys.press("enter")
             assert isinstance(app.screen, ItemScreen)
-            causes.append(kinds[keys.lines[0].rpartition(" › ")[2].removeprefix(" fcreview").split()[0]])
+            causes.append(
+                kinds[keys.lines[0].rpartition(" › ")[2].removeprefix(" fcreview").split()[0]]
+            )
             assert any(line.startswith(("▸", "!", "-", "+")) for line in keys.lines[2:-2])
         assert causes == [kind for kind, _ in largest[:3]]
         assert keys.pressed <= MOST
     print(f"{keys.pressed} keys, {len(rows)} failures")
 
 
-async def test_three_causes_of_a_thousand_items(imported: Imported, tmp_path: Path, wait_for_screen: Any) -> None:
-    await check_three_causes(imported(tmp_path / "work", {"maple-8b": thousand_rows()}), wait_for_screen)
+async def test_three_causes_of_a_thousand_items(
+    imported: Imported, tmp_path: Path, wait_for_screen: Any
+) -> None:
+    await check_three_causes(
+        imported(tmp_path / "work", {"maple-8b": thousand_rows()}), wait_for_screen
+    )
 
 
 @pytest.mark.sweep
@@ -89,11 +111,15 @@ async def test_three_causes_of_a_thousand_items(imported: Imported, tmp_path: Pa
 async def test_three_causes_of_a_published_run(
     model: str, bench: Path, imports: Imports, tmp_path: Path, wait_for_screen: Any
 ) -> None:
-    await check_three_causes(imports.copy([bench / "bfcl_v1" / "result" / model], tmp_path / "work"), wait_for_screen)
+    await check_three_causes(
+        imports.copy([bench / "bfcl_v1" / "result" / model], tmp_path / "work"), wait_for_screen
+    )
 
 
 @pytest.mark.sweep
-async def test_next_cluster_is_three_keys_away(imported: Imported, tmp_path: Path, wait_for_screen: Any) -> None:
+async def test_next_cluster_is_three_keys_away(
+    imported: Imported, tmp_path: Path, wait_for_screen: Any
+) -> None:
     workspace = imported(tmp_path / "work", {"maple-8b": thousand_rows()})
     app = FcreviewApp(Session(workspace, "alice"), View())
     async with app.run_test(size=(80, 24)) as pilot:

@@ -21,7 +21,10 @@ from fcreview.tui.widgets import base
 from tests.tui.conftest import screen_lines
 from tests.tui.idle import ignore_threads
 
-ENDLESS = "SELECT count(*) FROM range(1000000000000) a, range(1000000000000) b WHERE a.range + b.range = -1"
+ENDLESS = (
+    "SELECT count(*) FROM range(1000000000000) a, range(1000000000000) b WHERE a.range + b.range ="
+    " -1"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -203,7 +206,9 @@ async def test_comparison_can_be_cancelled(
 ) -> None:
     endless = EndlessQuery()
 
-    def compare_endlessly(analysis: UnblindedAnalysis, view: View, runs: Sequence[int], source: str) -> None:
+    def compare_endlessly(
+        analysis: UnblindedAnalysis, view: View, runs: Sequence[int], source: str
+    ) -> None:
         endless(analysis._connection)
 
     monkeypatch.setattr(UnblindedAnalysis, "fetch_outcomes", compare_endlessly)

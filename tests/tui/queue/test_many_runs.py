@@ -11,14 +11,18 @@ from fcreview.store.rows import View
 from fcreview.tui.screens.queue import QueueScreen
 
 MANY = 300
-RUNS: dict[str, list[dict[str, Any]]] = {f"maple-{number:03d}": [{}, {"official": True}] for number in range(MANY)}
+RUNS: dict[str, list[dict[str, Any]]] = {
+    f"maple-{number:03d}": [{}, {"official": True}] for number in range(MANY)
+}
 OTHER = {"oak-1b": [{"question": "not opened"}]}
 OPENED = tuple(range(1, MANY + 1))
 SIZE = (100, 24)
 
 
 @pytest.mark.sweep
-async def test_queue_clusters_and_filter_include_all_runs(make_app: Any, wait_for_screen: Any) -> None:
+async def test_queue_clusters_and_filter_include_all_runs(
+    make_app: Any, wait_for_screen: Any
+) -> None:
     async with make_app(runs=RUNS | OTHER, view=View(runs=OPENED)).run_test(size=SIZE) as pilot:
         assert "0 of 600 reviewed" in "\n".join(await wait_for_screen(pilot))
         await pilot.press("c")

@@ -1,4 +1,6 @@
-"""The queue opens from workspaces of earlier versions, next to unknown files, and ignores keys until then."""
+"""The queue opens from workspaces of earlier versions, next to unknown files, and ignores keys
+until then.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ async def test_file_names_that_are_not_text_are_ignored(
         assert (await wait_for_screen(pilot))[2].rstrip("─ ").endswith("2/600")
 
 
-async def test_keys_before_the_store_is_open_wait_for_the_rows(workspace, store_gate, wait_for_screen):
+async def test_keys_before_the_store_is_open_wait_for_the_rows(
+    workspace, store_gate, wait_for_screen
+):
     with ExitStack() as holding:
         holding.enter_context(idle.ignore_threads())
         async with make_queue_app(workspace).run_test(size=SIZE) as pilot:

@@ -56,7 +56,16 @@ def make_two_runs() -> list[RunRow]:
 
 def failure_groups(*counts: tuple[str, int]) -> list[object]:
     clusters = [
-        Cluster(name, "f", "city", n, ["a_1"], "", (f"error:{name}", "", ""), difference='city "a" (golden "b")')
+        Cluster(
+            name,
+            "f",
+            "city",
+            n,
+            ["a_1"],
+            "",
+            (f"error:{name}", "", ""),
+            difference='city "a" (golden "b")',
+        )
         for name, n in counts
     ]
     return list(group_clusters(clusters, BY_ERROR_TYPE))
@@ -65,13 +74,18 @@ def failure_groups(*counts: tuple[str, int]) -> list[object]:
 def test_best_run_and_largest_category_are_first() -> None:
     runs = make_two_runs()
     assert [run.run for run in sort_runs_by_pass_rate(runs, blind=False)] == [2, 1]
-    assert [run.info.model for run in sort_runs_by_pass_rate(runs, blind=True)] == ["strong", "weak"]
+    assert [run.info.model for run in sort_runs_by_pass_rate(runs, blind=True)] == [
+        "strong",
+        "weak",
+    ]
     assert list_categories_by_size(runs) == ["simple", "live"]
 
 
 def test_run_with_judge_verdicts_only_shows_judge_rate() -> None:
     judged = replace(make_two_runs()[0], official_known=0, judge_pass=2, judge_known=4)
-    judged.categories[:] = [category_counts("simple", 4, 0, known=0) | {"judge_pass": 2, "judge_known": 4}]
+    judged.categories[:] = [
+        category_counts("simple", 4, 0, known=0) | {"judge_pass": 2, "judge_known": 4}
+    ]
     (line,) = map(plain_text, build_run_table(Overview([judged], "alice"), [judged], 78, 0).lines)
     assert "50.0 % judge" in line and "50.0  " in line
     assert judged.official_rate_text == "50.0 % judge"
@@ -100,18 +114,27 @@ def test_categories_that_do_not_fit_are_counted_and_reachable() -> None:
 
 def test_blind_overview_shows_own_progress_only() -> None:
     runs = make_two_runs()
-    overview = Overview(runs, "alice", blind=True, queues=[QueueProgress("pilot", ShareProgress("alice", 1, 4, 0))])
+    overview = Overview(
+        runs, "alice", blind=True, queues=[QueueProgress("pilot", ShareProgress("alice", 1, 4, 0))]
+    )
     table = build_run_table(overview, runs, 100, 0)
-    text = "\n".join(map(plain_text, (table.heading, *table.lines, *review_progress_lines(overview, 60))))
+    text = "\n".join(
+        map(plain_text, (table.heading, *table.lines, *review_progress_lines(overview, 60)))
+    )
     assert "%" not in text and "0 of 4" in text and "pilot · alice" in text
-    assert [each.action_id for each in list_next_actions(overview)] == ["overview.queue", "overview.failures"]
+    assert [each.action_id for each in list_next_actions(overview)] == [
+        "overview.queue",
+        "overview.failures",
+    ]
 
 
 def test_reason_has_explanation_code_and_example() -> None:
     groups = failure_groups(("value_error:string", 1204), ("no_such_code", 3))
     lines = [plain_text(line) for line in failure_reason_lines(groups, 70)]
     assert len(lines) == 4
-    assert lines[0].startswith("1,204  ━━━━") and lines[0].endswith("String is not an accepted value")
+    assert lines[0].startswith("1,204  ━━━━") and lines[0].endswith(
+        "String is not an accepted value"
+    )
     assert "value_error:string" in lines[1] and 'city  "b" → "a"' in lines[1]
     assert lines[2].startswith("    3  ━───") and lines[2].endswith("no_such_code")
     assert all(line_width(line) <= 40 for line in failure_reason_lines(groups, 40))
@@ -120,12 +143,16 @@ def test_reason_has_explanation_code_and_example() -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ('city "a" (golden "b" or "c")', 'city  "b" or "c" → "a"'), ("unit missing (golden 3)", "unit  3 → missing"),
-        ("verbose true (not in golden)", "verbose  none → true"), ("f.g called (golden f.h)", "f.h → f.g"),
-        ("f called, not in golden", "none → f"), ("f not called", "f → not called"), ("prose, not calls",) * 2,
+        ('city "a" (golden "b" or "c")', 'city  "b" or "c" → "a"'),
+        ("unit missing (golden 3)", "unit  3 → missing"),
+        ("verbose true (not in golden)", "verbose  none → true"),
+        ("f.g called (golden f.h)", "f.h → f.g"),
+        ("f called, not in golden", "none → f"),
+        ("f not called", "f → not called"),
+        ("prose, not calls",) * 2,
         ("a\x1b[2J b (golden c)", "a␛[2J  c → b"),
     ],
-)  # fmt: skip
+)
 def test_example_is_split_into_golden_and_predicted(text: str, shown: str) -> None:
     line = parse_difference_line(text)
     assert plain_text(line) == shown
@@ -138,7 +165,12 @@ def test_next_actions_start_with_disagreements() -> None:
         QueueProgress("judge", ShareProgress("alice", 2, 6, 0)),
     ]
     overview = Overview(
-        make_two_runs(), "alice", reasons=failure_groups(("a", 2)), queues=queues, n_disagreements=8, n_suspects=6
+        make_two_runs(),
+        "alice",
+        reasons=failure_groups(("a", 2)),
+        queues=queues,
+        n_disagreements=8,
+        n_suspects=6,
     )
     assert list_next_actions(overview)[4] == NextAction(
         "overview.suspects", "Check 6 suspect golden answers", "weak evidence"
@@ -157,13 +189,17 @@ def test_next_actions_start_with_disagreements() -> None:
         format_label_progress(overview) == "2 of 15 labels"
         and format_completed_queues(overview) == "0 of 2 queues complete"
     )
-    assert not format_label_progress(replace(overview, queues=None)) and not format_completed_queues(
-        replace(overview, queues=[])
-    )
+    assert not format_label_progress(
+        replace(overview, queues=None)
+    ) and not format_completed_queues(replace(overview, queues=[]))
     own = overview.own_unfinished_queue
     assert own is not None and own.queue == "judge"
-    drawn = replace(overview, sampled_runs=frozenset({1}), estimates={1: PassRateEstimate(0.7, 0.6, 0.8, 64)})
-    assert list_next_actions(drawn)[3].text == "See estimated accuracy", "reviews come before more labels"
+    drawn = replace(
+        overview, sampled_runs=frozenset({1}), estimates={1: PassRateEstimate(0.7, 0.6, 0.8, 64)}
+    )
+    assert list_next_actions(drawn)[3].text == "See estimated accuracy", (
+        "reviews come before more labels"
+    )
     complete = replace(drawn, queues=[QueueProgress("pilot", ShareProgress("bob", 9, 9, 0))])
     assert list_next_actions(complete)[2].facts == "64 more labels for ± 2 points"
     assert replace(overview, queues=queues[:1]).own_unfinished_queue is None
@@ -204,7 +240,9 @@ def test_scores_are_dashes_where_verdicts_are_missing() -> None:
 
 def test_long_categories_with_a_common_beginning_have_different_titles() -> None:
     run = run_row("maple-8b")
-    run.categories[:] = [category_counts(f"normal_multi_turn_user_{each}", 3, 1) for each in ("adjust", "switch")]
+    run.categories[:] = [
+        category_counts(f"normal_multi_turn_user_{each}", 3, 1) for each in ("adjust", "switch")
+    ]
     heading = plain_text(build_run_table(Overview([run], "alice"), [run], 120, 0).heading)
     assert "_adjust" in heading and "_switch" in heading
 
@@ -240,13 +278,19 @@ def test_unfinished_runs_do_not_rank_first(order: str) -> None:
     weak, strong = make_two_runs()
     strong = replace(strong, not_run=396, expected_items=400)
     arrangement = RunArrangement(blind=False, order=order)
-    assert [run.info.model for run in arrangement.filter_and_sort_runs([strong, weak])] == ["weak", "strong"]
+    assert [run.info.model for run in arrangement.filter_and_sort_runs([strong, weak])] == [
+        "weak",
+        "strong",
+    ]
 
 
 @pytest.mark.parametrize(
-    ("width", "text"), [(140, "without 1 incident 33.3 % (3)"), (75, "w/o 1 incident 33.3 %"), (65, "· 1 incident")]
+    ("width", "text"),
+    [(140, "without 1 incident 33.3 % (3)"), (75, "w/o 1 incident 33.3 %"), (65, "· 1 incident")],
 )
 def test_line_above_the_queue_has_the_rate_without_incidents(width: int, text: str) -> None:
     weak, _ = make_two_runs()
-    weak = replace(weak, incidents=1, official_pass_without_incidents=1, official_known_without_incidents=3)
+    weak = replace(
+        weak, incidents=1, official_pass_without_incidents=1, official_known_without_incidents=3
+    )
     assert text in plain_text(rates_line([weak], width))

@@ -10,7 +10,13 @@ import pytest
 
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.queue.state import CursorPosition, QueueLevels, QueueState, level_from_json, level_to_json
+from fcreview.tui.queue.state import (
+    CursorPosition,
+    QueueLevels,
+    QueueState,
+    level_from_json,
+    level_to_json,
+)
 from fcreview.tui.screens.clusters import ClustersScreen
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
@@ -69,15 +75,23 @@ async def test_escape_returns_to_the_previous_level(make_app: Any, wait_for_scre
         assert cursor_item(await wait_for_screen(pilot)) == "simple_5"
         await pilot.press("escape", "down", "enter")  # no pause: the list must be there at once
         second = await wait_for_screen(pilot)
-        assert "error:value_error" in second[2] and item_ids(second) == ["simple_7", "simple_10", "simple_11"]
+        assert "error:value_error" in second[2] and item_ids(second) == [
+            "simple_7",
+            "simple_10",
+            "simple_11",
+        ]
         assert active_filter(app) == "official:fail effective:fail error:value_error:string"
         await pilot.press("escape")
         lines = await wait_for_screen(pilot)
         assert isinstance(app.screen, ClustersScreen)
-        assert "String is not an accepted value" in next(line for line in lines if line.startswith("▌"))
+        assert "String is not an accepted value" in next(
+            line for line in lines if line.startswith("▌")
+        )
         await pilot.press("q")
         lines = await wait_for_screen(pilot)
-        assert "filter official:fail · " in lines[2] and cursor_item(lines) == "simple_7"  # the row below simple_6
+        assert (
+            "filter official:fail · " in lines[2] and cursor_item(lines) == "simple_7"
+        )  # the row below simple_6
         await pilot.press("q")
         lines = await wait_for_screen(pilot)
         assert "all items" in lines[2] and cursor_item(lines) == "simple_6"
@@ -122,7 +136,10 @@ def test_items_of_a_figure_are_a_level() -> None:
     state.select_items((3, 5))
     assert state.view.items == (3, 5) and not state.where and not state.search
     state.where = "rule:pass"
-    assert level_from_json(json.loads(json.dumps(level_to_json(state.settings, CursorPosition()))))[0] == state.settings
+    assert (
+        level_from_json(json.loads(json.dumps(level_to_json(state.settings, CursorPosition()))))[0]
+        == state.settings
+    )
     state.reset_to_filter("")
     assert state.view.items == () and not state.is_narrowed
 
@@ -130,7 +147,9 @@ def test_items_of_a_figure_are_a_level() -> None:
 async def test_unavailable_keys_give_a_reason(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(twelve_rows(), blind=True).run_test(size=NARROW) as pilot:
         lines = await wait_for_screen(pilot)
-        assert "runs" not in lines[-1] and "clusters" not in lines[-1] and "all items" not in lines[-1]
+        assert (
+            "runs" not in lines[-1] and "clusters" not in lines[-1] and "all items" not in lines[-1]
+        )
         await pilot.press("r")
         assert "Only one run is open" in (await wait_for_screen(pilot))[-2]
         await pilot.press("c")
@@ -141,7 +160,9 @@ async def test_unavailable_keys_give_a_reason(make_app: Any, wait_for_screen: An
         assert "no filter to clear" in (await wait_for_screen(pilot))[-2]
 
 
-async def test_verdict_key_in_the_list_names_the_key_that_opens_the_item(make_app: Any, wait_for_screen: Any) -> None:
+async def test_verdict_key_in_the_list_names_the_key_that_opens_the_item(
+    make_app: Any, wait_for_screen: Any
+) -> None:
     async with make_app(twelve_rows()).run_test(size=NARROW) as pilot:
         await wait_for_screen(pilot)
         for key, message in (
@@ -154,7 +175,10 @@ async def test_verdict_key_in_the_list_names_the_key_that_opens_the_item(make_ap
         await pilot.press("enter")
         await wait_for_screen(pilot)
         await pilot.press("x")
-        assert "x (adjudicate) works in the queue and on the overview" in (await wait_for_screen(pilot))[-2]
+        assert (
+            "x (adjudicate) works in the queue and on the overview"
+            in (await wait_for_screen(pilot))[-2]
+        )
 
 
 async def test_half_pages_and_both_ends_are_reached(make_app: Any, wait_for_screen: Any) -> None:
@@ -188,7 +212,10 @@ async def test_queue_reopens_at_saved_position(workspace: Workspace, wait_for_sc
     again = FcreviewApp(Session(workspace, "alice"), resume=True)
     async with again.run_test(size=NARROW) as pilot:
         lines = await wait_for_screen(pilot)
-        assert lines[2].partition(" · ")[2].startswith("filter official:fail") and cursor_item(lines) == "simple_7"
+        assert (
+            lines[2].partition(" · ")[2].startswith("filter official:fail")
+            and cursor_item(lines) == "simple_7"
+        )
         await pilot.press("escape")
         lines = await wait_for_screen(pilot)
         assert "all items" in lines[2] and cursor_item(lines) == "simple_5"
@@ -201,7 +228,9 @@ async def test_queue_reopens_at_saved_position(workspace: Workspace, wait_for_sc
 
 
 @pytest.mark.sweep
-async def test_item_that_was_open_is_opened_again(workspace: Workspace, wait_for_screen: Any) -> None:
+async def test_item_that_was_open_is_opened_again(
+    workspace: Workspace, wait_for_screen: Any
+) -> None:
     def make_app(selection: str, *, in_browser: bool = False) -> FcreviewApp:
         session = Session(workspace, "alice")
         session.in_browser, session.start_options = in_browser, selection
@@ -214,16 +243,22 @@ async def test_item_that_was_open_is_opened_again(workspace: Workspace, wait_for
         await pilot.press("right_square_bracket", "ctrl+q")
         await wait_for_screen(pilot)
     left = saved_position(workspace)
-    assert left["open"] and left["start"] == "pilot" and left["levels"][-1]["item"] == ["simple_6", 1]
+    assert (
+        left["open"] and left["start"] == "pilot" and left["levels"][-1]["item"] == ["simple_6", 1]
+    )
     for in_browser in (False, True):
         async with make_app("pilot", in_browser=in_browser).run_test(size=NARROW) as pilot:
-            assert "simple_6" in (await wait_for_screen(pilot))[0] and len(pilot.app.screen_stack) == 2
+            assert (
+                "simple_6" in (await wait_for_screen(pilot))[0] and len(pilot.app.screen_stack) == 2
+            )
             await pilot.press("ctrl+q")
     async with make_app("").run_test(size=NARROW) as pilot:
         assert cursor_item(await wait_for_screen(pilot)) == "simple_4"
 
 
-async def test_no_other_item_is_opened_instead_of_the_open_one(workspace: Workspace, wait_for_screen: Any) -> None:
+async def test_no_other_item_is_opened_instead_of_the_open_one(
+    workspace: Workspace, wait_for_screen: Any
+) -> None:
     """The list does not contain the item that was open."""
 
     def make_app() -> FcreviewApp:
@@ -243,8 +278,12 @@ async def test_no_other_item_is_opened_instead_of_the_open_one(workspace: Worksp
         assert len(pilot.app.screen_stack) == 1
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"scope": [], "blind": false, "levels": [{"where": 3}]}'])
-async def test_damaged_position_is_ignored(workspace: Workspace, wait_for_screen: Any, content: str) -> None:
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"scope": [], "blind": false, "levels": [{"where": 3}]}']
+)
+async def test_damaged_position_is_ignored(
+    workspace: Workspace, wait_for_screen: Any, content: str
+) -> None:
     file = workspace.root / "positions" / "alice.json"
     file.parent.mkdir()
     file.write_text(content)
@@ -266,14 +305,21 @@ async def test_end_of_the_queue_is_reported(make_app: Any, wait_for_screen: Any)
         assert "queue complete · next: v overview" in lines[-2]
         await pilot.press("q")
         lines = await wait_for_screen(pilot)
-        assert "Queue complete: 3 items reviewed. Run fcreview export" in lines[4] and "3 of 3" in lines[0]
+        assert (
+            "Queue complete: 3 items reviewed. Run fcreview export" in lines[4]
+            and "3 of 3" in lines[0]
+        )
 
 
-@pytest.mark.parametrize("keys", [["down", "enter", "c", "enter"], pytest.param(["f"], marks=pytest.mark.sweep), ["s"]])
+@pytest.mark.parametrize(
+    "keys", [["down", "enter", "c", "enter"], pytest.param(["f"], marks=pytest.mark.sweep), ["s"]]
+)
 async def test_leaving_a_list_returns_to_the_overview_it_was_opened_from(
     make_app: Any, wait_for_screen: Any, keys: list[str]
 ) -> None:
-    async with make_app(runs={"maple-8b": [{}, {}], "oak-8b": [{}, {}]}).run_test(size=(80, 24)) as pilot:
+    async with make_app(runs={"maple-8b": [{}, {}], "oak-8b": [{}, {}]}).run_test(
+        size=(80, 24)
+    ) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("v")
         overview = (await wait_for_screen(pilot))[:2]
@@ -287,7 +333,9 @@ async def test_leaving_a_list_returns_to_the_overview_it_was_opened_from(
         assert (await wait_for_screen(pilot))[:2] == overview and pilot.app.is_running
 
 
-async def test_restored_search_is_named(imported: Imported, tmp_path: Path, wait_for_screen: Any) -> None:
+async def test_restored_search_is_named(
+    imported: Imported, tmp_path: Path, wait_for_screen: Any
+) -> None:
     workspace = imported(tmp_path / "work", {"maple-8b": twelve_rows(), "oak-8b": twelve_rows()})
 
     def make_session() -> Session:

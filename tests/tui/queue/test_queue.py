@@ -58,7 +58,17 @@ async def test_key_line_is_last_and_fits(make_app, wait_for_screen, size):
 async def test_cursor_moves_by_line_page_and_to_both_ends(make_app, wait_for_screen):
     async with make_app(make_rows(100, 0)).run_test(size=NARROW) as pilot:
         await wait_for_screen(pilot)
-        expected = {"j": 1, "down": 2, "k": 1, "up": 0, "pagedown": 17, "space": 34, "pageup": 17, "end": 99, "home": 0}
+        expected = {
+            "j": 1,
+            "down": 2,
+            "k": 1,
+            "up": 0,
+            "pagedown": 17,
+            "space": 34,
+            "pageup": 17,
+            "end": 99,
+            "home": 0,
+        }
         for key, place in expected.items():
             await pilot.press(key)
             lines = await wait_for_screen(pilot)
@@ -85,7 +95,9 @@ async def test_long_queues_are_read_in_windows(make_app, wait_for_screen, monkey
     requested: list[tuple[int, int]] = []
     page = store.fetch_page
     monkeypatch.setattr(
-        store, "fetch_page", lambda view, start, limit: requested.append((start, limit)) or page(view, start, limit)
+        store,
+        "fetch_page",
+        lambda view, start, limit: requested.append((start, limit)) or page(view, start, limit),
     )
     async with app.run_test(size=NARROW) as pilot:
         await wait_for_screen(pilot)
@@ -95,7 +107,9 @@ async def test_long_queues_are_read_in_windows(make_app, wait_for_screen, monkey
         assert requested == [(0, WINDOW), (4 * WINDOW, WINDOW)]
         await pilot.press("home", *["pagedown"] * 12)
         await wait_for_screen(pilot)
-        assert requested[2:] == [(WINDOW, WINDOW)], "the next window is read before the cursor reaches it"
+        assert requested[2:] == [(WINDOW, WINDOW)], (
+            "the next window is read before the cursor reaches it"
+        )
 
 
 @pytest.mark.sweep
@@ -196,7 +210,10 @@ async def test_hostile_text_is_sanitized(make_app, wait_for_screen):
 
 
 async def test_wide_characters_keep_columns_aligned(make_app, wait_for_screen):
-    rows = [{"id": "简单_1", "first_difference": "city 杭州"}, {"id": "simple_2", "first_difference": "city x"}]
+    rows = [
+        {"id": "简单_1", "first_difference": "city 杭州"},
+        {"id": "simple_2", "first_difference": "city x"},
+    ]
     rows[1]["error_type"] = "value_error:others"
     async with make_app(rows).run_test(size=NARROW) as pilot:
         lines = await wait_for_screen(pilot)
@@ -225,7 +242,16 @@ async def test_help_shows_all_keys_and_closes(make_app, wait_for_screen):
         await wait_for_screen(pilot)
         await pilot.press("question_mark")
         text = "\n".join(await wait_for_screen(pilot))
-        for words in ("open", "search", "filter", "sort", "clusters", "quit", "next line", "page down"):
+        for words in (
+            "open",
+            "search",
+            "filter",
+            "sort",
+            "clusters",
+            "quit",
+            "next line",
+            "page down",
+        ):
             assert words in text
         assert "a      agreement: compare the annotators" in text
         assert "C      calibration: measure checkers and judges" in text

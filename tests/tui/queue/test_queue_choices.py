@@ -15,7 +15,11 @@ NARROW = (80, 24)
 def twelve_rows() -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = [{"official": number < 4} for number in range(12)]
     for number in (4, 5, 6):
-        rows[number] |= {"category": "live_simple", "error_type": "type_error:simple", "diff_argument": "days"}
+        rows[number] |= {
+            "category": "live_simple",
+            "error_type": "type_error:simple",
+            "diff_argument": "days",
+        }
     rows[7]["question"] = "Something about kangaroos"
     return rows
 
@@ -48,7 +52,9 @@ async def test_invalid_filter_is_marked_and_can_be_corrected(make_app, wait_for_
         caret = lines[-2].index("^")
         assert lines[-3][caret:].startswith("catgory")
         assert "did you mean category:" in lines[-2]
-        await pilot.press("e", "enter")  # the cursor is at the error, and this key does not correct it
+        await pilot.press(
+            "e", "enter"
+        )  # the cursor is at the error, and this key does not correct it
         assert "^" in (await wait_for_screen(pilot))[-2]
         await pilot.press("escape")
         lines = await wait_for_screen(pilot)
@@ -67,7 +73,9 @@ async def test_filter_without_matches_is_reported(make_app, wait_for_screen):
 
 
 async def test_invalid_start_filter_is_ignored_with_a_warning(make_app, wait_for_screen):
-    async with make_app(twelve_rows(), view=View(where="official:maybe")).run_test(size=NARROW) as pilot:
+    async with make_app(twelve_rows(), view=View(where="official:maybe")).run_test(
+        size=NARROW
+    ) as pilot:
         lines = await wait_for_screen(pilot)
         assert len(item_ids(lines)) == 12
         assert "The filter was ignored: official: use one of pass" in lines[-2]
@@ -149,7 +157,9 @@ async def test_failures_are_grouped_by_error_type_and_open_as_filter(make_app, w
         lines = await wait_for_screen(pilot)
         assert lines[1].startswith("─ 8 failures by error type ") and "2 groups" in lines[1]
         assert lines[3].split()[:2] == ["▌", "5"] and lines[4].split()[:1] == ["3"]
-        assert "String is not an accepted value " in lines[3] and lines[3].endswith("  get_weather · city")
+        assert "String is not an accepted value " in lines[3] and lines[3].endswith(
+            "  get_weather · city"
+        )
         assert "Value has the wrong type " in lines[4] and "get_weather · days" in lines[4]
         assert "value_error:string: string is not an accepted value" in lines[-3]
         assert "enter show items" in lines[-1] and "right unfold" in lines[-1]
@@ -172,7 +182,10 @@ async def test_error_type_unfolds_into_functions_and_arguments(make_app, wait_fo
         await pilot.press("left", "right")
         lines = await wait_for_screen(pilot)
         assert lines[3].startswith("▌") and "▾ String is not an accepted value" in lines[3]
-        assert [line.split()[-2:] for line in lines[4:6]] == [["get_weather", "city"], ["get_weather", "unit"]]
+        assert [line.split()[-2:] for line in lines[4:6]] == [
+            ["get_weather", "city"],
+            ["get_weather", "unit"],
+        ]
         assert [line.split()[0] for line in lines[3:7]] == ["▌", "3", "2", "3"]
         await pilot.press("j", "j", "enter")
         lines = await wait_for_screen(pilot)
@@ -206,7 +219,9 @@ async def test_folding_moves_the_cursor_to_the_group(make_app, wait_for_screen):
 @pytest.mark.sweep
 async def test_opened_runs_are_not_part_of_the_filter(make_app, wait_for_screen):
     runs = {"maple-8b": twelve_rows(), "birch-70b": twelve_rows()[:3], "elm-3b": twelve_rows()[:5]}
-    async with make_app(runs=runs, view=View(where="official:fail", runs=(1, 2))).run_test(size=NARROW) as pilot:
+    async with make_app(runs=runs, view=View(where="official:fail", runs=(1, 2))).run_test(
+        size=NARROW
+    ) as pilot:
         lines = await wait_for_screen(pilot)
         assert "filter official:fail · " in lines[2]
         assert "2 runs" in lines[0] and " 0 of 15 " in lines[0]
@@ -240,7 +255,9 @@ async def test_several_runs_have_a_column_and_can_be_selected(make_app, wait_for
 
 
 async def test_import_issues_are_listed(make_app, wait_for_screen):
-    async with make_app([*twelve_rows(), {"issue": "cannot be decoded"}]).run_test(size=NARROW) as pilot:
+    async with make_app([*twelve_rows(), {"issue": "cannot be decoded"}]).run_test(
+        size=NARROW
+    ) as pilot:
         lines = await wait_for_screen(pilot)
         assert lines[1].endswith("1 import issue")
         await pilot.press("i")

@@ -27,7 +27,9 @@ def make_share_app(make_app: Any, tmp_path: Path) -> Callable[..., FcreviewApp]:
         app: FcreviewApp = make_app([{} for _ in range(8)], view=SHARE, **options)
         store = make_app.stores[-1]
         sharing = ShareOptions(["alice", "bob"], overlap=6, repeats=2, seed=4)
-        write_queue(store.workspace, store.draw_queue(QueueRequest("pilot", View(), 6, "", sharing)))
+        write_queue(
+            store.workspace, store.draw_queue(QueueRequest("pilot", View(), 6, "", sharing))
+        )
         return app
 
     return make
@@ -49,7 +51,9 @@ async def test_other_queues_point_to_the_own_share(
     app = make_share_app(blind=blind)
     app._state = QueueState.from_view(View(), blind)
     async with app.run_test(size=(80, 24)) as pilot:
-        assert "Press v, then r to review your 8 items of queue pilot" in "\n".join(await wait_for_screen(pilot))
+        assert "Press v, then r to review your 8 items of queue pilot" in "\n".join(
+            await wait_for_screen(pilot)
+        )
         for position in ("1/8", "2/8"):
             await pilot.press("v", "r")
             text = "\n".join(await wait_for_screen(pilot))
@@ -109,10 +113,14 @@ async def test_share_keeps_its_order_and_reviews_name_the_queue(
         assert " 8 of 8 reviewed " in (await wait_for_screen(pilot))[0]
     folder = app.session.workspace_folder
     assert folder is not None
-    events = [json.loads(line) for line in (folder / "reviews" / "alice.jsonl").read_text().splitlines()]
+    events = [
+        json.loads(line) for line in (folder / "reviews" / "alice.jsonl").read_text().splitlines()
+    ]
     assert {event["queue"] for event in events} == {"pilot"}
     assert [event["key"]["id"] for event in events] == order
-    repeats = {order.index(event["key"]["id"]) for event in events if event.get("presentation") == 2}
+    repeats = {
+        order.index(event["key"]["id"]) for event in events if event.get("presentation") == 2
+    }
     assert len(repeats) == 2 and sum(event.get("presentation") == 2 for event in events) == 2
 
 
@@ -124,7 +132,12 @@ async def test_available_orders_include_the_share(
         await wait_for_screen(pilot)
         await pilot.press("o")
         text = "\n".join(await wait_for_screen(pilot))
-        assert "pilot" in text and "stratified" in text and "a judge said" not in text and "uncertain" not in text
+        assert (
+            "pilot" in text
+            and "stratified" in text
+            and "a judge said" not in text
+            and "uncertain" not in text
+        )
 
 
 @pytest.mark.sweep
@@ -132,10 +145,13 @@ async def test_available_orders_include_the_share(
 async def test_estimate_has_an_interval_after_sample_unless_blind(
     make_app: Any, wait_for_screen: Any, blind: bool
 ) -> None:
-    app: FcreviewApp = make_app([{"official": n % 4 != 0} for n in range(40)], view=SHARE, blind=blind)
+    app: FcreviewApp = make_app(
+        [{"official": n % 4 != 0} for n in range(40)], view=SHARE, blind=blind
+    )
     store = make_app.stores[-1]
     write_queue(
-        store.workspace, store.draw_queue(QueueRequest("pilot", View(), 8, "", ShareOptions(["alice"], seed=4)))
+        store.workspace,
+        store.draw_queue(QueueRequest("pilot", View(), 8, "", ShareOptions(["alice"], seed=4))),
     )
     async with app.run_test(size=(100, 30)) as pilot:
         before = (await wait_for_screen(pilot))[1]
@@ -147,7 +163,9 @@ async def test_estimate_has_an_interval_after_sample_unless_blind(
         await wait_for_screen(pilot)
         await pilot.press("q")
         rates = (await wait_for_screen(pilot))[1]
-        estimate = re.search(r"estimated \d+\.\d % \[(\d+\.\d), (\d+\.\d)\] · \d+ more labels for ±2", rates)
+        estimate = re.search(
+            r"estimated \d+\.\d % \[(\d+\.\d), (\d+\.\d)\] · \d+ more labels for ±2", rates
+        )
         assert (estimate is None) is blind and ("[" in rates) is not blind
         if estimate is not None:
             assert float(estimate[1]) < float(estimate[2])

@@ -51,7 +51,9 @@ def test_missing_folder_is_replaced(tmp_path: Path) -> None:
     path.unlink()
 
 
-def test_shortest_path_of_the_file_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shortest_path_of_the_file_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     deep = tmp_path / ("a-long-name-" * 8) / ".fcreview"
     deep.mkdir(parents=True)
     monkeypatch.chdir(deep.parent)
@@ -83,21 +85,29 @@ def test_every_sample_item_can_be_copied_in_every_form(details: list[ItemDetail]
         assert text.startswith("### `") and text.rstrip().endswith("```")
         if detail.item.pairs:
             assert format_call_diff(detail, "zoe")
-            assert format_target_calls(detail, "turn:1/call:1" if detail.item.pairs[0].turn == 0 else "item")
+            assert format_target_calls(
+                detail, "turn:1/call:1" if detail.item.pairs[0].turn == 0 else "item"
+            )
 
 
 def test_diff_has_the_lines_of_the_screen(details: list[ItemDetail]) -> None:
     lines = format_call_diff(find_detail(details, "simple_python_4"), "zoe").split("\n")
-    assert any(re.match(r"! days +\[\"Monday\", \"Wednesday\", \"Friday\"\] or", line) for line in lines)
+    assert any(
+        re.match(r"! days +\[\"Monday\", \"Wednesday\", \"Friday\"\] or", line) for line in lines
+    )
     assert not any("available function" in line or "value_error" in line for line in lines)
 
 
 def test_call_at_cursor_is_copied(details: list[ItemDetail]) -> None:
     detail = find_detail(details, "parallel_2")
-    calls = [format_target_calls(detail, f"turn:1/call:{n + 1}") for n in range(len(detail.item.pairs))]
+    calls = [
+        format_target_calls(detail, f"turn:1/call:{n + 1}") for n in range(len(detail.item.pairs))
+    ]
     assert len(set(calls)) == len(calls) > 1
     assert format_target_calls(detail, "item") == "\n".join(
-        format_target_calls(detail, f"turn:1/call:{[p.predicted for p in detail.item.pairs].index(n) + 1}")
+        format_target_calls(
+            detail, f"turn:1/call:{[p.predicted for p in detail.item.pairs].index(n) + 1}"
+        )
         for n in range(len(detail.item.predicted))
     )
 
@@ -119,5 +129,16 @@ def test_command_reopens_the_item(details: list[ItemDetail], tmp_path: Path) -> 
     detail = find_detail(details, "simple_python_5")
     detail.run.path = str(tmp_path / "a folder")
     arguments = shlex.split(format_open_command(detail, tmp_path))
-    assert arguments == ["fcreview", "open", detail.run.path, "--item", detail.row.id, "--run", str(detail.row.run)]
-    assert shlex.split(format_open_command(detail, tmp_path / "other"))[-2:] == ["--workspace", str(tmp_path / "other")]
+    assert arguments == [
+        "fcreview",
+        "open",
+        detail.run.path,
+        "--item",
+        detail.row.id,
+        "--run",
+        str(detail.row.run),
+    ]
+    assert shlex.split(format_open_command(detail, tmp_path / "other"))[-2:] == [
+        "--workspace",
+        str(tmp_path / "other"),
+    ]

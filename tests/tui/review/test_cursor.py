@@ -16,7 +16,15 @@ LONG = "\n".join(f"row {number}" for number in range(40))
 
 def make_detail(you: Any = None, **fields: Any) -> ItemDetail:
     """Return an item of four turns. The second turn fails and has a long tool result."""
-    item = Item("multi_0", "multi", n_turns=4, n_steps=4, official=False, extra=Extra(failing_turn=1), **fields)
+    item = Item(
+        "multi_0",
+        "multi",
+        n_turns=4,
+        n_steps=4,
+        official=False,
+        extra=Extra(failing_turn=1),
+        **fields,
+    )
     for turn in range(4):
         item.messages += [
             Message(turn, -1, "user", f"Please do part {turn}."),
@@ -27,8 +35,12 @@ def make_detail(you: Any = None, **fields: Any) -> ItemDetail:
         item.golden.append(Call("golden", "cd", {"folder": AcceptedValues(["a"])}, turn))
         item.predicted.append(Call("predicted", "cd", {"folder": "a" if turn != 1 else "b"}, turn))
     item.pairs = align_calls_by_turn(item.golden, item.predicted)
-    row = QueueRow(item=1, run=1, seq=0, id=item.id, category="multi", model="m", official=False, you=you)
-    key = ItemKey(benchmark="b", generation="g", language="en", model="m", category="multi", id=item.id)
+    row = QueueRow(
+        item=1, run=1, seq=0, id=item.id, category="multi", model="m", official=False, you=you
+    )
+    key = ItemKey(
+        benchmark="b", generation="g", language="en", model="m", category="multi", id=item.id
+    )
     return ItemDetail(row, key, Run("b", "g", "en", "m", "runs"), item)
 
 
@@ -94,7 +106,8 @@ def test_position_is_kept_by_key_or_enclosing_block() -> None:
 
 def test_docs_keys_show_and_hide_docs() -> None:
     cursor = Cursor(
-        make_detail(functions=[{"name": "cd", "parameters": {}}, {"name": "ls", "parameters": {}}]), "alice"
+        make_detail(functions=[{"name": "cd", "parameters": {}}, {"name": "ls", "parameters": {}}]),
+        "alice",
     )
     cursor.move(1)
     shown = cursor.show_next_docs()
@@ -114,7 +127,9 @@ def test_search_wraps_around_and_unfolds_matches() -> None:
     match = cursor.search("part 3", 79)
     assert match is not None and match.number == 2
     match = cursor.search("PART 3", 79)
-    assert match is not None and (match.number, match.count) == (2, 2), "a new search starts at the cursor"
+    assert match is not None and (match.number, match.count) == (2, 2), (
+        "a new search starts at the cursor"
+    )
     assert cursor.search("nowhere", 79) is None
 
 

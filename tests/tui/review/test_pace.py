@@ -40,7 +40,13 @@ def test_pace_is_shown_after_messages_if_it_fits() -> None:
         assert plain_text(line).startswith(" saved: fail · simple_1")
         assert ("1,482 left" in plain_text(line)) == (cells >= 80)
     on_part = status_line(
-        saved, PendingQuestion("turn:1/call:1"), "40 %", False, 80, {}, "30 reviewed · 1,482 left · 4.1 s/item"
+        saved,
+        PendingQuestion("turn:1/call:1"),
+        "40 %",
+        False,
+        80,
+        {},
+        "30 reviewed · 1,482 left · 4.1 s/item",
     )
     assert "verdict on: turn 1 call 1" in plain_text(on_part)
 
@@ -77,7 +83,9 @@ def test_pace_is_shown_after_messages_if_it_fits() -> None:
 def test_messages_omit_the_target_named_in_the_same_line(
     message: str, question: PendingQuestion, cells: int, line: str
 ) -> None:
-    shown = plain_text(status_line(StatusMessage(message), question, "40 %", False, cells, {"item.target": "T"}))
+    shown = plain_text(
+        status_line(StatusMessage(message), question, "40 %", False, cells, {"item.target": "T"})
+    )
     assert len(shown) == cells and shown.split() == line.split()
 
 
@@ -86,7 +94,12 @@ def test_empty_status_line_names_all_questions_at_60_columns() -> None:
     for target in ("item", "response"):
         shown = plain_text(
             status_line(
-                ("", ""), PendingQuestion(target, score_question="response completeness"), "64 %", False, 60, keys
+                ("", ""),
+                PendingQuestion(target, score_question="response completeness"),
+                "64 %",
+                False,
+                60,
+                keys,
             )
         )
         assert shown.rstrip().endswith(f"0 1 2 on: response completeness · T verdict on: {target}")
@@ -95,6 +108,15 @@ def test_empty_status_line_names_all_questions_at_60_columns() -> None:
 def test_override_is_cut_before_the_verdict() -> None:
     message = StatusMessage("saved: equivalent fail, overrides official rule tier · turn 1 call 1")
     shown = plain_text(
-        status_line(message, PendingQuestion("turn:1/call:1", "equivalent"), "40 %", False, 80, {"item.target": "T"})
+        status_line(
+            message,
+            PendingQuestion("turn:1/call:1", "equivalent"),
+            "40 %",
+            False,
+            80,
+            {"item.target": "T"},
+        )
     )
-    assert shown.startswith(" saved: equivalent fail, overrides") and shown.endswith("T verdict on: turn 1 call 1")
+    assert shown.startswith(" saved: equivalent fail, overrides") and shown.endswith(
+        "T verdict on: turn 1 call 1"
+    )

@@ -1,4 +1,6 @@
-"""Verdict keys apply to the pending question, and the queue of judged items leads to the next one."""
+"""Verdict keys apply to the pending question, and the queue of judged items leads to the next
+one.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,10 @@ def question_on(target: str, *verdicts: Verdict) -> PendingQuestion:
 
 def test_judge_criterion_precedes_rule_criterion() -> None:
     rule = Verdict("rule", True, CALL, CORRECT)
-    assert question_on(CALL, rule, Verdict("judge", False, CALL, "equivalent")).criterion == "equivalent"
+    assert (
+        question_on(CALL, rule, Verdict("judge", False, CALL, "equivalent")).criterion
+        == "equivalent"
+    )
     assert question_on(CALL, rule).criterion == CORRECT == question_on(CALL).criterion
     assert question_on("item", Verdict("judge", True, "item", "equivalent")).criterion == CORRECT
     assert question_on(CALL, Verdict("judge", True, CALL, "name_matches")).criterion == CORRECT
@@ -58,7 +63,11 @@ def test_pass_means_not_hallucinated_and_labels_can_only_be_confirmed() -> None:
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
     plain = [Verdict("official", False), Verdict("rule", False)]
-    items = [make_item(0, verdicts=[*plain, *JUDGED]), make_item(1), make_item(2, verdicts=[*plain, JUDGED[1]])]
+    items = [
+        make_item(0, verdicts=[*plain, *JUDGED]),
+        make_item(1),
+        make_item(2, verdicts=[*plain, JUDGED[1]]),
+    ]
     result: Workspace = find_workspace(tmp_path)
     import_runs(result, [write_run(tmp_path / "run", [{}])], lambda _: iter(items), n_workers=1)
     return result
@@ -72,8 +81,13 @@ def app(workspace: Workspace) -> Iterator[FcreviewApp]:
 
 
 def recorded_reviews(workspace: Workspace) -> list[tuple[Any, ...]]:
-    lines = [json.loads(line) for line in (workspace.reviews / "alice.jsonl").read_text().splitlines()]
-    return [(e["key"]["id"], e["target"], e["criterion"], e["verdict"], bool(e.get("overrules"))) for e in lines]
+    lines = [
+        json.loads(line) for line in (workspace.reviews / "alice.jsonl").read_text().splitlines()
+    ]
+    return [
+        (e["key"]["id"], e["target"], e["criterion"], e["verdict"], bool(e.get("overrules")))
+        for e in lines
+    ]
 
 
 @pytest.mark.sweep

@@ -26,12 +26,17 @@ KEYS = {"item.pass": "y", "item.fail": "f", "item.unsure": "u"}
 def imported_items(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Import a plain item, an item with two scores, and one with a flag and labels."""
     place = tmp_path_factory.mktemp("recorder")
-    scored = [Verdict("judge", 1, criterion="completeness"), Verdict("judge", 2, criterion="correctness")]
+    scored = [
+        Verdict("judge", 1, criterion="completeness"),
+        Verdict("judge", 2, criterion="correctness"),
+    ]
     labels = [
         Verdict("judge", True, criterion="hallucinated", target=CITY),
         Verdict("official", ["ask"], "response", "acts"),
     ]
-    import_finished_items(place, [make_item(0), make_item(1, verdicts=scored), make_item(2, verdicts=labels)])
+    import_finished_items(
+        place, [make_item(0), make_item(1, verdicts=scored), make_item(2, verdicts=labels)]
+    )
     return place
 
 
@@ -61,36 +66,62 @@ async def read_subject(session: Session, name: str, target: str = "item") -> Rev
 
 
 def last_event(workspace: Workspace) -> dict[str, Any]:
-    event: dict[str, Any] = json.loads((workspace.reviews / "alice.jsonl").read_text().splitlines()[-1])
+    event: dict[str, Any] = json.loads(
+        (workspace.reviews / "alice.jsonl").read_text().splitlines()[-1]
+    )
     return event
 
 
-async def test_verdict_on_item_completes_it_and_on_part_does_not(session: Session, workspace: Workspace) -> None:
-    whole = await make_recorder(session).record_verdict(await read_subject(session, "simple_0"), "golden")
-    assert (whole.message, whole.completes_item) == ("saved: golden wrong, so pass · simple_0", True)
-    part = await make_recorder(session).record_verdict(await read_subject(session, "simple_0", "turn:1/call:1"), "fail")
+async def test_verdict_on_item_completes_it_and_on_part_does_not(
+    session: Session, workspace: Workspace
+) -> None:
+    whole = await make_recorder(session).record_verdict(
+        await read_subject(session, "simple_0"), "golden"
+    )
+    assert (whole.message, whole.completes_item) == (
+        "saved: golden wrong, so pass · simple_0",
+        True,
+    )
+    part = await make_recorder(session).record_verdict(
+        await read_subject(session, "simple_0", "turn:1/call:1"), "fail"
+    )
     assert (part.message, part.completes_item) == ("saved: fail · turn 1 call 1", False)
-    assert (last_event(workspace)["target"], last_event(workspace)["verdict"]) == ("turn:1/call:1", False)
+    assert (last_event(workspace)["target"], last_event(workspace)["verdict"]) == (
+        "turn:1/call:1",
+        False,
+    )
 
 
-async def test_scores_fill_one_criterion_after_the_other(session: Session, workspace: Workspace) -> None:
+async def test_scores_fill_one_criterion_after_the_other(
+    session: Session, workspace: Workspace
+) -> None:
     first = await make_recorder(session).record_score(await read_subject(session, "simple_1"), 2)
-    assert (first.message, first.completes_item) == ("saved: completeness 2 · next: correctness", False)
+    assert (first.message, first.completes_item) == (
+        "saved: completeness 2 · next: correctness",
+        False,
+    )
     second = await make_recorder(session).record_score(await read_subject(session, "simple_1"), 0)
     assert (second.message, second.completes_item) == ("saved: correctness 0 · simple_1", True)
-    assert (last_event(workspace)["criterion"], last_event(workspace)["verdict"]) == ("correctness", 0)
+    assert (last_event(workspace)["criterion"], last_event(workspace)["verdict"]) == (
+        "correctness",
+        0,
+    )
 
 
 async def test_message_without_scores_names_the_configured_keys(session: Session) -> None:
     outcome = await make_recorder(session).record_score(await read_subject(session, "simple_0"), 1)
     assert (outcome.text, outcome.style) == ("this benchmark has no scores; press y or f", "warn")
-    fault = await make_recorder(session).record_fault(await read_subject(session, "simple_0"), "golden")
+    fault = await make_recorder(session).record_fault(
+        await read_subject(session, "simple_0"), "golden"
+    )
     assert fault.text == "saved: fault: golden (no verdict yet: y f u)"
 
 
 async def test_failed_review_gives_the_reason(session: Session, workspace: Workspace) -> None:
     (workspace.reviews / "alice.jsonl").mkdir()
-    outcome = await make_recorder(session).record_verdict(await read_subject(session, "simple_0"), "fail")
+    outcome = await make_recorder(session).record_verdict(
+        await read_subject(session, "simple_0"), "fail"
+    )
     assert outcome.style == "bad" and not outcome.completes_item
     assert outcome.text.startswith("NOT SAVED (fail): review not saved in ")
     gone = await make_recorder(session).record_verdict(
@@ -109,8 +140,12 @@ async def test_undo_names_what_it_reverted(session: Session) -> None:
     assert (await make_recorder(session).undo()).style == "warn"
 
 
-async def test_wrong_golden_answer_is_recorded_for_every_criterion(session: Session, workspace: Workspace) -> None:
-    argument = await make_recorder(session).record_verdict(await read_subject(session, "simple_2", CITY), "golden")
+async def test_wrong_golden_answer_is_recorded_for_every_criterion(
+    session: Session, workspace: Workspace
+) -> None:
+    argument = await make_recorder(session).record_verdict(
+        await read_subject(session, "simple_2", CITY), "golden"
+    )
     assert argument.text == "saved: golden wrong, so hallucinated no, overrides judge"
     assert (last_event(workspace)["verdict"], last_event(workspace)["fault"]) == (False, "golden")
     response = await make_recorder(session).record_verdict(
@@ -119,15 +154,24 @@ async def test_wrong_golden_answer_is_recorded_for_every_criterion(session: Sess
     assert response.text == "saved: golden wrong, so acts ask"
 
 
-async def test_fault_recorded_before_is_named_with_the_verdict(session: Session, workspace: Workspace) -> None:
+async def test_fault_recorded_before_is_named_with_the_verdict(
+    session: Session, workspace: Workspace
+) -> None:
     await make_recorder(session).record_fault(await read_subject(session, "simple_0"), "checker")
-    outcome = await make_recorder(session).record_verdict(await read_subject(session, "simple_0"), "fail")
-    assert (outcome.text, last_event(workspace)["fault"]) == ("saved: fail, fault: checker", "checker")
+    outcome = await make_recorder(session).record_verdict(
+        await read_subject(session, "simple_0"), "fail"
+    )
+    assert (outcome.text, last_event(workspace)["fault"]) == (
+        "saved: fail, fault: checker",
+        "checker",
+    )
 
 
 async def test_undo_names_criterion_and_target(session: Session) -> None:
     await make_recorder(session).record_score(await read_subject(session, "simple_1"), 2)
-    await make_recorder(session).record_verdict(await read_subject(session, "simple_2", CITY), "pass")
+    await make_recorder(session).record_verdict(
+        await read_subject(session, "simple_2", CITY), "pass"
+    )
     await make_recorder(session).record_labels(await read_subject(session, "simple_2"), "acts", [])
     messages = [(await make_recorder(session).undo()).text for _ in range(3)]
     assert messages == [

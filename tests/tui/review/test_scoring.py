@@ -22,7 +22,10 @@ from tests.store.factory import make_item, write_run
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    scored = [Verdict("judge", 1, criterion=name, target="response") for name in ("completeness", "correctness")]
+    scored = [
+        Verdict("judge", 1, criterion=name, target="response")
+        for name in ("completeness", "correctness")
+    ]
     items = [make_item(0, verdicts=scored), make_item(1)]
     items[0].extra.final_answer = "It rains."
     plan = write_run(tmp_path / "run", [{}, {}])
@@ -34,11 +37,17 @@ def workspace(tmp_path: Path) -> Workspace:
 def recorded_scores(workspace: Workspace) -> list[tuple[str, Any]]:
     journal = workspace.reviews / "alice.jsonl"
     lines = journal.read_text().splitlines() if journal.exists() else []
-    return [(event["criterion"], event["verdict"]) for event in map(json.loads, lines) if "criterion" in event]
+    return [
+        (event["criterion"], event["verdict"])
+        for event in map(json.loads, lines)
+        if "criterion" in event
+    ]
 
 
 @pytest.mark.sweep
-async def test_each_score_can_be_changed_after_both_are_recorded(workspace: Workspace, wait_for_screen: Any) -> None:
+async def test_each_score_can_be_changed_after_both_are_recorded(
+    workspace: Workspace, wait_for_screen: Any
+) -> None:
     with Store.open(workspace, "alice") as store:
         session = Session(workspace, "alice", store, Reviewer(store, Journal(workspace, "alice")))
         app = FcreviewApp(session, View(queue="dataset"), "simple_0")

@@ -1,4 +1,6 @@
-"""The screen shows what a verdict depends on: the judged reply, or why the golden answer is suspect."""
+"""The screen shows what a verdict depends on: the judged reply, or why the golden answer is
+suspect.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def workspace(tmp_path: Path) -> Workspace:
         for name in ("completeness", "correctness")
     ]
     question = [Message(0, -1, "user", "\n".join(f"line {n}" for n in range(9)))]
-    results = [Message(0, n, "tool", "\n".join(f"seen {n} {m}" for m in range(4))) for n in range(4)]
+    results = [
+        Message(0, n, "tool", "\n".join(f"seen {n} {m}" for m in range(4))) for n in range(4)
+    ]
     reply = Message(0, 4, "assistant", "It rains in Hangzhou.")
     item = make_item(0, messages=[*question, *results, reply], verdicts=scored)
     result = find_workspace(tmp_path)
@@ -54,7 +58,9 @@ async def test_reply_is_visible_when_its_score_is_pending(
             assert "the completeness lacks" in shown, shown
 
 
-@pytest.mark.parametrize(("rows", "status"), [(20, "] [ items"), (16, "undocumented function: get_weather")])
+@pytest.mark.parametrize(
+    ("rows", "status"), [(20, "] [ items"), (16, "undocumented function: get_weather")]
+)
 async def test_strongest_reason_is_visible_when_a_suspect_opens(
     tmp_path: Path, wait_for_screen: Any, rows: int, status: str
 ) -> None:
@@ -69,4 +75,6 @@ async def test_strongest_reason_is_visible_when_a_suspect_opens(
             await pilot.press("enter")
             lines = await wait_for_screen(pilot)
             assert any("undocumented function: get_weather" in line for line in lines), lines
-            assert status in lines[-2] and any(line.startswith("▸╭─ get_weather") for line in lines), lines
+            assert status in lines[-2] and any(
+                line.startswith("▸╭─ get_weather") for line in lines
+            ), lines

@@ -31,21 +31,46 @@ WEATHER = {
 
 def make_simple_item(number: int) -> Item:
     golden = [
-        Call("golden", "get_weather", {"unit": AcceptedValues(["C"]), "city": AcceptedValues(["Hangzhou", "杭州"])})
+        Call(
+            "golden",
+            "get_weather",
+            {"unit": AcceptedValues(["C"]), "city": AcceptedValues(["Hangzhou", "杭州"])},
+        )
     ]
     predicted = [Call("predicted", "get_weather", {"unit": "C", "city": f"Hangzhou, CN {number}"})]
     return Item(
-        f"simple_{number}", "simple", messages=[Message(0, -1, "system", "You are careful."),
-        Message(0, -1, "user", f"Weather in city {number}?")],
-        golden=golden, predicted=predicted, pairs=align_calls(golden, predicted), functions=[WEATHER],
-        official=False, rule=False, error_type="value_error:string", rule_error_type="value_error:string",
-        verdicts=[Verdict("official", False, error_type="value_error:string"), Verdict("rule", False)],
-        prediction_hash=f"p{number}", golden_hash=f"g{number}",
-    )  # fmt: skip
+        f"simple_{number}",
+        "simple",
+        messages=[
+            Message(0, -1, "system", "You are careful."),
+            Message(0, -1, "user", f"Weather in city {number}?"),
+        ],
+        golden=golden,
+        predicted=predicted,
+        pairs=align_calls(golden, predicted),
+        functions=[WEATHER],
+        official=False,
+        rule=False,
+        error_type="value_error:string",
+        rule_error_type="value_error:string",
+        verdicts=[
+            Verdict("official", False, error_type="value_error:string"),
+            Verdict("rule", False),
+        ],
+        prediction_hash=f"p{number}",
+        golden_hash=f"g{number}",
+    )
 
 
 def make_multi_turn_item() -> Item:
-    item = Item("multi_turn_0", "multi_turn", n_turns=4, n_steps=8, official=False, extra=Extra(failing_turn=1))
+    item = Item(
+        "multi_turn_0",
+        "multi_turn",
+        n_turns=4,
+        n_steps=8,
+        official=False,
+        extra=Extra(failing_turn=1),
+    )
     for turn in range(4):
         item.messages += [
             Message(turn, -1, "user", f"Please do part {turn}."),
@@ -73,7 +98,8 @@ def import_items(place: Path, items: list[Item]) -> Workspace:
     """Return a workspace with these items, each in one line of a file."""
     results = place / "simple_result.json"
     lines = [
-        json.dumps({"id": f"simple_{n}", "result": [{"get_weather": {"city": "Hangzhou"}}]}) + "\n" for n in range(4)
+        json.dumps({"id": f"simple_{n}", "result": [{"get_weather": {"city": "Hangzhou"}}]}) + "\n"
+        for n in range(4)
     ]
     results.write_text("".join(lines))
     for number, item in enumerate(items):

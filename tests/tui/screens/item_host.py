@@ -28,7 +28,9 @@ OBSERVATION = json.dumps({"rows": [f"row {n} of the answer" for n in range(12_00
 class ItemHost(ThemedApp[None]):
     """An app with only an item screen."""
 
-    def __init__(self, workspace: Workspace, item: str, *, store_blind: bool = False, **fields: Any) -> None:
+    def __init__(
+        self, workspace: Workspace, item: str, *, store_blind: bool = False, **fields: Any
+    ) -> None:
         super().__init__()
         self.animation_level = "none"
         self.store = Store.open(workspace, "alice", blind=store_blind)
@@ -98,7 +100,9 @@ def bar_text(app: App[Any], name: str) -> str:
 
 def read_events(workspace: Workspace) -> list[dict[str, Any]]:
     """Read the events of the journal."""
-    return [json.loads(line) for line in (workspace.reviews / "alice.jsonl").read_text().splitlines()]
+    return [
+        json.loads(line) for line in (workspace.reviews / "alice.jsonl").read_text().splitlines()
+    ]
 
 
 def shown_item_id(app: App[Any]) -> str:

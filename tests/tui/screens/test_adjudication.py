@@ -1,4 +1,6 @@
-"""Adjudication shows only disagreements, hides names until they are resolved, and saves before it reports."""
+"""Adjudication shows only disagreements, hides names until they are resolved, and saves before
+it reports.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,9 @@ class AppDriver:
     @property
     def events(self) -> list[tuple[Any, ...]]:
         path = self._workspace.reviews / "dora.jsonl"
-        found = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        found = (
+            [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        )
         fields = ("act", "target", "criterion", "verdict", "fault", "note")
         return [(each["key"]["id"], *(each.get(name) for name in fields)) for each in found]
 
@@ -108,7 +112,9 @@ async def test_one_key_resolves_and_shows_the_next_disagreement(workspace: Works
     async with open_adjudication(workspace) as person:
         assert person.lines[1].split("   ")[0].strip() == "Is this item correct?"
         assert "simple_0" in person.lines[1] and "unresolved · 1 of 3" in person.lines[1]
-        assert "0 of 3 resolved" in person.lines[0] and "maple-8b › disagreements" in person.lines[0]
+        assert (
+            "0 of 3 resolved" in person.lines[0] and "maple-8b › disagreements" in person.lines[0]
+        )
         assert "annotators are in random order" in person.status()
         assert not any(name in line for line in person.lines for name in SAID)
         assert "decisive step" not in "\n".join(person.lines), "only available keys are shown"
@@ -122,7 +128,15 @@ async def test_one_key_resolves_and_shows_the_next_disagreement(workspace: Works
         assert "unresolved · 2 of 3" in person.lines[1]
         assert any("fault unresolved" in line for line in person.lines)
         await person.press("w", "g")
-        assert person.events[-1] == ("simple_1", "adjudicate", "item", "correct", True, "golden", None)
+        assert person.events[-1] == (
+            "simple_1",
+            "adjudicate",
+            "item",
+            "correct",
+            True,
+            "golden",
+            None,
+        )
         assert person.status().startswith("✓ simple_1 resolved: pass, golden wrong   A ")
         assert "unresolved · 3 of 3" in person.lines[1]
         assert "simple_2 · turn 1 call 1" in person.lines[1]
@@ -130,7 +144,9 @@ async def test_one_key_resolves_and_shows_the_next_disagreement(workspace: Works
         await person.press("o", "9", "enter")
         assert "completeness must be 0, 1, 2 or unsure; got 9" in person.status()
         await person.press("f", "o", "1", "enter")
-        assert person.events[2:] == [("simple_2", "adjudicate", CALL, "completeness", 1, None, None)]
+        assert person.events[2:] == [
+            ("simple_2", "adjudicate", CALL, "completeness", 1, None, None)
+        ]
         assert "all resolved" in person.lines[0]
         assert "all resolved   q back" in person.status()
         assert any("· alice" in line for line in person.lines[2:-2])
@@ -150,8 +166,16 @@ async def test_reason_is_saved_and_resolves_nothing(workspace: Workspace) -> Non
         await person.press("p")
         assert "unresolved · 2 of 3" in person.lines[1]
     with Store.open(workspace) as store:
-        (adjudication,) = [o for o in store.read_detail(store.find_items("simple_0")[0]).opinions if o.is_adjudication]
-        assert (adjudication.verdict, adjudication.note, adjudication.annotator) == (True, "why", "dora")
+        (adjudication,) = [
+            o
+            for o in store.read_detail(store.find_items("simple_0")[0]).opinions
+            if o.is_adjudication
+        ]
+        assert (adjudication.verdict, adjudication.note, adjudication.annotator) == (
+            True,
+            "why",
+            "dora",
+        )
 
 
 @pytest.mark.sweep
@@ -164,7 +188,10 @@ async def test_undo_reopens_and_unsure_keeps_open(workspace: Workspace) -> None:
         await person.press("u")
         assert "unsure (still unresolved)" in person.status()
         assert "0 of 3 resolved" in person.lines[0]
-        await person.press("left_square_bracket", find_answer_key(await person.press("left_square_bracket"), "pass"))
+        await person.press(
+            "left_square_bracket",
+            find_answer_key(await person.press("left_square_bracket"), "pass"),
+        )
         assert "1 of 3 resolved" in person.lines[0]
         await person.press("left_square_bracket")
         assert " resolved · 1 of 3" in person.lines[1]
@@ -191,7 +218,9 @@ async def test_key_opens_adjudication_and_escape_returns_to_the_queue(workspace:
 
 @pytest.mark.sweep
 async def test_configured_keys_work_in_adjudication(workspace: Workspace) -> None:
-    async with open_adjudication(workspace, key_names={"pass": "y", "adjudication.take_1": "a"}) as person:
+    async with open_adjudication(
+        workspace, key_names={"pass": "y", "adjudication.take_1": "a"}
+    ) as person:
         assert "a 2 3 accept A B C" in person.lines[-1]
         assert "y pass" in person.lines[-1]
         await person.press("p", "y")
@@ -241,12 +270,16 @@ async def test_other_keys_give_a_reason(workspace: Workspace) -> None:
         assert not person.events
 
 
-async def test_disputed_argument_is_marked_above_its_call(imported: Imported, tmp_path: Path) -> None:
+async def test_disputed_argument_is_marked_above_its_call(
+    imported: Imported, tmp_path: Path
+) -> None:
     result = imported(tmp_path / "work", {"maple-8b": [{}]})
     for who, verdict in (("alice", True), ("bob", False)):
         with Store.open(result, who) as store:
             item = store.find_items("simple_0")[0]
-            Reviewer(store, Journal(result, who)).review(item, Annotation(target=f"{CALL}/arg:city", verdict=verdict))
+            Reviewer(store, Journal(result, who)).review(
+                item, Annotation(target=f"{CALL}/arg:city", verdict=verdict)
+            )
     async with open_adjudication(result, (120, 34)) as person:
         mark = next(at for at, line in enumerate(person.lines) if "annotators disagree" in line)
         assert person.lines[mark + 1].strip().startswith("╭─ get_weather")
@@ -254,7 +287,9 @@ async def test_disputed_argument_is_marked_above_its_call(imported: Imported, tm
         assert "city" in at
 
 
-async def test_keys_before_the_first_disagreement_wait_unless_they_review(workspace: Workspace) -> None:
+async def test_keys_before_the_first_disagreement_wait_unless_they_review(
+    workspace: Workspace,
+) -> None:
     app = FcreviewApp(Session(workspace, "dora"))
     rung: list[bool] = []
     async with app.run_test(size=(80, 24)) as pilot:

@@ -1,4 +1,6 @@
-"""The agreement screen shows the same figures as the command, and opens the items of each figure."""
+"""The agreement screen shows the same figures as the command, and opens the items of each
+figure.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,11 @@ from pathlib import Path
 import pytest
 
 from fcreview.stats.agreement import compute_agreement
-from fcreview.stats.agreement_ratings import format_coefficient_name, format_value_and_interval, split_by_blind_status
+from fcreview.stats.agreement_ratings import (
+    format_coefficient_name,
+    format_value_and_interval,
+    split_by_blind_status,
+)
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
@@ -30,7 +36,11 @@ __all__ = ["workspace"]
 async def test_figures_are_those_of_the_command(workspace: Workspace) -> None:
     with Store.open(workspace) as store:
         pools = split_by_blind_status(store.analysis.fetch_ratings(View()))
-    expected = [each for given, ratings in pools.items() for each in compute_agreement(ratings, ["overall"], given)]
+    expected = [
+        each
+        for given, ratings in pools.items()
+        for each in compute_agreement(ratings, ["overall"], given)
+    ]
     assert len(expected) > 10
     async with open_adjudication(workspace, (120, 60), adjudicate=False) as person:
         lines = await person.press("a")
@@ -40,7 +50,9 @@ async def test_figures_are_those_of_the_command(workspace: Workspace) -> None:
         for each in expected:
             value, interval = format_value_and_interval(each)
             matches = [
-                line for line in lines if format_coefficient_name(each) in line and f" {value}  {interval} " in line
+                line
+                for line in lines
+                if format_coefficient_name(each) in line and f" {value}  {interval} " in line
             ]
             assert matches, each
         assert "by category" in (await person.press("tab", "tab"))[1]
@@ -67,7 +79,9 @@ async def test_figure_opens_its_items(workspace: Workspace) -> None:
 
 
 async def test_message_without_reviews(imported: Imported, tmp_path: Path) -> None:
-    async with open_adjudication(imported(tmp_path / "bare", {"maple-8b": [{}]}), adjudicate=False) as person:
+    async with open_adjudication(
+        imported(tmp_path / "bare", {"maple-8b": [{}]}), adjudicate=False
+    ) as person:
         lines = await person.press("a", "enter")
         assert any("no item here has labels from two annotators" in line for line in lines)
 
@@ -77,13 +91,16 @@ def test_group_name_is_above_its_figures(workspace: Workspace, cells: int) -> No
     with Store.open(workspace) as store:
         ratings = split_by_blind_status(store.analysis.fetch_ratings(View()))["seen"]
     found = [
-        AgreementStatistic(figure, (at,)) for at, figure in enumerate(compute_agreement(ratings, ["overall"], "seen"))
+        AgreementStatistic(figure, (at,))
+        for at, figure in enumerate(compute_agreement(ratings, ["overall"], "seen"))
     ]
     made = build_agreement_rows(found, cells)
     heads = [row for row in made if not row.cells[1][0]]
     assert [row.cells[0][0] for row in heads] == [
-        "not blind · correct", "not blind · correct+fault", "not blind · completeness"
-    ]  # fmt: skip
+        "not blind · correct",
+        "not blind · correct+fault",
+        "not blind · completeness",
+    ]
     assert heads[0].items == (0,)
     assert len(made) == len(found) + len(heads)
     assert len({len(row.cells) for row in made}) == 1
@@ -92,7 +109,9 @@ def test_group_name_is_above_its_figures(workspace: Workspace, cells: int) -> No
 def test_pair_map_shows_the_figure_of_each_pair(workspace: Workspace) -> None:
     with Store.open(workspace) as store:
         ratings = split_by_blind_status(store.analysis.fetch_ratings(View()))["seen"]
-    found = [AgreementStatistic(figure, ()) for figure in compute_agreement(ratings, ["overall"], "seen")]
+    found = [
+        AgreementStatistic(figure, ()) for figure in compute_agreement(ratings, ["overall"], "seen")
+    ]
     members = group_agreement_statistics(found)[0]
     lines, n = pairwise_heat_maps(members, 76, 8)
     assert n == 2
@@ -104,5 +123,7 @@ def test_pair_map_shows_the_figure_of_each_pair(workspace: Workspace) -> None:
         ["alice", "–", f"{100 * share:.1f}", "alice", "–", f"{kappa:.2f}"],
         ["bob", f"{100 * share:.1f}", "–", "bob", f"{kappa:.2f}", "–"],
     ]
-    assert "kappa" not in plain_text(pairwise_heat_maps(members, 40, 8)[0][0]), "the second map does not fit"
+    assert "kappa" not in plain_text(pairwise_heat_maps(members, 40, 8)[0][0]), (
+        "the second map does not fit"
+    )
     assert pairwise_heat_maps(members, 76, 2) == ([], 0)

@@ -1,4 +1,6 @@
-"""The user continues as another annotator: the app ends and starts again with that annotator's own session."""
+"""The user continues as another annotator: the app ends and starts again with that annotator's
+own session.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def workspace(imported: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def run_apps(
     workspace: Workspace, wait_for_screen: Any, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., list[FcreviewApp]]:
-    """Return a function that runs `fcreview open` as alice, one walk for each app that starts, and returns the apps."""
+    """Return a function that runs `fcreview open` as alice, one walk for each app that starts,
+    and returns the apps.
+    """
 
     def run(*walks: Walk, view: View = VIEW, **options: Any) -> list[FcreviewApp]:
         left, apps = iter(walks), list[FcreviewApp]()
@@ -69,7 +73,9 @@ def run_apps(
             return asyncio.run(walk(app))
 
         monkeypatch.setattr(FcreviewApp, "run", run_app)
-        session = WorkspaceSession(workspace, "alice", options=WorkspaceOptions([workspace.parent_folder]))
+        session = WorkspaceSession(
+            workspace, "alice", options=WorkspaceOptions([workspace.parent_folder])
+        )
         open_command.show_app(session, view, **options)
         assert not list(left), "fewer apps were started"
         return apps
@@ -110,18 +116,28 @@ def assert_unlocked(file: Path) -> None:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def test_blind_annotator_after_another_sees_and_writes_only_own_reviews(run_apps: Any, workspace: Workspace) -> None:
+def test_blind_annotator_after_another_sees_and_writes_only_own_reviews(
+    run_apps: Any, workspace: Workspace
+) -> None:
     async def as_alice(app: FcreviewApp, keys: Keys) -> None:
         await keys("enter", "f", "N", *"lopsided")
         text = await keys("enter")
         assert "alice" in text and "1 of 4" in text
         text = await keys("A")
-        assert "bob" in text and "4 items of sample" in text and "left" not in text.partition("another annotator")[2]
+        assert (
+            "bob" in text
+            and "4 items of sample" in text
+            and "left" not in text.partition("another annotator")[2]
+        )
         await keys.last("enter")
 
     async def as_bob(app: FcreviewApp, keys: Keys) -> None:
         text = await keys()
-        assert "You now review as bob" in text and "0 of 4 reviewed   bob" in text and "› sample" in text
+        assert (
+            "You now review as bob" in text
+            and "0 of 4 reviewed   bob" in text
+            and "› sample" in text
+        )
         assert app.session.blind and not app.session.annotator_filters.saved_filters
         for _ in range(4):
             text = await keys("enter")
@@ -145,7 +161,9 @@ def test_blind_annotator_after_another_sees_and_writes_only_own_reviews(run_apps
     apps = run_apps(as_alice, as_bob, as_alice_again, view=view, blind=True)
     assert [app.session.annotator for app in apps] == ["alice", "bob", "alice"]
     alice, bob = read_journal(workspace, "alice"), read_journal(workspace, "bob")
-    assert {who for who, _, _ in alice} == {"alice"} and [act for _, act, _ in alice][-1] == "retract"
+    assert {who for who, _, _ in alice} == {"alice"} and [act for _, act, _ in alice][
+        -1
+    ] == "retract"
     assert bob == [("bob", "review", True)]
     assert {file.stem for file in (workspace.root / "positions").iterdir()} == {"alice", "bob"}
 
@@ -175,8 +193,12 @@ def test_new_name_is_checked_and_confirmed(run_apps: Any, workspace: Workspace) 
     assert apps[1].session.report_services is not None
 
 
-@pytest.mark.parametrize("path", [pytest.param(("v", "r"), marks=pytest.mark.sweep), ("v", "n", "r")])
-def test_review_key_offers_the_annotator_who_has_items_left(run_apps: Any, workspace: Workspace, path: Any) -> None:
+@pytest.mark.parametrize(
+    "path", [pytest.param(("v", "r"), marks=pytest.mark.sweep), ("v", "n", "r")]
+)
+def test_review_key_offers_the_annotator_who_has_items_left(
+    run_apps: Any, workspace: Workspace, path: Any
+) -> None:
     with Store.open(workspace, "alice") as store:
         reviewer = Reviewer(store, Journal(workspace, "alice"))
         for row in store.fetch_page(VIEW, 0, 4):
@@ -184,25 +206,35 @@ def test_review_key_offers_the_annotator_who_has_items_left(run_apps: Any, works
 
     async def as_alice(app: FcreviewApp, keys: Keys) -> None:
         text = await keys(*path)
-        assert "You have no items left. bob has 4 items left in queue sample. Review as bob?" in " ".join(text.split())
+        assert (
+            "You have no items left. bob has 4 items left in queue sample. Review as bob?"
+            in " ".join(text.split())
+        )
         await keys.last("y")
 
     async def as_bob(app: FcreviewApp, keys: Keys) -> None:
         text = await keys()
         assert "0 of 4 reviewed   bob" in text and "golden wrong" in text, "the first item is open"
-        assert app._state.view == View(queue="sample", share=True) and "You now review as bob" in last_toast(app)
+        assert app._state.view == View(
+            queue="sample", share=True
+        ) and "You now review as bob" in last_toast(app)
         assert "saved: pass" in await keys("p")
         assert "› sample" in await keys("backspace")
         await keys.last("ctrl+q")
 
     run_apps(as_alice, as_bob, view=View(queue="sample", share=True))
-    assert len(read_journal(workspace, "alice")) == 4 and read_journal(workspace, "bob") == [("bob", "review", True)]
+    assert len(read_journal(workspace, "alice")) == 4 and read_journal(workspace, "bob") == [
+        ("bob", "review", True)
+    ]
 
 
 def test_palette_offers_each_annotator(run_apps: Any) -> None:
     async def as_alice(app: FcreviewApp, keys: Keys) -> None:
         text = await keys("colon", *"switch")
-        assert "review as another annotator" in text and "review as bob  switch to this annotator; 4 items left" in text
+        assert (
+            "review as another annotator" in text
+            and "review as bob  switch to this annotator; 4 items left" in text
+        )
         await keys("escape", "colon", *"review as bob")
         await keys.last("enter")
 
@@ -212,7 +244,9 @@ def test_palette_offers_each_annotator(run_apps: Any) -> None:
     assert run_apps(as_alice, as_bob)[1].session.annotator == "bob"
 
 
-@pytest.mark.parametrize(("place", "message"), [("browser", "logged in as alice"), ("team", "in the team is alice")])
+@pytest.mark.parametrize(
+    ("place", "message"), [("browser", "logged in as alice"), ("team", "in the team is alice")]
+)
 def test_fixed_annotator_is_not_changed(
     run_apps: Any, place: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,9 +264,14 @@ def test_fixed_annotator_is_not_changed(
     assert run_apps(as_alice)[0].next_switch is None
 
 
-def test_place_is_kept_unless_its_queue_has_no_items_for_the_annotator(workspace: Workspace) -> None:
+def test_place_is_kept_unless_its_queue_has_no_items_for_the_annotator(
+    workspace: Workspace,
+) -> None:
     position = first_unreviewed_position("sample")
-    assert adapt_position_to_annotator(workspace, "bob", position, blind=False).settings == position.settings
+    assert (
+        adapt_position_to_annotator(workspace, "bob", position, blind=False).settings
+        == position.settings
+    )
     moved = adapt_position_to_annotator(workspace, "dora", position, blind=True)
     assert (moved.settings.file, moved.settings.queue) == (None, "dataset")
 
@@ -247,4 +286,6 @@ def test_list_has_valid_names_and_no_journals_in_blind_mode(workspace: Workspace
             ("dora", "has reviews"),
         ]
     with Store.open(workspace, "alice", blind=True) as store:
-        assert [(each.name, each.facts) for each in read_other_annotators(store)] == [("bob", "4 items of sample")]
+        assert [(each.name, each.facts) for each in read_other_annotators(store)] == [
+            ("bob", "4 items of sample")
+        ]

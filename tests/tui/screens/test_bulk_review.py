@@ -33,7 +33,9 @@ def workspace(imported: Imported, tmp_path: Path) -> Workspace:
 
 
 @asynccontextmanager
-async def open_queue(workspace: Workspace, size: tuple[int, int], *, blind: bool = False) -> AsyncIterator[AppDriver]:
+async def open_queue(
+    workspace: Workspace, size: tuple[int, int], *, blind: bool = False
+) -> AsyncIterator[AppDriver]:
     app = FcreviewApp(Session(workspace, "alice", blind=blind))
     async with app.run_test(size=size) as pilot:
         await idle.wait_for_workers(app)
@@ -51,14 +53,19 @@ def notifications(person: AppDriver) -> list[str]:
 
 
 @pytest.mark.parametrize("size", [pytest.param((120, 32), marks=pytest.mark.sweep), (80, 24)])
-async def test_cluster_is_reviewed_and_undone_in_one_step(workspace: Workspace, size: tuple[int, int]) -> None:
+async def test_cluster_is_reviewed_and_undone_in_one_step(
+    workspace: Workspace, size: tuple[int, int]
+) -> None:
     async with open_queue(workspace, size) as person:
         lines = await person.press("c")
         assert "B review all" in lines[-1]
         text = "\n".join(lines := await person.press("B"))
         assert isinstance(person.app.screen, BulkReviewScreen)
         assert "the first 20 of 25 items" in text and "simple_0" in text and "simple_20" not in text
-        assert all(hint in lines[-1] for hint in ("p pass", "f fail", "g golden wrong", "u unsure", "w fault", "e tag"))
+        assert all(
+            hint in lines[-1]
+            for hint in ("p pass", "f fail", "g golden wrong", "u unsure", "w fault", "e tag")
+        )
         assert "Give a verdict first: press p, f, g, u" in (await person.press("enter"))[-2]
         text = "\n".join(await person.press("g"))
         assert "PASS" in text and "golden" in text
@@ -69,9 +76,14 @@ async def test_cluster_is_reviewed_and_undone_in_one_step(workspace: Workspace, 
         assert read_events(workspace) == []
         await person.press("enter", "y")
         assert isinstance(person.app.screen, ClustersScreen)
-        assert notifications(person) == ["saved: fail, fault: model, tags unit, bulk review of 25 items\nz undo"]
+        assert notifications(person) == [
+            "saved: fail, fault: model, tags unit, bulk review of 25 items\nz undo"
+        ]
         saved = read_events(workspace)
-        fields = {(each["verdict"], each["fault"], *each["tags"], each["blind"], each["bulk"]) for each in saved}
+        fields = {
+            (each["verdict"], each["fault"], *each["tags"], each["blind"], each["bulk"])
+            for each in saved
+        }
         assert fields == {(False, "model", "unit", False, saved[0]["bulk"])}
         assert [each["key"]["id"] for each in saved] == [f"simple_{at}" for at in range(N_ITEMS)]
         assert "you have reviewed all items of this cluster" in (await person.press("B"))[-2]
@@ -80,7 +92,10 @@ async def test_cluster_is_reviewed_and_undone_in_one_step(workspace: Workspace, 
         assert any("simple_0" in line and "✗" in line for line in lines)
         await person.press("c", "z")
         assert [each["act"] for each in read_events(workspace)[N_ITEMS:]] == ["retract"] * N_ITEMS
-        assert notifications(person)[-1] == "undone: fail, fault: model, tags unit · bulk review of 25 items"
+        assert (
+            notifications(person)[-1]
+            == "undone: fail, fault: model, tags unit · bulk review of 25 items"
+        )
 
 
 async def test_failed_bulk_review_is_reported_and_can_be_repeated(
@@ -114,7 +129,9 @@ async def test_bulk_review_is_not_available_in_blind_mode(workspace: Workspace) 
             assert isinstance(person.app.screen, QueueScreen)
         assert "review all" not in "\n".join(await person.press("question_mark"))
         await person.press("escape")
-        provider = PaletteProvider(PaletteContext(person.app, person.app.session, person.app._state), person.app.screen)
+        provider = PaletteProvider(
+            PaletteContext(person.app, person.app.session, person.app._state), person.app.screen
+        )
         assert [hit.text async for hit in provider.search("review all")] == []
         assert read_events(workspace) == []
 

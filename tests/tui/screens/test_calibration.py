@@ -1,4 +1,6 @@
-"""The calibration screen shows the same figures as the command, and opens the items of each figure."""
+"""The calibration screen shows the same figures as the command, and opens the items of each
+figure.
+"""
 
 from __future__ import annotations
 
@@ -62,12 +64,16 @@ def fetch_cases(workspace: Workspace) -> list[VerdictPair]:
 
 
 def visible_items(person: AppDriver) -> list[str]:
-    return sorted(word for line in person.lines for word in line.split() if word.startswith("simple_"))
+    return sorted(
+        word for line in person.lines for word in line.split() if word.startswith("simple_")
+    )
 
 
 async def choose_line(person: AppDriver, *expected: str) -> None:
     """Select the line with these words."""
-    at = next(at for at, line in enumerate(person.lines[3:]) if all(word in line for word in expected))
+    at = next(
+        at for at, line in enumerate(person.lines[3:]) if all(word in line for word in expected)
+    )
     await person.press("g", *["j"] * at, "enter")
 
 
@@ -81,11 +87,17 @@ async def test_figures_are_those_of_the_command(workspace: Workspace) -> None:
         assert any(f"{NOT_RANDOM} · 2 groups" in line for line in lines)
         for each in expected:
             at = next(
-                at for at, line in enumerate(lines) if f"{get_source_name(each.source)} · correct · by hand" in line
+                at
+                for at, line in enumerate(lines)
+                if f"{get_source_name(each.source)} · correct · by hand" in line
             )
             own = lines[at : at + 12]
             for rate in each.rates:
-                (line,) = (line for line in own if line.strip("│▌▸ ").startswith(MEASURE_LABELS[rate.metric] + " "))
+                (line,) = (
+                    line
+                    for line in own
+                    if line.strip("│▌▸ ").startswith(MEASURE_LABELS[rate.metric] + " ")
+                )
                 assert all(part in line for part in format_measure(rate))
                 assert re.sub(r" +[─━●]+$", "", line.strip("│ ")).split()[-1] == str(rate.n)
         await person.press("escape")
@@ -113,7 +125,9 @@ async def test_cell_opens_its_items_only(workspace: Workspace) -> None:
             assert isinstance(person.app.screen, QueueScreen)
             assert visible_items(person) == [f"simple_{at}" for at in items]
             await person.press("escape")
-            assert isinstance(person.app.screen, CalibrationScreen), "escape returns to the earlier list"
+            assert isinstance(person.app.screen, CalibrationScreen), (
+                "escape returns to the earlier list"
+            )
 
 
 async def test_tab_moves_to_wrong_cases_and_groups(workspace: Workspace) -> None:
@@ -125,7 +139,9 @@ async def test_tab_moves_to_wrong_cases_and_groups(workspace: Workspace) -> None
         line = next(line for line in lines if "function get_weather" in line)
         assert " fail, human pass " in line and "1 of 2" in line and "50.0 %" in line
         lines = await person.press("tab")
-        assert "Calibration by category" in lines[1] and any("live · recomputed · correct" in line for line in lines)
+        assert "Calibration by category" in lines[1] and any(
+            "live · recomputed · correct" in line for line in lines
+        )
         lines = await person.press("tab")
         assert "Calibration overall" in lines[1], "tables of a single group are omitted"
         await person.press("tab")
@@ -134,26 +150,40 @@ async def test_tab_moves_to_wrong_cases_and_groups(workspace: Workspace) -> None
 
 
 async def test_only_items_of_the_queue_are_compared(workspace: Workspace) -> None:
-    async with open_adjudication(workspace, (100, 40), adjudicate=False, view=View("category:live")) as person:
+    async with open_adjudication(
+        workspace, (100, 40), adjudicate=False, view=View("category:live")
+    ) as person:
         lines = await person.press("C")
         assert any(re.search("official · correct · by hand +2 ", line) for line in lines)
 
 
 async def test_message_without_reviews(imported: Imported, tmp_path: Path) -> None:
-    async with open_adjudication(imported(tmp_path / "bare", {"maple-8b": [{}]}), adjudicate=False) as person:
+    async with open_adjudication(
+        imported(tmp_path / "bare", {"maple-8b": [{}]}), adjudicate=False
+    ) as person:
         lines = await person.press("C", "tab", "enter")
         assert any("No item has both" in line for line in lines)
 
 
 def make_pair(item: int, automatic: Any, human: Any, **fields: Any) -> VerdictPair:
-    who: dict[str, Any] = {"source": "judge", "judge": "oak\x1b[2J", "criterion": "correct", "is_random": False}
+    who: dict[str, Any] = {
+        "source": "judge",
+        "judge": "oak\x1b[2J",
+        "criterion": "correct",
+        "is_random": False,
+    }
     return VerdictPair(
-        item, automatic=automatic, human=human, **(who | {"benchmark": "bfcl", "category": "live"} | fields)
+        item,
+        automatic=automatic,
+        human=human,
+        **(who | {"benchmark": "bfcl", "category": "live"} | fields),
     )
 
 
 def test_rows_open_as_many_items_as_they_count() -> None:
-    cases = [make_pair(at, at % 3 > 0, at % 2 > 0, function="f" if at % 4 else "g") for at in range(20)]
+    cases = [
+        make_pair(at, at % 3 > 0, at % 2 > 0, function="f" if at % 4 else "g") for at in range(20)
+    ]
     assert list_useful_scopes(cases) == ["overall", "function"]
     for scope in CALIBRATION_SCOPES:
         for row in build_calibration_rows(compute_calibration_groups(cases, scope)):
@@ -168,17 +198,26 @@ def test_matrix_shows_counts_and_marks_the_cell_at_the_cursor() -> None:
     ]
     groups = compute_calibration_groups(cases, "overall")
     rows = build_calibration_rows(groups)
-    row = next(row for row in rows if row.cell is not None and row.cell.automatic and not row.cell.human)
-    lines = [plain_text(line) for line in confusion_matrix_lines(groups, row, 100, has_tall_cells=False)]
+    row = next(
+        row for row in rows if row.cell is not None and row.cell.automatic and not row.cell.human
+    )
+    lines = [
+        plain_text(line) for line in confusion_matrix_lines(groups, row, 100, has_tall_cells=False)
+    ]
     assert [line.split() for line in lines[1:]] == [
         ["human", "pass", "human", "fail"] * 2,
         ["pass", "=", "4", "100.0", "▸≠", "2", "50.0", "pass", "=", "1", "100.0", "≠", "0"],
         ["fail", "≠", "0", "=", "2", "50.0", "fail", "≠", "0", "=", "0"],
     ]
-    assert len(confusion_matrix_lines(groups, row, 40, has_tall_cells=True)) == 8, "one matrix with three rows a cell"
+    assert len(confusion_matrix_lines(groups, row, 40, has_tall_cells=True)) == 8, (
+        "one matrix with three rows a cell"
+    )
     assert row.explanation == "judge oak␛[2J verdict pass, human verdict fail: 2 of 8 pairs"
     tnr = next(row for row in rows if "TNR" in row.cells[0][0])
-    assert tnr.explanation == "judge oak␛[2J verdict is fail on 2 of the 4 pairs with human verdict fail"
+    assert (
+        tnr.explanation
+        == "judge oak␛[2J verdict is fail on 2 of the 4 pairs with human verdict fail"
+    )
 
 
 def test_score_matrix_has_a_row_for_each_score() -> None:
@@ -187,15 +226,22 @@ def test_score_matrix_has_a_row_for_each_score() -> None:
     )
     lines = [
         plain_text(line)
-        for line in confusion_matrix_lines(groups, build_calibration_rows(groups)[0], 100, has_tall_cells=False)
+        for line in confusion_matrix_lines(
+            groups, build_calibration_rows(groups)[0], 100, has_tall_cells=False
+        )
     ]
     assert [line.split()[:1] for line in lines[2:]] == [["0"], ["1"], ["2"]]
-    assert confusion_matrix_lines(groups, build_calibration_rows(groups)[0], 40, has_tall_cells=False) == []
+    assert (
+        confusion_matrix_lines(groups, build_calibration_rows(groups)[0], 40, has_tall_cells=False)
+        == []
+    )
 
 
 def test_hostile_names_are_sanitized_and_random_samples_are_named() -> None:
     found = build_calibration_rows(
-        compute_calibration_groups([make_pair(1, True, True, is_random=True), make_pair(2, True, False)], "overall")
+        compute_calibration_groups(
+            [make_pair(1, True, True, is_random=True), make_pair(2, True, False)], "overall"
+        )
     )
     assert found[0].cells[0][0] == "judge oak␛[2J · correct · 1 of 2 random"
     assert len({len(row.cells) for row in found}) == 1

@@ -1,4 +1,6 @@
-"""The overview says that a score may not be real, and the check lists the items behind each line."""
+"""The overview says that a score may not be real, and the check lists the items behind each
+line.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,30 @@ from fcreview.tui.screens.overview import OverviewScreen
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.text.lines import line_width, plain_text
 
-INCIDENT = {"official": True, "incident": "rate_limit", "incident_text": "429", "incident_certainty": "rule"}
-RUNS = {"maple-8b": [INCIDENT, {"official": True}, {"official": False}], "birch-8b": [{"official": True}]}
+INCIDENT = {
+    "official": True,
+    "incident": "rate_limit",
+    "incident_text": "429",
+    "incident_certainty": "rule",
+}
+RUNS = {
+    "maple-8b": [INCIDENT, {"official": True}, {"official": False}],
+    "birch-8b": [{"official": True}],
+}
 CLEAN = {"maple-8b": [{"official": True}], "birch-8b": [{"official": True}]}
 
 
 def make_check(name: str, **counts: Any) -> RunCheck:
-    full = {"n_items": 400, "n_official": 400, "n_rule": 400, "n_compared": 400, "n_predicted": 400} | counts
-    return check_run(CheckedRun(1, name, "BFCL V4", RunCounts(**full), {}, "/data", needs_dataset=True))
+    full = {
+        "n_items": 400,
+        "n_official": 400,
+        "n_rule": 400,
+        "n_compared": 400,
+        "n_predicted": 400,
+    } | counts
+    return check_run(
+        CheckedRun(1, name, "BFCL V4", RunCounts(**full), {}, "/data", needs_dataset=True)
+    )
 
 
 FAILING = make_check("maple", n_incidents=2, incidents_by_kind={"server": 2})
@@ -54,14 +72,18 @@ def test_the_explanation_has_the_complete_text_and_the_filter() -> None:
 
 
 def test_hostile_texts_are_sanitised() -> None:
-    check = check_run(CheckedRun(1, "oak", "t", RunCounts(), {}, "/data\x1b[2J\u202e", needs_dataset=True))
+    check = check_run(
+        CheckedRun(1, "oak", "t", RunCounts(), {}, "/data\x1b[2J\u202e", needs_dataset=True)
+    )
     rows = list_check_rows([check])
     texts = [plain_text(line) for line in build_check_table(rows).lines(120).rows]
     texts += [plain_text(line) for row in rows for line in explain_check_row(row, 80)]
     assert not any(char in text for text in texts for char in "\x1b\u202e")
 
 
-async def test_the_overview_has_a_line_that_opens_the_check(make_app: Any, wait_for_screen: Any) -> None:
+async def test_the_overview_has_a_line_that_opens_the_check(
+    make_app: Any, wait_for_screen: Any
+) -> None:
     app = make_app(runs=RUNS)
     async with app.run_test(size=(120, 34)) as pilot:
         await wait_for_screen(pilot)
@@ -118,17 +140,23 @@ async def test_a_line_without_items_says_so(make_app: Any, wait_for_screen: Any)
         assert isinstance(app.screen, CheckScreen)
 
 
-async def test_without_problems_the_overview_has_no_line(make_app: Any, wait_for_screen: Any) -> None:
+async def test_without_problems_the_overview_has_no_line(
+    make_app: Any, wait_for_screen: Any
+) -> None:
     app = make_app(runs=CLEAN)
     async with app.run_test(size=(120, 34)) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("v")
         assert "Check the scores" not in "\n".join(await wait_for_screen(pilot))
         await pilot.press("t")
-        assert "no problem" in "\n".join(await wait_for_screen(pilot)), "the table can be opened, too"
+        assert "no problem" in "\n".join(await wait_for_screen(pilot)), (
+            "the table can be opened, too"
+        )
 
 
-async def test_the_check_is_not_available_in_blind_mode(make_app: Any, wait_for_screen: Any) -> None:
+async def test_the_check_is_not_available_in_blind_mode(
+    make_app: Any, wait_for_screen: Any
+) -> None:
     app = make_app(runs=RUNS, blind=True)
     async with app.run_test(size=(120, 34)) as pilot:
         await wait_for_screen(pilot)

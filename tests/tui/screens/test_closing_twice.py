@@ -1,4 +1,6 @@
-"""Keys that leave a screen, pressed again while it opens or closes, leave it once and never end the app."""
+"""Keys that leave a screen, pressed again while it opens or closes, leave it once and never end
+the app.
+"""
 
 from __future__ import annotations
 
@@ -69,8 +71,12 @@ async def test_closed_screen_does_not_draw() -> None:
         assert drawn == ["open"]
 
 
-@pytest.mark.parametrize("keys", [["backspace"] * 2, ["q"] * 3, ["escape", "backspace", "q"], ["slash", "q", "escape"]])
-async def test_item_can_be_left_while_it_opens(make_app: Any, wait_for_screen: Any, keys: list[str]) -> None:
+@pytest.mark.parametrize(
+    "keys", [["backspace"] * 2, ["q"] * 3, ["escape", "backspace", "q"], ["slash", "q", "escape"]]
+)
+async def test_item_can_be_left_while_it_opens(
+    make_app: Any, wait_for_screen: Any, keys: list[str]
+) -> None:
     app = make_app([{} for _ in range(3)], view=View(queue="dataset"))
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_for_screen(pilot)
@@ -99,7 +105,9 @@ async def test_repeated_enter_closes_a_prompt_once(make_app: Any, wait_for_scree
         assert app.screen.cursor.last_search == "ab"
 
 
-async def test_repeated_key_leaves_the_list_but_does_not_quit(make_app: Any, wait_for_screen: Any) -> None:
+async def test_repeated_key_leaves_the_list_but_does_not_quit(
+    make_app: Any, wait_for_screen: Any
+) -> None:
     app = make_app([{} for _ in range(3)], view=View(queue="dataset"))
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_for_screen(pilot)

@@ -21,18 +21,33 @@ OMITTED = {"completion", "schema", "sql", "demo", "serve", "team"}
 """Commands for scripts and for the first start."""
 SCREENS = {
     "check": "queue check",
-    "open": "item next", "runs": "queue runs", "items": "queue filter", "show": "queue open",
-    "triage": "queue clusters", "compare": "queue runs", "review": "item pass", "label": "item fail",
-    "adjudicate": "queue adjudicate", "agreement": "queue agreement", "calibrate": "queue calibration",
-}  # fmt: skip
+    "open": "item next",
+    "runs": "queue runs",
+    "items": "queue filter",
+    "show": "queue open",
+    "triage": "queue clusters",
+    "compare": "queue runs",
+    "review": "item pass",
+    "label": "item fail",
+    "adjudicate": "queue adjudicate",
+    "agreement": "queue agreement",
+    "calibrate": "queue calibration",
+}
 """Command -> group and name of the equivalent action on a screen."""
 
 
 @pytest.fixture
 def app(make_app: Any) -> Any:
-    result = make_app(runs={"maple-8b": [{"official": False}, {"official": True}], "birch-8b": [{"official": True}]})
+    result = make_app(
+        runs={
+            "maple-8b": [{"official": False}, {"official": True}],
+            "birch-8b": [{"official": True}],
+        }
+    )
     workspace = make_app.stores[-1].workspace
-    session = WorkspaceSession(workspace, "alice", options=WorkspaceOptions([workspace.parent_folder]))
+    session = WorkspaceSession(
+        workspace, "alice", options=WorkspaceOptions([workspace.parent_folder])
+    )
     result.session.report_services = ReportServices(
         lambda *_: "", lambda _: pytest.fail("must not be called"), build_command_service(session)
     )
@@ -56,12 +71,23 @@ def test_every_command_has_a_form_or_a_screen() -> None:
 def test_form_has_the_options_of_its_command(form: Any) -> None:
     fields = build_form_fields(form.command)
     assert set(form.defaults) <= {each.name for each in fields}
-    assert all(each.help for each in fields) and not {"json", "help"} & {each.name for each in fields}
+    assert all(each.help for each in fields) and not {"json", "help"} & {
+        each.name for each in fields
+    }
 
 
 def test_values_become_unambiguous_options_and_arguments() -> None:
-    fields = [FormField("item"), FormField("size", "--size"), FormField("force", "--force", is_switch=True)]
-    assert build_command_arguments(fields, ["-x; rm", " 5 ", "yes"]) == ["--size=5", "--force", "--", "-x; rm"]
+    fields = [
+        FormField("item"),
+        FormField("size", "--size"),
+        FormField("force", "--force", is_switch=True),
+    ]
+    assert build_command_arguments(fields, ["-x; rm", " 5 ", "yes"]) == [
+        "--size=5",
+        "--force",
+        "--",
+        "-x; rm",
+    ]
     assert build_command_arguments(fields, ["", "", "no"]) == ["--"]
 
 
@@ -69,19 +95,31 @@ def test_command_line_names_workspace_and_annotator(tmp_path: Path) -> None:
     options = WorkspaceOptions([tmp_path / "run"], data=[tmp_path / "data"])
     session = WorkspaceSession(workspace=None, annotator="alice", options=options)  # type: ignore[arg-type]
     assert build_python_arguments(session, "export", ["--format=csv", "--"]) == [
-        *("-m", "fcreview.cli", "export", "--format=csv", "--annotator=alice", f"--data={tmp_path / 'data'}", "--"),
+        *(
+            "-m",
+            "fcreview.cli",
+            "export",
+            "--format=csv",
+            "--annotator=alice",
+            f"--data={tmp_path / 'data'}",
+            "--",
+        ),
         str(tmp_path / "run"),
     ]
     arguments = build_python_arguments(session, "errata check", ["--", "x.jsonl"])
     assert arguments[2:] == ["errata", "check", "--", "x.jsonl"]
 
 
-async def test_palette_has_all_forms_and_actions_of_other_screens(app: Any, wait_for_screen: Any) -> None:
+async def test_palette_has_all_forms_and_actions_of_other_screens(
+    app: Any, wait_for_screen: Any
+) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("colon")
         await wait_for_screen(pilot)
-        rows = "\n".join(option.prompt.plain for option in app.screen.query_one(CommandList).options)
+        rows = "\n".join(
+            option.prompt.plain for option in app.screen.query_one(CommandList).options
+        )
         assert all(f"  {form.label}  " in rows for form in FORMS.values())
         shown = {each.id for each in app.screen._palette_context.actions}
         assert {action.id for action in QUEUE_ACTIONS} - shown <= {"queue.item", "queue.clear"}
@@ -89,13 +127,17 @@ async def test_palette_has_all_forms_and_actions_of_other_screens(app: Any, wait
 
 @pytest.mark.sweep
 @pytest.mark.process
-async def test_sample_is_drawn_and_estimated_in_the_app(app: Any, wait_for_screen: Any, make_app: Any) -> None:
+async def test_sample_is_drawn_and_estimated_in_the_app(
+    app: Any, wait_for_screen: Any, make_app: Any
+) -> None:
     workspace = make_app.stores[-1].workspace
     async with app.run_test(size=(100, 30)) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("colon", *"draw a sample", "enter")
         lines = "\n".join(await wait_for_screen(pilot))
-        assert isinstance(app.screen, CommandFormScreen) and "annotators" in lines and "alice" in lines
+        assert (
+            isinstance(app.screen, CommandFormScreen) and "annotators" in lines and "alice" in lines
+        )
         await pilot.press("enter")
         assert (
             "exceeds" in "\n".join(await wait_for_screen(pilot))

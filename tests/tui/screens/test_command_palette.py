@@ -76,7 +76,9 @@ async def test_action_does_what_its_key_does(make_app: Any, wait_for_screen: Any
         await wait_for_screen(pilot)
         lines = await type_in_palette(pilot, wait_for_screen, "clus")
         assert selected_row(pilot.app).split() == ["action", "c", "clusters"]
-        assert [line.split() for line in lines if line.startswith("▸action")] == [["▸action", "c", "clusters"]]
+        assert [line.split() for line in lines if line.startswith("▸action")] == [
+            ["▸action", "c", "clusters"]
+        ]
         await pilot.press("enter")
         by_palette = await wait_for_screen(pilot)
         await pilot.press("escape", "c")
@@ -84,7 +86,9 @@ async def test_action_does_what_its_key_does(make_app: Any, wait_for_screen: Any
         assert "clusters" in by_palette[0]
 
 
-async def test_verdict_applies_to_the_item_below_and_is_saved(make_app: Any, wait_for_screen: Any) -> None:
+async def test_verdict_applies_to_the_item_below_and_is_saved(
+    make_app: Any, wait_for_screen: Any
+) -> None:
     app: FcreviewApp = make_app(twelve_rows())
     async with app.run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
@@ -99,15 +103,21 @@ async def test_verdict_applies_to_the_item_below_and_is_saved(make_app: Any, wai
         assert (event["key"]["id"], event["verdict"], event["fault"]) == (name, True, "golden")
 
 
-async def test_enter_alone_chooses_nothing_and_overridden_keys_are_shown(make_app: Any, wait_for_screen: Any) -> None:
+async def test_enter_alone_chooses_nothing_and_overridden_keys_are_shown(
+    make_app: Any, wait_for_screen: Any
+) -> None:
     app: FcreviewApp = make_app(twelve_rows(), key_names={"item.pass": "y"})
     async with app.run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("enter")
         await wait_for_screen(pilot)
         lines = await type_in_palette(pilot, wait_for_screen, "", "enter", "enter")
-        assert isinstance(app.screen, CommandPaletteScreen) and "search for actions" in "\n".join(lines)
-        assert selected_row(app) == "" and "y  pass" in next(line for line in lines if line.startswith(" action"))
+        assert isinstance(app.screen, CommandPaletteScreen) and "search for actions" in "\n".join(
+            lines
+        )
+        assert selected_row(app) == "" and "y  pass" in next(
+            line for line in lines if line.startswith(" action")
+        )
         assert not list(make_app.stores[-1].workspace.reviews.glob("*.jsonl"))
 
 
@@ -126,7 +136,9 @@ async def test_ids_open_items_from_queue_and_item(make_app: Any, wait_for_screen
         await pilot.press("escape")
         assert shown_item_id(await wait_for_screen(pilot)) == "simple_25"
         await pilot.press("escape")
-        assert item_ids(await wait_for_screen(pilot)) == ["simple_1"] and isinstance(app.screen, QueueScreen)
+        assert item_ids(await wait_for_screen(pilot)) == ["simple_1"] and isinstance(
+            app.screen, QueueScreen
+        )
 
 
 async def test_enter_waits_for_the_search_of_an_id(make_app: Any, wait_for_screen: Any) -> None:
@@ -141,12 +153,15 @@ async def test_enter_waits_for_the_search_of_an_id(make_app: Any, wait_for_scree
 
 
 @pytest.mark.sweep
-async def test_orders_queues_and_runs_open_the_queue_and_escape_returns(make_app: Any, wait_for_screen: Any) -> None:
+async def test_orders_queues_and_runs_open_the_queue_and_escape_returns(
+    make_app: Any, wait_for_screen: Any
+) -> None:
     app: FcreviewApp = make_app(runs={"maple-8b": twelve_rows(), "birch-70b": twelve_rows()[:3]})
     store = make_app.stores[-1]
     for name, people in (("pilot", ["alice", "bob"]), ("others", ["bob", "carol"])):
         write_queue(
-            store.workspace, store.draw_queue(QueueRequest(name, View(), 4, "", ShareOptions(people, overlap=4)))
+            store.workspace,
+            store.draw_queue(QueueRequest(name, View(), 4, "", ShareOptions(people, overlap=4))),
         )
     async with app.run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
@@ -154,7 +169,9 @@ async def test_orders_queues_and_runs_open_the_queue_and_escape_returns(make_app
         await wait_for_screen(pilot)
         await type_in_palette(pilot, wait_for_screen, "birch", "enter")
         lines = await wait_for_screen(pilot)
-        assert "birch-70b" in lines[0] and " 1/3 ─" in lines[2] and isinstance(app.screen, QueueScreen)
+        assert (
+            "birch-70b" in lines[0] and " 1/3 ─" in lines[2] and isinstance(app.screen, QueueScreen)
+        )
         await type_in_palette(pilot, wait_for_screen, "order data", "enter")
         assert "order dataset" in (await wait_for_screen(pilot))[2]
         await pilot.press("escape")
@@ -166,7 +183,9 @@ async def test_orders_queues_and_runs_open_the_queue_and_escape_returns(make_app
         await pilot.press("escape")
         assert "queue pilot" not in (await wait_for_screen(pilot))[2]
         lines = await type_in_palette(pilot, wait_for_screen, "queue others", "enter")
-        assert isinstance(app.screen, QueueScreen) and "no items are assigned to you" in "\n".join(lines)
+        assert isinstance(app.screen, QueueScreen) and "no items are assigned to you" in "\n".join(
+            lines
+        )
         assert "queue others" not in lines[2]
 
 
@@ -177,12 +196,18 @@ async def test_report_or_its_error_is_shown(make_app: Any, wait_for_screen: Any)
         requested.append(tuple(runs))
         return f"{len(store.fetch_runs())} runs\naccuracy 71.3 %"
 
-    app: FcreviewApp = make_app(runs={"maple-8b": twelve_rows(), "birch-70b": twelve_rows()[:3]}, view=View(runs=(2,)))
-    app.session.report_services = ReportServices(run_report, lambda tell: pytest.fail("must not be called"))
+    app: FcreviewApp = make_app(
+        runs={"maple-8b": twelve_rows(), "birch-70b": twelve_rows()[:3]}, view=View(runs=(2,))
+    )
+    app.session.report_services = ReportServices(
+        run_report, lambda tell: pytest.fail("must not be called")
+    )
     async with app.run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
         await type_in_palette(pilot, wait_for_screen, "report", "enter")
-        assert isinstance(app.screen, PagerScreen) and "accuracy 71.3 %" in "\n".join(await wait_for_screen(pilot))
+        assert isinstance(app.screen, PagerScreen) and "accuracy 71.3 %" in "\n".join(
+            await wait_for_screen(pilot)
+        )
         assert requested == [(2,)]
         await pilot.press("escape")
         await wait_for_screen(pilot)
@@ -201,13 +226,17 @@ async def test_export_contains_the_view_and_asks_before_replacing_a_file(
         app.screen.query_one(Input).value = str(file)
         await pilot.press("enter")
         assert "3 labels (items in the list)" in (await wait_for_screen(pilot))[-2]
-        assert [json.loads(line)["id"] for line in file.read_text().splitlines()] == [f"simple_{n}" for n in (4, 5, 6)]
+        assert [json.loads(line)["id"] for line in file.read_text().splitlines()] == [
+            f"simple_{n}" for n in (4, 5, 6)
+        ]
         file.write_text("mine")
         await pilot.press("colon")
         await wait_for_screen(pilot)
         enter_text(app, f"export jsonl {file}")
         await pilot.press("enter")
-        assert "Already exists. Press Enter to replace it" in "\n".join(await wait_for_screen(pilot))
+        assert "Already exists. Press Enter to replace it" in "\n".join(
+            await wait_for_screen(pilot)
+        )
         assert file.read_text() == "mine"
         await pilot.press("enter")
         await wait_for_screen(pilot)
@@ -220,7 +249,9 @@ async def test_export_contains_the_view_and_asks_before_replacing_a_file(
 
 
 @pytest.mark.sweep
-async def test_filter_is_saved_listed_applied_and_deleted(make_app: Any, wait_for_screen: Any) -> None:
+async def test_filter_is_saved_listed_applied_and_deleted(
+    make_app: Any, wait_for_screen: Any
+) -> None:
     app: FcreviewApp = make_app(twelve_rows(), view=View(where="category:live_simple"))
     async with app.run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
@@ -232,7 +263,10 @@ async def test_filter_is_saved_listed_applied_and_deleted(make_app: Any, wait_fo
         assert selected_row(app).split() == ["filter", "@live", "category:live_simple"]
         await pilot.press("enter")
         lines = await wait_for_screen(pilot)
-        assert item_ids(lines) == ["simple_4", "simple_5", "simple_6"] and "filter category:live_simple" in lines[2]
+        assert (
+            item_ids(lines) == ["simple_4", "simple_5", "simple_6"]
+            and "filter category:live_simple" in lines[2]
+        )
         await pilot.press("escape")
         assert len(item_ids(await wait_for_screen(pilot))) == 12
         file = make_app.stores[-1].workspace.root / "filters" / "alice.json"
@@ -246,9 +280,14 @@ async def test_filter_is_saved_listed_applied_and_deleted(make_app: Any, wait_fo
 
 @pytest.mark.parametrize(
     "file",
-    ["~no-such-user/x.csv", *(pytest.param(each, marks=pytest.mark.sweep) for each in ("x" * 300, "/dev/null/x"))],
+    [
+        "~no-such-user/x.csv",
+        *(pytest.param(each, marks=pytest.mark.sweep) for each in ("x" * 300, "/dev/null/x")),
+    ],
 )
-async def test_unusable_export_path_is_reported(make_app: Any, wait_for_screen: Any, file: str) -> None:
+async def test_unusable_export_path_is_reported(
+    make_app: Any, wait_for_screen: Any, file: str
+) -> None:
     app: FcreviewApp = make_app(twelve_rows())
     async with app.run_test(size=(100, 24)) as pilot:
         await wait_for_screen(pilot)
@@ -279,7 +318,9 @@ async def test_blind_palette_reveals_no_verdicts(make_app: Any, wait_for_screen:
 
 
 @pytest.mark.sweep
-async def test_orders_focus_the_list_and_ids_the_item_in_two_panes(make_app: Any, wait_for_screen: Any) -> None:
+async def test_orders_focus_the_list_and_ids_the_item_in_two_panes(
+    make_app: Any, wait_for_screen: Any
+) -> None:
     app: FcreviewApp = make_app([{"official": at % 2 == 0} for at in range(60)])
     async with app.run_test(size=(160, 50)) as pilot:
         lines = await wait_for_screen(pilot)
@@ -291,7 +332,9 @@ async def test_orders_focus_the_list_and_ids_the_item_in_two_panes(make_app: Any
         assert app.focused is app.screen.query_one("#list")  # type: ignore[comparison-overlap]
         await type_in_palette(pilot, wait_for_screen, "simple_44", "enter")
         lines = await wait_for_screen(pilot)
-        assert isinstance(app.screen, QueueScreen) and app.focused is app.screen.query_one("#item-text")
+        assert isinstance(app.screen, QueueScreen) and app.focused is app.screen.query_one(
+            "#item-text"
+        )
         assert "45/60" in "\n".join(lines) and app.screen._split.item_pane is not None
         assert app.screen._split.item_pane.item_reviewer.displayed.detail.row.id == "simple_44"
         await type_in_palette(pilot, wait_for_screen, "unsure", "enter")
@@ -315,7 +358,9 @@ async def test_text_typed_after_the_palette_key_reaches_the_palette(
         send_keys(app, "colon", *"fpc")
         await wait_until(lambda: [box.value for box in app.screen.query(PaletteInput)] == ["fpc"])
         await wait_for_screen(pilot)
-        assert app.screen_stack[-2] is under and len(app.screen_stack) == (2 if below == "queue" else 3)
+        assert app.screen_stack[-2] is under and len(app.screen_stack) == (
+            2 if below == "queue" else 3
+        )
         assert not list(make_app.stores[-1].workspace.reviews.glob("*.jsonl"))
 
 
@@ -330,7 +375,9 @@ async def test_palette_key_is_a_letter_in_text_inputs(make_app: Any, wait_for_sc
 async def test_enter_directly_after_text_applies_to_that_text(
     make_app: Any, wait_for_screen: Any, pressed: tuple[str, ...]
 ) -> None:
-    """At that time, the list still shows results of an earlier text, or all commands with a verdict first."""
+    """At that time, the list still shows results of an earlier text, or all commands with a
+    verdict first.
+    """
     app: FcreviewApp = make_app(twelve_rows())
     async with app.run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
@@ -340,14 +387,20 @@ async def test_enter_directly_after_text_applies_to_that_text(
         journals = make_app.stores[-1].workspace.reviews
         await wait_until(lambda: any(file.read_text() for file in journals.glob("*.jsonl")))
         await wait_for_screen(pilot)
-        events = [json.loads(line) for file in journals.glob("*.jsonl") for line in file.read_text().splitlines()]
+        events = [
+            json.loads(line)
+            for file in journals.glob("*.jsonl")
+            for line in file.read_text().splitlines()
+        ]
         assert [event["verdict"] for event in events] == ["unsure"]
 
 
 SEARCH = " action      /  search  "
 
 
-async def test_busy_store_delays_no_action_and_late_items_keep_the_cursor(make_app: Any, wait_for_screen: Any) -> None:
+async def test_busy_store_delays_no_action_and_late_items_keep_the_cursor(
+    make_app: Any, wait_for_screen: Any
+) -> None:
     app: FcreviewApp = make_app([{"id": f"search_{number}"} for number in range(30)])
     free = Event()
     async with app.run_test(size=SIZE) as pilot:
@@ -369,7 +422,10 @@ async def test_busy_store_delays_no_action_and_late_items_keep_the_cursor(make_a
 
 @pytest.mark.parametrize(
     ("typed_text", "label", "argument"),
-    [("export csv out.csv", "export csv", "out.csv"), ("save filter my live ones", "save filter", "my live ones")],
+    [
+        ("export csv out.csv", "export csv", "out.csv"),
+        ("save filter my live ones", "save filter", "my live ones"),
+    ],
 )
 async def test_text_after_a_command_name_is_its_argument(
     make_app: Any, wait_for_screen: Any, typed_text: str, label: str, argument: str
@@ -385,7 +441,9 @@ async def test_text_after_a_command_name_is_its_argument(
         assert f"{label} {argument}" in selected_row(app) and placeholder not in selected_row(app)
         enter_text(app, f"{typed_text.upper()}")
         await wait_for_screen(pilot)
-        assert f"{label} {argument.upper()}" in selected_row(app), "the case of the name does not matter"
+        assert f"{label} {argument.upper()}" in selected_row(app), (
+            "the case of the name does not matter"
+        )
 
 
 async def test_argument_is_passed_to_the_command(
@@ -408,14 +466,18 @@ async def test_argument_is_passed_to_the_command(
 
 async def test_exact_id_is_the_first_item(make_app: Any, wait_for_screen: Any) -> None:
     """Even if other ids contain it, and commands match better."""
-    app: FcreviewApp = make_app([{"id": each} for each in ("order_10", "an order", "order", "order_1", "order_11")])
+    app: FcreviewApp = make_app(
+        [{"id": each} for each in ("order_10", "an order", "order", "order_1", "order_11")]
+    )
     async with app.run_test(size=(80, 40)) as pilot:
         await wait_for_screen(pilot)
         for name in ("order", "ORDER", "Order"):
             await type_in_palette(pilot, wait_for_screen, "")
             enter_text(app, name)
             await wait_for_screen(pilot)
-            rows = [option.prompt.plain.split() for option in app.screen.query_one(CommandList).options]
+            rows = [
+                option.prompt.plain.split() for option in app.screen.query_one(CommandList).options
+            ]
             assert rows[0][:2] == ["item", "order"], f"{name}: the match is first"
             assert sum(row[0] == "item" for row in rows) == 5, name
             await pilot.press("enter")
@@ -427,9 +489,14 @@ async def test_exact_id_is_the_first_item(make_app: Any, wait_for_screen: Any) -
 @pytest.mark.parametrize("columns", [60, 80, 160])
 async def test_rows_fit_the_screen(make_app: Any, wait_for_screen: Any, columns: int) -> None:
     """A command is one row: complete, or cut with an ellipsis."""
-    runs = {"long-" + "model-" * 30: [{"id": "long_" + "item_" * 50}], "長い" * 20: [{"id": "長い" * 50}]}
+    runs = {
+        "long-" + "model-" * 30: [{"id": "long_" + "item_" * 50}],
+        "長い" * 20: [{"id": "長い" * 50}],
+    }
     app: FcreviewApp = make_app(runs=runs)
-    app.session.annotator_filters.save_filter("long", " OR ".join(f"id:long_{number}" for number in range(30)))
+    app.session.annotator_filters.save_filter(
+        "long", " OR ".join(f"id:long_{number}" for number in range(30))
+    )
     async with app.run_test(size=(columns, 24)) as pilot:
         await wait_for_screen(pilot)
         await type_in_palette(pilot, wait_for_screen, "")
@@ -439,11 +506,18 @@ async def test_rows_fit_the_screen(make_app: Any, wait_for_screen: Any, columns:
             lines = await wait_for_screen(pilot)
             start = next(at for at, line in enumerate(lines) if line.startswith(" : ")) + 1
             drawn = [line[1:].rstrip() for line in lines[start:-1]]
-            commands = [option.prompt.plain[1:].rstrip() for option in app.screen.query_one(CommandList).options]
+            commands = [
+                option.prompt.plain[1:].rstrip()
+                for option in app.screen.query_one(CommandList).options
+            ]
             assert commands and all(display_width(line) <= columns for line in lines)
             for row, command in zip(drawn, commands, strict=False):
                 fits = display_width(command) < columns
-                expected = row == command if fits else row.endswith("…") and command.startswith(row[:-1].rstrip())
+                expected = (
+                    row == command
+                    if fits
+                    else row.endswith("…") and command.startswith(row[:-1].rstrip())
+                )
                 assert expected, (row, command)
                 cut += not fits
         assert cut
@@ -462,17 +536,30 @@ HOSTILE = (
 
 async def test_hostile_ids_are_shown_literally(make_app: Any, wait_for_screen: Any) -> None:
     app: FcreviewApp = make_app(
-        runs={name: [{"id": each} for each in HOSTILE] for name in ("maple[/b]", "birch[red]\x1b[2J")}
+        runs={
+            name: [{"id": each} for each in HOSTILE] for name in ("maple[/b]", "birch[red]\x1b[2J")
+        }
     )
     async with app.run_test(size=(100, 40)) as pilot:
         await wait_for_screen(pilot)
         lines = await type_in_palette(pilot, wait_for_screen, "q7x")
         drawn = [line.split() for line in lines if line.startswith(("▸item", " item"))]
         assert sorted(words[1] for words in drawn) == sorted(sanitize(each) for each in HOSTILE)
-        for text in ("q7x[/b]", "q7x[red]x", "q7x[@", "\\[", "\x1b[31m", "\u202e", "[/b]", "birch[red]"):
+        for text in (
+            "q7x[/b]",
+            "q7x[red]x",
+            "q7x[@",
+            "\\[",
+            "\x1b[31m",
+            "\u202e",
+            "[/b]",
+            "birch[red]",
+        ):
             enter_text(app, text)
             lines = await wait_for_screen(pilot)
-            assert sanitize(text).lower() in "".join(lines).lower() and not find_harmful("\n".join(lines))
+            assert sanitize(text).lower() in "".join(lines).lower() and not find_harmful(
+                "\n".join(lines)
+            )
         enter_text(app, "q7x[red]x")
         await pilot.press("enter")
         assert shown_item_id(await wait_for_screen(pilot)) == "q7x[red]x"

@@ -25,8 +25,14 @@ RIGHT = {"official": True, "rule": True, "first_difference": None, "pairs": []}
 
 @pytest.fixture
 def workspace(imported: Imported, tmp_path: Path) -> Workspace:
-    """Return runs in which `maple` fails items 0 and 1, `birch` fails item 2, and both fail item 3."""
-    wrong = {"first_difference": FAILS, "diff_golden": '"Hangzhou"', "diff_predicted": '"Hangzhou, CN"'}
+    """Return runs in which `maple` fails items 0 and 1, `birch` fails item 2, and both fail item
+    3.
+    """
+    wrong = {
+        "first_difference": FAILS,
+        "diff_golden": '"Hangzhou"',
+        "diff_predicted": '"Hangzhou, CN"',
+    }
     rows = {"maple": [wrong, wrong, RIGHT, wrong], "birch": [RIGHT, RIGHT, wrong, wrong]}
     for model, items in rows.items():
         rows[model] = [item | {"prediction_hash": f"{model}{at}"} for at, item in enumerate(items)]
@@ -34,7 +40,9 @@ def workspace(imported: Imported, tmp_path: Path) -> Workspace:
 
 
 @asynccontextmanager
-async def open_queue(workspace: Workspace, size: tuple[int, int], *, blind: bool = False) -> AsyncIterator[AppDriver]:
+async def open_queue(
+    workspace: Workspace, size: tuple[int, int], *, blind: bool = False
+) -> AsyncIterator[AppDriver]:
     app = FcreviewApp(Session(workspace, "dora", blind=blind))
     async with app.run_test(size=size) as pilot:
         person = AppDriver(pilot, app, workspace)
@@ -61,7 +69,18 @@ async def test_two_marked_runs_are_compared(workspace: Workspace) -> None:
         assert lines[0].endswith("A maple   B birch")
         assert "Pass rates · official verdicts" in lines[1]
         heading, whole = lines[find_line(lines, "95 % CI")], lines[find_line(lines, "all items")]
-        titles = ["category", "items", "A", "B", "A - B, 95 % CI", "0", "both pass", "both fail", "only A", "only B"]
+        titles = [
+            "category",
+            "items",
+            "A",
+            "B",
+            "A - B, 95 % CI",
+            "0",
+            "both pass",
+            "both fail",
+            "only A",
+            "only B",
+        ]
         assert [each for each in re.split(r"  +", heading.strip("│ ")) if each] == [*titles, "p"]
         assert re.search(r"all items +4  25\.0  50\.0  -25\.0 \[-.* 0 +1 +1 +2  0\.625", whole)
         assert "●" in whole and "┃" in whole
@@ -71,7 +90,8 @@ async def test_two_marked_runs_are_compared(workspace: Workspace) -> None:
         )
         assert re.search(r"simple_2 .*PASS .*FAIL", lines[find_line(lines, "simple_2")])
         assert re.search(
-            r'simple_0 .*FAIL .*PASS .*city  "Hangzhou" → "Hangzhou, CN"', lines[find_line(lines, "simple_0")]
+            r'simple_0 .*FAIL .*PASS .*city  "Hangzhou" → "Hangzhou, CN"',
+            lines[find_line(lines, "simple_0")],
         )
         assert "effective" in (await person.press("v", "v"))[1]
         await person.press("escape", "escape")
@@ -79,7 +99,9 @@ async def test_two_marked_runs_are_compared(workspace: Workspace) -> None:
 
 
 @pytest.mark.parametrize("cells", [80, 60])
-async def test_narrow_comparison_keeps_rates_and_counts_of_flips(workspace: Workspace, cells: int) -> None:
+async def test_narrow_comparison_keeps_rates_and_counts_of_flips(
+    workspace: Workspace, cells: int
+) -> None:
     async with open_queue(workspace, (cells, 24)) as person:
         lines = await mark_both_runs(person)
         whole = lines[find_line(lines, "all items")]
@@ -90,11 +112,15 @@ async def test_narrow_comparison_keeps_rates_and_counts_of_flips(workspace: Work
 
 async def test_rates_of_a_part_have_a_denominator(imported: Imported, tmp_path: Path) -> None:
     unknown: dict[str, Any] = {"official": None, "rule": None}
-    work = imported(tmp_path / "part", {"maple": [RIGHT, RIGHT, RIGHT], "birch": [RIGHT, {}, unknown]})
+    work = imported(
+        tmp_path / "part", {"maple": [RIGHT, RIGHT, RIGHT], "birch": [RIGHT, {}, unknown]}
+    )
     for cells in (80, 60):
         async with open_queue(work, (cells, 24)) as person:
             lines = await mark_both_runs(person)
-            assert re.search(r"all items +2 of 3 +100\.0 +50\.0 ", lines[find_line(lines, "all items")])
+            assert re.search(
+                r"all items +2 of 3 +100\.0 +50\.0 ", lines[find_line(lines, "all items")]
+            )
 
 
 async def test_cursor_moves_between_panels_and_opens_items_only(workspace: Workspace) -> None:
@@ -132,21 +158,27 @@ async def test_tab_changes_panels_and_o_shows_flips_of_one_run(workspace: Worksp
         assert len(item_ids(await person.press("escape", "o"))) == 3
 
 
-async def test_interval_is_drawn_before_counts_are_complete(imported: Imported, tmp_path: Path) -> None:
+async def test_interval_is_drawn_before_counts_are_complete(
+    imported: Imported, tmp_path: Path
+) -> None:
     name = "executable_parallel_multiple_function"
     wrong = {"official": False, "rule": False}
     rows = {"maple": [RIGHT] * 4, "birch": [wrong, RIGHT, RIGHT, RIGHT]}
     runs = {
-        run: [item | {"category": name if at else "simple", "prediction_hash": f"{run}{at}"}
-              for at, item in enumerate(items)]
+        run: [
+            item | {"category": name if at else "simple", "prediction_hash": f"{run}{at}"}
+            for at, item in enumerate(items)
+        ]
         for run, items in rows.items()
-    }  # fmt: skip
+    }
     work = imported(tmp_path / "long", runs)
     for cells, drawn in ((120, True), (80, False)):
         async with open_queue(work, (cells, 30)) as person:
             lines = await mark_both_runs(person)
             whole = lines[find_line(lines, "all items")]
-            assert ("●" in whole) is drawn and re.search(r"\+25\.0 \[[-+.\d]+, [-+.\d]+\]", whole), whole
+            assert ("●" in whole) is drawn and re.search(
+                r"\+25\.0 \[[-+.\d]+, [-+.\d]+\]", whole
+            ), whole
             assert name in lines[find_line(lines, "executable")] or not drawn
 
 
@@ -192,7 +224,9 @@ async def test_comparison_is_not_available_in_blind_mode(workspace: Workspace) -
 
 
 @pytest.mark.sweep
-async def test_flip_shows_both_golden_answers_if_they_differ(imported: Imported, tmp_path: Path) -> None:
+async def test_flip_shows_both_golden_answers_if_they_differ(
+    imported: Imported, tmp_path: Path
+) -> None:
     other: dict[str, Any] = {"golden_hash": "other", "first_difference": FAILS}
     work = imported(tmp_path / "two", {"maple": [RIGHT], "birch": [other]})
     async with open_queue(work, (130, 30)) as person:
@@ -214,7 +248,9 @@ async def test_help_opens_over_the_comparison(workspace: Workspace) -> None:
 async def test_each_run_has_a_source_and_incomplete_categories_have_no_rates(
     imported: Imported, tmp_path: Path
 ) -> None:
-    """`maple` is official; `birch` has no official verdicts, and recomputed verdicts of a part of `multi_turn`."""
+    """`maple` is official; `birch` has no official verdicts, and recomputed verdicts of a part
+    of `multi_turn`.
+    """
     recomputed: dict[str, Any] = RIGHT | {"official": None}
     multi: dict[str, Any] = {"category": "multi_turn"}
     runs = {

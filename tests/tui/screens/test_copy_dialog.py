@@ -39,7 +39,9 @@ async def test_json_contains_the_input_of_the_model(workspace: Workspace) -> Non
         assert tuple(whole) == (*key, *content)
         assert whole["messages"][-1]["content"] == "Weather in city 0?"
         assert whole["functions"][0]["name"] == "get_weather"
-        assert whole["golden"][0]["call"] == {"get_weather": {"unit": ["C"], "city": ["Hangzhou", "杭州"]}}
+        assert whole["golden"][0]["call"] == {
+            "get_weather": {"unit": ["C"], "city": ["Hangzhou", "杭州"]}
+        }
 
 
 async def test_cancelled_dialog_copies_nothing(workspace: Workspace) -> None:

@@ -27,7 +27,10 @@ from fcreview.tui.screens.queue import QueueScreen
 from tests.tui.idle import ignore_threads
 from tests.tui.key_input import send_keys, wait_until
 
-RUNS = {"maple-8b": [{"official": False}, {"official": True}, {"official": True}], "birch-8b": [{"official": True}]}
+RUNS = {
+    "maple-8b": [{"official": False}, {"official": True}, {"official": True}],
+    "birch-8b": [{"official": True}],
+}
 
 
 @pytest.fixture
@@ -45,12 +48,16 @@ def app(make_app: Any) -> Any:
             return CommandResult("error: size 9 exceeds the 3 items", False)
         sharing = ShareOptions(names, int(options["--overlap"]))
         view = View(runs=(int(options["--run"]),))
-        queue = store.draw_queue(QueueRequest(options["--name"], view, int(options["--size"]), "official", sharing))
+        queue = store.draw_queue(
+            QueueRequest(options["--name"], view, int(options["--size"]), "official", sharing)
+        )
         write_queue(store.workspace, queue)
         return CommandResult("drawn\nqueue sample: 3 items for 2 annotators in /x\n", True)
 
     services = ReportServices(
-        lambda *_: "", lambda _: pytest.fail("must not be called"), CommandService(build_form_fields, run)
+        lambda *_: "",
+        lambda _: pytest.fail("must not be called"),
+        CommandService(build_form_fields, run),
     )
     result.session.report_services = services
     return result
@@ -64,16 +71,27 @@ async def test_sample_is_drawn_reviewed_and_estimated(app: Any, wait_for_screen:
         assert "n Draw a sample" in text
         await pilot.press("down", "n")
         text = "\n".join(await wait_for_screen(pilot))
-        assert isinstance(app.screen, EstimatesScreen) and "Sample of maple-8b" in text and "no sample yet" in text
+        assert (
+            isinstance(app.screen, EstimatesScreen)
+            and "Sample of maple-8b" in text
+            and "no sample yet" in text
+        )
         assert "Draw a sample of maple-8b" in text
         await pilot.press("enter", "down", "ctrl+u", *"alice, bob")
         text = "\n".join(await wait_for_screen(pilot))
-        assert "3 items each" in text and "Annotator names, separated by commas. You are alice." in text
+        assert (
+            "3 items each" in text
+            and "Annotator names, separated by commas. You are alice." in text
+        )
         await pilot.press("enter")
         text = "\n".join(await wait_for_screen(pilot))
         assert app.commands[0][0] == "queue create" and "--stratify=official" in app.commands[0][1]
         assert "Drawn: queue sample, 3 items for 2 annotators" in text and not app._notifications
-        assert "sample · bob" in text and "0 / 3" in text and "Review your 3 items of sample: press r" in text
+        assert (
+            "sample · bob" in text
+            and "0 / 3" in text
+            and "Review your 3 items of sample: press r" in text
+        )
         await pilot.press("r")
         lines = await wait_for_screen(pilot)
         assert isinstance(app.screen, QueueScreen) and "queue sample" in "\n".join(lines)
@@ -85,7 +103,11 @@ async def test_sample_is_drawn_reviewed_and_estimated(app: Any, wait_for_screen:
         assert "3 / 3" in text and "See estimated accuracy" in text
         await pilot.press("n")
         text = "\n".join(await wait_for_screen(pilot))
-        assert "100.0 % [100.0, 100.0]" in text and "bob has 3 items left" in text and "Draw more" in text
+        assert (
+            "100.0 % [100.0, 100.0]" in text
+            and "bob has 3 items left" in text
+            and "Draw more" in text
+        )
         await pilot.press("escape")
         await wait_for_screen(pilot)
         assert isinstance(app.screen, OverviewScreen)
@@ -102,7 +124,9 @@ async def test_rejected_form_stays_open_with_its_values(app: Any, wait_for_scree
         assert "exceeds the 3 items" in text and app.screen._form.field_values["size"] == "9"
         await pilot.press("down", *":?rx")
         await wait_for_screen(pilot)
-        assert app.screen._form.field_values["annotators"] == ":?rx", "typed text replaces the own name"
+        assert app.screen._form.field_values["annotators"] == ":?rx", (
+            "typed text replaces the own name"
+        )
         await pilot.press("escape", "q")
         await wait_for_screen(pilot)
         assert isinstance(app.screen, QueueScreen)
@@ -119,7 +143,9 @@ async def test_rejected_form_stays_open_with_its_values(app: Any, wait_for_scree
         ("s", QueueScreen),
     ],
 )
-async def test_keys_open_the_named_screens(app: Any, wait_for_screen: Any, key: str, screen: type) -> None:
+async def test_keys_open_the_named_screens(
+    app: Any, wait_for_screen: Any, key: str, screen: type
+) -> None:
     async with app.run_test(size=(120, 34)) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("v")
@@ -127,13 +153,17 @@ async def test_keys_open_the_named_screens(app: Any, wait_for_screen: Any, key: 
         await pilot.press("n")
         await wait_for_screen(pilot)
         await pilot.press("r")
-        assert "no sampled items of this run are assigned to you" in "\n".join(await wait_for_screen(pilot))
+        assert "no sampled items of this run are assigned to you" in "\n".join(
+            await wait_for_screen(pilot)
+        )
         await pilot.press(key)
         await wait_for_screen(pilot)
         assert isinstance(app.screen, screen)
 
 
-async def test_overview_key_opens_the_overview_over_estimates_from_the_palette(app: Any, wait_for_screen: Any) -> None:
+async def test_overview_key_opens_the_overview_over_estimates_from_the_palette(
+    app: Any, wait_for_screen: Any
+) -> None:
     async with app.run_test(size=(120, 34)) as pilot:
         await wait_for_screen(pilot)
         open_estimates(app, app.session)
@@ -144,7 +174,9 @@ async def test_overview_key_opens_the_overview_over_estimates_from_the_palette(a
 
 
 @pytest.mark.parametrize("path", [("v", "n"), ("v",)])
-async def test_disagreements_return_to_the_screen_that_opened_them(app: Any, wait_for_screen: Any, path: Any) -> None:
+async def test_disagreements_return_to_the_screen_that_opened_them(
+    app: Any, wait_for_screen: Any, path: Any
+) -> None:
     async with app.run_test(size=(120, 34)) as pilot:
         await wait_for_screen(pilot)
         for key in path:
@@ -167,7 +199,9 @@ async def test_overview_opens_forms_of_export_and_report(app: Any, wait_for_scre
             await pilot.press("v")
             await wait_for_screen(pilot)
             await pilot.press(key)
-            assert word in "\n".join(await wait_for_screen(pilot)) and isinstance(app.screen, CommandFormScreen)
+            assert word in "\n".join(await wait_for_screen(pilot)) and isinstance(
+                app.screen, CommandFormScreen
+            )
             await pilot.press("escape", "escape")
             await wait_for_screen(pilot)
 

@@ -28,8 +28,13 @@ def sample_workspace(imports: Imports, samples: Path, tmp_path: Path) -> Workspa
 
 
 @asynccontextmanager
-async def open_editor(workspace: Workspace, **fields: Any) -> AsyncIterator[tuple[ItemHost, KeyPresser]]:
-    async with open_item_host(workspace, ITEM, golden=build_golden_services(), **fields) as (app, pilot):
+async def open_editor(
+    workspace: Workspace, **fields: Any
+) -> AsyncIterator[tuple[ItemHost, KeyPresser]]:
+    async with open_item_host(workspace, ITEM, golden=build_golden_services(), **fields) as (
+        app,
+        pilot,
+    ):
         await pilot.press("G")
         yield app, pilot
 
@@ -49,12 +54,23 @@ async def enter_text(app: ItemHost, pilot: KeyPresser, value: str) -> None:
 
 
 def golden_json(days: list[str], **more: Any) -> str:
-    return json.dumps({"ground_truth": [{"alarm.set": {"time": ["06:45"], "days": [days], "label": [""], **more}}]})
+    return json.dumps(
+        {
+            "ground_truth": [
+                {"alarm.set": {"time": ["06:45"], "days": [days], "label": [""], **more}}
+            ]
+        }
+    )
 
 
-async def test_editor_starts_with_the_golden_answer_and_its_effect(sample_workspace: Workspace) -> None:
+async def test_editor_starts_with_the_golden_answer_and_its_effect(
+    sample_workspace: Workspace,
+) -> None:
     async with open_editor(sample_workspace) as (app, _):
-        assert json.loads(editor_text(app))["ground_truth"][0]["alarm.set"]["time"] == ["06:45", "6:45"]
+        assert json.loads(editor_text(app))["ground_truth"][0]["alarm.set"]["time"] == [
+            "06:45",
+            "6:45",
+        ]
         assert "this prediction would fail · changes no verdict in 2 runs" in message_text(app)
 
 
@@ -73,9 +89,16 @@ async def test_correction_is_checked_and_saved_with_its_reason(sample_workspace:
         assert "verdict" not in event
         assert "saved: golden answer corrected" in bar_text(app, "status")
         await pilot.press("p")
-        assert [(each.get("verdict"), each["fault"]) for each in read_events(sample_workspace)][-1] == (True, "golden")
+        assert [(each.get("verdict"), each["fault"]) for each in read_events(sample_workspace)][
+            -1
+        ] == (True, "golden")
         await pilot.press("z", "z")
-        assert [each["act"] for each in read_events(sample_workspace)] == ["review", "review", "retract", "retract"]
+        assert [each["act"] for each in read_events(sample_workspace)] == [
+            "review",
+            "review",
+            "retract",
+            "retract",
+        ]
         await pilot.press("G")
         assert "06:45" in editor_text(app) and "6:45" in editor_text(app)
 
@@ -88,12 +111,14 @@ async def test_unchanged_answer_is_not_saved(sample_workspace: Workspace) -> Non
         assert isinstance(app.screen, GoldenScreen) and not journal.exists()
         await enter_text(app, pilot, json.dumps(json.loads(editor_text(app))))
         await pilot.press("enter")
-        assert "NOT SAVED" in message_text(app) and not journal.exists(), "other white space is no change"
+        assert "NOT SAVED" in message_text(app) and not journal.exists(), (
+            "other white space is no change"
+        )
         await enter_text(app, pilot, golden_json(["Monday"]))
         await pilot.press("enter", "G", "tab", "enter")
-        assert not isinstance(app.screen, GoldenScreen) and len(read_events(sample_workspace)) == 1, (
-            "the fix is saved once"
-        )
+        assert (
+            not isinstance(app.screen, GoldenScreen) and len(read_events(sample_workspace)) == 1
+        ), "the fix is saved once"
 
 
 @pytest.mark.sweep
@@ -128,10 +153,14 @@ async def test_problem_is_shown_and_nothing_is_saved(
         assert isinstance(app.screen, GoldenScreen)
         assert "NOT SAVED" in message_text(app)
         assert app.screen.query_one(GoldenTextArea).cursor_location[0] == line
-        assert not (sample_workspace.reviews / "alice.jsonl").exists() or not read_events(sample_workspace)
+        assert not (sample_workspace.reviews / "alice.jsonl").exists() or not read_events(
+            sample_workspace
+        )
 
 
-async def test_keys_are_text_until_tab_and_escape_keeps_unsaved_text(sample_workspace: Workspace) -> None:
+async def test_keys_are_text_until_tab_and_escape_keeps_unsaved_text(
+    sample_workspace: Workspace,
+) -> None:
     async with open_editor(sample_workspace) as (app, pilot):
         await pilot.press("q", "enter", "n")
         assert editor_text(app).startswith("q\nn")

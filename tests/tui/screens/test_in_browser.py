@@ -31,9 +31,29 @@ NEVER_SENT = {"ctrl+w", "ctrl+t", "ctrl+n", "ctrl+q", "ctrl+c", "ctrl+v"}
 
 
 NO_PATHS = {
-    *("agreed", "check", "conventions", "correct-annotators", "difference", "exclude-benchmark-goldens", "flavour"),
+    *(
+        "agreed",
+        "check",
+        "conventions",
+        "correct-annotators",
+        "difference",
+        "exclude-benchmark-goldens",
+        "flavour",
+    ),
     *("force", "format", "half-width", "include-incidents", "method", "plan", "sign"),
-    *("item", "limit", "markdown", "max-pairs", "name", "only", "policy", "queue", "run", "seed", "trust-rule"),
+    *(
+        "item",
+        "limit",
+        "markdown",
+        "max-pairs",
+        "name",
+        "only",
+        "policy",
+        "queue",
+        "run",
+        "seed",
+        "trust-rule",
+    ),
     *("where", "with"),
 }
 """Fields that do not contain a file."""
@@ -63,12 +83,18 @@ def test_keys_used_by_the_browser_have_an_alternative() -> None:
 
 
 @pytest.mark.parametrize(
-    "form", [each for each in FORMS.values() if each.is_available_in_browser], ids=lambda form: form.command
+    "form",
+    [each for each in FORMS.values() if each.is_available_in_browser],
+    ids=lambda form: form.command,
 )
 def test_forms_in_a_browser_have_no_paths_except_the_download(form: CommandForm) -> None:
     fields = {each.name: each.is_path for each in build_form_fields(form.command)}
-    assert {name for name, is_path in fields.items() if is_path} == ({form.download} if form.download else set())
-    assert {name for name, is_path in fields.items() if not is_path} <= NO_PATHS, "name a new field here if it is safe"
+    assert {name for name, is_path in fields.items() if is_path} == (
+        {form.download} if form.download else set()
+    )
+    assert {name for name, is_path in fields.items() if not is_path} <= NO_PATHS, (
+        "name a new field here if it is safe"
+    )
 
 
 async def test_export_becomes_a_download(app: Any, wait_for_screen: Any, tmp_path: Path) -> None:
@@ -89,8 +115,12 @@ async def test_commands_that_write_are_not_available(app: Any, wait_for_screen: 
         await wait_for_screen(pilot)
         await pilot.press("colon")
         await wait_for_screen(pilot)
-        rows = "\n".join(option.prompt.plain for option in app.screen.query_one(CommandList).options)
-        assert all((f"  {form.label}  " in rows) is form.is_available_in_browser for form in FORMS.values())
+        rows = "\n".join(
+            option.prompt.plain for option in app.screen.query_one(CommandList).options
+        )
+        assert all(
+            (f"  {form.label}  " in rows) is form.is_available_in_browser for form in FORMS.values()
+        )
         await pilot.press("escape")
         for form in FORMS.values():
             if not form.is_available_in_browser:
@@ -110,7 +140,9 @@ async def test_output_file_of_a_command_becomes_a_download() -> None:
 
     form = CommandForm("export", "", "", download="output")
     commands = CommandService(lambda _: (), run)
-    result = await run_and_deliver_download(app, commands, form, ["--output=/etc/x.csv", "--size=1", "--"])  # type: ignore[arg-type]
+    result = await run_and_deliver_download(
+        app, commands, form, ["--output=/etc/x.csv", "--size=1", "--"]
+    )  # type: ignore[arg-type]
     assert app == [("x.csv", b"text")] and result.text == "written to x.csv"
     assert not received[0].startswith("--output=/etc") and received[1:] == ["--size=1", "--"]
     assert not Path(received[0].partition("=")[2]).exists()
@@ -121,7 +153,9 @@ def test_folder_becomes_a_zip_file(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "a.json").write_text("{}")
     deliver_download(app, tmp_path / "run")  # type: ignore[arg-type]
-    assert app[0][0] == "run.zip" and zipfile.ZipFile(tmp_path / "run.zip").namelist()[-1] == "a.json"
+    assert (
+        app[0][0] == "run.zip" and zipfile.ZipFile(tmp_path / "run.zip").namelist()[-1] == "a.json"
+    )
     assert [make_download_name(each) for each in ("-", "..", "a/", "/a/b.csv", " ")] == [
         *("download", "download", "a", "b.csv", "download")
     ]

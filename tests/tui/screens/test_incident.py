@@ -1,4 +1,6 @@
-"""Incidents on the item screen and in the list: what comes first, and the key that sets or clears the mark."""
+"""Incidents on the item screen and in the list: what comes first, and the key that sets or
+clears the mark.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,13 @@ from fcreview.tui.queue.columns import QueueColumns, queue_row_line
 from fcreview.tui.text.lines import plain_text
 from tests.incidents import EMPTY, RATE_LIMIT
 from tests.tui.screens.conftest import import_items, make_simple_item
-from tests.tui.screens.item_host import bar_text, document_rows, item_screen, open_item_host, read_events
+from tests.tui.screens.item_host import (
+    bar_text,
+    document_rows,
+    item_screen,
+    open_item_host,
+    read_events,
+)
 
 SENTENCE = "! The API returned an error; the model gave no answer: rate limit exceeded"
 MARKED = make_simple_item(0).id
@@ -49,7 +57,9 @@ async def test_key_clears_and_sets_the_mark_without_a_verdict(workspace: Workspa
         assert SENTENCE in document_rows(app)[0]
         await pilot.press("z", "z")
         assert SENTENCE in document_rows(app)[0]
-    reviews = [(each["target"], each["criterion"], each["verdict"]) for each in read_events(workspace)[:2]]
+    reviews = [
+        (each["target"], each["criterion"], each["verdict"]) for each in read_events(workspace)[:2]
+    ]
     assert reviews == [("item", INCIDENT, False), ("item", INCIDENT, True)]
 
 
@@ -122,7 +132,14 @@ def test_list_has_a_quiet_note_on_a_weak_mark() -> None:
 
 def test_narrow_list_has_a_short_title_that_tells_kinds_apart() -> None:
     row = QueueRow(
-        item=1, run=1, seq=0, id="a", category="weather", incident="server", incident_certainty="rule", is_incident=True
+        item=1,
+        run=1,
+        seq=0,
+        id="a",
+        category="weather",
+        incident="server",
+        incident_certainty="rule",
+        is_incident=True,
     )
     columns = QueueColumns.fit_to_width(60, ColumnWidths(error=20, has_difference=True))
     assert "No answer: server error" in plain_text(queue_row_line(row, columns))

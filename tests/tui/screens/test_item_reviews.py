@@ -7,27 +7,45 @@ from typing import Any
 import pytest
 
 from fcreview.store.workspace import Workspace
-from tests.tui.screens.item_host import bar_text, document_rows, item_screen, open_item_host, read_events, shown_item_id
+from tests.tui.screens.item_host import (
+    bar_text,
+    document_rows,
+    item_screen,
+    open_item_host,
+    read_events,
+    shown_item_id,
+)
 
 
 async def test_verdict_is_saved_and_the_next_item_is_shown(workspace: Workspace) -> None:
     async with open_item_host(workspace) as (app, pilot):
-        assert bar_text(app, "header").startswith(" 1/4   official  FAIL    recomputed  FAIL    you  –")
+        assert bar_text(app, "header").startswith(
+            " 1/4   official  FAIL    recomputed  FAIL    you  –"
+        )
         await pilot.press("f")
         (event,) = read_events(workspace)
-        assert (event["verdict"], event["key"]["id"], event["target"]) == (False, "simple_0", "item")
+        assert (event["verdict"], event["key"]["id"], event["target"]) == (
+            False,
+            "simple_0",
+            "item",
+        )
         assert shown_item_id(app) == "simple_1"
         assert "saved: fail · simple_0" in bar_text(app, "status")
         assert any("Hangzhou, CN 1" in row for row in document_rows(app))
 
 
 @pytest.mark.parametrize(
-    ("key", "verdict", "fault"), [("p", True, None), ("f", False, None), ("g", True, "golden"), ("u", "unsure", None)]
+    ("key", "verdict", "fault"),
+    [("p", True, None), ("f", False, None), ("g", True, "golden"), ("u", "unsure", None)],
 )
-async def test_verdict_keys(workspace: Workspace, key: str, verdict: Any, fault: str | None) -> None:
+async def test_verdict_keys(
+    workspace: Workspace, key: str, verdict: Any, fault: str | None
+) -> None:
     async with open_item_host(workspace) as (_, pilot):
         await pilot.press(key)
-        assert [(event["verdict"], event.get("fault")) for event in read_events(workspace)] == [(verdict, fault)]
+        assert [(event["verdict"], event.get("fault")) for event in read_events(workspace)] == [
+            (verdict, fault)
+        ]
 
 
 async def test_last_item_stays_and_unreviewed_items_are_counted(workspace: Workspace) -> None:
@@ -38,11 +56,16 @@ async def test_last_item_stays_and_unreviewed_items_are_counted(workspace: Works
             order.append(shown_item_id(app))
         assert order == ["multi_turn_0", "multi_turn_0"]
         status = bar_text(app, "status")
-        assert "saved: pass" in status and "end of the queue, 2 unreviewed; press ] for the first" in status
+        assert (
+            "saved: pass" in status
+            and "end of the queue, 2 unreviewed; press ] for the first" in status
+        )
         await pilot.press("]")
         assert shown_item_id(app) == "simple_0"
         assert "first unreviewed item" in bar_text(app, "status")
-        await pilot.press("p", "p")  # simple_2 and multi_turn_0 have verdicts, so no unreviewed item follows simple_1
+        await pilot.press(
+            "p", "p"
+        )  # simple_2 and multi_turn_0 have verdicts, so no unreviewed item follows simple_1
         assert shown_item_id(app) == "simple_1"
         assert "queue complete" in bar_text(app, "status")
         assert len(read_events(workspace)) == 4
@@ -54,7 +77,9 @@ async def test_verdict_removes_the_fault_of_the_verdict_before(workspace: Worksp
         assert any("fault: golden" in row for row in document_rows(app))
         await pilot.press("f", "left_square_bracket")
         assert not any("fault: golden" in row for row in document_rows(app))
-        assert [(o.verdict, o.fault) for o in item_screen(app).cursor.detail.opinions] == [(False, None)]
+        assert [(o.verdict, o.fault) for o in item_screen(app).cursor.detail.opinions] == [
+            (False, None)
+        ]
 
 
 async def test_fault_before_the_verdict_is_kept(workspace: Workspace) -> None:
@@ -62,7 +87,10 @@ async def test_fault_before_the_verdict_is_kept(workspace: Workspace) -> None:
         await pilot.press("w", "q")
         assert "no verdict yet" in bar_text(app, "status")
         await pilot.press("f")
-        assert [(event.get("verdict"), event["fault"]) for event in read_events(workspace)][-1] == (False, "question")
+        assert [(event.get("verdict"), event["fault"]) for event in read_events(workspace)][-1] == (
+            False,
+            "question",
+        )
         await pilot.press("left_square_bracket", "w", "m")
         assert "no verdict yet" not in bar_text(app, "status")
 
@@ -75,7 +103,12 @@ async def test_undo_reverts_and_returns_to_the_item(workspace: Workspace) -> Non
         await pilot.press("z")
         assert shown_item_id(app) == "simple_0"
         assert "you  –" in bar_text(app, "header")
-        assert [event["act"] for event in read_events(workspace)] == ["review", "review", "retract", "retract"]
+        assert [event["act"] for event in read_events(workspace)] == [
+            "review",
+            "review",
+            "retract",
+            "retract",
+        ]
         await pilot.press("z")
         assert "nothing to undo" in bar_text(app, "status")
 
@@ -114,7 +147,10 @@ async def test_verdict_on_the_target_at_the_cursor(workspace: Workspace) -> None
         await pilot.press("g")
         assert shown_item_id(app) == "simple_0"
         await pilot.press("a", "u")
-        assert [event["target"] for event in read_events(workspace)] == ["turn:1/call:1/arg:city", "turn:1/call:1"]
+        assert [event["target"] for event in read_events(workspace)] == [
+            "turn:1/call:1/arg:city",
+            "turn:1/call:1",
+        ]
         await pilot.press("]")
         assert "verdict on: item" in bar_text(app, "status")
 
@@ -143,7 +179,10 @@ async def test_lines_without_target_cannot_be_selected(workspace: Workspace) -> 
         screen.text.required_cursor.index = 0
         screen.text.action_scroll(0)
         await pilot.press("T")
-        assert "part under the cursor cannot have a verdict" in bar_text(app, "status") and screen.target == "item"
+        assert (
+            "part under the cursor cannot have a verdict" in bar_text(app, "status")
+            and screen.target == "item"
+        )
         screen.text.required_cursor.move_to_decisive_or_difference()
         await pilot.press("T")
         assert screen.target != "item"
@@ -161,7 +200,10 @@ async def test_capital_keys_apply_to_the_last_reviewed_item(workspace: Workspace
         await pilot.press("f", "W")
         assert shown_item_id(app) == "simple_1"
         await pilot.press("g", "N", *"why", "enter")
-        reviews = [(e["key"]["id"], e.get("verdict"), e.get("fault"), e.get("note")) for e in read_events(workspace)]
+        reviews = [
+            (e["key"]["id"], e.get("verdict"), e.get("fault"), e.get("note"))
+            for e in read_events(workspace)
+        ]
         assert reviews == [
             ("simple_0", False, None, None),
             ("simple_0", None, "golden", None),

@@ -51,7 +51,12 @@ async def test_raw_record_opens_indented_in_the_pager(workspace: Workspace) -> N
         await pilot.press("R")
         await pilot.pause()
         assert isinstance(app.screen, PagerScreen)
-        assert document_rows(app)[:4] == ["── result ──", "simple_result.json:1", "{", '  "id": "simple_0",']
+        assert document_rows(app)[:4] == [
+            "── result ──",
+            "simple_result.json:1",
+            "{",
+            '  "id": "simple_0",',
+        ]
         await pilot.press("r")
         assert document_rows(app)[2].startswith('{"id": "simple_0", "result": [{')
         await pilot.press("q")
@@ -143,7 +148,9 @@ async def test_position_is_kept_on_width_changes(workspace: Workspace) -> None:
         before = document_rows(app)[-3:]
         await pilot.resize_terminal(160, 24)
         await pilot.pause()
-        assert [row.split()[:2] for row in document_rows(app)[-3:]] == [row.split()[:2] for row in before]
+        assert [row.split()[:2] for row in document_rows(app)[-3:]] == [
+            row.split()[:2] for row in before
+        ]
         assert all(len(row) <= 160 for row in document_rows(app))
 
 
@@ -190,10 +197,15 @@ async def test_free_rows_describe_the_parameter_at_the_cursor(workspace: Workspa
         await pilot.press("full_stop")
         assert any("→ city  string, required" in row for row in visible_rows(app)[-9:-2])
     async with open_item_host(workspace, size=(80, 20)) as (app, pilot):
-        assert not any("Which city." in row for row in visible_rows(app)), "the description does not fit"
+        assert not any("Which city." in row for row in visible_rows(app)), (
+            "the description does not fit"
+        )
         await pilot.press("full_stop")
         last = visible_rows(app)[-4:-2]
-        assert last[0].strip().startswith("── city · string, required") and last[1].strip() == "Which city."
+        assert (
+            last[0].strip().startswith("── city · string, required")
+            and last[1].strip() == "Which city."
+        )
     async with open_item_host(workspace, size=(80, 12)) as (app, pilot):
         await pilot.press("full_stop")
         assert not any("Which city." in row for row in visible_rows(app)), "no row is free"

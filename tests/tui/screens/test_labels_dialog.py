@@ -40,11 +40,17 @@ async def test_labels_are_set_and_cleared_as_verdict(confetti: Workspace) -> Non
         assert isinstance(app.screen, TagsScreen)
         shown = document_rows(app)
         assert [any(label in row for row in shown) for label in DIALOG_ACTS] == [True] * 5
-        assert {label for label in DIALOG_ACTS if any("[x]" in row and label in row for row in shown)} == set(labels)
+        assert {
+            label for label in DIALOG_ACTS if any("[x]" in row and label in row for row in shown)
+        } == set(labels)
         expected = sorted(set(DIALOG_ACTS[:2]) ^ set(labels), key=DIALOG_ACTS.index)
         await pilot.press("1", "2", "enter")
         (event,) = read_events(confetti)
-        assert (event["target"], event["criterion"], event["verdict"]) == ("response", "dialog_act", expected)
+        assert (event["target"], event["criterion"], event["verdict"]) == (
+            "response",
+            "dialog_act",
+            expected,
+        )
         assert event["overrules"]["source"] == "judge"
         assert "saved: dialog_act" in bar_text(app, "status")
         await pilot.press("z")

@@ -27,25 +27,35 @@ CITIES = {"ash": "Ulm", "birch": "Hangzhou", "cedar": "Ulm", "dogwood": "Ulm"}
 
 @pytest.fixture
 def four_runs(tmp_path: Path) -> Workspace:
-    """Return four runs of the same three items, and a run of another version with the same item ids."""
+    """Return four runs of the same three items, and a run of another version with the same item
+    ids.
+    """
     workspace = find_workspace(tmp_path, tmp_path)
     plans = []
     for model in (*CITIES, "elm"):
         file = tmp_path / model / "result.jsonl"
         file.parent.mkdir()
         file.write_text("{}\n")
-        plans.append(RunPlan(Run("bfcl", "V3" if model == "elm" else "V4", "en", model, str(file.parent)), [file]))
+        plans.append(
+            RunPlan(
+                Run("bfcl", "V3" if model == "elm" else "V4", "en", model, str(file.parent)), [file]
+            )
+        )
 
     def read(plan: RunPlan) -> Any:
         for number in range(3):
-            yield set_answer(make_simple_item(number), CITIES.get(plan.run.model, "Bonn"), str(plan.results[0]))
+            yield set_answer(
+                make_simple_item(number), CITIES.get(plan.run.model, "Bonn"), str(plan.results[0])
+            )
 
     import_runs(workspace, plans, read, n_workers=1)
     return workspace
 
 
 def set_answer(item: Item, city: str, file: str) -> Item:
-    item.predicted[0].arguments = {"city": city, "unit": "C"} if city == "Ulm" else {"unit": "C", "city": city}
+    item.predicted[0].arguments = (
+        {"city": city, "unit": "C"} if city == "Ulm" else {"unit": "C", "city": city}
+    )
     item.official = item.rule = city == "Hangzhou"
     item.prediction_hash, item.file, item.line, item.length = city, file, 1, 3
     return item
@@ -60,10 +70,17 @@ async def test_runs_are_listed_and_equal_predictions_are_adjacent(four_runs: Wor
     async with open_item_host(four_runs) as (app, pilot):
         await pilot.press("m")
         assert isinstance(app.screen, PickerScreen)
-        assert "3 of 4 runs fail · 3 predictions equal" in plain_text(app.screen.query_one("#pick-title", LineBar).line)
+        assert "3 of 4 runs fail · 3 predictions equal" in plain_text(
+            app.screen.query_one("#pick-title", LineBar).line
+        )
         assert "enter show" in plain_text(app.screen.query_one(KeyLine).line)
         lines = list_lines(app)
-        assert [line.split()[1 if line[0] in "31" else 0] for line in lines] == ["ash", "cedar", "dogwood", "birch"]
+        assert [line.split()[1 if line[0] in "31" else 0] for line in lines] == [
+            "ash",
+            "cedar",
+            "dogwood",
+            "birch",
+        ]
         assert lines[0].startswith("3 ash ✗ ✗ –") and lines[3].startswith("1 birch ✓ ✓ –")
         assert '"Ulm"' in lines[0] and '"Hangzhou"' in lines[3]
 
@@ -95,9 +112,13 @@ async def test_blind_list_is_available_after_review_without_verdicts(four_runs: 
         assert "other runs are hidden until you submit" in bar_text(app, "status")
         await pilot.press("f", "left_square_bracket", "m")
         assert isinstance(app.screen, PickerScreen)
-        assert "3 predictions equal" in plain_text(app.screen.query_one("#pick-title", LineBar).line)
+        assert "3 predictions equal" in plain_text(
+            app.screen.query_one("#pick-title", LineBar).line
+        )
         lines = list_lines(app)
-        assert sum("✗" in line or "✓" in line for line in lines) == 1, "the verdict of the reviewed item"
+        assert sum("✗" in line or "✓" in line for line in lines) == 1, (
+            "the verdict of the reviewed item"
+        )
 
 
 async def test_item_of_one_run_is_reported(workspace: Workspace) -> None:
@@ -110,8 +131,13 @@ def test_cut_name_keeps_its_end() -> None:
     """The suffix `-FC` distinguishes runs."""
     names = [f"a-model-of-a-long-name-2024-07-18{end}" for end in ("", "-FC")]
     rows = [
-        QueueRow(item=n, run=n, seq=0, id="a", category="c", model=name, run_name=name) for n, name in enumerate(names)
+        QueueRow(item=n, run=n, seq=0, id="a", category="c", model=name, run_name=name)
+        for n, name in enumerate(names)
     ]
-    choices = prediction_choice_table([RunPrediction(row, "f(" + "x" * 60 + ")", 1) for row in rows], 0)
+    choices = prediction_choice_table(
+        [RunPrediction(row, "f(" + "x" * 60 + ")", 1) for row in rows], 0
+    )
     _, lines = lay_out_table(choices.columns, choices.rows, 60)
-    assert ["-FC" in plain_text(line) for line in lines] == [False, True], [plain_text(line) for line in lines]
+    assert ["-FC" in plain_text(line) for line in lines] == [False, True], [
+        plain_text(line) for line in lines
+    ]

@@ -34,7 +34,10 @@ OWN = AnnotatorVocabulary(("ambiguous", "unit"), ("too strict", "misread", "othe
 
 def recorded_reviews(workspace: Workspace) -> list[tuple[str, str, Any, str | None]]:
     reviews = [event for event in read_events(workspace) if event["act"] == "review"]
-    return [(e["key"]["id"], e["target"], e.get("verdict"), (e.get("overrules") or {}).get("reason")) for e in reviews]
+    return [
+        (e["key"]["id"], e["target"], e.get("verdict"), (e.get("overrules") or {}).get("reason"))
+        for e in reviews
+    ]
 
 
 async def test_digit_after_a_verdict_records_the_reason(workspace: Workspace) -> None:
@@ -47,18 +50,32 @@ async def test_digit_after_a_verdict_records_the_reason(workspace: Workspace) ->
         assert keys.startswith(f"p f g u {reasons}"), "verdict keys are never lost"
         await pilot.press("2")
         assert "saved: override reason: misread · simple_0" in bar_text(app, "status")
-        assert not app.screen.query_one("#item-why").display and "too strict" not in bar_text(app, "keys")
-        assert recorded_reviews(workspace) == [("simple_0", "item", True, None), ("simple_0", "item", None, "misread")]
+        assert not app.screen.query_one("#item-why").display and "too strict" not in bar_text(
+            app, "keys"
+        )
+        assert recorded_reviews(workspace) == [
+            ("simple_0", "item", True, None),
+            ("simple_0", "item", None, "misread"),
+        ]
         (_, reason) = read_events(workspace)
-        assert reason["overrules"] == {"source": "official", "by": None, "value": False, "reason": "misread"}
+        assert reason["overrules"] == {
+            "source": "official",
+            "by": None,
+            "value": False,
+            "reason": "misread",
+        }
         await pilot.press("[")
         assert any("override: misread" in row for row in document_rows(app))
         await pilot.press("3")
-        assert recorded_reviews(workspace)[-1] == ("simple_0", "item", None, "other"), "the latest reason counts"
+        assert recorded_reviews(workspace)[-1] == ("simple_0", "item", None, "other"), (
+            "the latest reason counts"
+        )
         labels = [label for label in fetch_labels(app.store, View()) if label["opinions"]]
         assert [label["opinions"][0]["overrules"]["reason"] for label in labels] == ["other"]
         await pilot.press("z", "z")
-        assert "undone: override reason" in bar_text(app, "status") and "too strict" not in bar_text(app, "keys")
+        assert "undone: override reason" in bar_text(
+            app, "status"
+        ) and "too strict" not in bar_text(app, "keys")
 
 
 async def test_confirming_verdict_needs_no_reason(workspace: Workspace) -> None:
@@ -75,7 +92,9 @@ async def test_confirming_verdict_needs_no_reason(workspace: Workspace) -> None:
 async def test_reason_belongs_to_the_target_of_its_verdict(workspace: Workspace) -> None:
     async with open_item_host(workspace, vocabulary=OWN) as (_, pilot):
         await pilot.press("p", "]", "full_stop", "T", "O", "4")
-        assert recorded_reviews(workspace)[-1] == ("simple_0", "item", None, "typo"), "not the part at the cursor"
+        assert recorded_reviews(workspace)[-1] == ("simple_0", "item", None, "typo"), (
+            "not the part at the cursor"
+        )
         await pilot.press("O", "9", "escape")
         assert len(recorded_reviews(workspace)) == 2
 
@@ -85,16 +104,25 @@ def test_question_names_verdicts_and_part_and_shortens_a_long_id() -> None:
     subject = ReviewSubject(1, detail, "turn:1:call:0")  # type: ignore[arg-type]
     value = {"source": "judge", "by": "gpt-4o", "value": 2}
     question = Override(subject, "completeness", 0, value).format_question(79)
-    assert question.startswith("Why completeness 0 although the judge gave completeness 2 to ") and "…" in question
+    assert (
+        question.startswith("Why completeness 0 although the judge gave completeness 2 to ")
+        and "…" in question
+    )
     whole = replace(subject, target="item")
-    clean = Override(whole, "hallucinated", False, {"source": "judge", "by": "gpt-4o", "value": True})
-    assert clean.format_question(99).startswith("Why hallucinated no although the judge gave hallucinated yes to live_")
+    clean = Override(
+        whole, "hallucinated", False, {"source": "judge", "by": "gpt-4o", "value": True}
+    )
+    assert clean.format_question(99).startswith(
+        "Why hallucinated no although the judge gave hallucinated yes to live_"
+    )
     failed = Override(whole, "correct", False, {"source": "rule", "by": None, "value": True})
     assert failed.format_question(79).startswith("Why fail although the checker passed live_mult")
     assert len(failed.format_question(79)) == 79 and failed.format_reason_label("typo") == "typo"
     reasons = OverrideReasons(DEFAULT_REASONS, lambda name: name[-1])
     reasons.override = failed
-    line = key_hints_line([("p f g u", ""), *reasons.key_hints(has_scores=False), (":", "palette"), ("?", "help")], 80)
+    line = key_hints_line(
+        [("p f g u", ""), *reasons.key_hints(has_scores=False), (":", "palette"), ("?", "help")], 80
+    )
     assert "3 other" in plain_text(line) and len(plain_text(line)) <= 80
 
 
@@ -102,7 +130,12 @@ async def test_fast_verdicts_and_reasons_reach_the_same_item(workspace: Workspac
     async with open_item_host(workspace) as (_, pilot):
         await pilot.press("p", "1", "p", "3", "p", "2")
         assert recorded_reviews(workspace) == [
-            (f"simple_{at // 2}", "item", True if at % 2 == 0 else None, None if at % 2 == 0 else why)
+            (
+                f"simple_{at // 2}",
+                "item",
+                True if at % 2 == 0 else None,
+                None if at % 2 == 0 else why,
+            )
             for at, why in enumerate(["", "too strict", "", "other", "", "misread"])
         ]
 
@@ -110,7 +143,8 @@ async def test_fast_verdicts_and_reasons_reach_the_same_item(workspace: Workspac
 @asynccontextmanager
 async def open_scored_item(place: Path) -> AsyncIterator[tuple[ItemHost, KeyPresser, Workspace]]:
     one = replace(
-        make_simple_item(1), verdicts=[Verdict("judge", 1, criterion="completeness", target="item", by="gpt-4o")]
+        make_simple_item(1),
+        verdicts=[Verdict("judge", 1, criterion="completeness", target="item", by="gpt-4o")],
     )
     workspace = import_items(place, [make_simple_item(0), one])
     async with open_item_host(workspace) as (app, pilot):
@@ -124,10 +158,15 @@ async def test_digits_are_scores_and_the_prompt_has_the_reasons(tmp_path: Path) 
         assert "failed simple_0?" in bar_text(app, "why") and " O reasons" in bar_text(app, "keys")
         assert "too strict" not in bar_text(app, "keys")
         await pilot.press("3")
-        assert "scores are 0, 1 and 2" in bar_text(app, "status") and len(recorded_reviews(workspace)) == 1
+        assert (
+            "scores are 0, 1 and 2" in bar_text(app, "status")
+            and len(recorded_reviews(workspace)) == 1
+        )
         await pilot.press("O")
         rows = [strip.text.strip() for strip in app.screen._compositor.render_strips()]
-        assert rows[-2] == "Why pass although the checker failed simple_0?" and rows[-1].startswith("1 checker too")
+        assert rows[-2] == "Why pass although the checker failed simple_0?" and rows[-1].startswith(
+            "1 checker too"
+        )
         await pilot.press("1", "2")
         assert recorded_reviews(workspace)[1:] == [
             ("simple_0", "item", None, "too strict"),
@@ -147,7 +186,9 @@ async def test_own_tags_are_first_and_keep_their_digits(workspace: Workspace) ->
         assert read_events(workspace)[0]["tags"] == ["unit", "odd"]
         await pilot.press("]", "full_stop", "T", "e")
         head = "".join(strip.text for strip in app.screen._compositor.render_strips())
-        assert " tags turn 1 call 1 city " in head, "the prompt names its target, because it hides the line that does"
+        assert " tags turn 1 call 1 city " in head, (
+            "the prompt names its target, because it hides the line that does"
+        )
 
 
 def test_reason_is_recorded_with_its_verdict() -> None:
@@ -155,7 +196,9 @@ def test_reason_is_recorded_with_its_verdict() -> None:
     key = ItemKey("bfcl", "V4", "en", "m", "c", "i")
     reviews = [
         Event(event="1", time="t1", annotator="a", key=key, verdict=True, overrules=line),
-        Event(event="2", time="t2", annotator="a", key=key, overrules={**line, "reason": "misread"}),
+        Event(
+            event="2", time="t2", annotator="a", key=key, overrules={**line, "reason": "misread"}
+        ),
     ]
     (opinion,) = fold_events(reviews, set())
     assert (opinion.verdict, opinion.reason) == (True, "misread")
@@ -167,4 +210,6 @@ async def test_no_reason_is_asked_for_after_golden_wrong(workspace: Workspace) -
     async with open_item_host(workspace) as (app, pilot):
         await pilot.press("g")
         assert shown_item_id(app) == "simple_1" and "golden wrong" in bar_text(app, "status")
-        assert not app.screen.query_one("#item-why").display and "too strict" not in bar_text(app, "keys")
+        assert not app.screen.query_one("#item-why").display and "too strict" not in bar_text(
+            app, "keys"
+        )

@@ -20,8 +20,15 @@ from fcreview.tui.screens.overview import OverviewScreen
 from fcreview.tui.screens.queue import QueueScreen
 from tests.tui.conftest import screen_lines
 
-FAILING = {"official": False, "error_type": "value_error:string", "first_difference": 'city "a" (golden "b")'}
-RUNS = {"maple-8b": [FAILING, {"official": True}, FAILING], "birch-8b": [{"official": True}, {"official": True}]}
+FAILING = {
+    "official": False,
+    "error_type": "value_error:string",
+    "first_difference": 'city "a" (golden "b")',
+}
+RUNS = {
+    "maple-8b": [FAILING, {"official": True}, FAILING],
+    "birch-8b": [{"official": True}, {"official": True}],
+}
 
 OpenOverview = Callable[..., AbstractAsyncContextManager[tuple[Any, Any]]]
 
@@ -31,7 +38,9 @@ def open_overview(make_app: Any, wait_for_screen: Any) -> OpenOverview:
     """Return a function that opens the overview of two runs and returns the app and its pilot."""
 
     @asynccontextmanager
-    async def open_it(size: tuple[int, int] = (120, 34), **options: Any) -> AsyncIterator[tuple[Any, Any]]:
+    async def open_it(
+        size: tuple[int, int] = (120, 34), **options: Any
+    ) -> AsyncIterator[tuple[Any, Any]]:
         app = make_app(runs=RUNS, **options)
         async with app.run_test(size=size) as pilot:
             await wait_for_screen(pilot)
@@ -48,7 +57,15 @@ async def test_several_runs_open_on_the_overview(make_app: Any, wait_for_screen:
     async with app.run_test(size=(120, 34)) as pilot:
         text = "\n".join(await wait_for_screen(pilot))
         assert isinstance(app.screen, OverviewScreen)
-        for part in ("1 Runs", "birch-8b", "100.0 %", "33.3 %", "2 Why items fail", "Review 2 failures", "2 runs"):
+        for part in (
+            "1 Runs",
+            "birch-8b",
+            "100.0 %",
+            "33.3 %",
+            "2 Why items fail",
+            "Review 2 failures",
+            "2 runs",
+        ):
             assert part in text, text
         await pilot.press("escape")
         await wait_for_screen(pilot)
@@ -63,22 +80,32 @@ async def test_one_run_opens_on_the_queue(make_app: Any, wait_for_screen: Any) -
         assert isinstance(app.screen, QueueScreen)
 
 
-async def test_enter_shows_the_items_of_a_run_or_a_reason(open_overview: OpenOverview, wait_for_screen: Any) -> None:
+async def test_enter_shows_the_items_of_a_run_or_a_reason(
+    open_overview: OpenOverview, wait_for_screen: Any
+) -> None:
     async with open_overview() as (app, pilot):
         await pilot.press("j", "enter")
         lines = await wait_for_screen(pilot)
-        assert isinstance(app.screen, QueueScreen) and "maple-8b" in lines[0] and "/3" in "\n".join(lines[:4])
+        assert (
+            isinstance(app.screen, QueueScreen)
+            and "maple-8b" in lines[0]
+            and "/3" in "\n".join(lines[:4])
+        )
         app.screen.state.select_order("suspects")
         await pilot.press("v")
         await wait_for_screen(pilot)
         await pilot.press("enter")
-        assert "failures first" in (await wait_for_screen(pilot))[0], "all items of the run, not its suspects"
+        assert "failures first" in (await wait_for_screen(pilot))[0], (
+            "all items of the run, not its suspects"
+        )
         app.screen.state.select_order("suspects")
         await pilot.press("v")
         await wait_for_screen(pilot)
         await pilot.press("2", "enter")
         lines = await wait_for_screen(pilot)
-        assert "failures: string is not an accepted" in "\n".join(lines[:4]) and "1/2" in "\n".join(lines[:4])
+        assert "failures: string is not an accepted" in "\n".join(lines[:4]) and "1/2" in "\n".join(
+            lines[:4]
+        )
         assert app.screen.state.queue == "failures"
 
 
@@ -97,10 +124,14 @@ async def test_back_returns_to_the_overview_and_failures_are_of_all_runs(
         assert "1/2" in "\n".join(lines), "the failing items of both runs only"
 
 
-async def test_enter_waits_until_the_chosen_run_is_loaded(open_overview: OpenOverview, wait_for_screen: Any) -> None:
+async def test_enter_waits_until_the_chosen_run_is_loaded(
+    open_overview: OpenOverview, wait_for_screen: Any
+) -> None:
     async with open_overview(size=(80, 24)) as (app, pilot):
         gate = Event()
-        app.screen_stack[0].pane._loader.load_page = hold(app.screen_stack[0].pane._loader.load_page, gate)
+        app.screen_stack[0].pane._loader.load_page = hold(
+            app.screen_stack[0].pane._loader.load_page, gate
+        )
         await pilot.press("j", "enter", "enter")
         assert isinstance(app.screen, QueueScreen)
         gate.set()
@@ -122,7 +153,17 @@ async def test_tab_and_digits_move_between_the_panels(open_overview: OpenOvervie
         for key in ("tab", "tab", "tab", "tab", "tab", "shift+tab", "2", "1"):
             await pilot.press(key)
             focused.append(app.focused.id)
-        assert focused == ["runs", "reasons", "reviews", "scores", "next", "runs", "next", "reasons", "runs"]
+        assert focused == [
+            "runs",
+            "reasons",
+            "reviews",
+            "scores",
+            "next",
+            "runs",
+            "next",
+            "reasons",
+            "runs",
+        ]
 
 
 async def test_blind_overview_has_no_rates_and_no_way_to_them(
@@ -132,7 +173,9 @@ async def test_blind_overview_has_no_rates_and_no_way_to_them(
         text = "\n".join(screen_lines(app))
         assert "%" not in text and "value_error" not in text and "0 of 3" in text
         await pilot.press("f")
-        assert "› dataset " in "\n".join(await wait_for_screen(pilot)) and isinstance(app.screen, QueueScreen)
+        assert "› dataset " in "\n".join(await wait_for_screen(pilot)) and isinstance(
+            app.screen, QueueScreen
+        )
         await pilot.press("v")
         await wait_for_screen(pilot)
         for key in ("x", "s", "c"):
@@ -145,12 +188,19 @@ async def test_small_overview_fits_80_columns(open_overview: OpenOverview) -> No
     async with open_overview(size=(80, 24)) as (app, _):
         lines = screen_lines(app)
         text = "\n".join(lines)
-        assert all(part in text for part in ("birch-8b", "String is not an accepted value", "Review 2 failures")), text
+        assert all(
+            part in text
+            for part in ("birch-8b", "String is not an accepted value", "Review 2 failures")
+        ), text
         assert "open" in lines[-1] and "help" in lines[-1]
-        assert any(line.startswith("─ 1 Runs ─") for line in lines), "the title has blanks around it"
+        assert any(line.startswith("─ 1 Runs ─") for line in lines), (
+            "the title has blanks around it"
+        )
 
 
-async def test_runs_are_sorted_and_found_by_any_word(open_overview: OpenOverview, wait_for_screen: Any) -> None:
+async def test_runs_are_sorted_and_found_by_any_word(
+    open_overview: OpenOverview, wait_for_screen: Any
+) -> None:
     async with open_overview() as (app, pilot):
         for order in ("by corrected", "by model", "by date", "by items"):
             await pilot.press("o")
@@ -159,18 +209,28 @@ async def test_runs_are_sorted_and_found_by_any_word(open_overview: OpenOverview
         assert "maple-8b" in lines[3] and "birch-8b" in lines[4], "the larger run is first"
         await pilot.press("slash", *"birch")
         lines = await wait_for_screen(pilot)
-        assert "birch-8b" in lines[3] and "maple-8b" not in "\n".join(lines[2:6]) and "search birch" in "\n".join(lines)
+        assert (
+            "birch-8b" in lines[3]
+            and "maple-8b" not in "\n".join(lines[2:6])
+            and "search birch" in "\n".join(lines)
+        )
         await pilot.press("enter", "enter")
         lines = await wait_for_screen(pilot)
         assert isinstance(app.screen, QueueScreen) and "birch-8b" in lines[0]
 
 
-async def test_escape_ends_the_search_before_it_leaves(open_overview: OpenOverview, wait_for_screen: Any) -> None:
+async def test_escape_ends_the_search_before_it_leaves(
+    open_overview: OpenOverview, wait_for_screen: Any
+) -> None:
     async with open_overview(size=(80, 24)) as (app, pilot):
         await pilot.press("slash", *"q:?")
-        assert "no matches" in "\n".join(await wait_for_screen(pilot)), "keys are typed into the search"
+        assert "no matches" in "\n".join(await wait_for_screen(pilot)), (
+            "keys are typed into the search"
+        )
         await pilot.press("escape")
-        assert "maple-8b" in "\n".join(await wait_for_screen(pilot)) and isinstance(app.screen, OverviewScreen)
+        assert "maple-8b" in "\n".join(await wait_for_screen(pilot)) and isinstance(
+            app.screen, OverviewScreen
+        )
         await pilot.press("escape")
         await wait_for_screen(pilot)
         assert isinstance(app.screen, QueueScreen)
@@ -181,7 +241,9 @@ async def test_only_sampled_runs_have_an_estimate(make_app: Any, wait_for_screen
     store = make_app.stores[-1]
     (maple,) = [row.run for row in store.fetch_runs() if row.info.model == "maple-8b"]
     view = View(runs=(maple,))
-    queue = store.draw_queue(QueueRequest("pilot", view, 2, "", ShareOptions(["alice", "bob"], overlap=2)))
+    queue = store.draw_queue(
+        QueueRequest("pilot", view, 2, "", ShareOptions(["alice", "bob"], overlap=2))
+    )
     write_queue(store.workspace, queue)
     app.session.queue_file = "pilot"
     async with app.run_test(size=(120, 40)) as pilot:
@@ -201,7 +263,9 @@ async def test_only_sampled_runs_have_an_estimate(make_app: Any, wait_for_screen
         assert app.screen._overview.sampled_runs == {maple}
 
 
-async def test_a_run_is_estimated_when_its_list_grows(open_overview: OpenOverview, wait_for_screen: Any) -> None:
+async def test_a_run_is_estimated_when_its_list_grows(
+    open_overview: OpenOverview, wait_for_screen: Any
+) -> None:
     async with open_overview(size=(120, 40)) as (app, pilot):
         await pilot.press("slash", *"birch")
         await wait_for_screen(pilot)

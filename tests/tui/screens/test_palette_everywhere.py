@@ -23,30 +23,75 @@ from fcreview.tui.screens.queue import QueueScreen
 from tests.faults.hostile.exercise import find_harmful
 from tests.tui.screens.test_command_palette import HOSTILE, type_in_palette
 
-FAILING = {"official": False, "error_type": "value_error:string", "first_difference": 'city "a" (golden "b")'}
-RUNS = {"maple-8b": [FAILING, {"official": True}, FAILING], "birch-8b": [{"official": True}, {"official": True}]}
+FAILING = {
+    "official": False,
+    "error_type": "value_error:string",
+    "first_difference": 'city "a" (golden "b")',
+}
+RUNS = {
+    "maple-8b": [FAILING, {"official": True}, FAILING],
+    "birch-8b": [{"official": True}, {"official": True}],
+}
 PLACES = {
-    "queue": (), "overview": ("v",), "order": ("o",), "clusters": ("c",), "runs": ("r",), "issues": ("i",),
-    "agreement": ("a",), "calibration": ("C",), "conventions": ("K",), "adjudication": ("x",),
+    "queue": (),
+    "overview": ("v",),
+    "order": ("o",),
+    "clusters": ("c",),
+    "runs": ("r",),
+    "issues": ("i",),
+    "agreement": ("a",),
+    "calibration": ("C",),
+    "conventions": ("K",),
+    "adjudication": ("x",),
     "help": ("question_mark",),
-    "item": ("enter",), "overview over an item": ("enter", "v"), "pager": ("enter", "R"), "fault": ("enter", "f", "w"),
-    "tags": ("enter", "f", "e"), "copy": ("enter", "y"), "compare": ("r", "j", "x", "j", "x"),
-    "help over a list": ("c", "question_mark"), "golden editor": ("enter", "G", "escape"),
-    "estimates": ("v", "n"), "flip": ("r", "j", "x", "j", "x", "enter"), "reason": ("enter", "p", "O"),
-    "bulk review": ("c", "B"), "bulk confirmation": ("c", "B", "f", "enter"),
-}  # fmt: skip
+    "item": ("enter",),
+    "overview over an item": ("enter", "v"),
+    "pager": ("enter", "R"),
+    "fault": ("enter", "f", "w"),
+    "tags": ("enter", "f", "e"),
+    "copy": ("enter", "y"),
+    "compare": ("r", "j", "x", "j", "x"),
+    "help over a list": ("c", "question_mark"),
+    "golden editor": ("enter", "G", "escape"),
+    "estimates": ("v", "n"),
+    "flip": ("r", "j", "x", "j", "x", "enter"),
+    "reason": ("enter", "p", "O"),
+    "bulk review": ("c", "B"),
+    "bulk confirmation": ("c", "B", "f", "enter"),
+}
 GROUPS = {
-    "queue": "queue", "overview": "overview", "order": "picker", "clusters": "clusters", "runs": "runs",
-    "agreement": "agreement", "calibration": "calibration", "conventions": "conventions", "help": "help",
-    "item": "item", "pager": "pager", "fault": "fault", "tags": "tags", "copy": "copy", "compare": "compare",
-    "golden editor": "golden", "estimates": "estimates", "flip": "flip", "reason": "why", "bulk review": "bulk",
+    "queue": "queue",
+    "overview": "overview",
+    "order": "picker",
+    "clusters": "clusters",
+    "runs": "runs",
+    "agreement": "agreement",
+    "calibration": "calibration",
+    "conventions": "conventions",
+    "help": "help",
+    "item": "item",
+    "pager": "pager",
+    "fault": "fault",
+    "tags": "tags",
+    "copy": "copy",
+    "compare": "compare",
+    "golden editor": "golden",
+    "estimates": "estimates",
+    "flip": "flip",
+    "reason": "why",
+    "bulk review": "bulk",
     "bulk confirmation": "confirm",
-}  # fmt: skip
+}
 """The group of actions of each screen."""
 TEXT_PLACES = {
-    "filter": ("f",), "find": ("r", "slash"), "note": ("enter", "n"), "ask": ("enter", "slash"), "form": ("v", "e"),
-    "golden": ("enter", "G"), "palette": ("colon",),
-}  # fmt: skip
+    "filter": ("f",),
+    "find": ("r", "slash"),
+    "note": ("enter", "n"),
+    "ask": ("enter", "slash"),
+    "form": ("v", "e"),
+    "golden": ("enter", "G"),
+    "palette": ("colon",),
+}
 """Keys that open a text input, where a colon is typed, by group of keys."""
 FAST_PLACES = ("queue", "overview", "item")
 """Screens tested in `make test`. The others are tested in `make sweep`."""
@@ -81,7 +126,9 @@ def test_every_group_of_keys_has_a_place() -> None:
     assert groups == {*GROUPS.values(), *TEXT_PLACES, "adjudication", "list", "app"}
 
 
-async def test_disagreement_has_the_keys_that_resolve_it(app: Any, make_app: Any, wait_for_screen: Any) -> None:
+async def test_disagreement_has_the_keys_that_resolve_it(
+    app: Any, make_app: Any, wait_for_screen: Any
+) -> None:
     store = make_app.stores[-1]
     item = store.fetch_page(View(), 0, 1)[0].item
     for name, verdict in (("bob", True), ("carol", False)):
@@ -107,13 +154,19 @@ async def test_palette_opens_shows_keys_closes_and_orders_open_the_queue(
         await pilot.press("colon")
         await wait_for_screen(pilot)
         assert isinstance(app.screen, CommandPaletteScreen), under
-        shown = {option.prompt.plain[:7].strip() for option in app.screen.query_one(CommandList).options}
+        shown = {
+            option.prompt.plain[:7].strip() for option in app.screen.query_one(CommandList).options
+        }
         assert {"action", "theme", "report", "export"} <= shown
         offered = {each.id for each in app.screen._palette_context.actions}
         assert offered >= {
-            each for each in keys if each and each != "app.palette" and each not in getattr(under, "hidden_actions", ())
+            each
+            for each in keys
+            if each and each != "app.palette" and each not in getattr(under, "hidden_actions", ())
         }
-        assert GROUPS.get(place, "") in ("", *((each or "").partition(".")[0] for each in keys)), place
+        assert GROUPS.get(place, "") in ("", *((each or "").partition(".")[0] for each in keys)), (
+            place
+        )
         await pilot.press("escape")
         await wait_for_screen(pilot)
         assert app.screen is under
@@ -134,9 +187,17 @@ async def test_palette_opens_shows_keys_closes_and_orders_open_the_queue(
 
 @pytest.mark.parametrize(
     "place",
-    ["item", *(pytest.param(each, marks=pytest.mark.sweep) for each in ("overview", "clusters", "adjudication"))],
+    [
+        "item",
+        *(
+            pytest.param(each, marks=pytest.mark.sweep)
+            for each in ("overview", "clusters", "adjudication")
+        ),
+    ],
 )
-async def test_clusters_comparisons_and_report_open_from_everywhere(app: Any, wait_for_screen: Any, place: str) -> None:
+async def test_clusters_comparisons_and_report_open_from_everywhere(
+    app: Any, wait_for_screen: Any, place: str
+) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         await open_place(pilot, wait_for_screen, place)
         under = app.screen
@@ -181,14 +242,20 @@ async def test_overview_opens_over_an_item_and_leaves_it(app: Any, wait_for_scre
 async def test_colon_is_typed_in_text_fields(app: Any, wait_for_screen: Any) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         await wait_for_screen(pilot)
-        for place, keys in {**TEXT_PLACES, "search": ("slash",), "overview search": ("v", "slash")}.items():
+        for place, keys in {
+            **TEXT_PLACES,
+            "search": ("slash",),
+            "overview search": ("v", "slash"),
+        }.items():
             for key in keys:
                 await pilot.press(key)
                 await wait_for_screen(pilot)
             under, typed = app.screen, app.focused
             await pilot.press("colon")
             await wait_for_screen(pilot)
-            assert app.screen is under and ":" in (getattr(typed, "value", "") or getattr(typed, "text", "")), place
+            assert app.screen is under and ":" in (
+                getattr(typed, "value", "") or getattr(typed, "text", "")
+            ), place
             for _ in range(4):
                 if not isinstance(app.screen, QueueScreen) or app.focused is not app.screen.list:
                     await pilot.press("escape")
@@ -197,7 +264,9 @@ async def test_colon_is_typed_in_text_fields(app: Any, wait_for_screen: Any) -> 
 
 
 @pytest.mark.parametrize("place", map(_mark_slow, ["overview", "clusters", "help", "estimates"]))
-async def test_hostile_ids_and_models_are_literal(make_app: Any, wait_for_screen: Any, place: str) -> None:
+async def test_hostile_ids_and_models_are_literal(
+    make_app: Any, wait_for_screen: Any, place: str
+) -> None:
     hostile = [FAILING | {"id": each} for each in HOSTILE]
     app = make_app(runs={"maple[/b]": hostile, "birch[red]\x1b[2J": hostile})
     async with app.run_test(size=(100, 40)) as pilot:
@@ -207,21 +276,36 @@ async def test_hostile_ids_and_models_are_literal(make_app: Any, wait_for_screen
             await wait_for_screen(pilot)
             app.screen.query_one(PaletteInput).value = text
             lines = "\n".join(await wait_for_screen(pilot))
-            assert isinstance(app.screen, CommandPaletteScreen) and text in lines and not find_harmful(lines)
+            assert (
+                isinstance(app.screen, CommandPaletteScreen)
+                and text in lines
+                and not find_harmful(lines)
+            )
             await pilot.press("escape")
             await wait_for_screen(pilot)
 
 
-async def test_blind_palette_has_no_comparison_and_no_verdicts(make_app: Any, wait_for_screen: Any) -> None:
+async def test_blind_palette_has_no_comparison_and_no_verdicts(
+    make_app: Any, wait_for_screen: Any
+) -> None:
     app = make_app(runs=RUNS, blind=True)
-    app.session.report_services = ReportServices(lambda *_: pytest.fail("told"), lambda _: pytest.fail("told"))
+    app.session.report_services = ReportServices(
+        lambda *_: pytest.fail("told"), lambda _: pytest.fail("told")
+    )
     async with app.run_test(size=(100, 60)) as pilot:
         for place in ("overview", "item"):
             await wait_for_screen(pilot)
             await open_place(pilot, wait_for_screen, place)
             await pilot.press("colon")
             text = "\n".join(await wait_for_screen(pilot))
-            for word in ("compare", "clusters", "adjudicate", "agreement", "calibration", "value_error"):
+            for word in (
+                "compare",
+                "clusters",
+                "adjudicate",
+                "agreement",
+                "calibration",
+                "value_error",
+            ):
                 assert word not in text, (place, word)
             await pilot.press("escape", "escape")
             await wait_for_screen(pilot)

@@ -8,12 +8,26 @@ import pytest
 
 from fcreview.tui.screens.command_palette import match_query_words
 
-NAMES = ["golden wrong", "unsure", "filter", "first difference", "clusters", "the same item in other runs", "runs"]
+NAMES = [
+    "golden wrong",
+    "unsure",
+    "filter",
+    "first difference",
+    "clusters",
+    "the same item in other runs",
+    "runs",
+]
 
 
 def find_best(typed: str) -> list[str]:
-    """Return the matches as the palette does: letter-by-letter matches count only if there are no others."""
-    found = [(match.score, name) for name in NAMES if (match := match_query_words(name, typed)) is not None]
+    """Return the matches as the palette does: letter-by-letter matches count only if there are
+    no others.
+    """
+    found = [
+        (match.score, name)
+        for name in NAMES
+        if (match := match_query_words(name, typed)) is not None
+    ]
     better = [each for each in found if each[0] >= 1] or found
     return [name for _, name in sorted(better, key=lambda each: -each[0])]
 

@@ -9,7 +9,13 @@ import pytest
 from fcreview.model.run_name import build_run_names
 from fcreview.store.rows import RunRow
 from fcreview.tui.queue.state import ALL_RUNS
-from fcreview.tui.screens.runs import GROUPINGS, RUN_ORDERS, RunListState, available_run_orders, build_run_list_table
+from fcreview.tui.screens.runs import (
+    GROUPINGS,
+    RUN_ORDERS,
+    RunListState,
+    available_run_orders,
+    build_run_list_table,
+)
 from fcreview.tui.text.lines import line_width, plain_text
 from tests.store.queries.test_runs import make_row
 
@@ -32,7 +38,9 @@ for row in RUNS:
     row.run_name = NAMES[row.run]
 
 
-def run_lines(state: RunListState, cells: int = 80, runs: list[RunRow] = RUNS, *, blind: bool = False) -> list[str]:
+def run_lines(
+    state: RunListState, cells: int = 80, runs: list[RunRow] = RUNS, *, blind: bool = False
+) -> list[str]:
     heading, lines = build_run_list_table(runs, state, cells, blind=blind).lines(cells)
     assert max(line_width(line) for line in lines) < cells
     return [plain_text(heading).strip(), *(plain_text(line).strip() for line in lines)]
@@ -42,12 +50,21 @@ def test_names_are_cut_after_other_columns_are_dropped() -> None:
     heading, *lines = run_lines(RunListState())
     assert heading.split() == ["name", "items", "official", "by", "you"]
     assert lines[1].startswith(LONG + " · V1  ") and "50.0 %" in lines[1]
-    assert "recomp." in run_lines(RunListState(), 140)[0] and "folder" in run_lines(RunListState(), 140)[0]
-    assert LONG in run_lines(RunListState(), 60)[2] and "official" in run_lines(RunListState(), 60)[0]
-    assert "…" in run_lines(RunListState(), 45)[2] and "official" in run_lines(RunListState(), 45)[0]
+    assert (
+        "recomp." in run_lines(RunListState(), 140)[0]
+        and "folder" in run_lines(RunListState(), 140)[0]
+    )
+    assert (
+        LONG in run_lines(RunListState(), 60)[2] and "official" in run_lines(RunListState(), 60)[0]
+    )
+    assert (
+        "…" in run_lines(RunListState(), 45)[2] and "official" in run_lines(RunListState(), 45)[0]
+    )
 
 
-@pytest.mark.parametrize(("sort", "column"), [("corrected", "corrected"), ("date", "folder"), ("reviewed", "reviewed")])
+@pytest.mark.parametrize(
+    ("sort", "column"), [("corrected", "corrected"), ("date", "folder"), ("reviewed", "reviewed")]
+)
 def test_sort_column_is_always_shown(sort: str, column: str) -> None:
     runs = [*RUNS, make_row(5, "elm", reviewed=3)]
     assert column in run_lines(RunListState(order=sort), 60, runs)[0]
@@ -73,9 +90,25 @@ def test_groups_fold_and_show_the_range_of_rates() -> None:
 
 def test_groups_follow_the_order_of_their_runs() -> None:
     state = RunListState(order="official", grouping="date", unfolded={"2024-08-01", "2024-07-24"})
-    assert build_run_list_table(RUNS, state, 80).values == [ALL_RUNS, "2024-08-01", 2, 1, "2024-07-24", 3, 4]
+    assert build_run_list_table(RUNS, state, 80).values == [
+        ALL_RUNS,
+        "2024-08-01",
+        2,
+        1,
+        "2024-07-24",
+        3,
+        4,
+    ]
     state.is_reversed = True
-    assert build_run_list_table(RUNS, state, 80).values == [ALL_RUNS, "2024-08-01", 1, 2, "2024-07-24", 3, 4]
+    assert build_run_list_table(RUNS, state, 80).values == [
+        ALL_RUNS,
+        "2024-08-01",
+        1,
+        2,
+        "2024-07-24",
+        3,
+        4,
+    ]
     assert "by official reversed, grouped by date" in build_run_list_table(RUNS, state, 80).note
 
 
@@ -88,7 +121,10 @@ def test_search_unfolds_matches() -> None:
 
 @pytest.mark.parametrize("by", GROUPINGS)
 def test_blind_list_does_not_depend_on_verdicts(by: str) -> None:
-    other = [make_row(each.run, each.info.model, each.info.path, each.info.generation, n_items=100) for each in RUNS]
+    other = [
+        make_row(each.run, each.info.model, each.info.path, each.info.generation, n_items=100)
+        for each in RUNS
+    ]
     for row in other:
         row.run_name = NAMES[row.run]
     for sort in available_run_orders(blind=True):

@@ -38,12 +38,18 @@ async def test_order_and_search_are_kept_on_return(make_app: Any, wait_for_scree
         assert model_names(await wait_for_screen(pilot)) == list(RUNS)
         await pilot.press("s")
         lines = await wait_for_screen(pilot)
-        assert model_names(lines) == ["birch-70b", "maple-8b", "elm-3b"] and "by official" in lines[0]
+        assert (
+            model_names(lines) == ["birch-70b", "maple-8b", "elm-3b"] and "by official" in lines[0]
+        )
         await pilot.press("S")
         assert model_names(await wait_for_screen(pilot)) == ["elm-3b", "maple-8b", "birch-70b"]
         await pilot.press("slash", *"8b")
         lines = await wait_for_screen(pilot)
-        assert model_names(lines) == ["maple-8b"] and "1 run" in lines[0] and "enter apply" in lines[-1]
+        assert (
+            model_names(lines) == ["maple-8b"]
+            and "1 run" in lines[0]
+            and "enter apply" in lines[-1]
+        )
         await pilot.press("enter", "enter")
         lines = await wait_for_screen(pilot)
         assert isinstance(pilot.app.screen, QueueScreen) and "maple-8b" in lines[0]
@@ -78,7 +84,11 @@ async def test_runs_of_a_sorted_list_are_compared(make_app: Any, wait_for_screen
         assert "A: run 2" in (await wait_for_screen(pilot))[0]
         await pilot.press("j", "x")
         text = "\n".join(await wait_for_screen(pilot))
-        assert "birch-70b" in text and "maple-8b" in text and not isinstance(pilot.app.screen, RunsScreen)
+        assert (
+            "birch-70b" in text
+            and "maple-8b" in text
+            and not isinstance(pilot.app.screen, RunsScreen)
+        )
 
 
 @pytest.mark.sweep
@@ -109,16 +119,24 @@ async def test_enter_on_a_group_unfolds_it(make_app: Any, wait_for_screen: Any) 
         assert all(model in text for model in RUNS)
         await pilot.press("j", "j", "h")
         lines = await wait_for_screen(pilot)
-        assert "birch-70b" not in "\n".join(lines) and any(line.startswith("▌") and "3 runs" in line for line in lines)
+        assert "birch-70b" not in "\n".join(lines) and any(
+            line.startswith("▌") and "3 runs" in line for line in lines
+        )
 
 
-async def test_blind_list_has_no_rates_and_no_orders_by_rate(make_app: Any, wait_for_screen: Any) -> None:
+async def test_blind_list_has_no_rates_and_no_orders_by_rate(
+    make_app: Any, wait_for_screen: Any
+) -> None:
     async with make_app(runs=RUNS, blind=True).run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("r")
         for _ in range(6):
             lines = await wait_for_screen(pilot)
-            assert "official" not in "\n".join(lines) and "%" not in "\n".join(lines) and "compare" not in lines[-1]
+            assert (
+                "official" not in "\n".join(lines)
+                and "%" not in "\n".join(lines)
+                and "compare" not in lines[-1]
+            )
             await pilot.press("s")
 
 
@@ -128,9 +146,15 @@ async def test_unavailable_key_names_its_screen(make_app: Any, wait_for_screen: 
         await pilot.press("r", "C")
         assert "C (calibration) works in the queue" in (await wait_for_screen(pilot))[0]
         await pilot.press("a")
-        assert "a (agreement) works in the queue; press ? for help" in (await wait_for_screen(pilot))[0]
+        assert (
+            "a (agreement) works in the queue; press ? for help"
+            in (await wait_for_screen(pilot))[0]
+        )
         await pilot.press("j")
-        assert "agreement" not in (await wait_for_screen(pilot))[0] and "3 runs" in (await wait_for_screen(pilot))[0]
+        assert (
+            "agreement" not in (await wait_for_screen(pilot))[0]
+            and "3 runs" in (await wait_for_screen(pilot))[0]
+        )
         await pilot.press("B")
         assert "B is not available here; press ? for help" in (await wait_for_screen(pilot))[0]
         await pilot.press("g", "x")
@@ -158,7 +182,9 @@ async def test_folding_at_the_last_run_folds_its_own_group(
             await wait_for_screen(pilot)
             await pilot.press("r", "tab", "tab", "j", "x")
             text = "\n".join(await wait_for_screen(pilot))
-            assert "move to a run to mark it for comparison" in text and "▸ CONFETTI v1  1 run" in text
+            assert (
+                "move to a run to mark it for comparison" in text and "▸ CONFETTI v1  1 run" in text
+            )
             await pilot.press("enter", "j", "j", "h")
             lines = await wait_for_screen(pilot)
             assert any(line.startswith("▌ ▸ BFCL V4  2 runs") for line in lines)

@@ -8,7 +8,14 @@ from fcreview.importers.registry import discover, read_items
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.item_view.blocks import DisplayOptions
-from tests.tui.screens.item_host import bar_text, document_rows, item_screen, open_item_host, read_events, shown_item_id
+from tests.tui.screens.item_host import (
+    bar_text,
+    document_rows,
+    item_screen,
+    open_item_host,
+    read_events,
+    shown_item_id,
+)
 
 CASE = Path(__file__).parents[2] / "cases" / "inspect" / "08-same-scorer"
 
@@ -43,7 +50,11 @@ async def test_verdict_keys_apply_to_the_item_without_a_choice(tmp_path: Path) -
     async with open_item_host(workspace, "a") as (_, pilot):
         await pilot.press("f")
         (event,) = read_events(workspace)
-        assert (event["target"], event.get("criterion", "correct"), event["verdict"]) == ("item", "correct", False)
+        assert (event["target"], event.get("criterion", "correct"), event["verdict"]) == (
+            "item",
+            "correct",
+            False,
+        )
 
 
 async def test_blind_review_hides_the_verdicts_of_scorers(tmp_path: Path) -> None:

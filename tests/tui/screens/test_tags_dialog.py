@@ -1,4 +1,7 @@
-"""Tags of the dialog: the item's error types, the benchmark's tags and used tags. Digits set them."""
+"""Tags of the dialog: the item's error types, the benchmark's tags and used tags.
+
+Digits set them.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +32,17 @@ def workspace(tmp_path: Path) -> Workspace:
     with Store.open(result, "bob") as store:
         for number, tags in enumerate((["seen twice", "odd"], ["seen twice"])):
             annotation = Annotation(tags=tags)
-            Reviewer(store, Journal(result, "bob")).review(store.find_items(f"simple_{number}")[0], annotation)
+            Reviewer(store, Journal(result, "bob")).review(
+                store.find_items(f"simple_{number}")[0], annotation
+            )
     return result
 
 
 def recorded_tags(workspace: Workspace) -> list[Any]:
-    return [json.loads(line)["tags"] for line in (workspace.reviews / "dora.jsonl").read_text().splitlines()]
+    return [
+        json.loads(line)["tags"]
+        for line in (workspace.reviews / "dora.jsonl").read_text().splitlines()
+    ]
 
 
 def listed_tags(lines: list[str]) -> list[str]:
@@ -46,8 +54,12 @@ async def test_benchmark_tags_are_listed_with_digits(workspace: Workspace) -> No
     async with open_adjudication(workspace, adjudicate=False) as person:
         lines = await person.press("enter", "e")
         assert listed_tags(lines) == [
-            "1 value_error:string", "2 rule violation", "3 function call error", "4 seen twice", "5 odd"
-        ]  # fmt: skip
+            "1 value_error:string",
+            "2 rule violation",
+            "3 function call error",
+            "4 seen twice",
+            "5 odd",
+        ]
         await person.press("3", "1", "2", "1", "enter")
         assert recorded_tags(workspace) == [TAXONOMY]
         await person.press("e", "n", *"mine", "enter", "2", "9", "enter")
@@ -56,7 +68,9 @@ async def test_benchmark_tags_are_listed_with_digits(workspace: Workspace) -> No
 
 @pytest.mark.sweep
 async def test_digit_can_have_another_key(workspace: Workspace) -> None:
-    async with open_adjudication(workspace, adjudicate=False, key_names={"tags.set_2": "b"}) as person:
+    async with open_adjudication(
+        workspace, adjudicate=False, key_names={"tags.set_2": "b"}
+    ) as person:
         lines = await person.press("enter", "e")
         assert "b rule violation" in listed_tags(lines)
         await person.press("2", "b", "enter")
@@ -66,7 +80,9 @@ async def test_digit_can_have_another_key(workspace: Workspace) -> None:
 async def test_blind_annotator_sees_only_own_tags(workspace: Workspace) -> None:
     with Store.open(workspace, "dora", blind=True) as store:
         assert store.fetch_used_tags() == []
-        Reviewer(store, Journal(workspace, "dora")).review(store.find_items("simple_0")[0], Annotation(tags=["own"]))
+        Reviewer(store, Journal(workspace, "dora")).review(
+            store.find_items("simple_0")[0], Annotation(tags=["own"])
+        )
         assert store.fetch_used_tags() == ["own"]
     with Store.open(workspace, "dora") as store:
         assert store.fetch_used_tags() == ["seen twice", "odd", "own"]

@@ -14,7 +14,12 @@ TEXT = indent_json(json.dumps({"a": {"b": {"c": 1, "d": 2}}, "e": [1, [2, 3]]}))
 
 def test_folded_levels_show_the_number_of_hidden_lines() -> None:
     assert find_max_indent_level(TEXT) == 3
-    assert fold_indented_lines(TEXT, 1).split("\n") == ["{", '  "a": { … 4 lines … },', '  "e": [ … 5 lines … ]', "}"]
+    assert fold_indented_lines(TEXT, 1).split("\n") == [
+        "{",
+        '  "a": { … 4 lines … },',
+        '  "e": [ … 5 lines … ]',
+        "}",
+    ]
     assert fold_indented_lines(TEXT, 2).split("\n")[2] == '    "b": { … 2 lines … }'
 
 

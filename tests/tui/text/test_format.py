@@ -65,14 +65,19 @@ ROW = QueueRow(
 
 def column_widths(*rows: QueueRow, models: bool = False, repeats: bool = False) -> ColumnWidths:
     """Return the widths of the columns, as the store calculates them."""
-    errors = [row.error_type or (row.rule_error_type if row.rule is False else None) or "" for row in rows]
+    errors = [
+        row.error_type or (row.rule_error_type if row.rule is False else None) or "" for row in rows
+    ]
     return ColumnWidths(
-        item=max(len(row.id) for row in rows), category=max(len(row.category) for row in rows),
-        model=max(len(row.model) for row in rows) if models else 0, error=max(map(len, errors)),
+        item=max(len(row.id) for row in rows),
+        category=max(len(row.category) for row in rows),
+        model=max(len(row.model) for row in rows) if models else 0,
+        error=max(map(len, errors)),
         id_repeats_category=repeats,
-        has_rule=any(row.rule is not None for row in rows), has_judge=any(row.judge is not None for row in rows),
+        has_rule=any(row.rule is not None for row in rows),
+        has_judge=any(row.judge is not None for row in rows),
         has_difference=any(row.first_difference for row in rows),
-    )  # fmt: skip
+    )
 
 
 def row_texts(row: QueueRow, at: int, *, blind: bool = False, **known: bool) -> dict[str, str]:
@@ -156,8 +161,12 @@ def test_cut_error_type_keeps_four_characters_or_none_before_the_ellipsis(text, 
 def test_queue_lines_fit_and_align_with_the_heading(at, models, blind, judge):
     row = dataclasses.replace(ROW, judge=judge, id="简单_" * 10)
     columns = QueueColumns.fit_to_width(at, column_widths(row, ROW, models=models), blind=blind)
-    lengths = {line_width(line) for line in (queue_row_line(row, columns), queue_row_line(ROW, columns))}
-    lengths.add(line_width(queue_heading_line(columns)) - 1)  # the heading includes the cell of the cursor
+    lengths = {
+        line_width(line) for line in (queue_row_line(row, columns), queue_row_line(ROW, columns))
+    }
+    lengths.add(
+        line_width(queue_heading_line(columns)) - 1
+    )  # the heading includes the cell of the cursor
     assert len(lengths) == 1
     assert lengths.pop() <= at - 1
 
@@ -194,12 +203,21 @@ def test_first_difference_has_the_colours_of_the_item():
     def draw_difference(**fields: object) -> str:
         return plain_text(difference_line(dataclasses.replace(DIFFERENT, **fields)))
 
-    assert draw_difference(first_difference="location.city x", diff_golden="x") == 'location.city  x → "Hangzhou, CN"'
+    assert (
+        draw_difference(first_difference="location.city x", diff_golden="x")
+        == 'location.city  x → "Hangzhou, CN"'
+    )
     assert draw_difference(diff_predicted=None) == 'location  "Hangzhou, China" → missing'
     assert draw_difference(diff_golden=None) == 'location  none → "Hangzhou, CN"'
     call = {"diff_argument": None, "diff_golden": None, "diff_predicted": None}
-    assert draw_difference(**call, first_difference="get_weather not called") == "get_weather → not called"
-    assert draw_difference(**call, first_difference="get_weather called, not in golden") == "no call → get_weather"
+    assert (
+        draw_difference(**call, first_difference="get_weather not called")
+        == "get_weather → not called"
+    )
+    assert (
+        draw_difference(**call, first_difference="get_weather called, not in golden")
+        == "no call → get_weather"
+    )
     assert (
         draw_difference(**call, first_difference="get_news called (golden get_weather)")
         == "function  get_weather → get_news"
@@ -210,9 +228,13 @@ def test_first_difference_has_the_colours_of_the_item():
     )
 
 
-@given(st.text(min_size=1, max_size=30), st.text(max_size=30), st.text(max_size=30), st.integers(8, 60))
+@given(
+    st.text(min_size=1, max_size=30), st.text(max_size=30), st.text(max_size=30), st.integers(8, 60)
+)
 def test_first_difference_fits(argument, golden, predicted, size):
-    row = dataclasses.replace(DIFFERENT, diff_argument=argument, diff_golden=golden, diff_predicted=predicted)
+    row = dataclasses.replace(
+        DIFFERENT, diff_argument=argument, diff_golden=golden, diff_predicted=predicted
+    )
     columns = QueueColumns((("difference", size),))
     assert line_width(queue_row_line(row, columns)) == size + 2
 
@@ -241,13 +263,20 @@ def test_golden_value_is_omitted_beside_a_long_name_of_a_missing_argument():
 
 
 def test_run_names_in_a_narrow_column_are_their_last_words():
-    assert shorten_run_names(["maple-8b en", "maple-8b zh"], 5) == {"maple-8b en": "… en", "maple-8b zh": "… zh"}
+    assert shorten_run_names(["maple-8b en", "maple-8b zh"], 5) == {
+        "maple-8b en": "… en",
+        "maple-8b zh": "… zh",
+    }
     assert "m…-8b" in shorten_run_names(["maple-8b", "birch-8b"], 5).values()
 
 
 def test_constant_columns_are_omitted():
     known = dataclasses.replace(column_widths(ROW), constant=frozenset({"official", "rule"}))
-    assert [name for name, _ in QueueColumns.fit_to_width(80, known).columns] == ["item", "you", "difference"]
+    assert [name for name, _ in QueueColumns.fit_to_width(80, known).columns] == [
+        "item",
+        "you",
+        "difference",
+    ]
 
 
 @given(st.sets(st.text("ab_1", min_size=1, max_size=30), max_size=12), st.integers(8, 20))
@@ -259,7 +288,11 @@ def test_different_ids_have_different_labels(ids, cells):
 
 
 def test_ids_that_differ_in_their_middle_keep_it_and_their_end():
-    ids = [f"{name}_function_{at}" for name in ("multiple", "parallel", "parallel_multiple") for at in range(60)]
+    ids = [
+        f"{name}_function_{at}"
+        for name in ("multiple", "parallel", "parallel_multiple")
+        for at in range(60)
+    ]
     for cells in range(7, 20):
         shown = shorten_ids(ids, cells)
         assert len({shown.get(each, each) for each in ids}) == len(ids)
@@ -283,10 +316,14 @@ def test_run_names_keep_their_first_words_and_differ():
 
 def test_run_at_cursor_is_named_if_the_list_cuts_its_name():
     place = QueueCursor(1, 4890, "claude-3-5-sonnet-20240620")
-    assert header.format_queue_facts([run_row()], View(), "", "", place, 40) == "claude-3-5-sonnet-20240620 · 1/4,890"
+    assert (
+        header.format_queue_facts([run_row()], View(), "", "", place, 40)
+        == "claude-3-5-sonnet-20240620 · 1/4,890"
+    )
     assert "all items" in header.format_queue_facts([run_row()], View(), "", "", place, 60)
     assert (
-        header.format_queue_facts([run_row()], View(), "error:x", "", place, 32) == "claude-…onnet-20240620 · 1/4,890"
+        header.format_queue_facts([run_row()], View(), "error:x", "", place, 32)
+        == "claude-…onnet-20240620 · 1/4,890"
     )
 
 
@@ -294,7 +331,12 @@ def test_first_difference_keeps_room_beside_ids_and_models():
     """At 160 columns, the list has 70 cells within its border."""
     assert list_pane_width(160) == 74 and list_pane_width(120) == 54
     wide = ColumnWidths(
-        item=40, model=24, category=20, has_rule=True, has_difference=True, constant=frozenset({"official"})
+        item=40,
+        model=24,
+        category=20,
+        has_rule=True,
+        has_difference=True,
+        constant=frozenset({"official"}),
     )
     assert dict(QueueColumns.fit_to_width(70, wide).columns)["difference"] >= 34
     assert dict(QueueColumns.fit_to_width(50, wide).columns)["difference"] >= 18
@@ -327,9 +369,9 @@ def test_question_has_its_own_heading_without_differences():
     none = dataclasses.replace(ROW, first_difference=None, error_type=None)
     assert row_texts(none, 100)["difference"] == "What is the weather?"
     columns = QueueColumns.fit_to_width(100, column_widths(none))
-    assert "question" in plain_text(queue_heading_line(columns)) and "first difference" not in plain_text(
+    assert "question" in plain_text(
         queue_heading_line(columns)
-    )
+    ) and "first difference" not in plain_text(queue_heading_line(columns))
     both = QueueColumns.fit_to_width(100, column_widths(none, ROW))
     assert "first difference" in plain_text(queue_heading_line(both))
     assert "weather" not in plain_text(queue_row_line(none, both))
@@ -352,37 +394,59 @@ def test_blind_rows_contain_nothing_of_others():
 
 def test_flags_mark_issues_and_stale_reviews():
     columns = QueueColumns.fit_to_width(80, ColumnWidths())
-    assert plain_text(queue_row_line(dataclasses.replace(ROW, n_issues=1), columns)).startswith("i ")
+    assert plain_text(queue_row_line(dataclasses.replace(ROW, n_issues=1), columns)).startswith(
+        "i "
+    )
     assert queue_row_line(dataclasses.replace(ROW, n_issues=1), columns)[0] == ("i", "warn")
     assert queue_row_line(dataclasses.replace(ROW, stale=True), columns)[0] == ("↻", "warn")
 
 
 def test_help_and_quit_hints_are_omitted_last():
     hints = [("enter", "open"), ("f", "filter"), ("c", "clusters"), ("q", "quit"), ("?", "help")]
-    assert plain_text(key_hints_line(hints, 80)) == " enter open   f filter   c clusters   q quit   ? help"
+    assert (
+        plain_text(key_hints_line(hints, 80))
+        == " enter open   f filter   c clusters   q quit   ? help"
+    )
     assert plain_text(key_hints_line(hints, 45)) == " enter open f filter c clusters q quit ? help"
     assert plain_text(key_hints_line(hints, 44)) == " enter open   f filter   q quit   ? help"
     assert plain_text(key_hints_line(hints, 10)) == " q quit ? help"
 
 
 def test_narrow_rates_drop_repeated_facts_first():
-    runs = [run_row(), run_row("b", official_known=3, rule_known=2, effective_known=3, effective_pass=3, n_issues=1)]
+    runs = [
+        run_row(),
+        run_row(
+            "b", official_known=3, rule_known=2, effective_known=3, effective_pass=3, n_issues=1
+        ),
+    ]
     for run in runs:
         run.info.needs_dataset = False
-    whole, middle, narrow = (plain_text(header.rates_line(runs, cells)).strip() for cells in (96, 78, 69))
+    whole, middle, narrow = (
+        plain_text(header.rates_line(runs, cells)).strip() for cells in (96, 78, 69)
+    )
     assert whole.startswith("official 85.7 % of 7   recomputed – (2 of 8)"), whole
     assert whole.endswith("1 import issue"), whole
     start = "official 85.7 % of 7   recomp. "
-    assert (middle.startswith(start + "– (2 of 8)"), middle.endswith("1 issue")) == (True, True), middle
-    assert (narrow.startswith(start + "–   "), narrow.endswith("1 issue"), "…" in narrow) == (True, True, False), narrow
+    assert (middle.startswith(start + "– (2 of 8)"), middle.endswith("1 issue")) == (True, True), (
+        middle
+    )
+    assert (narrow.startswith(start + "–   "), narrow.endswith("1 issue"), "…" in narrow) == (
+        True,
+        True,
+        False,
+    ), narrow
 
 
 def test_open_disagreements_are_named_with_their_key():
     run = run_row(disputed=10)
     run.info.needs_dataset = False
-    wide, narrow = (plain_text(header.rates_line([run], cells, adjudicate_key="x")) for cells in (80, 58))
+    wide, narrow = (
+        plain_text(header.rates_line([run], cells, adjudicate_key="x")) for cells in (80, 58)
+    )
     assert "10 disagreements: press x" in wide and "10 unresolved" in narrow
-    assert "disagree" not in plain_text(header.rates_line([run], 80, blind=True, adjudicate_key="x"))
+    assert "disagree" not in plain_text(
+        header.rates_line([run], 80, blind=True, adjudicate_key="x")
+    )
 
 
 def test_repeated_rate_is_dropped_beside_an_item():
@@ -414,7 +478,9 @@ def test_rates_have_a_denominator_if_incomplete():
 @pytest.mark.parametrize("cells", [60, 80, 160])
 @pytest.mark.parametrize("runs", [[run_row("m" * 200)], [run_row(), run_row("b")], [], None])
 def test_top_line_fits_and_keeps_the_review_count(cells, runs):
-    progress = header.top_progress_line("annotator-with-a-long-name", (3, 4), cells, n_reviewed_by_anyone=9)
+    progress = header.top_progress_line(
+        "annotator-with-a-long-name", (3, 4), cells, n_reviewed_by_anyone=9
+    )
     path = ("result/", *header.list_queue_breadcrumbs(runs, View(), "", ""))
     line = top_line(path, progress, cells)
     assert line_width(line) <= cells
@@ -431,7 +497,10 @@ def test_path_names_run_and_order_or_filter():
         "2 runs",
         "official:fail",
     )
-    assert header.list_queue_breadcrumbs(two, View(items=(1, 2)), "", "") == ("2 runs", "2 selected items")
+    assert header.list_queue_breadcrumbs(two, View(items=(1, 2)), "", "") == (
+        "2 runs",
+        "2 selected items",
+    )
     assert header.list_queue_breadcrumbs(None, View(), "", "") == ("opening",)
 
 
@@ -445,11 +514,15 @@ def test_facts_name_languages_after_the_benchmark():
 
 
 def test_top_line_counts_others_if_they_reviewed_more():
-    assert "by anyone" not in plain_text(header.top_progress_line("alice", (1, 4), 120, n_reviewed_by_anyone=1))
-    assert plain_text(header.top_progress_line("alice", (0, 4), 120, n_reviewed_by_anyone=3)).endswith(
-        "0 of 4 reviewed (3 by anyone)   alice"
+    assert "by anyone" not in plain_text(
+        header.top_progress_line("alice", (1, 4), 120, n_reviewed_by_anyone=1)
     )
-    assert plain_text(header.top_progress_line("alice", (0, 4), 120)).endswith("0 of 4 reviewed   alice")
+    assert plain_text(
+        header.top_progress_line("alice", (0, 4), 120, n_reviewed_by_anyone=3)
+    ).endswith("0 of 4 reviewed (3 by anyone)   alice")
+    assert plain_text(header.top_progress_line("alice", (0, 4), 120)).endswith(
+        "0 of 4 reviewed   alice"
+    )
 
 
 def test_long_filter_replaces_the_order():
@@ -465,13 +538,22 @@ def test_long_filter_replaces_the_order():
 
 def test_facts_show_filter_and_search_as_typed():
     view = View(where='(official:fail) text:"x"', queue="random", seed=7)
-    text = header.format_queue_facts([run_row()], view, "official:fail", "x", QueueCursor(3, 1200), 80)
+    text = header.format_queue_facts(
+        [run_row()], view, "official:fail", "x", QueueCursor(3, 1200), 80
+    )
     assert text == "bfcl V4 · filter official:fail · search x · order random (seed 7) · 3/1,200"
 
 
 def test_wide_table_cuts_its_last_column_first():
-    columns = (TextColumn("n", align_right=True), TextColumn("error", truncate=truncate_middle), TextColumn("example"))
-    rows = [[("1", ""), ("value_error:string", ""), ("e" * 50, "")], [("12", ""), ("x", ""), ("y", "")]]
+    columns = (
+        TextColumn("n", align_right=True),
+        TextColumn("error", truncate=truncate_middle),
+        TextColumn("example"),
+    )
+    rows = [
+        [("1", ""), ("value_error:string", ""), ("e" * 50, "")],
+        [("12", ""), ("x", ""), ("y", "")],
+    ]
     heading, lines = lay_out_table(columns, rows, 40)
     assert plain_text(lines[0]) == " 1  value_error:string  eeeeeeeeeeeeeee…"
     assert plain_text(lines[1]).startswith("12  x ")
@@ -481,7 +563,10 @@ def test_wide_table_cuts_its_last_column_first():
 
 
 def test_keys_accept_full_ids_and_unambiguous_names():
-    assert validate_keymap({"item.pass": "y", "clusters": "C"}) == {"item.pass": "y", "queue.clusters": "C"}
+    assert validate_keymap({"item.pass": "y", "clusters": "C"}) == {
+        "item.pass": "y",
+        "queue.clusters": "C",
+    }
     for wrong in ({"nothing": "y"}, {"search": "y"}, {"item.pass": ","}):
         with pytest.raises(KeymapError):
             validate_keymap(wrong)
@@ -497,14 +582,17 @@ def test_keys_accept_full_ids_and_unambiguous_names():
         ("user.address.city 3.5 (golden 4.25)", 24, "…city 3.5 (golden 4.25)"),
     ],
 )
-def test_dotted_names_in_a_difference_keep_their_last_part(text: str, cells: int, shown: str) -> None:
+def test_dotted_names_in_a_difference_keep_their_last_part(
+    text: str, cells: int, shown: str
+) -> None:
     assert truncate_difference(text, cells) == shown
 
 
 def test_names_that_are_too_long_break_after_a_sign():
     assert wrap_sanitized("Navigation.TrafficViolations.queryViolation", 31) == [
-        "Navigation.TrafficViolations.", "queryViolation",
-    ]  # fmt: skip
+        "Navigation.TrafficViolations.",
+        "queryViolation",
+    ]
     assert wrap_sanitized("HRTimeOff_time_off_balance", 20) == ["HRTimeOff_time_off_", "balance"]
     assert wrap_sanitized("abcdefghijklmnop", 10) == ["abcdefghij", "klmnop"]
 

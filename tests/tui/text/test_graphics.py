@@ -11,7 +11,14 @@ from fcreview.tui.text.lines import line_width, plain_text
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(True, " PASS "), (False, " FAIL "), ("unsure", " UNSURE "), (2, " 2 "), (0, " 0 "), (None, " – ")],
+    [
+        (True, " PASS "),
+        (False, " FAIL "),
+        ("unsure", " UNSURE "),
+        (2, " 2 "),
+        (0, " 0 "),
+        (None, " – "),
+    ],
 )
 def test_badge_names_the_verdict(value: object, text: str) -> None:
     assert verdict_badge(value)[0] == text
@@ -19,7 +26,13 @@ def test_badge_names_the_verdict(value: object, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("share", "text"),
-    [(0, "──────────"), (0.001, "━─────────"), (0.5, "━━━━━─────"), (1, "━━━━━━━━━━"), (7, "━━━━━━━━━━")],
+    [
+        (0, "──────────"),
+        (0.001, "━─────────"),
+        (0.5, "━━━━━─────"),
+        (1, "━━━━━━━━━━"),
+        (7, "━━━━━━━━━━"),
+    ],
 )
 def test_bar_length_follows_the_share(share: float, text: str) -> None:
     assert plain_text(share_bar(share, 10)) == text
@@ -38,7 +51,9 @@ def test_interval_has_point_and_mark() -> None:
 
 def test_top_line_drops_outer_names_first() -> None:
     path, right = ("result/", "maple-8b", "failures"), (("alice", "people"),)
-    assert plain_text(top_line(path, right, 60)).startswith(" fcreview   result/ › maple-8b › failures ")
+    assert plain_text(top_line(path, right, 60)).startswith(
+        " fcreview   result/ › maple-8b › failures "
+    )
     assert plain_text(top_line(path, right, 44)).startswith(" fcreview   maple-8b › failures ")
     for cells in range(30, 80):
         line = top_line(path, right, cells)
@@ -48,7 +63,9 @@ def test_top_line_drops_outer_names_first() -> None:
 
 def test_narrow_top_line_keeps_the_end_of_the_run_name() -> None:
     path = ("gpt-4o-mini-2024-07-18-FC", "live_multiple_733-167-4")
-    assert plain_text(top_line(path, (), 56)).startswith(" fcreview   …024-07-18-FC › live_multiple_733-167-4 ")
+    assert plain_text(top_line(path, (), 56)).startswith(
+        " fcreview   …024-07-18-FC › live_multiple_733-167-4 "
+    )
 
 
 def test_ascii_graphics_are_ascii(monkeypatch: pytest.MonkeyPatch) -> None:

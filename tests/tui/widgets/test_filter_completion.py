@@ -15,7 +15,10 @@ SAVED = {"hard": "official:fail turns>=3", "mine": "you:any"}
 
 
 def complete(text: str, *, blind: bool = False) -> list[str]:
-    return [each.text for each in list_completions(text, len(text), CompletionContext(FACETS, SAVED, blind))]
+    return [
+        each.text
+        for each in list_completions(text, len(text), CompletionContext(FACETS, SAVED, blind))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +78,9 @@ async def test_repeated_tab_cycles_through_completions(make_app: Any, wait_for_s
         assert "category" not in (await wait_for_screen(pilot))[-3]
 
 
-async def test_queue_accepts_keys_after_focus_leaves_filter_line(make_app: Any, wait_for_screen: Any) -> None:
+async def test_queue_accepts_keys_after_focus_leaves_filter_line(
+    make_app: Any, wait_for_screen: Any
+) -> None:
     async with make_app(twelve_rows()).run_test(size=(80, 24)) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("slash", "x", "tab")

@@ -15,8 +15,14 @@ P = "parallel_function_checker_no_order:"
 
 
 def document(name: str, required: list[str] | None = None, **properties: Any) -> dict[str, Any]:
-    schema = {key: value if isinstance(value, dict) else {"type": value} for key, value in properties.items()}
-    return {"name": name, "parameters": {"type": "dict", "properties": schema, "required": required or []}}
+    schema = {
+        key: value if isinstance(value, dict) else {"type": value}
+        for key, value in properties.items()
+    }
+    return {
+        "name": name,
+        "parameters": {"type": "dict", "properties": schema, "required": required or []},
+    }
 
 
 def array(item_type: str, kind: str = "array") -> dict[str, Any]:
@@ -38,8 +44,13 @@ def evaluate(
     return evaluate_result(result, case, EvaluationSettings(version, category, decoder, config))
 
 
-def one(kind: Any, accepted: list[Any], value: Any, *, v1: bool = False, category: str = "simple_python") -> Evaluation:
-    """Check `f(x=value)` for a parameter of type `kind`. Texts starting with `py:` are prompt-mode source."""
+def one(
+    kind: Any, accepted: list[Any], value: Any, *, v1: bool = False, category: str = "simple_python"
+) -> Evaluation:
+    """Check `f(x=value)` for a parameter of type `kind`.
+
+    Texts starting with `py:` are prompt-mode source.
+    """
     answer: Any = {"f": {"x": accepted}} if v1 else [{"f": {"x": accepted}}]
     case = DatasetItem("c_0", category, functions=[document("f", x=kind)], ground_truth=answer)
     if isinstance(value, str) and value.startswith("py:"):
@@ -51,10 +62,15 @@ def one(kind: Any, accepted: list[Any], value: Any, *, v1: bool = False, categor
 
 F = document("math.area", ["base"], base="integer", unit="string", extra="string")
 AREA = DatasetItem(
-    "simple_python_0", "simple_python", functions=[F], ground_truth=[{"math.area": {"base": [10], "unit": ["m", ""]}}]
+    "simple_python_0",
+    "simple_python",
+    functions=[F],
+    ground_truth=[{"math.area": {"base": [10], "unit": ["m", ""]}}],
 )
 
 
-def area(*calls: tuple[str, dict[str, Any]], category: str = "simple_python", case: DatasetItem = AREA) -> Evaluation:
+def area(
+    *calls: tuple[str, dict[str, Any]], category: str = "simple_python", case: DatasetItem = AREA
+) -> Evaluation:
     result = [{name: json.dumps(arguments)} for name, arguments in calls]
     return evaluate(result, case, version="V4", category=category)

@@ -42,8 +42,18 @@ from tests.importers.bfcl.checker.cases import evaluate
         ('new ArrayList<String>(Arrays.asList("a", "b"))', "ArrayList", "String", ["a", "b"]),
         ("new ArrayList<>() {{ add(1); add(2); }}", "ArrayList", "integer", [1, 2]),
         ("new ArrayList<>()", "ArrayList", "integer", []),
-        ("new ArrayList<>(Arrays.asList(1, true, 2L, 1.5f, x))", "ArrayList", None, [1, True, 2, 1.5, "x"]),
-        ('new HashMap<String, Object>() {{ put("a", 1); put("b", "x"); }}', "HashMap", None, {"a": 1, "b": "x"}),
+        (
+            "new ArrayList<>(Arrays.asList(1, true, 2L, 1.5f, x))",
+            "ArrayList",
+            None,
+            [1, True, 2, 1.5, "x"],
+        ),
+        (
+            'new HashMap<String, Object>() {{ put("a", 1); put("b", "x"); }}',
+            "HashMap",
+            None,
+            {"a": 1, "b": "x"},
+        ),
         ("new HashMap<>()", "HashMap", None, {}),
         ("Map.of()", "HashMap", None, "Map.of()"),
     ],
@@ -70,7 +80,12 @@ def test_java(text: str, kind: str, nested: str | None, value: Any) -> None:
         ("[]", "array", "String", []),
         ("[[1, 2], [3]]", "array", "array", [[1, 2], [3]]),
         ("new Array([1], [2])", "array", None, [[1], [2]]),
-        ("{a: 1, 'b': \"x\", c: [1, 2], d: true}", "dict", None, {"a": 1, "b": "x", "c": [1, 2], "d": True}),
+        (
+            "{a: 1, 'b': \"x\", c: [1, 2], d: true}",
+            "dict",
+            None,
+            {"a": 1, "b": "x", "c": [1, 2], "d": True},
+        ),
         ("{}", "dict", None, {}),
         ("text", "dict", None, "text"),
     ],
@@ -84,10 +99,17 @@ def test_javascript(text: str, kind: str, nested: str | None, value: Any) -> Non
 PUT = 'new HashMap<>() {{ put(\\"a\\", 2); }}'
 
 
-def check_call(language: str, schema: Any, accepted: list[Any], result: Any) -> tuple[bool | None, str | None]:
+def check_call(
+    language: str, schema: Any, accepted: list[Any], result: Any
+) -> tuple[bool | None, str | None]:
     category = f"simple_{language}"
-    document = {"name": "alpha", "parameters": {"properties": {"beta": schema}, "required": ["beta"]}}
-    case = DatasetItem("c", category, functions=[document], ground_truth=[{"alpha": {"beta": accepted}}])
+    document = {
+        "name": "alpha",
+        "parameters": {"properties": {"beta": schema}, "required": ["beta"]},
+    }
+    case = DatasetItem(
+        "c", category, functions=[document], ground_truth=[{"alpha": {"beta": accepted}}]
+    )
     model = "gpt-4o-FC" if isinstance(result, list) else "gpt-4o"
     found = evaluate(result, case, version="V4", category=category, model=model)
     return found.valid, found.error_type
@@ -104,11 +126,25 @@ def check_call(language: str, schema: Any, accepted: list[Any], result: Any) -> 
         ("java", "String", ["x Y"], '[alpha(beta="XY");]', None),
         ("javascript", "array", [[1, 2]], "[alpha(beta=[1, 2])]", None),
         ("javascript", "Boolean", [True], "[alpha(beta=false)]", "value_error:others"),
-        ("java", "HashMap", [{"a": [1]}], [{"alpha": f'{{"beta": "{PUT}"}}'}], "value_error:dict_value"),
-        ("java", "HashMap", [{"a": [1]}], "[alpha(beta=new HashMap<>() {{ put(k, 1); }});]", "value_error:dict_key"),
+        (
+            "java",
+            "HashMap",
+            [{"a": [1]}],
+            [{"alpha": f'{{"beta": "{PUT}"}}'}],
+            "value_error:dict_value",
+        ),
+        (
+            "java",
+            "HashMap",
+            [{"a": [1]}],
+            "[alpha(beta=new HashMap<>() {{ put(k, 1); }});]",
+            "value_error:dict_key",
+        ),
     ],
 )
-def test_verdicts(language: str, kind: str, accepted: list[Any], result: Any, error: str | None) -> None:
+def test_verdicts(
+    language: str, kind: str, accepted: list[Any], result: Any, error: str | None
+) -> None:
     schema = {"type": kind, "items": {"type": "integer"}} if kind == "array" else {"type": kind}
     assert check_call(language, schema, accepted, result) == (error is None, error)
 
@@ -139,7 +175,17 @@ def test_conversions_never_raise(text: str, nested: str | None) -> None:
         convert_javascript(text, kind, nested)
 
 
-HOSTILE = ['put("', "add(", "new ArrayList<a>(", "[[", ",a", "a:", "new HashMap<", "] ", "new x[] {"]
+HOSTILE = [
+    'put("',
+    "add(",
+    "new ArrayList<a>(",
+    "[[",
+    ",a",
+    "a:",
+    "new HashMap<",
+    "] ",
+    "new x[] {",
+]
 
 
 @pytest.mark.parametrize("piece", HOSTILE)
@@ -147,10 +193,19 @@ def test_hostile_source_is_converted_quickly(piece: str) -> None:
     start = time.process_time()
     for size in (9_000, 2_000_000):
         body = piece * (size // len(piece))
-        heads = {"Array": "new int[]{", "ArrayList": "new ArrayList<>() {{", "HashMap": "new HashMap<>() {{"}
+        heads = {
+            "Array": "new int[]{",
+            "ArrayList": "new ArrayList<>() {{",
+            "HashMap": "new HashMap<>() {{",
+        }
         for kind, head in heads.items():
             convert_java(body, kind, "String")
             convert_java(head + body + "}}", kind, "String")
-        for kind, text in (("array", "[[" + body + "]]"), ("dict", "{" + body + "}"), ("array", body), ("float", body)):
+        for kind, text in (
+            ("array", "[[" + body + "]]"),
+            ("dict", "{" + body + "}"),
+            ("array", body),
+            ("float", body),
+        ):
             convert_javascript(text, kind, "String")
     assert time.process_time() - start < 3

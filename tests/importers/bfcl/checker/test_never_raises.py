@@ -18,7 +18,8 @@ from tests.importers.bfcl.checker.cases import AREA, array, evaluate, one
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
     lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["f", "x", "base", "name"]), inner, max_size=3)
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["f", "x", "base", "name"]), inner, max_size=3)
     ),
     max_leaves=8,
 )
@@ -42,9 +43,16 @@ CATEGORIES = st.sampled_from(
 )
 
 
-@given(st.one_of(JSON, st.text(max_size=40), JSON.map(json.dumps)), MODELS, CATEGORIES, st.sampled_from(["V1", "V4"]))
+@given(
+    st.one_of(JSON, st.text(max_size=40), JSON.map(json.dumps)),
+    MODELS,
+    CATEGORIES,
+    st.sampled_from(["V1", "V4"]),
+)
 @examples(3)
-def test_checker_never_raises_for_outputs(result: Any, model: str, category: str, generation: str) -> None:
+def test_checker_never_raises_for_outputs(
+    result: Any, model: str, category: str, generation: str
+) -> None:
     found = evaluate(result, AREA, version=generation, category=category, model=model)
     assert isinstance(found, Evaluation)
 
@@ -66,7 +74,10 @@ def test_checker_never_raises_for_values(value: Any, accepted: Any, kind: Any, v
 @examples(2)
 def test_checker_never_raises_for_dataset_records(answer: Any, functions: Any) -> None:
     case = DatasetItem(
-        "c", "simple_python", functions=functions if isinstance(functions, list) else [functions], ground_truth=answer
+        "c",
+        "simple_python",
+        functions=functions if isinstance(functions, list) else [functions],
+        ground_truth=answer,
     )
     evaluate([{"f": '{"x": 1}'}], case, version="V4", category="simple_python")
 

@@ -13,7 +13,11 @@ import pytest
 from benchmarks.synthetic import write_run
 from fcreview.importers.bfcl import dataset
 from fcreview.importers.bfcl.checker import evaluate
-from fcreview.importers.bfcl.checker.evaluate import EvaluatedReply, EvaluationSettings, evaluate_record
+from fcreview.importers.bfcl.checker.evaluate import (
+    EvaluatedReply,
+    EvaluationSettings,
+    evaluate_record,
+)
 from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item
@@ -24,7 +28,9 @@ RESULT = "non_live/BFCL_v4_simple_python_result.json"
 
 def evaluate_text(result: Any, decoder: str = "PROMPT", **more: Any) -> EvaluatedReply:
     return evaluate_record(
-        CASE, {"result": result, **more}, EvaluationSettings("V4", "simple_python", DECODERS_BY_NAME[decoder])
+        CASE,
+        {"result": result, **more},
+        EvaluationSettings("V4", "simple_python", DECODERS_BY_NAME[decoder]),
     )
 
 
@@ -39,7 +45,9 @@ def clear_reply_cache() -> None:
 def test_equal_replies_share_evaluation() -> None:
     text = "[math_area(base=10, height=5)]"
     assert evaluate_text(text) is evaluate_text(text)
-    assert evaluate_text([{"math_area": '{"base": 10}'}], "FC") is evaluate_text([{"math_area": '{"base": 10}'}], "FC")
+    assert evaluate_text([{"math_area": '{"base": 10}'}], "FC") is evaluate_text(
+        [{"math_area": '{"base": 10}'}], "FC"
+    )
     assert evaluate_text(text) is not evaluate_text(text, "BARE")
     assert evaluate_text(text, reasoning_content="hm").messages != evaluate_text(text).messages
 
@@ -49,7 +57,9 @@ def test_similar_replies_are_evaluated_separately() -> None:
     assert evaluate_text(orjson.dumps(listed).decode(), "LIST") is not evaluate_text(listed, "LIST")
     null, nan = ([{"math_area": {"base": value}}] for value in (None, float("nan")))
     # JSON writes null for both
-    assert evaluate_text(null, "LIST").evaluation.calls != evaluate_text(nan, "LIST").evaluation.calls
+    assert (
+        evaluate_text(null, "LIST").evaluation.calls != evaluate_text(nan, "LIST").evaluation.calls
+    )
 
 
 def test_reply_cache_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +74,9 @@ def read_run_items(folder: Path) -> list[Item | ImportIssue]:
     return [item for plan in discover([folder]).plans for item in read_items(plan)]
 
 
-def test_shared_replies_do_not_change_items(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shared_replies_do_not_change_items(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = write_run(tmp_path / "run", 12)
     for kind in ("result", "score"):
         for name in ("b", "c"):

@@ -29,7 +29,9 @@ from tests.importers.bfcl.checker.cases import AREA, F, P, S, area, array, docum
         ("math.area", {"base": 10, "unit": "km"}, "value_error:string", "unit"),
     ],
 )
-def test_one_call(name: str, arguments: dict[str, Any], error: str | None, argument: str | None) -> None:
+def test_one_call(
+    name: str, arguments: dict[str, Any], error: str | None, argument: str | None
+) -> None:
     found = area((name, arguments))
     assert (found.error_type, found.argument) == (error, argument)
     assert found.function == (None if error is None else "math.area")
@@ -37,12 +39,19 @@ def test_one_call(name: str, arguments: dict[str, Any], error: str | None, argum
 
 
 def test_underscores_for_dots_are_refused_in_prompt_mode() -> None:
-    found = evaluate("[math_area(base=10)]", AREA, version="V4", category="simple_python", model="gpt-4o")
+    found = evaluate(
+        "[math_area(base=10)]", AREA, version="V4", category="simple_python", model="gpt-4o"
+    )
     assert found.error_type == S + "wrong_func_name"
 
 
 def test_parameter_optional_only_in_document() -> None:
-    case = DatasetItem("c", "simple_python", functions=[document("f", x="integer")], ground_truth=[{"f": {"x": [1]}}])
+    case = DatasetItem(
+        "c",
+        "simple_python",
+        functions=[document("f", x="integer")],
+        ground_truth=[{"f": {"x": [1]}}],
+    )
     found = evaluate([{"f": "{}"}], case, version="V4", category="simple_python")
     assert (found.error_type, found.argument) == (S + "missing_optional", "x")
 
@@ -58,14 +67,20 @@ def test_parameter_optional_only_in_document() -> None:
     ],
 )
 def test_wrong_count(category: str, generation: str, error: str) -> None:
-    answer: Any = {"math.area": {"base": [10]}} if generation == "V1" else [{"math.area": {"base": [10]}}]
+    answer: Any = (
+        {"math.area": {"base": [10]}} if generation == "V1" else [{"math.area": {"base": [10]}}]
+    )
     case = DatasetItem("c", category, functions=[F], ground_truth=answer)
-    assert evaluate([], case, version=generation, category=category, model="x-FC").error_type == error
+    assert (
+        evaluate([], case, version=generation, category=category, model="x-FC").error_type == error
+    )
     assert evaluate("", case, version=generation, category=category, model="x").error_type == error
 
 
 G = document("g", ["x"], x="integer")
-PAIR = DatasetItem("parallel_0", "parallel", functions=[G], ground_truth=[{"g": {"x": [1, 2]}}, {"g": {"x": [1]}}])
+PAIR = DatasetItem(
+    "parallel_0", "parallel", functions=[G], ground_truth=[{"g": {"x": [1, 2]}}, {"g": {"x": [1]}}]
+)
 
 
 def test_parallel_calls_match_in_any_order_and_greedily() -> None:
@@ -84,8 +99,12 @@ def test_v1_answers_number_repeated_functions() -> None:
 
 
 def test_v1_fails_golden_call_without_document() -> None:
-    case = DatasetItem("p", "parallel_multiple_function", functions=[G], ground_truth={"g": {"x": [1]}, "deck": {}})
-    found = evaluate([{"g": '{"x": 1}'}] * 2, case, version="V1", category="parallel_multiple_function")
+    case = DatasetItem(
+        "p", "parallel_multiple_function", functions=[G], ground_truth={"g": {"x": [1]}, "deck": {}}
+    )
+    found = evaluate(
+        [{"g": '{"x": 1}'}] * 2, case, version="V1", category="parallel_multiple_function"
+    )
     assert found.error_type == P + "cannot_find_description"
 
 
@@ -99,7 +118,9 @@ def test_v1_fails_golden_call_without_document() -> None:
         (1, "multiple", "multiple_function_checker:cannot_find_description"),
     ],
 )
-def test_count_is_compared_before_a_golden_call_without_document(count: int, category: str, error: str) -> None:
+def test_count_is_compared_before_a_golden_call_without_document(
+    count: int, category: str, error: str
+) -> None:
     """The golden call may also have another form, because it is broken."""
     answer: list[Any] = [{"deck": [[], ""]}]
     if category != "multiple":
@@ -110,7 +131,9 @@ def test_count_is_compared_before_a_golden_call_without_document(count: int, cat
 
 
 def test_golden_call_of_unknown_form_matters_only_if_it_is_reached() -> None:
-    case = DatasetItem("p", "parallel", functions=[G], ground_truth=[{"g": {"x": [1]}}, {"g": ["x"]}])
+    case = DatasetItem(
+        "p", "parallel", functions=[G], ground_truth=[{"g": {"x": [1]}}, {"g": ["x"]}]
+    )
     call = {"g": '{"x": 1}'}
     assert evaluate([call], case, version="V4", category="parallel").error_type == P + "wrong_count"
     assert evaluate([call, call], case, version="V4", category="parallel").valid is None
@@ -131,25 +154,43 @@ def test_golden_call_of_unknown_form_matters_only_if_it_is_reached() -> None:
         ("[]", "live_relevance", "V4", "relevance_error:decoder_failed"),
     ],
 )
-def test_relevance_and_irrelevance(result: str, category: str, generation: str, error: str | None) -> None:
-    found = evaluate(result, DatasetItem("c", category), version=generation, category=category, model="m")
+def test_relevance_and_irrelevance(
+    result: str, category: str, generation: str, error: str | None
+) -> None:
+    found = evaluate(
+        result, DatasetItem("c", category), version=generation, category=category, model="m"
+    )
     assert (found.valid, found.error_type) == (error is None, error)
 
 
 @pytest.mark.parametrize(
     ("category", "word"),
-    [("executable_simple", "executable"), ("exec_parallel", "executable"), ("rest", "executable"),
-     ("multi_turn_base", "multi-turn"), ("memory_kv", "agentic"), ("web_search_base", "agentic"), ("sql", "not score")],
-)  # fmt: skip
+    [
+        ("executable_simple", "executable"),
+        ("exec_parallel", "executable"),
+        ("rest", "executable"),
+        ("multi_turn_base", "multi-turn"),
+        ("memory_kv", "agentic"),
+        ("web_search_base", "agentic"),
+        ("sql", "not score"),
+    ],
+)
 def test_imported_only_categories_have_note(category: str, word: str) -> None:
-    found = evaluate("[f(a=1)]", DatasetItem("c", category, ground_truth=["f(a=1)"]), version="V3", category=category)
+    found = evaluate(
+        "[f(a=1)]",
+        DatasetItem("c", category, ground_truth=["f(a=1)"]),
+        version="V3",
+        category=category,
+    )
     assert found.valid is None
     assert word in (found.note or "")
     assert found.calls == [("f", {"a": 1})]
 
 
 def test_item_without_golden_answer_has_calls_but_no_verdict() -> None:
-    found = evaluate([{"f": "{}"}], DatasetItem("c", "simple_python"), version="V4", category="simple_python")
+    found = evaluate(
+        [{"f": "{}"}], DatasetItem("c", "simple_python"), version="V4", category="simple_python"
+    )
     assert (found.valid, found.calls) == (None, [("f", {})])
     assert found.note
 
@@ -159,7 +200,10 @@ def test_undecodable_and_malformed_replies() -> None:
     assert (broken.error_type, broken.calls) == ("ast_decoder:decoder_failed", None)
     assert broken.decode_error
     wrong = evaluate([{"f": "[1]"}], AREA, version="V4", category="simple_python")
-    assert (wrong.error_type, wrong.calls) == ("ast_decoder:decoder_wrong_output_format", [("f", None)])
+    assert (wrong.error_type, wrong.calls) == (
+        "ast_decoder:decoder_wrong_output_format",
+        [("f", None)],
+    )
 
 
 @pytest.mark.parametrize(
@@ -169,13 +213,20 @@ def test_undecodable_and_malformed_replies() -> None:
         (
             "gpt-4o",
             "\n```json\n[math.area(base=)]\n```\n",
-            "wrapped in a code fence (```json); without the fence: not Python call syntax: invalid syntax",
+            "wrapped in a code fence (```json); without the fence: not Python call syntax: invalid"
+            " syntax",
         ),
-        ("microsoft_phi-4", "```python\n[math.area(base=)]\n```", "not Python call syntax: invalid syntax"),
+        (
+            "microsoft_phi-4",
+            "```python\n[math.area(base=)]\n```",
+            "not Python call syntax: invalid syntax",
+        ),
         ("gpt-4o", "[math.area(base=)]", "not Python call syntax: invalid syntax"),
     ],
 )
-def test_code_fence_is_the_reason_if_the_decoder_keeps_it(model: str, reply: str, reason: str) -> None:
+def test_code_fence_is_the_reason_if_the_decoder_keeps_it(
+    model: str, reply: str, reason: str
+) -> None:
     found = evaluate(reply, AREA, version="V4", category="simple_python", model=model)
     assert (found.valid, found.error_type) == (False, "ast_decoder:decoder_failed")
     assert (found.decode_error, found.messages) == (reason, [reason])
@@ -184,14 +235,23 @@ def test_code_fence_is_the_reason_if_the_decoder_keeps_it(model: str, reply: str
 def test_format_sensitivity_uses_original_category() -> None:
     config = "ret_fmt=json&tool_call_tag=False"
     text = '[{"function": "math.area", "parameters": {"base": 10}}]'
-    found = evaluate(text, AREA, version="V4", category="format_sensitivity", config=config, model="gpt-4o")
+    found = evaluate(
+        text, AREA, version="V4", category="format_sensitivity", config=config, model="gpt-4o"
+    )
     assert found.valid is True
 
 
 def test_outputs_differing_in_type_are_checked_separately() -> None:
-    texts = ["[math_area(base=10, height=5)]", "[math_area(base=10.0, height=5)]", "[math_area(base=True, height=5)]"]
+    texts = [
+        "[math_area(base=10, height=5)]",
+        "[math_area(base=10.0, height=5)]",
+        "[math_area(base=True, height=5)]",
+    ]
     case = replace(AREA, evaluation_cache={})
-    found = [evaluate(text, case, version="V4", category="simple_python", model="gpt-4o") for text in texts * 2]
+    found = [
+        evaluate(text, case, version="V4", category="simple_python", model="gpt-4o")
+        for text in texts * 2
+    ]
     assert [type(one.calls[0][1]["base"]) for one in found if one.calls] == [int, float, bool] * 2
     assert found[0] is found[3]
 
@@ -206,13 +266,21 @@ def test_outputs_differing_in_type_are_checked_separately() -> None:
         (array("integer"), [1, 2], [3], "accept [3] for [1, 2]", True),
     ],
 )
-def test_equivalence_rules_accept_more(kind: Any, accepted: Any, value: Any, rule: str, valid: bool) -> None:
+def test_equivalence_rules_accept_more(
+    kind: Any, accepted: Any, value: Any, rule: str, valid: bool
+) -> None:
     functions, answer = [document("f", x=kind)], [{"f": {"x": [accepted]}}]
     result = [{"f": json.dumps({"x": value})}]
     found = [
         evaluate(
             result,
-            DatasetItem("c_0", "simple_python", functions=functions, ground_truth=answer, equivalence_rules=rules),
+            DatasetItem(
+                "c_0",
+                "simple_python",
+                functions=functions,
+                ground_truth=answer,
+                equivalence_rules=rules,
+            ),
             version="V4",
             category="simple_python",
         )
@@ -305,7 +373,9 @@ def test_message_names_values_briefly() -> None:
 
 
 def test_shown_arguments_are_valid_json() -> None:
-    found = evaluate([{"f": '{"a": NaN, "b": [1e999]}'}], AREA, version="V4", category="simple_python")
+    found = evaluate(
+        [{"f": '{"a": NaN, "b": [1e999]}'}], AREA, version="V4", category="simple_python"
+    )
     assert found.calls == [("f", {"a": "NaN", "b": ["Infinity"]})]
     found = evaluate("[f(a=b'x', **y)]", AREA, version="V4", category="simple_python")
     json.dumps(found.calls, allow_nan=False)

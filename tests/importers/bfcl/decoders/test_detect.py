@@ -106,11 +106,17 @@ def rename_model(run: Path, model: str) -> Path:
 
 
 def read_decoder_fact(plan: Any) -> RunFact:
-    (fact,) = [record for record in read_items(plan) if isinstance(record, RunFact) and record.name == "decoder"]
+    (fact,) = [
+        record
+        for record in read_items(plan)
+        if isinstance(record, RunFact) and record.name == "decoder"
+    ]
     return fact
 
 
-def read_with_decoder(run: Path, plans: Any, items: Any, **options: str) -> tuple[list[Any], list[Any]]:
+def read_with_decoder(
+    run: Path, plans: Any, items: Any, **options: str
+) -> tuple[list[Any], list[Any]]:
     (plan,) = plans(run)
     plan.options = options
     found, issues = items(plan)
@@ -147,7 +153,9 @@ def test_scores_show_python_prompts_of_unknown_model(
     ids = [f"{CATEGORY}_{n}" for n in range(2)]
     write_lines(v4 / RESULT, *({"id": item, "result": f"[{N}]"} for item in ids))
     wrong = {"error_type": "ast_decoder:decoder_failed", "model_result_raw": f"[{N}]"}
-    write_lines(v4 / SCORE, header(0, 2), *(failure(item, prompt=question(item), **wrong) for item in ids))
+    write_lines(
+        v4 / SCORE, header(0, 2), *(failure(item, prompt=question(item), **wrong) for item in ids)
+    )
     found, _ = read_with_decoder(v4, plans, items)
     assert [item.rule_error_type for item in found] == ["ast_decoder:decoder_failed"] * 2
     assert {item.extra.metadata[DECODER_FIELD] for item in found} == {"PROMPT"}
@@ -167,13 +175,18 @@ def test_scores_override_decoder_of_listed_model(v4: Path, plans: Any) -> None:
     assert (fact.reason, fact.is_notable) == (expected, True)
 
 
-def test_passing_items_alone_override_decoder_of_listed_model(v4: Path, plans: Any, write_lines: Any) -> None:
+def test_passing_items_alone_override_decoder_of_listed_model(
+    v4: Path, plans: Any, write_lines: Any
+) -> None:
     reply = [{"area": '{"base": 10, "height": 5}'}]
     write_lines(v4 / RESULT, *({"id": f"{CATEGORY}_{n}", "result": reply} for n in range(2)))
     write_lines(v4 / SCORE, {"accuracy": 1.0, "correct_count": 2, "total_count": 2})
     (plan,) = plans(rename_model(v4, "gpt-4o-2024-11-20"))
     fact = read_decoder_fact(plan)
-    assert (fact.value, fact.reason) == ("FC", "agrees with 2 of 2 passing items; listed PROMPT agrees with 0")
+    assert (fact.value, fact.reason) == (
+        "FC",
+        "agrees with 2 of 2 passing items; listed PROMPT agrees with 0",
+    )
 
 
 def test_form_of_replies_overrides_decoder_of_listed_model(v4: Path, plans: Any) -> None:
@@ -192,7 +205,9 @@ def test_contradiction_of_decoder_option_is_reported(v4: Path, plans: Any, items
     assert "FC agrees with 2 of 2" in issue.what
 
 
-def test_spelling_of_names_decides_without_scores(v4: Path, plans: Any, question: Any, write_lines: Any) -> None:
+def test_spelling_of_names_decides_without_scores(
+    v4: Path, plans: Any, question: Any, write_lines: Any
+) -> None:
     """Names with dots show that the program did not replace them by underscores."""
     (v4 / SCORE).unlink()
     records, questions, answers = [], [], []
@@ -200,8 +215,12 @@ def test_spelling_of_names_decides_without_scores(v4: Path, plans: Any, question
         record = question(f"{CATEGORY}_{number}")
         record["function"][0]["name"] = "geometry.area"
         questions.append(record)
-        answers.append({"id": record["id"], "ground_truth": [{"geometry.area": {"base": [10], "height": [5]}}]})
-        records.append({"id": record["id"], "result": [{"geometry.area": '{"base": 10, "height": 5}'}]})
+        answers.append(
+            {"id": record["id"], "ground_truth": [{"geometry.area": {"base": [10], "height": [5]}}]}
+        )
+        records.append(
+            {"id": record["id"], "result": [{"geometry.area": '{"base": 10, "height": 5}'}]}
+        )
     write_lines(v4 / "data/BFCL_v4_simple_python.json", *questions)
     write_lines(v4 / "data/possible_answer/BFCL_v4_simple_python.json", *answers)
     write_lines(v4 / "result/m/non_live/BFCL_v4_simple_python_result.json", *records)
@@ -222,7 +241,11 @@ def test_decoder_option_overrides_table(v4: Path, plans: Any, items: Any, write_
 OPTIONS = {"options": {"kind": "bar", "limit": 10}}
 DRAW = {
     "name": "drawChart",
-    "parameters": {"type": "dict", "properties": {"options": {"type": "dict"}}, "required": ["options"]},
+    "parameters": {
+        "type": "dict",
+        "properties": {"options": {"type": "dict"}},
+        "required": ["options"],
+    },
 }
 
 
@@ -240,13 +263,25 @@ def test_scores_show_whether_native_arguments_became_text(
     expected: bool,
 ) -> None:
     name = "gorilla_openfunctions_v1_test_javascript"
-    write_lines(tmp_path / f"data/{name}.json", {"id": "javascript_0", "question": "Draw.", "function": DRAW})
+    write_lines(
+        tmp_path / f"data/{name}.json",
+        {"id": "javascript_0", "question": "Draw.", "function": DRAW},
+    )
     golden = {"drawChart": {"options": [{"kind": ["bar"], "limit": [10]}]}}
-    write_lines(tmp_path / f"data/possible_answer/{name}.json", {"id": "javascript_0", "ground_truth": golden})
+    write_lines(
+        tmp_path / f"data/possible_answer/{name}.json",
+        {"id": "javascript_0", "ground_truth": golden},
+    )
     result = [{"drawChart": json.dumps(OPTIONS)}]
-    write_lines(tmp_path / f"result{outer}/gpt-4-0613-FC/{name}_result.json", {"id": 0, "result": result})
+    write_lines(
+        tmp_path / f"result{outer}/gpt-4-0613-FC/{name}_result.json", {"id": 0, "result": result}
+    )
     entries = [failure(1, error_type=error, model_result_raw=result)] if error else []
-    write_lines(tmp_path / f"score{outer}/gpt-4-0613-FC/javascript_score.json", header(1 - len(entries), 1), *entries)
+    write_lines(
+        tmp_path / f"score{outer}/gpt-4-0613-FC/javascript_score.json",
+        header(1 - len(entries), 1),
+        *entries,
+    )
     (plan,) = plans(tmp_path / f"result{outer}", data=[tmp_path / "data"])
     (item,), _ = items(plan)
     assert (item.official, item.rule, item.rule_error_type) == (expected, expected, error)
@@ -257,11 +292,19 @@ def test_date_in_path_decides_without_scores(
     tmp_path: Path, plans: Any, items: Any, write_lines: Any, date: str, expected: bool
 ) -> None:
     name = "gorilla_openfunctions_v1_test_javascript"
-    write_lines(tmp_path / f"data/{name}.json", {"id": "javascript_0", "question": "Draw.", "function": DRAW})
+    write_lines(
+        tmp_path / f"data/{name}.json",
+        {"id": "javascript_0", "question": "Draw.", "function": DRAW},
+    )
     golden = {"drawChart": {"options": [{"kind": ["bar"], "limit": [10]}]}}
-    write_lines(tmp_path / f"data/possible_answer/{name}.json", {"id": "javascript_0", "ground_truth": golden})
+    write_lines(
+        tmp_path / f"data/possible_answer/{name}.json",
+        {"id": "javascript_0", "ground_truth": golden},
+    )
     result = [{"drawChart": json.dumps(OPTIONS)}]
-    write_lines(tmp_path / f"{date}/result/gpt-4-0613-FC/{name}_result.json", {"id": 0, "result": result})
+    write_lines(
+        tmp_path / f"{date}/result/gpt-4-0613-FC/{name}_result.json", {"id": 0, "result": result}
+    )
     (plan,) = plans(tmp_path / date, data=[tmp_path / "data"])
     (item,), _ = items(plan)
     assert item.rule is expected
@@ -271,11 +314,20 @@ def test_date_in_path_decides_without_scores(
     ("error", "decoder"), [("ast_decoder:decoder_failed", "PROMPT"), ("value_error:others", "PHI")]
 )
 def test_scores_show_decoder_of_late_v3_model(
-    tmp_path: Path, plans: Any, items: Any, write_lines: Any, header: Any, failure: Any, error: str, decoder: str
+    tmp_path: Path,
+    plans: Any,
+    items: Any,
+    write_lines: Any,
+    header: Any,
+    failure: Any,
+    error: str,
+    decoder: str,
 ) -> None:
     reply = "```python\n[area(base=11, height=5)]\n```"
     name, item = "BFCL_v3_simple", "simple_0"
-    write_lines(tmp_path / f"result/microsoft_phi-4/{name}_result.json", {"id": item, "result": reply})
+    write_lines(
+        tmp_path / f"result/microsoft_phi-4/{name}_result.json", {"id": item, "result": reply}
+    )
     entry = failure(item, error_type=error, model_result_raw=reply)
     write_lines(tmp_path / f"score/microsoft_phi-4/{name}_score.json", header(0, 1), entry)
     (plan,) = plans(tmp_path)
@@ -294,21 +346,36 @@ PAIR = {
 
 
 @pytest.mark.parametrize(
-    ("version", "folder"), [("V3", "result"), ("V1", "result"), ("V1", "result-BFCL")], ids=["V3", "V1", "early V1"]
+    ("version", "folder"),
+    [("V3", "result"), ("V1", "result"), ("V1", "result-BFCL")],
+    ids=["V3", "V1", "early V1"],
 )
 def test_failure_at_earlier_argument_decides_nothing(
-    tmp_path: Path, plans: Any, items: Any, write_lines: Any, header: Any, failure: Any, version: str, folder: str
+    tmp_path: Path,
+    plans: Any,
+    items: Any,
+    write_lines: Any,
+    header: Any,
+    failure: Any,
+    version: str,
+    folder: str,
 ) -> None:
     """No score entry decides for the second item, so the version and the folder do."""
     v1 = version == "V1"
     name = "gorilla_openfunctions_v1_test_java" if v1 else "BFCL_v3_java"
     score_name = "java_score" if v1 else "BFCL_v3_java_score"
-    questions = [{"id": f"java_{n}", "question": "Call f." if v1 else [[]], "function": [PAIR]} for n in range(2)]
+    questions = [
+        {"id": f"java_{n}", "question": "Call f." if v1 else [[]], "function": [PAIR]}
+        for n in range(2)
+    ]
     golden: Any = {"f": {"first": ["a"], "second": [5]}}
     answers = [{"id": f"java_{n}", "ground_truth": golden if v1 else [golden]} for n in range(2)]
     write_lines(tmp_path / f"data/{name}.json", *questions)
     write_lines(tmp_path / f"data/possible_answer/{name}.json", *answers)
-    replies = [[{"f": json.dumps({"first": "other", "second": 5})}], [{"f": json.dumps({"second": 5, "first": "b"})}]]
+    replies = [
+        [{"f": json.dumps({"first": "other", "second": 5})}],
+        [{"f": json.dumps({"second": 5, "first": "b"})}],
+    ]
     records = [{"id": f"java_{n}", "result": reply} for n, reply in enumerate(replies)]
     write_lines(tmp_path / f"{folder}/gpt-4-0613-FC/{name}_result.json", *records)
     error = "Invalid value for parameter 'first': 'other'. Expected one of ['a']. Case insensitive."
@@ -317,22 +384,30 @@ def test_failure_at_earlier_argument_decides_nothing(
         failure(2, error_type="simple_function_checker:unclear", model_result_raw=replies[1]),
     ]
     score_folder = folder.replace("result", "score")
-    write_lines(tmp_path / f"{score_folder}/gpt-4-0613-FC/{score_name}.json", header(0, 2), *entries)
+    write_lines(
+        tmp_path / f"{score_folder}/gpt-4-0613-FC/{score_name}.json", header(0, 2), *entries
+    )
     (plan,) = plans(tmp_path / folder, data=[tmp_path / "data"])
     (first, second), _ = items(plan)
     assert first.rule_error_type == "value_error:string"
-    assert second.rule_error_type == ("value_error:string" if folder == "result-BFCL" else "type_error:java")
+    assert second.rule_error_type == (
+        "value_error:string" if folder == "result-BFCL" else "type_error:java"
+    )
 
 
 def test_failure_at_later_argument_shows_text_arguments(
     tmp_path: Path, plans: Any, items: Any, write_lines: Any, header: Any, failure: Any
 ) -> None:
     name = "gorilla_openfunctions_v1_test_java"
-    write_lines(tmp_path / f"data/{name}.json", {"id": "java_0", "question": "Call f.", "function": [PAIR]})
+    write_lines(
+        tmp_path / f"data/{name}.json", {"id": "java_0", "question": "Call f.", "function": [PAIR]}
+    )
     golden = {"id": "java_0", "ground_truth": {"f": {"first": ["a"], "second": [5]}}}
     write_lines(tmp_path / f"data/possible_answer/{name}.json", golden)
     result = [{"f": json.dumps({"second": 5, "first": "b"})}]
-    write_lines(tmp_path / f"result/gpt-4-0613-FC/{name}_result.json", {"id": "java_0", "result": result})
+    write_lines(
+        tmp_path / f"result/gpt-4-0613-FC/{name}_result.json", {"id": "java_0", "result": result}
+    )
     error = "Invalid value for parameter 'first': 'b'. Expected one of ['a']. Case insensitive."
     entry = failure(1, error_type="value_error:string", error=[error], model_result_raw=result)
     write_lines(tmp_path / "score/gpt-4-0613-FC/java_score.json", header(0, 1), entry)
@@ -342,7 +417,9 @@ def test_failure_at_later_argument_shows_text_arguments(
 
 
 def test_scores_of_other_replies_are_no_evidence(v4: Path, plans: Any, write_lines: Any) -> None:
-    """Both entries quote text that is not in the result file, so only the form of the replies counts."""
+    """Both entries quote text that is not in the result file, so only the form of the replies
+    counts.
+    """
     reply = [{"area": '{"base": 10, "height": 5}'}]
     write_lines(v4 / RESULT, *({"id": f"{CATEGORY}_{n}", "result": reply} for n in range(2)))
     (plan,) = plans(rename_model(v4, "gpt-4o-2024-11-20"))
@@ -359,10 +436,15 @@ def test_failed_requests_are_no_evidence(v4: Path, plans: Any, write_lines: Any)
     assert read_decoder_fact(plan).value == "FC"
 
 
-def test_failing_verdict_names_decoder_and_reason(v4: Path, plans: Any, items: Any, write_lines: Any) -> None:
+def test_failing_verdict_names_decoder_and_reason(
+    v4: Path, plans: Any, items: Any, write_lines: Any
+) -> None:
     (v4 / SCORE).unlink()
     good = [{"area": '{"base": 10, "height": 5}'}]
-    records = [{"id": f"{CATEGORY}_0", "result": good}, {"id": f"{CATEGORY}_1", "result": "no call here"}]
+    records = [
+        {"id": f"{CATEGORY}_0", "result": good},
+        {"id": f"{CATEGORY}_1", "result": "no call here"},
+    ]
     write_lines(v4 / RESULT, *records)
     found, _ = read_with_decoder(rename_model(v4, "gpt-4o-2024-11-20-FC"), plans, items)
     (verdict,) = [verdict for verdict in found[1].verdicts if verdict.source == "rule"]
@@ -373,9 +455,13 @@ def test_failing_verdict_names_decoder_and_reason(v4: Path, plans: Any, items: A
     assert "decoder" not in (verdict.rationale or "")
 
 
-def test_model_without_calls_keeps_its_listed_decoder(v4: Path, plans: Any, write_lines: Any) -> None:
+def test_model_without_calls_keeps_its_listed_decoder(
+    v4: Path, plans: Any, write_lines: Any
+) -> None:
     (v4 / SCORE).unlink()
-    write_lines(v4 / RESULT, *({"id": f"{CATEGORY}_{n}", "result": "I cannot help."} for n in range(2)))
+    write_lines(
+        v4 / RESULT, *({"id": f"{CATEGORY}_{n}", "result": "I cannot help."} for n in range(2))
+    )
     (plan,) = plans(rename_model(v4, "gpt-4o-2024-11-20"))
     fact = read_decoder_fact(plan)
     assert (fact.value, fact.is_notable) == ("PROMPT", True)

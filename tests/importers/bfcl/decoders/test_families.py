@@ -83,11 +83,26 @@ CALLS: list[tuple[str, Any, tuple[str, ...], Any]] = [
     ("GORILLA", "I cannot.", EVERY, "failed"),
     ("NEMOTRON", "ok <TOOLCALL>[f(a=1)]</TOOLCALL>", ("V4",), ONE),
     ("NEMOTRON", "no", ("V4",), "no calls"),
-    ("MINICPM", f"<|tool_call_start|>\n{F}python\nf(a=1)\ng(b=2)\n{F}\n<|tool_call_end|>", LATER, TWO),
-    ("MINICPM", "<|thought_start|>f<|thought_end|><|tool_call_start|>f(a=1);g(b=2)<|tool_call_end|>", LATER, TWO),
+    (
+        "MINICPM",
+        f"<|tool_call_start|>\n{F}python\nf(a=1)\ng(b=2)\n{F}\n<|tool_call_end|>",
+        LATER,
+        TWO,
+    ),
+    (
+        "MINICPM",
+        "<|thought_start|>f<|thought_end|><|tool_call_start|>f(a=1);g(b=2)<|tool_call_end|>",
+        LATER,
+        TWO,
+    ),
     ("MINICPM", "f(a=1)", LATER, "wrong format"),
     ("MINICPM", "<|tool_call_start|>f(a=<|tool_call_end|>", LATER, "wrong format"),
-    ("HERMES", "<tool_call>\n{\"arguments\": {'a': 1}, \"name\": 'f'}\n</tool_call>", ("V1", "V3"), ONE),
+    (
+        "HERMES",
+        "<tool_call>\n{\"arguments\": {'a': 1}, \"name\": 'f'}\n</tool_call>",
+        ("V1", "V3"),
+        ONE,
+    ),
     ("HERMES", "Prose.\n<tool_call>\n\n</tool_call>", ("V1", "V3"), "failed"),
     ("HERMES", "Prose.", ("V1", "V3"), "no calls"),
     ("HERMES", f"<tool_call>{N}</tool_call>", ("V1", "V3"), "no calls"),
@@ -130,7 +145,8 @@ CALLS: list[tuple[str, Any, tuple[str, ...], Any]] = [
     ("FGEMMA", "<start_function_call>call:f{a:1}<end_function_call>", ("V4",), ONE),
     (
         "FGEMMA",
-        "<start_function_call>call:f{s:<escape>a, {b}<escape>,l:[1, 2.5],o:{k:true},n:null,w:word}<end_function_call>",
+        "<start_function_call>call:f{s:<escape>a, {b}<escape>,l:[1,"
+        " 2.5],o:{k:true},n:null,w:word}<end_function_call>",
         ("V4",),
         [("f", {"s": "a, {b}", "l": [1, 2.5], "o": {"k": True}, "n": None, "w": "word"})],
     ),
@@ -166,29 +182,71 @@ CALLS: list[tuple[str, Any, tuple[str, ...], Any]] = [
 
 
 @pytest.mark.parametrize(("name", "reply", "generations", "expected"), CALLS)
-def test_decoder_examples(name: str, reply: Any, generations: tuple[str, ...], expected: Any) -> None:
+def test_decoder_examples(
+    name: str, reply: Any, generations: tuple[str, ...], expected: Any
+) -> None:
     for rules in generations:
         assert decode(name, reply, rules) == expected, rules
 
 
 def test_every_decoder_has_example() -> None:
-    assert {decoder.name for decoder in DECODERS} - {name for name, *_ in CALLS} == {"FC-DOTTED", "AUTO"}
+    assert {decoder.name for decoder in DECODERS} - {name for name, *_ in CALLS} == {
+        "FC-DOTTED",
+        "AUTO",
+    }
 
 
 def test_some_decoders_take_names_without_dots() -> None:
     flat = {decoder.name for decoder in DECODERS if decoder.name_spelling == "flat"}
-    assert flat == {"FC", "FC-G", "FC-O", "GFC", "COHERE", "LIST", "MINICPM", "HERMES", "GLM", "GRANITE"}
+    assert flat == {
+        "FC",
+        "FC-G",
+        "FC-O",
+        "GFC",
+        "COHERE",
+        "LIST",
+        "MINICPM",
+        "HERMES",
+        "GLM",
+        "GRANITE",
+    }
 
 
 def test_java_and_javascript_lose_first_and_last_character() -> None:
-    assert decode("BRACKET", "f(alpha=1, beta='x')", "V1", "javascript") == [("f", {"alpha": "1", "beta": "x"})]
+    assert decode("BRACKET", "f(alpha=1, beta='x')", "V1", "javascript") == [
+        ("f", {"alpha": "1", "beta": "x"})
+    ]
     assert decode("BARE", "xf(alpha=1)x", "V1", "javascript") == [("f", {"alpha": "1"})]
 
 
 @pytest.mark.parametrize("name", sorted(DECODERS_BY_NAME))
 def test_decoders_never_raise(name: str) -> None:
-    replies: list[Any] = [None, 5, True, {}, [], [None], [[]], [{}], "", "[", "]", ";", "\n", F, "<tool_call>\n", "{}"]
-    replies += ["[" * 500, "<start_function_call>call:f{" * 300, "{" * 3000, '{"a": ' * 500, "</think>5", "x" * 2000]
+    replies: list[Any] = [
+        None,
+        5,
+        True,
+        {},
+        [],
+        [None],
+        [[]],
+        [{}],
+        "",
+        "[",
+        "]",
+        ";",
+        "\n",
+        F,
+        "<tool_call>\n",
+        "{}",
+    ]
+    replies += [
+        "[" * 500,
+        "<start_function_call>call:f{" * 300,
+        "{" * 3000,
+        '{"a": ' * 500,
+        "</think>5",
+        "x" * 2000,
+    ]
     for rules in ("V1", "V2", "V3", "V4"):
         for reply in replies:
             found = decode_or_name_failure(DECODERS_BY_NAME[name], reply, DecoderContext(rules))

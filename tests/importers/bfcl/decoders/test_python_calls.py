@@ -1,4 +1,6 @@
-"""Prompt-mode Python text is decoded into calls, with the differences of V1 (formats/bfcl section 5, D2)."""
+"""Prompt-mode Python text is decoded into calls, with the differences of V1 (formats/bfcl
+section 5, D2).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,12 @@ from hypothesis import strategies as st
 
 from fcreview.importers.bfcl.decoders.base import DecoderContext, WrongFormat
 from fcreview.importers.bfcl.decoders.models import find_model_decoder
-from fcreview.importers.bfcl.decoders.python_calls import is_prose, parse_call_text, parse_calls, parse_simple_calls
+from fcreview.importers.bfcl.decoders.python_calls import (
+    is_prose,
+    parse_call_text,
+    parse_calls,
+    parse_simple_calls,
+)
 from fcreview.importers.bfcl.decoders.registry import decode_result
 from fcreview.importers.common.python_syntax import parse_expression, read_call
 from fcreview.importers.common.records import Undecodable
@@ -74,9 +81,25 @@ def test_argument_values(source: str, value: Any) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    ["Foo.BAR", "{1, 2}", "f'{x}'", "[x for x in y]", "a < b", "a and b", "lambda: 1", "x * 2", "-x",
-    "1 / 0", "9**9**9", "'x' * 10**9", "1 << 10**9", "'%999999999d' % 1", "[[]] * 10**9", "{[]: 1}"],
-)  # fmt: skip
+    [
+        "Foo.BAR",
+        "{1, 2}",
+        "f'{x}'",
+        "[x for x in y]",
+        "a < b",
+        "a and b",
+        "lambda: 1",
+        "x * 2",
+        "-x",
+        "1 / 0",
+        "9**9**9",
+        "'x' * 10**9",
+        "1 << 10**9",
+        "'%999999999d' % 1",
+        "[[]] * 10**9",
+        "{[]: 1}",
+    ],
+)
 def test_unreadable_values_are_failures(source: str) -> None:
     with pytest.raises(Undecodable):
         decode(f"[f(a={source})]")
@@ -84,9 +107,23 @@ def test_unreadable_values_are_failures(source: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["```python\n[f(a=1)]\n```", "Here is the call: [f(a=1)]", "[f(a=1)]\n[g(b=2)]", "f(a=1); g(b=2)", "[f(a\\_b=1)]",
-     "[f(a=1", "I'm sorry.", "word", "[{'f': 1}]", "[1]", "\0", "[f(a='\ud800')]", "(" * 5000, "[f(a=" + "[" * 150],
-)  # fmt: skip
+    [
+        "```python\n[f(a=1)]\n```",
+        "Here is the call: [f(a=1)]",
+        "[f(a=1)]\n[g(b=2)]",
+        "f(a=1); g(b=2)",
+        "[f(a\\_b=1)]",
+        "[f(a=1",
+        "I'm sorry.",
+        "word",
+        "[{'f': 1}]",
+        "[1]",
+        "\0",
+        "[f(a='\ud800')]",
+        "(" * 5000,
+        "[f(a=" + "[" * 150,
+    ],
+)
 def test_text_without_calls_fails(text: str) -> None:
     with pytest.raises(Undecodable):
         decode(text)
@@ -118,16 +155,33 @@ def test_v1_handlers_clean_up_differently(text: str, model: str) -> None:
     assert decode(text, v1=True, model=model) == [("f", {"a": 1}), ("g", {"b": "x"})]
 
 
-@pytest.mark.parametrize(("text", "model"), [("f(a=1)", "gpt-4o"), ("`[f(a=1)]`", "claude"), ("\n[f(a=1)]", "claude")])
+@pytest.mark.parametrize(
+    ("text", "model"), [("f(a=1)", "gpt-4o"), ("`[f(a=1)]`", "claude"), ("\n[f(a=1)]", "claude")]
+)
 def test_v1_handlers_without_clean_up_fail(text: str, model: str) -> None:
     with pytest.raises(Undecodable):
         decode(text, v1=True, model=model)
 
 
-NAMES = st.sampled_from(["f", "a.b", "if", "None", "x_1", "_", "a.for.b", "match", "é", "__debug__"])
+NAMES = st.sampled_from(
+    ["f", "a.b", "if", "None", "x_1", "_", "a.for.b", "match", "é", "__debug__"]
+)
 NUMBERS = ("1", "-1", "0", "00", "1.5", "-0.0", "1.", "1e5", "1_0", "0x1", "99999999999999999999")
 WORDS = ("True", "none", "None", "if", "x.y", "-x", "# c\n1")
-TEXTS = ("''", "'a'", '"b"', "'''c'''", "'\\n'", "'é ]),'", "f'x'", "b'x'", "'a' 'b'", "'#'", "'\t'", "'\r'")
+TEXTS = (
+    "''",
+    "'a'",
+    '"b"',
+    "'''c'''",
+    "'\\n'",
+    "'é ]),'",
+    "f'x'",
+    "b'x'",
+    "'a' 'b'",
+    "'#'",
+    "'\t'",
+    "'\r'",
+)
 SCALARS = st.sampled_from([*NUMBERS, *WORDS, *TEXTS])
 LISTS = st.lists(SCALARS, max_size=3).map(lambda parts: "[" + ", ".join(parts) + "]")
 VALUES = st.one_of(SCALARS, LISTS, st.just("[1,]"))
@@ -143,7 +197,11 @@ def call_texts(draw: st.DrawFn) -> str:
             for _ in range(draw(st.integers(0, 3)))
         ]
         texts.append(f"{draw(NAMES)}({','.join(pairs)})")
-    return "[" + (draw(GAPS) + "," + draw(GAPS)).join(texts) + draw(st.sampled_from(["]", "]", "", "]]"]))
+    return (
+        "["
+        + (draw(GAPS) + "," + draw(GAPS)).join(texts)
+        + draw(st.sampled_from(["]", "]", "", "]]"]))
+    )
 
 
 @given(call_texts())
@@ -170,11 +228,20 @@ def test_fast_reader_accepts_common_calls() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["[" * 1_200_000, "a" * 1_200_000, "[f(a=" + "-" * 100_000 + "1)]", "[f(a=" + "1+" * 90_000 + "1)]",
-     "[f(a=" + "x." * 90_000 + "y)]", "[f(" + "a=1," * 90_000, "[f(a='" + "\\" * 100_000, "[f" + "(a=1)" * 50_000,
-     "[" + " " * 900_000 + "f", "[" + "a " * 200_000],
+    [
+        "[" * 1_200_000,
+        "a" * 1_200_000,
+        "[f(a=" + "-" * 100_000 + "1)]",
+        "[f(a=" + "1+" * 90_000 + "1)]",
+        "[f(a=" + "x." * 90_000 + "y)]",
+        "[f(" + "a=1," * 90_000,
+        "[f(a='" + "\\" * 100_000,
+        "[f" + "(a=1)" * 50_000,
+        "[" + " " * 900_000 + "f",
+        "[" + "a " * 200_000,
+    ],
     ids=lambda text: text[:12],
-)  # fmt: skip
+)
 def test_hostile_text_is_refused_quickly(text: str) -> None:
     start = time.process_time()
     with pytest.raises((Undecodable, WrongFormat)):
@@ -186,7 +253,10 @@ FUNCTIONS = [{"name": "cd", "parameters": {"properties": {"folder": {}, "force":
 
 
 def test_positional_arguments_get_names() -> None:
-    assert parse_call_text("cd('a', force=True)", FUNCTIONS) == ("cd", {"folder": "a", "force": True})
+    assert parse_call_text("cd('a', force=True)", FUNCTIONS) == (
+        "cd",
+        {"folder": "a", "force": True},
+    )
     assert parse_call_text("cd('a')") == ("cd", {"0": "a"})
     assert parse_call_text("cd(folder='a')") == ("cd", {"folder": "a"})
     assert parse_call_text("no call") is None

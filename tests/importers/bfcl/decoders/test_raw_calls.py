@@ -34,7 +34,8 @@ F = "```"
         f"[{N}]",
         f'{{"tool_calls": [{N}]}}',
         '{"type": "function", "function": {"name": "area", "arguments": "{\\"base\\": 10}"}}',
-        '{"name": "area", "parameters": {"base": 10}}; {"name": "area", "parameters": {"base": 11}}',
+        '{"name": "area", "parameters": {"base": 10}}; {"name": "area", "parameters": {"base":'
+        " 11}}",
         '[{"area": {"base": 10}}]',
         "[area(base=10)]",
         "Sure.\n[area(base=10), area(base=11)]\nI hope this helps!",
@@ -92,7 +93,10 @@ def test_long_reply_is_searched_in_bounded_time() -> None:
         (f"[TOOL_CALLS] [{N}]", True),
         ("I cannot do that.", False),
         ("", False),
-        (f"Error during inference: Error code: 400 - {{'failed_generation': '<tool_call>{N}'}}", False),
+        (
+            f"Error during inference: Error code: 400 - {{'failed_generation': '<tool_call>{N}'}}",
+            False,
+        ),
     ],
 )
 def test_item_with_unread_call_is_flagged(
@@ -100,7 +104,11 @@ def test_item_with_unread_call_is_flagged(
 ) -> None:
     (v4 / SCORE).unlink()
     good = [{"area": '{"base": 10, "height": 5}'}]
-    write_lines(v4 / RESULT, {"id": f"{CATEGORY}_0", "result": good}, {"id": f"{CATEGORY}_1", "result": reply})
+    write_lines(
+        v4 / RESULT,
+        {"id": f"{CATEGORY}_0", "result": good},
+        {"id": f"{CATEGORY}_1", "result": reply},
+    )
     (plan,) = plans(v4)
     plan.options = {"decoder": "FC"}
     (first, second), _ = items(plan)
@@ -111,7 +119,9 @@ def test_item_with_unread_call_is_flagged(
         assert (call.raw, call.arguments) == (reply, None)
 
 
-def test_decoder_that_ignores_text_still_shows_the_call(v4: Path, plans: Any, items: Any, write_lines: Any) -> None:
+def test_decoder_that_ignores_text_still_shows_the_call(
+    v4: Path, plans: Any, items: Any, write_lines: Any
+) -> None:
     """COHERE reads no call in text, which is no decoding error."""
     (v4 / SCORE).unlink()
     write_lines(v4 / RESULT, *({"id": f"{CATEGORY}_{n}", "result": f"[{N}] {n}"} for n in range(2)))
@@ -123,10 +133,16 @@ def test_decoder_that_ignores_text_still_shows_the_call(v4: Path, plans: Any, it
     assert found[0].predicted[0].decode_error == "the decoder COHERE reads no call in this reply"
 
 
-def test_step_of_conversation_with_unread_call_is_flagged(v4: Path, plans: Any, items: Any, write_lines: Any) -> None:
+def test_step_of_conversation_with_unread_call_is_flagged(
+    v4: Path, plans: Any, items: Any, write_lines: Any
+) -> None:
     path = v4 / "result/m/multi_turn/BFCL_v4_multi_turn_base_result.json"
     steps = [[[{"ls": "{}"}], '[TOOL_CALLS] [{"name": "cd", "arguments": {"folder": "a"}}]']]
-    write_lines(path, {"id": "multi_turn_base_0", "result": steps}, {"id": "multi_turn_base_1", "result": [["Done."]]})
+    write_lines(
+        path,
+        {"id": "multi_turn_base_0", "result": steps},
+        {"id": "multi_turn_base_1", "result": [["Done."]]},
+    )
     (plan,) = plans(v4)
     found, _ = items(plan)
     flags = {item.id: item.flags for item in found if item.category == "multi_turn_base"}

@@ -10,7 +10,11 @@ import pytest
 
 from fcreview.importers.bfcl.decoders.base import DecoderContext, WrongFormat
 from fcreview.importers.bfcl.decoders.models import find_model_decoder
-from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME, decode_result, to_early_v1_decoder
+from fcreview.importers.bfcl.decoders.registry import (
+    DECODERS_BY_NAME,
+    decode_result,
+    to_early_v1_decoder,
+)
 from fcreview.importers.common.records import Undecodable
 
 NAMED = '{"name": "f", "arguments": {"a": 1}}'
@@ -19,11 +23,18 @@ TWO = [("f", {"a": 1}), ("g", {"b": "x"})]
 
 
 def decode(
-    result: Any, *, v1: bool = False, model: str = "", language: str = "python", config: str | None = None
+    result: Any,
+    *,
+    v1: bool = False,
+    model: str = "",
+    language: str = "python",
+    config: str | None = None,
 ) -> Any:
     rules = "V1" if v1 else "V4"
     model = model or ("m-FC" if config is None else "m")
-    return decode_result(result, find_model_decoder(model, rules).decoder, DecoderContext(rules, language), config)
+    return decode_result(
+        result, find_model_decoder(model, rules).decoder, DecoderContext(rules, language), config
+    )
 
 
 @pytest.mark.parametrize(
@@ -46,7 +57,18 @@ def test_empty_reply_is_no_call(result: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "result", ["Some prose.", [{"f": "{not json"}], ["text"], [{"f": "{}"}, "text"], [{}], None, 5, [None], [{"f": ""}]]
+    "result",
+    [
+        "Some prose.",
+        [{"f": "{not json"}],
+        ["text"],
+        [{"f": "{}"}, "text"],
+        [{}],
+        None,
+        5,
+        [None],
+        [{"f": ""}],
+    ],
 )
 def test_native_records_that_are_not_calls(result: Any) -> None:
     with pytest.raises(Undecodable):
@@ -60,7 +82,9 @@ def test_arguments_must_be_object(result: Any) -> None:
 
 
 def test_argument_json_is_read_like_standard_library() -> None:
-    arguments = decode([{"f": '{"big": 123456789012345678901234, "nan": NaN, "s": "\\ud800"}'}])[0][1]
+    arguments = decode([{"f": '{"big": 123456789012345678901234, "nan": NaN, "s": "\\ud800"}'}])[0][
+        1
+    ]
     assert arguments["big"] == 123456789012345678901234
     assert math.isnan(arguments["nan"])
     assert arguments["s"] == "\ud800"
@@ -77,7 +101,11 @@ def test_gemini_text_has_wrong_format_and_cohere_text_no_call() -> None:
     ("text", "model", "v1"),
     [
         (f"<tool_call>\n{NAMED}\n</tool_call>", "Qwen_Qwen3-8B-FC", False),
-        (f"<tool_call>\n{NAMED}\n</tool_call>".replace('"', "'"), "NousResearch_Hermes-2-Pro-Llama-3-8B", True),
+        (
+            f"<tool_call>\n{NAMED}\n</tool_call>".replace('"', "'"),
+            "NousResearch_Hermes-2-Pro-Llama-3-8B",
+            True,
+        ),
         (f"<function_call> {NAMED}", "ibm-granite_granite-20b-functioncalling", False),
         (f'\n{{"tool_calls": [{NAMED}]}}', "Salesforce_xLAM-7b-fc-r", True),
         (f"[{NAMED}]", "Salesforce_xLAM-2-32b-fc-r", False),
@@ -109,27 +137,40 @@ def test_json_call_of_prompt_mode_model_fails() -> None:
 
 def test_literal_handlers_need_python_notation() -> None:
     with pytest.raises(Undecodable):
-        decode('{"name": "f", "parameters": {"a": true}}', model="meta-llama_Llama-3.1-8B-Instruct-FC")
+        decode(
+            '{"name": "f", "parameters": {"a": true}}', model="meta-llama_Llama-3.1-8B-Instruct-FC"
+        )
 
 
 def test_underscores_replace_dots_only_in_native_names() -> None:
-    for model, names in (("gpt-4o-FC", "flat"), ("gpt-4o", "dotted"), ("Qwen_Qwen3-8B-FC", "dotted"), ("m", "either")):
+    for model, names in (
+        ("gpt-4o-FC", "flat"),
+        ("gpt-4o", "dotted"),
+        ("Qwen_Qwen3-8B-FC", "dotted"),
+        ("m", "either"),
+    ):
         assert find_model_decoder(model, "V4").decoder.name_spelling == names
 
 
 def fmt(name: str, tag: bool = False) -> str:
-    return f"ret_fmt={name}&tool_call_tag={tag}&func_doc_fmt=python&prompt_fmt=plaintext&style=classic"
+    return (
+        f"ret_fmt={name}&tool_call_tag={tag}&func_doc_fmt=python&prompt_fmt=plaintext&style=classic"
+    )
 
 
 VERBOSE = (
-    '<functions><function name="f"><params><param name="a" value="1" type="integer"/></params></function>'
-    '<function name="g"><params><param name="b" value="x" type="string"/></params></function></functions>'
+    '<functions><function name="f"><params><param name="a" value="1"'
+    ' type="integer"/></params></function>'
+    '<function name="g"><params><param name="b" value="x"'
+    ' type="string"/></params></function></functions>'
 )
 CONCISE = (
     '<functions><function name="f"><param name="a" type="integer">1</param></function>'
     '<function name="g"><param name="b">x</param></function></functions>'
 )
-JSON = json.dumps([{"function": "f", "parameters": {"a": 1}}, {"function": "g", "parameters": {"b": "x"}}])
+JSON = json.dumps(
+    [{"function": "f", "parameters": {"a": 1}}, {"function": "g", "parameters": {"b": "x"}}]
+)
 
 
 @pytest.mark.parametrize(
@@ -161,13 +202,19 @@ LISTED_CALL = '[{"function": "f", "parameters": {"a": 1}}]'
         ("json", f"```json\n{LISTED_CALL}\n```"),
     ],
 )
-def test_phi_removes_fence_with_language_in_every_format(model: str, format_name: str, reply: str) -> None:
+def test_phi_removes_fence_with_language_in_every_format(
+    model: str, format_name: str, reply: str
+) -> None:
     assert decode(reply, config=f"ret_fmt={format_name}&{CLASSIC}", model=model) == ONE
 
 
 def test_other_models_keep_fence_with_language() -> None:
     with pytest.raises(Undecodable):
-        decode("```python\n[f(a=1)]\n```", config=f"ret_fmt=python&{CLASSIC}", model="gpt-4o-2024-11-20")
+        decode(
+            "```python\n[f(a=1)]\n```",
+            config=f"ret_fmt=python&{CLASSIC}",
+            model="gpt-4o-2024-11-20",
+        )
 
 
 def test_gemini_removes_tool_code_fence_in_python_format() -> None:
@@ -179,12 +226,18 @@ def test_gemini_removes_tool_code_fence_in_python_format() -> None:
 def test_handlers_of_other_forms_ignore_the_format(format_name: str) -> None:
     """Their handlers pass over the configuration, so text of its format is no call to them."""
     config = f"ret_fmt={format_name}&{CLASSIC}"
-    xml = '<functions><function name="f"><param name="a" type="integer">1</param></function></functions>'
+    xml = (
+        '<functions><function name="f"><param name="a"'
+        ' type="integer">1</param></function></functions>'
+    )
     for model in ("DM-Cito-8B-v2", "mistralai_Ministral-8B-Instruct-2410"):
         for reply in (LISTED_CALL, xml, "[f(a=1)]"):
             with pytest.raises(Undecodable):
                 decode(reply, config=config, model=model)
-    assert decode([{"f": {"a": 1}}], config=config, model="mistralai_Ministral-8B-Instruct-2410") == ONE
+    assert (
+        decode([{"f": {"a": 1}}], config=config, model="mistralai_Ministral-8B-Instruct-2410")
+        == ONE
+    )
 
 
 @pytest.mark.parametrize("reply", ["", "prose", "<TOOLCALL>", "[f(a=1)]"])
@@ -221,10 +274,28 @@ def test_format_sensitivity_failures(text: str, config: str) -> None:
 
 
 def test_xml_values_are_converted_by_type() -> None:
-    kinds = {"float": "2", "boolean": "TRUE", "null": "x", "array": "[1, 'a']", "dict": "{'k': 1}", "other": " s "}
-    params = "".join(f'<param name="{kind}" type="{kind}">{text}</param>' for kind, text in kinds.items())
-    found = decode(f'<functions><function name="f">{params}</function></functions>', config=fmt("concise_xml"))
-    values = {"float": 2.0, "boolean": True, "null": None, "array": [1, "a"], "dict": {"k": 1}, "other": "s"}
+    kinds = {
+        "float": "2",
+        "boolean": "TRUE",
+        "null": "x",
+        "array": "[1, 'a']",
+        "dict": "{'k': 1}",
+        "other": " s ",
+    }
+    params = "".join(
+        f'<param name="{kind}" type="{kind}">{text}</param>' for kind, text in kinds.items()
+    )
+    found = decode(
+        f'<functions><function name="f">{params}</function></functions>', config=fmt("concise_xml")
+    )
+    values = {
+        "float": 2.0,
+        "boolean": True,
+        "null": None,
+        "array": [1, "a"],
+        "dict": {"k": 1},
+        "other": "s",
+    }
     assert found[0][1] == values
 
 
@@ -234,7 +305,10 @@ def test_xml_values_are_converted_by_type() -> None:
         ('A.f(s="x y", n=5L, b=true)', {"s": "x y", "n": "5L", "b": "true"}),
         ("Alpha.function(c='x')", {"c": "x"}),
         ('A.f(a=new String[]{"p", "q"})', {"a": 'new String[]{"p","q"}'}),
-        ("A.f(a=new ArrayList<>(Arrays.asList(1, 2)))", {"a": "new ArrayList<>(Arrays.asList(1, 2))"}),
+        (
+            "A.f(a=new ArrayList<>(Arrays.asList(1, 2)))",
+            {"a": "new ArrayList<>(Arrays.asList(1, 2))"},
+        ),
         ("A.f(v=x, n=new Foo(1,2))", {"v": "x", "n": "new Foo(1, 2)"}),
         ("A.f(a=1).g(b=2)", {"b": "2"}),
         ("A.f(pos, a=1)", {None: "pos", "a": "1"}),
@@ -279,12 +353,16 @@ def test_code_without_call(language: str) -> None:
 
 @pytest.mark.parametrize("model", ["claude-3-opus-20240229-FC", "command-r-plus-FC", "gpt-4o-FC"])
 def test_native_java_arguments_were_text_in_first_v1_runs(model: str) -> None:
-    result: Any = [{"f": {"a": 1, "b": True}}] if "command" in model else [{"f": '{"a": 1, "b": true}'}]
+    result: Any = (
+        [{"f": {"a": 1, "b": True}}] if "command" in model else [{"f": '{"a": 1, "b": true}'}]
+    )
 
     def decode_first_call(language: str, rules: str, *, first: bool = False) -> Any:
         decoder = find_model_decoder(model, "V1").decoder
         return decode_result(
-            result, to_early_v1_decoder(decoder, rules) if first else decoder, DecoderContext(rules, language)
+            result,
+            to_early_v1_decoder(decoder, rules) if first else decoder,
+            DecoderContext(rules, language),
         )
 
     assert decode_first_call("java", "V1", first=True) == [("f", {"a": "1", "b": "True"})]
@@ -319,5 +397,7 @@ def test_glm_reads_first_two_lines(v1: bool) -> None:
 
 def test_messages_have_no_memory_addresses() -> None:
     with pytest.raises(Undecodable) as error:
-        decode('{"name": "f", "parameters": {"a": true}}', model="meta-llama_Llama-3.1-8B-Instruct-FC")
+        decode(
+            '{"name": "f", "parameters": {"a": true}}', model="meta-llama_Llama-3.1-8B-Instruct-FC"
+        )
     assert "0x" not in str(error.value)

@@ -55,4 +55,8 @@ def read_verdicts(store: Store) -> list[tuple[str, Any]]:
     """Return (item id, verdict) of all reviews in the journal, in order, also of undone ones."""
     path = store.workspace.reviews / "alice.jsonl"
     lines = path.read_text().splitlines() if path.exists() else []
-    return [(each["key"]["id"], each.get("verdict")) for each in map(json.loads, lines) if each["act"] == "review"]
+    return [
+        (each["key"]["id"], each.get("verdict"))
+        for each in map(json.loads, lines)
+        if each["act"] == "review"
+    ]

@@ -35,7 +35,25 @@ from tests.tui.screens.split.pane_facts import (
     split_view,
 )
 
-KEYS = ["j", "j", "k", "end", "g", "d", "tab", "tab", "enter", "escape", "p", "p", "u", "z", "]", "[", "F"]
+KEYS = [
+    "j",
+    "j",
+    "k",
+    "end",
+    "g",
+    "d",
+    "tab",
+    "tab",
+    "enter",
+    "escape",
+    "p",
+    "p",
+    "u",
+    "z",
+    "]",
+    "[",
+    "F",
+]
 """`u` is half a page up in the list. Keys that open text inputs are omitted."""
 SHIFTED = {"]": "right_square_bracket", "[": "left_square_bracket"}
 
@@ -70,8 +88,12 @@ class PaneWatcher:
 
         def record_review(about: Any, judgement: Any) -> None:
             name = about.detail.row.id
-            assert name in (header_item_id(self.app), before), "the item is named now, or was when the key was pressed"
-            assert header_item_id(self.app) == list_item_id(self.app), "the list's cursor is at the named item"
+            assert name in (header_item_id(self.app), before), (
+                "the item is named now, or was when the key was pressed"
+            )
+            assert header_item_id(self.app) == list_item_id(self.app), (
+                "the list's cursor is at the named item"
+            )
             self.reviewed.append(name)
             record(about, judgement)
 
@@ -103,20 +125,28 @@ async def watch_panes(imported: Imported, place: Path) -> AsyncIterator[PaneWatc
 
 
 @pytest.mark.sweep
-async def test_verdict_before_the_item_is_loaded_is_dropped_with_a_bell(imported: Imported, tmp_path: Path) -> None:
+async def test_verdict_before_the_item_is_loaded_is_dropped_with_a_bell(
+    imported: Imported, tmp_path: Path
+) -> None:
     async with watch_panes(imported, tmp_path / "work") as watcher:
         rung: list[bool] = []
         watcher.app.bell = lambda: rung.append(True)  # type: ignore[method-assign]
         send_keys(watcher.app, "j", "j", "j", "tab", "p")
         await watcher.wait()
-        assert focused_pane(watcher.app) == "item" and header_item_id(watcher.app) == list_item_id(watcher.app)
+        assert focused_pane(watcher.app) == "item" and header_item_id(watcher.app) == list_item_id(
+            watcher.app
+        )
         assert [name for name, _ in read_verdicts(watcher.store)] == watcher.reviewed
-        assert bool(rung) is not bool(watcher.reviewed), "the key reviewed the named item, or it rang the bell"
+        assert bool(rung) is not bool(watcher.reviewed), (
+            "the key reviewed the named item, or it rang the bell"
+        )
         assert set(watcher.reviewed) <= {"simple_3"}
 
 
 @pytest.mark.sweep
-async def test_nothing_is_reviewed_while_another_list_is_read(imported: Imported, tmp_path: Path) -> None:
+async def test_nothing_is_reviewed_while_another_list_is_read(
+    imported: Imported, tmp_path: Path
+) -> None:
     """The item on the screen belongs to the list before, so `]` would continue in that list."""
     async with watch_panes(imported, tmp_path / "work") as watcher:
         pane = queue_screen(watcher.app).query_one(QueuePane)
@@ -140,7 +170,9 @@ async def test_nothing_is_reviewed_while_another_list_is_read(imported: Imported
         )
         item = split_view(watcher.app).item_pane
         assert item is not None
-        await wait_until(lambda: not item._key_press.is_item_ambiguous(time.monotonic()))  # the item is drawn
+        await wait_until(
+            lambda: not item._key_press.is_item_ambiguous(time.monotonic())
+        )  # the item is drawn
         send_keys(watcher.app, "p")
         await watcher.wait()
         assert (
@@ -169,14 +201,21 @@ async def test_random_keys_in_the_item_are_recorded_for_visible_items(
         send_keys(watcher.app, "tab")
         await watcher.wait()
         await send_random_keys(watcher, seed, ["p", "f", "u", "z", "]", "[", "j", "T"])
-        assert watcher.reviewed and [name for name, _ in read_verdicts(watcher.store)] == watcher.reviewed
+        assert (
+            watcher.reviewed
+            and [name for name, _ in read_verdicts(watcher.store)] == watcher.reviewed
+        )
 
 
 @pytest.mark.sweep
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
-async def test_random_keys_in_both_panes_review_named_items_only(imported: Imported, tmp_path: Path, seed: int) -> None:
-    """Keys after a key that leaves the item are dropped, because they have another meaning in the list."""
+async def test_random_keys_in_both_panes_review_named_items_only(
+    imported: Imported, tmp_path: Path, seed: int
+) -> None:
+    """Keys after a key that leaves the item are dropped, because they have another meaning in
+    the list.
+    """
     async with watch_panes(imported, tmp_path / "work") as watcher:
         await send_random_keys(watcher, seed, KEYS)
         reviewed = iter(watcher.reviewed)

@@ -1,4 +1,6 @@
-"""The cursor and the open item are kept when the width crosses 120 columns and the number of panes changes."""
+"""The cursor and the open item are kept when the width crosses 120 columns and the number of
+panes changes.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ async def test_cursor_and_folds_stay_in_one_pane(make_app: Any, wait_for_screen:
         reader = queue_screen(pilot.app).query_one(ItemPane).cursor
         before = reader.block.key, reader.options.folds, reader.options.full_dialogue
         lines = await press_and_resize(pilot, wait_for_screen, size=ONE)
-        assert lines[1].startswith(" simple_1") and header_item_id(pilot.app) == "simple_1", "the item"
+        assert lines[1].startswith(" simple_1") and header_item_id(pilot.app) == "simple_1", (
+            "the item"
+        )
         assert not queue_screen(pilot.app).list.size, "the list is hidden"
         assert (reader.block.key, reader.options.folds, reader.options.full_dialogue) == before
         await press_and_resize(pilot, wait_for_screen, "p")
@@ -114,7 +118,9 @@ async def test_prompts_over_the_item_stay_on_top(make_app: Any, wait_for_screen:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("seed", [4, 8, 11])
-async def test_item_stays_open_during_random_resizes(make_app: Any, wait_for_screen: Any, seed: int) -> None:
+async def test_item_stays_open_during_random_resizes(
+    make_app: Any, wait_for_screen: Any, seed: int
+) -> None:
     """With the first two seeds, an item was once lost when two panes opened and only one fitted."""
     dice = random.Random(seed)
     async with make_long_queue_app(make_app).run_test(size=(80, 24)) as pilot:
@@ -122,7 +128,10 @@ async def test_item_stays_open_during_random_resizes(make_app: Any, wait_for_scr
         await press_and_resize(pilot, wait_for_screen, "j", "enter")
         for _ in range(12):
             for _ in range(dice.randrange(2, 8)):
-                size = Size(dice.choice([1, 2, 20, 59, 60, 80, 119, 120, 300]), dice.choice([1, 2, 14, 15, 24, 100]))
+                size = Size(
+                    dice.choice([1, 2, 20, 59, 60, 80, 119, 120, 300]),
+                    dice.choice([1, 2, 14, 15, 24, 100]),
+                )
                 pilot.app._driver._size = size
                 pilot.app.post_message(events.Resize(size, size))
                 await asyncio.sleep(dice.choice([0, 0.001, 0.003, 0.01]))

@@ -23,7 +23,9 @@ from tests.tui.screens.split.pane_facts import (
     status_text,
 )
 
-ROWS = [{"group": f"talk_{n // 3}", "error_type": "odd" if n in (1, 3) else "other"} for n in range(60)]
+ROWS = [
+    {"group": f"talk_{n // 3}", "error_type": "odd" if n in (1, 3) else "other"} for n in range(60)
+]
 
 
 TYPED = {":": "colon", "]": "right_square_bracket", "[": "left_square_bracket"}
@@ -35,8 +37,12 @@ def open_two_panes(make_app: Any, wait_for_screen: Any) -> Any:
     """Return a function that opens an app with two panes and waits for its first rows."""
 
     @asynccontextmanager
-    async def open_app(rows: Any = ROWS, size: tuple[int, int] = TWO, **options: Any) -> AsyncIterator[Pilot[Any]]:
-        async with make_app(rows, view=View(queue="dataset"), **options).run_test(size=size) as pilot:
+    async def open_app(
+        rows: Any = ROWS, size: tuple[int, int] = TWO, **options: Any
+    ) -> AsyncIterator[Pilot[Any]]:
+        async with make_app(rows, view=View(queue="dataset"), **options).run_test(
+            size=size
+        ) as pilot:
             await wait_for_screen(pilot)
             yield pilot
 
@@ -51,7 +57,9 @@ async def press(pilot: Any, wait_for_screen: Any, *keys: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("columns", "panes"), [(119, 1), (120, 2), (200, 2)])
-async def test_two_panes_from_120_columns(open_two_panes: Any, wait_for_screen: Any, columns: int, panes: int) -> None:
+async def test_two_panes_from_120_columns(
+    open_two_panes: Any, wait_for_screen: Any, columns: int, panes: int
+) -> None:
     async with open_two_panes(size=(columns, 40)) as pilot:
         lines = await press(pilot, wait_for_screen)
         assert (header_item_id(pilot.app) == "simple_0") is (panes == 2)
@@ -61,7 +69,9 @@ async def test_two_panes_from_120_columns(open_two_panes: Any, wait_for_screen: 
 
 
 @pytest.mark.sweep
-async def test_item_follows_the_cursor_of_the_list(open_two_panes: Any, wait_for_screen: Any) -> None:
+async def test_item_follows_the_cursor_of_the_list(
+    open_two_panes: Any, wait_for_screen: Any
+) -> None:
     async with open_two_panes() as pilot:
         for key in ("j", "j", "k", "end", "pageup", "g", "d"):
             await press(pilot, wait_for_screen, key)
@@ -75,7 +85,10 @@ async def test_held_key_reads_few_items(open_two_panes: Any, wait_for_screen: An
         begun: list[str] = []
         pane = queue_screen(app).query_one("ItemPane")
         begin = pane.show_item
-        pane.show_item = lambda shown, remark: (begun.append(shown.detail.row.id), begin(shown, remark))
+        pane.show_item = lambda shown, remark: (
+            begun.append(shown.detail.row.id),
+            begin(shown, remark),
+        )
         queue_screen(app).list.action_move(1)
         for _ in range(29):
             queue_screen(app).list.action_move(1)
@@ -84,7 +97,9 @@ async def test_held_key_reads_few_items(open_two_panes: Any, wait_for_screen: An
         assert len(begun) <= 2, "the first item, and the item at which the cursor stops"
 
 
-async def test_verdict_keys_do_nothing_in_the_list(open_two_panes: Any, wait_for_screen: Any, make_app: Any) -> None:
+async def test_verdict_keys_do_nothing_in_the_list(
+    open_two_panes: Any, wait_for_screen: Any, make_app: Any
+) -> None:
     async with open_two_panes() as pilot:
         await press(pilot, wait_for_screen, *"pnwezT012", "]", "}", "p")
         assert focused_pane(pilot.app) == "list" and isinstance(pilot.app.screen, QueueScreen)
@@ -103,9 +118,15 @@ async def test_tab_changes_the_pane_and_is_visible_without_colour(
             lines = await press(pilot, wait_for_screen, "tab")
             assert focused_pane(pilot.app) == pane
             assert ("p pass" in lines[-1]) is (pane == "item") is not ("enter open" in lines[-1])
-            (cursor,) = [strip for strip in pilot.app.screen._compositor.render_strips() if "▌" in strip.text[:3]]
+            (cursor,) = [
+                strip
+                for strip in pilot.app.screen._compositor.render_strips()
+                if "▌" in strip.text[:3]
+            ]
             reverse = any(segment.style and segment.style.reverse for segment in cursor.crop(0, 40))
-            assert reverse is (pane == "list"), "the row at the cursor is marked in the pane with the focus"
+            assert reverse is (pane == "list"), (
+                "the row at the cursor is marked in the pane with the focus"
+            )
 
 
 async def test_verdict_applies_to_the_named_item_and_moves_the_list(
@@ -115,34 +136,47 @@ async def test_verdict_applies_to_the_named_item_and_moves_the_list(
         lines = await press(pilot, wait_for_screen, "j", "j", "enter", "p")
         assert read_verdicts(make_app.stores[0]) == [("simple_2", True)]
         assert header_item_id(pilot.app) == list_item_id(pilot.app) == "simple_3"
-        assert "saved: pass · simple_2" in status_text(pilot.app) and focused_pane(pilot.app) == "item"
+        assert (
+            "saved: pass · simple_2" in status_text(pilot.app) and focused_pane(pilot.app) == "item"
+        )
         (row,) = [line for line in lines if "simple_2 " in line[:59]]
         assert "✓" in row[:59]
         assert "1 of 60 reviewed   alice" in lines[0]
 
 
-async def test_next_and_previous_move_the_cursor_of_the_list(open_two_panes: Any, wait_for_screen: Any) -> None:
+async def test_next_and_previous_move_the_cursor_of_the_list(
+    open_two_panes: Any, wait_for_screen: Any
+) -> None:
     async with open_two_panes() as pilot:
         await press(pilot, wait_for_screen, "tab")
         for key, name in [("]", 1), ("]", 2), ("[", 1), ("{", 0), ("}", 1), ("}", 2)]:
             await press(pilot, wait_for_screen, key)
-            assert (header_item_id(pilot.app), list_item_id(pilot.app)) == (f"simple_{name}", f"simple_{name}"), key
+            assert (header_item_id(pilot.app), list_item_id(pilot.app)) == (
+                f"simple_{name}",
+                f"simple_{name}",
+            ), key
             assert focused_pane(pilot.app) == "item"
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("key", ["escape", "q", "tab"])
-async def test_leaving_the_item_leads_to_the_list_only(open_two_panes: Any, wait_for_screen: Any, key: str) -> None:
+async def test_leaving_the_item_leads_to_the_list_only(
+    open_two_panes: Any, wait_for_screen: Any, key: str
+) -> None:
     async with open_two_panes() as pilot:
         await press(pilot, wait_for_screen, "j", "tab", "f", key)
         assert focused_pane(pilot.app) == "list" and pilot.app.is_running
-        assert header_item_id(pilot.app) == list_item_id(pilot.app) == "simple_2", "the next item is shown"
+        assert header_item_id(pilot.app) == list_item_id(pilot.app) == "simple_2", (
+            "the next item is shown"
+        )
         lines = await press(pilot, wait_for_screen, "escape")
         assert "Already at the top level" in "\n".join(lines)
 
 
 @pytest.mark.sweep
-async def test_folds_and_position_are_kept_after_a_visit_to_the_list(open_two_panes: Any, wait_for_screen: Any) -> None:
+async def test_folds_and_position_are_kept_after_a_visit_to_the_list(
+    open_two_panes: Any, wait_for_screen: Any
+) -> None:
     async with open_two_panes() as pilot:
         await press(pilot, wait_for_screen, "tab", "a", "t")
         reader = queue_screen(pilot.app).query_one("ItemPane").cursor
@@ -172,8 +206,12 @@ async def test_filter_changes_the_item(open_two_panes: Any, wait_for_screen: Any
         await press(pilot, wait_for_screen, "f", *"error:odd", "enter")
         assert header_item_id(pilot.app) == list_item_id(pilot.app) == "simple_1"
         await press(pilot, wait_for_screen, "j", "F")
-        assert header_item_id(pilot.app) == list_item_id(pilot.app) == "simple_3", "the item at the cursor is shown"
-        assert " 4/60 " in "\n".join(await wait_for_screen(pilot)), "its position is that of the new list"
+        assert header_item_id(pilot.app) == list_item_id(pilot.app) == "simple_3", (
+            "the item at the cursor is shown"
+        )
+        assert " 4/60 " in "\n".join(await wait_for_screen(pilot)), (
+            "its position is that of the new list"
+        )
 
 
 @pytest.mark.sweep
@@ -181,7 +219,11 @@ async def test_empty_list_has_no_item(open_two_panes: Any, wait_for_screen: Any)
     async with open_two_panes() as pilot:
         lines = await press(pilot, wait_for_screen, "f", *"official:pass", "enter", "tab")
         text = "\n".join(lines)
-        assert "no item matches" in text and header_item_id(pilot.app) == "" and focused_pane(pilot.app) == "list"
+        assert (
+            "no item matches" in text
+            and header_item_id(pilot.app) == ""
+            and focused_pane(pilot.app) == "list"
+        )
         assert "No item selected" in text
         await press(pilot, wait_for_screen, "F")
         assert header_item_id(pilot.app) == list_item_id(pilot.app) == "simple_0"
@@ -197,7 +239,9 @@ async def test_last_item_of_a_filter_stays_until_it_is_left(
             ("simple_0", True),
             ("simple_1", True),
         ]
-        assert "Queue complete: 2 items reviewed" in "\n".join(await press(pilot, wait_for_screen, "escape"))
+        assert "Queue complete: 2 items reviewed" in "\n".join(
+            await press(pilot, wait_for_screen, "escape")
+        )
         assert header_item_id(pilot.app) == ""
 
 
@@ -207,7 +251,9 @@ async def test_both_panes_are_blind(open_two_panes: Any, wait_for_screen: Any) -
         for keys in ([], ["j"], ["tab"], ["]"], ["R"], ["escape"]):
             text = "\n".join(await press(pilot, wait_for_screen, *keys))
             assert not {"✗", "✓"} & set(text), keys
-            assert not [word for word in ("value_error", "failures", "is not one of") if word in text], keys
+            assert not [
+                word for word in ("value_error", "failures", "is not one of") if word in text
+            ], keys
         await press(pilot, wait_for_screen, "tab", "f", "[")
         assert "value_error" in "\n".join(await wait_for_screen(pilot)), (
             "reviews of others are shown after the own review"

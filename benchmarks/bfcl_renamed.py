@@ -46,15 +46,30 @@ class Source:
 
 
 SOURCES = (
-    Source("bfcl_v4", "bfcl_v4/data", "Qwen_Qwen3-8B-FC", "gpt-4.1-2025-04-14"),
+    Source(
+        "bfcl_v4",
+        data="bfcl_v4/data",
+        other_model="Qwen_Qwen3-8B-FC",
+        second_model="gpt-4.1-2025-04-14",
+    ),
     Source(
         "bfcl_families/v3",
-        "bfcl_families/v3_data",
-        "gpt-4o-2024-11-20-FC",
-        "claude-3-5-sonnet-20241022",
+        data="bfcl_families/v3_data",
+        other_model="gpt-4o-2024-11-20-FC",
+        second_model="claude-3-5-sonnet-20241022",
     ),
-    Source("bfcl_families/v1", "bfcl_v1/data", "gpt-4-0613-FC", "command-r-plus"),
-    Source("bfcl_v1_panel", "bfcl_v1/data", "gpt-4-0613-FC", "command-r-plus"),
+    Source(
+        "bfcl_families/v1",
+        data="bfcl_v1/data",
+        other_model="gpt-4-0613-FC",
+        second_model="command-r-plus",
+    ),
+    Source(
+        "bfcl_v1_panel",
+        data="bfcl_v1/data",
+        other_model="gpt-4-0613-FC",
+        second_model="command-r-plus",
+    ),
 )
 
 
@@ -152,7 +167,14 @@ class Renamer:
             with_scores = self._read(source, model, name, with_scores=True)
             without_scores = self._read(source, model, name, with_scores=False)
             yield Comparison(
-                source, model, kind, name, own, own_without_scores, with_scores, without_scores
+                source,
+                model=model,
+                kind=kind,
+                name=name,
+                own=own,
+                own_without_scores=own_without_scores,
+                with_scores=with_scores,
+                without_scores=without_scores,
             )
 
     def _read(self, source: Source, model: str, name: str, *, with_scores: bool) -> ReadRun:

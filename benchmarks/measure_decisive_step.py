@@ -65,7 +65,9 @@ def main(folder: Path) -> None:
         )
     ids = sorted(roots)
     items = {
-        each: _read_item(JsonRecord(1, 0, 0, entries[each]), str(each), "retail", path)
+        each: _read_item(
+            JsonRecord(1, offset=0, length=0, value=entries[each]), str(each), "retail", path
+        )
         for each in ids
     }
     for part, part_ids in (

@@ -59,7 +59,9 @@ def measure_ranking(order: Sequence[str], known: set[str]) -> RankingQuality:
         else:
             below += 1
     among = {first: sum(item in ranked_known for item in order[:first]) for first in FIRST}
-    return RankingQuality(len(ranked_known), among, area / max(below * len(ranked_known), 1))
+    return RankingQuality(
+        len(ranked_known), among=among, area=area / max(below * len(ranked_known), 1)
+    )
 
 
 def list_ids(ranked: Iterable[Suspect]) -> list[str]:

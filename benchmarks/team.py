@@ -37,7 +37,14 @@ FORK = multiprocessing.get_context("fork")
 
 
 def key(number: int) -> ItemKey:
-    return ItemKey("bfcl", "V4", "en", "maple-8b", "simple", f"simple_{number}")
+    return ItemKey(
+        "bfcl",
+        generation="V4",
+        language="en",
+        model="maple-8b",
+        category="simple",
+        id=f"simple_{number}",
+    )
 
 
 def line(name: str, number: int) -> bytes:
@@ -130,7 +137,7 @@ def measure_kills(server: PostgresServer, folder: Path, options: argparse.Namesp
         place.mkdir()
 
     def start(name: str) -> multiprocessing.process.BaseProcess:
-        link = TeamLink(team.address(name), team.project, name)
+        link = TeamLink(team.address(name), project=team.project, annotator=name)
         process = FORK.Process(target=annotate, args=(places[name], link, options.verdicts, pause))
         process.start()
         return process
@@ -205,7 +212,11 @@ def measure_delivery(server: PostgresServer, folder: Path, samples: int) -> None
     for name, place in places.items():
         place.mkdir()
         workspaces[name] = find_workspace(place)
-        syncs.append(TeamSync(workspaces[name], TeamLink(team.address(name), team.project, name)))
+        syncs.append(
+            TeamSync(
+                workspaces[name], TeamLink(team.address(name), project=team.project, annotator=name)
+            )
+        )
         syncs[-1].start()
     journal, copy = Journal(workspaces["ann"], "ann"), workspaces["lena"].team_reviews / "ann.jsonl"
     waits = []

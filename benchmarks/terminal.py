@@ -114,7 +114,7 @@ class Terminal:
                 first, last, total = first or now, now, total + got
             elif got < 0 or now - (last or start) > quiet:
                 break
-        return Stroke((first or start) - start, (last or start) - start, total)
+        return Stroke((first or start) - start, settled=(last or start) - start, bytes=total)
 
     def press(self, key: str, quiet: float = 0.12) -> Stroke:
         """Press a key. `quiet`: seconds without a byte after which the response is complete."""

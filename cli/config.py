@@ -321,7 +321,9 @@ def find_team_link(workspace: Workspace) -> TeamLink | None:
     from fcreview.store.team_server import parse_server_url
 
     try:
-        return TeamLink(parse_server_url(entry["url"]), entry["project"], entry["annotator"])
+        return TeamLink(
+            parse_server_url(entry["url"]), project=entry["project"], annotator=entry["annotator"]
+        )
     except (LookupError, TypeError, AttributeError):
         file = _locate_teams_file()
         raise CommandError(

@@ -40,7 +40,7 @@ def set_dataset_facts(plans: Sequence[RunPlan], sources: DatasetSources) -> None
         language = "" if run.language == "en" else run.language
         version = " ".join(word for word in (run.generation, language) if word)
         reason = _find_reason(plan, sources)
-        run.facts["dataset_version"] = RunFact("dataset_version", version, reason)
+        run.facts["dataset_version"] = RunFact("dataset_version", value=version, reason=reason)
 
 
 def _find_reason(plan: RunPlan, sources: DatasetSources) -> str:

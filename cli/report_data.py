@@ -85,7 +85,10 @@ def compute_report_parts(
         row = part.row
         fields = build_run_fields(row) | {"problems": checks[row.run].summary}
         yield ReportPart(
-            fields, compute_run_metrics(part.items, row.info), row, check=checks[row.run]
+            fields,
+            metrics=compute_run_metrics(part.items, row.info),
+            row=row,
+            check=checks[row.run],
         )
         importer = IMPORTERS.get(row.info.benchmark)
         if importer is not None and importer.combines_runs:

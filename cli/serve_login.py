@@ -291,7 +291,9 @@ class PasswordLogin:
             return self._render_login_page(WRONG_LOGIN, 401)
         self._by_pair.forget_attempts(f"{annotator} {address}")
         token = secrets.token_urlsafe(32)
-        self._logins[token] = _ActiveLogin(annotator, known, monotonic() + LOGIN_SECONDS)
+        self._logins[token] = _ActiveLogin(
+            annotator, password=known, expires=monotonic() + LOGIN_SECONDS
+        )
         while len(self._logins) > MAX_LOGINS:
             del self._logins[next(iter(self._logins))]
         response = web.Response(status=303, headers={"Location": "/"})

@@ -72,7 +72,7 @@ def _derive_key(password: str, salt: bytes, cost: tuple[int, int, int]) -> bytes
     return hashlib.scrypt(text, salt=salt, n=1 << log_n, r=r, p=p, maxmem=memory, dklen=_KEY_BYTES)
 
 
-_UNKNOWN_USER = PasswordHash(_COST, bytes(16), bytes(_KEY_BYTES))
+_UNKNOWN_USER = PasswordHash(_COST, salt=bytes(16), key=bytes(_KEY_BYTES))
 """Hash that is checked for an unknown name, so that the response time does not reveal whether a
 name exists.
 """

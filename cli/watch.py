@@ -96,8 +96,10 @@ class FileWatcher:
             raise ReloadError(answer["error"])
         self._failed, self._imported = False, None
         previous, self.runs = tuple(self.runs), tuple(answer["runs"])
-        changes = ImportChanges(answer["new"], answer["changed"], answer["gone"])
-        return ReloadResult(changes, self.runs, previous, answer["warning"])
+        changes = ImportChanges(answer["new"], changed=answer["changed"], gone=answer["gone"])
+        return ReloadResult(
+            changes, runs=self.runs, previous_runs=previous, warning=answer["warning"]
+        )
 
     def close(self) -> None:
         self._closed = True

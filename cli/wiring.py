@@ -74,13 +74,13 @@ def build_benchmark_services(options: WorkspaceOptions) -> BenchmarkServices:
 
     return BenchmarkServices(
         find_plan,
-        registry.rewrite_scores,
-        registry.find_summary_files,
-        registry.explain_golden_fix_rejection,
-        registry.rewrite_golden,
-        print_message,
-        registry.write_reviewed_logs,
-        registry.parse_golden_fix,
+        rewrite_scores=registry.rewrite_scores,
+        find_summary_files=registry.find_summary_files,
+        explain_golden_fix_rejection=registry.explain_golden_fix_rejection,
+        rewrite_golden=registry.rewrite_golden,
+        print_message=print_message,
+        write_reviewed_logs=registry.write_reviewed_logs,
+        parse_golden_fix=registry.parse_golden_fix,
     )
 
 
@@ -97,9 +97,13 @@ def build_golden_services() -> GoldenSupport:
 
     return GoldenSupport(
         lambda run, item: _load_registry().make_golden_template(run, item),
-        lambda run, item, fix: _load_registry().check_golden_fix(run, item, fix),
-        lambda run, item, fix, record: _load_registry().recompute_verdict(run, item, fix, record),
-        lambda run, item, fix: _load_registry().is_unchanged_golden_fix(run, item, fix),
+        find_problem=lambda run, item, fix: _load_registry().check_golden_fix(run, item, fix),
+        recheck=lambda run, item, fix, record: _load_registry().recompute_verdict(
+            run, item, fix, record
+        ),
+        is_unchanged=lambda run, item, fix: _load_registry().is_unchanged_golden_fix(
+            run, item, fix
+        ),
     )
 
 
@@ -133,7 +137,10 @@ def build_report_services(session: WorkspaceSession) -> ReportServices:
         ]
 
     return ReportServices(
-        build_report, build_services, build_command_service(session), compare_conventions
+        build_report,
+        open_benchmarks=build_services,
+        commands=build_command_service(session),
+        compare_conventions=compare_conventions,
     )
 
 
@@ -173,7 +180,12 @@ def build_form_fields(command: str) -> list[FormField]:
         first_line = " ".join((parameter.help or "").replace("\b", "").split())
         fields.append(
             FormField(
-                name, flag, default, first_line, is_switch, parameter.metavar in FILE_METAVARS
+                name,
+                flag=flag,
+                default=default,
+                help=first_line,
+                is_switch=is_switch,
+                is_path=parameter.metavar in FILE_METAVARS,
             )
         )
     return sorted(fields, key=lambda each: bool(each.flag))

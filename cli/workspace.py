@@ -279,7 +279,9 @@ class WorkspaceSession:
             )
         filters = AnnotatorFilters(AnnotatorState(self.workspace.root, self.annotator), blind=blind)
         where = filters.expand_saved_filters(where)
-        view = View(where, queue, seed, (self.find_run_number(run),) if run else self.scope)
+        view = View(
+            where, queue=queue, seed=seed, runs=(self.find_run_number(run),) if run else self.scope
+        )
         if queue == SUSPECTS_QUEUE:
             self.store.load_suspects(view)
         return view

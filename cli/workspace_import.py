@@ -80,10 +80,10 @@ def open_workspace(options: WorkspaceOptions) -> Iterator[WorkspaceSession]:
     updated = update_workspace(options, config)
     session = WorkspaceSession(
         updated.workspace,
-        resolve_annotator(options, config),
-        updated.scope,
-        policy,
-        options,
+        annotator=resolve_annotator(options, config),
+        scope=updated.scope,
+        policy=policy,
+        options=options,
         failed_runs=updated.failed_runs,
     )
     try:
@@ -145,7 +145,7 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> UpdatedWorksp
     if all(map(_is_up_to_date, summary.runs)):
         cache.save_run_numbers(workspace, scope)  # the store has the current results of every run
     failed = tuple(row["run_name"] for row in summary.runs if row["status"] == "failed")
-    return UpdatedWorkspace(workspace, scope, failed)
+    return UpdatedWorkspace(workspace, scope=scope, failed_runs=failed)
 
 
 def _is_up_to_date(row: Mapping[str, Any]) -> bool:
@@ -270,7 +270,12 @@ def discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
         discovered = search_runs(named)
     else:
         discovered = find_runs_and_datasets(search_runs, named, remembered)
-    sources = DatasetSources(named, remembered, list_environment_folders(), config.dataset_folders)
+    sources = DatasetSources(
+        named,
+        remembered=remembered,
+        environment=list_environment_folders(),
+        configured=config.dataset_folders,
+    )
     set_dataset_facts(discovered.plans, sources)
     return discovered
 
@@ -412,7 +417,9 @@ def find_runs_and_datasets(
                 f"--data has no dataset for this run, so fcreview uses {before[0]} from an earlier"
                 " command"
             )
-            assigned.issues.append(ImportIssue(plan.run.path, None, problem, severity="notice"))
+            assigned.issues.append(
+                ImportIssue(plan.run.path, None, what=problem, severity="notice")
+            )
         if assigned.data or before or not assigned.run.needs_dataset:
             return assigned
         usual = search_plans(usual_folders).get(_make_run_id(plan.run), plan)

@@ -270,7 +270,7 @@ def _build_resolved_fix(
     rows = source.store.fetch_rows(source.store.find_items(name))
     rows = [row for row in rows if row.category == category and row.run in runs]
     item = next(row.item for row in rows if row.run == label["run"])
-    return ResolvedFix(source.store.read_detail(item), label, applied, rows)
+    return ResolvedFix(source.store.read_detail(item), label=label, applied=applied, rows=rows)
 
 
 NO_NEWLINE_MARK = b"\\ No newline at end of file\n"

@@ -105,7 +105,16 @@ def _make_reviewed_verdict(source: ExportSource, label: Label) -> ReviewedVerdic
         (last["annotator"], last["time"]) if last else (events[-1].annotator, events[-1].time)
     )
     reason = last.get("note") or last.get("reason") or label["fault"]
-    return ReviewedVerdict(label["id"], target, criterion, value, author, time, reason, details)
+    return ReviewedVerdict(
+        label["id"],
+        target=target,
+        criterion=criterion,
+        value=value,
+        author=author,
+        time=time,
+        reason=reason,
+        details=details,
+    )
 
 
 def check_and_count_log_copies(folder: Path) -> int:

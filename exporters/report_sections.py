@@ -107,7 +107,7 @@ class Section:
 def make_table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], right_aligned: Sequence[int] = ()
 ) -> Table:
-    return Table(headings, [TableRow(row) for row in rows], frozenset(right_aligned))
+    return Table(headings, rows=[TableRow(row) for row in rows], right=frozenset(right_aligned))
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,9 @@ def build_calibration_section(result: CalibrationResult) -> Section:
         )
     sections += _build_error_group_sections(result.error_groups)
     return Section(
-        CALIBRATION_TITLE, [Paragraph(text) for text in (*result.basis, *NOTES)], sections
+        CALIBRATION_TITLE,
+        blocks=[Paragraph(text) for text in (*result.basis, *NOTES)],
+        sections=sections,
     )
 
 
@@ -405,8 +407,8 @@ def build_agreement_section(
         parts.append(Section(BLIND_STATUS_LABELS[how], [make_table(heads, rows, (3, 4, 5, 6))]))
     return Section(
         title,
-        [Paragraph("Adjudications and stale, retracted or unsure reviews are excluded.")],
-        parts,
+        blocks=[Paragraph("Adjudications and stale, retracted or unsure reviews are excluded.")],
+        sections=parts,
     )
 
 
@@ -445,8 +447,8 @@ def build_check_section(checks: Sequence[RunCheck]) -> Section:
     runs = [_build_run_check_section(check) for check in sort_by_problems(checks)]
     return Section(
         CHECK_TITLE,
-        [Paragraph(f"{summary}. {CHECK_NOTE}")],
-        runs,
+        blocks=[Paragraph(f"{summary}. {CHECK_NOTE}")],
+        sections=runs,
         is_folded=all(check.is_ok for check in checks),
     )
 

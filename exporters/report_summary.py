@@ -169,13 +169,16 @@ def build_summary_cards(
     return [
         *_build_best_run_cards(runs),
         Card(
-            "Open disagreements", f"{n_open_disagreements:,}", open_note, n_open_disagreements > 0
+            "Open disagreements",
+            value=f"{n_open_disagreements:,}",
+            note=open_note,
+            needs_attention=n_open_disagreements > 0,
         ),
         Card(
             "Suspect golden answers",
-            f"{suspect_counts.suspect:,}",
-            checked,
-            suspect_counts.suspect > 0,
+            value=f"{suspect_counts.suspect:,}",
+            note=checked,
+            needs_attention=suspect_counts.suspect > 0,
         ),
     ]
 
@@ -211,21 +214,21 @@ def _build_best_run_cards(runs: Sequence[RunPassCounts]) -> list[Card]:
             f"without {format_count(best.incidents, 'incident')}: {best.without_incidents}"
         )
     note = " · ".join(notes)
-    return [Card(label, rate, note), _build_estimate_card(best)]
+    return [Card(label, value=rate, note=note), _build_estimate_card(best)]
 
 
 def _build_estimate_card(run: RunPassCounts) -> Card:
     title, estimate = "Estimated accuracy of this run", run.estimate
     if estimate is None:
-        return Card(title, NO_VALUE, "no reviewed random sample")
+        return Card(title, value=NO_VALUE, note="no reviewed random sample")
     sampled = format_count(run.n_sampled, "sampled item")
     if estimate.is_bounds_headline:
         undecided = format_count(estimate.n_undecided, "undecided item")
         note = f"depends on {undecided} (unsure or disputed); {sampled} decided"
-        return Card(title, format_pass_rate_estimate(estimate), note)
+        return Card(title, value=format_pass_rate_estimate(estimate), note=note)
     value = f"{100 * estimate.estimated:.1f} % ± {50 * (estimate.high - estimate.low):.1f}"
     interval = f"{100 * estimate.low:.1f} to {100 * estimate.high:.1f}"
-    return Card(title, value, f"95 % interval {interval}, from {sampled}")
+    return Card(title, value=value, note=f"95 % interval {interval}, from {sampled}")
 
 
 def format_pass_rate_estimate(estimate: PassRateEstimate | None) -> str:
@@ -259,7 +262,12 @@ def build_category_section(runs: Sequence[RunPassCounts]) -> Section:
             TableRow(_format_category_cells(run, names, has_incidents=has_incidents)) for run in of
         ]
         blocks.append(
-            Table(heads, rows, frozenset(range(1, len(heads))), heat_from=len(heads) - len(names))
+            Table(
+                heads,
+                rows=rows,
+                right=frozenset(range(1, len(heads))),
+                heat_from=len(heads) - len(names),
+            )
         )
         if len(sizes) > len(names):
             more = format_count(len(sizes) - len(names), "smaller category", "smaller categories")
@@ -303,7 +311,7 @@ def _build_failure_reasons_table(dataset: DatasetFailures) -> Table:
         text = format_count(len(rest), "other error type")
         rows.append(TableRow([f"{n:,}", text, ""]))
     head = f"{dataset.title}: {format_count(total, 'failing item')} after reviews"
-    return Table(["items", head, "error type"], rows, frozenset({0}), graphic_at=1)
+    return Table(["items", head, "error type"], rows=rows, right=frozenset({0}), graphic_at=1)
 
 
 def build_score_section(runs: Sequence[RunPassCounts]) -> Section:
@@ -340,7 +348,9 @@ def build_score_section(runs: Sequence[RunPassCounts]) -> Section:
             )
             for run in of
         ]
-        blocks.append(Table(shown, rows, frozenset(range(1, len(shown))), graphic_at=graphic_at))
+        blocks.append(
+            Table(shown, rows=rows, right=frozenset(range(1, len(shown))), graphic_at=graphic_at)
+        )
     return Section("Scores", blocks)
 
 
@@ -369,7 +379,9 @@ def _build_score_row(
         estimate.high,
     )
     official = run.official[0] / run.items if 0 < run.official[1] == run.items else None
-    return TableRow(cells, graphic=Whisker(low, estimate.estimated, high, official))
+    return TableRow(
+        cells, graphic=Whisker(low, value=estimate.estimated, high=high, official=official)
+    )
 
 
 OPEN_DISAGREEMENTS = "open disagreements"
@@ -429,13 +441,13 @@ def collect_metric_rows(
         for one in compute_metrics(source):
             row = MetricRow(
                 one.table,
-                one.name,
-                one.unit,
-                one.level,
-                one.note,
-                one.digits,
-                one.counted_noun,
-                one.total,
+                name=one.name,
+                unit=one.unit,
+                level=one.level,
+                note=one.note,
+                digits=one.digits,
+                counted=one.counted_noun,
+                of=one.total,
             )
             row = rows.setdefault(one.key, row)
             row.values[source], row.n[source] = one.value, one.n
@@ -574,7 +586,7 @@ def build_metric_table(
         TableRow(_format_metric_cells(row, sources, estimates, more), row.level)
         for row in metric_rows
     ]
-    return Table(heads, rows, frozenset(range(1, len(heads) - 1)))
+    return Table(heads, rows=rows, right=frozenset(range(1, len(heads) - 1)))
 
 
 def _format_metric_cells(

@@ -371,21 +371,21 @@ def _build_reviewed_item(
     name |= {"run": detail.row.run, "run_name": detail.row.run_name}
     return _ReviewedItem(
         (run.benchmark, run.generation, run.language, item.category, item.id),
-        detail.row.run,
-        passes,
-        messages if passes or is_wrong or correction is not None else [],
-        make_tool_definitions(item.functions),
-        name | {"annotators": sorted({each.annotator for each in opinions})},
-        "; ".join(notes) or item.first_difference or item.error_type or "",
-        correction.calls if correction is not None else item.golden,
-        correction,
-        item.group,
-        item.golden_hash,
-        item.question,
-        bool(item.golden_hash) or run.dataset is not None or run.needs_dataset,
-        is_wrong,
-        faults <= {*MODEL_FAULTS, "golden"},
-        run.full_title,
+        run=detail.row.run,
+        passes=passes,
+        messages=messages if passes or is_wrong or correction is not None else [],
+        tools=make_tool_definitions(item.functions),
+        source=name | {"annotators": sorted({each.annotator for each in opinions})},
+        reason="; ".join(notes) or item.first_difference or item.error_type or "",
+        golden=correction.calls if correction is not None else item.golden,
+        correction=correction,
+        group=item.group,
+        golden_hash=item.golden_hash,
+        question=item.question,
+        is_benchmark=bool(item.golden_hash) or run.dataset is not None or run.needs_dataset,
+        is_model_wrong=is_wrong,
+        is_wrong_for_corrected=faults <= {*MODEL_FAULTS, "golden"},
+        title=run.full_title,
     )
 
 
@@ -492,7 +492,11 @@ def _pair_first_different_replies(
         if not is_usable or not are_complete or _has_equal_calls(one, other):
             return None
         has_question = any(each.role == "user" for each in prompt)
-        return _Pair(prompt, one, other, right, wrong, pair_kind) if has_question else None
+        return (
+            _Pair(prompt, chosen=one, rejected=other, right=right, wrong=wrong, kind=pair_kind)
+            if has_question
+            else None
+        )
     return None
 
 
@@ -525,7 +529,9 @@ def _pair_with_golden(item: _ReviewedItem) -> _Pair | None:
     messages, chosen = found
     if not _is_complete_reply(messages[-1]) or _has_accepted_calls(item.golden, messages[-1]):
         return None
-    return _Pair(messages[:-1], chosen, messages[-1], item, item, "golden")
+    return _Pair(
+        messages[:-1], chosen=chosen, rejected=messages[-1], right=item, wrong=item, kind="golden"
+    )
 
 
 class _GoldenReply(NamedTuple):
@@ -565,7 +571,7 @@ def _build_first_accepted_call(golden_call: Call) -> Call:
         if isinstance(each, AcceptedValues) and each.any_of
     }
     values = {name: _get_first_accepted_value(each.any_of[0]) for name, each in accepted.items()}
-    return Call("predicted", golden_call.name, values)
+    return Call("predicted", golden_call.name, arguments=values)
 
 
 def _get_first_accepted_value(value: Any) -> Any:

@@ -97,7 +97,7 @@ class ErrataEntry:
             n if type(n := proof.get(name)) is int else 0 for name in ("runs", "passed")
         )
         reasons, settled_by = (_select_strings(raw.get(name)) for name in ("reasons", "settled_by"))
-        evidence = Evidence(runs, passed, _select_strings(proof.get("failed")))
+        evidence = Evidence(runs, passed=passed, failed=_select_strings(proof.get("failed")))
         return cls(
             **texts,
             old=raw["old"],
@@ -167,13 +167,20 @@ class Errata:
         if not entries and not selected_rules:
             return None
         body = b"".join(_serialize_lines([*entries.values()], selected_rules))
-        return Errata(entries, selected_rules, _hash(body), self.date, self.who, self.path)
+        return Errata(
+            entries,
+            rules=selected_rules,
+            digest=_hash(body),
+            date=self.date,
+            who=self.who,
+            path=self.path,
+        )
 
     def with_rules(self, *rules: EquivalenceRule) -> Errata:
         """Return a copy with additional rules. The copy has a new digest, and no date or author."""
         combined = tuple(dict.fromkeys([*self.rules, *rules]))
         body = b"".join(_serialize_lines([*self.entries.values()], combined))
-        return Errata(self.entries, combined, _hash(body), path=self.path)
+        return Errata(self.entries, rules=combined, digest=_hash(body), path=self.path)
 
 
 def serialize_errata(
@@ -224,7 +231,9 @@ def parse_errata(raw: bytes, file_name: str = "") -> Errata:
             raise ErrataError(f"{file_name}:{number}: {error}") from None
         entries[entry.key] = entry
     date, who = (str(header.get(key, "")) for key in ("date", "who"))
-    return Errata(entries, tuple(rules), str(stated), date, who, file_name)
+    return Errata(
+        entries, rules=tuple(rules), digest=str(stated), date=date, who=who, path=file_name
+    )
 
 
 def serialize_rules(rules: Sequence[EquivalenceRule]) -> bytes:
@@ -334,7 +343,9 @@ def combine_errata(own: Errata, other: Errata) -> CombinedErrata:
     if old != new or n_new_rules:
         who = ", ".join(_select_distinct(*own.who.split(", "), *other.who.split(", ")))
         content = serialize_errata([*entries.values()], rules, max(own.date, other.date), who)
-    return CombinedErrata(content, n_new, n_known, n_new_rules, tuple(conflicts))
+    return CombinedErrata(
+        content, n_new=n_new, n_known=n_known, n_new_rules=n_new_rules, conflicts=tuple(conflicts)
+    )
 
 
 def _is_same_correction(first: ErrataEntry, second: ErrataEntry) -> bool:
@@ -431,12 +442,18 @@ class CategoryCorrections:
         self, entry: ErrataEntry, *, old_golden: Any = None, stale_reason: str = ""
     ) -> Erratum:
         return Erratum(
-            [*entry.settled_by], self._errata.date, [*entry.reasons], old_golden, stale_reason
+            [*entry.settled_by],
+            date=self._errata.date,
+            reasons=[*entry.reasons],
+            old=old_golden,
+            stale=stale_reason,
         )
 
     def _add_issue(
         self, entry: ErrataEntry, message: str, severity: Literal["warning", "notice"]
     ) -> None:
         self.issues.append(
-            ImportIssue(self._errata.path, entry.line, message, item=entry.id, severity=severity)
+            ImportIssue(
+                self._errata.path, entry.line, what=message, item=entry.id, severity=severity
+            )
         )

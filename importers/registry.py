@@ -152,9 +152,11 @@ IMPORTERS: Mapping[str, Importer] = {
     for importer in (
         Importer(
             "bfcl",
-            "BFCL",
-            "BFCL_v*_CATEGORY_result.json, gorilla_openfunctions_v1_test_CATEGORY_result.json or"
-            " *_score.json files",
+            title="BFCL",
+            expected_files=(
+                "BFCL_v*_CATEGORY_result.json, gorilla_openfunctions_v1_test_CATEGORY_result.json"
+                " or *_score.json files"
+            ),
             version=15,
             aggregates_rows=True,
             applies_errata=True,
@@ -180,8 +182,8 @@ IMPORTERS: Mapping[str, Importer] = {
         ),
         Importer(
             "acebench",
-            "ACEBench",
-            "data_CATEGORY_result.json files in result_en or result_zh",
+            title="ACEBench",
+            expected_files="data_CATEGORY_result.json files in result_en or result_zh",
             version=10,
             combines_runs=True,
             applies_errata=True,
@@ -201,8 +203,10 @@ IMPORTERS: Mapping[str, Importer] = {
         ),
         Importer(
             "hammerbench",
-            "HammerBench",
-            "JSON arrays of {id, input, predict, label}, or folders with MT_res.json",
+            title="HammerBench",
+            expected_files=(
+                "JSON arrays of {id, input, predict, label}, or folders with MT_res.json"
+            ),
             version=9,
             ignores_copies=True,
             tags=(  # metrics in section 4 and intent shifts in section 3 of the paper
@@ -218,8 +222,8 @@ IMPORTERS: Mapping[str, Importer] = {
         ),
         Importer(
             "confetti",
-            "CONFETTI",
-            "BFCL_v2_conversationsclean_result.json, BFCL_v2_dialogacts_result.json",
+            title="CONFETTI",
+            expected_files="BFCL_v2_conversationsclean_result.json, BFCL_v2_dialogacts_result.json",
             version=9,
             ignores_copies=True,
             tags=(  # complexities of the conversations in table 1 of the paper
@@ -239,8 +243,8 @@ IMPORTERS: Mapping[str, Importer] = {
         ),
         Importer(
             "complexfuncbench",
-            "ComplexFuncBench",
-            "result/MODEL/EXPERIMENT.jsonl of {id, gen_convs, message, count_dict}",
+            title="ComplexFuncBench",
+            expected_files="result/MODEL/EXPERIMENT.jsonl of {id, gen_convs, message, count_dict}",
             version=8,
             ignores_copies=True,
             tags=(  # section 4.3.1 of the paper
@@ -253,8 +257,8 @@ IMPORTERS: Mapping[str, Importer] = {
         ),
         Importer(
             "inspect",
-            "Inspect",
-            "Inspect logs, .eval or .json",
+            title="Inspect",
+            expected_files="Inspect logs, .eval or .json",
             version=7,
             needs_part_verdicts=True,
             options=("verdict_from", "scorers"),
@@ -262,9 +266,11 @@ IMPORTERS: Mapping[str, Importer] = {
         ),
         Importer(
             "tau",
-            "tau-bench",
-            "JSON of {info, tasks, simulations}, results.json beside simulations/, or JSON arrays"
-            " of {task_id, traj}",
+            title="tau-bench",
+            expected_files=(
+                "JSON of {info, tasks, simulations}, results.json beside simulations/, or JSON"
+                " arrays of {task_id, traj}"
+            ),
             version=11,
             # fault types of the error identification in the tau-bench repository, and of the viewer
             # of tau2-bench
@@ -285,15 +291,15 @@ IMPORTERS: Mapping[str, Importer] = {
         ),
         Importer(
             "atif",
-            "ATIF",
-            "ATIF trajectories (trajectory.json with steps), or a Harbor job folder",
+            title="ATIF",
+            expected_files="ATIF trajectories (trajectory.json with steps), or a Harbor job folder",
             version=5,
             why_no_golden_fix="an ATIF trajectory has no golden answer to correct",
         ),
         Importer(
             "generic",
-            "Generic",
-            "JSON Lines of {id, messages, ...} or OpenAI-style chat logs",
+            title="Generic",
+            expected_files="JSON Lines of {id, messages, ...} or OpenAI-style chat logs",
             version=7,
             aggregates_rows=True,
             needs_part_verdicts=True,
@@ -393,7 +399,7 @@ def _explain_no_runs(paths: Sequence[Path], files: Sequence[Path]) -> ImportIssu
     )
     titles = ", ".join(importer.title for importer in IMPORTERS.values())
     what = f"{NO_RESULTS} of {titles} among {describe_files(files)}. {nearest}"
-    return ImportIssue(", ".join(map(str, paths)), None, what, severity="error")
+    return ImportIssue(", ".join(map(str, paths)), None, what=what, severity="error")
 
 
 def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
@@ -404,7 +410,7 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
     with the reason.
     """
     if plan.failure:
-        yield ImportIssue(str(plan.results[0]), None, plan.failure, severity="error")
+        yield ImportIssue(str(plan.results[0]), None, what=plan.failure, severity="error")
         return
     files_with_records: set[str] = set()
     n_items = 0
@@ -418,7 +424,7 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
         yield clean_record(record)
     for path in plan.results:
         if str(path) not in files_with_records:
-            yield ImportIssue(str(path), None, "the file contains no records")
+            yield ImportIssue(str(path), None, what="the file contains no records")
         if not n_items:
             yield from _explain_file_without_records(path)
 
@@ -426,7 +432,7 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
 def _explain_file_without_records(path: Path) -> Iterator[ImportIssue]:
     reason = explain_object_by_id(path)
     if reason is not None:
-        yield ImportIssue(str(path), None, reason, severity="error")
+        yield ImportIssue(str(path), None, what=reason, severity="error")
 
 
 def _resolve_dataset_folders(folders: Sequence[Path], issues: list[ImportIssue]) -> list[Path]:
@@ -435,13 +441,15 @@ def _resolve_dataset_folders(folders: Sequence[Path], issues: list[ImportIssue])
         path = Path(os.path.abspath(os.path.expanduser(folder)))  # noqa: PTH100, PTH111 (keeps the `~x` of an unknown user)
         if not is_utf8_name(str(path)):
             issues.append(
-                ImportIssue(escape_file_name(str(path)), None, NOT_UTF8, severity="error")
+                ImportIssue(escape_file_name(str(path)), None, what=NOT_UTF8, severity="error")
             )
         elif path.is_dir():
             found.append(path)
         else:
             issues.append(
-                ImportIssue(str(path), None, "the dataset folder does not exist", severity="error")
+                ImportIssue(
+                    str(path), None, what="the dataset folder does not exist", severity="error"
+                )
             )
     return list(dict.fromkeys(found))
 
@@ -475,7 +483,7 @@ def _resolve_file_conflicts(plans: Sequence[RunPlan], issues: list[ImportIssue])
             f" ({plan.reason}). "
         )
         what += f"Imported as {rival.run.benchmark}; use --format to choose."
-        issues.append(ImportIssue(plan.run.path, None, what))
+        issues.append(ImportIssue(plan.run.path, None, what=what))
     return [plan for plan in plans if any(plan is other for other in accepted)]
 
 
@@ -502,7 +510,7 @@ def _report_unused_score_folders(
                 " the same benchmark,"
             )
             what += " version and category whose entries quote the replies in the results"
-            yield ImportIssue(str(folder), None, what, severity="error")
+            yield ImportIssue(str(folder), None, what=what, severity="error")
 
 
 def _report_unclaimed_files(files: Sequence[Path], found: DiscoveredRuns) -> None:
@@ -536,7 +544,7 @@ def _list_names(files: Sequence[Path]) -> str:
 
 def _make_notice_about_files(files: Sequence[Path], what: str) -> ImportIssue:
     folder = os.path.commonpath([str(path.parent) for path in files])
-    return ImportIssue(folder, None, what, severity="notice")
+    return ImportIssue(folder, None, what=what, severity="notice")
 
 
 def list_verdict_choices(plan: RunPlan) -> list[str]:

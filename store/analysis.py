@@ -163,13 +163,13 @@ class UnblindedAnalysis:
             lambda: [
                 Rating(
                     each.item,
-                    each.key,
-                    o.target,
-                    o.criterion,
-                    o.annotator,
-                    o.verdict,
-                    o.fault,
-                    o.blind,
+                    key=each.key,
+                    target=o.target,
+                    criterion=o.criterion,
+                    annotator=o.annotator,
+                    value=o.verdict,
+                    fault=o.fault,
+                    blind=o.blind,
                 )
                 for each in self._iter_reviewed_items(view)
                 for o in each.opinions
@@ -227,7 +227,7 @@ class UnblindedAnalysis:
             key, *hashes = self._reviews.fetch_key_and_hashes(item)
             opinions = self._reviews.events.compute_opinions(key, *hashes)
             return self._find_disagreements(
-                ReviewedItem(item, key, (hashes[0], hashes[1]), opinions)
+                ReviewedItem(item, key=key, hashes=(hashes[0], hashes[1]), opinions=opinions)
             )
 
         return self._run_query(find_on_item)

@@ -120,15 +120,16 @@ def parse_review(
         raise ValueError(f"invalid `act` {act!r}: use review or adjudicate")
     return ImportedReview(
         line_number,
-        {name: label[name] for name in ItemKey._fields if label.get(name)},
-        Annotation(act=act, target=target, criterion=criterion, **values),
-        _get_optional_text(opinion, "annotator") or None,
-        normalize_time(_get_optional_text(opinion, "time")),
-        opinion.get("blind") if isinstance(opinion.get("blind"), bool) else None,
-        _get_optional_text(opinion, "bulk") or None,
-        _get_optional_text(opinion, "prediction_hash")
+        key_fields={name: label[name] for name in ItemKey._fields if label.get(name)},
+        annotation=Annotation(act=act, target=target, criterion=criterion, **values),
+        annotator=_get_optional_text(opinion, "annotator") or None,
+        time=normalize_time(_get_optional_text(opinion, "time")),
+        blind=opinion.get("blind") if isinstance(opinion.get("blind"), bool) else None,
+        bulk=_get_optional_text(opinion, "bulk") or None,
+        prediction_hash=_get_optional_text(opinion, "prediction_hash")
         or _get_optional_text(label, "prediction_hash"),
-        _get_optional_text(opinion, "golden_hash") or _get_optional_text(label, "golden_hash"),
+        golden_hash=_get_optional_text(opinion, "golden_hash")
+        or _get_optional_text(label, "golden_hash"),
     )
 
 
@@ -346,9 +347,22 @@ class _ItemFinder:
             turns,
             pairs,
         ) in rows:
-            key = ItemKey(benchmark, generation, language, model, category, name)
+            key = ItemKey(
+                benchmark,
+                generation=generation,
+                language=language,
+                model=model,
+                category=category,
+                id=name,
+            )
             found = _StoredItem(
-                item, run, key, prediction or "", golden or "", turns, Counter(pairs)
+                item,
+                run=run,
+                key=key,
+                prediction_hash=prediction or "",
+                golden_hash=golden or "",
+                n_turns=turns,
+                pairs=Counter(pairs),
             )
             self._by_id.setdefault(name, []).append(found)
 

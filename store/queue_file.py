@@ -394,7 +394,11 @@ def measure_queue_progress(
                     key, item, share.annotator, reviews, is_duplicate=place in repeats
                 )
         missing = sum(items[at] is None for at in share.order)
-        progress.append(ShareProgress(share.annotator, done, len(share.order) - missing, missing))
+        progress.append(
+            ShareProgress(
+                share.annotator, done=done, total=len(share.order) - missing, missing=missing
+            )
+        )
     return progress
 
 

@@ -164,7 +164,14 @@ def draw_queue(
         incident_hashes=sorted(map(hash_content_key, incidents)),
     )
     shares = [_expand_share(share, [len(part) for part in contents]) for share in shares]
-    return QueueFile(request.name, _current_time(), design, sample.strata, items, shares)
+    return QueueFile(
+        request.name,
+        created=_current_time(),
+        design=design,
+        strata=sample.strata,
+        items=items,
+        shares=shares,
+    )
 
 
 def _check_remaining_items(
@@ -196,8 +203,8 @@ def _build_queue_items(
             items.append(
                 QueueItem(
                     ItemKey(*key),
-                    prediction_hash,
-                    golden_hash,
+                    prediction_hash=prediction_hash,
+                    golden_hash=golden_hash,
                     stratum=stratum,
                     probability=probability[stratum],
                     overlap=index in overlap,
@@ -218,7 +225,7 @@ def _expand_share(share: AnnotatorShare, unit_sizes: Sequence[int]) -> Annotator
         if position in share.repeats:
             repeats.append(len(order))
         order += range(first_items[unit], first_items[unit + 1])
-    return AnnotatorShare(share.annotator, order, repeats)
+    return AnnotatorShare(share.annotator, order=order, repeats=repeats)
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,7 +432,12 @@ def draw_queue_extension(
         probability = part.n_to_draw / len(part.candidates)
         items.append(
             QueueItem(
-                ItemKey(*key), prediction_hash, golden_hash, part.name, probability, overlap=False
+                ItemKey(*key),
+                prediction_hash=prediction_hash,
+                golden_hash=golden_hash,
+                stratum=part.name,
+                probability=probability,
+                overlap=False,
             )
         )
     stored_run: dict[str, Any] = next(
@@ -448,12 +460,17 @@ def draw_queue_extension(
         extends=queue.name,
         target=request.target,
     )
-    strata = [Stratum(part.name, len(part.candidates), part.n_to_draw) for part in request.parts]
+    strata = [
+        Stratum(part.name, size=len(part.candidates), drawn=part.n_to_draw)
+        for part in request.parts
+    ]
     shares = assign_shares(sorted(drawn), set(), ShareOptions(names, seed=request.seed))
     existing = {each.casefold() for each in list_queue_names(workspace)}
     new_names = (f"{queue.name}-{number}" for number in count(2))
     name = next(each for each in new_names if each.casefold() not in existing)
-    return QueueFile(name, _current_time(), design, strata, items, shares)
+    return QueueFile(
+        name, created=_current_time(), design=design, strata=strata, items=items, shares=shares
+    )
 
 
 def _current_time() -> str:
@@ -500,11 +517,13 @@ def merge_queue(workspace: Workspace, queue: QueueFile | QueueError) -> MergedQu
         same := next((each for each in existing if is_same_filename(each, name)), None)
     ) is not None:
         if _has_same_content(workspace, same, queue):
-            return MergedQueue(queue.name, "known" if number == 1 else "differs", same)
+            return MergedQueue(
+                queue.name, state="known" if number == 1 else "differs", kept_as=same
+            )
         number += 1
         name = f"{queue.name}-{number}"
     write_queue(workspace, replace(queue, name=name))
-    return MergedQueue(queue.name, "new" if number == 1 else "differs", name)
+    return MergedQueue(queue.name, state="new" if number == 1 else "differs", kept_as=name)
 
 
 def _has_same_content(workspace: Workspace, name: str, queue: QueueFile) -> bool:

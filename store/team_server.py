@@ -67,7 +67,7 @@ class ServerAddress:
         return self.host.startswith("/") or self.host in LOOPBACK_HOSTS
 
     def with_user(self, user: str) -> ServerAddress:
-        return ServerAddress(self.host, self.port, self.database, user)
+        return ServerAddress(self.host, port=self.port, database=self.database, user=user)
 
     def to_connection_parameters(self) -> dict[str, Any]:
         """Return the connection parameters for libpq. They take precedence over environment
@@ -118,7 +118,7 @@ def parse_server_url(url: str) -> ServerAddress:
         or any(not c.isprintable() for part in parts for c in part)
     ):
         raise AddressError(f"the URL needs a user, a host and a database. Use {URL_FORM}")
-    return ServerAddress(parts[0], port, parts[1], parts[2])
+    return ServerAddress(parts[0], port=port, database=parts[1], user=parts[2])
 
 
 def _split_host_and_port(host_and_port: str) -> tuple[str, int]:
@@ -291,7 +291,8 @@ class TeamServer:
         """Return the open transactions that delay the delivery of newer lines."""
         rows = self._fetch("SELECT * FROM fcreview.holders()")
         return [
-            BlockingTransaction(str(what), str(login), seconds) for what, login, seconds in rows
+            BlockingTransaction(str(what), login=str(login), seconds=seconds)
+            for what, login, seconds in rows
         ]
 
     def assign_queue(self, name: str, queue_file: bytes, shares_json: str) -> None:
@@ -324,7 +325,9 @@ class TeamServer:
 
 def _make_pulled_line(annotator: Any, is_informed: Any, body: Any, place: Any) -> PulledLine:
     texts = place if is_string_list(place) else None
-    return PulledLine(str(annotator), bool(is_informed), bytes(body), parse_place(texts))
+    return PulledLine(
+        str(annotator), is_informed=bool(is_informed), body=bytes(body), place=parse_place(texts)
+    )
 
 
 def _make_version_error(version: int) -> TeamError:
@@ -466,7 +469,9 @@ def create_team(
                 0
             ][0]
         )
-        return CreatedProject(login, password, _find_weak_access_rules(connection))
+        return CreatedProject(
+            login, password=password, warnings=_find_weak_access_rules(connection)
+        )
 
 
 def _find_weak_access_rules(connection: Connection[Any]) -> list[str]:

@@ -14,7 +14,7 @@ terminal.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 
 
@@ -26,6 +26,7 @@ class Action:
     """`group.name`, as in a configuration file. The help screen has one section for each group."""
     keys: str
     """Default keys in Textual's notation, separated by commas: `p`, `j,down`."""
+    _: KW_ONLY
     action: str
     """Textual action that the keys run: a method name, with arguments if needed, such as
     `verdict('pass')`.
@@ -47,60 +48,66 @@ hidden = partial(Action, has_hint=False)
 def make_scroll_actions(id_group: str) -> list[Action]:
     """Return the actions that scroll the text of a screen."""
     return [
-        hidden(f"{id_group}.down", "j,down", "scroll(1)", "scroll down"),
-        hidden(f"{id_group}.up", "k,up", "scroll(-1)", "scroll up"),
-        hidden(f"{id_group}.page_down", "space,pagedown", "page(1)", "page down"),
-        hidden(f"{id_group}.page_up", "pageup", "page(-1)", "page up"),
+        hidden(f"{id_group}.down", "j,down", action="scroll(1)", label="scroll down"),
+        hidden(f"{id_group}.up", "k,up", action="scroll(-1)", label="scroll up"),
+        hidden(f"{id_group}.page_down", "space,pagedown", action="page(1)", label="page down"),
+        hidden(f"{id_group}.page_up", "pageup", action="page(-1)", label="page up"),
     ]
 
 
 COMMAND_PALETTE_ACTIONS = [
-    Action("palette.take", "enter", "submit", "choose"),
-    Action("palette.complete", "tab", "screen.complete", "complete"),
-    hidden("palette.down", "down", "screen.move(1)", "move down"),
-    hidden("palette.up", "up", "screen.move(-1)", "move up"),
-    hidden("palette.page_down", "pagedown", "screen.page(1)", "page down"),
-    hidden("palette.page_up", "pageup", "screen.page(-1)", "page up"),
-    Action("palette.close", "escape", "screen.escape", "back"),
+    Action("palette.take", "enter", action="submit", label="choose"),
+    Action("palette.complete", "tab", action="screen.complete", label="complete"),
+    hidden("palette.down", "down", action="screen.move(1)", label="move down"),
+    hidden("palette.up", "up", action="screen.move(-1)", label="move up"),
+    hidden("palette.page_down", "pagedown", action="screen.page(1)", label="page down"),
+    hidden("palette.page_up", "pageup", action="screen.page(-1)", label="page up"),
+    Action("palette.close", "escape", action="screen.escape", label="back"),
 ]
 """Keys of the command palette. All other keys type text into its input."""
 
 PICKER_ACTIONS = [
-    Action("picker.take", "enter", "choose_row", "show"),
-    Action("picker.close", "q,escape", "close", "back"),
+    Action("picker.take", "enter", action="choose_row", label="show"),
+    Action("picker.close", "q,escape", action="close", label="back"),
 ]
 
 RUN_LIST_ACTIONS = [
     *PICKER_ACTIONS,
-    Action("runs.order", "s", "next_order", "sort"),
-    hidden("runs.reverse", "S", "reverse_order", "reverse the order"),
-    Action("runs.grouping", "tab", "next_grouping", "group"),
-    Action("runs.find", "slash", "open_search", "find"),
-    Action("runs.compare", "x", "mark_run", "compare", help="mark two runs to compare them"),
-    hidden("runs.unfold", "right,l", "unfold(True)", "unfold"),
-    hidden("runs.refold", "left,h", "unfold(False)", "fold"),
+    Action("runs.order", "s", action="next_order", label="sort"),
+    hidden("runs.reverse", "S", action="reverse_order", label="reverse the order"),
+    Action("runs.grouping", "tab", action="next_grouping", label="group"),
+    Action("runs.find", "slash", action="open_search", label="find"),
+    Action(
+        "runs.compare",
+        "x",
+        action="mark_run",
+        label="compare",
+        help="mark two runs to compare them",
+    ),
+    hidden("runs.unfold", "right,l", action="unfold(True)", label="unfold"),
+    hidden("runs.refold", "left,h", action="unfold(False)", label="fold"),
 ]
 
 RUN_SEARCH_ACTIONS = [
-    Action("find.done", "enter", "screen.end_search(True)", "apply"),
-    hidden("find.down", "down", "screen.move(1)", "move down"),
-    hidden("find.up", "up", "screen.move(-1)", "move up"),
-    Action("find.cancel", "escape", "screen.end_search(False)", "show all runs"),
+    Action("find.done", "enter", action="screen.end_search(True)", label="apply"),
+    hidden("find.down", "down", action="screen.move(1)", label="move down"),
+    hidden("find.up", "up", action="screen.move(-1)", label="move up"),
+    Action("find.cancel", "escape", action="screen.end_search(False)", label="show all runs"),
 ]
 """Keys of the search box of the list of runs. All other keys type text into the box."""
 
 APP_ACTIONS = [
-    Action("app.help", "question_mark", "app.help", "help"),
-    Action("app.palette", "colon", "app.palette", "palette", priority=True),
+    Action("app.help", "question_mark", action="app.help", label="help"),
+    Action("app.palette", "colon", action="app.palette", label="palette", priority=True),
     hidden(
         "app.annotator",
         "A",
-        "app.annotator",
-        "review as another annotator",
+        action="app.annotator",
+        label="review as another annotator",
         help="switch to another annotator",
     ),
-    hidden("app.redraw", "ctrl+l", "app.redraw", "redraw the screen", priority=True),
-    hidden("app.quit", "ctrl+q,ctrl+c", "app.quit", "quit", priority=True),
+    hidden("app.redraw", "ctrl+l", action="app.redraw", label="redraw the screen", priority=True),
+    hidden("app.quit", "ctrl+q,ctrl+c", action="app.quit", label="quit", priority=True),
 ]
 
 MODAL_HELP_ACTIONS = APP_ACTIONS[:1]
@@ -111,331 +118,378 @@ PROMPT_HELP_ACTIONS = [replace(MODAL_HELP_ACTIONS[0], has_hint=False)]
 """The help action, for prompts, whose key line has little room."""
 
 LIST_ACTIONS = [
-    hidden("list.down", "j,down", "move(1)", "move to the next line"),
-    hidden("list.up", "k,up", "move(-1)", "move to the previous line"),
-    hidden("list.page_down", "pagedown,space", "move_page(1)", "page down"),
-    hidden("list.page_up", "pageup", "move_page(-1)", "page up"),
-    hidden("list.half_down", "d", "move_half(1)", "scroll half a page down"),
-    hidden("list.half_up", "u", "move_half(-1)", "scroll half a page up"),
-    hidden("list.first", "g,home", "move_to(0)", "go to the first line"),
-    hidden("list.last", "G,end", "move_to(-1)", "go to the last line"),
+    hidden("list.down", "j,down", action="move(1)", label="move to the next line"),
+    hidden("list.up", "k,up", action="move(-1)", label="move to the previous line"),
+    hidden("list.page_down", "pagedown,space", action="move_page(1)", label="page down"),
+    hidden("list.page_up", "pageup", action="move_page(-1)", label="page up"),
+    hidden("list.half_down", "d", action="move_half(1)", label="scroll half a page down"),
+    hidden("list.half_up", "u", action="move_half(-1)", label="scroll half a page up"),
+    hidden("list.first", "g,home", action="move_to(0)", label="go to the first line"),
+    hidden("list.last", "G,end", action="move_to(-1)", label="go to the last line"),
 ]
 
 QUEUE_ACTIONS = [
-    Action("queue.open", "enter", "open", "open"),
+    Action("queue.open", "enter", action="open", label="open"),
     Action(
         "queue.overview",
         "v",
-        "overview",
-        "overview",
+        action="overview",
+        label="overview",
         help="overview: pass rates, failures, progress and scores",
     ),
-    Action("queue.search", "slash", "open_search", "search"),
-    Action("queue.filter", "f", "open_filter", "filter"),
-    Action("queue.clear", "F,backspace", "clear_filter", "show all"),
+    Action("queue.search", "slash", action="open_search", label="search"),
+    Action("queue.filter", "f", action="open_filter", label="filter"),
+    Action("queue.clear", "F,backspace", action="clear_filter", label="show all"),
     Action(
         "queue.clusters",
         "c",
-        "show_list('clusters')",
-        "clusters",
+        action="show_list('clusters')",
+        label="clusters",
         help="clusters: group failures by cause, or suspects by reason",
     ),
     Action(
-        "queue.suspects", "s", "suspects", "suspects", help="show golden answers that look wrong"
+        "queue.suspects",
+        "s",
+        action="suspects",
+        label="suspects",
+        help="show golden answers that look wrong",
     ),
-    Action("queue.order", "o", "show_list('order')", "sort"),
-    Action("queue.runs", "r", "show_list('runs')", "runs"),
+    Action("queue.order", "o", action="show_list('order')", label="sort"),
+    Action("queue.runs", "r", action="show_list('runs')", label="runs"),
     Action(
         "queue.issues",
         "i",
-        "show_list('issues')",
-        "issues",
+        action="show_list('issues')",
+        label="issues",
         help="issues: list problems in the imported files",
     ),
     Action(
         "queue.agreement",
         "a",
-        "show_list('agreement')",
-        "agreement",
+        action="show_list('agreement')",
+        label="agreement",
         help="agreement: compare the annotators",
     ),
     hidden(
         "queue.calibration",
         "C",
-        "show_list('calibration')",
-        "calibration",
+        action="show_list('calibration')",
+        label="calibration",
         help="calibration: measure checkers and judges against human labels",
     ),
     hidden(
         "queue.conventions",
         "K",
-        "show_list('conventions')",
-        "conventions",
+        action="show_list('conventions')",
+        label="conventions",
         help="conventions: compare how official programs count errors and trials",
     ),
     hidden(
-        "queue.check", "t", "show_list('check')", "check", help="check whether the scores are real"
+        "queue.check",
+        "t",
+        action="show_list('check')",
+        label="check",
+        help="check whether the scores are real",
     ),
     Action(
         "queue.adjudicate",
         "x",
-        "adjudicate",
-        "adjudicate",
+        action="adjudicate",
+        label="adjudicate",
         help="adjudicate: resolve annotator disagreements",
     ),
-    Action("queue.item", "tab", "focus_item", "go to item"),
-    hidden("queue.back", "escape", "back(False)", "back"),
-    Action("queue.quit", "q", "back(True)", "quit"),
+    Action("queue.item", "tab", action="focus_item", label="go to item"),
+    hidden("queue.back", "escape", action="back(False)", label="back"),
+    Action("queue.quit", "q", action="back(True)", label="quit"),
 ]
 
 OVERVIEW_ACTIONS = [
-    Action("overview.open", "enter", "open_entry", "open"),
-    Action("overview.next_panel", "tab", "step_panel(1)", "panel"),
-    hidden("overview.previous_panel", "shift+tab", "step_panel(-1)", "previous panel"),
+    Action("overview.open", "enter", action="open_entry", label="open"),
+    Action("overview.next_panel", "tab", action="step_panel(1)", label="panel"),
+    hidden("overview.previous_panel", "shift+tab", action="step_panel(-1)", label="previous panel"),
     *(
-        hidden(f"overview.panel_{at}", str(at), f"focus_panel({at})", f"go to panel {at}")
+        hidden(
+            f"overview.panel_{at}", str(at), action=f"focus_panel({at})", label=f"go to panel {at}"
+        )
         for at in range(1, 6)
     ),
     Action(
-        "overview.failures", "f", "show_list('failures')", "failures", help="show the failing items"
+        "overview.failures",
+        "f",
+        action="show_list('failures')",
+        label="failures",
+        help="show the failing items",
     ),
     Action(
         "overview.adjudicate",
         "x",
-        "show_list('adjudicate')",
-        "adjudicate",
+        action="show_list('adjudicate')",
+        label="adjudicate",
         help="resolve annotator disagreements",
     ),
     Action(
         "overview.suspects",
         "s",
-        "show_list('suspects')",
-        "suspects",
+        action="show_list('suspects')",
+        label="suspects",
         help="show golden answers that look wrong",
     ),
     Action(
         "overview.queue",
         "r",
-        "show_list('queue')",
-        "review",
+        action="show_list('queue')",
+        label="review",
         help="open your first unreviewed item of a queue file",
     ),
     hidden(
         "overview.check",
         "t",
-        "show_list('check')",
-        "check",
+        action="show_list('check')",
+        label="check",
         help="check whether the scores are real",
     ),
     Action(
         "overview.compare",
         "c",
-        "show_list('runs')",
-        "compare",
+        action="show_list('runs')",
+        label="compare",
         help="list the runs; mark two to compare them",
     ),
     Action(
         "overview.estimates",
         "n",
-        "show_estimates",
-        "estimate",
+        action="show_estimates",
+        label="estimate",
         help="draw a sample and estimate the accuracy",
     ),
     Action(
         "overview.export",
         "e",
-        "open_form('export')",
-        "export",
+        action="open_form('export')",
+        label="export",
         help="export labels, corrected runs or patches",
     ),
     hidden(
-        "overview.report", "H", "open_form('report')", "HTML report", help="write the HTML report"
+        "overview.report",
+        "H",
+        action="open_form('report')",
+        label="HTML report",
+        help="write the HTML report",
     ),
     Action(
         "overview.find",
         "slash",
-        "open_search",
-        "find",
+        action="open_search",
+        label="find",
         help="find runs by model, benchmark, version or path",
     ),
-    Action("overview.order", "o", "next_order", "sort", help="sort the runs"),
+    Action("overview.order", "o", action="next_order", label="sort", help="sort the runs"),
     hidden(
-        "overview.right", "right,l", "scroll_categories(1)", "scroll to the categories on the right"
+        "overview.right",
+        "right,l",
+        action="scroll_categories(1)",
+        label="scroll to the categories on the right",
     ),
     hidden(
-        "overview.left", "left,h", "scroll_categories(-1)", "scroll to the categories on the left"
+        "overview.left",
+        "left,h",
+        action="scroll_categories(-1)",
+        label="scroll to the categories on the left",
     ),
-    Action("overview.close", "escape,v", "close", "queue"),
-    Action("overview.quit", "q", "app.quit", "quit"),
+    Action("overview.close", "escape,v", action="close", label="queue"),
+    Action("overview.quit", "q", action="app.quit", label="quit"),
 ]
 
 ESTIMATE_ACTIONS = [
     Action(
-        "estimates.draw", "enter", "focus_form", "draw", help="go to the form that draws a sample"
+        "estimates.draw",
+        "enter",
+        action="focus_form",
+        label="draw",
+        help="go to the form that draws a sample",
     ),
     Action(
         "estimates.review",
         "r",
-        "review_sample",
-        "review",
+        action="review_sample",
+        label="review",
         help="open your first unreviewed item of the sample",
     ),
-    Action("estimates.adjudicate", "x", "adjudicate", "resolve disagreements"),
-    hidden("estimates.overview", "v", "overview", "overview", help="show the overview"),
+    Action("estimates.adjudicate", "x", action="adjudicate", label="resolve disagreements"),
+    hidden(
+        "estimates.overview", "v", action="overview", label="overview", help="show the overview"
+    ),
     hidden(
         "estimates.suspects",
         "s",
-        "suspects",
-        "suspects",
+        action="suspects",
+        label="suspects",
         help="show golden answers that look wrong",
     ),
     Action(
         "estimates.metrics",
         "m",
-        "open_form('estimate')",
-        "all metrics",
+        action="open_form('estimate')",
+        label="all metrics",
         help="estimate every metric of the run",
     ),
-    Action("estimates.report", "h", "open_form('report')", "HTML report"),
+    Action("estimates.report", "h", action="open_form('report')", label="HTML report"),
     Action(
         "estimates.export",
         "e",
-        "open_form('export')",
-        "export",
+        action="open_form('export')",
+        label="export",
         help="export labels, corrected runs or patches",
     ),
-    Action("estimates.close", "escape,q", "close", "back"),
+    Action("estimates.close", "escape,q", action="close", label="back"),
 ]
 
 COMPARISON_ACTIONS = [
-    Action("compare.take", "enter", "choose_row", "open"),
-    Action("compare.panel", "tab", "switch_panel", "panel", help="go to the other panel"),
+    Action("compare.take", "enter", action="choose_row", label="open"),
+    Action(
+        "compare.panel", "tab", action="switch_panel", label="panel", help="go to the other panel"
+    ),
     Action(
         "compare.only",
         "o",
-        "next_side",
-        "only A / only B",
+        action="next_side",
+        label="only A / only B",
         help="show items that only A passes, only B passes, or all",
     ),
     Action(
         "compare.source",
         "v",
-        "next_source",
-        "verdict source",
+        action="next_source",
+        label="verdict source",
         help="select the verdicts: official, recomputed, ...",
     ),
     Action(
-        "compare.export", "e", "export", "export", help="export labels, corrected runs or patches"
+        "compare.export",
+        "e",
+        action="export",
+        label="export",
+        help="export labels, corrected runs or patches",
     ),
-    Action("compare.close", "q,escape", "close", "back"),
+    Action("compare.close", "q,escape", action="close", label="back"),
 ]
 
 FLIP_ACTIONS = [
     Action(
         "flip.next",
         "right_curly_bracket",
-        "step_flip(1)",
-        "next flip",
+        action="step_flip(1)",
+        label="next flip",
         help="show the next item that only one run passes",
     ),
     Action(
         "flip.previous",
         "left_curly_bracket",
-        "step_flip(-1)",
-        "previous flip",
+        action="step_flip(-1)",
+        label="previous flip",
         help="show the previous item that only one run passes",
     ),
     *make_scroll_actions("flip"),
-    Action("flip.close", "q,escape,enter", "close", "back"),
+    Action("flip.close", "q,escape,enter", action="close", label="back"),
 ]
 
 CLUSTER_ACTIONS = [
-    Action("clusters.take", "enter", "choose_row", "show items"),
-    Action("clusters.unfold", "right,l", "unfold(True)", "unfold"),
-    hidden("clusters.refold", "left,h", "unfold(False)", "fold"),
-    Action("clusters.grouping", "tab", "next_grouping", "grouping", help="change the grouping"),
+    Action("clusters.take", "enter", action="choose_row", label="show items"),
+    Action("clusters.unfold", "right,l", action="unfold(True)", label="unfold"),
+    hidden("clusters.refold", "left,h", action="unfold(False)", label="fold"),
+    Action(
+        "clusters.grouping",
+        "tab",
+        action="next_grouping",
+        label="grouping",
+        help="change the grouping",
+    ),
     Action(
         "clusters.review",
         "B",
-        "review_cluster",
-        "review all",
+        action="review_cluster",
+        label="review all",
         help="review all items of the cluster at once",
     ),
-    hidden("clusters.undo_review", "z", "undo", "undo", help="undo your last review"),
-    Action("clusters.close", "q,escape", "close", "back"),
+    hidden("clusters.undo_review", "z", action="undo", label="undo", help="undo your last review"),
+    Action("clusters.close", "q,escape", action="close", label="back"),
 ]
 
 CONFIRM_ACTIONS = [
-    Action("confirm.yes", "y", "answer(True)", "yes"),
-    Action("confirm.no", "n,q,escape", "answer(False)", "no"),
+    Action("confirm.yes", "y", action="answer(True)", label="yes"),
+    Action("confirm.no", "n,q,escape", action="answer(False)", label="no"),
 ]
 
 AGREEMENT_ACTIONS = [
-    Action("agreement.take", "enter", "choose_row", "show items"),
-    Action("agreement.scope", "tab", "next_table", "next table"),
-    Action("agreement.close", "q,escape", "close", "back"),
+    Action("agreement.take", "enter", action="choose_row", label="show items"),
+    Action("agreement.scope", "tab", action="next_table", label="next table"),
+    Action("agreement.close", "q,escape", action="close", label="back"),
 ]
 
 CALIBRATION_ACTIONS = [
-    Action("calibration.take", "enter", "choose_row", "show items"),
-    Action("calibration.scope", "tab", "next_table", "next table"),
-    Action("calibration.close", "q,escape", "close", "back"),
+    Action("calibration.take", "enter", action="choose_row", label="show items"),
+    Action("calibration.scope", "tab", action="next_table", label="next table"),
+    Action("calibration.close", "q,escape", action="close", label="back"),
 ]
 
 CONVENTION_ACTIONS = [
-    Action("conventions.take", "enter", "choose_row", "show items"),
-    Action("conventions.close", "q,escape", "close", "back"),
+    Action("conventions.take", "enter", action="choose_row", label="show items"),
+    Action("conventions.close", "q,escape", action="close", label="back"),
 ]
 
-HELP_ACTIONS = [Action("help.close", "q,escape,enter,question_mark", "close", "back")]
+HELP_ACTIONS = [Action("help.close", "q,escape,enter,question_mark", action="close", label="back")]
 
-FILTER_INPUT_ACTIONS = [Action("filter.apply", "enter", "submit", "apply")]
+FILTER_INPUT_ACTIONS = [Action("filter.apply", "enter", action="submit", label="apply")]
 
 FILTER_LINE_ACTIONS = [
-    Action("filter.complete", "tab", "complete", "complete"),
-    Action("filter.older", "up", "history(-1)", "previous filter"),
-    hidden("filter.newer", "down", "history(1)", "next filter"),
-    Action("filter.save", "ctrl+s", "save", "save as @name"),
-    Action("filter.cancel", "escape", "cancel", "cancel"),
+    Action("filter.complete", "tab", action="complete", label="complete"),
+    Action("filter.older", "up", action="history(-1)", label="previous filter"),
+    hidden("filter.newer", "down", action="history(1)", label="next filter"),
+    Action("filter.save", "ctrl+s", action="save", label="save as @name"),
+    Action("filter.cancel", "escape", action="cancel", label="cancel"),
 ]
 
 ITEM_ACTIONS = [
-    Action("item.pass", "p", "verdict('pass')", "pass"),
-    Action("item.fail", "f", "verdict('fail')", "fail"),
-    Action("item.golden_wrong", "g", "verdict('golden')", "golden wrong"),
-    Action("item.unsure", "u", "verdict('unsure')", "unsure"),
-    Action("item.fault", "w", "ask_fault", "fault"),
-    Action("item.tag", "e", "edit_tags", "tag"),
-    Action("item.note", "n", "edit_note", "note"),
-    Action("item.undo", "z", "undo", "undo"),
+    Action("item.pass", "p", action="verdict('pass')", label="pass"),
+    Action("item.fail", "f", action="verdict('fail')", label="fail"),
+    Action("item.golden_wrong", "g", action="verdict('golden')", label="golden wrong"),
+    Action("item.unsure", "u", action="verdict('unsure')", label="unsure"),
+    Action("item.fault", "w", action="ask_fault", label="fault"),
+    Action("item.tag", "e", action="edit_tags", label="tag"),
+    Action("item.note", "n", action="edit_note", label="note"),
+    Action("item.undo", "z", action="undo", label="undo"),
     hidden(
         "item.last_fault",
         "W",
-        "prompt_for_last_item('fault')",
-        "set the fault of the last reviewed item",
+        action="prompt_for_last_item('fault')",
+        label="set the fault of the last reviewed item",
     ),
-    hidden("item.last_tag", "E", "prompt_for_last_item('tag')", "tag the last reviewed item"),
+    hidden(
+        "item.last_tag",
+        "E",
+        action="prompt_for_last_item('tag')",
+        label="tag the last reviewed item",
+    ),
     hidden(
         "item.last_note",
         "N",
-        "prompt_for_last_item('note')",
-        "add a note to the last reviewed item",
+        action="prompt_for_last_item('note')",
+        label="add a note to the last reviewed item",
     ),
     hidden(
         "item.why",
         "O",
-        "give_override_reason",
-        "give a reason for the last override",
+        action="give_override_reason",
+        label="give a reason for the last override",
         help="say why your last verdict contradicts an automatic verdict",
     ),
-    hidden("item.golden", "G", "edit_golden", "correct the golden answer"),
-    hidden("item.score", "0", "score(0)", "give score 0"),
+    hidden("item.golden", "G", action="edit_golden", label="correct the golden answer"),
+    hidden("item.score", "0", action="score(0)", label="give score 0"),
     *(
         hidden(
             f"item.score_{at}",
             str(at),
-            f"score({at})",
-            f"give score {at}",
+            action=f"score({at})",
+            label=f"give score {at}",
             help=f"give score {at}, or override reason {at} if there are no scores",
         )
         for at in (1, 2)
@@ -443,73 +497,95 @@ ITEM_ACTIONS = [
     hidden(
         "item.reason_3",
         "3",
-        "score(3)",
-        "give override reason 3",
+        action="score(3)",
+        label="give override reason 3",
         help="give override reason 3 if there are no scores",
     ),
     hidden(
         "item.decisive_step",
         "D",
-        "mark_decisive_step",
-        "mark the decisive step",
+        action="mark_decisive_step",
+        label="mark the decisive step",
         help="decisive step: confirm it, or mark the message under the cursor",
     ),
     hidden(
         "item.incident",
         "I",
-        "toggle_incident",
-        "set or clear the mark of an incident",
+        action="toggle_incident",
+        label="set or clear the mark of an incident",
         help="incident: mark that the item has no answer for a reason outside the question, or"
         " clear the mark",
     ),
-    hidden("item.labels", "l", "choose_labels", "choose the response labels"),
-    hidden("item.target", "T", "switch_target", "review the item, or the part under the cursor"),
-    Action("item.next", "right_square_bracket", "step_item(1)", "next"),
-    Action("item.previous", "left_square_bracket", "step_item(-1)", "previous"),
+    hidden("item.labels", "l", action="choose_labels", label="choose the response labels"),
     hidden(
-        "item.group_next", "right_curly_bracket", "step_in_group(1)", "show the group's next item"
+        "item.target",
+        "T",
+        action="switch_target",
+        label="review the item, or the part under the cursor",
+    ),
+    Action("item.next", "right_square_bracket", action="step_item(1)", label="next"),
+    Action("item.previous", "left_square_bracket", action="step_item(-1)", label="previous"),
+    hidden(
+        "item.group_next",
+        "right_curly_bracket",
+        action="step_in_group(1)",
+        label="show the group's next item",
     ),
     hidden(
         "item.group_previous",
         "left_curly_bracket",
-        "step_in_group(-1)",
-        "show the group's previous item",
+        action="step_in_group(-1)",
+        label="show the group's previous item",
     ),
-    hidden("item.elsewhere", "m", "show_other_runs", "show the item in other runs"),
-    hidden("item.search", "slash", "search", "search in the item"),
-    hidden("item.raw", "R", "show_records", "show raw records"),
-    hidden("item.copy", "y", "copy", "copy"),
-    hidden("item.overview", "v", "app.overview", "show the overview"),
-    hidden("item.back", "q,escape,backspace", "back", "go back to the queue"),
+    hidden("item.elsewhere", "m", action="show_other_runs", label="show the item in other runs"),
+    hidden("item.search", "slash", action="search", label="search in the item"),
+    hidden("item.raw", "R", action="show_records", label="show raw records"),
+    hidden("item.copy", "y", action="copy", label="copy"),
+    hidden("item.overview", "v", action="app.overview", label="show the overview"),
+    hidden("item.back", "q,escape,backspace", action="back", label="go back to the queue"),
 ]
 
 ITEM_TEXT_ACTIONS = [
-    hidden("item.down", "j", "move(1)", "move to the next call or text"),
-    hidden("item.up", "k", "move(-1)", "move to the previous call or text"),
-    hidden("item.line_down", "down", "scroll(1)", "scroll down a line"),
-    hidden("item.line_up", "up", "scroll(-1)", "scroll up a line"),
-    hidden("item.next_turn", "J", "step_turn(1)", "move to the next turn"),
-    hidden("item.previous_turn", "K", "step_turn(-1)", "move to the previous turn"),
-    hidden("item.arguments", "a", "toggle_arguments", "move to the arguments of the call"),
+    hidden("item.down", "j", action="move(1)", label="move to the next call or text"),
+    hidden("item.up", "k", action="move(-1)", label="move to the previous call or text"),
+    hidden("item.line_down", "down", action="scroll(1)", label="scroll down a line"),
+    hidden("item.line_up", "up", action="scroll(-1)", label="scroll up a line"),
+    hidden("item.next_turn", "J", action="step_turn(1)", label="move to the next turn"),
+    hidden("item.previous_turn", "K", action="step_turn(-1)", label="move to the previous turn"),
     hidden(
-        "item.aside", "tab", "focus_list", "go to the list, or to the arguments if there is no list"
+        "item.arguments", "a", action="toggle_arguments", label="move to the arguments of the call"
     ),
-    hidden("item.page_down", "pagedown", "page(1)", "page down"),
-    hidden("item.page_up", "pageup", "page(-1)", "page up"),
-    hidden("item.top", "home", "scroll_to_edge(-1)", "go to the top"),
-    hidden("item.bottom", "end", "scroll_to_edge(1)", "go to the end"),
+    hidden(
+        "item.aside",
+        "tab",
+        action="focus_list",
+        label="go to the list, or to the arguments if there is no list",
+    ),
+    hidden("item.page_down", "pagedown", action="page(1)", label="page down"),
+    hidden("item.page_up", "pageup", action="page(-1)", label="page up"),
+    hidden("item.top", "home", action="scroll_to_edge(-1)", label="go to the top"),
+    hidden("item.bottom", "end", action="scroll_to_edge(1)", label="go to the end"),
     hidden(
         "item.difference",
         "full_stop",
-        "next_difference",
-        "move to the first difference",
+        action="next_difference",
+        label="move to the first difference",
         help="move to the decisive step, then to the first difference",
     ),
-    hidden("item.fold", "enter,space", "toggle_fold", "fold, unfold or open long text"),
-    hidden("item.again", "s", "search_again(1)", "find the next match"),
-    hidden("item.before", "S", "search_again(-1)", "find the previous match"),
-    hidden("item.dialogue", "t", "toggle_dialogue", "show the full or the short dialogue"),
-    hidden("item.document", "d", "next_docs", "show function docs: golden, predicted, all, none"),
+    hidden(
+        "item.fold", "enter,space", action="toggle_fold", label="fold, unfold or open long text"
+    ),
+    hidden("item.again", "s", action="search_again(1)", label="find the next match"),
+    hidden("item.before", "S", action="search_again(-1)", label="find the previous match"),
+    hidden(
+        "item.dialogue", "t", action="toggle_dialogue", label="show the full or the short dialogue"
+    ),
+    hidden(
+        "item.document",
+        "d",
+        action="next_docs",
+        label="show function docs: golden, predicted, all, none",
+    ),
 ]
 
 BULK_ITEM_ACTIONS = (
@@ -522,9 +598,9 @@ BULK_ITEM_ACTIONS = (
 )
 BULK_REVIEW_ACTIONS = [
     *(action for action in ITEM_ACTIONS if action.id in BULK_ITEM_ACTIONS),
-    Action("bulk.record", "enter", "record", "record"),
+    Action("bulk.record", "enter", action="record", label="record"),
     *make_scroll_actions("bulk"),
-    Action("bulk.cancel", "q,escape", "cancel", "cancel"),
+    Action("bulk.cancel", "q,escape", action="cancel", label="cancel"),
 ]
 """Keys of the bulk review screen."""
 
@@ -537,107 +613,109 @@ ADJUDICATION_ACTIONS = [
         Action(
             f"adjudication.take_{at}",
             str(at),
-            f"accept_answer({at})",
-            f"accept {chr(ord('A') + at - 1)}",
+            action=f"accept_answer({at})",
+            label=f"accept {chr(ord('A') + at - 1)}",
             has_hint=at < 4,
         )
         for at in range(1, 10)
     ),
     *(action for action in ITEM_ACTIONS if action.id.partition(".")[2] in _SHARED_ITEM_ACTIONS),
-    Action("adjudication.other", "o", "enter_value", "enter value"),
-    hidden("adjudication.answers", "v", "show_answers", "show the answers in full"),
+    Action("adjudication.other", "o", action="enter_value", label="enter value"),
+    hidden("adjudication.answers", "v", action="show_answers", label="show the answers in full"),
 ]
 """Keys of the adjudication screen."""
 
 PAGER_ACTIONS = [
-    Action("pager.close", "q,escape", "close", "back"),
-    Action("pager.search", "slash", "search", "search"),
-    Action("pager.again", "s,n,enter", "search_again(1)", "next match"),
-    Action("pager.before", "S", "search_again(-1)", "previous match"),
-    Action("pager.raw", "r", "toggle_raw", "raw text"),
-    hidden("pager.fold", "left,h", "change_depth(-1)", "fold JSON by one level"),
-    hidden("pager.unfold", "right,l", "change_depth(1)", "unfold JSON by one level"),
+    Action("pager.close", "q,escape", action="close", label="back"),
+    Action("pager.search", "slash", action="search", label="search"),
+    Action("pager.again", "s,n,enter", action="search_again(1)", label="next match"),
+    Action("pager.before", "S", action="search_again(-1)", label="previous match"),
+    Action("pager.raw", "r", action="toggle_raw", label="raw text"),
+    hidden("pager.fold", "left,h", action="change_depth(-1)", label="fold JSON by one level"),
+    hidden("pager.unfold", "right,l", action="change_depth(1)", label="unfold JSON by one level"),
     *make_scroll_actions("pager"),
-    hidden("pager.top", "home", "scroll_to_edge(-1)", "go to the top"),
-    hidden("pager.bottom", "end", "scroll_to_edge(1)", "go to the end"),
-    hidden("pager.copy", "y", "copy", "copy"),
+    hidden("pager.top", "home", action="scroll_to_edge(-1)", label="go to the top"),
+    hidden("pager.bottom", "end", action="scroll_to_edge(1)", label="go to the end"),
+    hidden("pager.copy", "y", action="copy", label="copy"),
 ]
 
 GOLDEN_EDITOR_ACTIONS = [
-    Action("golden.save", "enter", "save", "save"),
-    Action("golden.edit", "tab,i", "edit_text", "edit text"),
-    Action("golden.editor", "v", "open_editor", "open $EDITOR"),
-    Action("golden.reason", "n", "edit_reason", "reason"),
-    Action("golden.start", "o", "restore_original", "restore original"),
-    Action("golden.cancel", "escape,q", "cancel", "cancel"),
+    Action("golden.save", "enter", action="save", label="save"),
+    Action("golden.edit", "tab,i", action="edit_text", label="edit text"),
+    Action("golden.editor", "v", action="open_editor", label="open $EDITOR"),
+    Action("golden.reason", "n", action="edit_reason", label="reason"),
+    Action("golden.start", "o", action="restore_original", label="restore original"),
+    Action("golden.cancel", "escape,q", action="cancel", label="cancel"),
 ]
 
 GOLDEN_TEXT_ACTIONS = [
     Action(
         "golden.keys",
         "tab,escape",
-        "screen.leave_text",
-        "leave the text box, then save, open $EDITOR, give a reason or cancel",
+        action="screen.leave_text",
+        label="leave the text box, then save, open $EDITOR, give a reason or cancel",
     )
 ]
 """Keys of the text box with the golden answer. All other keys type text into the box."""
 
 COPY_ACTIONS = [
-    Action("copy.this", "y,enter", "answer('this')", "selection"),
-    Action("copy.call", "c", "answer('call')", "call"),
-    Action("copy.diff", "d", "answer('diff')", "diff"),
-    Action("copy.markdown", "m", "answer('markdown')", "Markdown"),
-    Action("copy.json", "j", "answer('json')", "item as JSON"),
-    Action("copy.command", "l", "answer('command')", "fcreview command"),
-    Action("copy.cancel", "escape,q", "cancel", "back"),
+    Action("copy.this", "y,enter", action="answer('this')", label="selection"),
+    Action("copy.call", "c", action="answer('call')", label="call"),
+    Action("copy.diff", "d", action="answer('diff')", label="diff"),
+    Action("copy.markdown", "m", action="answer('markdown')", label="Markdown"),
+    Action("copy.json", "j", action="answer('json')", label="item as JSON"),
+    Action("copy.command", "l", action="answer('command')", label="fcreview command"),
+    Action("copy.cancel", "escape,q", action="cancel", label="back"),
 ]
 
 NOTE_ACTIONS = [
-    Action("note.save", "enter", "screen.save", "save"),
-    Action("note.line", "down", "new_line", "move down, or add a line at the end"),
-    Action("note.cancel", "escape", "screen.cancel", "cancel"),
+    Action("note.save", "enter", action="screen.save", label="save"),
+    Action("note.line", "down", action="new_line", label="move down, or add a line at the end"),
+    Action("note.cancel", "escape", action="screen.cancel", label="cancel"),
 ]
 
-PROMPT_ACTIONS = [Action("ask.cancel", "escape", "cancel", "cancel")]
+PROMPT_ACTIONS = [Action("ask.cancel", "escape", action="cancel", label="cancel")]
 
 FORM_ACTIONS = [
-    Action("form.submit", "enter", "screen.submit", "submit"),
-    Action("form.next", "tab,down", "screen.move(1)", "next field"),
-    Action("form.previous", "shift+tab,up", "screen.move(-1)", "previous field"),
-    Action("form.clear", "ctrl+u", "clear_text", "clear field"),
-    Action("form.cancel", "escape", "screen.cancel", "cancel"),
+    Action("form.submit", "enter", action="screen.submit", label="submit"),
+    Action("form.next", "tab,down", action="screen.move(1)", label="next field"),
+    Action("form.previous", "shift+tab,up", action="screen.move(-1)", label="previous field"),
+    Action("form.clear", "ctrl+u", action="clear_text", label="clear field"),
+    Action("form.cancel", "escape", action="screen.cancel", label="cancel"),
 ]
 """Keys of a form. All other keys type text into its fields."""
 
 FAULT_ACTIONS = [
-    Action("fault.model", "m", "answer('model')", "model"),
-    Action("fault.golden", "g", "answer('golden')", "golden"),
-    Action("fault.checker", "c", "answer('checker')", "checker"),
-    Action("fault.judge", "j", "answer('judge')", "judge"),
-    Action("fault.simulator", "s", "answer('simulator')", "simulator"),
-    Action("fault.question", "q", "answer('question')", "question"),
-    Action("fault.cancel", "escape", "cancel", "back"),
+    Action("fault.model", "m", action="answer('model')", label="model"),
+    Action("fault.golden", "g", action="answer('golden')", label="golden"),
+    Action("fault.checker", "c", action="answer('checker')", label="checker"),
+    Action("fault.judge", "j", action="answer('judge')", label="judge"),
+    Action("fault.simulator", "s", action="answer('simulator')", label="simulator"),
+    Action("fault.question", "q", action="answer('question')", label="question"),
+    Action("fault.cancel", "escape", action="cancel", label="back"),
 ]
 
 OVERRIDE_REASON_ACTIONS = [
     *(
-        hidden(f"why.take_{at}", str(at), f"answer({at})", f"choose reason {at}")
+        hidden(f"why.take_{at}", str(at), action=f"answer({at})", label=f"choose reason {at}")
         for at in range(1, 10)
     ),
-    Action("why.cancel", "escape,q", "cancel", "back"),
+    Action("why.cancel", "escape,q", action="cancel", label="back"),
 ]
 
 TAG_ACTIONS = [
-    Action("tags.save", "enter", "save", "save"),
-    Action("tags.toggle", "space", "toggle_tag", "set or clear"),
-    Action("tags.new", "n,slash", "enter_new_tag", "new tag"),
+    Action("tags.save", "enter", action="save", label="save"),
+    Action("tags.toggle", "space", action="toggle_tag", label="set or clear"),
+    Action("tags.new", "n,slash", action="enter_new_tag", label="new tag"),
     *(
-        hidden(f"tags.set_{at}", str(at), f"toggle_number({at})", f"set or clear tag {at}")
+        hidden(
+            f"tags.set_{at}", str(at), action=f"toggle_number({at})", label=f"set or clear tag {at}"
+        )
         for at in range(1, 10)
     ),
-    hidden("tags.down", "j,down", "move(1)", "move down"),
-    hidden("tags.up", "k,up", "move(-1)", "move up"),
-    Action("tags.cancel", "q,escape", "cancel", "cancel"),
+    hidden("tags.down", "j,down", action="move(1)", label="move down"),
+    hidden("tags.up", "k,up", action="move(-1)", label="move up"),
+    Action("tags.cancel", "q,escape", action="cancel", label="cancel"),
 ]
 
 _LIST_SCREENS = (

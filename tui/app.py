@@ -191,7 +191,9 @@ class FcreviewApp(App[int]):
     Toast { width: auto; max-width: 60; padding: 0 1; }
     Input > .input--cursor { background: $background; color: $foreground; text-style: reverse; }
     Input > .input--placeholder, Input > .input--suggestion { color: $dim; }
-    Input > .input--selection { background: $background; color: $foreground; text-style: underline; }
+    Input > .input--selection {
+        background: $background; color: $foreground; text-style: underline;
+    }
     """
 
     def __init__(
@@ -443,7 +445,7 @@ class FcreviewApp(App[int]):
             if above.is_item_loading:
                 return position
             row = above.item_reviewer.displayed.detail.row
-            cursor = CursorPosition(row.item, position.cursor.line, (row.id, row.run))
+            cursor = CursorPosition(row.item, line=position.cursor.line, key=(row.id, row.run))
             return replace(position, cursor=cursor, is_item_open=True)
         return replace(
             position, is_item_open=above is None and find_focused_item_pane(self) is not None

@@ -106,66 +106,82 @@ class CommandForm:
 _FORMS = (
     CommandForm(
         "queue create",
-        "draw a sample",
-        "create and assign a review queue",
-        {"name": "sample", "size": "50"},
+        label="draw a sample",
+        help="create and assign a review queue",
+        defaults={"name": "sample", "size": "50"},
     ),
     CommandForm(
-        "queue extend", "extend a sample", "draw more items to narrow the confidence interval"
+        "queue extend",
+        label="extend a sample",
+        help="draw more items to narrow the confidence interval",
     ),
     CommandForm(
         "queue list",
-        "list queues",
-        "show queues and the progress of each annotator",
+        label="list queues",
+        help="show queues and the progress of each annotator",
         is_read_only=True,
     ),
     CommandForm(
-        "queue show", "show a queue", "show the sampling and progress of a queue", is_read_only=True
+        "queue show",
+        label="show a queue",
+        help="show the sampling and progress of a queue",
+        is_read_only=True,
     ),
     CommandForm(
         "estimate",
-        "estimate every metric",
-        "estimate the accuracy with 95 % confidence intervals",
+        label="estimate every metric",
+        help="estimate the accuracy with 95 % confidence intervals",
         is_read_only=True,
     ),
     CommandForm(
         "report",
-        "HTML report",
-        "write the full report as one HTML file",
-        {"html": "report.html"},
-        "html",
+        label="HTML report",
+        help="write the full report as one HTML file",
+        defaults={"html": "report.html"},
+        download="html",
     ),
     CommandForm(
         "export",
-        "export with options",
-        "export labels, corrected runs or patches",
-        {"output": "labels.jsonl"},
-        "output",
+        label="export with options",
+        help="export labels, corrected runs or patches",
+        defaults={"output": "labels.jsonl"},
+        download="output",
     ),
     CommandForm(
         "suspects",
-        "list suspects",
-        "show golden answers that look wrong, with evidence",
+        label="list suspects",
+        help="show golden answers that look wrong, with evidence",
         is_read_only=True,
     ),
-    CommandForm("audit", "audit", "show the review history of an item", is_read_only=True),
-    CommandForm("import", "import", "import new and changed results"),
-    CommandForm("import-labels", "import labels", "import exported labels as reviews"),
-    CommandForm("merge", "merge", "merge another workspace"),
     CommandForm(
-        "errata create", "create errata", "write reviewed golden answers to an errata file"
+        "audit", label="audit", help="show the review history of an item", is_read_only=True
     ),
-    CommandForm("errata check", "check errata", "check an errata file"),
-    CommandForm("errata issue", "write errata issue", "write an issue text for the benchmark"),
+    CommandForm("import", label="import", help="import new and changed results"),
+    CommandForm("import-labels", label="import labels", help="import exported labels as reviews"),
+    CommandForm("merge", label="merge", help="merge another workspace"),
     CommandForm(
-        "rules list", "list rules", "show the accepted equivalence rules", is_read_only=True
+        "errata create",
+        label="create errata",
+        help="write reviewed golden answers to an errata file",
+    ),
+    CommandForm("errata check", label="check errata", help="check an errata file"),
+    CommandForm(
+        "errata issue", label="write errata issue", help="write an issue text for the benchmark"
     ),
     CommandForm(
-        "rules preview", "preview a rule", "show the verdicts that an equivalence rule would change"
+        "rules list",
+        label="list rules",
+        help="show the accepted equivalence rules",
+        is_read_only=True,
     ),
-    CommandForm("rules add", "add a rule", "accept an equivalence rule"),
-    CommandForm("rules remove", "remove a rule", "remove an accepted equivalence rule"),
-    CommandForm("doctor", "doctor", "check the setup"),
+    CommandForm(
+        "rules preview",
+        label="preview a rule",
+        help="show the verdicts that an equivalence rule would change",
+    ),
+    CommandForm("rules add", label="add a rule", help="accept an equivalence rule"),
+    CommandForm("rules remove", label="remove a rule", help="remove an accepted equivalence rule"),
+    CommandForm("doctor", label="doctor", help="check the setup"),
 )
 FORMS = {form.command: form for form in _FORMS}
 """Maps a command to its form. A command with a screen of its own has no form."""

@@ -305,7 +305,7 @@ def list_available_actions(screen: Screen[Any]) -> list[AvailableAction]:
             node = nodes[binding.id, binding.key]
             key = format_key(binding.key)
             actions[binding.id] = AvailableAction(
-                binding.id, key, binding.description, binding.action, node
+                binding.id, key=key, label=binding.description, action=binding.action, node=node
             )
     return [actions[name] for name in ACTIONS if name in actions]
 

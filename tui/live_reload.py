@@ -240,7 +240,9 @@ def _locate_in_new_store(
     item, count = GONE_ITEM if new_number is None else new_number, new_store.count_items(view)
     position = None if new_number is None else new_store.find_position(view, new_number)
     if position is not None:
-        return QueueNavigator(view, item, count, position, position)
+        return QueueNavigator(
+            view, item=item, count=count, position=position, last_position=position
+        )
     start = old_navigator.last_position + (old_navigator.position is not None)
     followers = old_store.fetch_page(old_navigator.view, start, MAX_FOLLOWERS)
     follower = next(
@@ -253,7 +255,11 @@ def _locate_in_new_store(
     )
     next_position = None if follower is None else new_store.find_position(view, follower)
     return QueueNavigator(
-        view, item, count, None, count if next_position is None else next_position
+        view,
+        item=item,
+        count=count,
+        position=None,
+        last_position=count if next_position is None else next_position,
     )
 
 

@@ -144,7 +144,11 @@ def _split_into_runs(row: ChangedRow) -> list[_CellRun]:
     for at in row.changed:
         cell = row.cells[at]
         if cell is not None and not (runs and runs[-1].try_to_add(at, cell)):
-            runs.append(_CellRun(row.number, at, at + 1, cell[1], not _is_blank(cell)))
+            runs.append(
+                _CellRun(
+                    row.number, first=at, end=at + 1, state=cell[1], has_text=not _is_blank(cell)
+                )
+            )
     return runs
 
 
@@ -245,7 +249,7 @@ class CellWriter:
             ):
                 ranges[-1] = last._replace(end=run.end)
             else:
-                ranges.append(CellRange(run.row, run.first, run.end))
+                ranges.append(CellRange(run.row, first=run.first, end=run.end))
         return ranges
 
     def _is_cheaper_than_jump(self, state: GraphicState, row: Row, first: int, end: int) -> bool:
@@ -452,7 +456,7 @@ class ScreenDiff:
                     writer.write_span(
                         number, first, [cell for cell in new[first:end] if cell is not None]
                     )
-                changed_rows.append(ChangedRow(number, new, narrow))
+                changed_rows.append(ChangedRow(number, cells=new, changed=narrow))
         writer.write_changes(changed_rows)
         return writer.finish(cursor)
 
@@ -477,7 +481,7 @@ class ScreenDiff:
             if letter == "H":
                 row, _, column = parameters.partition(";")
                 cursor = f"\x1b[{parameters}H"
-                spans.append(Span(int(row or 1), int(column or 1), [], is_narrow=True))
+                spans.append(Span(int(row or 1), column=int(column or 1), cells=[], is_narrow=True))
             elif letter == "m" and (applied := _apply_sgr(state, parameters)) is not None:
                 state = applied
             else:

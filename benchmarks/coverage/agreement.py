@@ -29,7 +29,9 @@ PREVALENCES = (0.5, 0.8, 0.95)
 AGREEMENTS = (0.8, 0.9, 0.95)
 COEFFICIENTS: tuple[CoefficientName, ...] = ("percent", "cohen", "alpha", "ac1")
 ANNOTATORS = ("alice", "bob")
-KEY = ItemKey("bfcl", "v4", "en", "model", "simple", "simple_0")
+KEY = ItemKey(
+    "bfcl", generation="v4", language="en", model="model", category="simple", id="simple_0"
+)
 TARGETS_OF_ITEM = 4
 HARD_SHARE = 0.2
 
@@ -82,11 +84,11 @@ class AnnotatorSetting:
                     ratings.append(
                         Rating(
                             item,
-                            KEY,
-                            f"call {target}",
-                            "correct",
-                            annotator,
-                            bool(truth == is_right),
+                            key=KEY,
+                            target=f"call {target}",
+                            criterion="correct",
+                            annotator=annotator,
+                            value=bool(truth == is_right),
                         )
                     )
         return ratings
@@ -111,7 +113,14 @@ def measure_agreement(
     for _ in range(repetitions):
         ratings = setting.draw_ratings(n_items, generator)
         for found in compute_coefficients(
-            RatingGroup("blind", "overall", None, None, "correct", ratings)
+            RatingGroup(
+                "blind",
+                scope="overall",
+                benchmark=None,
+                category=None,
+                criterion="correct",
+                ratings=ratings,
+            )
         ):
             if found.metric not in truth or found.low is None or found.high is None:
                 continue
@@ -130,7 +139,7 @@ def measure_agreement(
 
 def list_settings(n_targets: int) -> list[AnnotatorSetting]:
     return [
-        AnnotatorSetting(prevalence, agreement, n_targets)
+        AnnotatorSetting(prevalence, agreement=agreement, n_targets=n_targets)
         for prevalence, agreement in product(PREVALENCES, AGREEMENTS)
     ]
 

@@ -73,7 +73,7 @@ def read_scores(setting: Setting, name: str) -> Scores:
         length = np.array([int(row.metadata["chain"]["length"]) for row in rows])
         flipped = generator.random(len(rows)) < part * np.sqrt(length) / np.sqrt(length).mean()
         automatic = np.where(flipped, generator.permutation(truth), truth)
-    return Scores(rows, truth, automatic, starts)
+    return Scores(rows, truth=truth, automatic=automatic, starts=starts)
 
 
 def _sort_key(row: ScoredItem) -> tuple[str, int]:
@@ -116,7 +116,14 @@ def _draws(
         for row, own in zip(scores.rows, scores.automatic, strict=True)
     ]
     statuses = [
-        ItemStatus(row.category, bool(own), None, ("",), float(part), is_sample_reviewed=bool(flag))
+        ItemStatus(
+            row.category,
+            automatic=bool(own),
+            human=None,
+            stratum=("",),
+            inclusion_probability=float(part),
+            is_sample_reviewed=bool(flag),
+        )
         for row, own, part, flag in zip(scores.rows, verdicts, probability, sampled, strict=True)
     ]
     reviewed = [

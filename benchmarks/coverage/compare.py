@@ -50,14 +50,14 @@ class TaskSetting:
 
 
 TASK_SETTINGS = (
-    TaskSetting("equal, all probabilities", (1, 1), (1, 1), is_shared=True),
-    TaskSetting("equal, tasks easy or hard", (0.3, 0.3), (0.3, 0.3), is_shared=True),
-    TaskSetting("equal, tasks alike", (3, 3), (3, 3), is_shared=True),
-    TaskSetting("equal, mostly hard", (0.5, 2), (0.5, 2), is_shared=True),
-    TaskSetting("equal, mostly easy", (4, 0.5), (4, 0.5), is_shared=True),
-    TaskSetting("equal, other tasks hard in B", (1, 1), (1, 1), is_shared=False),
-    TaskSetting("A better by 33 points", (2, 1), (1, 2), is_shared=False),
-    TaskSetting("A better by 10 points", (9, 1), (4, 1), is_shared=False),
+    TaskSetting("equal, all probabilities", a=(1, 1), b=(1, 1), is_shared=True),
+    TaskSetting("equal, tasks easy or hard", a=(0.3, 0.3), b=(0.3, 0.3), is_shared=True),
+    TaskSetting("equal, tasks alike", a=(3, 3), b=(3, 3), is_shared=True),
+    TaskSetting("equal, mostly hard", a=(0.5, 2), b=(0.5, 2), is_shared=True),
+    TaskSetting("equal, mostly easy", a=(4, 0.5), b=(4, 0.5), is_shared=True),
+    TaskSetting("equal, other tasks hard in B", a=(1, 1), b=(1, 1), is_shared=False),
+    TaskSetting("A better by 33 points", a=(2, 1), b=(1, 2), is_shared=False),
+    TaskSetting("A better by 10 points", a=(9, 1), b=(4, 1), is_shared=False),
 )
 
 
@@ -98,7 +98,10 @@ def measure_comparisons(
         covered += difference.low - 1e-9 <= truth <= difference.high + 1e-9
         width += difference.high - difference.low
     return ComparisonCoverage(
-        name, rejected / repetitions, covered / repetitions, width / 2 / repetitions
+        name,
+        rejected=rejected / repetitions,
+        covered=covered / repetitions,
+        half_width=width / 2 / repetitions,
     )
 
 
@@ -184,7 +187,7 @@ def _sum_by_function(
         counts[1] += a.verdict and not b.verdict
         counts[2] += b.verdict and not a.verdict
     table = np.array(list(sums.values()), dtype=np.int64).reshape(-1, 3)
-    return LivePair(name, table[:, 0].tolist(), table[:, 1], table[:, 2])
+    return LivePair(name, sizes=table[:, 0].tolist(), only_a=table[:, 1], only_b=table[:, 2])
 
 
 def main() -> None:

@@ -67,7 +67,9 @@ def make_run(*, clustered: bool) -> Run:
         for step in range(GROUP_SIZE):
             verdict = bool(generator.random() < PASS_RATE)
             error_rate = (WRONG_PASSES if verdict else WRONG_FAILURES) * excess
-            items.append(ScoredItem(f"{group}-{step}", "all", f"group {group}", verdict))
+            items.append(
+                ScoredItem(f"{group}-{step}", category="all", group=f"group {group}", valid=verdict)
+            )
             truth.append(verdict is not bool(generator.random() < error_rate))
     return Run(items, truth)
 
@@ -82,7 +84,7 @@ def compute_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     success = [all(verdicts) for verdicts in groups.values()]
     return [
         build_pass_rate_metric("accuracy", "accuracy", items),
-        Metric("groups", "SR", sum(success) / len(success)),
+        Metric("groups", "SR", value=sum(success) / len(success)),
     ]
 
 
@@ -183,7 +185,9 @@ def extend(run: Run, size: int, generator: np.random.Generator) -> Labels:
     review(statuses, run, draw_sample(first, generator), is_random=True)
     population = build_population(statuses)
     weights = np.full(len(population.cells), 1 / N_ITEMS)
-    model = VarianceModel(population.cells, draw_posterior(population.cells), weights, variance=1.0)
+    model = VarianceModel(
+        population.cells, posterior=draw_posterior(population.cells), weights=weights, variance=1.0
+    )
     probability: dict[bool, float] = {}
     counts = allocate_reviews(model, size - first)
     for key, candidates, count in zip(
@@ -288,7 +292,9 @@ def build_input(
             if is_override
             else item
         )
-    return EstimationInput(run.items, after, statuses, metrics)
+    return EstimationInput(
+        run.items, reviewed_items=after, statuses=statuses, compute_metrics=metrics
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,13 @@ class Population:
     def count_cells(self, sample: IntArray, fraction: FloatArray) -> Cells:
         reviewed = np.bincount(self.cell[sample], minlength=len(self.pool))
         passed = np.bincount(self.cell[sample], self.truth[sample], len(self.pool)).astype(np.int64)
-        return Cells(self.pool, reviewed, passed, self.sizes - reviewed, fraction)
+        return Cells(
+            self.pool,
+            reviewed=reviewed,
+            passed=passed,
+            unreviewed=self.sizes - reviewed,
+            inclusion_probability=fraction,
+        )
 
     def draw_cells(
         self, design: str, size: int, target: str, generator: np.random.Generator
@@ -158,7 +164,10 @@ class Population:
         mean = np.bincount(group, weight * self.sizes) / np.bincount(group, self.sizes)
         seed = int(generator.integers(2**31))
         parts = allocate_reviews(
-            VarianceModel(pooled, draw_posterior(pooled, DRAWS, seed), mean, 1.0), more
+            VarianceModel(
+                pooled, posterior=draw_posterior(pooled, DRAWS, seed), weights=mean, variance=1.0
+            ),
+            more,
         )
         left = np.setdiff1d(np.arange(len(self.truth)), first)
         second = [
@@ -204,7 +213,9 @@ def measure_coverage(
 def _summarize(measured: FloatArray) -> IntervalCoverage:
     """Summarize (hit, half-width, error) of each repetition."""
     share, half_width, bias = measured.mean(axis=0).tolist()
-    return IntervalCoverage(share, half_width, bias, float(np.sqrt((measured[:, 2] ** 2).mean())))
+    return IntervalCoverage(
+        share, half_width=half_width, bias=bias, rmse=float(np.sqrt((measured[:, 2] ** 2).mean()))
+    )
 
 
 def wilson_size(share: float, half_width: float) -> float:
@@ -256,15 +267,20 @@ def measure_metric(setting: Setting, key: MetricKey, size: int, repetitions: int
         statuses = [
             ItemStatus(
                 row.category,
-                row.valid,
-                truth[at] if at in sample else None,
-                ("",),
-                probability,
-                at in sample,
+                automatic=row.valid,
+                human=truth[at] if at in sample else None,
+                stratum=("",),
+                inclusion_probability=probability,
+                is_random=at in sample,
             )
             for at, row in enumerate(before)
         ]
-        draws = draw_metrics(EstimationInput(before, after, statuses, setting.figures), repetition)
+        draws = draw_metrics(
+            EstimationInput(
+                before, reviewed_items=after, statuses=statuses, compute_metrics=setting.figures
+            ),
+            repetition,
+        )
         if draws is None:
             raise ValueError("nothing was drawn")
         low, high = np.percentile(draws.values[key], UNEVEN_INTERVAL_PERCENTILES)

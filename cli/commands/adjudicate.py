@@ -166,7 +166,7 @@ def _extract_target_texts(item: Item, target: str) -> TargetTexts:
         if m.role == "assistant" and (part is None or m.turn == part.turn)
     ]
     if target == RESPONSE:
-        return TargetTexts("", replies[-1] if replies else "", "")
+        return TargetTexts("", predicted=replies[-1] if replies else "", difference="")
     pairs = item.pairs if part is None else [pair for pair in item.pairs if pair.turn == part.turn]
     if part is not None and part.call is not None:
         pairs = pairs[part.call : part.call + 1]
@@ -185,8 +185,8 @@ def _extract_target_texts(item: Item, target: str) -> TargetTexts:
     )
     return TargetTexts(
         _format_calls(golden),
-        _format_calls(predicted) or (replies[-1] if replies else ""),
-        difference or "",
+        predicted=_format_calls(predicted) or (replies[-1] if replies else ""),
+        difference=difference or "",
     )
 
 

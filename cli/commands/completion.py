@@ -66,7 +66,9 @@ def _make_completable_command(name: str, typer_command: Any) -> CompletableComma
     options = {text for option in shown for text in option.opts if text[:2] == "--"}
     summary = (typer_command.help or "").partition("\n")[0]
     return CompletableCommand(
-        name, summary, [*(each.name or "" for each in inner), *sorted({*options, "--help"})]
+        name,
+        summary=summary,
+        words=[*(each.name or "" for each in inner), *sorted({*options, "--help"})],
     )
 
 

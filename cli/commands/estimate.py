@@ -181,7 +181,7 @@ def _parse_settings(
         width = find_half_width_for_difference(difference)
         goals.append(PlannedLabels(width, labels=None, difference=difference))
     chosen = next(each for each in INTERVAL_METHODS if each == method)
-    return EstimationSettings(half_width, seed, chosen, goals)
+    return EstimationSettings(half_width, seed=seed, interval_method=chosen, plan=goals)
 
 
 def estimate_run_metrics(
@@ -280,10 +280,10 @@ def build_estimation_input(
     analysis = session.store.analysis
     return EstimationInput(
         analysis.fetch_automatically_scored_items(row.run),
-        analysis.fetch_scored_items(row.run)["corrected"],
-        sample_status.items,
-        lambda rows: compute_metrics(rows, row.info),
-        sample_status.criterion_answers,
+        reviewed_items=analysis.fetch_scored_items(row.run)["corrected"],
+        statuses=sample_status.items,
+        compute_metrics=lambda rows: compute_metrics(rows, row.info),
+        criterion_answers=sample_status.criterion_answers,
     )
 
 

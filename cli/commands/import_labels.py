@@ -124,10 +124,10 @@ def _read_reviews_in_runs(
                 )
                 review = ImportedReview(
                     item.line,
-                    {**names, "category": item.category, "id": item.id},
-                    annotation,
-                    each.author,
-                    normalize_time(each.time or ""),
+                    key_fields={**names, "category": item.category, "id": item.id},
+                    annotation=annotation,
+                    annotator=each.author,
+                    time=normalize_time(each.time or ""),
                     prediction_hash=item.prediction_hash,
                     exported_events=tuple(each.events),
                 )
@@ -171,7 +171,13 @@ def record_labels(
     if adjudicate:
         reviews = list(map(to_adjudication, reviews))
     number = session.find_run_number(run) if run is not None else None
-    source = ReviewFile(file.name, reviews, RECORD_UNITS.get(format, "line"), number, session.scope)
+    source = ReviewFile(
+        file.name,
+        records=reviews,
+        unit=RECORD_UNITS.get(format, "line"),
+        run_number=number,
+        preferred_runs=session.scope,
+    )
     result = import_reviews(session.store, session.open_journal(), source, source_annotator)
     if as_json:
         emit_json(asdict(result) | {"written": len(result.written)})

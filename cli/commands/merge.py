@@ -79,11 +79,11 @@ def _merge_errata_file(workspace: Workspace, other: Workspace) -> MergedErrata:
         workspace.files.write(workspace.errata, combined.content if here is not None else raw)
     return MergedErrata(
         "errata",
-        combined.n_new,
-        combined.n_known,
-        combined.n_new_rules,
-        combined.conflicts,
-        kept_as,
+        new=combined.n_new,
+        known=combined.n_known,
+        rules=combined.n_new_rules,
+        conflicts=combined.conflicts,
+        kept_as=kept_as,
     )
 
 
@@ -92,7 +92,7 @@ def _merge_rules(workspace: Workspace, other: Workspace) -> MergedErrata:
     new = [rule for rule in dict.fromkeys(there) if rule not in here]
     if new:
         save_accepted_rules(workspace, [*here, *new])
-    return MergedErrata("rules", len(new), len(there) - len(new))
+    return MergedErrata("rules", new=len(new), known=len(there) - len(new))
 
 
 def _print_merged_errata(merged: MergedErrata) -> None:

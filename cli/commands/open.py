@@ -101,7 +101,9 @@ def open_(
         )  # created first, to notice changes during the import
     elif follow:
         print_message("fcreview: --follow needs a terminal. Only the current items are printed")
-    open_options = OpenOptions(item, queue, seed, where, run, blind, overview=True)
+    open_options = OpenOptions(
+        item, queue=queue, seed=seed, where=where, run=run, blind=blind, overview=True
+    )
     with open_workspace(options) as session:
         local = (
             session

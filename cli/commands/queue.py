@@ -250,7 +250,9 @@ def create_queue(
         check_choice(CLUSTER_KINDS, cluster, "--cluster")
     with open_workspace(options) as session:
         check_new_queue_name(session.workspace, name)
-        sharing = ShareOptions(names, overlap, repeats, draw_seed() if seed is None else seed)
+        sharing = ShareOptions(
+            names, overlap=overlap, repeats=repeats, seed=draw_seed() if seed is None else seed
+        )
         view = session.build_view(where, run=run)
         request = QueueRequest(
             name,
@@ -369,7 +371,11 @@ def extend_queue(
         waiting = format_count(len(unreviewed), "unreviewed item")
         first = f" after the review of {waiting} of {sanitize(name)}" if unreviewed else ""
         goal = ExtensionGoal(
-            metric.key, half_width * points, sample_status.samples.index(sample), unreviewed, size
+            metric.key,
+            half_width=half_width * points,
+            sample_index=sample_status.samples.index(sample),
+            pending=unreviewed,
+            max_items=size,
         )
         parts = plan_extension(draws, goal)
         if not parts:
@@ -379,7 +385,12 @@ def extend_queue(
             )
             return
         request = ExtensionRequest(
-            sample.queue, row, metric.name, parts, names, seed=draw_seed() if seed is None else seed
+            sample.queue,
+            row=row,
+            target=metric.name,
+            parts=parts,
+            annotators=names,
+            seed=draw_seed() if seed is None else seed,
         )
         queue = draw_queue_extension(session.workspace, sample_status.content_keys, request)
         file = write_queue(session.workspace, queue)

@@ -182,7 +182,7 @@ def compute_run_conventions(analysis: UnblindedAnalysis, row: RunRow) -> RunConv
     scored = analysis.fetch_scored_items(row.run)["corrected"]
     table = list_trials(scored, row.info)
     if table is None:
-        return RunConventions(row.run_name, [], {})
+        return RunConventions(row.run_name, rows=[], numbers={})
     numbers: dict[str, list[int]] = {}
     for outcome in analysis.fetch_outcomes(View(queue="dataset"), [row.run], "effective")[row.run]:
         numbers.setdefault(outcome.question_key.id, []).append(outcome.item)
@@ -190,7 +190,7 @@ def compute_run_conventions(analysis: UnblindedAnalysis, row: RunRow) -> RunConv
     if n_incidents := count_incidents(scored):
         answered = list_trials([item for item in scored if not item.is_incident], row.info)
         rows = add_values_without_incidents(rows, answered, n_incidents)
-    return RunConventions(row.run_name, rows, numbers)
+    return RunConventions(row.run_name, rows=rows, numbers=numbers)
 
 
 def _format_conventions(run_fields: dict[str, Any], rows: Sequence[ConventionRow]) -> Iterator[str]:

@@ -63,7 +63,10 @@ def review(
     """
     with open_workspace(options) as session:
         if can_show_app() and not plain:
-            show_queue(session, OpenOptions(None, queue, seed, where, run, blind))
+            show_queue(
+                session,
+                OpenOptions(None, queue=queue, seed=seed, where=where, run=run, blind=blind),
+            )
             return
 
         view = session.build_review_view(where, queue=queue, seed=seed, run=run, blind=blind)

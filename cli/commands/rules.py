@@ -103,11 +103,11 @@ def _find_run_flips(plan: RunPlan, run_name: str, rule: EquivalenceRule) -> Iter
             failing = was if item.rule else item
             yield RuleFlip(
                 plan.run,
-                run_name,
-                item.category,
-                item.id,
-                item.rule,
-                failing.first_difference or "",
+                run_name=run_name,
+                category=item.category,
+                id=item.id,
+                passes=item.rule,
+                difference=failing.first_difference or "",
             )
 
 

@@ -409,12 +409,14 @@ def _import_to_lake(
     with Progress() as progress:
         lake = LakeImport(
             open_lake_files(location),
-            sorted(path.resolve() for path in options.paths),
-            read_items,
-            lambda plans, workspace: set_options_and_errata(plans, options, config, workspace),
-            DatasetOptions(resolve_data_option(options)),
-            progress,
-            n_workers,
+            paths=sorted(path.resolve() for path in options.paths),
+            read=read_items,
+            prepare=lambda plans, workspace: set_options_and_errata(
+                plans, options, config, workspace
+            ),
+            dataset_options=DatasetOptions(resolve_data_option(options)),
+            on_progress=progress,
+            n_workers=n_workers,
             on_batch=save_score_counts,
         )
         try:

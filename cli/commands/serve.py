@@ -148,7 +148,16 @@ def serve(
             "fcreview serve needs textual-serve. Run: pip install 'fcreview[serve]'"
         ) from None
     server = ServeOptions(
-        users, trust_header, secret_file, host, port, socket, tls_cert, tls_key, url, max_sessions
+        users,
+        trust_header=trust_header,
+        secret_file=secret_file,
+        host=host,
+        port=port,
+        socket=socket,
+        tls_cert=tls_cert,
+        tls_key=tls_key,
+        url=url,
+        max_sessions=max_sessions,
     )
     _check_serve_options(server)
     with open_workspace(options) as session:  # imports new results before the first session
@@ -236,7 +245,12 @@ def _run_server(options: ServeOptions, open_arguments: Sequence[str]) -> None:
         origins = list_origins(port)
         login = _build_login(options, f"fcreview-{port}", is_secure=origins[0].startswith("https"))
         allowed = checks.AllowedOrigins(frozenset(origins))
-        return BrowserServer(SessionCommand(open_arguments), login, allowed, options.max_sessions)
+        return BrowserServer(
+            SessionCommand(open_arguments),
+            login=login,
+            allowed=allowed,
+            max_sessions=options.max_sessions,
+        )
 
     def announce_port(port: int) -> None:
         emit(f"Serving at {list_origins(port)[0]}. Press Ctrl+C to stop.")
@@ -246,7 +260,9 @@ def _run_server(options: ServeOptions, open_arguments: Sequence[str]) -> None:
         options, "", is_secure=False
     )  # reports errors of the users file before the server starts
     port = DEFAULT_PORT if options.port is None else options.port
-    address = ListenAddress(host, port, options.socket, _load_certificate(options))
+    address = ListenAddress(
+        host, port=port, socket_path=options.socket, tls=_load_certificate(options)
+    )
     asyncio.run(run_server(make_server, address, announce_port))
 
 
@@ -260,7 +276,7 @@ def _build_login(options: ServeOptions, cookie_base_name: str, *, is_secure: boo
             raise UsageError(
                 f"{options.users} has no users. Run fcreview serve --add-user NAME --users FILE"
             )
-        return PasswordLogin(users, cookie_base_name, is_secure)
+        return PasswordLogin(users, cookie_base_name=cookie_base_name, is_secure=is_secure)
     secret = _read_proxy_secret(options)
     if secret is None and options.socket is None:
         raise UsageError(

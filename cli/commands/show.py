@@ -186,7 +186,8 @@ CSS shows one of the layouts.
 CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 STYLE = """
 :root { color-scheme: light dark; }
-body { margin: 1.5em auto; max-width: 100ch; padding: 0 12px; font: 15px/1.5 ui-monospace, Menlo, Consolas, monospace;
+body { margin: 1.5em auto; max-width: 100ch; padding: 0 12px;
+  font: 15px/1.5 ui-monospace, Menlo, Consolas, monospace;
   font-size: clamp(11px, calc((100vw - 24px) / 59), 15px); }
 h1 { font-size: 1.1em; }
 h1, p { overflow-wrap: anywhere; }

@@ -263,7 +263,9 @@ def join_team(
         )
     with server:
         member = server.fetch_membership()
-        link = TeamLink(address, member.project, check_annotator(member.annotator))
+        link = TeamLink(
+            address, project=member.project, annotator=check_annotator(member.annotator)
+        )
         if not member.has_joined:
             server.replace_password(_ask_new_password())
             print_message(

@@ -127,10 +127,19 @@ def triage(
             )
         else:
             print_triage(
-                session, view, TriageTable(clusters, failing, grouping, limit or MAX_GROUPS)
+                session,
+                view,
+                TriageTable(
+                    clusters, n_failing=failing, grouping=grouping, limit=limit or MAX_GROUPS
+                ),
             )
             if steps and has_decisive_steps(clusters):
-                table = TriageTable(steps[0], failing, BY_DECISIVE_STEP, limit or MAX_GROUPS)
+                table = TriageTable(
+                    steps[0],
+                    n_failing=failing,
+                    grouping=BY_DECISIVE_STEP,
+                    limit=limit or MAX_GROUPS,
+                )
                 for line in _format_triage_table(table):
                     emit(clip_to_terminal(line))
 
@@ -313,7 +322,9 @@ def _find_subgroups(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> list[
     # come last.
     subgroups = [
         Subgroup(
-            describe_cluster(each, grouping), each.count, [*each.examples[1:], *each.examples[:1]]
+            describe_cluster(each, grouping),
+            count=each.count,
+            examples=[*each.examples[1:], *each.examples[:1]],
         )
         for each in named_clusters
         if each.count > 1
@@ -323,7 +334,7 @@ def _find_subgroups(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> list[
     ).items():
         title = f"{format_count(len(clusters), GROUPINGS[outer])} · {sanitize(name)}"
         examples = [each for cluster in clusters[1:] for each in cluster.examples]
-        subgroups.append(Subgroup(title, len(clusters), examples))
+        subgroups.append(Subgroup(title, count=len(clusters), examples=examples))
     largest = sorted(subgroups, key=lambda subgroup: -subgroup.count)[:MAX_SUBGROUPS]
     return largest[:1] + [
         subgroup for subgroup in largest[1:] if subgroup.count >= MIN_SHARE * group.count

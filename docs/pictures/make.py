@@ -51,15 +51,15 @@ class Picture:
 
 
 PICTURES = (
-    Picture("overview", "bfcl", ("v",), (120, 34)),
+    Picture("overview", benchmark="bfcl", keys=("v",), size=(120, 34)),
     Picture("queue", "bfcl"),
     Picture("review", "bfcl", size=(160, 40)),
-    Picture("clusters", "bfcl", ("c",)),
+    Picture("clusters", benchmark="bfcl", keys=("c",)),
     Picture("item", "bfcl", item="multi_turn_base_0"),
-    Picture("judge", "complexfuncbench", ("enter",), (110, 34)),
-    Picture("adjudication", "bfcl", ("x",), (120, 34)),
-    Picture("compare", "bfcl", ("r", "down", "x", "down", "x"), (120, 30)),
-    Picture("estimates", "bfcl", ("v", "n"), (120, 30), is_sampled=True),
+    Picture("judge", benchmark="complexfuncbench", keys=("enter",), size=(110, 34)),
+    Picture("adjudication", benchmark="bfcl", keys=("x",), size=(120, 34)),
+    Picture("compare", benchmark="bfcl", keys=("r", "down", "x", "down", "x"), size=(120, 30)),
+    Picture("estimates", benchmark="bfcl", keys=("v", "n"), size=(120, 30), is_sampled=True),
 )
 
 
@@ -106,7 +106,11 @@ async def draw(picture: Picture, workspace: Workspace) -> str:
         review_sample(workspace)
     options = WorkspaceOptions([workspace.parent_folder])
     commands = build_command_service(WorkspaceSession(workspace, "alice", options=options))
-    services = ReportServices(lambda *_: "", lambda _: sys.exit("no export in a picture"), commands)
+    services = ReportServices(
+        lambda *_: "",
+        open_benchmarks=lambda _: sys.exit("no export in a picture"),
+        commands=commands,
+    )
     app = FcreviewApp(Session(workspace, "alice", services=lambda: services), View(), picture.item)
     async with app.run_test(size=picture.size) as pilot:
         for key in (None, *picture.keys):

@@ -335,7 +335,7 @@ class RunWeigher:
         runs = [run for answer in counted for run in answer.runs if run in profiles]
         sizes = Counter([profiles[run].family for run in runs])
         bits = {run: failure_bits[run] / sizes[profiles[run].family] for run in runs}
-        return RunWeights(bits, len(sizes), profiles)
+        return RunWeights(bits, n_families=len(sizes), run_profiles=profiles)
 
     def _compute_failure_bits_by_run(self, category: str) -> dict[int, float]:
         if category not in self._failure_bits:
@@ -410,7 +410,10 @@ class QuestionEvidence:
             else difference.label
         )
         return AlternativeAnswer(
-            text, self.run_weights.list_models(runs), self.run_weights.list_families(runs), runs
+            text,
+            models=self.run_weights.list_models(runs),
+            families=self.run_weights.list_families(runs),
+            runs=runs,
         )
 
 
@@ -439,12 +442,26 @@ def collect_evidence(
     shared = _merge_equal_differences(differences, weights.bits)
     schemas = [read_schema(raw) for raw in question.functions]
     arguments = [
-        GoldenArgument(call, name, accept, schema, schema.parameters.get(name))
+        GoldenArgument(
+            call,
+            name=name,
+            accept=accept,
+            function_schema=schema,
+            parameter=schema.parameters.get(name),
+        )
         for call in question.golden
         if (schema := find_schema(call.name, schemas)) and schema.lists_parameters
         for name, accept in (call.arguments or {}).items()
     ]
-    return QuestionEvidence(question, weights, schemas, differences, shared, passing, arguments)
+    return QuestionEvidence(
+        question,
+        run_weights=weights,
+        function_schemas=schemas,
+        differences=differences,
+        shared_differences=shared,
+        passing_differences=passing,
+        golden_arguments=arguments,
+    )
 
 
 def create_cached_schema_reader() -> Callable[[dict[str, Any]], FunctionSchema]:

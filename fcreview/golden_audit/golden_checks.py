@@ -83,7 +83,9 @@ def _check_called_functions(evidence: QuestionEvidence) -> Iterable[Reason]:
         schema = find_schema(call.name, evidence.function_schemas)
         if schema is None:
             yield Reason(
-                "contract", 1.0, f"undocumented function: {call.name} has no function docs"
+                "contract",
+                strength=1.0,
+                text=f"undocumented function: {call.name} has no function docs",
             )
         elif schema.lists_parameters and call.arguments is not None:
             missing = [
@@ -94,7 +96,7 @@ def _check_called_functions(evidence: QuestionEvidence) -> Iterable[Reason]:
             # In a conversation, the user may state the value in a later turn.
             if missing and evidence.question.group is None:
                 text = f"missing argument: the golden answer omits {missing[0]}, which is required"
-                yield Reason("contract", 1.0, text, function=call.name)
+                yield Reason("contract", strength=1.0, text=text, function=call.name)
 
 
 def _check_required_default(argument: GoldenArgument) -> Iterable[Reason]:
@@ -113,7 +115,11 @@ def _check_required_default(argument: GoldenArgument) -> Iterable[Reason]:
             f" {default}"
         )
         yield Reason(
-            "default", 1.0, text, AlternativeAnswer(f"without {argument.name}"), argument.call.name
+            "default",
+            strength=1.0,
+            text=text,
+            alternative=AlternativeAnswer(f"without {argument.name}"),
+            function=argument.call.name,
         )
 
 
@@ -124,7 +130,7 @@ def _check_optional_argument(argument: GoldenArgument) -> Iterable[Reason]:
     default = parameter.default
     if not accept.any_of:
         text = f"no value accepted: {argument.name} must be omitted"
-        yield Reason("omission", PARTIAL_STRENGTH, text, function=argument.call.name)
+        yield Reason("omission", strength=PARTIAL_STRENGTH, text=text, function=argument.call.name)
     elif default is not NO_DEFAULT and not any(
         is_documented_default(value, default) or describe_equivalence(value, default)
         for value in accept.any_of
@@ -134,24 +140,24 @@ def _check_optional_argument(argument: GoldenArgument) -> Iterable[Reason]:
             f"default not accepted: {argument.name} may be omitted (default {wanted}), but its"
             f" value must be {given}"
         )
-        yield Reason("omission", 1.0, text, function=argument.call.name)
+        yield Reason("omission", strength=1.0, text=text, function=argument.call.name)
 
 
 def _check_accepted_values(argument: GoldenArgument) -> Iterable[Reason]:
     name, parameter, values = argument.name, argument.parameter, argument.accept.any_of
     if parameter is None:
         text = f"undocumented argument: {name} is not in the function docs"
-        yield Reason("contract", 1.0, text, function=argument.call.name)
+        yield Reason("contract", strength=1.0, text=text, function=argument.call.name)
         return
     if argument.accept.optional and parameter.required:
         text = f"required by docs: {name} may be omitted, but the function docs require it"
-        yield Reason("contract", PARTIAL_STRENGTH, text, function=argument.call.name)
+        yield Reason("contract", strength=PARTIAL_STRENGTH, text=text, function=argument.call.name)
     conflicts = [
         found for value in values if (found := describe_value_conflict(name, value, parameter))
     ]
     if conflicts:
         strength = 1.0 if len(conflicts) == len(values) else PARTIAL_STRENGTH
-        yield Reason("contract", strength, conflicts[0], function=argument.call.name)
+        yield Reason("contract", strength=strength, text=conflicts[0], function=argument.call.name)
 
 
 def describe_value_conflict(name: str, value: Any, parameter: Parameter) -> str | None:
@@ -232,7 +238,7 @@ def _check_power_notation(argument: GoldenArgument) -> Iterable[Reason]:
     mixed = next((formula for formula in formulas if "^" in formula and "**" in formula), None)
     if mixed:
         text = f"mixed notation: {argument.name} contains both ^ and **: {abbreviate(mixed, 60)}"
-        yield Reason("notation", 1.0, text, function=argument.call.name)
+        yield Reason("notation", strength=1.0, text=text, function=argument.call.name)
     elif "^" in formulas[0] and not any("**" in formula for formula in formulas):
         other = AlternativeAnswer(
             f"{argument.name}: {abbreviate(formulas[0].replace('^', '**'), 60)}"
@@ -242,7 +248,9 @@ def _check_power_notation(argument: GoldenArgument) -> Iterable[Reason]:
             f"only one notation: {argument.name} accepts {formula}, but not the same formula with"
             " **"
         )
-        yield Reason("notation", 1.0, text, other, argument.call.name)
+        yield Reason(
+            "notation", strength=1.0, text=text, alternative=other, function=argument.call.name
+        )
 
 
 def _check_accepted_strings(argument: GoldenArgument) -> Iterable[Reason]:
@@ -253,7 +261,7 @@ def _check_accepted_strings(argument: GoldenArgument) -> Iterable[Reason]:
     damaged = next((string for string in strings if _is_damaged(string)), None)
     if damaged:
         text = f"damaged string: {argument.name} is {abbreviate(damaged, 60)}"
-        yield Reason("loose", 1.0, text, function=argument.call.name)
+        yield Reason("loose", strength=1.0, text=text, function=argument.call.name)
         return
     for whole in strings:
         parts = [string for string in strings if "," in whole and is_short_form_of(string, whole)]
@@ -268,7 +276,7 @@ def _check_accepted_strings(argument: GoldenArgument) -> Iterable[Reason]:
                 f"ambiguous values: {argument.name} accepts both {one} and {other}, which have"
                 " different meanings"
             )
-            yield Reason("loose", 1.0, text, function=argument.call.name)
+            yield Reason("loose", strength=1.0, text=text, function=argument.call.name)
             return
 
 
@@ -416,7 +424,7 @@ def find_deviations_from_other_items(
     other = index.find_conflicting_item_id(evidence.question)
     if other:
         text = f"unlike other items: {other} has the same question but a different golden answer"
-        reasons.append(Reason("siblings", 1.0, text))
+        reasons.append(Reason("siblings", strength=1.0, text=text))
     return reasons
 
 
@@ -439,7 +447,7 @@ def _compare_with_usage(
             f"unlike other items: {argument} must be given, but {n_optional} other items allow"
             " omitting it"
         )
-        yield Reason("siblings", 0.7, text, function=call.name)
+        yield Reason("siblings", strength=0.7, text=text, function=call.name)
     own = _get_first_accepted_type(accepted)
     if own and usage.types.total() > MIN_OTHER_ITEMS:
         usual, count = usage.types.most_common(1)[0]
@@ -453,7 +461,7 @@ def _compare_with_usage(
                 f"unlike other items: {argument} is {own}, but {usual} in {count} other items;"
                 f" golden value: {value}"
             )
-            yield Reason("siblings", 1.0, text, function=call.name)
+            yield Reason("siblings", strength=1.0, text=text, function=call.name)
 
 
 def _get_first_accepted_type(accepted: AcceptedValues) -> str:
@@ -495,7 +503,9 @@ def find_format_conflicts(evidence: QuestionEvidence) -> Iterable[Reason]:
         ):
             value = abbreviate(strings[0], 40)
             text = f"wrong format: {argument.name} is {value}, but documented as {documented.name}"
-            yield Reason("contract", documented.strength, text, function=argument.call.name)
+            yield Reason(
+                "contract", strength=documented.strength, text=text, function=argument.call.name
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -525,7 +535,7 @@ def _is_documented_value(string: str, argument: GoldenArgument) -> bool:
 @lru_cache(1 << 12)
 def _parse_documented_format(description: str) -> DocumentedFormat | None:
     if _CITY_STATE.search(description):
-        return DocumentedFormat("City, State", re.compile(r"\w.*, *\w"), 0.5)
+        return DocumentedFormat("City, State", pattern=re.compile(r"\w.*, *\w"), strength=0.5)
     found = _DATE_FORMAT.search(description)
     if (
         not found or len(_DATE_FORMAT.findall(description)) > 1
@@ -533,7 +543,7 @@ def _parse_documented_format(description: str) -> DocumentedFormat | None:
         return None
     parts = re.split(r"([-/.])", found.group())
     pattern = "".join(_DIGITS.get(part.lower(), re.escape(part)) for part in parts)
-    return DocumentedFormat(found.group(), re.compile(pattern), 1.0)
+    return DocumentedFormat(found.group(), pattern=re.compile(pattern), strength=1.0)
 
 
 _COUNTING_WORDS = (
@@ -658,7 +668,7 @@ def _check_grounding(
     value = abbreviate(first if isinstance(first, str) else accept.any_of[0], 50)
     text, function = f"not in the question: {argument.name} is {value}", argument.call.name
     if isinstance(first, str):
-        yield Reason("ungrounded", 0.5, text, function=function)
+        yield Reason("ungrounded", strength=0.5, text=text, function=function)
         return
     unused = sorted(
         question_text.numbers
@@ -669,9 +679,9 @@ def _check_grounding(
     if unused:
         number = to_json_text(int(unused[0]) if unused[0].is_integer() else unused[0])
         text = f"{text}, but the golden answer does not use {number} from the question"
-        yield Reason("ungrounded", 1.0, text, function=function)
+        yield Reason("ungrounded", strength=1.0, text=text, function=function)
     else:
-        yield Reason("ungrounded", 0.6, text, function=function)
+        yield Reason("ungrounded", strength=0.6, text=text, function=function)
 
 
 def _is_grounded(value: Any, *texts: TextContent) -> bool:

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -122,13 +122,29 @@ def _find_pair_differences(
     index = -1 if pair.golden is None else pair.golden
     if golden is None or predicted is None:
         arguments = NO_VALUE if predicted is None else predicted.arguments
-        return [AnswerDifference(pair.turn, index, pair.name, "", pair.state, arguments, NO_VALUE)]
+        return [
+            AnswerDifference(
+                pair.turn,
+                golden_index=index,
+                function=pair.name,
+                path="",
+                state=pair.state,
+                predicted=arguments,
+                golden=NO_VALUE,
+            )
+        ]
     if any(
         not diff.path and diff.state == "!" for diff in pair.diff
     ):  # The two calls have different functions.
         return [
             AnswerDifference(
-                pair.turn, index, predicted.name, "", "!", predicted.arguments, NO_VALUE
+                pair.turn,
+                golden_index=index,
+                function=predicted.name,
+                path="",
+                state="!",
+                predicted=predicted.arguments,
+                golden=NO_VALUE,
             )
         ]
     found: dict[str, AnswerDifference] = {}
@@ -143,7 +159,16 @@ def _find_pair_differences(
             path = diff.path
             left, right = find_values_at(left, right, inside)
         found.setdefault(
-            path, AnswerDifference(pair.turn, index, pair.name, path, diff.state, right, left)
+            path,
+            AnswerDifference(
+                pair.turn,
+                golden_index=index,
+                function=pair.name,
+                path=path,
+                state=diff.state,
+                predicted=right,
+                golden=left,
+            ),
         )
     return list(found.values())
 
@@ -296,6 +321,7 @@ class Reason:
 
     kind: str
     """Key of `REASON_CHANCES`, or `settled` if annotators decided on a fault."""
+    _: KW_ONLY
     strength: float
     text: str
     """The problem in a few words, then the details: `wrong type: x is boolean, but documented as

@@ -90,7 +90,9 @@ def _find_failing_models(evidence: QuestionEvidence) -> list[Reason]:
     verb = "fails" if len(failing) == 1 else "fail"
     items = format_count(best.n_verdicts, "item")
     text = f"models fail: {len(failing)} of {answers} {verb}, including {best.model},"
-    return [Reason("failing", share, f"{text} which passes {best.n_passed:,} of {items}")]
+    return [
+        Reason("failing", strength=share, text=f"{text} which passes {best.n_passed:,} of {items}")
+    ]
 
 
 def _find_consensus(evidence: QuestionEvidence) -> list[Reason]:
@@ -111,7 +113,14 @@ def _find_consensus(evidence: QuestionEvidence) -> list[Reason]:
     golden = f", golden {best.difference.golden_label}" if best.difference.path else ""
     models = format_count(len(alternative.models), "model")
     text = f"models agree: {alternative.answer}{golden} ({families}, {models})"
-    return [Reason("agreement", weights.compute_weight_share(best.runs), text, alternative)]
+    return [
+        Reason(
+            "agreement",
+            strength=weights.compute_weight_share(best.runs),
+            text=text,
+            alternative=alternative,
+        )
+    ]
 
 
 def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:
@@ -141,8 +150,8 @@ def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:
     return [
         Reason(
             "reversed",
-            strength,
-            f"stronger models fail: {best} fails, but the weaker model {worst} passes",
+            strength=strength,
+            text=f"stronger models fail: {best} fails, but the weaker model {worst} passes",
         )
     ]
 
@@ -181,7 +190,7 @@ def _find_verdict_conflicts(evidence: QuestionEvidence) -> list[Reason]:
         "verdicts differ: official and recomputed verdict disagree on"
         f" {format_count(len(rare), 'answer')}"
     )
-    return [Reason("contradiction", len(rare) / len(evidence.question.runs), text)]
+    return [Reason("contradiction", strength=len(rare) / len(evidence.question.runs), text=text)]
 
 
 EMPTY_VALUES: tuple[Any, ...] = ("", [], {}, None)
@@ -217,7 +226,14 @@ def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex
     count = f" ({len(runs):,} answers)" if len(runs) > 1 else ""
     text = f"answer may be right: {example.label}; {explanation}{count}"
     alternative = evidence.build_alternative_answer(example, runs)
-    return [Reason("explained", weights.compute_weight_share(explained_runs), text, alternative)]
+    return [
+        Reason(
+            "explained",
+            strength=weights.compute_weight_share(explained_runs),
+            text=text,
+            alternative=alternative,
+        )
+    ]
 
 
 def _explain_differences(
@@ -436,6 +452,6 @@ def score_suspect(
     shown = [reason for reason in ordered if reason.strength >= MIN_SHOWN_STRENGTH]
     at_fault = is_benchmark_at_fault(question)
     if at_fault is not None:
-        shown.insert(0, Reason("settled", 1.0, FAULT_TEXTS[at_fault]))
+        shown.insert(0, Reason("settled", strength=1.0, text=FAULT_TEXTS[at_fault]))
         score = 1 - (1 - score) / 2 if at_fault else score / 2
-    return Suspect(question, score, shown)
+    return Suspect(question, score=score, reasons=shown)

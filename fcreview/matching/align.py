@@ -104,12 +104,15 @@ def align_calls(
     pairs = [
         _compare_pair(call, predicted[partners[at]], rules)
         if at in partners
-        else CallPair(call.turn, call.index, None, call.name, "-")
+        else CallPair(call.turn, golden=call.index, predicted=None, name=call.name, state="-")
         for at, call in enumerate(golden)
     ]
     paired = set(partners.values())
     extra = (call for at, call in enumerate(predicted) if at not in paired)
-    return pairs + [CallPair(call.turn, None, call.index, call.name, "+") for call in extra]
+    return pairs + [
+        CallPair(call.turn, golden=None, predicted=call.index, name=call.name, state="+")
+        for call in extra
+    ]
 
 
 def _can_be_paired(
@@ -157,7 +160,9 @@ def _is_equal_call(golden: Call, predicted: Call, rules: ComparisonRules) -> boo
 
 
 def _make_equal_pair(golden: Call, predicted: Call) -> CallPair:
-    return CallPair(golden.turn, golden.index, predicted.index, golden.name, "=")
+    return CallPair(
+        golden.turn, golden=golden.index, predicted=predicted.index, name=golden.name, state="="
+    )
 
 
 def _compare_pair(golden: Call, predicted: Call, rules: ComparisonRules) -> CallPair:

@@ -55,9 +55,11 @@ def _parse_quoted_object(value: Any) -> list[Call]:
     if not isinstance(value, dict) or not value:
         return []
     if isinstance(value.get("name"), str) and isinstance(value.get("arguments"), dict):
-        return [Call("predicted", value["name"], value["arguments"])]
+        return [Call("predicted", value["name"], arguments=value["arguments"])]
     if all(isinstance(arguments, dict) for arguments in value.values()):
-        return [Call("predicted", str(name), arguments) for name, arguments in value.items()]
+        return [
+            Call("predicted", str(name), arguments=arguments) for name, arguments in value.items()
+        ]
     return []
 
 

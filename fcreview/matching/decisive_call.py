@@ -135,7 +135,7 @@ def find_decisive_call(
     """Return the decisive step of a failed conversation, or None if no fact suggests a step."""
     if not item.pairs:
         return None
-    paired = _PairedItem(item, failed_turn, build_chat_messages(item))
+    paired = _PairedItem(item, turn=failed_turn, messages=build_chat_messages(item))
     step = next(_find_wrong_calls(paired, only_effect_counts=only_effect_counts), None)
     if step is None and only_effect_counts:
         step = _find_unexpected_write(paired)
@@ -164,7 +164,9 @@ def find_call_loop(item: Item) -> DecisiveStep | None:
         return None
     number, call = calls[1 - count]
     return DecisiveStep(
-        number, "repeated_call", f"{call.name} is called {count} times with the same arguments."
+        number,
+        kind="repeated_call",
+        reason=f"{call.name} is called {count} times with the same arguments.",
     )
 
 
@@ -180,10 +182,14 @@ def _find_wrong_calls(paired: _PairedItem, *, only_effect_counts: bool) -> Itera
     for each in paired.calls:
         name, counts = each.call.name, not only_effect_counts or _changes_state(each.call)
         if each.pair.state == "!" and counts and (each.address, True) not in verdicts:
-            yield DecisiveStep(each.message, "wrong_call", _explain_wrong_call(paired, each))
+            yield DecisiveStep(
+                each.message, kind="wrong_call", reason=_explain_wrong_call(paired, each)
+            )
         elif each.pair.golden is None and each.refused and name in missing:
             yield DecisiveStep(
-                each.message, "refused_call", f"{name} is refused and not made correctly later."
+                each.message,
+                kind="refused_call",
+                reason=f"{name} is refused and not made correctly later.",
             )
 
 
@@ -194,7 +200,7 @@ def _find_unexpected_write(paired: _PairedItem) -> DecisiveStep | None:
             is_again = any(is_same_call(call, each.call) for call in earlier)
             what = "was already called with the same arguments" if is_again else "changes data"
             reason = f"{each.call.name} {what}, and no unpaired golden call remains."
-            return DecisiveStep(each.message, "wrong_write", reason)
+            return DecisiveStep(each.message, kind="wrong_write", reason=reason)
     return None
 
 
@@ -240,8 +246,10 @@ def _find_missing_call(paired: _PairedItem, *, only_effect_counts: bool) -> Deci
     if paired.turn is not None and not paired.calls and f"{name}(" in reply.content:
         return DecisiveStep(
             first,
-            "undecodable_call",
-            f"The reply names {name}, but no call can be decoded from it.",
+            kind="undecodable_call",
+            reason=f"The reply names {name}, but no call can be decoded from it.",
         )
     where = "" if paired.turn is None else f" in turn {paired.turn + 1}"
-    return DecisiveStep(paired.replies[-1][0], "missing_call", f"{name} is never called{where}.")
+    return DecisiveStep(
+        paired.replies[-1][0], kind="missing_call", reason=f"{name} is never called{where}."
+    )

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 from fcreview.matching.conversation import (
@@ -104,6 +104,7 @@ _PROPOSAL = re.compile(
 class DecisiveStep:
     message: int
     """Number of the message in `build_chat_messages`, from 1."""
+    _: KW_ONLY
     kind: str
     reason: str
 
@@ -183,7 +184,12 @@ class _Facts:
             each.call_id: each.content for each in messages if each.role == "tool" and each.call_id
         }
         self.writes = [
-            _Write(call, number, is_refusal(results.get(call_id, "")), message.role == "user")
+            _Write(
+                call,
+                message=number,
+                refused=is_refusal(results.get(call_id, "")),
+                by_user=message.role == "user",
+            )
             for number, message in enumerate(messages, 1)
             if not message.is_given
             for call, call_id in zip(message.calls, message.ids, strict=True)
@@ -251,7 +257,7 @@ class _Facts:
         """
         for write in self.wrong:
             yield self._find_user_fault(write) or DecisiveStep(
-                write.message, "wrong_write", self._explain_wrong_write(write)
+                write.message, kind="wrong_write", reason=self._explain_wrong_write(write)
             )
         for index, write in self.refused.items():
             if index not in self.done:
@@ -261,7 +267,7 @@ class _Facts:
                         f"{early.call.name} was called first. The environment then refused"
                         f" {write.call.name}."
                     )
-                    yield DecisiveStep(early.message, "wrong_order", reason)
+                    yield DecisiveStep(early.message, kind="wrong_order", reason=reason)
 
     def _find_too_early_write(self, refused_index: int, refused_write: _Write) -> _Write | None:
         """Return a call before `refused_write` that performed a later golden action on the same
@@ -351,7 +357,7 @@ class _Facts:
                     _is_similar_calculation(numbers, each) for each in golden
                 ):
                     reason = "The numbers differ from those of the golden calculation."
-                    yield DecisiveStep(number, "wrong_calculation", reason)
+                    yield DecisiveStep(number, kind="wrong_calculation", reason=reason)
 
     def find_wrong_answers(self, missing_texts: Sequence[str]) -> Iterator[DecisiveStep]:
         """Yield a step for each expected text that no reply contains. The step is at a message that
@@ -383,16 +389,18 @@ class _Facts:
                     f"{abbreviate(text)} is only in a message with a call. The user does not see"
                     " such messages."
                 )
-                yield DecisiveStep(beside_call[0], "unseen_answer", reason)
+                yield DecisiveStep(beside_call[0], kind="unseen_answer", reason=reason)
             elif others:
                 reason = (
                     "This reply states a different value, and none of the replies contains"
                     f" {abbreviate(text)}."
                 )
-                yield DecisiveStep(others[0], "wrong_answer", reason)
+                yield DecisiveStep(others[0], kind="wrong_answer", reason=reason)
             else:
                 yield DecisiveStep(
-                    replies[-1][0], "missing_answer", f"No reply contains {abbreviate(text)}."
+                    replies[-1][0],
+                    kind="missing_answer",
+                    reason=f"No reply contains {abbreviate(text)}.",
                 )
 
     def _is_misstated_number(self, expected: str, stated: str) -> bool:
@@ -415,10 +423,14 @@ class _Facts:
                 retraction = self._find_retraction_before(number)
                 if retraction is not None:
                     return DecisiveStep(
-                        retraction, "user_retraction", "The user rejects the model's proposal."
+                        retraction,
+                        kind="user_retraction",
+                        reason="The user rejects the model's proposal.",
                     )
                 return DecisiveStep(
-                    number, "refused_request", f"The model declines, and {name} is never called."
+                    number,
+                    kind="refused_request",
+                    reason=f"The model declines, and {name} is never called.",
                 )
         for write in self.handovers:
             asked = next(
@@ -431,7 +443,7 @@ class _Facts:
             )
             if not asked & HANDOVER_WORDS:
                 reason = f"{write.call.name} is called, but {name} is not called before it."
-                return DecisiveStep(write.message, "early_end", reason)
+                return DecisiveStep(write.message, kind="early_end", reason=reason)
         return self._explain_forgotten_action(name)
 
     def _explain_forgotten_action(self, function_name: str) -> DecisiveStep:
@@ -447,14 +459,16 @@ class _Facts:
         )
         if named is None and known and user.turns:
             reason = f"The user never states the values that {function_name} needs."
-            return DecisiveStep(user.turns[0][0], "user_omission", reason)
+            return DecisiveStep(user.turns[0][0], kind="user_omission", reason=reason)
         replies = [
             number for number, message in enumerate(self.messages, 1) if message.role == "assistant"
         ]
         reply = next(
             (number for number in replies if named is not None and number > named), replies[-1]
         )
-        return DecisiveStep(reply, "missing_action", f"{function_name} is never called.")
+        return DecisiveStep(
+            reply, kind="missing_action", reason=f"{function_name} is never called."
+        )
 
     def _find_retraction_before(self, message_number: int) -> int | None:
         earlier = [
@@ -504,8 +518,8 @@ class _UserMessages:
             ):
                 return DecisiveStep(
                     number,
-                    "user_retraction",
-                    "The user withdraws a value that a golden action needs.",
+                    kind="user_retraction",
+                    reason="The user withdraws a value that a golden action needs.",
                 )
         return None
 
@@ -518,7 +532,9 @@ class _UserMessages:
             return None
         last = max(numbers[0] for numbers in mentions)
         return DecisiveStep(
-            last, "user_choice", "The user states values that no golden action contains."
+            last,
+            kind="user_choice",
+            reason="The user states values that no golden action contains.",
         )
 
     def find_payment_choice(
@@ -534,7 +550,7 @@ class _UserMessages:
             ]
             if each not in golden_methods and numbers:
                 reason = "The user chooses a payment method that no golden action uses."
-                return DecisiveStep(numbers[0], "user_choice", reason)
+                return DecisiveStep(numbers[0], kind="user_choice", reason=reason)
         return None
 
     def find_incomplete_choice(
@@ -553,7 +569,7 @@ class _UserMessages:
         for number, text in self.turns:
             if all(self.descriptions.is_named_in(each, extract_words(text)) for each in named):
                 reason = "The user does not name all objects that a golden action needs."
-                return DecisiveStep(number, "user_choice", reason)
+                return DecisiveStep(number, kind="user_choice", reason=reason)
         return None
 
 
@@ -612,11 +628,11 @@ def _find_innermost_difference(path: str, given: Any, wanted: Any) -> _ValueDiff
             (f"{path}[{at}]", *each) for at, each in enumerate(zip(given, wanted, strict=True))
         ]
     elif isinstance(given, list) and isinstance(wanted, list):
-        return _ValueDifference(f"number of {path}", len(given), len(wanted))
+        return _ValueDifference(f"number of {path}", predicted=len(given), golden=len(wanted))
     differences = (
         _find_innermost_difference(*each) for each in inner if not _is_same_argument(*each[1:])
     )
-    return next(differences, _ValueDifference(path, given, wanted))
+    return next(differences, _ValueDifference(path, predicted=given, golden=wanted))
 
 
 def _list_identifiers(arguments: Mapping[str, Any]) -> list[str]:

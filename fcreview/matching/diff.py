@@ -191,7 +191,9 @@ def diff_call(
     found: list[ArgumentDiff] = []
     if not is_same_function(golden, predicted, rules):
         found.append(
-            ArgumentDiff("", "!", f"function differs: {predicted.name}, golden {golden.name}")
+            ArgumentDiff(
+                "", state="!", reason=f"function differs: {predicted.name}, golden {golden.name}"
+            )
         )
     if golden.arguments is None or predicted.arguments is None:
         return found + _diff_undecodable_calls(golden, predicted)
@@ -205,10 +207,11 @@ def diff_call(
                 path, diff_accepted_values(accepted, predicted.arguments[name], path, 0, budget)
             )
         elif not accepted.optional:
-            found.append(ArgumentDiff(path, "-", "required, but missing"))
+            found.append(ArgumentDiff(path, state="-", reason="required, but missing"))
     unexpected = (name for name in predicted.arguments if name not in golden.arguments)
     return found + [
-        ArgumentDiff(append_to_path("", name), "+", "not in golden") for name in unexpected
+        ArgumentDiff(append_to_path("", name), state="+", reason="not in golden")
+        for name in unexpected
     ]
 
 
@@ -259,7 +262,9 @@ def diff_accepted_values(
     if is_accepted(accepted, value, depth):
         return []
     if not accepted.any_of:
-        return [ArgumentDiff(path, "!", "must be omitted, because no value is accepted")]
+        return [
+            ArgumentDiff(path, state="!", reason="must be omitted, because no value is accepted")
+        ]
     compared = [
         diff_values(expected, value, path, depth, budget)
         for expected in _select_candidates(accepted, value)
@@ -268,9 +273,11 @@ def diff_accepted_values(
     if len(accepted.any_of) == 1 or all(difference.state == "~" for difference in best):
         return best
     if len(best) == 1 and best[0].path == path:
-        return [ArgumentDiff(path, "!", describe_value_difference(accepted.any_of, value))]
+        return [
+            ArgumentDiff(path, state="!", reason=describe_value_difference(accepted.any_of, value))
+        ]
     reason = f"{best[0].reason} (closest of {len(accepted.any_of)} accepted values)"
-    return [ArgumentDiff(best[0].path, best[0].state, reason), *best[1:]]
+    return [ArgumentDiff(best[0].path, state=best[0].state, reason=reason), *best[1:]]
 
 
 def diff_values(
@@ -281,7 +288,7 @@ def diff_values(
     """
     budget.remaining -= 1
     if budget.remaining < 0:
-        return [ArgumentDiff(path, "!", "too large to compare in full")]
+        return [ArgumentDiff(path, state="!", reason="too large to compare in full")]
     golden_kind, kind = get_type_name(expected), get_type_name(value)
     tuple_as_list = budget.rules.tuple_is_list and (golden_kind, kind) == ("list", "tuple")
     if (golden_kind != kind and not tuple_as_list) or kind not in ("object", "list", "tuple"):
@@ -290,14 +297,14 @@ def diff_values(
         return (
             []
             if expected is value
-            else [ArgumentDiff(path, "!", f"not compared: {TOO_DEEP_TEXT[2:]}")]
+            else [ArgumentDiff(path, state="!", reason=f"not compared: {TOO_DEEP_TEXT[2:]}")]
         )
     if kind == "object":
         fields = expected.fields if isinstance(expected, GoldenObject) else expected
         return _diff_objects(fields, value, path, depth, budget)
     differences = _diff_lists(expected, value, path, depth, budget)
     return (
-        [ArgumentDiff(path, "~", "tuple accepted as list"), *differences]
+        [ArgumentDiff(path, state="~", reason="tuple accepted as list"), *differences]
         if tuple_as_list
         else differences
     )
@@ -326,7 +333,11 @@ def _diff_scalars(
     if isinstance(expected, str) and isinstance(value, str):
         normalised = rules.normalise(value)
         if normalised == rules.normalise(expected):
-            return [ArgumentDiff(path, "~", f"equal after normalisation: {abbreviate(normalised)}")]
+            return [
+                ArgumentDiff(
+                    path, state="~", reason=f"equal after normalisation: {abbreviate(normalised)}"
+                )
+            ]
     if (
         depth == 0
         and rules.int_is_float
@@ -335,8 +346,8 @@ def _diff_scalars(
         and expected == value
     ):
         reason = f"integer {abbreviate(value)} accepted as float {abbreviate(expected)}"
-        return [ArgumentDiff(path, "~", reason)]
-    return [ArgumentDiff(path, "!", describe_value_difference([expected], value))]
+        return [ArgumentDiff(path, state="~", reason=reason)]
+    return [ArgumentDiff(path, state="!", reason=describe_value_difference([expected], value))]
 
 
 def _diff_objects(
@@ -351,9 +362,9 @@ def _diff_objects(
         field_path = append_to_path(path, name)
         if name not in value:
             if not isinstance(expected, AcceptedValues):
-                found.append(ArgumentDiff(field_path, "-", "missing"))
+                found.append(ArgumentDiff(field_path, state="-", reason="missing"))
             elif not expected.optional:
-                found.append(ArgumentDiff(field_path, "-", "required, but missing"))
+                found.append(ArgumentDiff(field_path, state="-", reason="required, but missing"))
         elif isinstance(expected, AcceptedValues):
             found += diff_accepted_values(expected, value[name], field_path, depth + 1, budget)
         else:
@@ -361,7 +372,7 @@ def _diff_objects(
         if budget.remaining < 0:
             return found
     return found + [
-        ArgumentDiff(append_to_path(path, name), "+", "not in golden")
+        ArgumentDiff(append_to_path(path, name), state="+", reason="not in golden")
         for name in value
         if name not in fields
     ]
@@ -373,7 +384,7 @@ def _diff_lists(
     found: list[ArgumentDiff] = []
     start, golden_end, end = 0, len(expected), len(value)
     if golden_end != end:
-        found.append(ArgumentDiff(path, "!", f"length {end}, golden {golden_end}"))
+        found.append(ArgumentDiff(path, state="!", reason=f"length {end}, golden {golden_end}"))
         shorter = min(golden_end, end)
         while start < shorter and is_same_value(expected[start], value[start], depth + 1):
             start += 1
@@ -389,11 +400,11 @@ def _diff_lists(
         if budget.remaining < 0:
             return found
     found += [
-        ArgumentDiff(append_to_path(path, index), "-", "missing")
+        ArgumentDiff(append_to_path(path, index), state="-", reason="missing")
         for index in range(common_end, golden_end)
     ]
     return found + [
-        ArgumentDiff(append_to_path(path, index), "+", "not in golden")
+        ArgumentDiff(append_to_path(path, index), state="+", reason="not in golden")
         for index in range(common_end, end)
     ]
 
@@ -411,7 +422,7 @@ def _summarize_differences(path: str, differences: list[ArgumentDiff]) -> list[A
         f"{len(differences) - len(own):,} nested values differ, the first {MAX_DIFFERENCES} are"
         " listed"
     )
-    return [ArgumentDiff(path, "!", reason), *inner]
+    return [ArgumentDiff(path, state="!", reason=reason), *inner]
 
 
 def _diff_undecodable_calls(golden: Call, predicted: Call) -> list[ArgumentDiff]:
@@ -419,7 +430,11 @@ def _diff_undecodable_calls(golden: Call, predicted: Call) -> list[ArgumentDiff]
         reason = (
             f"golden call cannot be decoded: {golden.decode_error or abbreviate(golden.raw or '')}"
         )
-        return [ArgumentDiff("", "!", reason)]
+        return [ArgumentDiff("", state="!", reason=reason)]
     if golden.arguments is None and golden.raw is not None and golden.raw == predicted.raw:
         return []
-    return [ArgumentDiff("", "!", predicted.decode_error or "cannot be decoded into a call")]
+    return [
+        ArgumentDiff(
+            "", state="!", reason=predicted.decode_error or "cannot be decoded into a call"
+        )
+    ]

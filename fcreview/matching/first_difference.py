@@ -145,7 +145,15 @@ def build_argument_rows(
         state, reason = _find_state_and_reason(path, accepted, value, differences, is_decoded)
         golden_text = _format_if_present(accepted) if accepted else None
         rows.append(
-            ArgumentRow(path, 0, state, golden_text, _format_if_present(value), reason, optional)
+            ArgumentRow(
+                path,
+                depth=0,
+                state=state,
+                golden=golden_text,
+                predicted=_format_if_present(value),
+                reason=reason,
+                optional=optional,
+            )
         )
         rows += [
             _build_nested_row(each, accepted, value) for each in differences if each.path != path
@@ -278,9 +286,11 @@ def find_first_difference(
     """
     for pair in pairs:
         if pair.state == "-":
-            return FirstDifference(pair.name, None, f"{pair.name} not called")
+            return FirstDifference(pair.name, argument=None, text=f"{pair.name} not called")
         if pair.state == "+":
-            return FirstDifference(pair.name, None, f"{pair.name} called, not in golden")
+            return FirstDifference(
+                pair.name, argument=None, text=f"{pair.name} called, not in golden"
+            )
         if pair.state == "!":
             golden_call = _find_call(golden, pair.turn, pair.golden)
             return _describe_pair_difference(
@@ -306,7 +316,7 @@ def _describe_pair_difference(
                 f"{predicted.name} called" if predicted.name else "a call that cannot be decoded"
             )
             text = f"{called} (golden {golden.name})"
-        return FirstDifference(pair.name, None, text)
+        return FirstDifference(pair.name, argument=None, text=text)
     wanted = (golden.arguments if golden else None) or {}
     given = (predicted.arguments if predicted else None) or {}
     name, *keys = split_path(difference.path)
@@ -314,10 +324,10 @@ def _describe_pair_difference(
     left, right = find_values_at(left, right, keys, rules)
     return FirstDifference(
         pair.name,
-        difference.path,
-        f"{difference.path} {_format_difference(difference, left, right)}",
-        None if left is NO_VALUE else abbreviate_golden(left, MAX_VALUE_IN_CLUSTER),
-        None if right is NO_VALUE else abbreviate(right, MAX_VALUE_IN_CLUSTER),
+        argument=difference.path,
+        text=f"{difference.path} {_format_difference(difference, left, right)}",
+        golden=None if left is NO_VALUE else abbreviate_golden(left, MAX_VALUE_IN_CLUSTER),
+        predicted=None if right is NO_VALUE else abbreviate(right, MAX_VALUE_IN_CLUSTER),
     )
 
 

@@ -66,7 +66,7 @@ def parse_address(address: str) -> PartAddress | None:
     if match is None:
         return None
     turn, call, argument = match.groups()
-    return PartAddress(int(turn) - 1, int(call) - 1 if call else None, argument)
+    return PartAddress(int(turn) - 1, call=int(call) - 1 if call else None, argument=argument)
 
 
 def is_address(text: str) -> bool:

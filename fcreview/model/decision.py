@@ -97,7 +97,12 @@ def find_disagreements(
             ]
             answers = shuffle_opinions(item_key, answers)
             found.append(
-                Disagreement(target, criterion, answers, find_majority_verdict(given.values()))
+                Disagreement(
+                    target,
+                    criterion=criterion,
+                    answers=answers,
+                    majority=find_majority_verdict(given.values()),
+                )
             )
     return found
 

@@ -341,7 +341,7 @@ def collect_verdicts(
             o.annotator: o.verdict for o in about if is_current_review(o) and o.verdict is not None
         }
         collected[target_criterion] = VerdictsByAnnotator(
-            verdicts, last.verdict if last else None, dict(verdicts)
+            verdicts, adjudication=last.verdict if last else None, independent=dict(verdicts)
         )
     parts = select_part_opinions(opinions)
     if parts:

@@ -120,9 +120,9 @@ def read_function_schema(function_doc: Mapping[str, Any]) -> FunctionSchema:
     lists_parameters = declared.properties is not None
     return FunctionSchema(
         str(body.get("name") or ""),
-        parameters,
-        lists_parameters,
-        str(body.get("description") or ""),
+        parameters=parameters,
+        lists_parameters=lists_parameters,
+        description=str(body.get("description") or ""),
     )
 
 
@@ -135,14 +135,14 @@ def _parse_parameter(name: str, schema: Mapping[str, Any], required: bool) -> Pa
     )
     return Parameter(
         name,
-        JSON_TYPES.get(str(schema.get("type")).lower()),
-        required,
-        tuple(choices) if not isinstance(choices, str) else (),
-        schema["default"]
+        kind=JSON_TYPES.get(str(schema.get("type")).lower()),
+        required=required,
+        choices=tuple(choices) if not isinstance(choices, str) else (),
+        default=schema["default"]
         if schema.get("default") is not None
         else parse_documented_default(description),
-        description,
-        JSON_TYPES.get(str(element.get("type")).lower()),
+        description=description,
+        item_kind=JSON_TYPES.get(str(element.get("type")).lower()),
     )
 
 

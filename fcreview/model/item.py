@@ -8,7 +8,7 @@ only data that people write (reviews and the generic format).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import KW_ONLY, dataclass, field, fields, is_dataclass
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, Literal, TypeVar, get_args
@@ -295,6 +295,7 @@ class Message:
 
     Messages of the user or the system that open the turn have the step -1.
     """
+    _: KW_ONLY
     role: Role
     content: str
     name: str | None = None
@@ -340,6 +341,7 @@ class GoldenObject:
 class Call:
     side: Side
     name: str
+    _: KW_ONLY
     arguments: dict[str, Any] | None
     """Name -> JSON value (predicted call) or `AcceptedValues` (golden call).
 
@@ -364,6 +366,7 @@ class ArgumentDiff:
     """Path of the value that differs: `city`, `filter.price`, `items[2].name`; empty if the call
     as a whole differs.
     """
+    _: KW_ONLY
     state: DiffState
     reason: str
 
@@ -397,6 +400,7 @@ class Verdict:
 
     source: SourceName
     value: Any
+    _: KW_ONLY
     target: str = "item"
     """Address of the target: `item`, `turn:2`, `turn:2/call:1`, `turn:2/call:1/arg:city` or
     `response`.
@@ -423,6 +427,7 @@ class ImportIssue:
 
     file: str
     line: int | None
+    _: KW_ONLY
     what: str
     raw: str | None = None
     item: str | None = None

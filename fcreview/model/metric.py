@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import wraps
 from typing import Any, Literal, TypeVar
 
@@ -163,6 +163,7 @@ class Metric:
 
     table: str
     name: str
+    _: KW_ONLY
     value: float | None
     unit: MetricUnit = "share"
     level: int = 0
@@ -207,7 +208,7 @@ def build_pass_rate_metric(
     return Metric(
         table,
         name,
-        pass_rate(items),
+        value=pass_rate(items),
         level=level,
         n=known,
         total=sum(item.n_items for item in items),
@@ -221,7 +222,7 @@ def build_tag_metrics(items: Sequence[ScoredItem], first_tags: Sequence[str] = (
     counts = Counter(tag for item in items for tag in item.tags)
     names = [tag for tag in first_tags if tag in counts]
     names += [tag for tag, _ in counts.most_common() if tag not in first_tags]
-    return [Metric("tags", name, counts[name], "count") for name in names]
+    return [Metric("tags", name, value=counts[name], unit="count") for name in names]
 
 
 def build_category_metrics(items: Sequence[ScoredItem], table: str = "accuracy") -> list[Metric]:

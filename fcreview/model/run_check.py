@@ -236,7 +236,7 @@ def check_run(run: CheckedRun, limits: CheckLimits = DEFAULT_LIMITS) -> RunCheck
         _check_judge(counts),
         _check_import_errors(counts),
     )
-    return RunCheck(run.run, run.run_name, run.title, lines)
+    return RunCheck(run.run, run_name=run.run_name, title=run.title, lines=lines)
 
 
 def _check_items(run: CheckedRun) -> CheckLine:
@@ -244,19 +244,21 @@ def _check_items(run: CheckedRun) -> CheckLine:
     if counts.n_expected is None:
         return CheckLine(
             "items",
-            "unknown",
-            f"{format_count(counts.n_items, 'item')}; the expected number is unknown",
+            state="unknown",
+            detail=f"{format_count(counts.n_items, 'item')}; the expected number is unknown",
         )
 
     fact = run.facts.get("expected_items")
     scope = f" ({fact.reason})" if fact is not None and fact.reason else ""
     if not counts.n_not_run:
         detail = f"{counts.n_items:,} of {counts.n_expected:,}{scope}"
-        return CheckLine("items", "ok", detail, count=0, expected=counts.n_expected)
+        return CheckLine("items", state="ok", detail=detail, count=0, expected=counts.n_expected)
 
     missing = f"{counts.n_not_run:,} of {counts.n_expected:,} items not run{scope}"
     detail = f"{missing}. List them with fcreview items --not-run"
-    return CheckLine("items", "problem", detail, count=counts.n_not_run, expected=counts.n_expected)
+    return CheckLine(
+        "items", state="problem", detail=detail, count=counts.n_not_run, expected=counts.n_expected
+    )
 
 
 def _check_incidents(counts: RunCounts, limits: CheckLimits) -> CheckLine:
@@ -273,8 +275,8 @@ def _check_incidents(counts: RunCounts, limits: CheckLimits) -> CheckLine:
     state: LineState = "problem" if counts.n_incidents > limits.max_incidents else "ok"
     return CheckLine(
         "incidents",
-        state,
-        detail,
+        state=state,
+        detail=detail,
         count=counts.n_incidents,
         expected=counts.n_items,
         where=INCIDENT_FILTER if counts.n_incidents else "",
@@ -283,7 +285,7 @@ def _check_incidents(counts: RunCounts, limits: CheckLimits) -> CheckLine:
 
 def _check_differences(counts: RunCounts, limits: CheckLimits) -> CheckLine:
     if not counts.n_compared:
-        return CheckLine("differences", "unknown", _explain_no_comparison(counts))
+        return CheckLine("differences", state="unknown", detail=_explain_no_comparison(counts))
 
     n_different = sum(group.count for group in counts.differences)
     detail = f"{n_different:,} of {counts.n_compared:,} differ"
@@ -292,8 +294,8 @@ def _check_differences(counts: RunCounts, limits: CheckLimits) -> CheckLine:
         detail += f"; largest group: {largest.count:,} × {largest.description}"
     return CheckLine(
         "differences",
-        "problem" if n_different > limits.max_difference * counts.n_compared else "ok",
-        detail,
+        state="problem" if n_different > limits.max_difference * counts.n_compared else "ok",
+        detail=detail,
         count=n_different,
         expected=counts.n_compared,
         where=DIFFERENCE_FILTER if n_different else "",
@@ -310,7 +312,7 @@ def _explain_no_comparison(counts: RunCounts) -> str:
 
 def _check_undecoded(counts: RunCounts, limits: CheckLimits) -> CheckLine:
     if not counts.n_undecoded and not counts.n_predicted:
-        return CheckLine("undecoded", "unknown", "no calls")
+        return CheckLine("undecoded", state="unknown", detail="no calls")
     detail = f"{counts.n_undecoded:,} of {counts.n_items:,}" if counts.n_undecoded else "none"
     if counts.n_undecoded and counts.n_compared:
         detail += (
@@ -319,8 +321,8 @@ def _check_undecoded(counts: RunCounts, limits: CheckLimits) -> CheckLine:
         )
     return CheckLine(
         "undecoded",
-        "problem" if counts.n_undecoded > limits.max_difference * counts.n_items else "ok",
-        detail,
+        state="problem" if counts.n_undecoded > limits.max_difference * counts.n_items else "ok",
+        detail=detail,
         count=counts.n_undecoded,
         expected=counts.n_items,
         where=UNDECODED_FILTER if counts.n_undecoded else "",
@@ -337,7 +339,12 @@ def _check_other_replies(run: CheckedRun) -> CheckLine:
     if fact is not None and isinstance(fact.value, int) and fact.value > 0:
         detail = f"{fact.reason}, so the official verdicts are unknown"
         return CheckLine(
-            "other_reply", "problem", detail, count=fact.value, expected=counts.n_items, where=where
+            "other_reply",
+            state="problem",
+            detail=detail,
+            count=fact.value,
+            expected=counts.n_items,
+            where=where,
         )
 
     if counts.n_other_reply:
@@ -347,30 +354,30 @@ def _check_other_replies(run: CheckedRun) -> CheckLine:
         )
         return CheckLine(
             "other_reply",
-            "problem",
-            detail,
+            state="problem",
+            detail=detail,
             count=counts.n_other_reply,
             expected=counts.n_items,
             where=where,
         )
     if not counts.n_official:
-        return CheckLine("other_reply", "unknown", "no official verdicts")
-    return CheckLine("other_reply", "ok", "none", count=0, expected=counts.n_items)
+        return CheckLine("other_reply", state="unknown", detail="no official verdicts")
+    return CheckLine("other_reply", state="ok", detail="none", count=0, expected=counts.n_items)
 
 
 def _check_scored_twice(counts: RunCounts) -> CheckLine:
     if counts.n_scored_twice:
         return CheckLine(
             "scored_twice",
-            "problem",
-            f"{format_count(counts.n_scored_twice, 'item')} with several score entries",
+            state="problem",
+            detail=f"{format_count(counts.n_scored_twice, 'item')} with several score entries",
             count=counts.n_scored_twice,
             expected=counts.n_items,
             where=SCORED_TWICE_FILTER,
         )
     if not counts.n_official:
-        return CheckLine("scored_twice", "unknown", "no official verdicts")
-    return CheckLine("scored_twice", "ok", "none", count=0, expected=counts.n_items)
+        return CheckLine("scored_twice", state="unknown", detail="no official verdicts")
+    return CheckLine("scored_twice", state="ok", detail="none", count=0, expected=counts.n_items)
 
 
 def _describe_dataset(run: CheckedRun) -> CheckLine:
@@ -381,29 +388,31 @@ def _describe_dataset(run: CheckedRun) -> CheckLine:
             if run.needs_dataset
             else "the results contain the questions"
         )
-        return CheckLine("dataset", "unknown", detail)
+        return CheckLine("dataset", state="unknown", detail=detail)
     if fact is None:
-        return CheckLine("dataset", "ok", run.dataset)
+        return CheckLine("dataset", state="ok", detail=run.dataset)
     version = f"{fact.value}, " if fact.value else ""
     reason = f" ({fact.reason})" if fact.reason else ""
-    return CheckLine("dataset", "ok", f"{version}{run.dataset}{reason}")
+    return CheckLine("dataset", state="ok", detail=f"{version}{run.dataset}{reason}")
 
 
 def _describe_rules(run: CheckedRun) -> CheckLine:
     fact = run.facts.get("evaluator")
     if fact is not None:
-        return CheckLine("rules", "ok", _describe_choice(fact))
+        return CheckLine("rules", state="ok", detail=_describe_choice(fact))
     if run.counts.n_rule:
-        return CheckLine("rules", "ok", f"rules of {run.title}")
+        return CheckLine("rules", state="ok", detail=f"rules of {run.title}")
     reason = f": {run.counts.reason_without_rule}" if run.counts.reason_without_rule else ""
-    return CheckLine("rules", "unknown", f"no recomputed verdicts{reason}")
+    return CheckLine("rules", state="unknown", detail=f"no recomputed verdicts{reason}")
 
 
 def _describe_decoder(run: CheckedRun) -> CheckLine:
     fact = run.facts.get("decoder")
     if fact is None:
-        return CheckLine("decoder", "unknown", "the files contain the calls in one form")
-    return CheckLine("decoder", "ok", _describe_choice(fact))
+        return CheckLine(
+            "decoder", state="unknown", detail="the files contain the calls in one form"
+        )
+    return CheckLine("decoder", state="ok", detail=_describe_choice(fact))
 
 
 def _describe_choice(fact: RunFact) -> str:
@@ -414,25 +423,28 @@ def _check_judge(counts: RunCounts) -> CheckLine:
     if counts.n_judge_failed:
         return CheckLine(
             "judge_failed",
-            "problem",
-            f"a judge or scorer gave no verdict on {format_count(counts.n_judge_failed, 'item')}",
+            state="problem",
+            detail=(
+                "a judge or scorer gave no verdict on"
+                f" {format_count(counts.n_judge_failed, 'item')}"
+            ),
             count=counts.n_judge_failed,
             expected=counts.n_items,
             where=JUDGE_FAILED_FILTER,
         )
     if not counts.n_judged:
-        return CheckLine("judge_failed", "unknown", "no judge verdicts")
-    return CheckLine("judge_failed", "ok", "none", count=0, expected=counts.n_items)
+        return CheckLine("judge_failed", state="unknown", detail="no judge verdicts")
+    return CheckLine("judge_failed", state="ok", detail="none", count=0, expected=counts.n_items)
 
 
 def _check_import_errors(counts: RunCounts) -> CheckLine:
     if not counts.n_import_errors:
-        return CheckLine("import_errors", "ok", "none", count=0)
+        return CheckLine("import_errors", state="ok", detail="none", count=0)
     detail = (
         f"{counts.n_import_errors:,}, such as: {counts.first_import_error}. List them with fcreview"
         " import --json"
     )
-    return CheckLine("import_errors", "problem", detail, count=counts.n_import_errors)
+    return CheckLine("import_errors", state="problem", detail=detail, count=counts.n_import_errors)
 
 
 def _summarize_line(line: CheckLine) -> str:

@@ -68,11 +68,13 @@ def build_run_names(runs: Mapping[int, Run]) -> dict[int, str]:
 
 def _make_group(name: str, runs: Mapping[int, Run]) -> list[_NamedRun]:
     if len(runs) == 1:
-        return [_NamedRun(number, name, []) for number in runs]
+        return [_NamedRun(number, name=name, parts=[]) for number in runs]
 
     has_several_benchmarks = len({_get_title(run) for run in runs.values()}) > 1
     return [
-        _NamedRun(number, name, _list_parts(run, has_several_benchmarks=has_several_benchmarks))
+        _NamedRun(
+            number, name=name, parts=_list_parts(run, has_several_benchmarks=has_several_benchmarks)
+        )
         for number, run in runs.items()
     ]
 

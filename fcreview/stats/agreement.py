@@ -331,7 +331,7 @@ def _build_estimate(value: float, resampled_values: FloatArray) -> BootstrapEsti
     if len(defined) * 2 < len(resampled_values):
         return BootstrapEstimate(value)
     low, high = np.percentile(defined, INTERVAL_PERCENTILES)
-    return BootstrapEstimate(value, float(low), float(high))
+    return BootstrapEstimate(value, low=float(low), high=float(high))
 
 
 def _iter_resamples(
@@ -577,7 +577,7 @@ def _estimate_percent_agreement(
     rate = compute_clustered_rate(sizes, equal)
     if rate is None:
         return CoefficientEstimate(value)
-    return CoefficientEstimate(value, rate.low, rate.high, method="wilson")
+    return CoefficientEstimate(value, low=rate.low, high=rate.high, method="wilson")
 
 
 def estimate_with_jackknife(
@@ -609,7 +609,7 @@ def estimate_with_jackknife(
     half_width = compute_t_quantile(n_items - 1) * sqrt(variance) / (1 - center**2)
     low = min(value, tanh(atanh(center) - half_width))
     high = max(value, tanh(atanh(center) + half_width))
-    return CoefficientEstimate(value, low, high, method="jackknife")
+    return CoefficientEstimate(value, low=low, high=high, method="jackknife")
 
 
 def _compute_influences(
@@ -642,21 +642,53 @@ def _build_requests_for_all_annotators(table: RatingTable) -> Iterator[_Coeffici
 
     yield _build_percent_request(table)
     fleiss = _restrict_to_patterns(balanced, build_fleiss_kappa(counts[balanced]))
-    yield _CoefficientRequest("fleiss", names, balanced, fleiss, agreement[balanced])
+    yield _CoefficientRequest(
+        "fleiss",
+        annotators=names,
+        patterns=balanced,
+        statistic=fleiss,
+        agreement=agreement[balanced],
+    )
     alpha = _restrict_to_patterns(several, _choose_krippendorff_alpha(table, counts[several]))
-    yield _CoefficientRequest("alpha", names, several, alpha, agreement[several], table.level)
-    yield _CoefficientRequest("ac1", names, several, build_gwet_ac1(counts), agreement[several])
+    yield _CoefficientRequest(
+        "alpha",
+        annotators=names,
+        patterns=several,
+        statistic=alpha,
+        agreement=agreement[several],
+        level=table.level,
+    )
+    yield _CoefficientRequest(
+        "ac1",
+        annotators=names,
+        patterns=several,
+        statistic=build_gwet_ac1(counts),
+        agreement=agreement[several],
+    )
     scores = table.scores
     if table.level == "ordinal" and scores is not None:
         ac2 = build_gwet_ac2(counts, make_quadratic_weights(scores))
-        yield _CoefficientRequest("ac2", names, several, ac2, agreement[several], table.level)
+        yield _CoefficientRequest(
+            "ac2",
+            annotators=names,
+            patterns=several,
+            statistic=ac2,
+            agreement=agreement[several],
+            level=table.level,
+        )
 
 
 def _build_percent_request(table: RatingTable) -> _CoefficientRequest:
     several = np.flatnonzero((table.cells != NO_LABEL).sum(axis=1) > 1)
     agreement = compute_pairwise_agreement(table.count_labels()[several].astype(np.float64))
     statistic = _restrict_to_patterns(several, build_percent_agreement(agreement))
-    return _CoefficientRequest("percent", table.annotators, several, statistic, agreement)
+    return _CoefficientRequest(
+        "percent",
+        annotators=table.annotators,
+        patterns=several,
+        statistic=statistic,
+        agreement=agreement,
+    )
 
 
 def _build_requests_for_pair(
@@ -672,12 +704,21 @@ def _build_requests_for_pair(
     both, cells = _select_units_of_both(table)
     agreement = (cells[:, 0] == cells[:, 1]).astype(np.float64)
     cohen = _restrict_to_patterns(both, build_cohen_kappa(cells))
-    yield _CoefficientRequest("cohen", table.annotators, both, cohen, agreement)
+    yield _CoefficientRequest(
+        "cohen", annotators=table.annotators, patterns=both, statistic=cohen, agreement=agreement
+    )
     scores = table.scores
     if level == "ordinal" and scores is not None:
         kappa = build_weighted_kappa(cells, make_quadratic_weights(scores))
         weighted = _restrict_to_patterns(both, kappa)
-        yield _CoefficientRequest("weighted", table.annotators, both, weighted, agreement, level)
+        yield _CoefficientRequest(
+            "weighted",
+            annotators=table.annotators,
+            patterns=both,
+            statistic=weighted,
+            agreement=agreement,
+            level=level,
+        )
 
 
 def _select_units_of_both(table: RatingTable) -> tuple[IntArray, IntArray]:
@@ -748,10 +789,24 @@ def _compute_self_agreement_on(
         # Two annotators may have repeated the same target, which gives two units.
         target = f"{unit}"
         ratings.append(
-            Rating(each.item, each.key, target, criterion, annotator="1", value=each.first)
+            Rating(
+                each.item,
+                key=each.key,
+                target=target,
+                criterion=criterion,
+                annotator="1",
+                value=each.first,
+            )
         )
         ratings.append(
-            Rating(each.item, each.key, target, criterion, annotator="2", value=each.second)
+            Rating(
+                each.item,
+                key=each.key,
+                target=target,
+                criterion=criterion,
+                annotator="2",
+                value=each.second,
+            )
         )
     table = build_rating_table(criterion, ratings)
     share, kappa = (

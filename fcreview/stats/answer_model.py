@@ -189,7 +189,9 @@ class AnswerModel:
         weights = generator.gamma(shape, size=(n_draws, len(shape)))
         weights[:, -1] += _MIN_WEIGHT  # Gamma variates with a small shape can all be 0.
         return _AnswerPool(
-            observed, atoms, np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)
+            observed,
+            atoms=atoms,
+            cumulative_weights=np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1),
         )
 
 

@@ -200,7 +200,9 @@ def group_verdict_pairs(
             groups, key=lambda names: [each or "" for each in names]
         ):
             group = tuple(groups[source, judge, criterion, name])
-            yield VerdictPairGroup(scope, name, source, judge, criterion, group)
+            yield VerdictPairGroup(
+                scope, name=name, source=source, judge=judge, criterion=criterion, pairs=group
+            )
 
 
 MEASURE_LABELS: dict[MeasureName, str] = {
@@ -362,12 +364,16 @@ def _compute_weighted_agreement(pairs: Sequence[VerdictPair]) -> CalibrationMeas
         None,
         None,
     )
-    return CalibrationMeasure("agreement", share, low, high, interval="wilson", n=len(pairs))
+    return CalibrationMeasure(
+        "agreement", value=share, low=low, high=high, interval="wilson", n=len(pairs)
+    )
 
 
 def _compute_share_measure(name: MeasureName, count: int, n: int) -> CalibrationMeasure:
     low, high = compute_wilson_interval(count, n) or (None, None)
-    return CalibrationMeasure(name, count / n if n else None, low, high, "wilson", n)
+    return CalibrationMeasure(
+        name, value=count / n if n else None, low=low, high=high, interval="wilson", n=n
+    )
 
 
 def _compute_f1(pattern_counts: FloatArray) -> FloatArray:
@@ -405,16 +411,16 @@ def calibrate_group(group: VerdictPairGroup) -> Calibration:
     )
     return Calibration(
         group.scope,
-        group.name,
-        group.source,
-        group.judge,
-        group.criterion,
-        group.is_binary,
-        group.selection,
-        len(group.pairs),
-        n_random,
-        cells,
-        tuple(_compute_measures(group)),
+        name=group.name,
+        source=group.source,
+        judge=group.judge,
+        criterion=group.criterion,
+        binary=group.is_binary,
+        chosen=group.selection,
+        n=len(group.pairs),
+        n_random=n_random,
+        cells=cells,
+        rates=tuple(_compute_measures(group)),
     )
 
 
@@ -444,15 +450,15 @@ def _group_errors(group: VerdictPairGroup, grouping: ErrorGrouping) -> Iterator[
     for (name, automatic, _), errors in wrong.items():
         yield ErrorGroup(
             group.source,
-            group.judge,
-            group.criterion,
-            grouping,
-            name,
-            errors[0].automatic,
-            errors[0].human,
-            len(errors),
-            totals[name, automatic],
-            _list_item_numbers(errors),
+            judge=group.judge,
+            criterion=group.criterion,
+            by=grouping,
+            name=name,
+            automatic=errors[0].automatic,
+            human=errors[0].human,
+            wrong=len(errors),
+            of=totals[name, automatic],
+            items=_list_item_numbers(errors),
         )
 
 
@@ -468,7 +474,10 @@ def _count_confusion_cells(pairs: Iterable[VerdictPair]) -> tuple[ConfusionCell,
     order = sorted(cells, key=get_sort_key)
     return tuple(
         ConfusionCell(
-            members[0].automatic, members[0].human, len(members), _list_item_numbers(members)
+            members[0].automatic,
+            human=members[0].human,
+            n=len(members),
+            items=_list_item_numbers(members),
         )
         for members in (cells[labels] for labels in order)
     )

@@ -68,32 +68,46 @@ CONVENTIONS: Mapping[str, Convention] = {
     for each in (
         Convention(
             "tau2-bench",
-            "infrastructure errors do not count, other errors are failures",
-            "left out",
-            "failure",
+            rule="infrastructure errors do not count, other errors are failures",
+            not_run="left out",
+            errors="failure",
         ),
         Convention(
             "tau-bench v1",
-            "all trials count, pass^k assumes equal trial counts",
-            "failure",
-            "failure",
-            "file",
+            rule="all trials count, pass^k assumes equal trial counts",
+            not_run="failure",
+            errors="failure",
+            trials="file",
         ),
         Convention(
-            "Harbor", "all trials count, pass^k uses each task's own trials", "failure", "failure"
+            "Harbor",
+            rule="all trials count, pass^k uses each task's own trials",
+            not_run="failure",
+            errors="failure",
         ),
-        Convention("BFCL", "every item counts", "failure", "failure", has_repeats=False),
+        Convention(
+            "BFCL", rule="every item counts", not_run="failure", errors="failure", has_repeats=False
+        ),
         Convention(
             "Inspect",
-            "trials without a score do not count, mean of tasks",
-            "left out",
-            "left out",
+            rule="trials without a score do not count, mean of tasks",
+            not_run="left out",
+            errors="left out",
             by_task=True,
         ),
         Convention(
-            "planned trials", "missing trials are failures", "failure", "failure", "planned"
+            "planned trials",
+            rule="missing trials are failures",
+            not_run="failure",
+            errors="failure",
+            trials="planned",
         ),
-        Convention("errors left out", "only graded trials count", "left out", "left out"),
+        Convention(
+            "errors left out",
+            rule="only graded trials count",
+            not_run="left out",
+            errors="left out",
+        ),
     )
 }
 """Name -> convention. The sources are `agent_metrics.py` of tau2-bench 1.0.1, `run.py` of
@@ -258,7 +272,7 @@ def find_spreads(rows: Iterable[ConventionRow]) -> list[Spread]:
     for row in rows:
         if row.value is not None:
             values[row.figure].append(row.value)
-    return [Spread(figure, min(found), max(found)) for figure, found in values.items()]
+    return [Spread(figure, low=min(found), high=max(found)) for figure, found in values.items()]
 
 
 def _compute_rows(table: TrialTable, convention: Convention) -> Iterator[ConventionRow]:
@@ -290,7 +304,15 @@ def _compute_rows(table: TrialTable, convention: Convention) -> Iterator[Convent
                 if trial.task in _find_incomplete_tasks(table, tasks, note)
             )
         return ConventionRow(
-            figure, convention.name, convention.rule, value, n, len(tasks), is_own, text, items
+            figure,
+            convention=convention.name,
+            rule=convention.rule,
+            value=value,
+            n=n,
+            n_tasks=len(tasks),
+            is_own=is_own,
+            note=text,
+            items=items,
         )
 
     planned = n_trials if convention.trials == "planned" else None

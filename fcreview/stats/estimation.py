@@ -208,7 +208,11 @@ class MetricDependencies:
         for statuses, changed in [(self._run.statuses, self._changed_by_verdicts), *by_answers]:
             items = [each for each in statuses if key in changed.get(each.run_category, ())]
             n_known = sum(each.human is not None for each in items)
-            counts.append(ItemCounts(sum(each.is_random for each in items), n_known, len(items)))
+            counts.append(
+                ItemCounts(
+                    sum(each.is_random for each in items), n_known=n_known, n_items=len(items)
+                )
+            )
         return max(counts)
 
     def choose_method(self, key: MetricKey) -> EstimationMethod:
@@ -436,8 +440,8 @@ class MetricDraws:
         for key, weight in weights.items():
             models[key] = VarianceModel(
                 self.population.cells,
-                self.posterior,
-                weight,
+                posterior=self.posterior,
+                weights=weight,
                 variance=float(self.select_draws(key, weight).var()),
                 quantile=EVEN_QUANTILE if self.is_evenly_weighted(weight) else UNEVEN_QUANTILE,
             )
@@ -496,7 +500,10 @@ def draw_metrics(run: EstimationInput, seed: int = SEED) -> MetricDraws | None:
     calculator = MetricCalculator(run.automatic_items, run.reviewed_items, run.compute_metrics)
     posterior = draw_posterior(population.cells, choose_n_draws(len(run.reviewed_items)), seed)
     return MetricDraws(
-        calculator, population, posterior, calculator.compute_draws(population, posterior, seed)
+        calculator,
+        population=population,
+        posterior=posterior,
+        values=calculator.compute_draws(population, posterior, seed),
     )
 
 
@@ -667,7 +674,9 @@ def _estimate_metrics_without_bounds(
         method = methods[key]
         estimate = None
         if method == "all known" and corrected is not None:
-            estimate = ValueEstimate(corrected, corrected, corrected, count_needed=lambda _: 0)
+            estimate = ValueEstimate(
+                corrected, low=corrected, high=corrected, count_needed=lambda _: 0
+            )
         elif method == "posterior" and key in automatic and key in reviewed:
             estimate = estimator.estimate(automatic[key], counts)
             if estimate is None and isinstance(estimator, _GroupEstimator):
@@ -676,10 +685,10 @@ def _estimate_metrics_without_bounds(
                 method = "label errors"
         yield MetricEstimate(
             metric.table,
-            metric.level,
-            metric.name,
-            metric.unit,
-            metric.digits,
+            level=metric.level,
+            name=metric.name,
+            unit=metric.unit,
+            digits=metric.digits,
             automatic=automatic[key].value if key in automatic else None,
             corrected=corrected,
             estimated=estimate.estimated if estimate else None,
@@ -801,7 +810,7 @@ class _GroupEstimator:
             )
             return None if n_groups is None else ceil(n_groups * self._mean_group_size)
 
-        return ValueEstimate(estimated, low, high, count_needed)
+        return ValueEstimate(estimated, low=low, high=high, count_needed=count_needed)
 
 
 class _ItemEstimator:
@@ -876,7 +885,9 @@ class _ItemEstimator:
         is_even = draws.is_evenly_weighted(model.weights)
         percentiles = INTERVAL_PERCENTILES if is_even else UNEVEN_INTERVAL_PERCENTILES
         low, high = map(float, np.percentile(corrected, percentiles))
-        return ValueEstimate(float(corrected.mean()), low, high, count_needed=lambda _: None)
+        return ValueEstimate(
+            float(corrected.mean()), low=low, high=high, count_needed=lambda _: None
+        )
 
 
 def _find_value_of_passing_run(draws: MetricDraws, metric: Metric) -> float | None:
@@ -903,7 +914,9 @@ def _estimate_from_verdicts(
 ) -> ValueEstimate:
     low, high = draws.compute_interval(key, model.weights)
     estimated = min(max(draws.compute_mean(key, model.weights), low), high)
-    return ValueEstimate(estimated, low, high, partial(count_needed_reviews, model))
+    return ValueEstimate(
+        estimated, low=low, high=high, count_needed=partial(count_needed_reviews, model)
+    )
 
 
 def _estimate_score_interval(
@@ -937,7 +950,10 @@ def _estimate_score_interval(
         list(strata.values()), constant=lowest - float(model.weights @ passed)
     )
     return ValueEstimate(
-        interval.estimated, interval.low, interval.high, partial(count_needed_reviews, model)
+        interval.estimated,
+        low=interval.low,
+        high=interval.high,
+        count_needed=partial(count_needed_reviews, model),
     )
 
 
@@ -953,7 +969,7 @@ def _estimate_from_answers(values: FloatArray, counts: ItemCounts) -> ValueEstim
             quantile=UNEVEN_QUANTILE,
         )
 
-    return ValueEstimate(float(values.mean()), low, high, count_needed)
+    return ValueEstimate(float(values.mean()), low=low, high=high, count_needed=count_needed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -1016,7 +1032,7 @@ def plan_extension(draws: MetricDraws, goal: ExtensionGoal) -> list[ExtensionStr
         size = min(size, goal.max_items)
     counts = allocate_reviews(later, size) if size else np.zeros_like(n_pending)
     return [
-        ExtensionStratum(name, rest, int(count))
+        ExtensionStratum(name, candidates=rest, n_to_draw=int(count))
         for name, rest, count in zip(groups, candidates, counts, strict=True)
         if count
     ]
@@ -1029,13 +1045,23 @@ def _merge_cells(model: VarianceModel, groups: list[list[int]]) -> VarianceModel
         np.array([values[group].sum() for group in groups], dtype=np.int64)
         for values in (cells.reviewed, cells.passed, cells.unreviewed)
     )
-    merged = Cells(pool, reviewed, passed, unreviewed, inclusion_probability=np.ones(len(groups)))
+    merged = Cells(
+        pool,
+        reviewed=reviewed,
+        passed=passed,
+        unreviewed=unreviewed,
+        inclusion_probability=np.ones(len(groups)),
+    )
     weights = [
         float(np.average(model.weights[group], weights=cells.unreviewed[group] + 1e-9))
         for group in groups
     ]
     return VarianceModel(
-        merged, draw_posterior(merged), np.array(weights), model.variance, model.quantile
+        merged,
+        posterior=draw_posterior(merged),
+        weights=np.array(weights),
+        variance=model.variance,
+        quantile=model.quantile,
     )
 
 
@@ -1053,7 +1079,13 @@ def _assume_pending_reviews(model: VarianceModel, n_pending: IntArray) -> Varian
     )
     before, after = (float(model.compute_cell_variances(each).sum()) for each in (cells, later))
     variance = model.variance * (after / before if before > 0 else 1.0)
-    return VarianceModel(later, model.posterior, model.weights, variance, model.quantile)
+    return VarianceModel(
+        later,
+        posterior=model.posterior,
+        weights=model.weights,
+        variance=variance,
+        quantile=model.quantile,
+    )
 
 
 def combine_runs(
@@ -1075,9 +1107,11 @@ def combine_runs(
 
     return EstimationInput(
         [item for run in runs for item in run.automatic_items],
-        [item for run in runs for item in run.reviewed_items],
-        [replace(status, run_index=at) for at, run in enumerate(runs) for status in run.statuses],
-        compute_combined_metrics,
+        reviewed_items=[item for run in runs for item in run.reviewed_items],
+        statuses=[
+            replace(status, run_index=at) for at, run in enumerate(runs) for status in run.statuses
+        ],
+        compute_metrics=compute_combined_metrics,
     )
 
 
@@ -1122,7 +1156,8 @@ def estimate_pass_rate(
     )
     needed = _add_undecided_labels(estimate.needed if estimate else None, undecided_share)
     return replace(
-        estimate or PassRateEstimate((low.low + high.high) / 2, low.low, high.high, None),
+        estimate
+        or PassRateEstimate((low.low + high.high) / 2, low=low.low, high=high.high, needed=None),
         bounds=(low.low, high.high),
         n_undecided=n_undecided,
         is_bounds_headline=is_headline,
@@ -1149,7 +1184,13 @@ def _estimate_pass_rate_without_bounds(
     low, high = map(float, np.percentile(values, INTERVAL_PERCENTILES))
     estimated = float(values.mean()) - float(posterior.mean_excess.sum()) / n
     weights = np.full(len(population.cells), 1 / n)
-    model = VarianceModel(population.cells, posterior, weights, float(values.var()), EVEN_QUANTILE)
+    model = VarianceModel(
+        population.cells,
+        posterior=posterior,
+        weights=weights,
+        variance=float(values.var()),
+        quantile=EVEN_QUANTILE,
+    )
     return PassRateEstimate(
         estimated=min(max(estimated, low), high),
         low=low,
@@ -1172,4 +1213,4 @@ def _estimate_pass_rate_from_groups(
         float(draws.var()), values.n_sampled, values.n_estimated, half_width, UNEVEN_QUANTILE
     )
     needed = None if n_groups is None else ceil(n_groups * len(statuses) / len(groups))
-    return PassRateEstimate(estimated, low, high, needed)
+    return PassRateEstimate(estimated, low=low, high=high, needed=needed)

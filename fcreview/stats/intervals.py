@@ -99,7 +99,7 @@ def compute_disagreement_bounds(
         reachable = [value, *(each[key] for each in bounds if key in each)]
         low, high = min(reachable), max(reachable)
         if depends[key] or low != high:
-            found[key] = DisagreementBounds(depends[key] or kinds.total(), low, high)
+            found[key] = DisagreementBounds(depends[key] or kinds.total(), low=low, high=high)
     return found
 
 

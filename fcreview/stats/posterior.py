@@ -415,7 +415,13 @@ def build_population(statuses: Sequence[ItemStatus]) -> Population:
         if (each.automatic is not None) not in has_outcome or is_stratum_of_known_items:
             continue
         if each.stratum is not None:
-            key = CellKey(each.automatic, each.stratum, each.category, each.run_index, each.context)
+            key = CellKey(
+                each.automatic,
+                stratum=each.stratum,
+                category=each.category,
+                run_index=each.run_index,
+                context=each.context,
+            )
             members.setdefault(key, []).append(at)
         elif each.human is None:
             unsampled.append(at)
@@ -456,7 +462,12 @@ def build_population(statuses: Sequence[ItemStatus]) -> Population:
     )
     n_known = sum(each.human is not None for each in statuses)
     return Population(
-        keys, cells, unreviewed, unsampled, n_known, sum(each.is_random for each in statuses)
+        keys,
+        cells=cells,
+        unreviewed=unreviewed,
+        unsampled=unsampled,
+        n_known=n_known,
+        n_random=sum(each.is_random for each in statuses),
     )
 
 

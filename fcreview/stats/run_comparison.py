@@ -151,7 +151,11 @@ def align_runs(runs: Sequence[Sequence[ItemOutcome]]) -> AlignedRuns:
     for identity, outcomes_by_run in matched.items():
         is_task = identity in task_names
         items += _align_outcomes(identity, outcomes_by_run, is_task=is_task)
-    return AlignedRuns(items, generations, sum(len(each) > 1 for each in questions.values()))
+    return AlignedRuns(
+        items,
+        generations=generations,
+        n_other_question=sum(len(each) > 1 for each in questions.values()),
+    )
 
 
 def _build_match_keys(
@@ -230,7 +234,12 @@ def _align_outcomes(
         first = next(outcome for outcome in row if outcome is not None)
         cluster = _find_cluster(first, identity, is_trial=is_task and n_rows > 1)
         items.append(
-            AlignedItem(first.question_key, row, cluster, task=identity if is_task else None)
+            AlignedItem(
+                first.question_key,
+                outcomes=row,
+                cluster=cluster,
+                task=identity if is_task else None,
+            )
         )
     return items
 
@@ -380,7 +389,10 @@ def count_verdict_pairs(verdicts: Iterable[tuple[bool, bool]]) -> PairedCounts:
     """
     counts = Counter(verdicts)
     return PairedCounts(
-        counts[True, True], counts[False, False], counts[True, False], counts[False, True]
+        counts[True, True],
+        both_fail=counts[False, False],
+        only_a=counts[True, False],
+        only_b=counts[False, True],
     )
 
 
@@ -987,10 +999,10 @@ def _build_matrix_item(
     by_rank = tuple(verdicts[run] for run in strength)
     return MatrixItem(
         item,
-        by_rank,
-        len(passing),
-        len(passing) + len(failing),
-        compute_upset_score(passing, failing),
+        verdicts=by_rank,
+        passing=len(passing),
+        known=len(passing) + len(failing),
+        upset_score=compute_upset_score(passing, failing),
     )
 
 

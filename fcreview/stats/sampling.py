@@ -107,7 +107,7 @@ def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratu
     by_remainder = sorted(quotas, key=lambda name: (-(quotas[name] * remaining % quota_sum), name))
     for name in by_remainder[: total - sum(drawn.values())]:
         drawn[name] += 1
-    return [Stratum(name, size, drawn[name]) for name, size in sizes.items()]
+    return [Stratum(name, size=size, drawn=drawn[name]) for name, size in sizes.items()]
 
 
 def _count_unallocated(total: int, sizes: Mapping[str, int], quotas: Mapping[str, int]) -> int:
@@ -153,7 +153,7 @@ def draw_stratified_sample(
             : stratum.drawn
         ]
     ]
-    return StratifiedSample(strata, sorted(items), stratum_by_content)
+    return StratifiedSample(strata, items=sorted(items), stratum_by_item=stratum_by_content)
 
 
 _SEGMENTS = 3
@@ -230,7 +230,7 @@ def _add_repeats(
         contents, [*order[last:], *repeated], options.seed, f"again {annotator}"
     )
     positions = [last + at for at, item in enumerate(last_segment) if item in set(repeated)]
-    return AnnotatorShare(annotator, [*order[:last], *last_segment], positions)
+    return AnnotatorShare(annotator, order=[*order[:last], *last_segment], repeats=positions)
 
 
 def _shuffle_indexes(

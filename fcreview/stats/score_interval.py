@@ -10,7 +10,8 @@ where c is the part of the metric that does not depend on the sampled items. Wit
 l_h and u_h of k_h of n_h / (1 - n_h / N_h) items, the interval is (Zou and Donner 2008, the method
 of variance estimates recovery)
 
-    t - sqrt(sum of (w_h N_h (k_h / n_h - l_h))^2)    to    t + sqrt(sum of (w_h N_h (u_h - k_h / n_h))^2)
+    from  t - sqrt(sum of (w_h N_h (k_h / n_h - l_h))^2)
+    to    t + sqrt(sum of (w_h N_h (u_h - k_h / n_h))^2)
 """
 
 from __future__ import annotations
@@ -75,4 +76,4 @@ def compute_score_interval(strata: Sequence[ScoreStratum], constant: float) -> S
             down, up = -up, -down
         below += down**2
         above += up**2
-    return ScoreInterval(estimated, estimated - sqrt(below), estimated + sqrt(above))
+    return ScoreInterval(estimated, low=estimated - sqrt(below), high=estimated + sqrt(above))

@@ -79,7 +79,7 @@ def compute_weighted_measures(pairs: Sequence[WeightedPair]) -> list[WeightedMea
     return [
         _compute_measure(name, measure.compute, value, draws)
         if measure.needs <= known_verdicts
-        else WeightedMeasure(name, None, None, None)
+        else WeightedMeasure(name, value=None, low=None, high=None)
         for name, measure in _MEASURES.items()
     ]
 
@@ -147,9 +147,9 @@ def _compute_measure(
         found = float(compute(value)[0])
         drawn = compute(draws)
     if np.isnan(found):
-        return WeightedMeasure(name, None, None, None)
+        return WeightedMeasure(name, value=None, low=None, high=None)
     low, high = np.percentile(drawn[~np.isnan(drawn)], INTERVAL_PERCENTILES)
-    return WeightedMeasure(name, found, float(low), float(high))
+    return WeightedMeasure(name, value=found, low=float(low), high=float(high))
 
 
 def _compute_kappa(cells: _Confusion) -> FloatArray:

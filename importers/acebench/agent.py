@@ -103,13 +103,15 @@ def _add_question(item: Item, question: JsonObject) -> None:
     text = str(question.get("question", ""))
     item.question = shorten_question(text)
     if item.category == "agent_multi_turn":
-        item.messages = [Message(0, -1, "system", text, SIMULATED_USER_INSTRUCTION)]
+        item.messages = [
+            Message(0, -1, role="system", content=text, name=SIMULATED_USER_INSTRUCTION)
+        ]
     else:
-        item.messages = [Message(0, -1, "user", text)]
+        item.messages = [Message(0, -1, role="user", content=text)]
     initial_state = question.get("initial_config")
     if initial_state:
         content = orjson.dumps(to_plain_json(initial_state)).decode()
-        item.messages.append(Message(0, -1, "state", content, "at the start"))
+        item.messages.append(Message(0, -1, role="state", content=content, name="at the start"))
 
 
 def _load_history(
@@ -150,7 +152,9 @@ def _add_milestones(item: Item, process: Sequence[str], milestones: Any) -> None
     met = find_milestone_messages(process, sequence)
     if len(item.golden) == len(sequence) and len(item.predicted) == len(process):
         item.pairs = pair_milestones(item.golden, item.predicted, met)
-    else:  # A milestone or a message contains several calls, so `met` does not contain indexes of calls.
+    else:
+        # A milestone or a message contains several calls, so `met` does not contain indexes of
+        # calls.
         item.pairs = align_calls(item.golden, item.predicted, COMPARISON_RULES, keep_order=True)
     find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
     if sequence:
@@ -192,7 +196,13 @@ def _decode_calls(
             name = text.strip().strip("[ ").partition("(")[0]
             calls.append(
                 Call(
-                    side, name, None, step=step, index=len(calls), raw=text, decode_error=str(error)
+                    side,
+                    name,
+                    arguments=None,
+                    step=step,
+                    index=len(calls),
+                    raw=text,
+                    decode_error=str(error),
                 )
             )
             continue
@@ -201,7 +211,9 @@ def _decode_calls(
                 arguments = {
                     argument: AcceptedValues([value]) for argument, value in arguments.items()
                 }
-            calls.append(Call(side, name, arguments, step=step, index=len(calls), raw=text))
+            calls.append(
+                Call(side, name, arguments=arguments, step=step, index=len(calls), raw=text)
+            )
     return calls
 
 
@@ -228,10 +240,12 @@ def check_end_state(end_state: Any, golden_state: Any) -> CheckOutcome:
     Golden classes that the end state lacks are not compared.
     """
     if not isinstance(end_state, list) or not isinstance(golden_state, list):
-        return CheckOutcome(False, "wrong number of class", "the result record has no end state")
+        return CheckOutcome(
+            False, error_type="wrong number of class", message="the result record has no end state"
+        )
     if len(end_state) != len(golden_state):
         text = f"the end state has {len(end_state)} classes instead of {len(golden_state)}"
-        return CheckOutcome(False, "wrong number of class", text)
+        return CheckOutcome(False, error_type="wrong number of class", message=text)
     for expected in golden_state:
         for name, golden_attributes in expected.items():
             states = (
@@ -242,7 +256,11 @@ def check_end_state(end_state: Any, golden_state: Any) -> CheckOutcome:
                 continue
             for attribute, text in find_attribute_differences(attributes, golden_attributes):
                 return CheckOutcome(
-                    False, "class attributes wrong", f"{name}.{attribute}: {text}", name, attribute
+                    False,
+                    error_type="class attributes wrong",
+                    message=f"{name}.{attribute}: {text}",
+                    function=name,
+                    argument=attribute,
                 )
     return PASSED
 
@@ -434,7 +452,10 @@ def pair_milestones(
     rest = align_calls(
         milestones[len(met_indexes) :], predicted[start:], COMPARISON_RULES, keep_order=True
     )
-    earlier = [CallPair(call.turn, None, call.index, call.name, "+") for call in predicted[:start]]
+    earlier = [
+        CallPair(call.turn, golden=None, predicted=call.index, name=call.name, state="+")
+        for call in predicted[:start]
+    ]
     unmatched = [pair for pair in earlier if pair.predicted not in met_indexes]
     missed = [pair for pair in rest if pair.golden is not None]
     return met_pairs + missed + unmatched + [pair for pair in rest if pair.golden is None]

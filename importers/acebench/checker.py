@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 from fcreview.importers.acebench.decoding import DecodedCall
@@ -78,6 +78,7 @@ class CheckOutcome:
     """
 
     valid: bool
+    _: KW_ONLY
     error_type: str | None = None
     message: str | None = None
     function: str | None = None
@@ -240,7 +241,7 @@ def check_calls(
             return outcome
         first_failure = first_failure or outcome
     return first_failure or CheckOutcome(
-        False, None, "the dataset has no golden answer for this item"
+        False, error_type=None, message="the dataset has no golden answer for this item"
     )
 
 
@@ -249,7 +250,7 @@ def _check_against_golden_answer(
 ) -> CheckOutcome:
     if len(predicted) != len(golden):
         text = f"the reply has {len(predicted)} calls instead of {len(golden)}"
-        return CheckOutcome(False, "wrong functions number", text)
+        return CheckOutcome(False, error_type="wrong functions number", message=text)
     expected = [(key, re.sub(r"_\d+$", "", key), arguments) for key, arguments in golden.items()]
     ours, theirs = Counter(name for name, _ in predicted), Counter(name for _, name, _ in expected)
     if ours != theirs:
@@ -259,14 +260,19 @@ def _check_against_golden_answer(
         text = "the reply calls a function more or less often than the golden answer"
         if odd:
             text = f"only the {'reply' if odd in ours else 'golden answer'} calls {odd}"
-        return CheckOutcome(False, "function_mismatch", text, odd)
+        return CheckOutcome(False, error_type="function_mismatch", message=text, function=odd)
     for key, name, golden_arguments in expected:
         function_doc = next((each for each in function_docs if each["name"] in key), None)
-        outcome = CheckOutcome(False, UNCLEAR_ERROR, f"no predicted call matches {name}", name)
+        outcome = CheckOutcome(
+            False,
+            error_type=UNCLEAR_ERROR,
+            message=f"no predicted call matches {name}",
+            function=name,
+        )
         for called, arguments in predicted:
             if called != name:
                 text = f"no predicted call matches {name}; the last call is {called}"
-                outcome = CheckOutcome(False, UNCLEAR_ERROR, text, name)
+                outcome = CheckOutcome(False, error_type=UNCLEAR_ERROR, message=text, function=name)
                 continue
             outcome = check_call(called, arguments, golden_arguments, function_doc)
             if outcome.valid:
@@ -284,29 +290,35 @@ def check_call(
 ) -> CheckOutcome:
     if function_doc is None:
         text = f"{function_name} has no function doc"
-        return CheckOutcome(False, "wrong_function_name", text, function_name)
+        return CheckOutcome(
+            False, error_type="wrong_function_name", message=text, function=function_name
+        )
     is_undeclared = function_doc.get("parameters", {}) == {}
     if not arguments and is_undeclared:
         return PASSED
     if not arguments or is_undeclared:
         text = f"the call of {function_name} has no arguments, or its function doc declares none"
-        return CheckOutcome(False, "wrong_param", text, function_name)
+        return CheckOutcome(False, error_type="wrong_param", message=text, function=function_name)
     declared = read_declared_parameters(function_doc, strict=True)
     properties = declared.properties or {}
     if golden_arguments == properties:
         return PASSED
     if not golden_arguments:
         text = f"the golden call of {function_name} has no arguments"
-        return CheckOutcome(False, "wrong_param", text, function_name)
+        return CheckOutcome(False, error_type="wrong_param", message=text, function=function_name)
     if function_doc["name"] != function_name:
         text = f"the reply calls {function_name} instead of {function_doc['name']}"
-        return CheckOutcome(False, "wrong_function_name", text, function_name)
+        return CheckOutcome(
+            False, error_type="wrong_function_name", message=text, function=function_name
+        )
     missing = next(
         (required for required in declared.required or () if required not in arguments), None
     )
     if missing is not None:
         text = f"the required argument {missing} is missing"
-        return CheckOutcome(False, "lack_args", text, function_name, missing)
+        return CheckOutcome(
+            False, error_type="lack_args", message=text, function=function_name, argument=missing
+        )
     return _check_arguments(function_name, arguments, golden_arguments, properties)
 
 
@@ -319,11 +331,23 @@ def _check_arguments(
     for argument, value in arguments.items():
         if argument not in properties or argument not in golden_arguments:
             text = f"the function doc or the golden call does not have the argument {argument}"
-            return CheckOutcome(False, "addition_args", text, function_name, argument)
+            return CheckOutcome(
+                False,
+                error_type="addition_args",
+                message=text,
+                function=function_name,
+                argument=argument,
+            )
         if failure := _check_argument(
             argument, value, golden_arguments[argument], properties[argument]
         ):
-            return CheckOutcome(False, failure.error_type, failure.message, function_name, argument)
+            return CheckOutcome(
+                False,
+                error_type=failure.error_type,
+                message=failure.message,
+                function=function_name,
+                argument=argument,
+            )
     return PASSED
 
 
@@ -362,7 +386,9 @@ def check_special_reply(reply: Any, golden: Any, category: str) -> CheckOutcome:
     text = reply if isinstance(reply, str) else ""
     phrase = REQUIRED_PHRASES[category]
     if phrase not in text:
-        return CheckOutcome(False, "error_detection", f"the reply does not contain {phrase!r}")
+        return CheckOutcome(
+            False, error_type="error_detection", message=f"the reply does not contain {phrase!r}"
+        )
     outcome = PASSED
     if category != "special_irrelevant" and isinstance(golden, dict):
         for name, words in golden.items():
@@ -370,5 +396,11 @@ def check_special_reply(reply: Any, golden: Any, category: str) -> CheckOutcome:
             missing = [str(word) for word in required if str(word) not in text]
             if missing:
                 message = f"the reply does not mention {', '.join(missing)}"
-                outcome = CheckOutcome(False, "error_correction", message, name, missing[0])
+                outcome = CheckOutcome(
+                    False,
+                    error_type="error_correction",
+                    message=message,
+                    function=name,
+                    argument=missing[0],
+                )
     return outcome

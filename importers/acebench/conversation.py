@@ -165,15 +165,15 @@ def _add_history_messages(
     step = -1
     for message in messages:
         if message.sender == "execution":
-            item.messages.append(Message(0, max(step, 0), "tool", message.content))
+            item.messages.append(Message(0, max(step, 0), role="tool", content=message.content))
         elif message.sender == "user":
             if step >= 0 or remove_whitespace(message.content) not in known:
-                item.messages.append(Message(0, step, "user", message.content))
+                item.messages.append(Message(0, step, role="user", content=message.content))
         else:
             step += 1
             text = _remove_call(message.content, process_by_step.get(step))
             if text:
-                item.messages.append(Message(0, step, "assistant", text))
+                item.messages.append(Message(0, step, role="assistant", content=text))
 
 
 def _remove_call(content: str, process_text: str | None) -> str:
@@ -196,4 +196,4 @@ def _add_texts_around_calls(item: Item, process: Sequence[str], steps: Sequence[
     for step, text in zip(steps, process, strict=True):
         rest = _remove_call(text, text)
         if rest:
-            item.messages.append(Message(0, step, "assistant", rest))
+            item.messages.append(Message(0, step, role="assistant", content=rest))

@@ -122,7 +122,9 @@ class _HistoryParser:
         self.finish_message()
         if not self.history.messages and self.layout is not None and not self.layout.fits(line):
             self.layout = None  # The rows of this file do not have the widths of its heading.
-        self.history.messages.append(HistoryMessage(match["sender"], match["recipient"], ""))
+        self.history.messages.append(
+            HistoryMessage(match["sender"], recipient=match["recipient"], content="")
+        )
         self.next_index = int(match["index"]) + 1
         self.cell_lines = [match["cell"].removeprefix(" ")]
         return True

@@ -181,13 +181,13 @@ def _report_language_and_dataset(plan: RunPlan, choice: LanguageChoice) -> None:
     if choice.issue is not None:
         plan.issues.append(choice.issue)
     if not choice.language:
-        plan.issues.append(ImportIssue(plan.run.path, None, UNKNOWN_LANGUAGE))
+        plan.issues.append(ImportIssue(plan.run.path, None, what=UNKNOWN_LANGUAGE))
     elif choice.dataset is None:
         what = (
             f"the dataset data_{choice.language} was not found. Pass --data DIR to recompute"
             " verdicts."
         )
-        plan.issues.append(ImportIssue(plan.run.path, None, what))
+        plan.issues.append(ImportIssue(plan.run.path, None, what=what))
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +224,7 @@ def _find_scores(
         if named:
             used_folders = {file.parent for file in named}
             ignored = [folder for folder in near if folder not in used_folders]
-            return _ScoreChoice(named, ignored, named_folder)
+            return _ScoreChoice(named, ignored_folders=ignored, named_folder=named_folder)
 
     lost_folder = remembered[0] if remembered else None
     if near:
@@ -239,7 +239,7 @@ def _report_scores(plan: RunPlan, categories: Sequence[str], scores: _ScoreChoic
             f"several folders contain score files of this run. Using {scores.files[0].parent};"
             f" ignoring {ignored}"
         )
-        plan.issues.append(ImportIssue(plan.run.path, None, what))
+        plan.issues.append(ImportIssue(plan.run.path, None, what=what))
     scored = {
         parse_file_name(path).category
         for path in scores.files
@@ -306,5 +306,5 @@ def _report_unused_scores(
     issues = []
     for folder, paths in opened.scores.items():
         if folder not in score_folders_of_runs:
-            issues += [ImportIssue(str(path), None, NO_RESULTS) for path in paths]
+            issues += [ImportIssue(str(path), None, what=NO_RESULTS) for path in paths]
     return issues

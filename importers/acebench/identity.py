@@ -57,12 +57,16 @@ _MODEL_FAMILIES = (
     "glm|chatglm|phi|command|grok|kimi|hermes|nemotron|granite|hammer|xlam|toolace|watt|falcon|internlm|minicpm|"
     "baichuan|ernie|hunyuan|doubao|nova|palmyra|dbrx|jamba|olmo|smollm|exaone|solar|functionary|gorilla|minimax|longcat"
 )
-_VARIANTS = "chat|instruct|reasoner|coder|large|medium|small|mini|nano|pro|flash|turbo|plus|max|sonnet|haiku|opus|base"
+_VARIANTS = (
+    "chat|instruct|reasoner|coder|large|medium|small|mini|nano|pro|flash|turbo|plus|max|sonnet"
+    "|haiku|opus|base"
+)
 _SIZED_MODEL = re.compile(r"(?:.*[-_. ])?\d+(?:x\d+)?(?:\.\d+)?[bm](?:[-_. ].*)?", re.IGNORECASE)
 """Model whose name has a number of parameters: `LoopTool-8B`, `a-0.5b-instruct`."""
 _FAMILY_MODEL = re.compile(
-    r"(?:.*[-_."
-    rf" ])?(?:(?:{_MODEL_FAMILIES})(?:.*\d.*|.*(?:{_VARIANTS}).*)|o[134](?:-(?:mini|pro|high|low).*)?)",
+    r"(?:.*[-_. ])?"
+    rf"(?:(?:{_MODEL_FAMILIES})(?:.*\d.*|.*(?:{_VARIANTS}).*)"
+    r"|o[134](?:-(?:mini|pro|high|low).*)?)",
     re.IGNORECASE,
 )
 """Model whose name has a family with a version or a variant: `gpt-4o`, `deepseek-chat`,
@@ -222,14 +226,16 @@ def find_model_folder(folder: Path) -> ModelFolder:
     names = list(folder.relative_to(root).parts)
     start, end = _locate_model(names, root)
     if start < end:
-        return ModelFolder("/".join(names[start:end]), [*names[end:], *names[:start]], root)
+        return ModelFolder(
+            "/".join(names[start:end]), settings=[*names[end:], *names[:start]], root=root
+        )
     if names and is_output_folder(root.parent.name):
-        return ModelFolder(names[0], names[1:], root)
+        return ModelFolder(names[0], settings=names[1:], root=root)
     if not read_language_folder(root.name) and not _PLAIN_OUTPUT_FOLDER.fullmatch(root.name):
-        return ModelFolder(root.name, names, root)
+        return ModelFolder(root.name, settings=names, root=root)
     # Only repeats stand below the root, as in `MODEL/result_en/run1`, or only files, as in
     # `MODEL/result_en`.
-    return ModelFolder(_find_model_above(root), names, root)
+    return ModelFolder(_find_model_above(root), settings=names, root=root)
 
 
 def _list_folders_upwards(folder: Path) -> list[Path]:

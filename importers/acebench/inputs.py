@@ -223,7 +223,9 @@ def _remove_entries_of_passing_items(inputs: CategoryInputs, issues: list[Import
             f"{item_id} is listed as failing, but it matches a later golden answer. The header"
             " counts it as passed"
         )
-        issues.append(ImportIssue(str(scored.path), None, what, item=item_id, severity="notice"))
+        issues.append(
+            ImportIssue(str(scored.path), None, what=what, item=item_id, severity="notice")
+        )
 
 
 def _matches_later_answer(inputs: CategoryInputs, result: JsonObject) -> bool:
@@ -254,7 +256,7 @@ def _discard_invalid_process_entries(
         return
     inputs.process_entries = None
     what = f"{problem}. The process accuracies are unknown"
-    issues.append(ImportIssue(str(process_file), None, what, severity="error"))
+    issues.append(ImportIssue(str(process_file), None, what=what, severity="error"))
 
 
 def _find_process_problem(inputs: CategoryInputs) -> str | None:

@@ -64,7 +64,9 @@ def choose_language(
     if hint.is_certain:
         issue = _report_ignored_language(folder, hint.language, named_language)
         return LanguageChoice(
-            hint.language, _find_dataset(folder, hint.language, dataset_folders), issue
+            hint.language,
+            dataset=_find_dataset(folder, hint.language, dataset_folders),
+            issue=issue,
         )
 
     language = named_language or hint.language
@@ -102,7 +104,7 @@ def _report_ignored_language(
         f"--language {named_language} has no effect on this run, because a folder name states the"
         f" language {language}"
     )
-    return ImportIssue(str(folder), None, what, severity="notice")
+    return ImportIssue(str(folder), None, what=what, severity="notice")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,9 @@ def _list_candidates(folder: Path, dataset_folders: Sequence[Path]) -> list[_Dat
             dataset = next(_find_datasets_in(roots, language), None)
             if dataset is not None:
                 dataset_language = find_dataset_language(dataset)
-                candidate = _DatasetCandidate(dataset, dataset_language, is_named_by_user)
+                candidate = _DatasetCandidate(
+                    dataset, language=dataset_language, is_named_by_user=is_named_by_user
+                )
                 if candidate not in found:
                     found.append(candidate)
     return found
@@ -212,8 +216,10 @@ def _explain_choice(folder: Path, candidate: _DatasetCandidate, reason: str) -> 
         f" {reason}."
     )
     what += " Use --language to choose another"
-    issue = ImportIssue(str(folder), None, what, severity="notice")
-    return LanguageChoice(candidate.language, candidate.folder, issue, takes_named_language=True)
+    issue = ImportIssue(str(folder), None, what=what, severity="notice")
+    return LanguageChoice(
+        candidate.language, dataset=candidate.folder, issue=issue, takes_named_language=True
+    )
 
 
 def find_dataset_folders(

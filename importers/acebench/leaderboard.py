@@ -114,7 +114,7 @@ class CategoryRate:
         return Metric(
             table,
             name,
-            self.value,
+            value=self.value,
             n=self.n_verdicts,
             total=self.n_items,
             counted_noun=self.counted_noun,
@@ -138,7 +138,9 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
         _get_rounded_values(scores), _get_rounded_values(process)
     ).items():
         found.append(
-            Metric(SUMMARY_TABLE, name, value, note=note if name.startswith("object_") else "")
+            Metric(
+                SUMMARY_TABLE, name, value=value, note=note if name.startswith("object_") else ""
+            )
         )
     counts = [
         sum(len(part) for name, part in by_category.items() if name.startswith(kind))
@@ -151,7 +153,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
     )
     note = "weighted by the square root of the sample counts, as in the paper's appendix E"
     found += [
-        Metric("sound", name, corrected[name], note=note if name == "Summary" else "")
+        Metric("sound", name, value=corrected[name], note=note if name == "Summary" else "")
         for name in ("object_short", "object_deep", "Summary")
     ]
     return found + count_error_types(items)
@@ -174,7 +176,9 @@ def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:
         values = [value for row in rows if (value := row[column]) is not None]
         mean = sum(values) / len(values) if len(values) == len(rows) else None
         metrics.append(
-            Metric("both languages", title, mean, note="mean of the English and the Chinese run")
+            Metric(
+                "both languages", title, value=mean, note="mean of the English and the Chinese run"
+            )
         )
     return metrics
 
@@ -204,14 +208,21 @@ def count_error_types(items: Sequence[ScoredItem]) -> list[Metric]:
         ]
         note = ERROR_CLASS_NOTE if not metrics else ""
         metrics.append(
-            Metric("normal errors", name, sum(count for _, count in of_class), "count", note=note)
+            Metric(
+                "normal errors",
+                name,
+                value=sum(count for _, count in of_class),
+                unit="count",
+                note=note,
+            )
         )
         metrics += [
-            Metric("normal errors", kind, count, "count", level=1) for kind, count in of_class
+            Metric("normal errors", kind, value=count, unit="count", level=1)
+            for kind, count in of_class
         ]
     for kind in ("special", "agent"):
         metrics += [
-            Metric(f"{kind} errors", name, count, "count")
+            Metric(f"{kind} errors", name, value=count, unit="count")
             for name, count in counts[kind].most_common()
         ]
     return metrics
@@ -223,7 +234,9 @@ def compute_accuracy(verdicts: Sequence[bool | None], digits: int | None = 3) ->
     """
     known = [verdict for verdict in verdicts if verdict is not None]
     exact = sum(known) / len(known) if known else None
-    return CategoryRate(_round_or_none(exact, digits), exact, len(known), len(verdicts))
+    return CategoryRate(
+        _round_or_none(exact, digits), exact=exact, n_verdicts=len(known), n_items=len(verdicts)
+    )
 
 
 DialogueStep = tuple[str, bool | None]
@@ -261,8 +274,20 @@ def compute_dialogue_accuracies(steps: Sequence[DialogueStep]) -> DialogueAccura
     ]
     mean = sum(shares) / len(shares) if shares else None
     return DialogueAccuracies(
-        CategoryRate(exact, exact, len(known), len(dialogues), "dialogues"),
-        CategoryRate(_round_or_none(mean, 3), mean, len(shares), len(dialogues), "dialogues"),
+        CategoryRate(
+            exact,
+            exact=exact,
+            n_verdicts=len(known),
+            n_items=len(dialogues),
+            counted_noun="dialogues",
+        ),
+        CategoryRate(
+            _round_or_none(mean, 3),
+            exact=mean,
+            n_verdicts=len(shares),
+            n_items=len(dialogues),
+            counted_noun="dialogues",
+        ),
     )
 
 
@@ -272,10 +297,12 @@ def compute_mean_process_accuracy(items: Sequence[ScoredItem]) -> CategoryRate:
     If no item has one, `n_items` of the result is 0.
     """
     if all(PROCESS_ACCURACY not in item.values for item in items):
-        return CategoryRate(None, None, 0, 0)
+        return CategoryRate(None, exact=None, n_verdicts=0, n_items=0)
     shares = [share for item in items if (share := get_process_accuracy(item)) is not None]
     mean = sum(shares) / len(shares) if shares else None
-    return CategoryRate(_round_or_none(mean, 3), mean, len(shares), len(items))
+    return CategoryRate(
+        _round_or_none(mean, 3), exact=mean, n_verdicts=len(shares), n_items=len(items)
+    )
 
 
 def get_process_accuracy(item: ScoredItem) -> float | None:

@@ -119,7 +119,7 @@ def _read_category_items(inputs: CategoryInputs) -> Iterator[Item | ImportIssue]
             continue
         stated_id = record.value.get("id") if isinstance(record.value, dict) else None
         if not isinstance(stated_id, str):
-            yield ImportIssue(path, record.line, "the result record has no id and was skipped")
+            yield ImportIssue(path, record.line, what="the result record has no id and was skipped")
             continue
 
         item_id = stated_id
@@ -129,7 +129,7 @@ def _read_category_items(inputs: CategoryInputs) -> Iterator[Item | ImportIssue]
                 f"{stated_id} also occurs in line {first_lines[stated_id]}. This record is imported"
                 f" as {item_id}"
             )
-            yield ImportIssue(path, record.line, what, item=item_id)
+            yield ImportIssue(path, record.line, what=what, item=item_id)
         first_lines.setdefault(stated_id, record.line)
 
         item = Item(
@@ -150,7 +150,7 @@ def _report_entries_without_result(
     for item_id in sorted(inputs.scored.entries):
         if item_id not in result_ids:
             what = f"the score file lists {item_id}, which has no result record"
-            yield ImportIssue(str(inputs.scored.path), None, what, item=item_id)
+            yield ImportIssue(str(inputs.scored.path), None, what=what, item=item_id)
 
 
 def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> None:
@@ -393,7 +393,9 @@ def read_dialogue_messages(question: dict[str, Any] | None) -> list[Message]:
 def _add_reply_message(item: Item, reply: Any, turn: int) -> None:
     step = max((message.step for message in item.messages if message.turn == turn), default=-1) + 1
     item.messages.append(
-        Message(turn, step, "assistant", reply if isinstance(reply, str) else repr(reply))
+        Message(
+            turn, step, role="assistant", content=reply if isinstance(reply, str) else repr(reply)
+        )
     )
 
 
@@ -428,7 +430,9 @@ def _fill_normal_item(
     if not can_recompute:
         return
     if decode_error is not None:
-        _add_recomputed_verdict(item, CheckOutcome(False, "wrong_output_format", decode_error))
+        _add_recomputed_verdict(
+            item, CheckOutcome(False, error_type="wrong_output_format", message=decode_error)
+        )
         return
     calls = decode_reply(reply, item.category, rule_set)
     _add_recomputed_verdict(item, checker.check_calls(calls, golden_answer, item.functions))
@@ -437,7 +441,9 @@ def _fill_normal_item(
 def _add_decoded_reply(item: Item, reply: str, turn: int, rule_set: RuleSet) -> None:
     """Add the calls of a reply, and the texts around them, which the evaluator ignores."""
     for index, (name, arguments) in enumerate(decode_for_display(reply, item.category, rule_set)):
-        item.predicted.append(Call("predicted", name, arguments, turn=turn, step=0, index=index))
+        item.predicted.append(
+            Call("predicted", name, arguments=arguments, turn=turn, step=0, index=index)
+        )
     for text in split_text_around_calls(reply, item.category, rule_set):
         item.messages += _split_reasoning(text, turn)
 
@@ -449,11 +455,13 @@ def _split_reasoning(text: str, turn: int) -> list[Message]:
     """
     thought = _THOUGHT.match(text)
     if thought is None:
-        return [Message(turn, 0, "assistant", text)]
-    messages = [Message(turn, 0, "assistant", thought["thought"].strip(), "reasoning")]
+        return [Message(turn, 0, role="assistant", content=text)]
+    messages = [
+        Message(turn, 0, role="assistant", content=thought["thought"].strip(), name="reasoning")
+    ]
     rest = text[thought.end() :].strip()
     if rest:
-        messages.append(Message(turn, 0, "assistant", rest))
+        messages.append(Message(turn, 0, role="assistant", content=rest))
     return messages
 
 
@@ -466,7 +474,7 @@ def _add_undecoded_reply(item: Item, reply: Any, turn: int, decode_error: str) -
         item.flags.append("undecoded")
     if "(" in text:
         item.predicted = [
-            Call("predicted", "", None, turn=turn, raw=text, decode_error=decode_error)
+            Call("predicted", "", arguments=None, turn=turn, raw=text, decode_error=decode_error)
         ]
     else:
         _add_reply_message(item, reply, turn)
@@ -497,7 +505,7 @@ def parse_golden_calls(
             argument: AcceptedValues([value], name in docs and argument not in required)
             for argument, value in as_object(arguments).items()
         }
-        calls.append(Call("golden", name, accepted, turn, 0, index))
+        calls.append(Call("golden", name, arguments=accepted, turn=turn, step=0, index=index))
     return calls
 
 
@@ -520,18 +528,20 @@ def parse_transcript(transcript: str, *, time: str = "", user_profile: str = "")
     The time and the user profile become system messages at the start, as in the model's prompt.
     """
     named_texts = (("time", time), ("profile", user_profile))
-    messages = [Message(0, -1, "system", text, name) for name, text in named_texts if text]
+    messages = [
+        Message(0, -1, role="system", content=text, name=name) for name, text in named_texts if text
+    ]
     speakers = list(_SPEAKER.finditer(transcript))
     if not speakers:
-        return [*messages, Message(0, -1, "user", transcript.strip())]
+        return [*messages, Message(0, -1, role="user", content=transcript.strip())]
     turn, step = -1, 0
     ends = [*(speaker.start() for speaker in speakers[1:]), len(transcript)]
     for speaker, end in zip(speakers, ends, strict=True):
         text = transcript[speaker.end() : end].rstrip("\n")
         if speaker[1] == "user":
             turn, step = turn + 1, 0
-            messages.append(Message(turn, -1, "user", text))
+            messages.append(Message(turn, -1, role="user", content=text))
         else:
-            messages.append(Message(max(turn, 0), step, "assistant", text))
+            messages.append(Message(max(turn, 0), step, role="assistant", content=text))
             step += 1
     return messages

@@ -55,10 +55,10 @@ class RuleSetChoice:
             f" {self.reason}. Another evaluator"
         )
         what += " wrote them, or the dataset is another one"
-        return ImportIssue(run.path, None, what)
+        return ImportIssue(run.path, None, what=what)
 
     def make_fact(self) -> RunFact:
-        return RunFact("evaluator", self.rule_set, self.reason, is_notable=True)
+        return RunFact("evaluator", value=self.rule_set, reason=self.reason, is_notable=True)
 
 
 @dataclass(slots=True)
@@ -109,17 +109,21 @@ def _choose_by_agreement(agreement: Agreement) -> RuleSetChoice:
     fits_scores = max(n_august, n_october) >= MIN_AGREEING_SHARE * agreement.n_compared
     if n_august > n_october:
         reason = f"agrees with {n_august:,} of {entries}; {OCTOBER_2025} with {n_october:,}"
-        return RuleSetChoice(AUGUST_2025, reason, fits_scores)
+        return RuleSetChoice(AUGUST_2025, reason=reason, fits_scores=fits_scores)
     if n_october > n_august:
         reason = f"agrees with {n_october:,} of {entries}; {AUGUST_2025} with {n_august:,}"
-        return RuleSetChoice(OCTOBER_2025, reason, fits_scores)
+        return RuleSetChoice(OCTOBER_2025, reason=reason, fits_scores=fits_scores)
 
     reason = f"agrees with {n_october:,} of {entries}, as does the other version"
     if agreement.n_earlier_error_texts > 0 and agreement.n_later_error_texts == 0:
         return RuleSetChoice(
-            AUGUST_2025, f"{reason}; the error texts are those before 29 October 2025", fits_scores
+            AUGUST_2025,
+            reason=f"{reason}; the error texts are those before 29 October 2025",
+            fits_scores=fits_scores,
         )
-    return RuleSetChoice(NEWEST_RULE_SET, f"{reason}; the newest version is used", fits_scores)
+    return RuleSetChoice(
+        NEWEST_RULE_SET, reason=f"{reason}; the newest version is used", fits_scores=fits_scores
+    )
 
 
 def _compare_with_scores(categories: Sequence[CategoryInputs]) -> Agreement:
@@ -143,7 +147,7 @@ def _list_scored_items(inputs: CategoryInputs) -> Iterator[_ScoredItem]:
         if entry is None and not knows_passes:
             continue
         if item_id not in inputs.ids_with_other_reply:
-            yield _ScoredItem(inputs, item_id, record.get("result"), entry)
+            yield _ScoredItem(inputs, id=item_id, reply=record.get("result"), entry=entry)
 
 
 @dataclass(frozen=True, slots=True)

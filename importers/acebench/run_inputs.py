@@ -55,4 +55,4 @@ def load_run_inputs(plan: RunPlan) -> RunInputs:
         plan.run.official_metrics.clear()
         for inputs in categories:
             discard_official_verdicts(inputs)
-    return RunInputs(categories, choice, quoted_replies, issues)
+    return RunInputs(categories, choice=choice, quoted_replies=quoted_replies, issues=issues)

@@ -61,7 +61,13 @@ class _Subagents:
         """
         for subagent in self.reader.read_subagents(self.document, result):
             conversation.subagents.append(subagent.id)
-            message = Message(conversation.n_turns - 1, step, "log", subagent.text, subagent.name)
+            message = Message(
+                conversation.n_turns - 1,
+                step,
+                role="log",
+                content=subagent.text,
+                name=subagent.name,
+            )
             conversation.messages.append(message)
 
 
@@ -119,7 +125,13 @@ def _add_copied_steps(conversation: Conversation, copied: list[str]) -> None:
     if copied:
         text = "steps copied from an earlier trajectory:\n" + "\n".join(copied)
         conversation.messages.append(
-            Message(conversation.n_turns - 1, conversation.step, "log", text, "copied context")
+            Message(
+                conversation.n_turns - 1,
+                conversation.step,
+                role="log",
+                content=text,
+                name="copied context",
+            )
         )
         copied.clear()
 
@@ -145,10 +157,10 @@ def _add_step(
         )
     turn, at = conversation.n_turns - 1, conversation.step
     if source == "user":
-        conversation.messages.append(Message(turn, -1, "user", text))
+        conversation.messages.append(Message(turn, -1, role="user", content=text))
     elif text or "observation" not in step:
         conversation.messages.append(
-            Message(turn, at, "system" if source == "system" else "log", text)
+            Message(turn, at, role="system" if source == "system" else "log", content=text)
         )
     if calls := step.get("tool_calls"):
         problem = (
@@ -156,10 +168,18 @@ def _add_step(
             " counted"
         )
         conversation.problems.append(problem)
-        conversation.messages.append(Message(turn, at, "log", to_json_text(calls), "tool calls"))
+        conversation.messages.append(
+            Message(turn, at, role="log", content=to_json_text(calls), name="tool calls")
+        )
     for result in list_results(step):
         conversation.messages.append(
-            Message(turn, at, "log", get_content_text(result.get("content")), "observation")
+            Message(
+                turn,
+                at,
+                role="log",
+                content=get_content_text(result.get("content")),
+                name="observation",
+            )
         )
         subagents.add_messages(conversation, result, at)
 
@@ -177,9 +197,11 @@ def _add_agent_step(
         {"message": step.get("message"), "tool_calls": step.get("tool_calls")}
     )
     if reasoning := get_content_text(step.get("reasoning_content")):
-        conversation.messages.append(Message(turn, at, "assistant", reasoning, "reasoning"))
+        conversation.messages.append(
+            Message(turn, at, role="assistant", content=reasoning, name="reasoning")
+        )
     if text:
-        conversation.messages.append(Message(turn, at, "assistant", text))
+        conversation.messages.append(Message(turn, at, role="assistant", content=text))
     given = step.get("tool_calls")
     if given is not None and not isinstance(given, list):
         conversation.problems.append(
@@ -244,10 +266,12 @@ def _add_results_of_call(
     call before it.
     """
     turn = conversation.n_turns - 1
-    conversation.messages += [Message(turn, conversation.step, "tool", NO_RESULT)] * n_unanswered
+    conversation.messages += [
+        Message(turn, conversation.step, role="tool", content=NO_RESULT)
+    ] * n_unanswered
     text = "\n".join(get_content_text(result.get("content")) for result in results)
     conversation.messages.append(
-        Message(turn, conversation.step, "tool", text, _get_call_name(call))
+        Message(turn, conversation.step, role="tool", content=text, name=_get_call_name(call))
     )
 
 
@@ -262,9 +286,11 @@ def _add_result_without_call(
     turn = conversation.n_turns - 1
     text = get_content_text(result.get("content"))
     if has_calls:
-        conversation.messages.append(Message(turn, conversation.step, "log", text, "observation"))
+        conversation.messages.append(
+            Message(turn, conversation.step, role="log", content=text, name="observation")
+        )
     else:
-        conversation.messages.append(Message(turn, conversation.step, "tool", text))
+        conversation.messages.append(Message(turn, conversation.step, role="tool", content=text))
 
 
 def parse_tool_call(entry: JsonObject, turn: int, step: int, index: int) -> Call:
@@ -274,10 +300,24 @@ def parse_tool_call(entry: JsonObject, turn: int, step: int, index: int) -> Call
     """
     arguments = entry.get("arguments")
     if isinstance(arguments, dict):
-        return Call("predicted", _get_call_name(entry), arguments, turn, step, index)
+        return Call(
+            "predicted",
+            _get_call_name(entry),
+            arguments=arguments,
+            turn=turn,
+            step=step,
+            index=index,
+        )
     error = "the call has no arguments" if arguments is None else "the arguments are not an object"
     return Call(
-        "predicted", _get_call_name(entry), None, turn, step, index, to_json_text(arguments), error
+        "predicted",
+        _get_call_name(entry),
+        arguments=None,
+        turn=turn,
+        step=step,
+        index=index,
+        raw=to_json_text(arguments),
+        decode_error=error,
     )
 
 

@@ -152,7 +152,7 @@ def _plan_jobs(
         trial = _collect_trial_files(folder, own)
         if trial is None:
             what = "the trial has neither a result nor a trajectory, so it is not imported"
-            found.issues.append(ImportIssue(str(folder), None, what, severity="notice"))
+            found.issues.append(ImportIssue(str(folder), None, what=what, severity="notice"))
             continue
         groups[folder.parent, *_identify_trial(folder, trial)].append(trial)
     for (job, agent, model, source), trials in groups.items():
@@ -164,7 +164,7 @@ def _plan_jobs(
         found.claimed.update(job_files)
         result = next((path for path in job_files if path.name == "result.json"), None)
         key = "__".join([agent, *([model] if model else []), source])
-        data = JobFiles(tuple(trials), result, key)
+        data = JobFiles(tuple(trials), job_result=result, evals_key=key)
         run = Run(
             "atif",
             source,
@@ -192,7 +192,13 @@ def _collect_trial_files(folder: Path, files: Sequence[Path]) -> TrialFiles | No
     verifier = [
         path for path in files if path.parent.name == "verifier" and path.name in VERIFIER_FILES
     ]
-    return TrialFiles(folder.name, tuple(documents), result, tuple(verifier), tuple(attachments))
+    return TrialFiles(
+        folder.name,
+        documents=tuple(documents),
+        result=result,
+        verifier=tuple(verifier),
+        attachments=tuple(attachments),
+    )
 
 
 class TrialOrigin(NamedTuple):
@@ -213,7 +219,9 @@ def _identify_trial(folder: Path, trial: TrialFiles) -> TrialOrigin:
         agent, model = read_agent_and_model(trial.documents[0]) or ("", "")
         model = model.rpartition("/")[2]
     return TrialOrigin(
-        agent or "agent", model, source if isinstance(source, str) and source else "adhoc"
+        agent or "agent",
+        model=model,
+        dataset=source if isinstance(source, str) and source else "adhoc",
     )
 
 
@@ -272,8 +280,8 @@ def _make_plan(run: Run, job_files: JobFiles, confidence: float, reason: str) ->
     ]
     return RunPlan(
         run,
-        list(dict.fromkeys(trial.main_file for trial in job_files.trials)),
-        [*scores, *([job_files.job_result] if job_files.job_result else [])],
+        results=list(dict.fromkeys(trial.main_file for trial in job_files.trials)),
+        scores=[*scores, *([job_files.job_result] if job_files.job_result else [])],
         logs=logs,
         confidence=confidence,
         reason=reason,

@@ -43,7 +43,14 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
         for name, value in compute_mean_rewards(rewards).items():
             metrics.append(
                 Metric(
-                    "reward", name, value, "score", n=n_known, total=len(items), note=note, digits=4
+                    "reward",
+                    name,
+                    value=value,
+                    unit="score",
+                    n=n_known,
+                    total=len(items),
+                    note=note,
+                    digits=4,
                 )
             )
         metrics += _compute_pass_at_k_metrics(items, rewards)
@@ -107,7 +114,12 @@ def _compute_pass_at_k_metrics(
         mean = sum(values) / len(values)
         metrics.append(
             Metric(
-                "reward", f"pass@{k}", mean, n=len(values), total=len(values), counted_noun="tasks"
+                "reward",
+                f"pass@{k}",
+                value=mean,
+                n=len(values),
+                total=len(values),
+                counted_noun="tasks",
             )
         )
     return metrics
@@ -131,7 +143,9 @@ def estimate_pass_at_k(n_trials: int, n_passed: int, k: int) -> float:
 def _sum_usage(items: Sequence[ScoredItem]) -> list[Metric]:
     """Sum the recorded errors, tokens and cost, which do not depend on verdicts."""
     errors = sum(EXCEPTION_KEY in item.metadata for item in items)
-    metrics = [Metric("usage", "trials with an exception", errors, "count")] if errors else []
+    metrics = (
+        [Metric("usage", "trials with an exception", value=errors, unit="count")] if errors else []
+    )
     for name, values in {
         "input tokens": [item.tokens_in for item in items],
         "cached tokens": [item.metadata.get("cached_tokens") for item in items],
@@ -141,7 +155,15 @@ def _sum_usage(items: Sequence[ScoredItem]) -> list[Metric]:
         unit: MetricUnit = "dollars" if name == "cost" else "count"
         if known := [value for value in values if is_number(value)]:
             metrics.append(
-                Metric("usage", name, sum(known), unit, n=len(known), total=len(items), digits=4)
+                Metric(
+                    "usage",
+                    name,
+                    value=sum(known),
+                    unit=unit,
+                    n=len(known),
+                    total=len(items),
+                    digits=4,
+                )
             )
     return metrics
 
@@ -155,5 +177,7 @@ def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: A
     for item in map(_apply_reward_override, items):
         unverified: Ending = "error" if EXCEPTION_KEY in item.metadata else "not run"
         ending = unverified if item.valid is None else "graded"
-        trials.append(Trial(item.id, item.group or item.id, item.valid is True, ending))
+        trials.append(
+            Trial(item.id, task=item.group or item.id, passed=item.valid is True, ending=ending)
+        )
     return TrialTable(trials, "Harbor")

@@ -113,7 +113,7 @@ class SubagentReader:
         agent = subagent.get("agent")
         name = str(agent.get("name")) if isinstance(agent, dict) else "subagent"
         subagent_id = str(subagent.get("trajectory_id") or subagent.get("session_id") or name)
-        shown = [ShownSubagent(name, subagent_id, f"subagent {name}:\n{text}")]
+        shown = [ShownSubagent(name, id=subagent_id, text=f"subagent {name}:\n{text}")]
         if len(path) > MAX_SUBAGENT_DEPTH:
             return shown
 

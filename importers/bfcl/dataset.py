@@ -149,7 +149,8 @@ class DatasetItems(Mapping[str, DatasetItem]):
         number = self._numbers[item_id]
         positions = [self._positions[start : start + 3] for start in (6 * number, 6 * number + 3)]
         question, answer = (
-            JsonRecord(at, offset, n, None) if at >= 0 else None for at, offset, n in positions
+            JsonRecord(at, offset=offset, length=n, value=None) if at >= 0 else None
+            for at, offset, n in positions
         )
         if self._reload_item is None or question is None:
             raise KeyError(item_id)
@@ -229,14 +230,14 @@ def _make_golden_call(name: str, arguments: Any) -> Call:
         return Call(
             "golden",
             str(name),
-            None,
+            arguments=None,
             raw=raw,
             decode_error="the golden answer has no arguments object",
         )
     return Call(
         "golden",
         str(name),
-        {key: parse_accepted_values(accepted) for key, accepted in arguments.items()},
+        arguments={key: parse_accepted_values(accepted) for key, accepted in arguments.items()},
     )
 
 
@@ -249,7 +250,7 @@ def _parse_golden_call_texts(texts: list[Any], functions: Sequence[dict[str, Any
                 Call(
                     "golden",
                     "",
-                    None,
+                    arguments=None,
                     raw=str(text),
                     decode_error="the text is not a function call",
                 )
@@ -257,7 +258,7 @@ def _parse_golden_call_texts(texts: list[Any], functions: Sequence[dict[str, Any
         else:
             name, arguments = parsed
             accepted = {str(key): AcceptedValues([value]) for key, value in arguments.items()}
-            calls.append(Call("golden", name, accepted, raw=text))
+            calls.append(Call("golden", name, arguments=accepted, raw=text))
     return calls
 
 
@@ -388,7 +389,9 @@ def _combine_datasets(
             f" {folders[0]}"
         )
         return Dataset(
-            first.items, [*first.issues, ImportIssue(path, None, what)], first.repeated_ids
+            first.items,
+            issues=[*first.issues, ImportIssue(path, None, what=what)],
+            repeated_ids=first.repeated_ids,
         )
 
     items = dict(first.items)
@@ -407,7 +410,7 @@ def _combine_datasets(
             f"{records} with different records in {folders[0]} and {folders[1]}, such as"
             f" {different_ids[0]}. Using"
         )
-        combined.issues.append(ImportIssue(path, None, f"{what} those in {folders[0]}"))
+        combined.issues.append(ImportIssue(path, None, what=f"{what} those in {folders[0]}"))
     return combined
 
 
@@ -505,7 +508,7 @@ class _DatasetLoader:
                     " one is used"
                 )
                 path, line = str(self._files.answers), answers.records[found[n_questions]].line
-                self._issues.append(ImportIssue(path, line, what, item=record_id))
+                self._issues.append(ImportIssue(path, line, what=what, item=record_id))
 
     def _read_answer_value(self, record: JsonRecord) -> Any:
         if record.value is None and self._files.answers is not None:
@@ -526,7 +529,7 @@ class _DatasetLoader:
             f"{record_id} is in the dataset more than once. The later record is imported as"
             f" {item_id}"
         )
-        self._issues.append(ImportIssue(str(self._files.questions), None, what, item=item_id))
+        self._issues.append(ImportIssue(str(self._files.questions), None, what=what, item=item_id))
         return item_id
 
     def _make_shared_item(
@@ -561,7 +564,9 @@ class _DatasetLoader:
                     f" {type(error).__name__}: {error}"
                 )
                 path = str(self._files.questions)
-                self._issues.append(ImportIssue(path, None, what, item=item_id, severity="error"))
+                self._issues.append(
+                    ImportIssue(path, None, what=what, item=item_id, severity="error")
+                )
             return None
 
     def _reload_item(
@@ -610,7 +615,9 @@ def _read_object_records(path: Path, issues: list[ImportIssue]) -> Iterator[Json
         elif isinstance(record.value, dict):
             yield record
         else:
-            issues.append(ImportIssue(str(path), record.line, "a dataset record is not an object"))
+            issues.append(
+                ImportIssue(str(path), record.line, what="a dataset record is not an object")
+            )
 
 
 def make_dataset_item(
@@ -641,10 +648,10 @@ def make_dataset_item(
     turns = parse_turns(question.get("question"))
     item = DatasetItem(
         item_id,
-        category,
-        turns,
-        functions,
-        ground_truth,
+        category=category,
+        turns=turns,
+        functions=functions,
+        ground_truth=ground_truth,
         question=_first_question(turns),
         extra=extra,
     )
@@ -703,7 +710,7 @@ def make_opening_messages(item: DatasetItem) -> list[Message]:
                 normalise_role(message.get("role")),
                 convert_content_to_text(message.get("content")),
             )
-            messages.append(Message(number, -1, role, content))
+            messages.append(Message(number, -1, role=role, content=content))
         if not turn:
             functions = withheld.get(str(number)) if isinstance(withheld, dict) else None
             names = [
@@ -711,7 +718,12 @@ def make_opening_messages(item: DatasetItem) -> list[Message]:
             ]
             new = f"functions available from this turn: {', '.join(names)}"
             messages.append(
-                Message(number, -1, "log", new if names else "this turn has no user message")
+                Message(
+                    number,
+                    -1,
+                    role="log",
+                    content=new if names else "this turn has no user message",
+                )
             )
     return messages
 

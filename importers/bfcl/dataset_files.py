@@ -45,7 +45,9 @@ class DatasetFinder:
             (questions.name, filenames.question_file_name(self._version, category))
         )
         return DatasetFiles(
-            questions, self._find_answers(folder, list(names)), self._find_function_docs(folder)
+            questions,
+            answers=self._find_answers(folder, list(names)),
+            function_docs=self._find_function_docs(folder),
         )
 
     def is_exact_name(self, questions: Path, category: str) -> bool:

@@ -117,7 +117,7 @@ def find_runs(
             question_folders[path.parent] = None
     for (folder, reason), count in ignored.items():
         what = f"skipped {count} {'file' if count == 1 else 'files'}: {reason}"
-        found.issues.append(ImportIssue(str(folder), None, what, severity="notice"))
+        found.issues.append(ImportIssue(str(folder), None, what=what, severity="notice"))
     for files_by_run in (results, scores):
         found.issues += report_copies(drop_files_in_copy_folders(files_by_run))
     data_folders = [folder for root in dataset_folders for folder in walk_folders(root)]
@@ -166,7 +166,7 @@ def _report_lost_score_folders(plans: Sequence[RunPlan], search: SearchOptions) 
             continue
         first = plans_of_results[0]
         what = f"the scores are no longer in {lost[0]}, which --score of an earlier command named"
-        first.issues.append(ImportIssue(first.run.path, None, what))
+        first.issues.append(ImportIssue(first.run.path, None, what=what))
         if not first.scores:
             first.lost_score_folder = lost[0]
 
@@ -183,7 +183,11 @@ def _make_plan(files: RunFiles) -> RunPlan:
     model_folder = describe_model_folder(files.model_folder, files.version)
     run = Run("bfcl", files.version, "en", model_folder.model, str(files.path))
     run.name_parts = [name for name in (*model_folder.repetition, files.evaluation) if name]
-    plan = RunPlan(run, [file.path for file in files.results], [file.path for file in files.scores])
+    plan = RunPlan(
+        run,
+        results=[file.path for file in files.results],
+        scores=[file.path for file in files.scores],
+    )
     plan.issues = list(files.issues)
     plan.importer_data = categories
     plan.results_folder = files.results_folder
@@ -201,7 +205,7 @@ def _make_plan(files: RunFiles) -> RunPlan:
         what = (
             f"fcreview does not know BFCL {files.version}. The run is imported by the rules of V4"
         )
-        plan.issues.append(ImportIssue(str(files.path), None, what))
+        plan.issues.append(ImportIssue(str(files.path), None, what=what))
     return plan
 
 
@@ -276,7 +280,7 @@ def _report_categories_without_dataset(plan: RunPlan, missing: set[str]) -> None
         " entry have no"
     )
     what += " question and no golden answer. Pass --data DIR to show them and to recompute verdicts"
-    plan.issues.append(ImportIssue(plan.run.path, None, what))
+    plan.issues.append(ImportIssue(plan.run.path, None, what=what))
 
 
 def _list_question_categories(category: str) -> list[str]:
@@ -306,7 +310,7 @@ class _DatasetSearch:
                     " run. Searching"
                 )
                 what += " near the run instead"
-                self._plan.issues.append(ImportIssue(str(data_folders[0]), None, what))
+                self._plan.issues.append(ImportIssue(str(data_folders[0]), None, what=what))
             folders = self._find_question_folders([*opened_folders, *self._list_usual_folders()])
         return self._rank_folders(self._drop_duplicates(folders))
 
@@ -332,7 +336,7 @@ class _DatasetSearch:
         if usable and damaged and found.index(damaged[0]) < found.index(usable[0]):
             what = f"this question file is empty or unreadable. Using {usable[0].questions}"
             self._plan.issues.append(
-                ImportIssue(str(damaged[0].questions), None, what, severity="error")
+                ImportIssue(str(damaged[0].questions), None, what=what, severity="error")
             )
         if usable:
             return self._add_files_of_other_named_folders(usable)
@@ -370,7 +374,9 @@ class _DatasetSearch:
                 "no question file has the exact name. Using"
                 f" {list_some([path.name for path in similar])}"
             )
-            self._plan.issues.append(ImportIssue(str(similar[0]), None, what, severity="notice"))
+            self._plan.issues.append(
+                ImportIssue(str(similar[0]), None, what=what, severity="notice")
+            )
         shared = [
             files
             for files in found.values()
@@ -385,7 +391,7 @@ class _DatasetSearch:
                 f" {list_some(list(answer_folders))}"
             )
             self._plan.issues.append(
-                ImportIssue(str(shared[0].questions), None, what, severity="notice")
+                ImportIssue(str(shared[0].questions), None, what=what, severity="notice")
             )
 
     def _find_question_folders(self, folders: Sequence[Path]) -> list[Path]:
@@ -460,7 +466,7 @@ class _DatasetSearch:
             )
             what += f": {list_some([str(folder) for folder in ranked[1:]])}"
             severity = "notice"
-        plan.issues.append(ImportIssue(plan.run.path, None, what, severity=severity))
+        plan.issues.append(ImportIssue(plan.run.path, None, what=what, severity=severity))
         return ranked
 
     def _rank_named_folder(self, folder: Path) -> int:

@@ -180,10 +180,14 @@ def classify_file(path: Path) -> ClassifiedFile | None:
     """
     ignored = _describe_ignored_file(path)
     if ignored is not None:
-        return ClassifiedFile(path, "ignored", "", "", ignored)
+        return ClassifiedFile(
+            path, kind="ignored", version="", category="", ignored_description=ignored
+        )
     is_copy = has_copy_mark(path.name)
     if is_copy and _has_known_original(path.name):
-        return ClassifiedFile(path, "ignored", "", "", COPIES)
+        return ClassifiedFile(
+            path, kind="ignored", version="", category="", ignored_description=COPIES
+        )
     if match := _VERSIONED_NAME.fullmatch(path.name):
         version, category, suffix = f"V{int(match[1])}", match[2], match[3]
         if category in CONFETTI_CATEGORIES:
@@ -200,7 +204,7 @@ def classify_file(path: Path) -> ClassifiedFile | None:
         return None
     default: FileKind = "answer" if path.parent.name == "possible_answer" else "question"
     kind = cast("FileKind | None", suffix) or _infer_kind_from_record(read_first(path)) or default
-    return ClassifiedFile(path, kind, version, category)
+    return ClassifiedFile(path, kind=kind, version=version, category=category)
 
 
 def _has_known_original(name: str) -> bool:
@@ -229,14 +233,16 @@ def _classify_unversioned_file(
     if suffix == "score":
         is_bfcl = kind == "score" or category in V1_CATEGORIES
         return (
-            ClassifiedFile(path, "score", version, category, is_certain=kind == "score")
+            ClassifiedFile(
+                path, kind="score", version=version, category=category, is_certain=kind == "score"
+            )
             if is_bfcl
             else None
         )
     item_id = first.get("id") if kind == "result" else None
     if kind != "result" or (isinstance(item_id, str) and not item_id.startswith(category)):
         return None
-    return ClassifiedFile(path, "result", version, category, is_certain=False)
+    return ClassifiedFile(path, kind="result", version=version, category=category, is_certain=False)
 
 
 def _infer_kind_from_record(first: Any) -> FileKind | None:

@@ -119,5 +119,5 @@ def remove_reply_of_failed_request(item: Item, record: dict[str, Any]) -> None:
         for message in item.messages
         if (message.role, message.content) != ("assistant", text)
     ]
-    item.messages = [*kept, Message(item.n_turns - 1 if kept else 0, 0, "log", text)]
+    item.messages = [*kept, Message(item.n_turns - 1 if kept else 0, 0, role="log", content=text)]
     item.predicted = list[Call]()

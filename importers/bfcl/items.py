@@ -96,7 +96,7 @@ class GoldenCorrector(CategoryCorrections):
                     parse_golden_calls(found.entry.new, item.category, item.functions)
                 )
             item.expected_calls_cache[key] = corrected
-        return CorrectedItem(corrected, item, found.erratum)
+        return CorrectedItem(corrected, original=item, erratum=found.erratum)
 
 
 DECODER_FIELD = "decoder"
@@ -172,7 +172,9 @@ def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, A
         _flag_undecoded_call(item, incident, is_undecoded=_has_undecoded_step(item))
         return item
     category, config = filenames.resolve_category_and_config(inputs.id, context.category)
-    settings = EvaluationSettings(context.rules_version, category, context.decoder, config)
+    settings = EvaluationSettings(
+        context.rules_version, category=category, decoder=context.decoder, config=config
+    )
     reply = evaluate_record(inputs.corrected.item, record, settings)
     key = inputs.id, context.score_file_name, inputs.official
     # The item differs from items with the same reply only in `RUN_SPECIFIC_FIELDS`.
@@ -279,7 +281,7 @@ def _make_official_fail_verdict(
     item.error_type = scores.read_error_type(entry.record)
     if entry.length:
         item.extra.score_record = RecordLocation(
-            context.score_file_path, entry.line, entry.offset, entry.length
+            context.score_file_path, line=entry.line, offset=entry.offset, length=entry.length
         )
     messages = [scores.read_rationale(entry.record)]
     for further in (each.record for each in inputs.further_entries):
@@ -288,7 +290,13 @@ def _make_official_fail_verdict(
         )
     rationale = "\n".join(filter(None, messages)) or None
     return Verdict(
-        "official", False, "item", "correct", item.error_type, rationale, context.score_file_name
+        "official",
+        False,
+        target="item",
+        criterion="correct",
+        error_type=item.error_type,
+        rationale=rationale,
+        by=context.score_file_name,
     )
 
 
@@ -317,7 +325,13 @@ def _fill_single_turn(
         item.rule_error_type = evaluation.error_type
         rationale = "\n".join(evaluation.messages) or None
         verdict = Verdict(
-            "rule", evaluation.valid, "item", "correct", evaluation.error_type, rationale, by
+            "rule",
+            evaluation.valid,
+            target="item",
+            criterion="correct",
+            error_type=evaluation.error_type,
+            rationale=rationale,
+            by=by,
         )
         item.verdicts.append(verdict)
     if (

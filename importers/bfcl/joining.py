@@ -117,7 +117,11 @@ def _read_result_file(path: Path, results: Results) -> list[tuple[Any, JsonRecor
             what = "the line is not a result record. Expected an object with id and result"
             results.issues.append(
                 ImportIssue(
-                    str(path), record.line, what, make_excerpt(str(value)), severity="error"
+                    str(path),
+                    record.line,
+                    what=what,
+                    raw=make_excerpt(str(value)),
+                    severity="error",
                 )
             )
             continue
@@ -130,9 +134,9 @@ def _read_result_file(path: Path, results: Results) -> list[tuple[Any, JsonRecor
         what = (
             f"{n_without_id} records have no id; they are identified by their position in the file"
         )
-        results.issues.append(ImportIssue(str(path), None, what))
+        results.issues.append(ImportIssue(str(path), None, what=what))
     if not read and not results.issues:
-        results.issues.append(ImportIssue(str(path), None, "the result file is empty"))
+        results.issues.append(ImportIssue(str(path), None, what="the result file is empty"))
     return read
 
 
@@ -157,7 +161,7 @@ def _add_records_with_same_id(
     for (before, earlier), (path, record) in pairwise(found):
         what = f"{item_id} occurs again. This record replaces the one in line {earlier.line}"
         what += f" of {before}" if before != path else ""
-        results.issues.append(ImportIssue(str(path), record.line, what, item=item_id))
+        results.issues.append(ImportIssue(str(path), record.line, what=what, item=item_id))
     results.records[item_id] = found[-1]
     results.n_replaced[item_id] = len(found) - 1
 

@@ -86,8 +86,10 @@ def count_category_rates(
     rates = {}
     for category, (passed, n_verdicts, n_items) in counts.items():
         header = read_header_accuracy(score_headers.get(category), n_items, passed)
-        rate = CategoryRate(passed, n_verdicts, n_items)
-        rates[category] = CategoryRate(0, 0, n_items, header.message) if header else rate
+        rate = CategoryRate(passed, n_verdicts=n_verdicts, n_items=n_items)
+        rates[category] = (
+            CategoryRate(0, n_verdicts=0, n_items=n_items, note=header.message) if header else rate
+        )
     return rates
 
 
@@ -105,7 +107,7 @@ def average_rates(rates: Sequence[MeanRate], *, missing_as_zero: bool = False) -
     values = [rate.value for rate in run if rate.value is not None]
     is_known = len(values) == len(run) and (run or missing_as_zero)
     value = sum(values) / len(rates if missing_as_zero else run) if is_known else None
-    return MeanRate(value, n_verdicts, n_items, missing)
+    return MeanRate(value, n_verdicts=n_verdicts, n_items=n_items, missing=missing)
 
 
 def pool_category_rates(
@@ -123,9 +125,12 @@ def pool_category_rates(
     n_failed = sum(missing_sizes[category] for category in missing) if missing_sizes else 0
     n_verdicts, n_items = sum(rate.n_verdicts for rate in run), sum(rate.n_items for rate in run)
     if any(rate.n_verdicts == 0 for rate in run) or not n_verdicts + n_failed:
-        return MeanRate(None, n_verdicts, n_items, missing)
+        return MeanRate(None, n_verdicts=n_verdicts, n_items=n_items, missing=missing)
     return MeanRate(
-        sum(rate.passed for rate in run) / (n_verdicts + n_failed), n_verdicts, n_items, missing
+        sum(rate.passed for rate in run) / (n_verdicts + n_failed),
+        n_verdicts=n_verdicts,
+        n_items=n_items,
+        missing=missing,
     )
 
 
@@ -162,7 +167,7 @@ class CategoryGroup:
             yield Metric(
                 "accuracy",
                 self.name,
-                value,
+                value=value,
                 level=level,
                 note=self.note,
                 n=n,
@@ -179,7 +184,7 @@ class CategoryGroup:
         yield Metric(
             "accuracy",
             f"{self.name} {OFFICIAL_PROGRAM}",
-            self.program_value,
+            value=self.program_value,
             level=level,
             note="as the official program prints it: categories not run count as 0",
             n=self.rate.n_verdicts,
@@ -202,11 +207,17 @@ def make_category_groups(rates: RatesByCategory, categories: Iterable[str]) -> l
             value = rate.passed / rate.n_verdicts if rate.n_verdicts else None
             groups.append(
                 CategoryGroup(
-                    category, MeanRate(value, rate.n_verdicts, rate.n_items), note=rate.note
+                    category,
+                    MeanRate(value, n_verdicts=rate.n_verdicts, n_items=rate.n_items),
+                    note=rate.note,
                 )
             )
         else:
-            groups.append(CategoryGroup(category, MeanRate(None, 0, 0, (category,))))
+            groups.append(
+                CategoryGroup(
+                    category, MeanRate(None, n_verdicts=0, n_items=0, missing=(category,))
+                )
+            )
     return groups
 
 
@@ -216,14 +227,14 @@ def make_unweighted_group(
     """Make a group whose rate is the mean of its parts."""
     rate = average_rates([part.rate for part in parts], missing_as_zero=missing_as_zero)
     effect = "counted as 0" if missing_as_zero else "omitted"
-    return CategoryGroup(name, rate, parts, describe_missing(rate.missing, effect))
+    return CategoryGroup(name, rate=rate, parts=parts, note=describe_missing(rate.missing, effect))
 
 
 def make_item_weighted_group(
     name: str, parts: Sequence[CategoryGroup], rates: RatesByCategory
 ) -> CategoryGroup:
     rate = pool_category_rates(rates, [part.name for part in parts])
-    return CategoryGroup(name, rate, parts, describe_missing(rate.missing))
+    return CategoryGroup(name, rate=rate, parts=parts, note=describe_missing(rate.missing))
 
 
 def make_group_without_parts(name: str, parts: Sequence[CategoryGroup]) -> CategoryGroup:
@@ -244,7 +255,7 @@ def hide_if_incomplete(group: CategoryGroup) -> CategoryGroup:
             f"not run: {', '.join(missing)} (shown as N/A, counted as 0 in the averages above)"
         )
         if not group.rate.n_items:
-            group.rate = MeanRate(None, 0, 0, missing)
+            group.rate = MeanRate(None, n_verdicts=0, n_items=0, missing=missing)
     return group
 
 
@@ -411,7 +422,10 @@ def _make_v4_groups(rates: RatesByCategory) -> list[CategoryGroup]:
     live_rate = pool_category_rates(rates, LIVE_AST_CATEGORIES, V4_LIVE_SIZES)
     live_parts = make_category_groups(rates, LIVE_AST_CATEGORIES)
     live = CategoryGroup(
-        "live", live_rate, live_parts, describe_missing(live_rate.missing, "counted as 0")
+        "live",
+        rate=live_rate,
+        parts=live_parts,
+        note=describe_missing(live_rate.missing, "counted as 0"),
     )
     web_search = hide_if_incomplete(
         make_group("web_search", ("web_search_base", "web_search_no_snippet"))
@@ -487,7 +501,7 @@ def _make_all_items_group(
         "the leaderboard's overall accuracy" if version == "V1" else "",
         describe_missing(missing),
     )
-    rate = MeanRate(value, n_verdicts, sum(rate.n_items for rate in run))
+    rate = MeanRate(value, n_verdicts=n_verdicts, n_items=sum(rate.n_items for rate in run))
     return CategoryGroup("all items", rate, note="; ".join(filter(None, notes)))
 
 
@@ -607,7 +621,7 @@ def compute_format_sensitivity(items: Sequence[ScoredItem]) -> list[Metric]:
     for config in configs:
         config.digits = 2
     deltas = [
-        Metric(table, name, value, "percent", n=n, total=total, digits=2)
+        Metric(table, name, value=value, unit="percent", n=n, total=total, digits=2)
         for name, value in spread.items()
     ]
     return [*deltas, *configs]
@@ -622,7 +636,11 @@ def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: A
     for item in items:
         has_no_reply = item.valid is False and "inference_error" in (item.error_type or "")
         ending: Ending = "not run" if item.valid is None else "error" if has_no_reply else "graded"
-        trials.append(Trial(item.id, f"{item.category}/{item.id}", item.valid is True, ending))
+        trials.append(
+            Trial(
+                item.id, task=f"{item.category}/{item.id}", passed=item.valid is True, ending=ending
+            )
+        )
     return TrialTable(trials, "BFCL")
 
 
@@ -700,7 +718,11 @@ def compute_cost_and_latency(items: Sequence[ScoredItem], run: Run) -> list[Metr
         sum(item.tokens_out or 0 for item in used),
     )
     tokens = {"input tokens": tokens_in, "output tokens": tokens_out}
-    metrics = [Metric(COST_TABLE, name, value, "count") for name, value in tokens.items() if value]
+    metrics = [
+        Metric(COST_TABLE, name, value=value, unit="count")
+        for name, value in tokens.items()
+        if value
+    ]
     if run.generation not in ("V1", "V2", "V3"):
         metrics += _estimate_cost(run.model, tokens_in, tokens_out, times)
     if times is None:
@@ -715,8 +737,8 @@ def compute_cost_and_latency(items: Sequence[ScoredItem], run: Run) -> list[Metr
         Metric(
             COST_TABLE,
             f"latency {name}",
-            value,
-            "seconds",
+            value=value,
+            unit="seconds",
             n=n,
             total=n,
             counted_noun="steps",
@@ -744,7 +766,11 @@ def _summarize_step_times(seconds_by_item: tuple[tuple[float, ...], ...]) -> Ste
     position = (n_steps - 1) * 95 / 100  # linear interpolation, as in NumPy
     low, high = seconds[int(position)], seconds[min(int(position) + 1, n_steps - 1)]
     return StepTimes(
-        n_steps, total, mean, deviation, low + (high - low) * (position - int(position))
+        n_steps,
+        total=total,
+        mean=mean,
+        deviation=deviation,
+        p95=low + (high - low) * (position - int(position)),
     )
 
 
@@ -770,4 +796,4 @@ def _estimate_cost(
         note += "requests. The official program has no token price for this model"
     else:
         return []
-    return [Metric(COST_TABLE, "cost", dollars, "dollars", note=note, digits=2)]
+    return [Metric(COST_TABLE, "cost", value=dollars, unit="dollars", note=note, digits=2)]

@@ -93,7 +93,7 @@ class RunCoverage:
         if self.uncounted_categories:
             reasons = [f"{name} ({reason})" for name, reason in self.uncounted_categories.items()]
             phrases.append(f"not compared with the dataset: {list_some(reasons)}")
-        return RunFact("expected_items", self.n_expected, "; ".join(phrases))
+        return RunFact("expected_items", value=self.n_expected, reason="; ".join(phrases))
 
     def _describe_categories(self, plan: RunPlan) -> str:
         run = plan.run

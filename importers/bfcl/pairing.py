@@ -59,7 +59,7 @@ class Counterpart:
             f"several folders contain {kind} files of this model. Using {self.folder}; ignoring"
             f" {listed}"
         )
-        return ImportIssue(str(folder), None, what)
+        return ImportIssue(str(folder), None, what=what)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,14 @@ class Pairing:
         path = folder if self._counterparts[key].has_all_files else _find_common_path(results)
         evaluations = self._evaluations[key]
         if not evaluations:
-            yield RunFiles(path, folder, version, results, scores=[], results_folder=folder)
+            yield RunFiles(
+                path,
+                model_folder=folder,
+                version=version,
+                results=results,
+                scores=[],
+                results_folder=folder,
+            )
 
         issues = self._report_ignored_scores(key)
         names = _name_evaluations(evaluations)
@@ -231,8 +238,15 @@ class Pairing:
                     "these scores have no results: the result files in this folder belong to other"
                     " score files"
                 )
-                issue = ImportIssue(str(folder), None, what)
-                yield RunFiles(folder, folder, version, results=[], scores=files, issues=[issue])
+                issue = ImportIssue(str(folder), None, what=what)
+                yield RunFiles(
+                    folder,
+                    model_folder=folder,
+                    version=version,
+                    results=[],
+                    scores=files,
+                    issues=[issue],
+                )
             return
 
         model_folder = folder
@@ -253,7 +267,12 @@ class Pairing:
             else []
         )
         yield RunFiles(
-            shown_path, model_folder, version, results=found.files, scores=files, issues=issues
+            shown_path,
+            model_folder=model_folder,
+            version=version,
+            results=found.files,
+            scores=files,
+            issues=issues,
         )
 
     def _find_opened_results(self, found: Counterpart) -> RunKey | None:
@@ -454,13 +473,20 @@ def _find_counterpart_files(
         found = find_files_of_kind(candidate, version, kind)
         n_shared = len(categories & {file.category for file in found})
         if n_shared:
-            matches.append(_Match(rank, n_shared, candidate, found))
+            matches.append(
+                _Match(rank, n_shared_categories=n_shared, folder=candidate, files=found)
+            )
     if not matches:
         return Counterpart(has_all_files=has_all_files)
 
     best, *others = _list_best_matches(matches)
     needed = [file for file in best.files if has_all_files or file.category in categories]
-    return Counterpart(best.folder, needed, [match.folder for match in others], has_all_files)
+    return Counterpart(
+        best.folder,
+        files=needed,
+        other_folders=[match.folder for match in others],
+        has_all_files=has_all_files,
+    )
 
 
 def _list_best_matches(matches: Sequence[_Match]) -> list[_Match]:

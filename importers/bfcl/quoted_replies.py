@@ -53,4 +53,4 @@ def make_other_reply_issue(scores: ScoreFile, entry: ScoreEntry) -> ImportIssue:
         "the replies in the result file and the score file differ. The official verdict refers to"
         f" {reply}"
     )
-    return ImportIssue(str(scores.path), entry.line, what, severity="error")
+    return ImportIssue(str(scores.path), entry.line, what=what, severity="error")

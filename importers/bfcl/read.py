@@ -121,14 +121,14 @@ def choose_dataset_item(
         )
         issues.append(
             ImportIssue(
-                str(category.scores.path), entry.line if entry else None, what, item=item_id
+                str(category.scores.path), entry.line if entry else None, what=what, item=item_id
             )
         )
     elif category.matches_dataset:
         category.n_without_question += 1
         if category.dataset.items:
             issues.append(
-                ImportIssue(path, line, f"{dataset_id} is not in the dataset", item=item_id)
+                ImportIssue(path, line, what=f"{dataset_id} is not in the dataset", item=item_id)
             )
     return _make_item_from_entry(category, dataset_id, entry, item)
 
@@ -231,13 +231,13 @@ def _load_category(version: str, name: str, files: CategoryFiles) -> LoadedCateg
     header = as_object(read_first_record(files.scores[0]) if files.scores else None)
     results = joining.load_results(files.results, name, dataset, header.get("total_count"))
     if not files.scores:
-        return LoadedCategory(dataset, results, ScoreFile())
+        return LoadedCategory(dataset, results=results, scores=ScoreFile())
 
     scores = load_score_file(files.scores[0], name, results, dataset)
     for other in files.scores[1:]:
         what = f"this is another score file of {name}. fcreview imports only {files.scores[0]}"
-        scores.issues.append(ImportIssue(str(other), None, what))
-    return LoadedCategory(dataset, results, scores)
+        scores.issues.append(ImportIssue(str(other), None, what=what))
+    return LoadedCategory(dataset, results=results, scores=scores)
 
 
 def join_category(
@@ -274,7 +274,9 @@ def _join_loaded_category(
         version, name, decoder.decoder, loaded.results, loaded.scores
     )
     context = items.CategoryContext(version, name, category_decoder, decoder_reason=decoder.reason)
-    category = JoinedCategory(context, loaded.dataset, loaded.results, loaded.scores)
+    category = JoinedCategory(
+        context, dataset=loaded.dataset, results=loaded.results, scores=loaded.scores
+    )
     category.has_derived_ids = name.startswith(("memory", "web_search", "format_sensitivity"))
     if loaded.scores.path.name:
         _check_item_counts(category)
@@ -359,7 +361,7 @@ def _read_items_without_result(
             f"{len(item_ids)} failing items have no result record, so they are read from the score"
             " file"
         )
-        yield ImportIssue(str(category.scores.path), None, what)
+        yield ImportIssue(str(category.scores.path), None, what=what)
     for item_id in item_ids:
         yield _read_item(category, item_id, category.scores.failing[item_id], corrector)
 
@@ -402,7 +404,7 @@ def _report_unknown_fields(
     for key, line in category.context.unknown_fields.items():
         path = str(files.results[0]) if files.results else str(plan.run.path)
         what = f"fcreview does not know the field {key!r}. The items' metadata contain it"
-        yield ImportIssue(path, line, what, severity="notice")
+        yield ImportIssue(path, line, what=what, severity="notice")
 
 
 def _load_category_dataset(version: str, category: str, files: list[DatasetFiles]) -> Dataset:
@@ -436,17 +438,17 @@ def _check_item_counts(category: JoinedCategory) -> None:
             " score file; "
         )
         what += f"the {total - n_failing} passing items are not shown"
-        category.issues.append(ImportIssue(str(scored.path), None, what))
+        category.issues.append(ImportIssue(str(scored.path), None, what=what))
     elif n_items > total:
         category.knows_passes = False
         what = (
             f"{total} items of {name} were scored, but the run has {n_items}, so it is unknown"
             " which items passed"
         )
-        category.issues.append(ImportIssue(str(scored.path), 1, what, severity="error"))
+        category.issues.append(ImportIssue(str(scored.path), 1, what=what, severity="error"))
     elif n_items < total:
         what = f"{total} items of {name} were scored, but only {n_items} results can be read"
-        category.issues.append(ImportIssue(str(scored.path), 1, what))
+        category.issues.append(ImportIssue(str(scored.path), 1, what=what))
 
 
 def _check_dataset_version(category: JoinedCategory) -> None:
@@ -469,7 +471,9 @@ def _check_dataset_version(category: JoinedCategory) -> None:
             f"The dataset is of another version, so {category.context.category} is imported without"
             " it"
         )
-        category.issues.append(ImportIssue(str(category.scores.path), None, what, severity="error"))
+        category.issues.append(
+            ImportIssue(str(category.scores.path), None, what=what, severity="error")
+        )
 
 
 def _read_item(
@@ -490,7 +494,9 @@ def _read_item(
     item = _build_item(category, inputs, source)
     if "result" not in (source.record or ()):
         issues.append(
-            ImportIssue(source.path, source.position.line, "the record has no result", item=item_id)
+            ImportIssue(
+                source.path, source.position.line, what="the record has no result", item=item_id
+            )
         )
     _set_score_flags(item, category)
     if (
@@ -516,11 +522,13 @@ class _ItemSource:
 
 def _find_record(category: JoinedCategory, item_id: str, entry: ScoreEntry | None) -> _ItemSource:
     if entry is not None and item_id not in category.results.records:
-        position = JsonRecord(entry.line, entry.offset, entry.length, None)
+        position = JsonRecord(entry.line, offset=entry.offset, length=entry.length, value=None)
         record = _make_record_from_entry(entry)
-        return _ItemSource(str(category.scores.path), position, record, is_score_entry=True)
+        return _ItemSource(
+            str(category.scores.path), position=position, record=record, is_score_entry=True
+        )
     path, position = category.results.records[item_id]
-    return _ItemSource(str(path), position, category.results.read_record(item_id))
+    return _ItemSource(str(path), position=position, record=category.results.read_record(item_id))
 
 
 def _find_official_verdict(category: JoinedCategory, entry: ScoreEntry | None) -> bool | None:

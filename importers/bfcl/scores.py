@@ -134,7 +134,7 @@ def load_score_file(path: Path, category: str, results: Results, dataset: Datase
 
     @lru_cache(maxsize=4)
     def reload_record(line: int, offset: int, length: int) -> dict[str, Any]:
-        value = reread_value(path, JsonRecord(line, offset, length, None))
+        value = reread_value(path, JsonRecord(line, offset=offset, length=length, value=None))
         return drop_log_and_api_keys(value) if isinstance(value, dict) else {}
 
     for record in read_records(path):
@@ -149,7 +149,7 @@ def load_score_file(path: Path, category: str, results: Results, dataset: Datase
         if not isinstance(value, dict):
             what = "a score entry is not an object"
             scores.issues.append(
-                ImportIssue(str(path), record.line, what, make_excerpt(str(value)))
+                ImportIssue(str(path), record.line, what=what, raw=make_excerpt(str(value)))
             )
         elif not started and "total_count" in value and "id" not in value:
             scores.header, started = value, True
@@ -157,7 +157,11 @@ def load_score_file(path: Path, category: str, results: Results, dataset: Datase
             started = True
             content = drop_log_and_api_keys(value)
             entry = ScoreEntry(
-                value.get("id", ""), record.line, record.offset, record.length, content
+                value.get("id", ""),
+                line=record.line,
+                offset=record.offset,
+                length=record.length,
+                loaded_record=content,
             )
             item_id = _find_entry_item_id(entry, category, ids_by_position)
             _add_entry(
@@ -192,7 +196,7 @@ def _check_failure_count(scores: ScoreFile, n_replaced: Mapping[str, int]) -> No
     error = describe_count_error(scores.header, scores.n_failing)
     scores.is_complete = error is None
     if error is not None:
-        scores.issues.append(ImportIssue(str(scores.path), 1, error, severity="error"))
+        scores.issues.append(ImportIssue(str(scores.path), 1, what=error, severity="error"))
 
 
 def _add_entry(scores: ScoreFile, entry: ScoreEntry, item_id: str | None) -> None:
@@ -200,12 +204,14 @@ def _add_entry(scores: ScoreFile, entry: ScoreEntry, item_id: str | None) -> Non
     if item_id is None:
         what = "a score entry has no id and belongs to no item"
         scores.issues.append(
-            ImportIssue(path, entry.line, what, make_excerpt(str(entry.record)), severity="error")
+            ImportIssue(
+                path, entry.line, what=what, raw=make_excerpt(str(entry.record)), severity="error"
+            )
         )
         return
     if entry.record.get("valid") is True:
         scores.issues.append(
-            ImportIssue(path, entry.line, NOT_A_FAILURE, item=item_id, severity="error")
+            ImportIssue(path, entry.line, what=NOT_A_FAILURE, item=item_id, severity="error")
         )
         return
     stated = entry.quoted_id
@@ -219,7 +225,7 @@ def _add_entry(scores: ScoreFile, entry: ScoreEntry, item_id: str | None) -> Non
             f" {stated}. "
         )
         what += "Using the quoted question"
-        scores.issues.append(ImportIssue(path, entry.line, what, item=item_id))
+        scores.issues.append(ImportIssue(path, entry.line, what=what, item=item_id))
     if item_id in scores.failing:
         scores.further_entries.setdefault(item_id, []).append(entry)
     else:
@@ -236,7 +242,7 @@ def _report_items_scored_twice(scores: ScoreFile) -> Iterator[ImportIssue]:
             f"{item_id} is scored more than once. The first entry counts; the item lists the others"
         )
         for entry in further:
-            yield ImportIssue(path, entry.line, what, item=item_id)
+            yield ImportIssue(path, entry.line, what=what, item=item_id)
 
     if n_failed_requests:
         items = format_count(n_failed_requests, "failed request")
@@ -245,7 +251,7 @@ def _report_items_scored_twice(scores: ScoreFile) -> Iterator[ImportIssue]:
             " evaluators before August"
         )
         what += " 2025 write them. The first entry counts"
-        yield ImportIssue(path, None, what, severity="notice")
+        yield ImportIssue(path, None, what=what, severity="notice")
 
 
 def _count_entries_of_other_records(
@@ -287,7 +293,7 @@ def _recover_entry_from_issue(issue: ImportIssue) -> ScoreEntry | None:
     if match is None or issue.severity != "error" or issue.line is None:
         return None
     stated: str | int = match[1] if match[1] is not None else int(match[2])
-    return ScoreEntry(stated, issue.line, 0, 0, {"id": stated})
+    return ScoreEntry(stated, line=issue.line, offset=0, length=0, loaded_record={"id": stated})
 
 
 def read_error_type(record: dict[str, Any]) -> str | None:

@@ -98,7 +98,7 @@ def _record_state_changes(
         name, text = str(state.get("class_name") or ""), to_json_text(state.get("content"))
         if states.get(name) != text:
             states[name] = text
-            messages.append(Message(turn, step, "state", text, name))
+            messages.append(Message(turn, step, role="state", content=text, name=name))
     return messages
 
 
@@ -116,10 +116,10 @@ def _add_turn_and_count_steps(
                 normalise_role(query.get("role")),
                 convert_content_to_text(query.get("content")),
             )
-            trajectory.messages.append(Message(turn, -1, role, content))
+            trajectory.messages.append(Message(turn, -1, role=role, content=content))
     step = index = 0
     while isinstance(entries := logged_turn.get(f"step_{step}"), list):
-        start = StepStart(turn, step, index)
+        start = StepStart(turn, step=step, call_index=index)
         entries = list_objects(entries)
         raw, calls = _read_logged_step(entries, trajectory.messages, start, functions)
         if (
@@ -158,15 +158,19 @@ def _read_logged_step(
                     Message(
                         turn,
                         step,
-                        "assistant",
-                        convert_content_to_text(entry["reasoning_content"]),
-                        REASONING,
+                        role="assistant",
+                        content=convert_content_to_text(entry["reasoning_content"]),
+                        name=REASONING,
                     )
                 )
         elif role == "tool":
             name = calls[n_outputs].name if n_outputs < len(calls) else None
             n_outputs += 1
-            messages.append(Message(turn, step, "tool", convert_content_to_text(content), name))
+            messages.append(
+                Message(
+                    turn, step, role="tool", content=convert_content_to_text(content), name=name
+                )
+            )
         elif role == "handler_log":
             decoded = entry.get("model_response_decoded")
             if isinstance(decoded, list) and decoded and not calls:
@@ -176,12 +180,16 @@ def _read_logged_step(
                 Message(
                     turn,
                     step,
-                    "log",
-                    convert_content_to_text(content) + (f" ({error})" if error else ""),
+                    role="log",
+                    content=convert_content_to_text(content) + (f" ({error})" if error else ""),
                 )
             )
         elif role not in ("inference_input", "state_info"):
-            messages.append(Message(turn, step, "log", convert_content_to_text(content), str(role)))
+            messages.append(
+                Message(
+                    turn, step, role="log", content=convert_content_to_text(content), name=str(role)
+                )
+            )
     return raw, calls
 
 
@@ -192,7 +200,9 @@ def _make_assistant_messages(raw: Any, turn: int, step: int) -> list[Message]:
     """
     parts = [raw] if isinstance(raw, str) else raw if isinstance(raw, list) else []
     return [
-        Message(turn, step, "assistant", part) for part in parts if isinstance(part, str) and part
+        Message(turn, step, role="assistant", content=part)
+        for part in parts
+        if isinstance(part, str) and part
     ]
 
 
@@ -209,7 +219,18 @@ def _make_logged_calls(
     for n, text in enumerate(decoded, index):
         name, arguments = parse_call_text(str(text), functions) or ("", None)
         error = "the text is not a call" if arguments is None else None
-        calls.append(Call("predicted", name, arguments, turn, step, n, str(text), error))
+        calls.append(
+            Call(
+                "predicted",
+                name,
+                arguments=arguments,
+                turn=turn,
+                step=step,
+                index=n,
+                raw=str(text),
+                decode_error=error,
+            )
+        )
     return calls
 
 
@@ -238,12 +259,12 @@ def _make_predicted_calls(decoded: DisplayCalls | None, raw: Any, start: StepSta
         Call(
             "predicted",
             name,
-            arguments,
-            turn,
-            step,
-            n,
-            text,
-            None if arguments is not None else error,
+            arguments=arguments,
+            turn=turn,
+            step=step,
+            index=n,
+            raw=text,
+            decode_error=None if arguments is not None else error,
         )
         for n, (name, arguments) in enumerate(decoded or (), index)
     ]
@@ -267,7 +288,9 @@ def _build_from_result(
             trajectory.messages += _make_assistant_messages(raw, turn, step)
             native = _parse_native_calls(raw) if isinstance(raw, list) and raw else None
             decoded = native if native is not None else decode(raw)
-            calls = _make_predicted_calls(decoded, raw, StepStart(turn, step, index))
+            calls = _make_predicted_calls(
+                decoded, raw, StepStart(turn, step=step, call_index=index)
+            )
             trajectory.add_step(calls, raw)
             index += len(calls)
     trajectory.messages += [message for message in opening_messages if message.turn >= len(result)]
@@ -289,7 +312,13 @@ def _insert_reasoning(content: Any, trajectory: Trajectory) -> None:
                     for n, other in enumerate(messages)
                     if (other.turn, other.step) >= (turn, step)
                 )
-                message = Message(turn, step, "assistant", convert_content_to_text(text), REASONING)
+                message = Message(
+                    turn,
+                    step,
+                    role="assistant",
+                    content=convert_content_to_text(text),
+                    name=REASONING,
+                )
                 messages.insert(next(later, len(messages)), message)
 
 
@@ -305,12 +334,12 @@ def make_single_turn_messages(
     added: list[Message] = []
     if record.get("reasoning_content"):
         reasoning = convert_content_to_text(record["reasoning_content"])
-        added.append(Message(0, 0, "assistant", reasoning, REASONING))
+        added.append(Message(0, 0, role="assistant", content=reasoning, name=REASONING))
 
     if result in (None, "", []):
-        added.append(Message(0, 0, "assistant", ""))
+        added.append(Message(0, 0, role="assistant", content=""))
     elif type(result) in (str, list):
         added += _make_assistant_messages(result, 0, 0)
     else:
-        added.append(Message(0, 0, "assistant", to_json_text(result)))
+        added.append(Message(0, 0, role="assistant", content=to_json_text(result)))
     return [*opening_messages, *added] if added else opening_messages

@@ -431,7 +431,9 @@ def recompute_verdict(run: Run, item: Item, fix: JsonObject, record: Any) -> boo
         item.id, category, functions=item.functions, ground_truth=fix.get(GROUND_TRUTH)
     )
     version = filenames.get_rules_version(run.generation)
-    settings = EvaluationSettings(version, category, _find_run_decoder(run, version), config)
+    settings = EvaluationSettings(
+        version, category=category, decoder=_find_run_decoder(run, version), config=config
+    )
     return evaluate_result(record.get("result"), golden, settings).valid
 
 

@@ -159,7 +159,9 @@ def _make_notice(folder: Path, paths: Sequence[Path], copies: Mapping[Path, Path
     original = copies[paths[0]]
     if len(paths) == 1:
         place = original.name if original.parent == folder else str(original)
-        return ImportIssue(str(paths[0]), None, f"ignored, a copy of {place}", severity="notice")
+        return ImportIssue(
+            str(paths[0]), None, what=f"ignored, a copy of {place}", severity="notice"
+        )
 
     if original.parent == folder:
         what = f"ignored {len(paths)} copies of files in the same folder, such as {paths[0].name}"
@@ -168,4 +170,4 @@ def _make_notice(folder: Path, paths: Sequence[Path], copies: Mapping[Path, Path
             f"ignored {len(paths)} files, copies of the files in {original.parent}. Open this"
             " folder to import them"
         )
-    return ImportIssue(str(folder), None, what, severity="notice")
+    return ImportIssue(str(folder), None, what=what, severity="notice")

@@ -74,20 +74,22 @@ def gather_files(
         path = Path(os.path.abspath(path))  # noqa: PTH100 (resolve() would follow links and change names)
         if not is_utf8_name(str(path)):
             issues.append(
-                ImportIssue(escape_file_name(str(path)), None, NOT_UTF8, severity="error")
+                ImportIssue(escape_file_name(str(path)), None, what=NOT_UTF8, severity="error")
             )
         elif path.is_dir():
             walk.walk_folder(path, 0)
         elif path.exists():
             walk.files[path] = None
         else:
-            issues.append(ImportIssue(str(path), None, "no such file or folder", severity="error"))
+            issues.append(
+                ImportIssue(str(path), None, what="no such file or folder", severity="error")
+            )
     if walk.exceeded_limit and walk.files:
         what = (
             f"there are {walk.exceeded_limit}. The others were skipped. Open a subfolder instead."
         )
         issues.append(
-            ImportIssue(os.path.commonpath([path.parent for path in walk.files]), None, what)
+            ImportIssue(os.path.commonpath([path.parent for path in walk.files]), None, what=what)
         )
     return GatheredFiles(list(walk.files), issues)
 
@@ -121,12 +123,12 @@ class _FolderWalk:
                 listed = sorted(entries, key=lambda entry: entry.name)
         except OSError as error:
             what = f"the folder cannot be listed: {error.strerror or error}"
-            self.issues.append(ImportIssue(str(folder), None, what))
+            self.issues.append(ImportIssue(str(folder), None, what=what))
             return
         self.entered.add(inode)
         if depth > self.max_depth:
             what = f"skipped because it is more than {self.max_depth} folders deep"
-            self.issues.append(ImportIssue(str(folder), None, what))
+            self.issues.append(ImportIssue(str(folder), None, what=what))
             return
         if any(entry.name == LAKE_FILE for entry in listed):
             return
@@ -145,7 +147,7 @@ class _FolderWalk:
                 continue
             path = folder / entry.name
             if not is_utf8_name(entry.name):
-                self.issues.append(ImportIssue(escape_file_name(str(path)), None, NOT_UTF8))
+                self.issues.append(ImportIssue(escape_file_name(str(path)), None, what=NOT_UTF8))
                 continue
             try:
                 if entry.is_dir():
@@ -155,12 +157,14 @@ class _FolderWalk:
                         self.files[path] = None
                 elif entry.name.endswith(DATA_SUFFIXES):
                     self.issues.append(
-                        ImportIssue(str(path), None, "skipped because it is not a regular file")
+                        ImportIssue(
+                            str(path), None, what="skipped because it is not a regular file"
+                        )
                     )
             except OSError as error:  # for example a link that points to itself
                 self.issues.append(
                     ImportIssue(
-                        str(path), None, f"the file cannot be read: {error.strerror or error}"
+                        str(path), None, what=f"the file cannot be read: {error.strerror or error}"
                     )
                 )
         return subfolders
@@ -180,7 +184,7 @@ def report_missing_scores(
     if set(unscored) == set(categories):
         what = "no score files, so the items have no official verdict"
     severity: Literal["warning", "notice"] = "warning" if plan.scores else "notice"
-    plan.issues.append(ImportIssue(plan.run.path, None, what, severity=severity))
+    plan.issues.append(ImportIssue(plan.run.path, None, what=what, severity=severity))
 
 
 def is_utf8_name(name: str) -> bool:

@@ -101,7 +101,7 @@ def make_failed_plan(benchmark: str, path: Path, reason: str) -> RunPlan:
 
 def make_failed_search_issue(title: str, reason: str, folder: Path) -> ImportIssue:
     what = f"the search for runs of {title} failed: {reason}. No run of {title} was imported"
-    return ImportIssue(str(folder), None, what, severity="error")
+    return ImportIssue(str(folder), None, what=what, severity="error")
 
 
 def describe_error(error: Exception) -> str:

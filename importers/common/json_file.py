@@ -50,7 +50,7 @@ def read_json(
                 f"a number is too long and was replaced by text: {number}"
                 for number in long_numbers
             ]
-            issues += [ImportIssue(str(path), None, what) for what in found]
+            issues += [ImportIssue(str(path), None, what=what) for what in found]
         if isinstance(value, expected_type):
             return value
         what, line = f"the file is not a JSON {'array' if expected_type is list else 'object'}", 1
@@ -61,7 +61,9 @@ def read_json(
     except ValueError as error:
         what = f"the file is not JSON: {error}"
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
-    issues.append(ImportIssue(str(path), line, what, make_excerpt(raw) or None, severity="error"))
+    issues.append(
+        ImportIssue(str(path), line, what=what, raw=make_excerpt(raw) or None, severity="error")
+    )
     return None
 
 
@@ -94,14 +96,16 @@ def read_json_document(path: Path, list_name: str = "") -> JsonDocument:
         raw = read_file(path, MAX_FILE_BYTES)
     except OSError as error:
         what = f"the file cannot be read: {error.strerror or error}"
-        document.issues.append(ImportIssue(str(path), None, what, severity="error"))
+        document.issues.append(ImportIssue(str(path), None, what=what, severity="error"))
         return document
     refusal = find_refusal(raw[:PROBE_BYTES])
     if refusal is None and raw.startswith(UTF16_BOMS):
         refusal = f"the file is UTF-16. {CONVERT}"
     if refusal is not None:
         document.issues.append(
-            ImportIssue(str(path), None, refusal, make_excerpt(raw[:1200]), severity="error")
+            ImportIssue(
+                str(path), None, what=refusal, raw=make_excerpt(raw[:1200]), severity="error"
+            )
         )
         return document
     _DocumentReader(str(path), raw, document).fill_document(list_name)
@@ -174,7 +178,7 @@ class _DocumentReader:
         line, _ = self._line_and_byte_offset(min(self.at, len(self.text)))
         excerpt = make_excerpt(self.text[self.at : self.at + 300].encode("utf-8", "replace"))
         self.document.issues.append(
-            ImportIssue(self.name, line, str(error), excerpt or None, severity="error")
+            ImportIssue(self.name, line, what=str(error), raw=excerpt or None, severity="error")
         )
 
     def _report_long_numbers(self) -> None:
@@ -182,7 +186,7 @@ class _DocumentReader:
             self._add_issue(f"a number is too long and was replaced by text: {number}", None)
 
     def _add_issue(self, what: str, line: int | None) -> None:
-        self.document.issues.append(ImportIssue(self.name, line, what))
+        self.document.issues.append(ImportIssue(self.name, line, what=what))
 
     def _peek_char(self) -> str:
         return self.text[self.at : self.at + 1]
@@ -251,7 +255,7 @@ class _DocumentReader:
         value = self._read_value()
         line, offset = self._line_and_byte_offset(start)
         length = self.at - start if self.is_ascii else len(self._encode_text(start, self.at))
-        self.document.records.append(JsonRecord(line, offset, length, value))
+        self.document.records.append(JsonRecord(line, offset=offset, length=length, value=value))
 
     def _read_value(self) -> Any:
         self._skip_spaces_and_peek()

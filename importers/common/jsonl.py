@@ -87,7 +87,10 @@ def read_records(path: Path) -> Iterator[JsonRecord | ImportIssue]:
             yield from _parse_file_in_form(file, path, start)
     except OSError as error:
         yield ImportIssue(
-            str(path), None, f"the file cannot be read: {error.strerror or error}", severity="error"
+            str(path),
+            None,
+            what=f"the file cannot be read: {error.strerror or error}",
+            severity="error",
         )
 
 
@@ -111,7 +114,7 @@ def _parse_file_in_form(
     """
     refusal = find_refusal(start)
     if refusal is not None:
-        yield ImportIssue(str(path), None, refusal, make_excerpt(start), severity="error")
+        yield ImportIssue(str(path), None, what=refusal, raw=make_excerpt(start), severity="error")
         return
 
     match detect_form(start):
@@ -135,7 +138,7 @@ def _parse_file_in_form(
 
 
 def _make_form_notice(path: Path, what: str) -> ImportIssue:
-    return ImportIssue(str(path), None, what, severity="notice")
+    return ImportIssue(str(path), None, what=what, severity="notice")
 
 
 def _parse_document(raw: bytes, file_name: str) -> Iterator[JsonRecord | ImportIssue]:
@@ -152,7 +155,7 @@ def _parse_utf16(file: BinaryIO, path: Path) -> Iterator[JsonRecord | ImportIssu
     """
     raw = file.read(MAX_CACHED_FILE_BYTES + 1)
     if len(raw) > MAX_CACHED_FILE_BYTES:
-        yield ImportIssue(str(path), None, f"the file is UTF-16. {CONVERT}", severity="error")
+        yield ImportIssue(str(path), None, what=f"the file is UTF-16. {CONVERT}", severity="error")
         return
 
     converted = raw.decode("utf-16", "replace").encode("utf-8", "replace")
@@ -189,7 +192,11 @@ def _parse_cr_lines(file: BinaryIO, file_name: str) -> Iterator[JsonRecord | Imp
                 " skipped"
             )
             yield ImportIssue(
-                file_name, line + 1, what, make_excerpt(rest[:EXCERPT_LENGTH]), severity="error"
+                file_name,
+                line + 1,
+                what=what,
+                raw=make_excerpt(rest[:EXCERPT_LENGTH]),
+                severity="error",
             )
             return
 
@@ -208,7 +215,7 @@ def _parse_lines(file: BinaryIO, file_name: str) -> Iterator[JsonRecord | Import
                 f"skipped a line of {length / 1e6:.0f} MB (the maximum is"
                 f" {MAX_LINE_BYTES / 1e6:.0f} MB)"
             )
-            yield ImportIssue(file_name, line, what, start, severity="error")
+            yield ImportIssue(file_name, line, what=what, raw=start, severity="error")
         else:
             raw_record = raw[:-1] if raw[-1] == 10 else raw
             yield from parse_record(
@@ -224,7 +231,9 @@ def parse_record(
     try:
         if len(raw_record) >= LARGE_LINE_BYTES or _has_long_integer(raw_record):
             raise orjson.JSONDecodeError("", "", 0)  # orjson cannot read such a line correctly
-        yield JsonRecord(line, offset, len(raw_record), orjson.loads(raw_record))
+        yield JsonRecord(
+            line, offset=offset, length=len(raw_record), value=orjson.loads(raw_record)
+        )
     except orjson.JSONDecodeError:
         if not raw_record.isspace() and raw_record:
             yield from _parse_irregular_line(
@@ -247,7 +256,9 @@ def _parse_irregular_line(
     length = len(raw_record)
     if length > LARGE_LINE_BYTES and _has_too_many_values(raw_record):
         what = f"skipped a line of {length / 1e6:.0f} MB with more than {MAX_VALUES:,} values"
-        yield ImportIssue(file_name, line, what, make_excerpt(raw_record), severity="error")
+        yield ImportIssue(
+            file_name, line, what=what, raw=make_excerpt(raw_record), severity="error"
+        )
         return
     if raw_record.startswith(BOM):
         raw_record = raw_record[3:]
@@ -258,7 +269,7 @@ def _parse_irregular_line(
     except UnicodeDecodeError as error:
         text = raw_record.decode("utf-8", "replace")
         what = f"byte {error.start + 1} of the line is not UTF-8 and was replaced by U+FFFD"
-        yield ImportIssue(file_name, line, what, make_excerpt(raw_record))
+        yield ImportIssue(file_name, line, what=what, raw=make_excerpt(raw_record))
     long_numbers: list[str] = []
     try:
         parsed = parse_json_text(text, long_numbers)
@@ -267,22 +278,26 @@ def _parse_irregular_line(
         )
     except RecursionError:
         what = "the line is nested too deeply to be read"
-        yield ImportIssue(file_name, line, what, make_excerpt(raw_record), severity="error")
+        yield ImportIssue(
+            file_name, line, what=what, raw=make_excerpt(raw_record), severity="error"
+        )
         return
     except ValueError as error:
         what = _describe_json_error(raw_record, error, has_line_feed)
-        yield ImportIssue(file_name, line, what, make_excerpt(raw_record), severity="error")
+        yield ImportIssue(
+            file_name, line, what=what, raw=make_excerpt(raw_record), severity="error"
+        )
         return
     if length > LARGE_LINE_BYTES:
         what = (
             f"this line has {length / 1e6:.0f} MB, so strings were cut after {MAX_STRING_LENGTH:,}"
             " characters"
         )
-        yield ImportIssue(file_name, line, what, make_excerpt(raw_record))
+        yield ImportIssue(file_name, line, what=what, raw=make_excerpt(raw_record))
     for number in long_numbers:
         what = f"a number is too long and was replaced by text: {number}"
-        yield ImportIssue(file_name, line, what, make_excerpt(raw_record))
-    yield JsonRecord(line, offset, length, value)
+        yield ImportIssue(file_name, line, what=what, raw=make_excerpt(raw_record))
+    yield JsonRecord(line, offset=offset, length=length, value=value)
 
 
 def _has_too_many_values(raw_record: bytes) -> bool:

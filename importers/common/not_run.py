@@ -58,7 +58,10 @@ def compare_with_dataset(
     results = group_ids_by_category(result_ids, find_category)
     names = [name for name in expected if name in results]
     names += sorted(results.keys() - expected.keys())
-    categories = [CategoryIds(name, results[name], expected.get(name, {})) for name in names]
+    categories = [
+        CategoryIds(name, result_ids=results[name], dataset_ids=expected.get(name, {}))
+        for name in names
+    ]
     uncompared = [category.name for category in categories if not category.matches_dataset]
     if len(uncompared) == len(categories):
         return
@@ -101,7 +104,7 @@ def report_missing_items(
     n_expected = sum(len(item_ids) for item_ids in expected.values())
     if n_expected == 0:
         return
-    yield RunFact("expected_items", n_expected, reason)
+    yield RunFact("expected_items", value=n_expected, reason=reason)
     yield from islice(_list_missing_items(expected, present), MAX_MISSING_ITEMS)
 
 

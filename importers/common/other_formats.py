@@ -53,7 +53,9 @@ OTHER_FORMATS = (
     OtherFormat("a LangSmith export", ("run_type", "inputs")),
     OtherFormat("a Langfuse export", ("observations", "scores")),
     OtherFormat("a terminal-bench result", ("is_resolved", "failure_mode")),
-    OtherFormat("a list of tau2 results", ("simulations", "tasks", "info"), OPEN_EACH_ADVICE),
+    OtherFormat(
+        "a list of tau2 results", signs=("simulations", "tasks", "info"), advice=OPEN_EACH_ADVICE
+    ),
     OtherFormat("a ShareGPT conversation", ("conversations", "from", "value")),
     OtherFormat("an OpenAI Responses log", ("response", "output", "body")),
     OtherFormat("an OpenAI Responses log", ("function_call", "call_id")),

@@ -45,7 +45,7 @@ class QuotedReplies:
         """Return why the official verdicts of the run are unknown."""
         entries = format_count(self.n_compared, "failing score entry", "failing score entries")
         reason = f"{self.n_others:,} of {entries} with a result quote another reply"
-        return RunFact("scores_of_other_replies", self.n_others, reason)
+        return RunFact("scores_of_other_replies", value=self.n_others, reason=reason)
 
     def make_issue(self, run: Run) -> ImportIssue:
         """Return the issue for a run whose scores belong to other replies."""
@@ -54,4 +54,4 @@ class QuotedReplies:
             " of this run are"
         )
         what += " unknown. Score the results again, or restore the results that were scored"
-        return ImportIssue(run.path, None, what, severity="error")
+        return ImportIssue(run.path, None, what=what, severity="error")

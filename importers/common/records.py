@@ -99,7 +99,7 @@ def add_issue(
     line = item.line if file is None else None
     item.issues.append(
         ImportIssue(
-            item.file if file is None else file, line, what, item=item.id, severity=severity
+            item.file if file is None else file, line, what=what, item=item.id, severity=severity
         )
     )
 
@@ -114,7 +114,9 @@ def fill_safely(item: Item, fill: Callable[[], object]) -> Item:
     except MALFORMED_DATA as error:
         reason = f"{type(error).__name__}: {str(error)[:200]}"
         what = f"the record has an unexpected format ({reason}), so the item is incomplete"
-        item.issues.append(ImportIssue(item.file, item.line, what, item=item.id, severity="error"))
+        item.issues.append(
+            ImportIssue(item.file, item.line, what=what, item=item.id, severity="error")
+        )
     if not all(isinstance(each, dict) for each in item.functions):
         item.functions = [each for each in item.functions if isinstance(each, dict)]
     return item
@@ -155,14 +157,17 @@ def load_records_by_id(path: Path, issues: list[ImportIssue]) -> dict[str, dict[
             excerpt = make_excerpt(str(record.value))
             issues.append(
                 ImportIssue(
-                    str(path), record.line, "the record is not an object with an id", excerpt
+                    str(path),
+                    record.line,
+                    what="the record is not an object with an id",
+                    raw=excerpt,
                 )
             )
         elif by_id.setdefault(item_id, record.value) != record.value:
             what = (
                 f"{item_id} occurs more than once, with different content. The first record is used"
             )
-            issues.append(ImportIssue(str(path), record.line, what, item=item_id))
+            issues.append(ImportIssue(str(path), record.line, what=what, item=item_id))
     return by_id
 
 
@@ -193,7 +198,7 @@ def make_missing_records_issue(
     where = "in this file" if path.is_file() else "because this file does not exist"
     text = f"{n_missing:,} of {n_results:,} results have no {missing_noun} {where}"
     return ImportIssue(
-        str(path), None, text, severity="error" if n_missing == n_results else "warning"
+        str(path), None, what=text, severity="error" if n_missing == n_results else "warning"
     )
 
 
@@ -273,25 +278,27 @@ def load_failure_list(
         value, line = record.value, record.line
         if not isinstance(value, dict):
             what, excerpt = "the line is not a JSON object", make_excerpt(str(value))
-            issues.append(ImportIssue(str(path), line, what, excerpt, severity="error"))
+            issues.append(ImportIssue(str(path), line, what=what, raw=excerpt, severity="error"))
         elif "id" not in value and "total_count" in value and not scored.header:
             scored.header = value
         elif "id" not in value:
             what = "a score entry has no id and belongs to no item"
             issues.append(
-                ImportIssue(str(path), line, what, make_excerpt(str(value)), severity="error")
+                ImportIssue(
+                    str(path), line, what=what, raw=make_excerpt(str(value)), severity="error"
+                )
             )
         elif value.get("valid") is True:
             issues.append(
                 ImportIssue(
-                    str(path), line, NOT_A_FAILURE, item=find_item_id(value), severity="error"
+                    str(path), line, what=NOT_A_FAILURE, item=find_item_id(value), severity="error"
                 )
             )
         elif scored.entries.setdefault(find_item_id(value), value) is not value:
             item_id = find_item_id(value)
             scored.repeated_ids.add(item_id)
             what = f"{item_id} is scored more than once. The first entry counts"
-            issues.append(ImportIssue(str(path), line, what, item=item_id))
+            issues.append(ImportIssue(str(path), line, what=what, item=item_id))
     return scored
 
 
@@ -303,7 +310,7 @@ def validate_failure_list(
     """
     error = describe_count_error(scored.header, len(scored.entries))
     if error is not None:
-        issues.append(ImportIssue(str(scored.path), 1, error, severity="error"))
+        issues.append(ImportIssue(str(scored.path), 1, what=error, severity="error"))
         return
     scored.is_complete = scored.knows_passes = True
     total = scored.header["total_count"]
@@ -314,7 +321,7 @@ def validate_failure_list(
             f"{total} items were scored, but the run has {n_items}, so it is unknown which items"
             " passed"
         )
-        issues.append(ImportIssue(str(scored.path), 1, what, severity="error"))
+        issues.append(ImportIssue(str(scored.path), 1, what=what, severity="error"))
     elif n_items < total:
         what = f"{total} items were scored, but only {n_items} results can be read"
-        issues.append(ImportIssue(str(scored.path), 1, what))
+        issues.append(ImportIssue(str(scored.path), 1, what=what))

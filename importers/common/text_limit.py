@@ -44,7 +44,7 @@ def limit_item_text(item: Item) -> None:
             f"{texts} replaced by a placeholder, because an item may have at most"
             f" {MAX_ITEM_TEXT_SHOWN} of text"
         )
-        item.issues.append(ImportIssue(item.file, item.line, what, item=item.id))
+        item.issues.append(ImportIssue(item.file, item.line, what=what, item=item.id))
 
 
 def make_placeholder(n_characters: int) -> str:

@@ -277,7 +277,7 @@ def rewrite_golden_file(
             old, new, new_record = replace(record, fix)
             if new_record != record:
                 edits.replaced[line] = dump_in_style_of(lines[line - 1], record, new_record)
-            applied.append(AppliedGoldenFix(item, path, old, new))
+            applied.append(AppliedGoldenFix(item, path=path, old=old, new=new))
     if edits:
         yield RewrittenFile(path, apply_line_edits(raw, edits))
     yield from applied

@@ -165,10 +165,14 @@ def find_exact_parameter_error(
     for key in sorted(golden_arguments):
         if key in exact_parameters:
             if key not in predicted_arguments:
-                return CallError("param_missing", f"the argument {key} is missing", key)
+                return CallError(
+                    "param_missing", message=f"the argument {key} is missing", parameter=key
+                )
             if not is_equal_value(key, predicted_arguments[key], golden_arguments[key]):
                 return CallError(
-                    "value_error", f"the value of {key} must be equal to the golden value", key
+                    "value_error",
+                    message=f"the value of {key} must be equal to the golden value",
+                    parameter=key,
                 )
     return None
 
@@ -185,14 +189,20 @@ def find_call_error(predicted: dict[str, Any], golden: dict[str, Any]) -> CallEr
     )
     for key in sorted(golden_arguments):
         if key not in predicted_arguments:
-            return CallError("param_missing", f"the argument {key} is missing", key)
+            return CallError(
+                "param_missing", message=f"the argument {key} is missing", parameter=key
+            )
         if predicted_arguments[key] != golden_arguments[key]:
             return CallError(
-                "value_error", f"the value of {key} is not equal to the golden value", key
+                "value_error",
+                message=f"the value of {key} is not equal to the golden value",
+                parameter=key,
             )
     extra = next((key for key in predicted_arguments if key not in golden_arguments), None)
     return CallError(
-        "param_hallucination", f"the golden call does not have the argument {extra}", extra
+        "param_hallucination",
+        message=f"the golden call does not have the argument {extra}",
+        parameter=extra,
     )
 
 
@@ -241,7 +251,14 @@ def parse_golden_path(record: dict[str, Any] | None) -> GoldenPath:
                 arguments = as_object(as_object(call).get("arguments"))
                 accepted = {name: AcceptedValues([value]) for name, value in arguments.items()}
                 path.calls.append(
-                    Call("golden", str(call.get("name")), accepted, 0, path.steps, len(path.calls))
+                    Call(
+                        "golden",
+                        str(call.get("name")),
+                        arguments=accepted,
+                        turn=0,
+                        step=path.steps,
+                        index=len(path.calls),
+                    )
                 )
             path.steps += 1
         elif entry.get("role") == "observation" and isinstance(entry.get("content"), list):
@@ -287,37 +304,56 @@ def parse_predicted_path(record: dict[str, Any]) -> PredictedPath:
             if path.replies:
                 path.replies[-1] += replies
             path.messages += [
-                Message(0, max(step, 0), "tool", convert_to_text(reply)) for reply in replies
+                Message(0, max(step, 0), role="tool", content=convert_to_text(reply))
+                for reply in replies
             ]
         elif role == "system":
             n_system_prompts += 1
             path.messages += (
-                [Message(0, -1, "system", convert_to_text(content))]
+                [Message(0, -1, role="system", content=convert_to_text(content))]
                 if n_system_prompts == 1
                 else []
             )
         elif role == "user":
             path.messages.append(
-                Message(0, -1 if step < 0 else step, "user", convert_to_text(content))
+                Message(0, -1 if step < 0 else step, role="user", content=convert_to_text(content))
             )
         elif content is not None:
-            path.messages.append(Message(0, step + 1, "assistant", convert_to_text(content)))
+            path.messages.append(
+                Message(0, step + 1, role="assistant", content=convert_to_text(content))
+            )
     if n_system_prompts > 1:
         text = f"The record contains {n_system_prompts} copies of the system prompt."
-        path.messages.append(Message(0, -1, "log", text))
+        path.messages.append(Message(0, -1, role="log", content=text))
     return path
 
 
 def _make_predicted_call(call: Any, step: int, index: int) -> Call:
     if not isinstance(call, dict) or not isinstance(call.get("name"), str):
         return Call(
-            "predicted", "", None, 0, step, index, convert_to_text(call), "the value is not a call"
+            "predicted",
+            "",
+            arguments=None,
+            turn=0,
+            step=step,
+            index=index,
+            raw=convert_to_text(call),
+            decode_error="the value is not a call",
         )
     arguments = _parse_json_if_text(call.get("arguments"))
     if not isinstance(arguments, dict):
         error = "the arguments are not a JSON object"
-        return Call("predicted", call["name"], None, 0, step, index, convert_to_text(call), error)
-    return Call("predicted", call["name"], arguments, 0, step, index)
+        return Call(
+            "predicted",
+            call["name"],
+            arguments=None,
+            turn=0,
+            step=step,
+            index=index,
+            raw=convert_to_text(call),
+            decode_error=error,
+        )
+    return Call("predicted", call["name"], arguments=arguments, turn=0, step=step, index=index)
 
 
 def _parse_json_if_text(value: Any) -> Any:
@@ -405,7 +441,12 @@ def _find_logged_verdict(
             if not comparison.accepted and error_type is None and comparison.golden is not None:
                 error_type = find_call_error(call_to_json(call), comparison.golden).error_type
             return CallVerdict(
-                call, golden, comparison.tier, comparison.accepted, error_type, reason
+                call,
+                golden=golden,
+                tier=comparison.tier,
+                ok=comparison.accepted,
+                error_type=error_type,
+                rationale=reason,
             )
     return None
 
@@ -424,14 +465,28 @@ def _infer_verdict_from_reply(
     has_log: bool,
 ) -> CallVerdict:
     if isinstance(reply, dict) and set(reply) == {"error"}:
-        return CallVerdict(call, None, "format", False, "format_error", str(reply["error"]))
+        return CallVerdict(
+            call,
+            golden=None,
+            tier="format",
+            ok=False,
+            error_type="format_error",
+            rationale=str(reply["error"]),
+        )
     if reply == GENERIC_REPLY:
         if format_error := find_format_error(call_to_json(call), function_docs):
-            return CallVerdict(call, None, "format", False, "format_error", format_error)
+            return CallVerdict(
+                call,
+                golden=None,
+                tier="format",
+                ok=False,
+                error_type="format_error",
+                rationale=format_error,
+            )
         return (
-            CallVerdict(call, None, "unpaired", None)
+            CallVerdict(call, golden=None, tier="unpaired", ok=None)
             if has_log
-            else CallVerdict(call, None, "unknown", False)
+            else CallVerdict(call, golden=None, tier="unknown", ok=False)
         )
     if reply is not None:
         equal_replies = [
@@ -443,15 +498,22 @@ def _infer_verdict_from_reply(
                 if is_equal_call(call_to_json(call), call_to_json(golden_call))
                 else "unknown"
             )
-            return CallVerdict(call, golden_call, tier, True)
+            return CallVerdict(call, golden=golden_call, tier=tier, ok=True)
     if call.arguments is None:
-        return CallVerdict(call, None, "format", False, "decode_error", call.decode_error)
+        return CallVerdict(
+            call,
+            golden=None,
+            tier="format",
+            ok=False,
+            error_type="decode_error",
+            rationale=call.decode_error,
+        )
     for golden in golden_path.calls:
         if golden.index not in accepted_indexes and is_equal_call(
             call_to_json(call), call_to_json(golden)
         ):
-            return CallVerdict(call, golden, "rule", True)
-    return CallVerdict(call, None, "unpaired" if has_log else "unknown", None)
+            return CallVerdict(call, golden=golden, tier="rule", ok=True)
+    return CallVerdict(call, golden=None, tier="unpaired" if has_log else "unknown", ok=None)
 
 
 def _guess_golden_calls(

@@ -110,13 +110,13 @@ def _make_plan(
             f"{DATASET_NAME} was not found, so there are no golden calls. Pass --data DIR, the"
             " folder of the file."
         )
-        plan.issues.append(ImportIssue(str(result_file), None, text))
+        plan.issues.append(ImportIssue(str(result_file), None, what=text))
     if not plan.logs:
         text = (
             f"the folder {result_file.stem}/logs has no logs, so the verdicts on some calls are"
             " unknown"
         )
-        plan.issues.append(ImportIssue(str(result_file), None, text, severity="notice"))
+        plan.issues.append(ImportIssue(str(result_file), None, what=text, severity="notice"))
     return plan
 
 

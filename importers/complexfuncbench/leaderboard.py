@@ -90,7 +90,13 @@ def list_reviewed_calls(item: ScoredItem) -> list[ReviewedCall]:
         override = item.overrides.get((address, EQUIVALENT), derived)
         wrong = call.get("wrong") or {}
         calls.append(
-            ReviewedCall(call["accepted"], call.get("golden"), call.get("error"), wrong, override)
+            ReviewedCall(
+                call["accepted"],
+                golden=call.get("golden"),
+                error=call.get("error"),
+                wrong_parameter_types=wrong,
+                override=override,
+            )
         )
     return calls
 
@@ -270,12 +276,14 @@ def _convert_to_metrics(table: str, values: Mapping[str, Any], note: str) -> lis
     for name, value in values.items():
         if isinstance(value, dict):
             metrics += [
-                Metric(table, f"{name}: {domain}", rate, "percent", 1)
+                Metric(table, f"{name}: {domain}", value=rate, unit="percent", level=1)
                 for domain, rate in value.items()
             ]
         else:
             unit: Any = "score" if name.endswith("Score") else "percent"
-            metrics.append(Metric(table, name, value, unit, note=note if "Success" in name else ""))
+            metrics.append(
+                Metric(table, name, value=value, unit=unit, note=note if "Success" in name else "")
+            )
     return metrics
 
 
@@ -284,7 +292,12 @@ def _make_outcome(item: ScoredItem, calls: list[ReviewedCall]) -> SampleOutcome:
     scores = (item.values.get(name) for name in ("completeness", "correctness"))
     completeness, correctness = (score if is_integer(score) else None for score in scores)
     return SampleOutcome(
-        item.category, item.valid, counts.correct, counts.golden, completeness, correctness
+        item.category,
+        success=item.valid,
+        correct_calls=counts.correct,
+        golden_calls=counts.golden,
+        completeness=completeness,
+        correctness=correctness,
     )
 
 
@@ -297,11 +310,12 @@ def _compute_error_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metri
     )
     names = [*PAPER_ERROR_TYPES, *(name for name in type_counts if name not in PAPER_ERROR_TYPES)]
     total = type_counts.total()
-    counts = [Metric("error types", name, type_counts[name], "count") for name in names]
+    counts = [Metric("error types", name, value=type_counts[name], unit="count") for name in names]
     note = "share of the failed samples with an error type"
     shares = [type_counts[name] / total if total else None for name in names]
     return counts + [
-        Metric("error shares", *share, note=note) for share in zip(names, shares, strict=True)
+        Metric("error shares", name, value=share, note=note)
+        for name, share in zip(names, shares, strict=True)
     ]
 
 
@@ -315,10 +329,12 @@ def _compute_parameter_type_metrics(samples: Sequence[ReviewedSample]) -> list[M
         for call in calls:
             wrong.update(call.wrong_parameter_types.values() if call.accepted is False else ())
     names = [name for name in PARAMETER_TYPES if compared[name]]
-    counts = [Metric("wrong parameters by type", name, wrong[name], "count") for name in names]
+    counts = [
+        Metric("wrong parameters by type", name, value=wrong[name], unit="count") for name in names
+    ]
     note = "share of the parameters in compared calls"
     return counts + [
-        Metric("error rate by type", name, wrong[name] / compared[name], note=note)
+        Metric("error rate by type", name, value=wrong[name] / compared[name], note=note)
         for name in names
     ]
 
@@ -332,14 +348,16 @@ def _compute_step_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     if not sum(golden_steps):
         return []
     metrics = [
-        Metric("steps", "taken / golden path", sum(model_steps) / sum(golden_steps), "score"),
-        Metric("steps", "mean, taken", sum(model_steps) / len(counts), "score"),
-        Metric("steps", "mean, golden path", sum(golden_steps) / len(counts), "score"),
+        Metric(
+            "steps", "taken / golden path", value=sum(model_steps) / sum(golden_steps), unit="score"
+        ),
+        Metric("steps", "mean, taken", value=sum(model_steps) / len(counts), unit="score"),
+        Metric("steps", "mean, golden path", value=sum(golden_steps) / len(counts), unit="score"),
     ]
     # The paper's Figure 6 shows the number of samples with each number of steps.
     for table, values in (("steps taken", model_steps), ("steps of the golden path", golden_steps)):
         metrics += [
-            Metric(table, f"{steps}", count, "count")
+            Metric(table, f"{steps}", value=count, unit="count")
             for steps, count in sorted(Counter(values).items())
         ]
     return metrics

@@ -64,12 +64,12 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
         name = as_object(row.value).get("id")
         if not isinstance(name, str) or not isinstance(row.value.get("gen_convs"), list):
             what = "the record has no id or no gen_convs and was skipped"
-            yield ImportIssue(str(path), row.line, what, str(row.value)[:300])
+            yield ImportIssue(str(path), row.line, what=what, raw=str(row.value)[:300])
             continue
         item_id = f"{name}#{row.line}" if name in seen_ids else name
         if item_id != name:
             text = f"{name} occurs more than once. This record is imported as {item_id}."
-            yield ImportIssue(str(path), row.line, text, item=name)
+            yield ImportIssue(str(path), row.line, what=text, item=name)
         item = _read_item(row, item_id, samples.get(name), logs.pop(name, None), path)
         _report_missing_sample(item, name, samples)
         yield item
@@ -107,7 +107,7 @@ def read_dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict
                     f"{name} occurs more than once in the dataset, with different content. The"
                     " first one is used."
                 )
-                issues.append(ImportIssue(str(file), row.line, text, item=name))
+                issues.append(ImportIssue(str(file), row.line, what=text, item=name))
     return dataset
 
 
@@ -190,7 +190,15 @@ def _fill_calls_and_verdicts(
         tier = f"{each.tier} tier" + (", golden call guessed" if each.is_golden_guessed else "")
         by = JUDGE_NAME if source == "judge" else tier
         item.verdicts.append(
-            Verdict(source, each.ok, address, EQUIVALENT, each.error_type, each.rationale, by)
+            Verdict(
+                source,
+                each.ok,
+                target=address,
+                criterion=EQUIVALENT,
+                error_type=each.error_type,
+                rationale=each.rationale,
+                by=by,
+            )
         )
     return by_address
 
@@ -266,16 +274,31 @@ def pair_calls(verdicts: list[CallVerdict], golden_path: GoldenPath) -> list[Cal
         if golden is None or (
             golden.index in pairs and not (verdict.ok and pairs[golden.index].state == "!")
         ):
-            unpaired.append(CallPair(0, None, call.index, call.name, "+"))
+            unpaired.append(
+                CallPair(0, golden=None, predicted=call.index, name=call.name, state="+")
+            )
             continue
         if golden.index in pairs:
             replaced = pairs[golden.index]
-            unpaired.append(CallPair(0, None, replaced.predicted, replaced.name, "+"))
+            unpaired.append(
+                CallPair(
+                    0, golden=None, predicted=replaced.predicted, name=replaced.name, state="+"
+                )
+            )
         diff = diff_call(golden, call)
         state = "=" if not diff else "~" if all(each.state == "~" for each in diff) else "!"
-        pairs[golden.index] = CallPair(0, golden.index, call.index, golden.name, state, diff)  # type: ignore[arg-type]
+        pairs[golden.index] = CallPair(
+            0,
+            golden=golden.index,
+            predicted=call.index,
+            name=golden.name,
+            state=state,  # type: ignore[arg-type]
+            diff=diff,
+        )
     for call in golden_path.calls:
-        pairs.setdefault(call.index, CallPair(0, call.index, None, call.name, "-"))
+        pairs.setdefault(
+            call.index, CallPair(0, golden=call.index, predicted=None, name=call.name, state="-")
+        )
     ordered = [pairs[index] for index in sorted(pairs)]
     return ordered + sorted(unpaired, key=lambda pair: pair.predicted or 0)
 
@@ -317,7 +340,15 @@ def _add_response_scores(item: Item, record: dict[str, Any]) -> None:
             continue
         text = f"{entry.get('reason') or ''}".strip() or None
         item.verdicts.append(
-            Verdict("judge", entry["score"], RESPONSE, criterion, None, text, JUDGE_NAME)
+            Verdict(
+                "judge",
+                entry["score"],
+                target=RESPONSE,
+                criterion=criterion,
+                error_type=None,
+                rationale=text,
+                by=JUDGE_NAME,
+            )
         )
 
 

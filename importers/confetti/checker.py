@@ -53,7 +53,7 @@ def make_bfcl_dataset_item(
 
 
 def check_reply(reply: Any, dataset_item: DatasetItem) -> Evaluation:
-    settings = EvaluationSettings("V2", "multiple", DECODERS_BY_NAME["AUTO"])
+    settings = EvaluationSettings("V2", category="multiple", decoder=DECODERS_BY_NAME["AUTO"])
     return evaluate_result(reply, dataset_item, settings)
 
 
@@ -116,7 +116,7 @@ def make_golden_calls(golden_answer: Any, turn: int) -> list[Call]:
             key: AcceptedValues(list(map(_to_golden_value, values)))
             for key, values in arguments.items()
         }
-        calls.append(Call("golden", name, accepted, turn, 0, len(calls)))
+        calls.append(Call("golden", name, arguments=accepted, turn=turn, step=0, index=len(calls)))
     return calls
 
 
@@ -196,7 +196,9 @@ def _find_positions_in_conversation(
         if [_get_golden_function_name(record) for record in turn_records] != names:
             return None
         for index, record in enumerate(turn_records):
-            positions[record["id"]] = ChainPosition(act_record["dialog_id"], index, len(names))
+            positions[record["id"]] = ChainPosition(
+                act_record["dialog_id"], index=index, length=len(names)
+            )
         start += len(names)
     return positions if start == len(call_records) else None
 

@@ -82,7 +82,7 @@ def _make_plan(
     else:
         plan.issues.append(
             ImportIssue(
-                str(result_folder), None, "no CONFETTI questions were found. Pass --data DIR."
+                str(result_folder), None, what="no CONFETTI questions were found. Pass --data DIR."
             )
         )
     categories = [RESULT_FILES[path.name] for path in plan.results]

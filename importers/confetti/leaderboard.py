@@ -50,13 +50,19 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
     call_items = [item for item in items if item.category == CALLS_CATEGORY]
     act_items = [item for item in items if item.category == ACTS_CATEGORY]
     metrics = (
-        [Metric("function calling", "binary accuracy", pass_rate(call_items))] if call_items else []
+        [Metric("function calling", "binary accuracy", value=pass_rate(call_items))]
+        if call_items
+        else []
     )
     scores = [(item, get_soft_score(item)) for item in call_items]
     soft_scores = [score for _, score in scores if score is not None]
     if soft_scores:
         metrics.append(
-            Metric("function calling", "soft accuracy, per call", compute_mean_or_zero(soft_scores))
+            Metric(
+                "function calling",
+                "soft accuracy, per call",
+                value=compute_mean_or_zero(soft_scores),
+            )
         )
         metrics += _compute_chain_metrics(scores)
     metrics += _compute_validity_metrics(call_items)
@@ -103,7 +109,7 @@ def _compute_chain_metrics(item_scores: Sequence[tuple[ScoredItem, float | None]
     if not products:
         return []
     mean = compute_mean_or_zero(list(products.values()))
-    metrics = [Metric("function calling", "soft accuracy, chain product per turn", mean)]
+    metrics = [Metric("function calling", "soft accuracy, chain product per turn", value=mean)]
     tables: dict[str, Callable[[ScoredItem], str]] = {
         "by chain length": lambda item: (
             str(length) if (length := item.metadata["chain"]["length"]) < 4 else "4+"
@@ -121,7 +127,7 @@ def _compute_chain_metrics(item_scores: Sequence[tuple[ScoredItem, float | None]
             groups[group_name(items_by_turn[turn])].append(product)
         for name, part in sorted(groups.items()):
             metrics.append(
-                Metric(table, name, compute_mean_or_zero(part), note=f"{len(part)} turns")
+                Metric(table, name, value=compute_mean_or_zero(part), note=f"{len(part)} turns")
             )
     return metrics
 
@@ -140,7 +146,7 @@ def _compute_validity_metrics(call_items: Sequence[ScoredItem]) -> list[Metric]:
     if not n_judged:
         return []
     note = f"share of {n_judged} arguments that the judge checked"
-    return [Metric("parameter validity", "valid parameters", n_valid / n_judged, note=note)]
+    return [Metric("parameter validity", "valid parameters", value=n_valid / n_judged, note=note)]
 
 
 class ArgumentCounts(NamedTuple):
@@ -206,7 +212,7 @@ def compute_act_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     """
     verdicts = [valid for item in items if (valid := get_act_verdict(item)) is not None]
     accuracy = sum(verdicts) / len(verdicts) if verdicts else None
-    metrics = [Metric("response quality", "dialog act accuracy", accuracy)]
+    metrics = [Metric("response quality", "dialog act accuracy", value=accuracy)]
     pairs = Counter([pair for item in items if (pair := _get_act_label_pair(item)) is not None])
     if pairs:
         note = (
@@ -215,12 +221,13 @@ def compute_act_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
         )
         scores = compute_act_label_scores(pairs)
         metrics += [
-            Metric("dialog act labels", name, value, note=note) for name, value in scores.items()
+            Metric("dialog act labels", name, value=value, note=note)
+            for name, value in scores.items()
         ]
         metrics += _compute_confusion_metrics(pairs)
         for label, counts in count_turns_by_label_match(pairs).items():
             metrics += [
-                Metric("dialog acts", f"{label}: {match}", n, "count", 1)
+                Metric("dialog acts", f"{label}: {match}", value=n, unit="count", level=1)
                 for match, n in counts.items()
             ]
     return metrics
@@ -270,7 +277,9 @@ def _compute_confusion_metrics(pairs: ActLabelPairCounts) -> list[Metric]:
             if golden in labels and predicted in predicted_labels
         )
         name = f"{SHORT_LABELS[golden]} taken for {SHORT_LABELS[predicted]}"
-        metrics.append(Metric("dialog acts confused", name, count, "count", 1, note))
+        metrics.append(
+            Metric("dialog acts confused", name, value=count, unit="count", level=1, note=note)
+        )
     return metrics
 
 

@@ -137,7 +137,7 @@ def _load_score_file(
                 f"score entry {entry['id']} should have the id {expected}, but has {item_id}. Using"
                 f" {item_id}"
             )
-            issues.append(ImportIssue(str(score_file), None, text, item=item_id))
+            issues.append(ImportIssue(str(score_file), None, what=text, item=item_id))
     validate_failure_list(
         scored, [each["id"] for file in result_files for each in read_objects_with_id(file)], issues
     )
@@ -166,7 +166,7 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
                 yield row
             elif not isinstance(row.value, dict) or not isinstance(row.value.get("id"), str):
                 what = "the result record has no id and was skipped"
-                yield ImportIssue(str(path), row.line, what, str(row.value)[:300])
+                yield ImportIssue(str(path), row.line, what=what, raw=str(row.value)[:300])
             else:
                 name = row.value["id"]
                 if name in seen_ids:
@@ -175,13 +175,16 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
                         f"{row.value['id']} occurs more than once. This record is imported as"
                         f" {name}."
                     )
-                    yield ImportIssue(str(path), row.line, text, item=name)
+                    yield ImportIssue(str(path), row.line, what=text, item=name)
                 seen_ids.add(row.value["id"])
                 yield _read_item(name, row, path, records)
         scored = records.scores_by_category.get(RESULT_FILES[path.name])
         for name in sorted(scored.entries.keys() - seen_ids) if scored else ():
             yield ImportIssue(
-                str(path), None, f"{name} is in the score file but has no result record", item=name
+                str(path),
+                None,
+                what=f"{name} is in the score file but has no result record",
+                item=name,
             )
         if plan.run.dataset is not None:
             questions_file = Path(plan.run.dataset) / path.name.replace("_result", "")
@@ -274,10 +277,10 @@ def read_messages(question: Any) -> list[Message]:
         )
         if role == "user":
             turn, step = turn + 1, 0
-            messages.append(Message(turn, -1, "user", text, name))
+            messages.append(Message(turn, -1, role="user", content=text, name=name))
         else:
             message_role: Role = role if role in ("system", "assistant", "tool") else "log"
-            messages.append(Message(max(turn, 0), step, message_role, text, name))
+            messages.append(Message(max(turn, 0), step, role=message_role, content=text, name=name))
             step += role == "tool"
     return messages
 
@@ -323,12 +326,21 @@ def fill_call_item(
         reply, checker.make_bfcl_dataset_item(record_id, item.functions, golden)
     )
     item.predicted = [
-        Call("predicted", *call, turn, step, index)
-        for index, call in enumerate(outcome.calls or ())
+        Call("predicted", name, arguments=arguments, turn=turn, step=step, index=index)
+        for index, (name, arguments) in enumerate(outcome.calls or ())
     ]
     if outcome.calls is None and str(reply).strip():
         item.predicted = [
-            Call("predicted", "", None, turn, step, 0, str(reply), outcome.decode_error)
+            Call(
+                "predicted",
+                "",
+                arguments=None,
+                turn=turn,
+                step=step,
+                index=0,
+                raw=str(reply),
+                decode_error=outcome.decode_error,
+            )
         ]
     if position := records.chain_positions.get(record_id):
         chain = {"turn": position.turn, "position": position.index + 1, "length": position.length}
@@ -381,7 +393,7 @@ def _mark_ambiguous_golden_lists(item: Item) -> None:
                 found.reason = f"{found.reason}; {stored}"
                 continue
             pair.diff.append(
-                ArgumentDiff(path, "~", f"{stored}, and the rules accept each element")
+                ArgumentDiff(path, state="~", reason=f"{stored}, and the rules accept each element")
             )
             pair.state = "~" if pair.state == "=" else pair.state
 
@@ -402,7 +414,11 @@ def _add_soft_scores(item: Item, golden_answer: Any, score_record: dict[str, Any
     item.verdicts.append(Verdict("rule", soft_score, criterion="soft_score", by="token F1"))
     item.verdicts += [
         Verdict(
-            "rule", score, _get_argument_address(turn, 0, parameter), "soft_score", by="token F1"
+            "rule",
+            score,
+            target=_get_argument_address(turn, 0, parameter),
+            criterion="soft_score",
+            by="token F1",
         )
         for parameter, score in argument_scores.items()
     ]
@@ -419,7 +435,9 @@ def _add_soft_scores(item: Item, golden_answer: Any, score_record: dict[str, Any
         for parameter, score in scores.items():
             address = _get_argument_address(turn, 0, parameter)
             item.verdicts.append(
-                Verdict("official", score, address, "soft_score", by="soft score file")
+                Verdict(
+                    "official", score, target=address, criterion="soft_score", by="soft score file"
+                )
             )
     if not name_matches:
         item.extra.metadata[checker.FIXED_SCORE_REASON] = (
@@ -472,11 +490,21 @@ def _add_hallucination_flags(item: Item, judge_record: dict[str, Any] | None) ->
         names = list(call.arguments or {})
         unmatched -= set(names)
         address, name_ok = call_address(turn, position), call.name == golden_name
-        item.verdicts.append(Verdict("judge", name_ok, address, "name_matches", by=judge_name))
+        item.verdicts.append(
+            Verdict("judge", name_ok, target=address, criterion="name_matches", by=judge_name)
+        )
         for name in names:
             address, flag = _get_argument_address(turn, position, name), name in flagged
             item.verdicts.append(
-                Verdict("judge", flag, address, "hallucinated", None, rationale, judge_name)
+                Verdict(
+                    "judge",
+                    flag,
+                    target=address,
+                    criterion="hallucinated",
+                    error_type=None,
+                    rationale=rationale,
+                    by=judge_name,
+                )
             )
     if unmatched or len(flagged_by_call) != len(item.predicted):
         item.extra.metadata["judge's raw reply"] = judge_record.get("response")
@@ -490,7 +518,7 @@ def _fill_dialog_act_item(
     Compare the golden labels with those that a judge gave to the predicted reply.
     """
     turn, step = _find_reply_position(item)
-    item.messages.append(Message(turn, step, "assistant", str(reply)))
+    item.messages.append(Message(turn, step, role="assistant", content=str(reply)))
     golden = golden_record.get("ground_truth") if golden_record else None
     if golden_record:
         item.extra.metadata[GOLDEN_ACTS_KEY] = golden
@@ -509,7 +537,15 @@ def _fill_dialog_act_item(
         _add_failed_act_verdict(item, judge_record, judge_name)
         return
     item.verdicts.append(
-        Verdict("judge", labels, RESPONSE, checker.ACT_CRITERION, None, judge_reply, judge_name)
+        Verdict(
+            "judge",
+            labels,
+            target=RESPONSE,
+            criterion=checker.ACT_CRITERION,
+            error_type=None,
+            rationale=judge_reply,
+            by=judge_name,
+        )
     )
     if isinstance(golden, list):
         item.rule = checker.has_common_act_label(labels, golden)

@@ -35,6 +35,14 @@ def _compute_criterion_means(table: str, verdicts: Iterable[tuple[str, Any]]) ->
         known = [float(score) for score in scores if score is not None]
         mean, n = sum(known) / len(known) if known else None, len(known)
         metrics.append(
-            Metric(table, criterion, mean, "score", n=n, total=len(scores), counted_noun="verdicts")
+            Metric(
+                table,
+                criterion,
+                value=mean,
+                unit="score",
+                n=n,
+                total=len(scores),
+                counted_noun="verdicts",
+            )
         )
     return metrics

@@ -215,7 +215,13 @@ def _fill_conversation(item: Item, messages: list[ChatMessage]) -> None:
         if text or role != "assistant":
             message_step = -1 if role in ("user", "system") else max(step, 0)
             item.messages.append(
-                Message(turn, message_step, role, text, message.name or message.tool_call_id)
+                Message(
+                    turn,
+                    message_step,
+                    role=role,
+                    content=text,
+                    name=message.name or message.tool_call_id,
+                )
             )
         for tool_call in message.tool_calls or []:
             item.predicted.append(
@@ -250,14 +256,23 @@ def parse_predicted_call(
     """
     arguments = call.arguments
     if not isinstance(arguments, str):
-        return Call("predicted", call.name, dict(arguments), turn, step, index)
+        return Call(
+            "predicted", call.name, arguments=dict(arguments), turn=turn, step=step, index=index
+        )
     try:
         value = json.loads(arguments or "{}")
         error = None if isinstance(value, dict) else "the arguments are not a JSON object"
     except (ValueError, RecursionError) as reason:
         error = f"the arguments are not valid JSON: {reason}"
     return Call(
-        "predicted", call.name, None if error else value, turn, step, index, arguments, error
+        "predicted",
+        call.name,
+        arguments=None if error else value,
+        turn=turn,
+        step=step,
+        index=index,
+        raw=arguments,
+        decode_error=error,
     )
 
 
@@ -284,10 +299,10 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
         if item_id in known_ids:
             item_id = f"{item_id}#{line.line}"
             what = f"{record.id} occurs more than once. This record is imported as {item_id}"
-            yield ImportIssue(str(path), line.line, what, item=item_id)
+            yield ImportIssue(str(path), line.line, what=what, item=item_id)
         known_ids.add(item_id)
         incident = find_line_incident(line.value)
-        item = Item(item_id, record.category, record.group, file=str(path))
+        item = Item(item_id, category=record.category, group=record.group, file=str(path))
         item.line, item.offset, item.length = line.line, line.offset, line.length
         fill_safely(item, partial(_fill_item, item, record))
         apply_incident(item, incident)
@@ -302,11 +317,15 @@ def _report_validation_errors(
     for problem in problems[:MAX_FIELD_ISSUES]:
         field_name = ".".join(map(str, problem["loc"])) or "the line"
         yield ImportIssue(
-            str(path), line.line, f"{field_name}: {problem['msg']}", raw, severity="error"
+            str(path), line.line, what=f"{field_name}: {problem['msg']}", raw=raw, severity="error"
         )
     if (n_more := len(problems) - MAX_FIELD_ISSUES) > 0:
         yield ImportIssue(
-            str(path), line.line, f"{n_more} more fields are not valid", None, severity="error"
+            str(path),
+            line.line,
+            what=f"{n_more} more fields are not valid",
+            raw=None,
+            severity="error",
         )
 
 
@@ -380,10 +399,10 @@ def parse_golden_calls(golden_calls: list[GoldenCall]) -> list[Call]:
         Call(
             "golden",
             call.name,
-            {n: to_accepted_values(v) for n, v in call.arguments.items()},
-            call.turn,
-            0,
-            index,
+            arguments={n: to_accepted_values(v) for n, v in call.arguments.items()},
+            turn=call.turn,
+            step=0,
+            index=index,
         )
         for index, call in _number_calls_in_turns(golden_calls)
     ]

@@ -275,7 +275,12 @@ def check_snapshot(
     )
     if predicted_call is None or not isinstance(label, dict):
         return SnapshotCheck(
-            predicted_call is None, False, False, rejected, [], list(golden_arguments)
+            predicted_call is None,
+            func_ok=False,
+            args_ok=False,
+            rejected=rejected,
+            hallucinated=[],
+            missing=list(golden_arguments),
         )
     predicted_arguments = as_object(predicted_call.get("arguments"))
     hallucinated = [key for key in predicted_arguments if key not in golden_arguments]
@@ -316,7 +321,9 @@ def compare_arguments(predicted: Any, golden: dict[str, Any], language: str) -> 
         return ArgumentComparison(False)
     lowest_argument = min(scores, key=scores.__getitem__)
     lowest = scores[lowest_argument]
-    return ArgumentComparison(lowest >= MIN_SIMILARITY, lowest, lowest_argument)
+    return ArgumentComparison(
+        lowest >= MIN_SIMILARITY, lowest_similarity=lowest, lowest_argument=lowest_argument
+    )
 
 
 class ConversationFlags(NamedTuple):
@@ -373,11 +380,11 @@ class CompanionVerdicts:
                 Verdict(
                     "judge",
                     bool(judge_flag),
-                    "item",
-                    "equivalent",
-                    None,
-                    rationale,
-                    f"{by}, as replied",
+                    target="item",
+                    criterion="equivalent",
+                    error_type=None,
+                    rationale=rationale,
+                    by=f"{by}, as replied",
                 ),
             ]
 
@@ -456,7 +463,7 @@ def load_companion_verdicts(
             text = (
                 "the judge's replies do not match the snapshots. Only turn_flags_res.json is used."
             )
-            issues.append(ImportIssue(str(replies_file), None, text))
+            issues.append(ImportIssue(str(replies_file), None, what=text))
     return companions
 
 
@@ -475,11 +482,13 @@ def _load_badcase_flags(
     except (OSError, csv.Error, ValueError) as error:
         issues.append(
             ImportIssue(
-                str(badcase_file), len(rows) + 2, f"the rest of the file cannot be read: {error}"
+                str(badcase_file),
+                len(rows) + 2,
+                what=f"the rest of the file cannot be read: {error}",
             )
         )
     if [len(row.arguments) for row in rows] != snapshot_counts:
         what = "the file does not match MT_res.json, so its verdicts were skipped"
-        issues.append(ImportIssue(str(badcase_file), None, what))
+        issues.append(ImportIssue(str(badcase_file), None, what=what))
         return []
     return rows

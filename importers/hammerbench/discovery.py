@@ -67,7 +67,9 @@ def split_item_id(item_id: str) -> SnapshotKey:
     parts = item_id.rsplit("_", 2)
     is_valid = len(parts) == 3 and parts[2].isdigit()
     return (
-        SnapshotKey(parts[0], parts[1], int(parts[2])) if is_valid else SnapshotKey("", item_id, 1)
+        SnapshotKey(parts[0], conversation=parts[1], snapshot=int(parts[2]))
+        if is_valid
+        else SnapshotKey("", conversation=item_id, snapshot=1)
     )
 
 

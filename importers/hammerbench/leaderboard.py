@@ -174,9 +174,9 @@ def tally_conversation(
     flags = [outcome.args_ok for outcome in name_ok_snapshots]
     return ConversationTally(
         1,
-        len(selected),
-        first.func_ok,
-        first.rejected,
+        n_snapshots=len(selected),
+        name_ok=first.func_ok,
+        rejected=first.rejected,
         text_snapshots=sum(outcome.is_text for outcome in conversation),
         hallucinated=sum(outcome.hallucinated for outcome in selected),
         missing=sum(outcome.missing for outcome in selected),
@@ -270,12 +270,12 @@ def get_snapshot_outcome(item: ScoredItem, arguments_criterion: str = "args_ok")
     """
     return SnapshotOutcome(
         bool(_get_effective_value(item, "func_ok")),
-        bool(_get_effective_value(item, arguments_criterion)),
-        bool(_get_effective_value(item, "is_text")),
-        bool(_get_effective_value(item, "rejected")),
-        _count_argument_names(item.values.get("hallucinated")),
-        _count_argument_names(item.values.get("missing")),
-        CHANGE_KEY in item.metadata,
+        args_ok=bool(_get_effective_value(item, arguments_criterion)),
+        is_text=bool(_get_effective_value(item, "is_text")),
+        rejected=bool(_get_effective_value(item, "rejected")),
+        hallucinated=_count_argument_names(item.values.get("hallucinated")),
+        missing=_count_argument_names(item.values.get("missing")),
+        is_changed=CHANGE_KEY in item.metadata,
     )
 
 
@@ -359,7 +359,11 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
 def _to_metric(table: str, name: str, value: float, note: str = "") -> Metric:
     unit: MetricUnit = "score" if name.startswith("Average") else "share"
     return Metric(
-        table, name, value, unit, note=OTHER_ERRORS_NOTE if name == OTHER_ERRORS else note
+        table,
+        name,
+        value=value,
+        unit=unit,
+        note=OTHER_ERRORS_NOTE if name == OTHER_ERRORS else note,
     )
 
 
@@ -397,7 +401,7 @@ def _compute_decline_metrics(table: str, items: Sequence[ScoredItem]) -> list[Me
         "the correct answer is to decline, although the script counts a call of the missing"
         " function as correct"
     )
-    return [Metric(table, "declined", sum(known) / len(known), note=note)] if known else []
+    return [Metric(table, "declined", value=sum(known) / len(known), note=note)] if known else []
 
 
 def _compute_progress_tables(type_name: str, items: Sequence[ScoredItem]) -> list[Metric]:
@@ -436,7 +440,9 @@ def _compute_conversation_tables(type_name: str, items: Sequence[ScoredItem]) ->
         metrics += [_to_metric(table, name, values[name]) for name in names]
         by_judge = compute_conversation_metrics(by_judge_counts, selector)
         metrics += [
-            Metric(table, f"{name} LLM", by_judge[name]) for name in BADCASE_METRICS[1:] if by_judge
+            Metric(table, f"{name} LLM", value=by_judge[name])
+            for name in BADCASE_METRICS[1:]
+            if by_judge
         ]
     return metrics
 
@@ -489,9 +495,13 @@ def _compare_with_base_type(
         note = f"only the {len(common)} conversations that both types have"
         for each in ABLATION_METRICS if type_metrics and base_metrics else ():
             table = f"{type_name} against {BASE_TYPE}"
-            metrics.append(Metric(table, f"{each}, {BASE_TYPE}", base_metrics[each], note=note))
             metrics.append(
-                Metric(table, f"{each}, change", type_metrics[each] - base_metrics[each], level=1)
+                Metric(table, f"{each}, {BASE_TYPE}", value=base_metrics[each], note=note)
+            )
+            metrics.append(
+                Metric(
+                    table, f"{each}, change", value=type_metrics[each] - base_metrics[each], level=1
+                )
             )
     return metrics
 

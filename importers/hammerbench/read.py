@@ -89,11 +89,13 @@ def read_dialogue_before_call(
             if calls == call_number:
                 break
             text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
-            messages.append(Message(max(turn, 0), 0, "assistant", text, GOLDEN_CALL))
+            messages.append(
+                Message(max(turn, 0), 0, role="assistant", content=text, name=GOLDEN_CALL)
+            )
         elif turn + 1 > call_number:
             break
         else:
-            messages.append(Message(max(turn, 0), 1, "assistant", str(content)))
+            messages.append(Message(max(turn, 0), 1, role="assistant", content=str(content)))
     return messages
 
 
@@ -128,7 +130,7 @@ def parse_flat_log_dialogue(log_input: str) -> list[Message]:
             turn += 1
             messages += parse_user_message(content, turn)
         else:
-            messages.append(Message(max(turn, 0), 1, "assistant", content))
+            messages.append(Message(max(turn, 0), 1, role="assistant", content=content))
     return messages
 
 
@@ -139,12 +141,17 @@ def parse_user_message(content: str, turn: int) -> list[Message]:
     """
     mark = _QUOTE_MARK.search(content)
     if not mark:
-        return [Message(turn, -1, "user", content)]
+        return [Message(turn, -1, role="user", content=content)]
     own_text, quoted_text = content[: mark.start()].strip(), content[mark.end() :].strip()
     if not own_text and "\nquery:" in quoted_text:
         quoted_text, _, own_text = quoted_text.partition("\nquery:")
-    messages = [Message(turn, -1, "user", own_text.strip())] if own_text.strip() else []
-    return [*messages, Message(turn, -1, "user", quoted_text.strip(), QUOTED_MESSAGE_NAME)]
+    messages = (
+        [Message(turn, -1, role="user", content=own_text.strip())] if own_text.strip() else []
+    )
+    return [
+        *messages,
+        Message(turn, -1, role="user", content=quoted_text.strip(), name=QUOTED_MESSAGE_NAME),
+    ]
 
 
 DIFF_RULES = ComparisonRules(
@@ -192,11 +199,15 @@ def fill_snapshot_item(
         raw = orjson.dumps(to_plain_json(raw)).decode()
     call = parse_prediction(data.prediction, data.parser)
     if call is None:
-        item.messages = [*data.messages, Message(turn, 2, "assistant", raw)]
+        item.messages = [*data.messages, Message(turn, 2, role="assistant", content=raw)]
     else:
         item.predicted = [
             Call(
-                "predicted", str(call.get("name")), as_object(call.get("arguments")), turn, raw=raw
+                "predicted",
+                str(call.get("name")),
+                arguments=as_object(call.get("arguments")),
+                turn=turn,
+                raw=raw,
             )
         ]
     if isinstance(data.label, dict) and not declines:
@@ -229,7 +240,7 @@ def label_to_golden_call(label: dict[str, Any], turn: int) -> Call:
         k: AcceptedValues([value], value == "")
         for k, value in as_object(label.get("arguments")).items()
     }
-    return Call("golden", str(label.get("name")), arguments, turn, 0, 0)
+    return Call("golden", str(label.get("name")), arguments=arguments, turn=turn, step=0, index=0)
 
 
 def _add_verdicts(
@@ -345,7 +356,7 @@ def _read_flat_log(log_file: Path, plan: RunPlan) -> Iterator[ReadRecord]:
     for position, record in enumerate(log, 1):
         if not isinstance(record, dict) or "predict" not in record:
             text = f"element {position} of the array is not a log record and was skipped"
-            yield ImportIssue(str(log_file), None, text, repr(record)[:300])
+            yield ImportIssue(str(log_file), None, what=text, raw=repr(record)[:300])
             continue
         recorded_id = name = str(record.get("id", f"unnamed_0_{position}"))
         if recorded_id in seen_ids:
@@ -354,11 +365,13 @@ def _read_flat_log(log_file: Path, plan: RunPlan) -> Iterator[ReadRecord]:
                 f"{recorded_id} occurs more than once in the log. This record is imported as"
                 f" {name}."
             )
-            yield ImportIssue(str(log_file), None, text, item=name)
+            yield ImportIssue(str(log_file), None, what=text, item=name)
         seen_ids.add(recorded_id)
         type_name, conversation, number = split_item_id(recorded_id)
         item = Item(
-            name, type_name or "unknown", f"{type_name}_{conversation}" if type_name else None
+            name,
+            category=type_name or "unknown",
+            group=f"{type_name}_{conversation}" if type_name else None,
         )
         earlier_golden = golden_by_conversation[type_name, conversation]
         source = _make_snapshot_data(item, record, log_file, position, plan, earlier_golden)
@@ -405,7 +418,15 @@ def _make_snapshot_data(
         choose_parser_name(str(log_file)),
     )
     item.prediction_hash, item.golden_hash = answer_hash(predicted), answer_hash(label)
-    return SnapshotData(predicted, label, [], [], plan.run.language, parser, dict(earlier_golden))
+    return SnapshotData(
+        predicted,
+        label=label,
+        messages=[],
+        tools=[],
+        language=plan.run.language,
+        parser=parser,
+        earlier=dict(earlier_golden),
+    )
 
 
 def _fill_flat_item(
@@ -496,18 +517,18 @@ def _read_conversation_folder(
         snapshots = as_object(entry).get("FC_res")
         if not isinstance(snapshots, list):
             text = f"conversation {index} has no list FC_res and was skipped"
-            yield ImportIssue(str(path), None, text, repr(entry)[:300])
+            yield ImportIssue(str(path), None, what=text, raw=repr(entry)[:300])
             continue
         dataset_record = dataset_records.get(index, {})
         group = make_conversation_id(type_name, dataset_record, index)
-        conversation = ConversationInputs(index, dataset_record, companions)
+        conversation = ConversationInputs(index, record=dataset_record, companions=companions)
         for snapshot, record in enumerate(snapshots):
             if not isinstance(record, dict):
                 text = (
                     f"snapshot {snapshot + 1} of conversation {index} is not an object and was"
                     " skipped"
                 )
-                yield ImportIssue(str(path), None, text, repr(record)[:300])
+                yield ImportIssue(str(path), None, what=text, raw=repr(record)[:300])
                 continue
             item = Item(id=f"{group}_{snapshot + 1}", category=type_name, group=group)
             snapshot_source = _make_snapshot_data(
@@ -572,5 +593,5 @@ def _load_dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dic
                     f"{name} occurs more than once, with different content. The first record is"
                     " used"
                 )
-                issues.append(ImportIssue(str(path), None, text, item=name))
+                issues.append(ImportIssue(str(path), None, what=text, item=name))
     return dataset

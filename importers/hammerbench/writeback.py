@@ -141,7 +141,7 @@ def rewrite_golden(
         for key, old, new in changes:
             if path not in plan.results and key not in applied_keys:
                 applied_keys.add(key)
-                yield AppliedGoldenFix(fixes_by_key[key][0], path, old, new)
+                yield AppliedGoldenFix(fixes_by_key[key][0], path=path, old=old, new=new)
     if n_missing := len(fixes_by_key.keys() - applied_keys):
         yield Unrepresentable("golden answers that the dataset does not contain", n_missing)
 
@@ -199,7 +199,7 @@ def _iter_log_records(path: Path, records: Any) -> Iterator[tuple[SnapshotKey, A
     for index, entry in enumerate(as_list(records)):
         conversation = dataset_records.get(index, {}).get("id", index)
         for snapshot, record in enumerate(as_list(as_object(entry).get("FC_res")), 1):
-            yield SnapshotKey(type_name, str(conversation), snapshot), record
+            yield SnapshotKey(type_name, conversation=str(conversation), snapshot=snapshot), record
 
 
 def _dump_with_layout_of(value: Any, old_value: Any, old_content: bytes) -> bytes | None:

@@ -178,7 +178,10 @@ def read_tool_call(call: dict[str, Any]) -> ParsedToolCall:
     )
     if error or not isinstance(arguments, dict):
         return ParsedToolCall(
-            name, None, to_json_text(arguments), str(error or "the arguments are not an object")
+            name,
+            arguments=None,
+            raw=to_json_text(arguments),
+            error=str(error or "the arguments are not an object"),
         )
     return ParsedToolCall(name, to_plain_json(arguments))
 

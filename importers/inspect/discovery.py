@@ -272,7 +272,7 @@ def _make_skipped_issue(chosen: ChosenLog, path: Path) -> ImportIssue:
     more = f" and {n_others} more" if n_others else ""
     what = f"other logs of the same task and model were skipped: {', '.join(listed)}{more}."
     what += " To import such a log, pass its path"
-    return ImportIssue(str(path), None, what, severity="notice")
+    return ImportIssue(str(path), None, what=what, severity="notice")
 
 
 def _describe_skipped(skipped: SkippedLog) -> str:

@@ -266,7 +266,9 @@ def _compute_recomputed_verdict_metrics(items: Sequence[ScoredItem]) -> Iterator
     yield build_pass_rate_metric(RECOMPUTED_TABLE, "items with a recomputed verdict", checked)
     causes = Counter(str(cause) for item in checked if (cause := item.metadata.get("cause")))
     for cause, count in causes.most_common():
-        yield Metric(RECOMPUTED_TABLE, f"verdicts differ: {cause}", count, "count", level=1)
+        yield Metric(
+            RECOMPUTED_TABLE, f"verdicts differ: {cause}", value=count, unit="count", level=1
+        )
 
 
 def _compute_column_metrics(
@@ -352,7 +354,7 @@ class _ColumnFigures:
             yield Metric(
                 table,
                 spec.key,
-                value,
+                value=value,
                 unit=self._choose_unit(spec),
                 level=int(spec.is_grouped),
                 note=note,
@@ -434,7 +436,7 @@ def compute_column_values(
                 item, scorer, item.metadata["scores"][scorer], log_metrics
             )
             values.append(_make_epoch_value(item, value))
-        return ColumnValues(values, values, values == recorded)
+        return ColumnValues(values, complete=values, is_recorded=values == recorded)
     values, unknown = [], set[str]()
     for item in items:
         scores = as_object(item.metadata.get("scores"))
@@ -449,7 +451,7 @@ def compute_column_values(
     complete = [
         recorded_by_item.get(each.item, each) if each.sample in unknown else each for each in values
     ]
-    return ColumnValues(known, complete, known == recorded)
+    return ColumnValues(known, complete=complete, is_recorded=known == recorded)
 
 
 def _derive_primary_value(item: ScoredItem, recorded: Any, log_metrics: LogMetrics) -> Any:
@@ -549,7 +551,10 @@ def _get_sample_name(item: ScoredItem) -> str:
 
 def _make_epoch_value(item: ScoredItem, value: Any) -> EpochValue:
     return EpochValue(
-        item.id, _get_sample_name(item), value, as_object(item.metadata.get("metadata"))
+        item.id,
+        sample=_get_sample_name(item),
+        value=value,
+        metadata=as_object(item.metadata.get("metadata")),
     )
 
 
@@ -557,7 +562,12 @@ def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: A
     """Return a trial for each epoch of a sample. A trial without a verdict counts as an error."""
     endings: dict[bool, Ending] = {True: "error", False: "graded"}
     trials = [
-        Trial(each.id, _get_sample_name(each), each.valid is True, endings[each.valid is None])
+        Trial(
+            each.id,
+            task=_get_sample_name(each),
+            passed=each.valid is True,
+            ending=endings[each.valid is None],
+        )
         for each in items
     ]
     return TrialTable(trials, "Inspect")

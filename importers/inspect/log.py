@@ -229,7 +229,12 @@ def _open_archive_log(file: BinaryIO, path: Path) -> InspectLog:
             member = members[sample_name]
             line = numbers.get(member.header_offset, 1)
             sample = LogSample(
-                {}, EventData(), str(path), line, member.header_offset, max(member.compress_size, 1)
+                {},
+                event_data=EventData(),
+                file=str(path),
+                line=line,
+                offset=member.header_offset,
+                length=max(member.compress_size, 1),
             )
             try:
                 if member.file_size <= MAX_WHOLE_BYTES:
@@ -240,7 +245,9 @@ def _open_archive_log(file: BinaryIO, path: Path) -> InspectLog:
                     yield _fill_sample_from_stream(sample, _stream_member(archive, member, budget))
             except (ArchiveError, JsonStreamError) as error:
                 what = f"the member {member.filename} was skipped: {error}"
-                yield ImportIssue(str(path), line, what, item=member.filename, severity="error")
+                yield ImportIssue(
+                    str(path), line, what=what, item=member.filename, severity="error"
+                )
 
     def read_scores() -> Iterator[dict[str, Any]]:
         summaries = list(_read_archived_summaries(archive))
@@ -254,7 +261,14 @@ def _open_archive_log(file: BinaryIO, path: Path) -> InspectLog:
                     _stream_member(archive, members[sample_name], budget)
                 )
 
-    return InspectLog(path, header, name == HEADER, read_samples, len(names), read_scores)
+    return InspectLog(
+        path,
+        header=header,
+        has_header=name == HEADER,
+        read_samples=read_samples,
+        n_samples=len(names),
+        read_scores=read_scores,
+    )
 
 
 def _stream_member(archive: ZipFile, member: ZipInfo, budget: ArchiveBudget) -> JsonStream:
@@ -280,7 +294,7 @@ def _report_misplaced_samples(path: Path, member_names: Sequence[str]) -> Iterat
         f"{members} not in the folder {SAMPLE_FOLDER}, from which Inspect reads samples:"
         f" {listed}{more}"
     )
-    yield ImportIssue(str(path), None, f"{what}. They were not imported", severity="error")
+    yield ImportIssue(str(path), None, what=f"{what}. They were not imported", severity="error")
 
 
 def _is_misplaced_sample(name: str) -> bool:
@@ -376,7 +390,7 @@ def _open_unpacked_log(folder: Path) -> InspectLog:
                 yield _read_unpacked_sample(path)
             except (OSError, JsonStreamError) as error:
                 yield ImportIssue(
-                    str(path), None, f"the sample was skipped: {error}", severity="error"
+                    str(path), None, what=f"the sample was skipped: {error}", severity="error"
                 )
 
     def read_scores() -> Iterator[dict[str, Any]]:
@@ -384,7 +398,14 @@ def _open_unpacked_log(folder: Path) -> InspectLog:
             with contextlib.suppress(OSError, JsonStreamError), open_file(path) as file:
                 yield _read_scores_from_stream(_make_json_stream(file))
 
-    return InspectLog(folder, header, has_header, read_samples, len(paths), read_scores)
+    return InspectLog(
+        folder,
+        header=header,
+        has_header=has_header,
+        read_samples=read_samples,
+        n_samples=len(paths),
+        read_scores=read_scores,
+    )
 
 
 def list_unpacked_samples(folder: Path) -> list[Path]:
@@ -399,7 +420,9 @@ def _read_unpacked_sample(path: Path) -> LogSample:
     with open_file(path) as file:
         size = file.seek(0, io.SEEK_END)
         file.seek(0)
-        sample = LogSample({}, EventData(), str(path), line=1, offset=0, length=size)
+        sample = LogSample(
+            {}, event_data=EventData(), file=str(path), line=1, offset=0, length=size
+        )
         if size <= MAX_WHOLE_BYTES:
             return _fill_sample_from_text(sample, file.read(MAX_WHOLE_BYTES + 1))
         return _fill_sample_from_stream(sample, _make_json_stream(file))
@@ -434,7 +457,7 @@ def _open_json_log(file: BinaryIO, path: Path) -> InspectLog:
             yield ImportIssue(
                 str(path),
                 stream.line,
-                f"the rest of the log cannot be read: {error}",
+                what=f"the rest of the log cannot be read: {error}",
                 severity="error",
             )
 
@@ -447,7 +470,12 @@ def _open_json_log(file: BinaryIO, path: Path) -> InspectLog:
     read_samples = read_in_file_order if ordered == places else read_in_dataset_order
 
     return InspectLog(
-        path, header, True, read_samples, len(places), lambda: _iterate_json_scores(file)
+        path,
+        header=header,
+        has_header=True,
+        read_samples=read_samples,
+        n_samples=len(places),
+        read_scores=lambda: _iterate_json_scores(file),
     )
 
 
@@ -492,7 +520,7 @@ def _find_sample_place(stream: JsonStream) -> _JsonSamplePlace:
     found: dict[str, Any] = {}
     if stream.peek_after_space() != b"{":
         stream.skip_value()
-        return _JsonSamplePlace("", line, offset)
+        return _JsonSamplePlace("", line=line, offset=offset)
     for key in stream.iterate_keys():
         if key not in ("id", "epoch"):
             stream.skip_value()
@@ -504,7 +532,9 @@ def _find_sample_place(stream: JsonStream) -> _JsonSamplePlace:
             stream.skip_rest_of_container()
             break
     return _JsonSamplePlace(
-        f"{SAMPLE_FOLDER}{found.get('id')}_epoch_{found.get('epoch', 1)}.json", line, offset
+        f"{SAMPLE_FOLDER}{found.get('id')}_epoch_{found.get('epoch', 1)}.json",
+        line=line,
+        offset=offset,
     )
 
 
@@ -518,7 +548,14 @@ def _read_json_sample(
     line, offset = (stream.line, stream.position) if place is None else (place.line, place.offset)
     start = stream.position
     text = stream.read_value(MAX_WHOLE_BYTES)
-    sample = LogSample({}, EventData(), str(path), line, offset, stream.position - start)
+    sample = LogSample(
+        {},
+        event_data=EventData(),
+        file=str(path),
+        line=line,
+        offset=offset,
+        length=stream.position - start,
+    )
     try:
         if text is not None:
             yield _fill_sample_from_text(sample, text)
@@ -530,7 +567,7 @@ def _read_json_sample(
             finally:
                 file.seek(after)
     except JsonStreamError as error:
-        yield ImportIssue(str(path), line, f"a sample was skipped: {error}", severity="error")
+        yield ImportIssue(str(path), line, what=f"a sample was skipped: {error}", severity="error")
 
 
 def _make_json_stream(file: BinaryIO, *, may_have_bom: bool = True) -> JsonStream:
@@ -593,7 +630,7 @@ def _fill_sample_from_stream(sample: LogSample, stream: JsonStream) -> LogSample
             f"the sample has more than {MAX_WHOLE_BYTES >> 20} MB, so replies in its events may be"
             " missing"
         )
-        sample.issues.append(ImportIssue(sample.file, sample.line, what, severity="notice"))
+        sample.issues.append(ImportIssue(sample.file, sample.line, what=what, severity="notice"))
     return sample
 
 
@@ -606,7 +643,7 @@ def _report_omitted_fields(sample: LogSample, names: Sequence[str]) -> None:
         f"fields omitted because an item may have at most {MAX_ITEM_TEXT_SHOWN} of text:"
         f" {listed}{more}"
     )
-    sample.issues.append(ImportIssue(sample.file, sample.line, what))
+    sample.issues.append(ImportIssue(sample.file, sample.line, what=what))
 
 
 def _read_within_budget(stream: JsonStream, budget: TextBudget) -> bytes | None:
@@ -649,7 +686,7 @@ def _read_needed_attachments(
         what = (
             f"{attachments} omitted because an item may have at most {MAX_ITEM_TEXT_SHOWN} of text"
         )
-        sample.issues.append(ImportIssue(sample.file, sample.line, what))
+        sample.issues.append(ImportIssue(sample.file, sample.line, what=what))
     return found
 
 
@@ -698,7 +735,7 @@ def _resolve_attachments(sample: LogSample, resolver: AttachmentResolver) -> Non
     resolver.resolve_event_data(sample.event_data)
     refusals = resolver.describe_refusals()
     if refusals:
-        sample.issues.append(ImportIssue(sample.file, sample.line, refusals))
+        sample.issues.append(ImportIssue(sample.file, sample.line, what=refusals))
 
 
 def _parse_json(text: bytes, path: Path, issues: list[ImportIssue], line: int = 1) -> Any:

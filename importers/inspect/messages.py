@@ -298,7 +298,9 @@ class _ConversationBuilder:
         self._note_tool_error(message)
 
     def _append(self, role: Role, text: str, name: str | None, step: int) -> None:
-        self._conversation.messages.append(Message(self._turn, step, role, text, name))
+        self._conversation.messages.append(
+            Message(self._turn, step, role=role, content=text, name=name)
+        )
 
     def _add_reply(self, entry: _Entry) -> None:
         self._step, self._n_replies = self._step + 1, self._n_replies + 1
@@ -339,9 +341,9 @@ class _ConversationBuilder:
             result = Message(
                 self._turn,
                 self._step,
-                "tool",
-                server_call.result or NO_RESULT,
-                server_call.call.name,
+                role="tool",
+                content=server_call.result or NO_RESULT,
+                name=server_call.call.name,
             )
             self._open_calls.calls[-1].result = result
             facts = (
@@ -365,12 +367,12 @@ class _ConversationBuilder:
             Call(
                 "predicted",
                 call.name,
-                call.arguments,
-                self._turn,
-                step,
-                self._index,
-                call.raw,
-                call.error,
+                arguments=call.arguments,
+                turn=self._turn,
+                step=step,
+                index=self._index,
+                raw=call.raw,
+                decode_error=call.error,
             )
         )
         self._index += 1
@@ -384,7 +386,9 @@ class _ConversationBuilder:
         name = message.get("function")
         text = get_text_and_error(message)
         step = max(self._step, 0)
-        result = Message(self._turn, step, "tool", text, str(name) if name else None)
+        result = Message(
+            self._turn, step, role="tool", content=text, name=str(name) if name else None
+        )
         self._note_tool_error(message)
 
         call = self._open_calls.find_unanswered(message.get("tool_call_id"), result.name)
@@ -409,7 +413,9 @@ class _ConversationBuilder:
         if self._other_results:
             n_shown = len(self._open_calls.calls)
         for call in self._open_calls.calls[:n_shown]:
-            missing = Message(self._turn, max(self._step, 0), "tool", NO_RESULT, call.name)
+            missing = Message(
+                self._turn, max(self._step, 0), role="tool", content=NO_RESULT, name=call.name
+            )
             self._conversation.messages.append(call.result or missing)
         self._conversation.messages += self._other_results
         self._open_calls = _OpenCalls()

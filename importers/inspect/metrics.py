@@ -143,7 +143,9 @@ def expand_grouped_metrics(
             continue
         names = list_group_names(spec.params, reduced)
         specs += [
-            MetricSpec(_number_repeated_name(name, specs), name, spec.params, True)
+            MetricSpec(
+                _number_repeated_name(name, specs), name=name, params=spec.params, is_grouped=True
+            )
             for name in names
         ]
     return specs

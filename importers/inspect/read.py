@@ -166,7 +166,9 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
             with open_log(path) as log:
                 yield from _read_log(log, context)
         except UnreadableLog as error:
-            yield ImportIssue(str(path), None, f"the log cannot be read: {error}", severity="error")
+            yield ImportIssue(
+                str(path), None, what=f"the log cannot be read: {error}", severity="error"
+            )
     yield from _report_values(plan.run.path, context.statistics)
 
 
@@ -223,11 +225,11 @@ def _read_log(log: InspectLog, context: RunContext) -> Iterator[ReadRecord]:
         item = _read_item(each, context)
         yield from each.issues if item is None else [item]
     if not has_samples:
-        yield ImportIssue(str(log.path), None, "the log has no samples", severity="warning")
+        yield ImportIssue(str(log.path), None, what="the log has no samples", severity="warning")
     yield from _report_different_metrics(log, context)
     n_expected = _count_expected_samples(header)
     if n_expected:
-        yield RunFact("expected_items", n_expected, "samples of the log in all epochs")
+        yield RunFact("expected_items", value=n_expected, reason="samples of the log in all epochs")
 
 
 def _make_verdict_fact(context: RunContext) -> RunFact:
@@ -241,8 +243,8 @@ def _make_verdict_fact(context: RunContext) -> RunFact:
         is_chosen = context.options.get("verdict_from") == name
         return RunFact(
             "verdict_from",
-            name,
-            "chosen with --verdict-from" if is_chosen else "main score of the log",
+            value=name,
+            reason="chosen with --verdict-from" if is_chosen else "main score of the log",
         )
 
     choices = [
@@ -259,8 +261,8 @@ def _make_verdict_fact(context: RunContext) -> RunFact:
         reasons.append(f"{scale}: set pass_at in the configuration to say from where it passes")
     return RunFact(
         "verdict_from",
-        None,
-        f"no verdicts: {'; '.join(reasons) or 'no score of the log is a verdict'}",
+        value=None,
+        reason=f"no verdicts: {'; '.join(reasons) or 'no score of the log is a verdict'}",
     )
 
 
@@ -276,13 +278,13 @@ def _report_values(path: str, statistics: LogStatistics) -> Iterator[ImportIssue
         if values.n_nan:
             n_scores = format_count(values.n_nan, f"score of {name} is", f"scores of {name} are")
             what = f"{n_scores} not a number. As in Inspect, such a sample is not scored"
-            yield ImportIssue(path, None, what, severity="notice")
+            yield ImportIssue(path, None, what=what, severity="notice")
         if values.n_infinite:
             n_scores = format_count(
                 values.n_infinite, f"score of {name} is", f"scores of {name} are"
             )
             yield ImportIssue(
-                path, None, f"{n_scores} infinite. As in Inspect, so are the means over it"
+                path, None, what=f"{n_scores} infinite. As in Inspect, so are the means over it"
             )
 
 
@@ -293,19 +295,19 @@ def _report_run_status(log: InspectLog) -> Iterator[ImportIssue]:
             "the log is incomplete, because its run is still active or has crashed. The finished"
             " samples are imported"
         )
-        yield ImportIssue(path, None, what)
+        yield ImportIssue(path, None, what=what)
     elif status == "cancelled":
         yield ImportIssue(
-            path, None, "the run was cancelled. Its recorded metrics may cover fewer samples"
+            path, None, what="the run was cancelled. Its recorded metrics may cover fewer samples"
         )
     elif status in ("error", "started"):
         error = log.header.get("error")
         reason = f": {error.get('message')}" if isinstance(error, dict) else ""
         yield ImportIssue(
-            path, None, f"the run has the status {status} and did not finish{reason}"[:400]
+            path, None, what=f"the run has the status {status} and did not finish{reason}"[:400]
         )
     elif status != "success":
-        yield ImportIssue(path, None, f"the run has an unknown status: {str(status)[:80]}")
+        yield ImportIssue(path, None, what=f"the run has an unknown status: {str(status)[:80]}")
 
 
 def _classify_scores(
@@ -424,7 +426,9 @@ def _read_item(sample: LogSample, context: RunContext) -> Item | None:
     if context.has_epochs:
         item.group = str(sample_id)
     context.scored.append(
-        ScoredItem(item.id, item.category, None, item.official, metadata=metadata)
+        ScoredItem(
+            item.id, category=item.category, group=None, valid=item.official, metadata=metadata
+        )
     )
     return item
 
@@ -435,7 +439,7 @@ def _make_item_id(sample_id: Any, epoch: int, sample: LogSample, context: RunCon
     If the sample occurs twice, add an issue and return None.
     """
     if sample_id is None or isinstance(sample_id, (dict, list)):
-        sample.issues.append(ImportIssue(sample.file, sample.line, "a sample has no id"))
+        sample.issues.append(ImportIssue(sample.file, sample.line, what="a sample has no id"))
         sample_id = f"sample {sample.line}"
     item_id = context.item_ids.use(sample_id, epoch)
     if item_id is None:
@@ -443,7 +447,9 @@ def _make_item_id(sample_id: Any, epoch: int, sample: LogSample, context: RunCon
             f"the log contains sample {sample_id} in epoch {epoch} twice. Only the first one is"
             " imported"
         )
-        sample.issues.append(ImportIssue(sample.file, sample.line, what[:300], item=str(sample_id)))
+        sample.issues.append(
+            ImportIssue(sample.file, sample.line, what=what[:300], item=str(sample_id))
+        )
     return item_id
 
 
@@ -548,7 +554,7 @@ def _describe_ending(sample_value: dict[str, Any]) -> str | None:
 
 def _add_log_remarks(item: Item, sample_value: dict[str, Any]) -> None:
     def add_remark(text: str) -> None:
-        item.messages.append(Message(item.n_turns - 1, step, "log", text))
+        item.messages.append(Message(item.n_turns - 1, step, role="log", content=text))
 
     step = max((each.step for each in item.messages), default=-1)
     error, limit, invalidation = (
@@ -623,7 +629,9 @@ def _report_different_metrics(log: InspectLog, context: RunContext) -> Iterator[
             f" {len(context.scored):,}"
         )
     is_complete = load_log_metrics(context.run).is_complete and n_expected <= len(context.scored)
-    yield ImportIssue(str(log.path), None, what, severity="warning" if is_complete else "notice")
+    yield ImportIssue(
+        str(log.path), None, what=what, severity="warning" if is_complete else "notice"
+    )
 
 
 def _count_expected_samples(header: dict[str, Any]) -> int:

@@ -109,12 +109,14 @@ def read_scores(
     """Read the scores of a sample. A score without a value is omitted with an issue."""
     found: dict[str, SampleScore] = {}
     if sample_scores is not None and not isinstance(sample_scores, dict):
-        issues.append(ImportIssue(file, line, "the scores of a sample are not an object"))
+        issues.append(ImportIssue(file, line, what="the scores of a sample are not an object"))
     for name, score in as_object(sample_scores).items():
         if isinstance(score, dict) and "value" in score:
             found[name] = _read_score(name, score)
         else:
-            issues.append(ImportIssue(file, line, f"the score {name} has no value and was omitted"))
+            issues.append(
+                ImportIssue(file, line, what=f"the score {name} has no value and was omitted")
+            )
     return found
 
 
@@ -135,10 +137,21 @@ def _read_score(name: str, score: dict[str, Any]) -> SampleScore:
         author, reason, time = (str(text) if text else None for text in texts)
         changes_value = entry.get("value", UNCHANGED) != UNCHANGED
         metadata = to_plain_json(provenance.get("metadata"))
-        edits.append(ScoreEdit(author or "unknown", reason, time, state, changes_value, metadata))
+        edits.append(
+            ScoreEdit(
+                author or "unknown",
+                reason=reason,
+                time=time,
+                state=state,
+                changes_value=changes_value,
+                metadata=metadata,
+            )
+        )
     if edits and not has_same_type_and_value(edits[-1].state.value, current.value):
         edits[-1] = replace(edits[-1], state=current, changes_value=True)
-    return SampleScore(name, official if official is not None or edits else current, edits)
+    return SampleScore(
+        name, official=official if official is not None or edits else current, edits=edits
+    )
 
 
 def _read_state(entry: dict[str, Any], before: ScoreState) -> ScoreState:
@@ -161,7 +174,11 @@ def _read_state(entry: dict[str, Any], before: ScoreState) -> ScoreState:
     value = to_json_value(get_new_or_old("value", before.value))
     answer = get_new_or_old_text("answer", before.answer)
     return ScoreState(
-        value, answer, get_new_or_old_text("explanation", before.explanation), reason, metadata
+        value,
+        answer=answer,
+        explanation=get_new_or_old_text("explanation", before.explanation),
+        reason=reason,
+        metadata=metadata,
     )
 
 
@@ -512,5 +529,12 @@ def _convert_edit_to_review(
     value = to_json_text(value) if isinstance(value, dict) else _to_verdict_value(value)
     event_ids = [str(event) for event in as_list(events)]
     return RecordedReview(
-        "inspect", edit.author, value, target, criterion, edit.reason, edit.time, event_ids
+        "inspect",
+        author=edit.author,
+        verdict=value,
+        target=target,
+        criterion=criterion,
+        reason=edit.reason,
+        time=edit.time,
+        events=event_ids,
     )

@@ -236,7 +236,7 @@ class BfclTask:
         text = (
             f"the {what} in the dataset differs from the one in the log. Using the one in the log"
         )
-        issues.append(ImportIssue(str(files.questions), None, text, item=item_id))
+        issues.append(ImportIssue(str(files.questions), None, what=text, item=item_id))
         return own
 
 
@@ -350,7 +350,13 @@ def _recompute_verdict(
         item.rule_error_type = evaluation.error_type
         rationale = "\n".join(evaluation.messages) or None
         verdict = Verdict(
-            "rule", evaluation.valid, "item", "correct", evaluation.error_type, rationale, RULES
+            "rule",
+            evaluation.valid,
+            target="item",
+            criterion="correct",
+            error_type=evaluation.error_type,
+            rationale=rationale,
+            by=RULES,
         )
         item.verdicts.append(verdict)
         item.extra.metadata["is_recomputed"] = True
@@ -418,7 +424,7 @@ def _add_failing_turn_and_state_differences(item: Item, explanation: str) -> Non
     if turn is not None and int(turn[1]) < item.n_turns:
         item.extra.failing_turn = int(turn[1])
         item.verdicts.append(
-            Verdict("official", False, turn_address(int(turn[1])), by="bfcl_scorer")
+            Verdict("official", False, target=turn_address(int(turn[1])), by="bfcl_scorer")
         )
     if explanation.startswith("State mismatch"):
         found = _STATE.findall(explanation[:200_000])[:MAX_STATE_DIFFERENCES]
@@ -541,4 +547,6 @@ def _convert_message(message: dict[str, Any], speaker: str) -> ConversationMessa
         for call in message.get("tool_calls") or ()
         if isinstance(call, dict)
     ]
-    return ConversationMessage("user" if speaker == "user" else "assistant", text, calls)
+    return ConversationMessage(
+        "user" if speaker == "user" else "assistant", content=text, calls=calls
+    )

@@ -167,7 +167,11 @@ class LogEditor:
             if scorer not in edited.changed_scorers:
                 continue
             column = ScoreColumn(
-                name, scorer, reducer, [], reducer is None and (scorer, name) in named
+                name,
+                scorer=scorer,
+                reducer=reducer,
+                metrics=[],
+                is_unreduced=reducer is None and (scorer, name) in named,
             )
             self._recompute_column(entry, column, edited)
         for entry in reductions or ():
@@ -193,7 +197,9 @@ class LogEditor:
 
         for key, metric in entry.get("metrics", {}).items():
             own_name, params = str(metric.get("name") or key), metric.get("params") or {}
-            spec = MetricSpec(key, own_name, params, metric.get("group") == "grouped")
+            spec = MetricSpec(
+                key, name=own_name, params=params, is_grouped=metric.get("group") == "grouped"
+            )
             computed = (
                 None
                 if reduced is None or not has_all_samples
@@ -344,7 +350,12 @@ def _collect_epoch_values(samples: Sequence[JsonObject], scorer: str) -> Iterato
         score = (sample.get("scores") or {}).get(scorer)
         if isinstance(score, dict):
             key, metadata = f"{sample['id']}#{sample['epoch']}", as_object(sample.get("metadata"))
-            yield EpochValue(key, str(sample["id"]), to_json_value(score.get("value")), metadata)
+            yield EpochValue(
+                key,
+                sample=str(sample["id"]),
+                value=to_json_value(score.get("value")),
+                metadata=metadata,
+            )
 
 
 def _update_reduced_values(reduction: JsonObject, values: Sequence[EpochValue]) -> None:
@@ -420,7 +431,7 @@ def _plan_edits(
         value = (
             verdict.value if is_part else leaderboard.get_reviewed_value(item, name, log_metrics)
         )
-        yield PlannedEdit(name, value, verdict)
+        yield PlannedEdit(name, value=value, verdict=verdict)
 
 
 def _choose_score_name(item: ScoredItem, verdict: ReviewedVerdict, log_metrics: LogMetrics) -> str:

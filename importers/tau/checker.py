@@ -281,7 +281,11 @@ def _add_verdicts_of_source(
     for part, number in parts.values.items():
         if number is not None:
             verdict = Verdict(
-                source, part_value_to_verdict(number), ITEM, part.lower(), by="reward_info"
+                source,
+                part_value_to_verdict(number),
+                target=ITEM,
+                criterion=part.lower(),
+                by="reward_info",
             )
             if part in parts.failing_parts:
                 verdict.error_type, verdict.rationale = (
@@ -344,7 +348,13 @@ def add_pairs_and_verdicts(
         _add_verdicts_without_checks(item, reward, reason, recorded, is_left_out=is_left_out)
         return
 
-    checks = _CheckedSimulation(recorded, criteria, actions, addresses, counted_parts)
+    checks = _CheckedSimulation(
+        recorded,
+        criteria=criteria,
+        actions=actions,
+        addresses=addresses,
+        counted_parts=counted_parts,
+    )
     checks.add_verdicts(item, reward, messages, is_left_out=is_left_out)
 
 
@@ -605,11 +615,23 @@ def _add_uncounted_checks(
         if part not in counted_parts and value is not None:
             by = "does not count for the reward"
             item.verdicts.append(
-                Verdict("official", part_value_to_verdict(value), ITEM, part.lower(), by=by)
+                Verdict(
+                    "official",
+                    part_value_to_verdict(value),
+                    target=ITEM,
+                    criterion=part.lower(),
+                    by=by,
+                )
             )
             if (recomputed := recomputed_values.get(part, value)) is not None:
                 item.verdicts.append(
-                    Verdict("rule", part_value_to_verdict(recomputed), ITEM, part.lower(), by=by)
+                    Verdict(
+                        "rule",
+                        part_value_to_verdict(recomputed),
+                        target=ITEM,
+                        criterion=part.lower(),
+                        by=by,
+                    )
                 )
 
 
@@ -630,12 +652,23 @@ def _add_action_checks(
 
         if isinstance(recorded_match, bool):
             item.verdicts.append(
-                Verdict("official", recorded_match, address, "action", by="action_checks")
+                Verdict(
+                    "official",
+                    recorded_match,
+                    target=address,
+                    criterion="action",
+                    by="action_checks",
+                )
             )
         rationale = None if is_matched else "no call has this function name and these arguments"
         item.verdicts.append(
             Verdict(
-                "rule", is_matched, address, "action", rationale=rationale, by="tau2-bench rules"
+                "rule",
+                is_matched,
+                target=address,
+                criterion="action",
+                rationale=rationale,
+                by="tau2-bench rules",
             )
         )
 
@@ -654,7 +687,15 @@ def _add_nl_assertions(item: Item, recorded: dict[str, Any]) -> None:
         rationale = f'"{check.get("nl_assertion")}" {check.get("justification") or ""}'.rstrip()
         value = met if isinstance(met, bool) else None
         item.verdicts.append(
-            Verdict("judge", value, ITEM, criterion, None, rationale, "NL assertions")
+            Verdict(
+                "judge",
+                value,
+                target=ITEM,
+                criterion=criterion,
+                error_type=None,
+                rationale=rationale,
+                by="NL assertions",
+            )
         )
         listed.append([ITEM, criterion, value, None])
     if listed:

@@ -188,13 +188,23 @@ def add_conversation(item: Item, messages: Sequence[ConversationMessage]) -> lis
         turns.append(position.turn)
         if message.content or not message.calls:
             name = AGENT_GREETING_NAME if message.role == "assistant" and step < 0 else message.name
-            item.messages.append(Message(position.turn, step, message.role, message.content, name))
+            item.messages.append(
+                Message(position.turn, step, role=message.role, content=message.content, name=name)
+            )
         for call in message.calls:
             if message.role == "user":
                 user_calls.append([position.turn, position.index])
-            address = position.turn, max(step, 0), position.index
             item.predicted.append(
-                Call("predicted", call.name, call.arguments, *address, call.raw, call.error)
+                Call(
+                    "predicted",
+                    call.name,
+                    arguments=call.arguments,
+                    turn=position.turn,
+                    step=max(step, 0),
+                    index=position.index,
+                    raw=call.raw,
+                    decode_error=call.error,
+                )
             )
             position.index += 1
     item.n_turns = position.turn + 1
@@ -238,10 +248,12 @@ def parse_tool_call(name: str, arguments: Any) -> ToolCall:
         try:
             arguments = json.loads(raw)
         except (ValueError, RecursionError) as error:
-            return ToolCall(name, None, raw, f"the arguments are not valid JSON: {error}")
+            return ToolCall(
+                name, arguments=None, raw=raw, error=f"the arguments are not valid JSON: {error}"
+            )
     if not isinstance(arguments, dict):
         text = raw if isinstance(raw, str) else json.dumps(raw)
-        return ToolCall(name, None, text, "the arguments are not a JSON object")
+        return ToolCall(name, arguments=None, raw=text, error="the arguments are not a JSON object")
     return ToolCall(name, arguments)
 
 
@@ -251,7 +263,9 @@ def add_instruction(item: Item, text: str) -> None:
     """
     if text:
         item.question = shorten_question(text)
-        item.messages.insert(0, Message(0, -1, "system", text, SIMULATED_USER_INSTRUCTION))
+        item.messages.insert(
+            0, Message(0, -1, role="system", content=text, name=SIMULATED_USER_INSTRUCTION)
+        )
 
 
 def get_content_text(content: Any) -> str:
@@ -337,7 +351,7 @@ def _add_speech_chunk(
         )
         current = next((each for each in utterances if each.ids & ids), None)
         if current is None:
-            current = _Utterance(role, ids, tick, tick)
+            current = _Utterance(role, ids=ids, first_tick=tick, last_tick=tick)
             message_entries.append(current)
         open_utterances[role] = current
     current.ids |= ids
@@ -372,7 +386,7 @@ class GoldenAction:
 
     def to_call(self, turn: int, index: int) -> Call:
         accepted = {name: AcceptedValues([value]) for name, value in (self.arguments or {}).items()}
-        return Call("golden", self.name, accepted, turn, 0, index)
+        return Call("golden", self.name, arguments=accepted, turn=turn, step=0, index=index)
 
 
 CallIndexes = dict[int, int]
@@ -402,7 +416,10 @@ def pair_golden_actions(item: Item, actions: Sequence[GoldenAction]) -> list[str
         )
     used = set(call_indexes.values())
     extra = [call for at, call in enumerate(item.predicted) if at not in used]
-    unpaired = [CallPair(call.turn, None, call.index, call.name, "+") for call in extra]
+    unpaired = [
+        CallPair(call.turn, golden=None, predicted=call.index, name=call.name, state="+")
+        for call in extra
+    ]
     item.pairs = sorted(pairs + unpaired, key=lambda pair: pair.turn)
     first_of_turn: dict[int, int] = {}
     addresses: dict[int, str] = {}
@@ -456,14 +473,23 @@ def _assign_turns(n_golden_actions: int, call_indexes: CallIndexes, item: Item) 
 
 def _make_call_pair(action: GoldenAction, golden: Call, predicted: Call | None) -> CallPair:
     if predicted is None:
-        return CallPair(golden.turn, golden.index, None, golden.name, "-")
+        return CallPair(
+            golden.turn, golden=golden.index, predicted=None, name=golden.name, state="-"
+        )
     differences = diff_call(golden, predicted)
     if differences and action.matches_call(predicted):
         differences = [replace(each, state="~") for each in differences]
     state: Any = (
         "=" if not differences else "~" if all(each.state == "~" for each in differences) else "!"
     )
-    return CallPair(golden.turn, golden.index, predicted.index, golden.name, state, differences)
+    return CallPair(
+        golden.turn,
+        golden=golden.index,
+        predicted=predicted.index,
+        name=golden.name,
+        state=state,
+        diff=differences,
+    )
 
 
 def read_golden_actions(criteria: dict[str, Any]) -> list[GoldenAction]:
@@ -472,7 +498,9 @@ def read_golden_actions(criteria: dict[str, Any]) -> list[GoldenAction]:
         arguments, names = action.get("arguments"), action.get("compare_args")
         arguments = arguments if isinstance(arguments, dict) else None
         compared = [str(name) for name in names] if isinstance(names, list) else None
-        actions.append(GoldenAction(str(action.get("name")), arguments, compared))
+        actions.append(
+            GoldenAction(str(action.get("name")), arguments=arguments, compare_arguments=compared)
+        )
     return actions
 
 

@@ -220,7 +220,7 @@ def _make_single_file_plan(path: Path) -> RunPlan:
 def _make_simulation_list_plan(path: Path) -> RunPlan:
     plan = _make_single_file_plan(path)
     plan.reason = "a JSON array of simulations"
-    plan.issues.append(ImportIssue(str(path), None, SIMULATION_LIST_WITHOUT_TASKS))
+    plan.issues.append(ImportIssue(str(path), None, what=SIMULATION_LIST_WITHOUT_TASKS))
     return plan
 
 
@@ -232,7 +232,7 @@ def _make_folder_plan(main_file: Path | None, simulation_files: list[Path]) -> R
     plan = RunPlan(run, ordered, reason=reason, needs_scores=False, importer_data=FOLDER_LAYOUT)
     if main_file is None:
         what = f"{MAIN_FILE} is missing, so the simulations have no tasks and no golden answers"
-        plan.issues.append(ImportIssue(str(folder), None, what))
+        plan.issues.append(ImportIssue(str(folder), None, what=what))
     else:
         plan.data.append(main_file)
     return plan
@@ -281,7 +281,8 @@ class ItemIds:
         item_id = self._make_unique(item_id)
         self.known.add(item_id)
         return AssignedId(
-            item_id, ImportIssue(file, line, f"{what}. It is imported as {item_id}", item=item_id)
+            item_id,
+            ImportIssue(file, line, what=f"{what}. It is imported as {item_id}", item=item_id),
         )
 
     def _make_unique(self, wanted_id: str) -> str:

@@ -87,7 +87,9 @@ def compute_pass_hat_metrics(
             sum(comb(n, k) / comb(n_trials or total, k) for n, total in task_successes) / n_tasks
         )
         metrics.append(
-            Metric("pass^k", f"pass^{k}", value, n=n_tasks, total=n_tasks, counted_noun="tasks")
+            Metric(
+                "pass^k", f"pass^{k}", value=value, n=n_tasks, total=n_tasks, counted_noun="tasks"
+            )
         )
     return metrics
 
@@ -135,9 +137,14 @@ def _compute_version2_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     )
     metrics += _compute_mean_cost(run, "agent cost") + _compute_mean_cost(run, "user cost")
     metrics += [
-        Metric("simulations", "simulations", len(run), "count"),
-        Metric("simulations", "tasks", len(successes), "count"),
-        Metric("simulations", "infrastructure errors, left out", len(items) - len(run), "count"),
+        Metric("simulations", "simulations", value=len(run), unit="count"),
+        Metric("simulations", "tasks", value=len(successes), unit="count"),
+        Metric(
+            "simulations",
+            "infrastructure errors, left out",
+            value=len(items) - len(run),
+            unit="count",
+        ),
     ]
     return [
         *metrics,
@@ -168,7 +175,7 @@ def find_largest_k(items: Sequence[ScoredItem]) -> int:
 def _compute_average_reward(items: Sequence[ScoredItem], n_items: int) -> list[Metric]:
     rewards = [reward for item in items if (reward := get_reward(item)) is not None]
     average = sum(rewards) / len(rewards) if rewards else None
-    return [Metric("reward", "average reward", average, n=len(rewards), total=n_items)]
+    return [Metric("reward", "average reward", value=average, n=len(rewards), total=n_items)]
 
 
 def _compute_mean_cost(items: Sequence[ScoredItem], cost_name: str) -> list[Metric]:
@@ -182,7 +189,13 @@ def _compute_mean_cost(items: Sequence[ScoredItem], cost_name: str) -> list[Metr
     mean = sum(costs) / len(costs)
     return [
         Metric(
-            "cost", f"mean {cost_name}", mean, "dollars", n=len(costs), total=len(items), digits=4
+            "cost",
+            f"mean {cost_name}",
+            value=mean,
+            unit="dollars",
+            n=len(costs),
+            total=len(items),
+            digits=4,
         )
     ]
 
@@ -195,7 +208,7 @@ def _count_endings(items: Sequence[ScoredItem]) -> list[Metric]:
             "termination reasons that the official program counts as errors:"
             f" {', '.join(ERROR_REASONS)}"
         )
-        metrics.append(Metric("termination", "errors", broken, "count", note=note))
+        metrics.append(Metric("termination", "errors", value=broken, unit="count", note=note))
     return metrics
 
 
@@ -207,21 +220,33 @@ def _count_checks(items: Sequence[ScoredItem]) -> list[Metric]:
         "does not match": databases[False],
         "not checked": not_checked,
     }
-    metrics = [Metric("database", name, count, "count", 1) for name, count in by_name.items()]
+    metrics = [
+        Metric("database", name, value=count, unit="count", level=1)
+        for name, count in by_name.items()
+    ]
     actions = Counter(entry for item in items for entry in _read_action_checks(item))
     for kind in ("read", "write"):
         n_matched = actions[ActionCheck(kind, True)]
         if total := n_matched + actions[ActionCheck(kind, False)]:
-            metrics.append(Metric("golden actions", f"{kind} actions", total, "count"))
+            metrics.append(Metric("golden actions", f"{kind} actions", value=total, unit="count"))
             metrics.append(
-                Metric("golden actions", f"{kind} actions matched", n_matched, "count", 1)
+                Metric(
+                    "golden actions",
+                    f"{kind} actions matched",
+                    value=n_matched,
+                    unit="count",
+                    level=1,
+                )
             )
     recorded = [item.metadata.get("authentication", "not checked") for item in items]
     known = ("succeeded", "failed", "not checked")
     statuses = Counter(status if status in known else "not needed" for status in recorded)
     if statuses["not checked"] < len(items):
         names = ("succeeded", "failed", "not needed", "not checked")
-        metrics += [Metric("authentication", name, statuses[name], "count", 1) for name in names]
+        metrics += [
+            Metric("authentication", name, value=statuses[name], unit="count", level=1)
+            for name in names
+        ]
     if periods := [
         item.metadata["unresponsive period"]
         for item in items
@@ -229,10 +254,13 @@ def _count_checks(items: Sequence[ScoredItem]) -> list[Metric]:
     ]:
         metrics.append(
             Metric(
-                "responsiveness", "with an unresponsive period", sum(map(bool, periods)), "count"
+                "responsiveness",
+                "with an unresponsive period",
+                value=sum(map(bool, periods)),
+                unit="count",
             )
         )
-        metrics.append(Metric("responsiveness", "recorded", len(periods), "count"))
+        metrics.append(Metric("responsiveness", "recorded", value=len(periods), unit="count"))
     return metrics
 
 
@@ -267,7 +295,10 @@ def _count_outcomes(items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def _make_count_metrics(table: str, counts: Counter[str]) -> list[Metric]:
-    return [Metric(table, name, count, "count", 1) for name, count in counts.most_common()]
+    return [
+        Metric(table, name, value=count, unit="count", level=1)
+        for name, count in counts.most_common()
+    ]
 
 
 def _get_effective_error_type(item: ScoredItem) -> str:
@@ -297,10 +328,11 @@ EXCEPTION = "error"
 def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:
     planned = next((each.metadata.get(PLANNED_TRIALS) for each in items), None)
     trials = [
-        Trial(i.id, i.group or i.id, get_success(i) is True, _classify_ending(i)) for i in items
+        Trial(i.id, task=i.group or i.id, passed=get_success(i) is True, ending=_classify_ending(i))
+        for i in items
     ]
     own = "tau-bench v1" if run.generation == "v1" else "tau2-bench"
-    return TrialTable(trials, own, planned if isinstance(planned, int) else None)
+    return TrialTable(trials, own=own, planned=planned if isinstance(planned, int) else None)
 
 
 def _classify_ending(item: ScoredItem) -> Ending:

@@ -168,7 +168,7 @@ def _read_folder(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             f"the simulations in this file are ignored, because the folder {SIMULATIONS} also"
             " contains simulations"
         )
-        yield ImportIssue(str(main_file), None, what, severity="notice")
+        yield ImportIssue(str(main_file), None, what=what, severity="notice")
     yield from report_index_differences(plan.results, document.fields, main_file)
 
     ids = ItemIds()
@@ -176,10 +176,12 @@ def _read_folder(plan: RunPlan) -> Iterator[Item | ImportIssue]:
         simulation = read_json_document(path)
         yield from simulation.issues
         if simulation.fields:
-            record = JsonRecord(1, 0, path.stat().st_size, simulation.fields)
+            record = JsonRecord(1, offset=0, length=path.stat().st_size, value=simulation.fields)
             yield from _read_simulation(record, path, data, ids)
         elif not simulation.issues:
-            yield ImportIssue(str(path), 1, "the file contains no simulation", severity="error")
+            yield ImportIssue(
+                str(path), 1, what="the file contains no simulation", severity="error"
+            )
 
 
 def _read_shared_data(
@@ -217,16 +219,18 @@ def parse_run_data(
     tasks = as_list(main_fields.get("tasks"))
     if main_fields and not tasks:
         what = "the file has no list of tasks, so there are no golden answers"
-        issues.append(ImportIssue(file, None, what, severity="error"))
+        issues.append(ImportIssue(file, None, what=what, severity="error"))
     for at, task in enumerate(tasks, 1):
         if not isinstance(task, dict) or "id" not in task:
-            issues.append(ImportIssue(file, None, f"task {at} has no id", make_excerpt(str(task))))
+            issues.append(
+                ImportIssue(file, None, what=f"task {at} has no id", raw=make_excerpt(str(task)))
+            )
         elif data.tasks.setdefault(str(task["id"]), task) != task:
             what = (
                 f"task {task['id']} occurs more than once, with different content. The first one is"
                 " used"
             )
-            issues.append(ImportIssue(file, None, what))
+            issues.append(ImportIssue(file, None, what=what))
     return data
 
 
@@ -245,7 +249,7 @@ def report_index_differences(
     for names, what in (without_file, (present - listed, "simulation files are not in the index")):
         if names:
             yield ImportIssue(
-                str(main_file), None, f"{len(names)} {what}: {', '.join(sorted(names)[:3])}"
+                str(main_file), None, what=f"{len(names)} {what}: {', '.join(sorted(names)[:3])}"
             )
 
 
@@ -257,7 +261,7 @@ def _read_simulation(
         what = "has no task_id" if isinstance(simulation, dict) else "is not an object"
         what = f"a simulation {what} and was skipped"
         yield ImportIssue(
-            str(path), record.line, what, make_excerpt(str(simulation)), severity="error"
+            str(path), record.line, what=what, raw=make_excerpt(str(simulation)), severity="error"
         )
         return
     task_id, name = str(simulation["task_id"]), str(simulation.get("id") or "")
@@ -273,7 +277,7 @@ def _read_simulation(
         )
     elif data.tasks:
         what = f"the file does not contain task {task_id}, so its golden answer is missing"
-        item.issues.append(ImportIssue(str(path), record.line, what, item=item_id))
+        item.issues.append(ImportIssue(str(path), record.line, what=what, item=item_id))
     yield fill_safely(item, partial(_fill_item, item, simulation, task, data))
 
 
@@ -345,7 +349,7 @@ def _add_task(
     """Add what the agent and the simulated user were told, and the sections of the task."""
     policy = get_content_text(simulation.get("policy")) or data.policy
     if policy and not any(message.role == "system" for message in item.messages):
-        item.messages.insert(0, Message(0, -1, "system", policy))
+        item.messages.insert(0, Message(0, -1, role="system", content=policy))
 
     scenario = read_scenario(task)
     add_instruction(item, scenario.instruction)
@@ -430,7 +434,7 @@ def _read_messages(raw_messages: Any, message_index_by_tick: dict[int, int]) -> 
         for part in list_objects(as_object(raw).get("tool_messages")) or [raw]:
             messages.append(_read_message(part, call_names))
             indices.append(index if isinstance(index, int) else position)
-    return Conversation(messages, indices, message_index_by_tick)
+    return Conversation(messages, turn_indices=indices, message_index_by_tick=message_index_by_tick)
 
 
 def _read_message(raw: Any, call_names: dict[str, str]) -> ConversationMessage:
@@ -451,7 +455,7 @@ def _read_message(raw: Any, call_names: dict[str, str]) -> ConversationMessage:
         else:
             calls.append(ToolCall("", None, str(raw_call), "the value is not a call"))
     called = call_names.get(str(raw.get("id"))) if role == "tool" else None
-    return ConversationMessage(role, get_spoken_text(raw), calls, called)
+    return ConversationMessage(role, content=get_spoken_text(raw), calls=calls, name=called)
 
 
 class Scenario(NamedTuple):
@@ -493,7 +497,14 @@ def add_judge_reviews(
             if isinstance(review.get(flag), bool):
                 rationale, summary = summary if isinstance(summary, str) else None, None
                 item.verdicts.append(
-                    Verdict("judge", review[flag], ITEM, flag, rationale=rationale, by=judge)
+                    Verdict(
+                        "judge",
+                        review[flag],
+                        target=ITEM,
+                        criterion=flag,
+                        rationale=rationale,
+                        by=judge,
+                    )
                 )
         errors = list_objects(review.get("errors"))
         _add_error_verdicts(item, errors, judge, turns_by_field)
@@ -523,7 +534,15 @@ def _add_error_verdicts(
         kinds = list(dict.fromkeys(str(each.get("error_type") or "error") for each in found))
         rationale = "\n".join(map(_describe_error, found))
         item.verdicts.append(
-            Verdict("judge", True, target, criterion, " + ".join(kinds), rationale, judge_name)
+            Verdict(
+                "judge",
+                True,
+                target=target,
+                criterion=criterion,
+                error_type=" + ".join(kinds),
+                rationale=rationale,
+                by=judge_name,
+            )
         )
 
 
@@ -565,7 +584,9 @@ def read_reviews_from_notes(
             if not isinstance(simulation, str) or not isinstance(note.get("note"), str):
                 issues.append(
                     ImportIssue(
-                        str(path), None, "a note has no simulation_id or no text and was skipped"
+                        str(path),
+                        None,
+                        what="a note has no simulation_id or no text and was skipped",
                     )
                 )
             else:
@@ -588,15 +609,21 @@ def _convert_note(note: Mapping[str, Any]) -> RecordedReview:
     author = own.get("annotator") or note.get("author_email")
     return RecordedReview(
         "tau2",
-        author if isinstance(author, str) else "unknown",
-        own.get("verdict"),
-        target if isinstance(target, str) and is_address(target) else ITEM,
-        own["criterion"] if isinstance(own.get("criterion"), str) else CORRECT,
-        " · ".join(filter(None, texts)) or None,
-        _read_iso_time(note.get("created_at")),
-        [str(event) for event in (events if isinstance(events, list) else [identifier]) if event],
-        fault if own and fault in FAULTS else FAULT_OF_SOURCE.get(str(source)) if not own else None,
-        [tag for tag in as_list(tags) if isinstance(tag, str)],
+        author=author if isinstance(author, str) else "unknown",
+        verdict=own.get("verdict"),
+        target=target if isinstance(target, str) and is_address(target) else ITEM,
+        criterion=own["criterion"] if isinstance(own.get("criterion"), str) else CORRECT,
+        reason=" · ".join(filter(None, texts)) or None,
+        time=_read_iso_time(note.get("created_at")),
+        events=[
+            str(event) for event in (events if isinstance(events, list) else [identifier]) if event
+        ],
+        fault=fault
+        if own and fault in FAULTS
+        else FAULT_OF_SOURCE.get(str(source))
+        if not own
+        else None,
+        tags=[tag for tag in as_list(tags) if isinstance(tag, str)],
     )
 
 

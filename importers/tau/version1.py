@@ -125,14 +125,16 @@ def _parse_action_text(message_text: str) -> ConversationMessage:
         return ConversationMessage("assistant", message_text, reply=text)
     if not isinstance(action, dict) or not isinstance(action.get("name"), str):
         return ConversationMessage(
-            "assistant", thought, [ToolCall("", None, text, "the text is not an action")]
+            "assistant",
+            content=thought,
+            calls=[ToolCall("", None, text, "the text is not an action")],
         )
     name, arguments = action["name"], action.get("arguments")
     if not isinstance(arguments, dict):
         call = ToolCall(name, None, text, "the arguments are not a JSON object")
-        return ConversationMessage("assistant", thought, [call])
+        return ConversationMessage("assistant", content=thought, calls=[call])
     if name != REPLY_ACTION:
-        return ConversationMessage("assistant", thought, [ToolCall(name, arguments)])
+        return ConversationMessage("assistant", content=thought, calls=[ToolCall(name, arguments)])
     reply = str(arguments["content"]) if isinstance(arguments.get("content"), str) else ""
     return ConversationMessage("assistant", f"{thought}\n\n{reply}".strip(), reply=reply)
 
@@ -191,7 +193,7 @@ def read_version1_items(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssu
         ):
             what = "an entry has no task_id or no reward and was skipped"
             yield ImportIssue(
-                str(path), record.line, what, make_excerpt(str(entry)), severity="error"
+                str(path), record.line, what=what, raw=make_excerpt(str(entry)), severity="error"
             )
             continue
         task, trial = str(entry["task_id"]), entry.get("trial")
@@ -257,7 +259,9 @@ def _fill_item(item: Item, entry: dict[str, Any], info: dict[str, Any]) -> None:
     if "error" in info:
         last_step = max(item.n_steps - 1, 0)
         item.messages.append(
-            Message(item.n_turns - 1, last_step, "log", get_content_text(info["error"]))
+            Message(
+                item.n_turns - 1, last_step, role="log", content=get_content_text(info["error"])
+            )
         )
     pair_golden_actions(item, list(_read_golden_actions(task.get("actions"))))
     item.extra.uncounted_states = "-!+"
@@ -384,7 +388,9 @@ def _add_verdicts(
             )
     if "r_actions" in recorded:
         database = to_part_value(recorded["r_actions"])
-    else:  # tau-bench records only one of the two results. In two of three cases, the reward implies the other one.
+    else:
+        # tau-bench records only one of the two results. In two of three cases, the reward implies
+        # the other one.
         is_implied_failure = (
             to_finite_number(recorded.get("r_outputs")) == 1 and OWN_FIELD not in recorded
         )

@@ -357,7 +357,7 @@ class _Parser:
         where, params = self._parse_or(0)
         if self._index < len(self._tokens):
             raise self._make_error("unmatched closing parenthesis", self._current_position())
-        return FilterCondition(where, params, self._depends_on_reviews)
+        return FilterCondition(where, params=params, depends_on_reviews=self._depends_on_reviews)
 
     def _parse_or(self, depth: int) -> sql.SqlCondition:
         parts = [self._parse_and(depth)]

@@ -326,7 +326,7 @@ def build_search_condition(term: FilterTerm) -> SqlCondition:
     """
 
     def build_value_condition(value: FilterValue) -> SqlCondition:
-        single = FilterTerm(term.key, ":", (value,), value.position)
+        single = FilterTerm(term.key, op=":", values=(value,), position=value.position)
         conditions = [search(single) for search in _SEARCHES]
         return " OR ".join(sql for sql, _ in conditions), [
             param for _, params in conditions for param in params

@@ -142,7 +142,7 @@ def _read_term(text: str, start: int) -> tuple[FilterTerm | FilterOperator, int]
         value, end = _read_value(text, start, _BARE_WORD)
         if value.text in ("OR", "or") and not value.quoted:
             return FilterOperator("OR", start), end
-        return FilterTerm(None, "", (value,), start), end
+        return FilterTerm(None, op="", values=(value,), position=start), end
     op, end = key[2], key.end()
     if op == ":" and (
         comparison := _COMPARISON.match(text, end)
@@ -155,7 +155,7 @@ def _read_term(text: str, start: int) -> tuple[FilterTerm | FilterOperator, int]
         if end < len(text) and text[end] in "|,":
             end += 1
         else:
-            return FilterTerm(key[1].lower(), op, tuple(values), start), end
+            return FilterTerm(key[1].lower(), op=op, values=tuple(values), position=start), end
 
 
 def _read_value(
@@ -165,13 +165,13 @@ def _read_value(
         match = _QUOTED.match(text, start)
         if match is None:
             raise FilterError("unclosed quotation mark", text, start)
-        return FilterValue(_ESCAPE.sub(r"\1", match[1]), True, start), match.end()
+        return FilterValue(_ESCAPE.sub(r"\1", match[1]), quoted=True, position=start), match.end()
     match = unquoted_pattern.match(text, start)
     if match is None:
         raise FilterError(
             f"{key}: a value is missing here" if key else "a word is missing here", text, start
         )
-    return FilterValue(match[0], False, start), match.end()
+    return FilterValue(match[0], quoted=False, position=start), match.end()
 
 
 FAILING_FILTER = "effective:fail"

@@ -465,7 +465,9 @@ def read_store_index(workspace: Workspace) -> StoreIndex:
             info = Run(**dict(zip(_IDENTITY_COLUMNS, identity, strict=True)))
             info.path = str(workspace.to_absolute_path(info.path))
             info.dataset = workspace.from_stored_dataset(info.dataset)
-            index.runs[key] = by_run[run] = StoredRun(run, version, n_items, n_issues, info)
+            index.runs[key] = by_run[run] = StoredRun(
+                run, import_fingerprint=version, n_items=n_items, n_issues=n_issues, info=info
+            )
         for run, *source in connection.execute(
             "SELECT run, path, kind, size, mtime_ns, hash FROM sources"
         ).fetchall():

@@ -128,7 +128,7 @@ class ImportPlanner:
             key = build_run_key(self._workspace, plan.run)
             if key in keys:
                 what = f"run {plan.run.model} was found twice. The first one is imported"
-                result.issues.append(ImportIssue(plan.run.path, None, what))
+                result.issues.append(ImportIssue(plan.run.path, None, what=what))
                 continue
             keys.add(key)
             stored = self._index.runs.get(key)
@@ -137,7 +137,9 @@ class ImportPlanner:
                 _make_summary_row(number, plan.run),
                 plan,
             )
-            job = ReadJob(number, plan, stat_sources(plan, self._workspace.to_stored_path))
+            job = ReadJob(
+                number, plan=plan, sources=stat_sources(plan, self._workspace.to_stored_path)
+            )
             self._add_run_to_plan(result, job, stored)
         return result
 
@@ -388,7 +390,9 @@ class _Import:
         plan = self._plan = planner.plan_import(self.plans)
         issues = list(self.issues)
         if reason := self._index.rebuild_reason:
-            issues.append(ImportIssue(str(self.workspace.store), None, reason, severity="notice"))
+            issues.append(
+                ImportIssue(str(self.workspace.store), None, what=reason, severity="notice")
+            )
         self._all_issues = [asdict(issue) for issue in [*issues, *plan.issues]]
         self._named_runs = {
             stored.run_number: stored.info for stored in self._index.runs.values()
@@ -495,7 +499,7 @@ class _Import:
         issue = ImportIssue(
             invalid_item["file"],
             invalid_item["line"],
-            what,
+            what=what,
             item=invalid_item["id"],
             severity="error",
         )
@@ -534,7 +538,7 @@ class _Import:
         self._all_issues += [asdict(issue) for issue in job.plan.issues]
         what = f"run {job.plan.run.model} was not imported: {reason}{kept}"
         self._all_issues.append(
-            asdict(ImportIssue(job.plan.run.path, None, what, severity="error"))
+            asdict(ImportIssue(job.plan.run.path, None, what=what, severity="error"))
         )
         self._plan.summary_rows[job.run_number] |= {
             "items": stored.n_items if stored else 0,

@@ -71,12 +71,12 @@ def _stat_source(path: Path, stored_path: str, kind: str) -> SourceFile:
     try:
         status = path.stat()
     except OSError:
-        return SourceFile(stored_path, kind, -1, 0)
+        return SourceFile(stored_path, kind=kind, size=-1, mtime_ns=0)
     return SourceFile(
         stored_path,
-        kind,
-        status.st_size if stat.S_ISREG(status.st_mode) else -1,
-        status.st_mtime_ns,
+        kind=kind,
+        size=status.st_size if stat.S_ISREG(status.st_mode) else -1,
+        mtime_ns=status.st_mtime_ns,
     )
 
 

@@ -253,7 +253,9 @@ def stage_run(
     gets the number of bytes of result files that the importer has read.
     """
     staged = StagedRun(
-        run_number, path_stem.with_suffix(".items"), path_stem.with_suffix(".shared")
+        run_number,
+        items=path_stem.with_suffix(".items"),
+        shared_rows=path_stem.with_suffix(".shared"),
     )
     paths: dict[str, str] = {}
     n_bytes = seq = 0

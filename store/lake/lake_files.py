@@ -323,7 +323,9 @@ def parse_lake_run(content: bytes) -> LakeRun:
     Raises ValueError, KeyError, TypeError or AttributeError if it is invalid.
     """
     value = orjson.loads(content)
-    run = LakeRun(dict(value["row"]), list(value["sources"]), _parse_parquet_files(value))
+    run = LakeRun(
+        dict(value["row"]), sources=list(value["sources"]), files=_parse_parquet_files(value)
+    )
     valid = _has_field_types(run.row, _RUN_TYPES) and "items.parquet" in run.files
     valid &= all(_has_field_types(source, _SOURCE_TYPES) for source in run.sources)
     if (
@@ -377,7 +379,9 @@ class LakeIndex:
 def _parse_index(name: str, content: bytes) -> LakeIndex:
     value = orjson.loads(content)
     runs = {int(run): str(build) for run, build in value["runs"].items()}
-    return LakeIndex(name, runs, _parse_parquet_files(value), str(value.get("computed", "")))
+    return LakeIndex(
+        name, runs=runs, files=_parse_parquet_files(value), computed=str(value.get("computed", ""))
+    )
 
 
 @dataclass(slots=True)

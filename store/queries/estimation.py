@@ -157,7 +157,9 @@ def load_random_samples(
             )
         else:
             samples[queue.name] = QueueSample(
-                queue, frame, {queue.name: set(list_content_keys(queue))}
+                queue,
+                frame=frame,
+                content_keys_by_queue={queue.name: set(list_content_keys(queue))},
             )
     for queue in sorted(extensions, key=lambda each: each.created):
         sample = next(
@@ -199,7 +201,7 @@ def _fetch_frame_if_unchanged(
     sizes = {stratum.name: stratum.size for stratum in queue.strata}
     sampled = set(list_content_keys(queue))
     for runs in (_find_sampled_runs(connection, queue), ()):
-        view = View(design.where, "dataset", 0, runs)
+        view = View(design.where, queue="dataset", seed=0, runs=runs)
         request = QueueRequest(
             queue.name,
             view,
@@ -309,9 +311,9 @@ def fetch_verdict_pairs(
             cases.append(
                 VerdictPair(
                     item,
-                    source,
-                    judge,
-                    criterion,
+                    source=source,
+                    judge=judge,
+                    criterion=criterion,
                     automatic=value,
                     human=human,
                     is_random=is_random,
@@ -345,7 +347,9 @@ def _combine_automatic_verdicts(
     for source, target, criterion, text, by in listed_verdicts:
         judge = (by or "judge") if source == "judge" else None
         tier = None if source == "judge" or not by or by.endswith(_SCORE_FILE_SUFFIX) else by
-        verdicts[_VerdictKey(source, judge, target, criterion, tier)] = parse_json(text)
+        verdicts[
+            _VerdictKey(source, judge=judge, target=target, criterion=criterion, tier=tier)
+        ] = parse_json(text)
     item_judge = (
         get_only_judge(by for source, _, _, _, by in listed_verdicts if source == "judge")
         or "judge"
@@ -557,7 +561,13 @@ def fetch_sample_status(
                 ],
             )
         )
-    return RunSampleStatus(items, content_keys, samples, problems, criterion_answers)
+    return RunSampleStatus(
+        items,
+        content_keys=content_keys,
+        samples=samples,
+        problems=problems,
+        criterion_answers=criterion_answers,
+    )
 
 
 def _find_cluster(content_key: ContentKey, samples: Sequence[QueueSample]) -> str | None:

@@ -160,14 +160,16 @@ def fetch_audit_input(connection: Connection, view: View) -> AuditInput:
             question.answers.append(
                 DistinctAnswer(
                     [item >> 32 for item in row.items],
-                    row.passed,
-                    row.contradicted,
-                    content.is_decoded,
-                    content.differences,
-                    row.items,
+                    passed=row.passed,
+                    has_verdict_conflict=row.contradicted,
+                    is_decoded=content.is_decoded,
+                    differences=content.differences,
+                    items=row.items,
                 )
             )
-    return AuditInput(questions, _fetch_run_profiles(connection, runs), selected)
+    return AuditInput(
+        questions, run_profiles=_fetch_run_profiles(connection, runs), selected_keys=selected
+    )
 
 
 def _fetch_selected_questions(connection: Connection, view: View) -> frozenset[QuestionKey]:
@@ -220,11 +222,11 @@ def _fetch_questions(connection: Connection, item_numbers: Sequence[int]) -> lis
         questions.append(
             AuditedQuestion(
                 key,
-                text or "",
-                [parse_call(call) for call in golden or ()],
-                [docs[name] for name in functions or () if name in docs],
-                group,
-                is_self_contained,
+                text=text or "",
+                golden=[parse_call(call) for call in golden or ()],
+                functions=[docs[name] for name in functions or () if name in docs],
+                group=group,
+                is_self_contained=is_self_contained,
                 faults=faults.get(key, Counter()),
             )
         )
@@ -283,12 +285,14 @@ def _fetch_run_profiles(connection: Connection, run_condition: str) -> dict[int,
         passed, known = (sum(column) for column in zip(*by_category.values(), strict=True))
         profiles[run] = RunProfile(
             models[run],
-            find_model_family(models[run]),
-            smooth_pass_rate(passed, known),
-            {category: smooth_pass_rate(*each) for category, each in by_category.items()},
-            conflicts[run] / max(known, 1),
-            passed,
-            known,
+            family=find_model_family(models[run]),
+            pass_rate=smooth_pass_rate(passed, known),
+            pass_rate_by_category={
+                category: smooth_pass_rate(*each) for category, each in by_category.items()
+            },
+            conflict_rate=conflicts[run] / max(known, 1),
+            n_passed=passed,
+            n_verdicts=known,
         )
     return profiles
 
@@ -350,7 +354,9 @@ def _build_suspicion(suspect: Suspect) -> Suspicion:
     if (other := suspect.alternative) is not None:
         texts.append(other.text + (f"  ({', '.join(other.models)})" if other.models else ""))
     summary = "; ".join(reason.text for reason in suspect.reasons[:MAX_SUMMARY_REASONS])
-    return Suspicion(suspect.score, suspect.is_strong, summary, tuple(texts))
+    return Suspicion(
+        suspect.score, is_strong=suspect.is_strong, summary=summary, reasons=tuple(texts)
+    )
 
 
 def _pick_example_item(suspect: Suspect) -> int:

@@ -193,13 +193,13 @@ def _fetch_item_issues(
     if not item_numbers:
         return {}
     found: dict[int, list[ImportIssue]] = {}
-    for item, *issue in connection.execute(
-        "SELECT item, file, line, what, raw, id, severity FROM import_issues WHERE item IN (SELECT"
-        " unnest(?::BIGINT[]))"
+    for item, *issue_row in connection.execute(
+        "SELECT item, file, line, what, raw, id, severity FROM import_issues"
+        " WHERE item IN (SELECT unnest(?::BIGINT[]))"
         " ORDER BY item, file, line",
         [item_numbers],
     ).fetchall():
-        found.setdefault(item, []).append(ImportIssue(*issue))
+        found.setdefault(item, []).append(_make_issue(issue_row))
     return found
 
 
@@ -212,7 +212,12 @@ def fetch_issues(connection: Connection, runs: Sequence[int]) -> list[ImportIssu
         " line",
         [list(runs)],
     ).fetchall()
-    return [ImportIssue(*row) for row in rows]
+    return [_make_issue(row) for row in rows]
+
+
+def _make_issue(row: Sequence[Any]) -> ImportIssue:
+    file, line, what, raw, item_id, severity = row
+    return ImportIssue(file, line, what=what, raw=raw, item=item_id, severity=severity)
 
 
 def find_items(connection: Connection, item_id: str, run: int | None) -> list[int]:
@@ -256,7 +261,11 @@ def read_raw_record(connection: Connection, workspace: Workspace, item_number: i
     if not file or not length:
         raise StoreError("no result file has a record of this item")
     data = _read_record(
-        connection, workspace, item, RecordLocation(file, line, offset, length), item_id
+        connection,
+        workspace,
+        item,
+        RecordLocation(file, line=line, offset=offset, length=length),
+        item_id,
     )
     return _redact_record(data, Extra.from_json(parse_json(extra)))
 
@@ -396,7 +405,7 @@ def fetch_siblings(connection: Connection, row: QueueRow, *, blind: bool) -> lis
         [row.run << 32, (row.run + 1 << 32) - 1, row.group, row.category, MAX_SIBLINGS],
     ).fetchall()
     return [
-        Sibling(item, item_id, parse_json(own) if own is not None or blind else automatic)
+        Sibling(item, id=item_id, mark=parse_json(own) if own is not None or blind else automatic)
         for item, item_id, own, automatic in found
     ]
 
@@ -479,7 +488,14 @@ def build_detail(
 
     In blind mode, hide the verdicts of an item that this annotator has not reviewed.
     """
-    key = ItemKey(run.benchmark, run.generation, run.language, run.model, item.category, item.id)
+    key = ItemKey(
+        run.benchmark,
+        generation=run.generation,
+        language=run.language,
+        model=run.model,
+        category=item.category,
+        id=item.id,
+    )
     opinions = reviews.events.compute_opinions(key, item.prediction_hash, item.golden_hash)
     # From here on, the item has the mark that counts: the reviewers' decision, else the automatic
     # mark.
@@ -487,7 +503,9 @@ def build_detail(
     item.incident_certainty = cast("IncidentCertainty | None", row.incident_certainty)
     if row.is_incident:
         item.first_difference = row.first_difference
-    detail = ItemDetail(row, key, run, item, opinions, reviews.events.get_history(key))
+    detail = ItemDetail(
+        row, key=key, run=run, item=item, opinions=opinions, history=reviews.events.get_history(key)
+    )
     if (
         item.extra.recorded_reviews
     ):  # an exported review that came back is already among the opinions

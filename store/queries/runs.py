@@ -171,7 +171,7 @@ def fetch_run_rows(connection: Connection, workspace: Workspace, *, blind: bool)
             "stated_pass": sum(each.passed for each in headers),
             "stated_of": sum(each.total for each in headers),
         }
-        rows.append(RunRow(run, info, run_names[run], **total, categories=categories))
+        rows.append(RunRow(run, info=info, run_name=run_names[run], **total, categories=categories))
     return rows
 
 

@@ -209,9 +209,13 @@ class ViewOrders:
                 n_items = self._connection.execute(
                     f"SELECT count(*) {source} WHERE {where}", params
                 ).fetchall()[0][0]
-            return ViewOrder(table, n_items, depends_on_reviews, fetched)
+            return ViewOrder(
+                table, count=n_items, depends_on_reviews=depends_on_reviews, n_rows=fetched
+            )
         n_items = int(self._connection.execute(create, params).fetchall()[0][0])
-        return ViewOrder(table, n_items, depends_on_reviews, n_items)
+        return ViewOrder(
+            table, count=n_items, depends_on_reviews=depends_on_reviews, n_rows=n_items
+        )
 
 
 class ViewCondition(NamedTuple):
@@ -242,7 +246,9 @@ def build_view_condition(view: View, *, blind: bool) -> ViewCondition:
         )
     if view.runs:
         parts.insert(0, f"i.run IN ({', '.join(str(int(run)) for run in view.runs)})")
-    return ViewCondition(" AND ".join(parts), params, condition.depends_on_reviews)
+    return ViewCondition(
+        " AND ".join(parts), params=params, depends_on_reviews=condition.depends_on_reviews
+    )
 
 
 def fetch_sorted_item_numbers(

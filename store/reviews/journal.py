@@ -402,7 +402,7 @@ def read_valid_lines(files: WorkspaceFiles, path: Path, warnings: list[str]) -> 
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                valid.append(JournalLine(number, line, parse_line(line)))
+                valid.append(JournalLine(number, line=line, event=parse_line(line)))
             except LineError as error:
                 warnings.append(f"{path.name} line {number} was not copied: {error}")
     return valid
@@ -520,11 +520,11 @@ def _to_event(content: dict[str, Any]) -> Event:
     key = content["key"]
     content["key"] = ItemKey(
         intern(key["benchmark"]),
-        intern(key["generation"]),
-        intern(key["language"]),
-        intern(key["model"]),
-        intern(key["category"]),
-        key["id"],
+        generation=intern(key["generation"]),
+        language=intern(key["language"]),
+        model=intern(key["model"]),
+        category=intern(key["category"]),
+        id=key["id"],
     )
     return Event(**content)
 

@@ -344,8 +344,8 @@ class JournalReader:
         workspace = self._workspace
         return _JournalFile(
             path,
-            workspace.files,
-            path.relative_to(workspace.reviews).as_posix(),
+            files=workspace.files,
+            name=path.relative_to(workspace.reviews).as_posix(),
             is_partial=path.is_relative_to(workspace.team_reviews),
             is_informed=path.parent == workspace.informed_team_reviews,
         )
@@ -599,4 +599,10 @@ def _check_journal(workspace: Workspace, path: Path) -> JournalReport:
     reviews = [event for event in events if event.act != "retract"]
     n_retracted = sum((event.event, event.annotator) in retractions for event in reviews)
     name = path.relative_to(workspace.reviews).with_suffix("").as_posix()
-    return JournalReport(name, len(reviews), n_retracted, reader.warnings, reader.torn_lines)
+    return JournalReport(
+        name,
+        events=len(reviews),
+        retracted=n_retracted,
+        warnings=reader.warnings,
+        torn=reader.torn_lines,
+    )

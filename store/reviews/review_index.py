@@ -195,12 +195,12 @@ class ItemIndex:
             automatic = _select_automatic_verdicts(verdicts[item]) | {ITEM_CORRECT: verdict}
             self._contexts[item] = RollUpContext(
                 n_pairs[item],
-                parts,
-                needed,
-                verdict,
-                benchmark,
-                automatic,
-                parse_json(metadata) or {},
+                benchmark_part_verdicts=parts,
+                needs=needed,
+                benchmark_item_verdict=verdict,
+                benchmark=benchmark,
+                automatic=automatic,
+                metadata=parse_json(metadata) or {},
             )
 
     def _fetch(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:

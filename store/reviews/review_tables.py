@@ -217,9 +217,9 @@ class ReviewTables:
             for hashes, item in item_by_hashes.items():
                 yield ReviewedItem(
                     item,
-                    key,
-                    hashes,
-                    self.events.compute_opinions(key, *hashes, with_bulk=with_bulk),
+                    key=key,
+                    hashes=hashes,
+                    opinions=self.events.compute_opinions(key, *hashes, with_bulk=with_bulk),
                 )
 
     def has_seen_verdicts(self, item_number: int, annotator: str) -> bool:

@@ -73,7 +73,7 @@ class ServerPlaces:
             content = self._workspace.files.read(path, MAX_JOURNAL_BYTES)
         except OSError:
             content = b""
-        return _PlacesFile(state, content, _parse_places(content))
+        return _PlacesFile(state, content=content, places=_parse_places(content))
 
 
 def append_server_places(workspace: Workspace, annotator: str, places: Mapping[str, Place]) -> None:

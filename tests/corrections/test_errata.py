@@ -137,12 +137,16 @@ def test_only_errata_of_a_benchmark_apply_to_it() -> None:
 
 
 def test_question_hash_uses_the_first_user_messages() -> None:
-    request = [Message(0, -1, "user", "How many?")]
-    runner = [Message(0, -1, "system", "You are ..."), *request, Message(0, 0, "assistant", "f()")]
+    request = [Message(0, -1, role="user", content="How many?")]
+    runner = [
+        Message(0, -1, role="system", content="You are ..."),
+        *request,
+        Message(0, 0, role="assistant", content="f()"),
+    ]
     assert (
         hash_question(request)
         == hash_question(runner)
-        != hash_question([Message(0, -1, "user", "How much?")])
+        != hash_question([Message(0, -1, role="user", content="How much?")])
     )
 
 

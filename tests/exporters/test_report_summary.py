@@ -139,11 +139,18 @@ def compute_metrics(source: MetricSource) -> list[Metric]:
     value = {"official": 0.7, "rule": 0.72, "corrected": 0.75}[source]
     known = 80 if source == "rule" else 100
     return [
-        Metric("accuracy", "overall", value, n=100, total=100),
+        Metric("accuracy", "overall", value=value, n=100, total=100),
         Metric(
-            "accuracy", "live", 100 * value, "percent", level=1, n=known, total=100, note="a note"
+            "accuracy",
+            "live",
+            value=100 * value,
+            unit="percent",
+            level=1,
+            n=known,
+            total=100,
+            note="a note",
         ),
-        Metric("cost", "tokens", 5, "count"),
+        Metric("cost", "tokens", value=5, unit="count"),
     ]
 
 

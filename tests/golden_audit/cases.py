@@ -53,7 +53,7 @@ def make_golden(name: str = "convert", index: int = 0, **arguments: Sequence[Any
         )
         for each, values in arguments.items()
     }
-    return Call("golden", name, accepted, index=index)
+    return Call("golden", name, arguments=accepted, index=index)
 
 
 @dataclass
@@ -84,7 +84,9 @@ def make_question(
         list(documents),
     )
     for one in answers:
-        given = Call("predicted", one.name, None if one.arguments is None else dict(one.arguments))
+        given = Call(
+            "predicted", one.name, arguments=None if one.arguments is None else dict(one.arguments)
+        )
         if one.arguments is None:
             given.decode_error = "not a call"
         pairs = align_calls_by_turn(result.golden, [given])

@@ -79,17 +79,24 @@ def test_all_questions_are_ranked_by_score() -> None:
 
 
 def test_score_combines_the_strongest_reason_of_each_kind() -> None:
-    reasons = [Reason("default", 1.0, "a"), Reason("default", 0.5, "b"), Reason("loose", 0.5, "c")]
+    reasons = [
+        Reason("default", strength=1.0, text="a"),
+        Reason("default", strength=0.5, text="b"),
+        Reason("loose", strength=0.5, text="c"),
+    ]
     made = score_suspect(make_plain_question(0), reasons, {"default": 0.5, "loose": 0.4})
     assert made.score == pytest.approx(1 - 0.5 * 0.8)
     assert [reason.text for reason in made.reasons] == ["a", "b", "c"]
 
 
 def test_failures_alone_are_no_strong_suspicion() -> None:
-    reasons = [Reason("failing", 1.0, "a"), Reason("reversed", 1.0, "b")]
+    reasons = [
+        Reason("failing", strength=1.0, text="a"),
+        Reason("reversed", strength=1.0, text="b"),
+    ]
     assert not score_suspect(make_plain_question(0), reasons, REASON_CHANCES).is_strong
     assert score_suspect(
-        make_plain_question(0), [Reason("default", 1.0, "c")], REASON_CHANCES
+        make_plain_question(0), [Reason("default", strength=1.0, text="c")], REASON_CHANCES
     ).is_strong
 
 
@@ -125,7 +132,7 @@ def test_reviewed_faults_change_scores_of_items_with_the_same_reason() -> None:
 def test_reviewed_faults_do_not_change_other_kinds() -> None:
     chances = update_reason_chances(
         {"default": 0.5, "loose": 0.4},
-        [(make_suspect_question(0, {"golden": 2}), [Reason("default", 1.0, "a")])],
+        [(make_suspect_question(0, {"golden": 2}), [Reason("default", strength=1.0, text="a")])],
     )
     assert chances == {
         "default": pytest.approx((PRIOR_REVIEWS * 0.5 + 1) / (PRIOR_REVIEWS + 1)),

@@ -97,8 +97,8 @@ def test_milestones_are_counted_like_scorer(tmp_path: Path) -> None:
 
 
 def test_calls_after_last_met_milestone_are_paired_with_rest() -> None:
-    golden = [Call("golden", name, {}, index=at) for at, name in enumerate("abc")]
-    predicted = [Call("predicted", name, {}, index=at) for at, name in enumerate("cabc")]
+    golden = [Call("golden", name, arguments={}, index=at) for at, name in enumerate("abc")]
+    predicted = [Call("predicted", name, arguments={}, index=at) for at, name in enumerate("cabc")]
     assert find_milestone_messages(["c", "a", "b", "x"], ["a", "b", "c"]) == [1, 2]
     pairs = [(pair.golden, pair.predicted) for pair in pair_milestones(golden, predicted, [1])]
     assert pairs == [(0, 1), (1, 2), (2, 3), (None, 0)]
@@ -146,8 +146,8 @@ def test_special_item_has_golden_reply() -> None:
 def test_golden_refusal_is_not_model_message(label: Any) -> None:
     item = Item("IS_0_3", "IS" if isinstance(label, str) else "ir_ST_Perfect")
     messages = [
-        Message(0, -1, "user", "The weather?"),
-        Message(0, 1, "assistant", "Sorry, no tool."),
+        Message(0, -1, role="user", content="The weather?"),
+        Message(0, 1, role="assistant", content="Sorry, no tool."),
     ]
     fill_snapshot_item(item, SnapshotData("I cannot do that.", label, messages, []))
     assert [m.content for m in item.messages] == ["The weather?", "I cannot do that."]
@@ -155,7 +155,9 @@ def test_golden_refusal_is_not_model_message(label: Any) -> None:
 
 
 def make_confetti_item(stars: int) -> Item:
-    item = Item("c_137", "conversationsclean", messages=[Message(0, -1, "user", "A hotel.")])
+    item = Item(
+        "c_137", "conversationsclean", messages=[Message(0, -1, role="user", content="A hotel.")]
+    )
     item.functions = [
         {
             "name": "f",

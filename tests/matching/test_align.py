@@ -27,7 +27,9 @@ def make_golden(*calls: Spec, any_of: bool = False) -> list[Call]:
         Call(
             "golden",
             name,
-            {k: AcceptedValues(v if isinstance(v, list) else [v]) for k, v in args.items()},
+            arguments={
+                k: AcceptedValues(v if isinstance(v, list) else [v]) for k, v in args.items()
+            },
             index=at,
         )
         for at, (name, args) in enumerate(calls)
@@ -35,7 +37,9 @@ def make_golden(*calls: Spec, any_of: bool = False) -> list[Call]:
 
 
 def make_predicted(*calls: Spec) -> list[Call]:
-    return [Call("predicted", name, args, index=at) for at, (name, args) in enumerate(calls)]
+    return [
+        Call("predicted", name, arguments=args, index=at) for at, (name, args) in enumerate(calls)
+    ]
 
 
 def summarize(pairs: list[CallPair]) -> list[tuple[int | None, int | None, str]]:
@@ -196,7 +200,7 @@ def test_reordered_calls_are_equal(calls: list[Spec]) -> None:
 
 
 def test_undecodable_call_is_paired_by_name() -> None:
-    broken = Call("predicted", "g", None, index=0, decode_error="no closing bracket")
+    broken = Call("predicted", "g", arguments=None, index=0, decode_error="no closing bracket")
     right = [broken, *make_predicted(("f", {}))]
     right[1].index = 1
     pairs = align_calls(make_golden(("f", {}), ("g", {})), right)

@@ -16,7 +16,10 @@ USER, MODEL = "user", "assistant"
 
 def make_golden(name: str, turn: int = 0, **arguments: object) -> Call:
     return Call(
-        "golden", name, {key: AcceptedValues([value]) for key, value in arguments.items()}, turn
+        "golden",
+        name,
+        arguments={key: AcceptedValues([value]) for key, value in arguments.items()},
+        turn=turn,
     )
 
 
@@ -35,7 +38,9 @@ def make_messages(*parts: str | tuple[str, dict[str, object], str]) -> list[Chat
             call_id = f"call_{number}"
             found.append(
                 ChatMessage(
-                    "assistant", calls=[Call("predicted", name, dict(arguments))], ids=[call_id]
+                    "assistant",
+                    calls=[Call("predicted", name, arguments=dict(arguments))],
+                    ids=[call_id],
                 )
             )
             found.append(ChatMessage("tool", result, call_id=call_id))
@@ -182,11 +187,13 @@ def make_item(
     3, ...), a reply.
     """
     item = Item("a", "multi", official=False)
-    item.messages = [Message(0, -1, "user", "Please.")]
+    item.messages = [Message(0, -1, role="user", content="Please.")]
     for at, (name, arguments, result) in enumerate(steps):
-        item.predicted.append(Call("predicted", name, arguments, 0, at, at))
-        item.messages.append(Message(0, at, "tool", result, name))
-    item.messages.append(Message(0, len(steps), "assistant", reply))
+        item.predicted.append(
+            Call("predicted", name, arguments=arguments, turn=0, step=at, index=at)
+        )
+        item.messages.append(Message(0, at, role="tool", content=result, name=name))
+    item.messages.append(Message(0, len(steps), role="assistant", content=reply))
     for at, call in enumerate(actions):
         call.index = at
     item.golden = actions
@@ -211,7 +218,7 @@ def test_call_with_a_wrong_value() -> None:
     assert find_step(item) == ("wrong_call", 4, reason)
     kind, message, _ = find_step(item, only_effect_counts=False) or ("", 0, "")
     assert (kind, message) == ("wrong_call", 2), "with compared results, read calls count too"
-    item.verdicts.append(Verdict("judge", True, "turn:1/call:2", "equivalent"))
+    item.verdicts.append(Verdict("judge", True, target="turn:1/call:2", criterion="equivalent"))
     kind, message, _ = find_step(item) or ("", 0, "")
     assert (kind, message) == ("wrong_call", 2), "the judge accepts the order"
 

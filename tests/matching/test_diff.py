@@ -41,7 +41,7 @@ def make_golden(_name: str = "f", **arguments: Any) -> Call:
     return Call(
         "golden",
         _name,
-        {
+        arguments={
             k: v if isinstance(v, AcceptedValues) else AcceptedValues([v])
             for k, v in arguments.items()
         },
@@ -49,7 +49,7 @@ def make_golden(_name: str = "f", **arguments: Any) -> Call:
 
 
 def make_predicted(_name: str = "f", **arguments: Any) -> Call:
-    return Call("predicted", _name, arguments)
+    return Call("predicted", _name, arguments=arguments)
 
 
 def diff_value(
@@ -111,8 +111,8 @@ def test_rules_are_not_symmetric() -> None:
 def test_missing_optional_and_extra_arguments() -> None:
     wanted = make_golden(a=1, b=AcceptedValues([2], optional=True), c=3)
     assert diff_call(wanted, make_predicted(c=3, d=4)) == [
-        ArgumentDiff("a", "-", "required, but missing"),
-        ArgumentDiff("d", "+", "not in golden"),
+        ArgumentDiff("a", state="-", reason="required, but missing"),
+        ArgumentDiff("d", state="+", reason="not in golden"),
     ]
     assert diff_call(wanted, make_predicted(a=1, c=3)) == []
 
@@ -165,19 +165,21 @@ def test_lists_of_different_length_are_aligned_at_both_ends() -> None:
 def test_different_functions_and_different_spellings() -> None:
     assert diff_call(make_golden("math.pow"), make_predicted("math_pow"), LENIENT) == []
     assert diff_call(make_golden("math.pow"), make_predicted("math_pow")) == [
-        ArgumentDiff("", "!", "function differs: math_pow, golden math.pow")
+        ArgumentDiff("", state="!", reason="function differs: math_pow, golden math.pow")
     ]
 
 
 def test_undecodable_calls() -> None:
-    broken = Call("predicted", "f", None, raw="f(", decode_error="bracket is not closed")
-    assert diff_call(make_golden(a=1), broken) == [ArgumentDiff("", "!", "bracket is not closed")]
+    broken = Call("predicted", "f", arguments=None, raw="f(", decode_error="bracket is not closed")
+    assert diff_call(make_golden(a=1), broken) == [
+        ArgumentDiff("", state="!", reason="bracket is not closed")
+    ]
     assert align_calls([make_golden(a=1)], [broken])[0].state == "!"
     assert (
-        diff_call(Call("golden", "f", None, raw="f("), make_predicted(a=1))[0].reason
+        diff_call(Call("golden", "f", arguments=None, raw="f("), make_predicted(a=1))[0].reason
         == 'golden call cannot be decoded: "f("'
     )
-    assert diff_call(Call("golden", "f", None, raw="f("), broken) == []
+    assert diff_call(Call("golden", "f", arguments=None, raw="f("), broken) == []
 
 
 @given(st.dictionaries(st.text(), json_values, max_size=4))
@@ -185,9 +187,11 @@ def test_call_equals_itself(arguments: dict[str, Any]) -> None:
     wanted = Call(
         "golden",
         "f",
-        {name: AcceptedValues([copy.deepcopy(value)]) for name, value in arguments.items()},
+        arguments={
+            name: AcceptedValues([copy.deepcopy(value)]) for name, value in arguments.items()
+        },
     )
-    assert diff_call(wanted, Call("predicted", "f", arguments)) == []
+    assert diff_call(wanted, Call("predicted", "f", arguments=arguments)) == []
 
 
 @given(
@@ -197,7 +201,7 @@ def test_call_equals_itself(arguments: dict[str, Any]) -> None:
 def test_differences_have_rows_and_one_line_reasons(
     wanted: dict[str, AcceptedValues], given_: dict[str, Any]
 ) -> None:
-    left, right = Call("golden", "f", wanted), Call("predicted", "f", given_)
+    left, right = Call("golden", "f", arguments=wanted), Call("predicted", "f", arguments=given_)
     diff = diff_call(left, right)
     rows = build_argument_rows(left, right, diff)
     names = [*wanted, *(name for name in given_ if name not in wanted)]
@@ -330,7 +334,7 @@ def test_row_for_the_whole_call() -> None:
         (make_golden(), make_predicted("g"), ("f", None, "g called (golden f)", None, None)),
         (
             make_golden(),
-            Call("predicted", "", None),
+            Call("predicted", "", arguments=None),
             ("f", None, "a call that cannot be decoded (golden f)", None, None),
         ),
         (make_golden(a=1), None, ("f", None, "f not called", None, None)),
@@ -371,8 +375,10 @@ def test_values_of_the_address_that_the_rule_reports() -> None:
 
 def test_integer_equals_float_only_at_top_level() -> None:
     lenient = ComparisonRules(int_is_float=True)
-    golden = Call("golden", "f", {"x": AcceptedValues([1.0]), "xs": AcceptedValues([[1.0, 3.0]])})
-    found = diff_call(golden, Call("predicted", "f", {"x": 1, "xs": [1, 3.0]}), lenient)
+    golden = Call(
+        "golden", "f", arguments={"x": AcceptedValues([1.0]), "xs": AcceptedValues([[1.0, 3.0]])}
+    )
+    found = diff_call(golden, Call("predicted", "f", arguments={"x": 1, "xs": [1, 3.0]}), lenient)
     assert [(one.path, one.state) for one in found] == [("x", "~"), ("xs[0]", "!")]
 
 

@@ -36,16 +36,19 @@ def test_any_text_is_parsed(text: str) -> None:
 
 
 def test_same_calls_have_equal_function_types_and_values() -> None:
-    one = Call("predicted", "f", {"a": 1})
-    assert is_same_call(one, Call("predicted", "f", {"a": 1}, turn=3))
-    assert not is_same_call(one, Call("predicted", "f", {"a": True}))
-    assert not is_same_call(one, Call("predicted", "g", {"a": 1}))
-    broken = Call("predicted", "f", None, raw="f(")
+    one = Call("predicted", "f", arguments={"a": 1})
+    assert is_same_call(one, Call("predicted", "f", arguments={"a": 1}, turn=3))
+    assert not is_same_call(one, Call("predicted", "f", arguments={"a": True}))
+    assert not is_same_call(one, Call("predicted", "g", arguments={"a": 1}))
+    broken = Call("predicted", "f", arguments=None, raw="f(")
     assert not is_same_call(broken, broken)
 
 
 def test_only_later_calls_are_repeated() -> None:
-    calls = [Call("predicted", "f", {"a": at % 2}, 0, at, at) for at in range(3)]
+    calls = [
+        Call("predicted", "f", arguments={"a": at % 2}, turn=0, step=at, index=at)
+        for at in range(3)
+    ]
     item = Item("i", "c", predicted=calls)
     assert [RepeatedCalls(item).describe_earlier_occurrence(call) for call in calls] == [
         None,
@@ -53,10 +56,10 @@ def test_only_later_calls_are_repeated() -> None:
         "turn 1 step 1",
     ]
     item.messages = [
-        Message(0, 0, "assistant", "Hi."),
-        Message(0, 1, "assistant", '{"f": {"a": 1}}', GOLDEN_CALL),
+        Message(0, 0, role="assistant", content="Hi."),
+        Message(0, 1, role="assistant", content='{"f": {"a": 1}}', name=GOLDEN_CALL),
     ]
-    late = Call("predicted", "f", {"a": 1}, 0, 2, 0)
+    late = Call("predicted", "f", arguments={"a": 1}, turn=0, step=2, index=0)
     item.predicted = [late]
     assert RepeatedCalls(item).describe_earlier_occurrence(late) == "turn 1 step 2"
     item.messages[1].name = None
@@ -67,10 +70,16 @@ def test_ten_thousand_calls_need_few_comparisons(monkeypatch: pytest.MonkeyPatch
     """All pairs would need fifty million comparisons."""
     values = [1, 1.0, True, float("nan"), None, "1", [1], (1,), {"b": [1]}, {1}]
     calls = [
-        Call("predicted", "f", {"a": [at // 2, values[at % 10]]}, 0, 0, at) for at in range(9_990)
+        Call(
+            "predicted", "f", arguments={"a": [at // 2, values[at % 10]]}, turn=0, step=0, index=at
+        )
+        for at in range(9_990)
     ]
     calls += [
-        Call("predicted", "f", {"a": [at // 2, values[at % 10]]}, 0, 1, at) for at in range(10)
+        Call(
+            "predicted", "f", arguments={"a": [at // 2, values[at % 10]]}, turn=0, step=1, index=at
+        )
+        for at in range(10)
     ]
     repeats = RepeatedCalls(Item("i", "c", predicted=calls))
     compared = []

@@ -39,10 +39,10 @@ def compute_metrics(rows: Sequence[ScoredItem]) -> list[Metric]:
     scores = np.array([float(row.values[SOFT]) for row in rows])
     products = scores.reshape(-1, 2).prod(axis=1)
     return [
-        Metric("f", "rate", pass_rate(rows)),
-        Metric("f", "soft", float(scores.mean())),
-        Metric("f", "chains", float(products.mean())),
-        Metric("f", "steps", 3.0, "score"),
+        Metric("f", "rate", value=pass_rate(rows)),
+        Metric("f", "soft", value=float(scores.mean())),
+        Metric("f", "chains", value=float(products.mean())),
+        Metric("f", "steps", value=3.0, unit="score"),
     ]
 
 

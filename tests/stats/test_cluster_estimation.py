@@ -37,9 +37,9 @@ def compute_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     first = [item for item in items if item.id.endswith("-0")]
     return [
         build_pass_rate_metric("accuracy", "pass rate", items),
-        Metric("conversations", "success rate", success_rate),
+        Metric("conversations", "success rate", value=success_rate),
         build_pass_rate_metric("conversations", "first step", first),
-        Metric("conversations", "harmonic mean", harmonic),
+        Metric("conversations", "harmonic mean", value=harmonic),
     ]
 
 

@@ -35,9 +35,9 @@ def compute_metrics(rows: Sequence[ScoredItem]) -> list[Metric]:
         groups.setdefault(row.group, []).append(bool(row.valid))
     return [
         *lines,
-        Metric("weighted", "mean of categories", sum(shares) / len(shares)),
-        Metric("weighted", "dialogues", sum(map(all, groups.values())) / len(groups)),
-        Metric("cost", "tokens", 12.0, "score"),
+        Metric("weighted", "mean of categories", value=sum(shares) / len(shares)),
+        Metric("weighted", "dialogues", value=sum(map(all, groups.values())) / len(groups)),
+        Metric("cost", "tokens", value=12.0, unit="score"),
     ]
 
 

@@ -28,8 +28,8 @@ from tests.stats.test_estimation import (
 def compute_means(parts: Sequence[Sequence[ScoredItem]]) -> list[Metric]:
     rates = [sum(row.valid is True for row in rows) / len(rows) for rows in parts]
     return [
-        Metric("together", "mean", sum(rates) / len(rates)),
-        Metric("together", "first", rates[0]),
+        Metric("together", "mean", value=sum(rates) / len(rates)),
+        Metric("together", "first", value=rates[0]),
     ]
 
 

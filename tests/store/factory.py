@@ -46,17 +46,23 @@ def make_item(number: int = 0, **fields: Any) -> Item:
         "category": "simple",
         "question": f"What is the weather in city {number}?",
         "messages": [
-            Message(0, -1, "user", f"What is the weather in city {number}? Use celsius."),
-            Message(0, 0, "assistant", "[get_weather(city='Hangzhou, CN')]"),
+            Message(
+                0, -1, role="user", content=f"What is the weather in city {number}? Use celsius."
+            ),
+            Message(0, 0, role="assistant", content="[get_weather(city='Hangzhou, CN')]"),
         ],
         "golden": [
-            Call("golden", "get_weather", {"city": AcceptedValues(["Hangzhou", "Hangzhou, China"])})
+            Call(
+                "golden",
+                "get_weather",
+                arguments={"city": AcceptedValues(["Hangzhou", "Hangzhou, China"])},
+            )
         ],
         "predicted": [
             Call(
                 "predicted",
                 "get_weather",
-                {"city": "Hangzhou, CN"},
+                arguments={"city": "Hangzhou, CN"},
                 raw="get_weather(city='Hangzhou, CN')",
             )
         ],
@@ -67,7 +73,7 @@ def make_item(number: int = 0, **fields: Any) -> Item:
                 0,
                 "get_weather",
                 "!",
-                [ArgumentDiff("city", "!", "'hangzhoucn' is not accepted")],
+                [ArgumentDiff("city", state="!", reason="'hangzhoucn' is not accepted")],
             )
         ],
         "verdicts": [
@@ -112,7 +118,7 @@ def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             if "crash" in row:
                 raise RuntimeError(row["crash"])
             if "issue" in row:
-                yield ImportIssue(str(path), number + 1, row["issue"], raw=line.decode())
+                yield ImportIssue(str(path), number + 1, what=row["issue"], raw=line.decode())
             else:
                 place = {
                     "file": str(path),

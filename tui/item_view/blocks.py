@@ -74,7 +74,11 @@ def find_decisive_step_mark(
     if guess is None:
         return DecisiveStepMark(int(message), people)
     return DecisiveStepMark(
-        int(message), people, int(guess.value), guess.error_type or "", guess.rationale or ""
+        int(message),
+        people=people,
+        guessed_number=int(guess.value),
+        guess_kind=guess.error_type or "",
+        guess_reason=guess.rationale or "",
     )
 
 

@@ -192,7 +192,7 @@ def compute_argument_columns(
         golden = needed_golden
     else:
         golden = max(half, rest - needed_predicted)
-    return Columns(name, golden, rest - golden)
+    return Columns(name, golden=golden, predicted=rest - golden)
 
 
 def _column_width(heading: str, texts: Iterable[str]) -> int:

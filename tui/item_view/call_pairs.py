@@ -216,11 +216,11 @@ def _pair_table(
             is_undecoded="undecoded" in indexed.item.flags,
         )
         if pair.state == " " and not indexed.golden_calls:
-            return PairTable([], partial(draw, is_error=False), predicted)
+            return PairTable([], lines_above=partial(draw, is_error=False), undecoded=predicted)
         rows = [
             replace(row, predicted=NOT_DECODED) for row in _pair_argument_rows(pair, golden, None)
         ]
-        return PairTable(rows, draw, predicted)
+        return PairTable(rows, lines_above=draw, undecoded=predicted)
     compared = find_golden_compared_with_extra(indexed, pair, address)
     if compared is not None and predicted is not None:
         return PairTable(
@@ -241,7 +241,7 @@ def _undecoded_golden_table(
         rows = wrap_sanitized(format_call(predicted), cells - SIDE_LABEL_CELLS)
         return lines + labelled_side_lines("predicted", rows)
 
-    return PairTable([], lines_above, golden)
+    return PairTable([], lines_above=lines_above, undecoded=golden)
 
 
 def find_golden_compared_with_extra(

@@ -264,7 +264,9 @@ def header_line(
     hide_verdicts: bool = False,
     show_id: bool = True,
 ) -> Line:
-    """Render the header: `live_simple_3-2-1   3/640   official FAIL   recomputed FAIL   you –   live_simple · 0.6 s`.
+    """Render the header of an item.
+
+        live_simple_3-2-1   3/640   official FAIL   recomputed FAIL   you –   live_simple · 0.6 s
 
     Position and verdicts are never cut. If the line is too long, it is shortened in this order:
     fewer facts and smaller gaps, symbols instead of badges, a cut in the middle of the id.

@@ -117,7 +117,9 @@ def _missing_calls_by_predecessor(
         if pair.predicted is not None:
             previous = pair.predicted
         else:
-            event = TimelineEvent("missing", -1, f"call:{position + 1}", position, pair)
+            event = TimelineEvent(
+                "missing", step=-1, key=f"call:{position + 1}", position=position, pair=pair
+            )
             missing.setdefault(previous, []).append(event)
     return missing
 
@@ -145,7 +147,15 @@ def _step_events(
         pair = pairs[position] if position >= 0 else None
         result = results[at] if at < len(results) else None
         call_events.append(
-            TimelineEvent("call", step, f"{key}/tool:{at + 1}", position, pair, call, result)
+            TimelineEvent(
+                "call",
+                step=step,
+                key=f"{key}/tool:{at + 1}",
+                position=position,
+                pair=pair,
+                call=call,
+                observation=result,
+            )
         )
         call_events += missing_calls.pop(call.index, [])
     events: list[TimelineEvent] = []
@@ -161,7 +171,9 @@ def _step_events(
                 continue
             name = f"tool:more{n_results - len(calls) - 1}" if calls else f"tool:{n_results}"
         events.append(
-            TimelineEvent("message", step, f"{key}/{name}", message=message, is_context=is_context)
+            TimelineEvent(
+                "message", step=step, key=f"{key}/{name}", message=message, is_context=is_context
+            )
         )
     return events + call_events
 
@@ -251,7 +263,7 @@ def final_reply_blocks(
 
 def _reply_columns(cells: int) -> Columns:
     half = max((cells - REPLY_LABEL_CELLS - 6) // 2, 8)
-    return Columns(REPLY_LABEL_CELLS, half, half)
+    return Columns(REPLY_LABEL_CELLS, golden=half, predicted=half)
 
 
 def _response_label_blocks(indexed: IndexedItem) -> list[Block]:
@@ -264,11 +276,11 @@ def _response_label_blocks(indexed: IndexedItem) -> list[Block]:
     verdict = None if indexed.hide_verdicts else find_judge_label_verdict(indexed.item)
     row = ArgumentRow(
         "labels",
-        0,
-        "=",
-        ", ".join(golden),
-        "(hidden)" if indexed.hide_verdicts else "(not judged)",
-        None,
+        depth=0,
+        state="=",
+        golden=", ".join(golden),
+        predicted="(hidden)" if indexed.hide_verdicts else "(not judged)",
+        reason=None,
     )
     if verdict is not None:
         predicted = [str(label) for label in verdict.value]

@@ -310,7 +310,7 @@ def _state_row(path: str, difference: StateDifference) -> ArgumentRow:
         value if isinstance(value, str) else to_json_text(value)
         for value in (difference.golden, difference.predicted)
     )
-    return ArgumentRow(path, 0, state, golden, predicted, None)
+    return ArgumentRow(path, depth=0, state=state, golden=golden, predicted=predicted, reason=None)
 
 
 MAX_OPEN_MESSAGES = 12

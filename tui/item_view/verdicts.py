@@ -627,7 +627,9 @@ def find_verdict_reason(item: Item, source: str) -> Reason:
     official = source == "official"
     verdict = find_main_verdict(item, source)
     if verdict is not None and verdict.failure:
-        return Reason(source, None, describe_verdict_failure(source, verdict.failure), "")
+        return Reason(
+            source, value=None, sentence=describe_verdict_failure(source, verdict.failure), code=""
+        )
     value, error_type = (
         (item.official, item.error_type) if official else (item.rule, item.rule_error_type)
     )
@@ -640,7 +642,7 @@ def find_verdict_reason(item: Item, source: str) -> Reason:
     ):  # The checker explains the text of the failure as if it were the model's reply.
         sentence = describe_error_type(code)
     sentence = sentence or describe_error_type(code) or code
-    return Reason(source, value, sentence, "" if sentence == code else code)
+    return Reason(source, value=value, sentence=sentence, code="" if sentence == code else code)
 
 
 def verdict_reason_blocks(

@@ -97,7 +97,7 @@ def build_issue_choices(
 
 def _make_missing_verdict_issue(reason: str, n_items: int) -> ImportIssue:
     what = f"no recomputed verdict for {format_count(n_items, 'item')}: {reason}"
-    return ImportIssue("", None, what, severity="notice")
+    return ImportIssue("", None, what=what, severity="notice")
 
 
 def _make_issue_cells(issue: ImportIssue) -> list[StyledText]:
@@ -216,7 +216,9 @@ def explain_cluster_row(row: ClusterRow, grouping_index: int, width: int) -> Clu
     else:
         by_step = grouping_index == BY_DECISIVE_STEP
         group = (
-            row.group if row.cluster is None or by_step else ClusterGroup("", None, [row.cluster])
+            row.group
+            if row.cluster is None or by_step
+            else ClusterGroup("", name=None, clusters=[row.cluster])
         )
         text = explain_group(group, grouping_index)
         if display_width(text) > width:

@@ -95,7 +95,11 @@ def read_run_sample(run: RunRow, store: Store) -> RunSample:
     if run.n_items <= MAX_ESTIMATED_ITEMS and any(each.sample_outcome for each in status.items):
         estimate = estimate_pass_rate(status.items, TARGET_HALF_WIDTH)
     return RunSample(
-        run.run, estimate, _count_sample_outcomes(status.items), queues, status.problems
+        run.run,
+        estimate=estimate,
+        outcomes=_count_sample_outcomes(status.items),
+        queues=queues,
+        problems=status.problems,
     )
 
 
@@ -124,7 +128,12 @@ def _count_sample_outcomes(item_statuses: Sequence[ItemStatus]) -> list[OutcomeC
         undecided = sum(found[outcome] for outcome in UNDECIDED) - open_items
         counts.append(
             OutcomeCounts(
-                automatic, len(groups[automatic]), drawn, found["decided"], undecided, open_items
+                automatic,
+                n_items=len(groups[automatic]),
+                n_drawn=drawn,
+                n_decided=found["decided"],
+                n_unsure=undecided,
+                n_disagreements=open_items,
             )
         )
     return counts
@@ -261,10 +270,8 @@ def next_step_line(
             f"Review your {items} of {sanitize(own.queue)}{format_press_hint('estimates.review')}"
         )
     if sample.n_disagreements:
-        return make_line(
-            "Resolve"
-            f" {format_count(sample.n_disagreements, 'disagreement')}{format_press_hint('estimates.adjudicate')}"
-        )
+        disagreements = format_count(sample.n_disagreements, "disagreement")
+        return make_line(f"Resolve {disagreements}{format_press_hint('estimates.adjudicate')}")
     if unfinished:
         name, items = (
             sanitize(unfinished[0].share.annotator),

@@ -163,7 +163,9 @@ def read_page(request: QueueRequest, store: Store) -> QueuePage:
         item = next(iter(store.find_items(*key)), None)
     unreviewed = None
     if request.opens_unreviewed:
-        item = unreviewed = QueueNavigator(view, NO_ITEM, total, None).find_next_unreviewed(store)
+        item = unreviewed = QueueNavigator(
+            view, item=NO_ITEM, count=total, position=None
+        ).find_next_unreviewed(store)
     position = None if item is None else store.find_position(view, item)
     cursor = max(0, min(request.position.line, total - 1)) if position is None else position
     window = cursor // WINDOW
@@ -182,7 +184,14 @@ def read_page(request: QueueRequest, store: Store) -> QueuePage:
         )
         n_strong = store.count_strong_suspects(view)
     return QueuePage(
-        total, cursor, window, rows, widths, read_review_progress(view, store), n_strong, unreviewed
+        total,
+        cursor=cursor,
+        window_index=window,
+        rows=rows,
+        column_widths=widths,
+        progress=read_review_progress(view, store),
+        n_strong=n_strong,
+        unreviewed=unreviewed,
     )
 
 
@@ -337,7 +346,7 @@ def read_other_annotators(store: Store) -> list[KnownAnnotator]:
             if found.get(name, KnownAnnotator(name)).queue is None:
                 count = format_count(items, "item") if items else "no items"
                 facts = f"{count}{'' if store.blind else ' left'} of {sanitize(queue)}"
-                found[name] = KnownAnnotator(name, facts, queue if items else None)
+                found[name] = KnownAnnotator(name, facts=facts, queue=queue if items else None)
     journals = [] if store.blind else [*list_journals(workspace), *list_team_journals(workspace)]
     for journal in journals:
         found.setdefault(journal.stem, KnownAnnotator(journal.stem, "has reviews"))

@@ -286,7 +286,11 @@ def build_run_table(
             ((f"{name}  ", ""), (f"{run.yours:,} of {run.n_items:,}", "dim"))
             for name, run in zip(names, runs, strict=True)
         ]
-        return RunTable(make_line(pad("run", size) + "  reviewed by you", "dim"), lines, 0)
+        return RunTable(
+            make_line(pad("run", size) + "  reviewed by you", "dim"),
+            lines=lines,
+            n_hidden_categories=0,
+        )
     categories = list_categories_by_size(runs)[first_category_index:]
     size = max(MIN_NAME_CELLS, min(longest, MAX_NAME_CELLS if cells >= 100 else 30))
     names = _pad_run_names(labels, runs, size)
@@ -328,7 +332,7 @@ def build_run_table(
         for category, width in shown.items():
             line += [(" ", ""), heat_cell(_find_category_pass_rate(run, category), width)]
         lines.append(tuple(line))
-    return RunTable(tuple(heading), lines, len(categories) - len(shown))
+    return RunTable(tuple(heading), lines=lines, n_hidden_categories=len(categories) - len(shown))
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,7 +360,7 @@ def _make_extra_column(
     title: str, runs: Sequence[RunRow], format_cell: Callable[[RunRow], StyledText]
 ) -> _ExtraColumn:
     width = max([display_width(title), *(display_width(format_cell(run)[0]) for run in runs)])
-    return _ExtraColumn(title, width, format_cell)
+    return _ExtraColumn(title, width=width, format_cell=format_cell)
 
 
 def _without_incidents_cell(run: RunRow) -> StyledText:
@@ -508,13 +512,24 @@ def list_next_actions(overview: Overview) -> list[NextAction]:
     """Return the next actions, the most useful first."""
     actions: list[NextAction] = []
     if problems := summarize_problems(overview.checks or ()):
-        actions.append(NextAction("overview.check", "Check the scores", problems, "warn"))
+        actions.append(
+            NextAction(
+                "overview.check", text="Check the scores", facts=problems, facts_style="warn"
+            )
+        )
     if overview.n_disagreements:
         text = f"Resolve {format_count(overview.n_disagreements, 'disagreement')}"
         actions.append(NextAction("overview.adjudicate", text))
     if (own := overview.own_unfinished_queue) is not None:
         text = f"Review {format_count(own.n_reviews_left, 'item')} of {sanitize(own.queue)}"
-        actions.append(NextAction("overview.queue", text, sanitize(overview.annotator), "people"))
+        actions.append(
+            NextAction(
+                "overview.queue",
+                text=text,
+                facts=sanitize(overview.annotator),
+                facts_style="people",
+            )
+        )
     count = overview.n_failures
     failures = (
         "items"
@@ -534,7 +549,7 @@ def list_next_actions(overview: Overview) -> list[NextAction]:
             f"Check {format_count(overview.n_strong_suspects or n_weak, 'suspect golden answer')}"
         )
         weak = f"{n_weak:,} weak" if overview.n_strong_suspects else "weak evidence"
-        actions.append(NextAction("overview.suspects", text, weak if n_weak else ""))
+        actions.append(NextAction("overview.suspects", text=text, facts=weak if n_weak else ""))
     if len(overview.runs) > 1 and not overview.blind:
         actions.append(NextAction("overview.compare", "Compare two runs"))
     return actions
@@ -544,14 +559,14 @@ def _suggest_estimate_action(overview: Overview) -> NextAction:
     estimates = [each for each in overview.estimates.values() if each is not None]
     needed = max((each.needed or 0 for each in estimates), default=0)
     if not overview.sampled_runs:
-        return NextAction("overview.estimates", "Draw a sample", "to estimate accuracy")
+        return NextAction("overview.estimates", text="Draw a sample", facts="to estimate accuracy")
     if needed and not any(each.n_reviews_left for each in overview.queues or ()):
         facts = f"{format_count(needed, 'more label')} for {symbols().plus_minus} 2 points"
-        return NextAction("overview.estimates", "See estimated accuracy", facts)
+        return NextAction("overview.estimates", text="See estimated accuracy", facts=facts)
     return NextAction(
         "overview.estimates",
-        "See estimated accuracy",
-        format_count(len(overview.sampled_runs), "run"),
+        text="See estimated accuracy",
+        facts=format_count(len(overview.sampled_runs), "run"),
     )
 
 

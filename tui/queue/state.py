@@ -111,17 +111,23 @@ class QueueState:
         runs = self.scope if self.run is None else (self.run,)
         return View(
             self.combine_filter_and_search(),
-            self.queue,
-            self.seed,
-            runs,
-            self.queue == self.file,
-            self.items,
+            queue=self.queue,
+            seed=self.seed,
+            runs=runs,
+            share=self.queue == self.file,
+            items=self.items,
         )
 
     @property
     def settings(self) -> QueueSettings:
         return QueueSettings(
-            self.where, self.search, self.queue, self.seed, self.run, self.file, self.items
+            self.where,
+            search=self.search,
+            queue=self.queue,
+            seed=self.seed,
+            run=self.run,
+            file=self.file,
+            items=self.items,
         )
 
     def restore_settings(self, settings: QueueSettings) -> None:
@@ -308,7 +314,9 @@ class QueueLevels:
         were chosen on the overview.
         """
         if settings != self._state.settings or opened_from == OVERVIEW:
-            self.above.append(QueueLevel(settings, cursor, opened_from, self.lists))
+            self.above.append(
+                QueueLevel(settings, cursor=cursor, opened_from=opened_from, lists=self.lists)
+            )
             self.lists = ListStates()
 
     def pop_level(self) -> QueueLevel | None:
@@ -365,7 +373,7 @@ def level_from_json(fields: Mapping[str, Any]) -> tuple[QueueSettings, CursorPos
         file=None if file is None else str(file),
         items=items,
     )
-    return settings, CursorPosition(None, int(fields["line"]), key)
+    return settings, CursorPosition(None, line=int(fields["line"]), key=key)
 
 
 POSITIONS_FOLDER = "positions"
@@ -448,7 +456,10 @@ def load_position(
     except (FilterError, ValueError, TypeError, KeyError):
         return None
     return QueuePosition(
-        current.settings, current.cursor, above, saved_position.get("open") is True
+        current.settings,
+        cursor=current.cursor,
+        levels=above,
+        is_item_open=saved_position.get("open") is True,
     )
 
 
@@ -503,4 +514,4 @@ def adapt_position_to_annotator(
         )
         settings = replace(settings, file=None, queue=order)
     levels = tuple(level for level in position.levels if can_open_level(level.settings))
-    return QueuePosition(settings, cursor, levels)
+    return QueuePosition(settings, cursor=cursor, levels=levels)

@@ -191,7 +191,11 @@ def build_agreement_rows(
             meaning = COEFFICIENT_MEANINGS[figure.metric]
             if figure.interval_note:
                 meaning += f"; no interval: {figure.interval_note}"
-            rows.append(StatisticsRow(cells, each.items, interval, meaning, at))
+            rows.append(
+                StatisticsRow(
+                    cells, items=each.items, interval=interval, explanation=meaning, group=at
+                )
+            )
     return rows
 
 
@@ -415,7 +419,9 @@ def build_error_kind_rows(error_groups: Sequence[ErrorGroup]) -> list[Statistics
                 (f"[{100 * low:.1f}, {100 * high:.1f}]", "dim"),
                 (f"{kind.wrong:,} of {kind.of:,}", ""),
             ]
-            rows.append(StatisticsRow(cells, kind.items, (low, kind.wrong / kind.of, high)))
+            rows.append(
+                StatisticsRow(cells, items=kind.items, interval=(low, kind.wrong / kind.of, high))
+            )
     return rows
 
 

@@ -431,4 +431,4 @@ class Cursor:
             self.options, folds={**self.options.folds, **_folds_that_reveal(hit, blocks)}
         )
         self.rebuild(block_key=hit.key)
-        return SearchResult(hits.index(hit) + 1, len(hits), hit.row)
+        return SearchResult(hits.index(hit) + 1, count=len(hits), row=hit.row)

@@ -108,7 +108,7 @@ def read_predictions(store: Store, item: int) -> list[RunPrediction]:
     order = [calls for calls, _ in counts.most_common()]
     items = sorted(calls_by_item, key=lambda each: (order.index(calls_by_item[each]), each))
     predictions = [(row, calls_by_item[row.item]) for row in store.fetch_rows(items)]
-    return [RunPrediction(row, calls, counts[calls]) for row, calls in predictions]
+    return [RunPrediction(row, calls=calls, n_equal=counts[calls]) for row, calls in predictions]
 
 
 def summarize_predictions(predictions: Sequence[RunPrediction]) -> str:

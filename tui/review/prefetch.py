@@ -254,7 +254,9 @@ def _find_neighbours(store: Store, navigator: QueueNavigator, direction: int) ->
         navigator.find_next_unreviewed(store),
         navigator.find_neighbour_item(store, direction),
     )
-    return Neighbours(navigator.item, next_unreviewed, direction, neighbour)
+    return Neighbours(
+        navigator.item, next_unreviewed=next_unreviewed, step=direction, neighbour=neighbour
+    )
 
 
 def find_item_number(store: Store, key: ItemKey) -> int | None:

@@ -73,13 +73,15 @@ def find_pending_question(item: Item, target: str, criterion: str = "") -> Pendi
     """
     for verdict in item.verdicts:
         if criterion and (verdict.target, verdict.criterion) == (target, criterion):
-            return PendingQuestion(target, criterion, verdict.value)
+            return PendingQuestion(target, criterion=criterion, automatic=verdict.value)
     if target != ITEM:
         here = [v for v in item.verdicts if v.target == target and is_answered_by_pass_fail(v)]
         for source in SOURCE_PRIORITY:
             for verdict in here:
                 if verdict.source == source:
-                    return PendingQuestion(target, verdict.criterion, verdict.value)
+                    return PendingQuestion(
+                        target, criterion=verdict.criterion, automatic=verdict.value
+                    )
     return PendingQuestion(target)
 
 

@@ -116,16 +116,16 @@ class KeyHint:
 
 
 KEY_HINTS = (
-    KeyHint(("item.next", "item.previous"), "items", 3),
-    KeyHint(("item.down", "item.up"), "move", 3),
-    KeyHint(("item.fold",), "open", 1),
-    KeyHint(("item.difference",), "difference", 2),
-    KeyHint(("item.decisive_step",), "decisive step", 1),
-    KeyHint(("item.dialogue",), "dialogue", 1),
-    KeyHint(("item.document",), "function docs", 0),
-    KeyHint(("item.raw",), "records", 0),
-    KeyHint(("item.search",), "search", 1),
-    KeyHint(("item.back",), "queue", 2),
+    KeyHint(("item.next", "item.previous"), label="items", priority=3),
+    KeyHint(("item.down", "item.up"), label="move", priority=3),
+    KeyHint(("item.fold",), label="open", priority=1),
+    KeyHint(("item.difference",), label="difference", priority=2),
+    KeyHint(("item.decisive_step",), label="decisive step", priority=1),
+    KeyHint(("item.dialogue",), label="dialogue", priority=1),
+    KeyHint(("item.document",), label="function docs", priority=0),
+    KeyHint(("item.raw",), label="records", priority=0),
+    KeyHint(("item.search",), label="search", priority=1),
+    KeyHint(("item.back",), label="queue", priority=2),
 )
 
 
@@ -138,8 +138,9 @@ def status_line(
     key_names: Mapping[str, str] | None = None,
     pace: str = "",
 ) -> Line:
-    """Return ` saved: fail · live_simple_3-2-1     T verdict on: turn 2 call 1 · 40 %`. Without a message, the line
-    begins with key hints.
+    """Return ` saved: fail · live_simple_3-2-1     T verdict on: turn 2 call 1 · 40 %`.
+
+    Without a message, the line begins with key hints.
 
     `scroll_position`: see `DocumentLayout.scroll_position`. `key_names`: first key of each action
     by action id.
@@ -340,7 +341,8 @@ class Override:
         start = f"Why {verdict} although the {self.contradicted_source_name} {action} "
         part, item = self.subject.part_name, sanitize(self.subject.detail.row.id)
         name = f"{part} of {item}" if part else item
-        return f"{start}{truncate_middle(name, max(cells - display_width(start) - 1, MIN_NAME_CELLS))}?"
+        name_cells = max(cells - display_width(start) - 1, MIN_NAME_CELLS)
+        return f"{start}{truncate_middle(name, name_cells)}?"
 
     def format_reason_label(self, reason: str) -> str:
         return REASON_LABELS.get(reason, sanitize(reason)).replace(
@@ -367,7 +369,11 @@ class OverrideReasons:
             )  # The target of a score can differ from the cursor.
             over = event.overrules
             self.override = (
-                Override(subject, event.criterion, event.verdict, over) if over else None
+                Override(
+                    subject, criterion=event.criterion, verdict=event.verdict, contradicted=over
+                )
+                if over
+                else None
             )
             self.is_answered = event.fault == "golden"  # A wrong golden answer is the reason.
         elif event is not None and event.overrules:
@@ -381,10 +387,10 @@ class OverrideReasons:
     def unavailable_message(self) -> str:
         if self.override is None:
             return "your last verdict contradicts no automatic verdict"
-        return (
-            "reasons:"
-            f" {', '.join(f'{number} {sanitize(reason)}' for number, reason in enumerate(self._reasons, 1))}"
-        )
+        reasons = [
+            f"{number} {sanitize(reason)}" for number, reason in enumerate(self._reasons, start=1)
+        ]
+        return f"reasons: {', '.join(reasons)}"
 
     def key_hints(self, *, has_scores: bool) -> list[tuple[str, str]]:
         """Return (key, label) pairs of the keys that select a reason. On a `has_scores` item,

@@ -109,7 +109,7 @@ async def read_bulk_review(session: Session, view: View) -> BulkReview:
     known_runs = await session.query(lambda store: store.fetch_runs())
     runs = {row.run for row in rows}
     tags = [tag for run in known_runs if run.run in runs for tag in run.info.tags]
-    return BulkReview(items, rows, list(dict.fromkeys(tags)))
+    return BulkReview(items, rows=rows, known_tags=list(dict.fromkeys(tags)))
 
 
 def bulk_item_lines(review: BulkReview, cells: int) -> list[Line]:

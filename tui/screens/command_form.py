@@ -142,7 +142,9 @@ class CommandFormScreen(BottomDialog[str | None]):
     takes_text = True
     has_unsaved_input = True
     CSS = f"""{BottomDialog.CSS}
-    CommandFormScreen > Vertical {{ max-height: 100%; border-title-style: bold; border-title-color: $primary; }}
+    CommandFormScreen > Vertical {{
+        max-height: 100%; border-title-style: bold; border-title-color: $primary;
+    }}
     """
 
     def __init__(

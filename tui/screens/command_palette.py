@@ -402,9 +402,12 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
     CommandPaletteScreen { background: transparent; align: left bottom; }
     CommandPaletteScreen #--container {
         display: block; visibility: visible; margin: 0; height: 15; max-height: 75vh; width: 1fr;
-        background: $background; border-top: solid $border; border-title-style: bold; border-title-color: $primary;
+        background: $background; border-top: solid $border;
+        border-title-style: bold; border-title-color: $primary;
     }
-    CommandPaletteScreen #--input, CommandPaletteScreen #--input.--list-visible { height: 1; border: none; }
+    CommandPaletteScreen #--input, CommandPaletteScreen #--input.--list-visible {
+        height: 1; border: none;
+    }
     CommandPaletteScreen SearchIcon { margin: 0; width: 3; color: $foreground; text-style: bold; }
     CommandPaletteScreen CommandInput, CommandPaletteScreen CommandInput:focus {
         height: 1; width: 1fr; border: none; padding: 0; background: $background;
@@ -414,7 +417,9 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
         visibility: visible; height: 100%; max-height: 100%; border: none; background: $background;
         text-wrap: nowrap; text-overflow: ellipsis; scrollbar-size-vertical: 0;
     }
-    CommandPaletteScreen CommandList > .option-list--option { padding: 0; color: $foreground; text-style: none; }
+    CommandPaletteScreen CommandList > .option-list--option {
+        padding: 0; color: $foreground; text-style: none;
+    }
     CommandPaletteScreen CommandList > .option-list--option-highlighted {
         color: $foreground; background: $background; text-style: none;
     }

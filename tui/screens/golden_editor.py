@@ -68,7 +68,7 @@ def check_text(text: str, golden: GoldenSupport, run: Run, item: Item) -> Checke
     try:
         fix = json.loads(text)
     except json.JSONDecodeError as error:
-        return CheckedText(None, f"invalid JSON: {error.msg}", error.pos)
+        return CheckedText(None, problem=f"invalid JSON: {error.msg}", position=error.pos)
     except (ValueError, RecursionError) as error:
         return CheckedText(None, f"invalid JSON: {error}")
     if not isinstance(fix, dict):
@@ -80,7 +80,7 @@ def check_text(text: str, golden: GoldenSupport, run: Run, item: Item) -> Checke
     except FcreviewError as error:
         problem = str(error)
     return (
-        CheckedText(None, problem, find_problem_position(problem, text))
+        CheckedText(None, problem=problem, position=find_problem_position(problem, text))
         if problem
         else CheckedText(fix)
     )

@@ -43,23 +43,26 @@ class HelpRow(NamedTuple):
 def list_symbol_rows() -> list[HelpRow]:
     sign = symbols()
     rows = [
-        HelpRow(sign.passed, "pass", "pass"),
-        HelpRow(sign.failed, "fail", "fail"),
-        HelpRow(sign.unsure, "unsure", "unsure"),
-        HelpRow(sign.none, "dim", "no verdict"),
-        HelpRow(sign.disputed, "disputed", "annotators disagree"),
+        HelpRow(sign.passed, style="pass", text="pass"),
+        HelpRow(sign.failed, style="fail", text="fail"),
+        HelpRow(sign.unsure, style="unsure", text="unsure"),
+        HelpRow(sign.none, style="dim", text="no verdict"),
+        HelpRow(sign.disputed, style="disputed", text="annotators disagree"),
         HelpRow(
             f"({sign.failed})",
-            "dim",
-            "your verdict does not count, because the disagreement was resolved differently",
+            style="dim",
+            text="your verdict does not count, because the disagreement was resolved differently",
         ),
         HelpRow(
-            sign.stale, "warn", "stale: your review is of an earlier prediction or golden answer"
+            sign.stale,
+            style="warn",
+            text="stale: your review is of an earlier prediction or golden answer",
         ),
-        HelpRow("i", "warn", "the import reported a problem with the item"),
+        HelpRow("i", style="warn", text="the import reported a problem with the item"),
     ]
     return rows + [
-        HelpRow(state, STATE_STYLES[state], meaning) for state, meaning in STATE_MEANINGS.items()
+        HelpRow(state, style=STATE_STYLES[state], text=meaning)
+        for state, meaning in STATE_MEANINGS.items()
     ]
 
 
@@ -74,12 +77,12 @@ def build_help_lines(
     for group, rows in key_sections:
         lines += _section_lines(
             f"keys: {GROUP_TITLES.get(group, group)}",
-            [HelpRow(key, "key", text) for key, text in rows],
+            [HelpRow(key, style="key", text=text) for key, text in rows],
             width,
         )
     lines += _section_lines("symbols", list_symbol_rows(), width)
     filters = [
-        HelpRow(key, "key", text)
+        HelpRow(key, style="key", text=text)
         for key, text in (*list_filter_help(blind=blind), SAVED_FILTER_ROW)
     ]
     lines += _section_lines("filter", filters, width)

@@ -237,7 +237,10 @@ class ItemPane(Vertical):
     def _current_subject(self) -> ReviewSubject:
         displayed = self.item_reviewer.displayed
         return ReviewSubject(
-            displayed.navigator.item, displayed.detail, self.target, self.criterion
+            displayed.navigator.item,
+            detail=displayed.detail,
+            target=self.target,
+            criterion=self.criterion,
         )
 
     def _key_name(self, action_id: str) -> str:
@@ -276,7 +279,12 @@ class ItemPane(Vertical):
             confirm_key = self._key_name("item.decisive_step")
             options = replace(options, suspicion=displayed.suspicion, confirm_key=confirm_key)
             self.text.open(
-                Cursor(displayed.detail, self._session.annotator, self._session.blind, options)
+                Cursor(
+                    displayed.detail,
+                    annotator=self._session.annotator,
+                    blind=self._session.blind,
+                    options=options,
+                )
             )
         else:
             self.cursor.show_item(displayed.detail, displayed.suspicion)

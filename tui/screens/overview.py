@@ -143,7 +143,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         super().__init__(classes="-blind" if blind else None)
         self._first_runs = runs
         self._session, self._view = session, view
-        self._overview = Overview((), session.annotator, blind)
+        self._overview = Overview((), annotator=session.annotator, blind=blind)
         self._runs: Sequence[RunRow] = ()
         """Runs that match the search, in the order of the panel."""
         self._arrangement = RunArrangement(blind)
@@ -224,7 +224,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             runs = [run for run in await self._loader.load_runs() if not scope or run.run in scope]
         blind = self._overview.blind
         self._runs = self._arrangement.filter_and_sort_runs(runs)
-        self._show_overview(Overview(runs, self._session.annotator, blind))
+        self._show_overview(Overview(runs, annotator=self._session.annotator, blind=blind))
         await self._read_part(add_queue_progress)
         if blind:
             return

@@ -242,12 +242,12 @@ async def read_raw_records(session: Session, item_number: int, item: Item) -> li
         await _read_or_describe_error(session, lambda store: store.read_raw_record(item_number))
         or ""
     )
-    records = [RawRecord("result", format_location(item.file, item.line), result)]
+    records = [RawRecord("result", location=format_location(item.file, item.line), text=result)]
     entry = await _read_or_describe_error(
         session, lambda store: store.read_score_record(item_number)
     )
     return (
-        [*records, RawRecord("score", format_score_record_location(item), entry)]
+        [*records, RawRecord("score", location=format_score_record_location(item), text=entry)]
         if entry is not None
         else records
     )

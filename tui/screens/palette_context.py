@@ -209,7 +209,7 @@ class PaletteContext:
 
     def export_items(self, format_name: str, path: str) -> None:
         """Write the items of the view to a file. Some formats write whole runs."""
-        request = ExportRequest(format_name, path, self.state.view)
+        request = ExportRequest(format_name, path=path, view=self.state.view)
         self.app.run_worker(self._write_export(request), group="export")
 
     async def _write_export(self, request: ExportRequest) -> None:

@@ -391,7 +391,9 @@ class QueueScreen(GuardedScreen[None]):
     @property
     def position(self) -> QueuePosition:
         """Settings, cursor and levels of the queue. A later session continues at this position."""
-        return QueuePosition(self.state.settings, self.pane.cursor_position, self._levels.above)
+        return QueuePosition(
+            self.state.settings, cursor=self.pane.cursor_position, levels=self._levels.above
+        )
 
     @property
     def hidden_actions(self) -> frozenset[str]:

@@ -85,8 +85,8 @@ class QueueMenus:
             ),
             "clusters": QueueMenu(
                 self._make_clusters_screen,
-                state.narrow_to_cluster,
-                self._make_blind_mode_reason("clusters"),
+                apply=state.narrow_to_cluster,
+                disabled_reason=self._make_blind_mode_reason("clusters"),
             ),
             "agreement": self._make_statistics_menu("agreement", state.select_items),
             "calibration": self._make_statistics_menu("calibration", state.select_items),
@@ -95,20 +95,24 @@ class QueueMenus:
             ),
             "issues": QueueMenu(
                 lambda: PickerScreen(load=self._load_issues),
-                state.show_issue_item,
-                self._make_blind_mode_reason("import issues"),
+                apply=state.show_issue_item,
+                disabled_reason=self._make_blind_mode_reason("import issues"),
             ),
             "check": QueueMenu(
                 self._make_check_screen,
-                state.show_checked_items,
-                self._make_blind_mode_reason("check"),
+                apply=state.show_checked_items,
+                disabled_reason=self._make_blind_mode_reason("check"),
             ),
             "where": QueueMenu(None, state.reset_to_filter),
             "file": QueueMenu(None, state.open_queue_file),
             "reasons": QueueMenu(
                 lambda: PickerScreen(load=self._load_suspect_reasons), state.show_suspects
             ),
-            "runs": QueueMenu(self._make_runs_screen, state.select_run, self._runs_disabled_reason),
+            "runs": QueueMenu(
+                self._make_runs_screen,
+                apply=state.select_run,
+                disabled_reason=self._runs_disabled_reason,
+            ),
         }
 
     def apply_choice(
@@ -185,7 +189,9 @@ class QueueMenus:
 
             return SCREENS[name](self._session, self._state.view)
 
-        return QueueMenu(make_screen, apply, self._make_blind_mode_reason(name))
+        return QueueMenu(
+            make_screen, apply=apply, disabled_reason=self._make_blind_mode_reason(name)
+        )
 
     def _select_items_including_passes(self, items: Sequence[int]) -> None:
         """Select items by number, including items that do not fail."""
@@ -338,7 +344,7 @@ class QueuePane(Vertical):
         return (
             CursorPosition(line=line)
             if row is None
-            else CursorPosition(row.item, line, (row.id, row.run))
+            else CursorPosition(row.item, line=line, key=(row.id, row.run))
         )
 
     @property

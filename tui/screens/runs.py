@@ -258,7 +258,9 @@ def _items_column(runs: Sequence[RunRow]) -> RunColumn:
             return f"{sum(run.n_items for run in row.runs):,}", ""
         return row.run.items_text, "warn" if row.run.is_unfinished else ""
 
-    return RunColumn(TextColumn("items", align_right=True), format_cell, ALWAYS_SHOWN)
+    return RunColumn(
+        TextColumn("items", align_right=True), format_cell=format_cell, priority=ALWAYS_SHOWN
+    )
 
 
 def _count_column(title: str, attribute: str, priority: int, style: str = "") -> RunColumn:
@@ -266,8 +268,8 @@ def _count_column(title: str, attribute: str, priority: int, style: str = "") ->
     column = TextColumn(title, align_right=True)
     return RunColumn(
         column,
-        lambda row: (f"{sum(getattr(run, attribute) for run in row.runs):,}", style),
-        priority,
+        format_cell=lambda row: (f"{sum(getattr(run, attribute) for run in row.runs):,}", style),
+        priority=priority,
     )
 
 
@@ -302,7 +304,9 @@ def _single_run_column(
     runs.
     """
     return RunColumn(
-        column, lambda row: ("", "") if row.run is None else format_run(row.run), priority
+        column,
+        format_cell=lambda row: ("", "") if row.run is None else format_run(row.run),
+        priority=priority,
     )
 
 
@@ -317,8 +321,10 @@ def _rate_column(
     column = TextColumn(title, align_right=True)
     return RunColumn(
         column,
-        lambda row: _rate_range_cell(row, source) if row.run is None else format_run(row.run),
-        priority,
+        format_cell=lambda row: (
+            _rate_range_cell(row, source) if row.run is None else format_run(row.run)
+        ),
+        priority=priority,
     )
 
 

@@ -189,7 +189,7 @@ class SplitView(Horizontal):
         view = self._state.view
         if not reread and item_pane.is_showing(row.item, view):
             return
-        item_pane.request_item(RequestedItem(row.item, view, reread))
+        item_pane.request_item(RequestedItem(row.item, view=view, is_reread=reread))
         before, self._last_move = self._last_move, monotonic()
         if self._last_move - before > REST_DELAY:
             self._show_requested_item()

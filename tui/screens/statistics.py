@@ -68,7 +68,7 @@ class Picture(NamedTuple):
     lines: Sequence[Line]
 
 
-NO_PICTURE = Picture("", "", ())
+NO_PICTURE = Picture("", facts="", lines=())
 TALL = 40
 """Minimum height of the screen, in rows, at which the cells of a confusion matrix are three rows
 high.
@@ -254,7 +254,7 @@ class AgreementScreen(StatisticsScreen, inherit_bindings=False):
             if n_shown == n
             else f"{n_shown} of {format_count(n, 'annotator')}"
         )
-        return Picture("Pairs of annotators", names, lines)
+        return Picture("Pairs of annotators", facts=names, lines=lines)
 
     def select_next_table(self) -> None:
         self._scope = AGREEMENT_SCOPES[
@@ -340,7 +340,7 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
         tall = self.size.height >= TALL and max_lines >= 8
         facts = "% of human verdicts"
         lines = confusion_matrix_lines(groups, row, width, has_tall_cells=tall)
-        return Picture("Automatic and human verdicts", facts, lines)
+        return Picture("Automatic and human verdicts", facts=facts, lines=lines)
 
     def select_next_table(self) -> None:
         self._table = self._tables[(self._tables.index(self._table) + 1) % len(self._tables)]

@@ -293,7 +293,9 @@ class BottomDialog(GuardedModalScreen[T]):
     CSS = """
     BottomDialog { background: transparent; align: left bottom; }
     BottomDialog LineBar, BottomDialog LineBlock { background: $background; }
-    BottomDialog > Vertical { height: auto; width: 1fr; background: $background; border-top: solid $border; }
+    BottomDialog > Vertical {
+        height: auto; width: 1fr; background: $background; border-top: solid $border;
+    }
     """
 
     def action_answer(self, answer: T) -> None:

@@ -302,7 +302,9 @@ class FilterLine(Vertical):
 
         If the word was just completed, insert the next completion.
         """
-        self._completion_context = CompletionContext(facets, self._filters.usable_filters, blind)
+        self._completion_context = CompletionContext(
+            facets, saved=self._filters.usable_filters, blind=blind
+        )
         line = self.query_one(FilterInput)
         if self._last_completion is not None and self._last_completion[0] == line.value:
             _, found, at = self._last_completion

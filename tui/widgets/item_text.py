@@ -437,7 +437,7 @@ class ItemBody(Horizontal):
         if self._drawn[0] is functions and self._drawn[1] == here:
             return
         self._drawn = (functions, here)
-        beside = FunctionDocsSource(functions, here, self._docs.cells)
+        beside = FunctionDocsSource(functions, shown=here, cells=self._docs.cells)
         self._docs.show(beside)
         if beside.marked_block_index is not None:
             self._docs.reveal(beside.marked_block_index)

@@ -53,7 +53,10 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(LIST_ACTIONS)
     ALLOW_SELECT = False
     DEFAULT_CSS = """
-    LineList { height: 1fr; overflow-x: hidden; overflow-y: scroll; scrollbar-size: 0 0; background: transparent; }
+    LineList {
+        height: 1fr; overflow-x: hidden; overflow-y: scroll; scrollbar-size: 0 0;
+        background: transparent;
+    }
     """
 
     cursor = reactive(0, repaint=False, init=False)

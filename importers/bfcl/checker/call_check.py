@@ -264,7 +264,12 @@ def check_call(
     """
     expected = golden.name if spelling == "dotted" else golden.flat_name
     if name != expected and not (spelling == "either" and name == golden.name):
-        return CallFailure(WRONG_NAME, golden.name, None, f"{name} is called instead of {expected}")
+        return CallFailure(
+            WRONG_NAME,
+            function=golden.name,
+            argument=None,
+            message=f"{name} is called instead of {expected}",
+        )
     for key in golden.required:
         if key not in arguments:
             message = "the argument is required, but the call omits it"
@@ -282,7 +287,9 @@ def check_call(
         ):
             continue
         if mismatch := find_mismatch(parameter, value):
-            return CallFailure(mismatch[0], golden.name, key, f"{key}: {mismatch[1]}")
+            return CallFailure(
+                mismatch[0], function=golden.name, argument=key, message=f"{key}: {mismatch[1]}"
+            )
     for key in golden.not_omittable:
         if key not in arguments:
             return _make_argument_failure(
@@ -294,7 +301,12 @@ def check_call(
 def _make_argument_failure(
     error: str, golden: ExpectedCall, argument: str, message: str
 ) -> CallFailure:
-    return CallFailure(f"{SIMPLE_CHECKER}:{error}", golden.name, argument, f"{argument}: {message}")
+    return CallFailure(
+        f"{SIMPLE_CHECKER}:{error}",
+        function=golden.name,
+        argument=argument,
+        message=f"{argument}: {message}",
+    )
 
 
 def check_single_call(
@@ -306,7 +318,9 @@ def check_single_call(
     """
     if len(calls) != 1:
         message = f"{_describe_call_count(len(calls))}, but 1 was expected"
-        return CallFailure(f"{error_prefix}:wrong_count", golden[0].name, None, message)
+        return CallFailure(
+            f"{error_prefix}:wrong_count", function=golden[0].name, argument=None, message=message
+        )
     if not golden[0].has_function_doc:
         return _make_missing_doc_failure(golden[0], number=1, checker=error_prefix)
     _require_known_form(golden[0])
@@ -322,7 +336,12 @@ def check_unordered_calls(
     """
     if len(calls) != len(golden):
         message = f"{_describe_call_count(len(calls))}, but {len(golden)} were expected"
-        return CallFailure(f"{PARALLEL_CHECKER}:wrong_count", golden[0].name, None, message)
+        return CallFailure(
+            f"{PARALLEL_CHECKER}:wrong_count",
+            function=golden[0].name,
+            argument=None,
+            message=message,
+        )
     remaining = list(calls)
     for number, expected in enumerate(golden, 1):
         if not expected.has_function_doc:
@@ -346,7 +365,10 @@ def check_unordered_calls(
             if nearest is not None:
                 message, argument = f"{message}; nearest call: {nearest.message}", nearest.argument
             return CallFailure(
-                f"{PARALLEL_CHECKER}:cannot_find_match", expected.name, argument, message
+                f"{PARALLEL_CHECKER}:cannot_find_match",
+                function=expected.name,
+                argument=argument,
+                message=message,
             )
     return None
 
@@ -450,7 +472,9 @@ def _align_diff_with_checker(
     if (
         "" in by_argument
     ):  # the checker expects the name in the function doc, which differs from the golden answer's
-        by_argument[""] = [ArgumentDiff("", "~", f"the name in the function doc is {golden.name}")]
+        by_argument[""] = [
+            ArgumentDiff("", state="~", reason=f"the name in the function doc is {golden.name}")
+        ]
     for name, raw in (call.arguments or {}).items():
         parameter = golden.parameters.get(name)
         if parameter is not None and (parameter.convert is not None or name in by_argument):
@@ -483,29 +507,35 @@ def _correct_argument_differences(
     is_different = any(difference.state != "~" for difference in differences)
     if mismatch is None:
         if is_converted:
-            return [ArgumentDiff(path, "~", f"equal after conversion: {abbreviate(converted)}")]
+            return [
+                ArgumentDiff(
+                    path, state="~", reason=f"equal after conversion: {abbreviate(converted)}"
+                )
+            ]
         return (
-            [ArgumentDiff(path, "~", "accepted by the benchmark")] if is_different else differences
+            [ArgumentDiff(path, state="~", reason="accepted by the benchmark")]
+            if is_different
+            else differences
         )
     if not is_different:
-        return [ArgumentDiff(path, "!", mismatch[1])]
+        return [ArgumentDiff(path, state="!", reason=mismatch[1])]
     if is_converted:  # paths refer to the converted value, which is not displayed
         first = next(difference for difference in differences if difference.state != "~")
         inner = f"{first.path.removeprefix(path).removeprefix('.')}: " if first.path != path else ""
-        return [ArgumentDiff(path, "!", f"after conversion, {inner}{first.reason}")]
+        return [ArgumentDiff(path, state="!", reason=f"after conversion, {inner}{first.reason}")]
     return differences
 
 
 def _add_schema_violations(pair: CallPair, golden: ExpectedCall, arguments: dict[str, Any]) -> None:
     reason = "required by the function, but not by the golden answer"
     found = [
-        ArgumentDiff(append_to_path("", name), "-", reason)
+        ArgumentDiff(append_to_path("", name), state="-", reason=reason)
         for name in golden.required
         if name not in arguments
     ]
     reason = "in the golden answer, but not a parameter of the function"
     found += [
-        ArgumentDiff(append_to_path("", name), "!", reason)
+        ArgumentDiff(append_to_path("", name), state="!", reason=reason)
         for name in arguments
         if name in golden.undeclared
     ]

@@ -204,12 +204,20 @@ def evaluate_calls(
             calls[0][0],
         )
         message = f"{name} is called although no available function is suitable"
-        _set_verdict(evaluation, CallFailure(f"{error}:decoder_success", name, None, message))
+        _set_verdict(
+            evaluation,
+            CallFailure(f"{error}:decoder_success", function=name, argument=None, message=message),
+        )
     elif rule == "irrelevance":
         evaluation.valid = True
     elif rule == "relevance":
         _set_verdict(
-            evaluation, None if calls else CallFailure(NO_CALL, None, None, "no function is called")
+            evaluation,
+            None
+            if calls
+            else CallFailure(
+                NO_CALL, function=None, argument=None, message="no function is called"
+            ),
         )
     else:
         try:
@@ -275,11 +283,17 @@ def evaluate_undecodable_reply(
         evaluation.valid = True
     elif rule == "relevance":
         _set_verdict(
-            evaluation, CallFailure(NO_CALL, None, None, f"no function is called: {reason}")
+            evaluation,
+            CallFailure(
+                NO_CALL, function=None, argument=None, message=f"no function is called: {reason}"
+            ),
         )
     else:
         failed = "decoder_failed" if wrong_format is None else "decoder_wrong_output_format"
-        _set_verdict(evaluation, CallFailure(f"ast_decoder:{failed}", None, None, reason))
+        _set_verdict(
+            evaluation,
+            CallFailure(f"ast_decoder:{failed}", function=None, argument=None, message=reason),
+        )
     return evaluation
 
 
@@ -382,7 +396,11 @@ def _evaluate_new_record(
 
     messages = make_single_turn_messages(record, item.opening_messages)
     reply = EvaluatedReply(
-        answer_hash(result), evaluation, messages, evaluation.predicted, evaluation.pairs
+        answer_hash(result),
+        evaluation=evaluation,
+        messages=messages,
+        predicted=evaluation.predicted,
+        pairs=evaluation.pairs,
     )
     if not evaluation.calls and raw_calls.holds_call_text(result, function_names(item.functions)):
         reply.is_undecoded = True
@@ -418,7 +436,9 @@ def _add_undecoded_call(
     )
     text = convert_content_to_text(result)
     reply.predicted = [
-        Call("predicted", "", None, turn=0, step=0, index=0, raw=text, decode_error=reason)
+        Call(
+            "predicted", "", arguments=None, turn=0, step=0, index=0, raw=text, decode_error=reason
+        )
     ]
     reply.pairs = _pair_predicted_calls(reply.evaluation, reply.predicted, item, settings)
 
@@ -430,12 +450,12 @@ def _make_predicted_calls(evaluation: Evaluation, result: Any, item: DatasetItem
             Call(
                 "predicted",
                 name,
-                arguments,
-                0,
-                0,
-                index,
-                None,
-                None if arguments is not None else error,
+                arguments=arguments,
+                turn=0,
+                step=0,
+                index=index,
+                raw=None,
+                decode_error=None if arguments is not None else error,
             )
             for index, (name, arguments) in enumerate(evaluation.calls)
         ]
@@ -444,12 +464,12 @@ def _make_predicted_calls(evaluation: Evaluation, result: Any, item: DatasetItem
             Call(
                 "predicted",
                 "",
-                None,
-                0,
-                0,
-                0,
-                convert_content_to_text(result),
-                evaluation.decode_error,
+                arguments=None,
+                turn=0,
+                step=0,
+                index=0,
+                raw=convert_content_to_text(result),
+                decode_error=evaluation.decode_error,
             )
         ]
     return []

@@ -269,7 +269,16 @@ def _compile_uncached_calls(item: DatasetItem, category: str, is_v1: bool) -> li
     for name, parameters in golden:
         function_doc = _find_function_doc(item, name, category, is_v1=is_v1)
         if function_doc is None:
-            compiled.append(ExpectedCall(name, name, (), {}, (), has_function_doc=False))
+            compiled.append(
+                ExpectedCall(
+                    name,
+                    flat_name=name,
+                    required=(),
+                    parameters={},
+                    not_omittable=(),
+                    has_function_doc=False,
+                )
+            )
             continue
         # The number of calls is compared first, so a golden call of unknown form matters only if it
         # is reached.
@@ -278,9 +287,23 @@ def _compile_uncached_calls(item: DatasetItem, category: str, is_v1: bool) -> li
                 function_doc, parameters, language, item.equivalence_rules, is_v1
             )
         except UncheckableItem as error:
-            call = ExpectedCall(name, name, (), {}, (), problem=str(error))
+            call = ExpectedCall(
+                name,
+                flat_name=name,
+                required=(),
+                parameters={},
+                not_omittable=(),
+                problem=str(error),
+            )
         except UNKNOWN_FORM_ERRORS as error:
-            call = ExpectedCall(name, name, (), {}, (), problem=f"{UNKNOWN_FORM} ({error})")
+            call = ExpectedCall(
+                name,
+                flat_name=name,
+                required=(),
+                parameters={},
+                not_omittable=(),
+                problem=f"{UNKNOWN_FORM} ({error})",
+            )
         compiled.append(call)
     return compiled
 

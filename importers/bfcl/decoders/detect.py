@@ -105,7 +105,9 @@ class DecoderChoice:
 
     @property
     def fact(self) -> RunFact:
-        return RunFact(DECODER_FACT, self.decoder.name, self.reason, is_notable=not self.is_listed)
+        return RunFact(
+            DECODER_FACT, value=self.decoder.name, reason=self.reason, is_notable=not self.is_listed
+        )
 
 
 class Fit:
@@ -180,7 +182,7 @@ def select_run_decoder(plan: RunPlan) -> DecoderChoice:
 
     selected = selector.select()
     what = f"there is no decoder {chosen!r}. Using {selected.decoder.name}: {selected.reason}"
-    issue = ImportIssue(plan.run.path, None, what)
+    issue = ImportIssue(plan.run.path, None, what=what)
     return DecoderChoice(selected.decoder, selected.reason, issues=(*selected.issues, issue))
 
 
@@ -223,7 +225,7 @@ class _DecoderSelector:
         reason = f"{reason}; {contradiction}; {alternative}"
         what = f"the decoder {decoder.name}, chosen by the user, {contradiction}. {alternative}"
         return DecoderChoice(
-            decoder, reason, issues=(ImportIssue(self._plan.run.path, None, what),)
+            decoder, reason, issues=(ImportIssue(self._plan.run.path, None, what=what),)
         )
 
     def _collect(self, n_records: int) -> Evidence:

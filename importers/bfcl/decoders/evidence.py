@@ -185,7 +185,12 @@ class _CategoryReader:
                 error_type = scores.read_error_type(entry)
                 found.append(
                     ScoredReply(
-                        entry[key], item, self._category, self._needs_calls, False, error_type
+                        entry[key],
+                        item=item,
+                        category=self._category,
+                        needs_calls=self._needs_calls,
+                        official=False,
+                        error_type=error_type,
                     )
                 )
         return found
@@ -325,7 +330,7 @@ class Reading:
 
 def read_reply(scored: ScoredReply, decoder: Decoder, version: str) -> Reading:
     """Read a reply with a decoder, and compare the verdict with the official one."""
-    settings = EvaluationSettings(version, scored.category, decoder)
+    settings = EvaluationSettings(version, category=scored.category, decoder=decoder)
     evaluation = evaluate_result(scored.reply, scored.item, settings)
     has_calls = evaluation.decode_error is None and _has_function_names(evaluation.calls or ())
     is_passing = evaluation.valid is True
@@ -334,7 +339,7 @@ def read_reply(scored: ScoredReply, decoder: Decoder, version: str) -> Reading:
 
     agrees = _agrees(scored, evaluation)
     has_same_error = agrees and evaluation.error_type == scored.error_type
-    return Reading(has_calls, is_passing, agrees, has_same_error)
+    return Reading(has_calls, is_passing=is_passing, agrees=agrees, has_same_error=has_same_error)
 
 
 def _has_function_names(calls: DisplayCalls) -> bool:

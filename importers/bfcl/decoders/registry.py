@@ -53,13 +53,13 @@ def decode_unknown_model(result: Any, context: DecoderContext) -> Calls:
 
 
 DECODERS = (
-    Decoder("FC", json_calls.decode_fc, "flat"),
+    Decoder("FC", decode=json_calls.decode_fc, name_spelling="flat"),
     Decoder("FC-DOTTED", json_calls.decode_fc),
-    Decoder("FC-G", json_calls.decode_gemini_v1, "flat"),
-    Decoder("FC-O", json_calls.decode_cohere_v1, "flat"),
-    Decoder("GFC", json_calls.decode_gemini, "flat"),
-    Decoder("COHERE", json_calls.decode_cohere, "flat"),
-    Decoder("LIST", json_calls.decode_list, "flat"),
+    Decoder("FC-G", decode=json_calls.decode_gemini_v1, name_spelling="flat"),
+    Decoder("FC-O", decode=json_calls.decode_cohere_v1, name_spelling="flat"),
+    Decoder("GFC", decode=json_calls.decode_gemini, name_spelling="flat"),
+    Decoder("COHERE", decode=json_calls.decode_cohere, name_spelling="flat"),
+    Decoder("LIST", decode=json_calls.decode_list, name_spelling="flat"),
     Decoder("LIST-DOTTED", json_calls.decode_list),
     Decoder("LIST-STRICT", json_calls.decode_strict_list),
     Decoder("NAMEARG", json_calls.decode_named_arguments),
@@ -78,11 +78,11 @@ DECODERS = (
     Decoder("RAVEN", python_calls.decode_raven),
     Decoder("GORILLA", make_text_decoder(lambda text: f"[{text}]")),
     Decoder("NEMOTRON", python_calls.decode_nemotron),
-    Decoder("MINICPM", tagged.decode_minicpm, "flat"),
+    Decoder("MINICPM", decode=tagged.decode_minicpm, name_spelling="flat"),
     Decoder("TAGS", tagged.decode_tagged),
-    Decoder("HERMES", tagged.decode_hermes, "flat"),
-    Decoder("GLM", tagged.decode_glm, "flat"),
-    Decoder("GRANITE", tagged.decode_granite, "flat"),
+    Decoder("HERMES", decode=tagged.decode_hermes, name_spelling="flat"),
+    Decoder("GLM", decode=tagged.decode_glm, name_spelling="flat"),
+    Decoder("GRANITE", decode=tagged.decode_granite, name_spelling="flat"),
     Decoder("FALCON", tagged.decode_falcon),
     Decoder("FGEMMA", tagged.decode_function_gemma),
     Decoder("JSON", json_calls.decode_json),
@@ -91,7 +91,7 @@ DECODERS = (
     Decoder("XLAM2", json_calls.decode_xlam2),
     Decoder("THINK", json_calls.decode_think),
     Decoder("LLAMAFC", json_calls.decode_llama),
-    Decoder("AUTO", decode_unknown_model, "either"),
+    Decoder("AUTO", decode=decode_unknown_model, name_spelling="either"),
 )
 """Every decoder that `--decoder` accepts. docs/bfcl-decoders.md describes them."""
 DECODERS_BY_NAME = {decoder.name: decoder for decoder in DECODERS}

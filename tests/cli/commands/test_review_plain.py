@@ -128,9 +128,16 @@ def test_open_without_terminal_names_plain_review(
 
 def test_labels_and_states_are_printed_like_arguments() -> None:
     item = Item(
-        "a_1", "agent", messages=[Message(0, -1, "user", "Go."), Message(0, 0, "tool", "ok")]
+        "a_1",
+        "agent",
+        messages=[
+            Message(0, -1, role="user", content="Go."),
+            Message(0, 0, role="tool", content="ok"),
+        ],
     )
-    item.verdicts = [Verdict("judge", ["ask"], "response", "dialog_act", by="labeller")]
+    item.verdicts = [
+        Verdict("judge", ["ask"], target="response", criterion="dialog_act", by="labeller")
+    ]
     item.extra = Extra(
         state_differences={"root": StateDifference("b", "c")},
         golden_reply="Hello.",

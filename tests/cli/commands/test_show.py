@@ -15,12 +15,12 @@ WORDS = " ".join(f"word{number}" for number in range(400))
 
 def make_detail() -> ItemDetail:
     """Return an item with an undecoded call, a long observation and a long field."""
-    wanted = [Call("golden", "cd", {"folder": AcceptedValues(["a"])})]
-    given = [Call("predicted", "cd", None, raw=WORDS, decode_error="no call in it")]
+    wanted = [Call("golden", "cd", arguments={"folder": AcceptedValues(["a"])})]
+    given = [Call("predicted", "cd", arguments=None, raw=WORDS, decode_error="no call in it")]
     messages = [
-        Message(0, -1, "user", "Go."),
-        Message(0, 0, "tool", LONG, "ls"),
-        Message(0, 1, "assistant", WORDS),
+        Message(0, -1, role="user", content="Go."),
+        Message(0, 0, role="tool", content=LONG, name="ls"),
+        Message(0, 1, role="assistant", content=WORDS),
     ]
     item = Item(
         "turn_0",

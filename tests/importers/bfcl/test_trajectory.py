@@ -122,9 +122,9 @@ def test_log_need_not_alternate() -> None:
 
 def test_result_is_used_without_log() -> None:
     opening = [
-        Message(0, -1, "user", "go"),
-        Message(1, -1, "user", "more"),
-        Message(2, -1, "user", "never reached"),
+        Message(0, -1, role="user", content="go"),
+        Message(1, -1, role="user", content="more"),
+        Message(2, -1, role="user", content="never reached"),
     ]
     result = [[[{"cd": '{"folder": "a"}'}], [{"ls": "{}"}], "Done."], ["No."]]
     found = build_trajectory({"result": result}, opening, lambda raw: None, [])
@@ -145,7 +145,7 @@ def test_result_is_used_without_log() -> None:
 def test_inference_error_is_model_message() -> None:
     found = build_trajectory(
         {"result": "Error during inference: x"},
-        [Message(0, -1, "user", "go")],
+        [Message(0, -1, role="user", content="go")],
         lambda raw: None,
         [],
     )
@@ -164,7 +164,7 @@ def test_odd_shapes_do_not_raise(result: Any, log: Any) -> None:
 
 
 def test_native_calls_add_no_message() -> None:
-    opening = [Message(0, -1, "user", "go")]
+    opening = [Message(0, -1, role="user", content="go")]
     assert make_single_turn_messages({"result": [{"f": "{}"}]}, opening) is opening
     texts = [
         message.content

@@ -33,7 +33,7 @@ ITEMS = [
         rule=False,
         category="live_simple",
         rule_error_type="type_error:simple",
-        messages=[Message(0, 0, "tool", "celsius, to [İstanbul] (a+b)? \\ {1} ^$.| ")],
+        messages=[Message(0, 0, role="tool", content="celsius, to [İstanbul] (a+b)? \\ {1} ^$.| ")],
     ),
     make_item(
         2,
@@ -52,12 +52,12 @@ ITEMS = [
         tokens_out=200,
         latency=2.75,
         group="talk-1",
-        messages=[Message(0, 0, "tool", "Straße der JUNI")],
+        messages=[Message(0, 0, role="tool", content="Straße der JUNI")],
         golden=[
-            Call("golden", "cd", {"folder": AcceptedValues(["temp"])}),
-            Call("golden", "ls", {}),
+            Call("golden", "cd", arguments={"folder": AcceptedValues(["temp"])}),
+            Call("golden", "ls", arguments={}),
         ],
-        issues=[ImportIssue("f", 1, "odd")],
+        issues=[ImportIssue("f", 1, what="odd")],
     ),
     make_item(
         5,

@@ -89,7 +89,7 @@ def read_hostile(plan: RunPlan) -> Iterator[Item | ImportIssue]:
         "deep": deep,
         3: "key",
     }
-    yield make_item(0, id="bad\ud800", predicted=[Call("predicted", "f", arguments)])
+    yield make_item(0, id="bad\ud800", predicted=[Call("predicted", "f", arguments=arguments)])
     text = 'é\0\x1b[31m"\\\n' * 100_000
     yield make_item(
         1, id="text", category=text, question=text, error_type=text, first_difference=text
@@ -97,7 +97,7 @@ def read_hostile(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     yield make_item(
         2,
         id="none",
-        predicted=[Call("predicted", "f", None, decode_error="?")],
+        predicted=[Call("predicted", "f", arguments=None, decode_error="?")],
         messages=[],
         verdicts=[],
     )
@@ -130,7 +130,7 @@ def test_hostile_values_are_stored(tmp_path: Path) -> None:
 
 def read_fifty_megabytes(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     yield make_item(0)
-    yield make_item(1, messages=[Message(0, 0, "tool", "observation " * 4_500_000)])
+    yield make_item(1, messages=[Message(0, 0, role="tool", content="observation " * 4_500_000)])
 
 
 @pytest.mark.sweep

@@ -20,11 +20,11 @@ def make_item(text: str = "hello", *, shared: bool = True, **more: Any) -> Item:
     item = Item(
         "x_1", "simple", question=text, tokens_in=3, latency=0.25, file="a.json", line=7, **more
     )
-    opening = make([Message(0, -1, "user", text)])
-    item.messages = [*opening, Message(0, 0, "assistant", f"reply to {text}")]
+    opening = make([Message(0, -1, role="user", content=text)])
+    item.messages = [*opening, Message(0, 0, role="assistant", content=f"reply to {text}")]
     item.shared_opening = opening if isinstance(opening, SharedList) else None
-    item.golden = make([Call("golden", text, {"a": 1})])
-    item.predicted = make([Call("predicted", text, {"a": 1})])
+    item.golden = make([Call("golden", text, arguments={"a": 1})])
+    item.predicted = make([Call("predicted", text, arguments={"a": 1})])
     item.verdicts = make([Verdict("rule", True)])
     return item
 

@@ -21,7 +21,7 @@ RATE_LIMIT = Incident("rate_limit", "429", "result", "rule")
 TIMEOUT = Incident("timeout", "timed out", "result", "marked")
 USED_UP = Incident("limit", "30 steps", "termination", "marked")
 EMPTY = Incident("empty_reply", "", "result", "weak")
-BROKEN_CALL = Call("predicted", "", None, raw="[f(", decode_error="unclosed bracket")
+BROKEN_CALL = Call("predicted", "", arguments=None, raw="[f(", decode_error="unclosed bracket")
 
 
 def read_troubled_items(plan: RunPlan) -> Iterator[ReadRecord]:
@@ -46,8 +46,8 @@ def read_troubled_items(plan: RunPlan) -> Iterator[ReadRecord]:
     items[50].verdicts.append(Verdict("judge", None, failure="the judge's reply is not JSON"))
     items[51].flags = ["judge_failed"]
     yield from items
-    yield ImportIssue("scores.json", 7, "the entry is damaged", severity="error")
-    yield ImportIssue("scores.json", 9, "no matter", severity="warning")
+    yield ImportIssue("scores.json", 7, what="the entry is damaged", severity="error")
+    yield ImportIssue("scores.json", 9, what="no matter", severity="warning")
     yield RunFact("expected_items", 102, "the category of the dataset")
     yield MissingItem("simple_100", "simple")
     yield MissingItem("simple_101", "simple")

@@ -34,36 +34,39 @@ def make_pair(*states: str) -> list[CallPair]:
             0,
             "get_weather",
             "!",
-            [ArgumentDiff(f"a{at}", s, None) for at, s in enumerate(states)],
+            [ArgumentDiff(f"a{at}", state=s, reason=None) for at, s in enumerate(states)],
         )
     ]
 
 
 ITEMS: list[dict[str, Any]] = [
     {
-        "verdicts": [OFFICIAL, Verdict("judge", True, CALL, "equivalent", by="gpt")],
+        "verdicts": [
+            OFFICIAL,
+            Verdict("judge", True, target=CALL, criterion="equivalent", by="gpt"),
+        ],
         "pairs": make_pair("!", "=", "~"),
     },
     {
-        "verdicts": [Verdict("judge", False, CALL, "equivalent", by="gpt")],
+        "verdicts": [Verdict("judge", False, target=CALL, criterion="equivalent", by="gpt")],
         "pairs": make_pair("!", "!"),
     },
     {
-        "verdicts": [Verdict("judge", 1, "response", "completeness")],
+        "verdicts": [Verdict("judge", 1, target="response", criterion="completeness")],
         "official": True,
         "pairs": make_pair("="),
     },
     {
-        "verdicts": [Verdict("judge", 2, "response", "completeness")],
+        "verdicts": [Verdict("judge", 2, target="response", criterion="completeness")],
         "official": True,
         "pairs": make_pair("="),
     },
     {
-        "verdicts": [Verdict("rule", 0.5, CALL, "soft_score")],
+        "verdicts": [Verdict("rule", 0.5, target=CALL, criterion="soft_score")],
         "pairs": [*make_pair("="), CallPair(0, 1, None, "f", "-", [])],
     },
     {
-        "verdicts": [Verdict("judge", True, f"{CALL}/arg:a", "hallucinated")],
+        "verdicts": [Verdict("judge", True, target=f"{CALL}/arg:a", criterion="hallucinated")],
         "pairs": make_pair("-"),
     },
 ]

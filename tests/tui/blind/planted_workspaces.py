@@ -106,19 +106,27 @@ def _make_item(
     ok = planted.passing[number]
     long = number == 1
     error, reason = planted.word("zaphod"), planted.word("quokka")
-    issue = ImportIssue(scores, number + 1, f"the entry is odd: {error}", item=f"item_{number}")
+    issue = ImportIssue(
+        scores, number + 1, what=f"the entry is odd: {error}", item=f"item_{number}"
+    )
     two = {
         "n_turns": 2,
         "n_steps": 4,
         "messages": [
-            *(Message(turn, -1, "user", f"Please do part {turn}.") for turn in (0, 1)),
-            *(Message(turn, 0, "tool", '{"ok": true}', "cd") for turn in (0, 1)),
-            *(Message(turn, 1, "assistant", f"Part {turn} is done.") for turn in (0, 1)),
+            *(Message(turn, -1, role="user", content=f"Please do part {turn}.") for turn in (0, 1)),
+            *(Message(turn, 0, role="tool", content='{"ok": true}', name="cd") for turn in (0, 1)),
+            *(
+                Message(turn, 1, role="assistant", content=f"Part {turn} is done.")
+                for turn in (0, 1)
+            ),
         ],
         "golden": [
-            Call("golden", "cd", {"folder": AcceptedValues(["a"])}, turn) for turn in (0, 1)
+            Call("golden", "cd", arguments={"folder": AcceptedValues(["a"])}, turn=turn)
+            for turn in (0, 1)
         ],
-        "predicted": [Call("predicted", "cd", {"folder": "b"}, turn) for turn in (0, 1)],
+        "predicted": [
+            Call("predicted", "cd", arguments={"folder": "b"}, turn=turn) for turn in (0, 1)
+        ],
         "pairs": [CallPair(turn, 0, 0, "cd", "!", []) for turn in (0, 1)],
     }
     return make_item(
@@ -141,8 +149,21 @@ def _make_item(
             Verdict("official", ok, error_type=None if ok else error, rationale=reason, by=error),
             Verdict("rule", ok, rationale=reason),
             Verdict("judge", ok, rationale=reason, by=planted.word("vellum")),
-            Verdict("judge", ok, CALL, "equivalent", rationale=reason, by=planted.word("vellum")),
-            Verdict("judge", 2 if ok else 0, "response", "completeness", rationale=reason),
+            Verdict(
+                "judge",
+                ok,
+                target=CALL,
+                criterion="equivalent",
+                rationale=reason,
+                by=planted.word("vellum"),
+            ),
+            Verdict(
+                "judge",
+                2 if ok else 0,
+                target="response",
+                criterion="completeness",
+                rationale=reason,
+            ),
             Verdict(
                 "rule",
                 3 if ok else 5,

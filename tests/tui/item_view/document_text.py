@@ -21,18 +21,23 @@ def golden_call(name: str, index: int = 0, turn: int = 0, **arguments: Any) -> C
         key: value if isinstance(value, AcceptedValues) else AcceptedValues([value])
         for key, value in arguments.items()
     }
-    return Call("golden", name, accepted, turn, 0, index)
+    return Call("golden", name, arguments=accepted, turn=turn, step=0, index=index)
 
 
 def predicted_call(
     name: str, index: int = 0, turn: int = 0, step: int = 0, **arguments: Any
 ) -> Call:
-    return Call("predicted", name, arguments, turn, step, index)
+    return Call("predicted", name, arguments=arguments, turn=turn, step=step, index=index)
 
 
 def make_item(golden: list[Call], predicted: list[Call], **fields: Any) -> Item:
     fields.setdefault(
-        "messages", [Message(0, -1, "user", "What's the weather in Hangzhou, China? Use celsius.")]
+        "messages",
+        [
+            Message(
+                0, -1, role="user", content="What's the weather in Hangzhou, China? Use celsius."
+            )
+        ],
     )
     return Item(
         "live_simple_3-2-1",
@@ -109,11 +114,13 @@ def make_multi_turn_item() -> Item:
     multi_turn = Item("multi_turn_base_0", "multi_turn_base", n_turns=3, n_steps=6, official=False)
     for turn in range(3):
         multi_turn.messages += [
-            Message(turn, -1, "user", f"Move the file, please. ({turn})"),
-            Message(turn, 0, "tool", '{"moved": true}', "mv"),
-            Message(turn, 0, "log", "decoded"),
-            Message(turn, 1, "assistant", "Done." if turn != 1 else "All moved. " * 400),
-            Message(turn, 1, "state", '{"root": {}}', "FileSystem"),
+            Message(turn, -1, role="user", content=f"Move the file, please. ({turn})"),
+            Message(turn, 0, role="tool", content='{"moved": true}', name="mv"),
+            Message(turn, 0, role="log", content="decoded"),
+            Message(
+                turn, 1, role="assistant", content="Done." if turn != 1 else "All moved. " * 400
+            ),
+            Message(turn, 1, role="state", content='{"root": {}}', name="FileSystem"),
         ]
         multi_turn.golden.append(golden_call("mv", 0, turn, source="a", to="b"))
         multi_turn.predicted.append(

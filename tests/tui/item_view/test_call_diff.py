@@ -63,8 +63,8 @@ def test_marks_span_rows_and_show_blanks_at_their_edges() -> None:
 
 
 def test_lookalike_character_is_named() -> None:
-    golden = Call("golden", "f", {"city": AcceptedValues(["Ulm", "Kazan"])})
-    predicted = Call("predicted", "f", {"city": "K\u0430zan"})
+    golden = Call("golden", "f", arguments={"city": AcceptedValues(["Ulm", "Kazan"])})
+    predicted = Call("predicted", "f", arguments={"city": "K\u0430zan"})
     rows = build_argument_rows(golden, predicted, diff_call(golden, predicted))
     shown = [
         plain_text(line) for line in argument_lines(rows[0], compute_argument_columns(rows, 80))

@@ -75,7 +75,10 @@ def test_unavailable_function_is_listed_with_closest_name() -> None:
 
 def test_functions_are_listed_without_calls() -> None:
     item = Item("special_irrelevant_6", "special", functions=FUNCTIONS)
-    item.messages = [Message(0, -1, "user", "Hedge."), Message(0, 0, "assistant", "I cannot.")]
+    item.messages = [
+        Message(0, -1, role="user", content="Hedge."),
+        Message(0, 0, role="assistant", content="I cannot."),
+    ]
     lines = available_lines(document_lines(make_detail(item)))
     assert lines[1:] == ["  maps.find(query)", "  get_weather(day, [city])", "  ls()"]
     cursor = Cursor(make_detail(item), "alice")
@@ -123,8 +126,13 @@ def test_docs_of_a_turn_belong_to_its_own_function() -> None:
         functions=[function_doc("cat"), function_doc("diff"), function_doc("cp")],
     )
     for turn, name in enumerate(("cp", "cat", "diff")):
-        item.messages += [Message(turn, -1, "user", "Go on. " * 9), Message(turn, 0, "tool", "ok")]
-        item.messages += [Message(turn, step, "assistant", "Well.") for step in (1, 2, 3)]
+        item.messages += [
+            Message(turn, -1, role="user", content="Go on. " * 9),
+            Message(turn, 0, role="tool", content="ok"),
+        ]
+        item.messages += [
+            Message(turn, step, role="assistant", content="Well.") for step in (1, 2, 3)
+        ]
         item.golden.append(golden_call(name, 0, turn))
     item.pairs = align_calls_by_turn(item.golden, [])
     item.extra.failing_turn = 2

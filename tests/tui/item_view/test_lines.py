@@ -26,7 +26,7 @@ from tests.tui.item_view.document_text import (
     predicted_call,
 )
 
-PROSE = Call("predicted", "", None, raw="Sorry.", decode_error="prose, not calls")
+PROSE = Call("predicted", "", arguments=None, raw="Sorry.", decode_error="prose, not calls")
 
 
 def test_document_at_80_columns() -> None:
@@ -181,7 +181,11 @@ def test_equal_arguments_are_folded_if_there_are_many() -> None:
 
 def test_undecodable_prediction_shows_text_and_error() -> None:
     broken = Call(
-        "predicted", "", None, raw="I'd say:\nf(a=", decode_error="invalid syntax at character 4"
+        "predicted",
+        "",
+        arguments=None,
+        raw="I'd say:\nf(a=",
+        decode_error="invalid syntax at character 4",
     )
     lines = document_lines(make_detail(make_item([golden_call("f", a=1)], [broken])))
     assert "! predicted call cannot be decoded: invalid syntax at character 4" in lines
@@ -269,7 +273,7 @@ def test_final_answer_is_shown_below_accepted_answers(hidden: bool) -> None:
 
 
 def test_arguments_of_undecodable_call_are_not_called_missing() -> None:
-    broken = Call("predicted", "f", None, raw='[{"f": "{a: 1"', decode_error="not JSON")
+    broken = Call("predicted", "f", arguments=None, raw='[{"f": "{a: 1"', decode_error="not JSON")
     lines = document_lines(make_detail(make_item([golden_call("f", a=1)], [broken])))
     assert any(line.startswith("- a ") and line.endswith("(not decoded)") for line in lines)
     assert "(missing)" not in "\n".join(lines)
@@ -284,7 +288,10 @@ def test_hostile_text_is_sanitized_and_no_markup() -> None:
     official = Verdict("official", False, error_type=HOSTILE, rationale=HOSTILE)
     item.verdicts = [official, Verdict("judge", HOSTILE, by=HOSTILE)]
     item.extra.metadata = {HOSTILE: HOSTILE}
-    item.messages = [Message(0, -1, "user", HOSTILE, HOSTILE), Message(0, 0, "assistant", HOSTILE)]
+    item.messages = [
+        Message(0, -1, role="user", content=HOSTILE, name=HOSTILE),
+        Message(0, 0, role="assistant", content=HOSTILE),
+    ]
     shown = make_detail(
         item,
         opinions=[

@@ -54,11 +54,11 @@ def make_conversation() -> Item:
     """
     item = Item("sQmA_2_2", "sQmA", group="c", n_turns=2)
     item.messages = [
-        Message(0, -1, "user", "Set a reminder."),
-        Message(0, 0, "assistant", '{"find": {"q": "x"}}', GOLDEN_CALL),
-        Message(0, 1, "assistant", "How often?"),
-        Message(1, -1, "user", "Every week."),
-        Message(1, 2, "assistant", "None of the tools can do that."),
+        Message(0, -1, role="user", content="Set a reminder."),
+        Message(0, 0, role="assistant", content='{"find": {"q": "x"}}', name=GOLDEN_CALL),
+        Message(0, 1, role="assistant", content="How often?"),
+        Message(1, -1, role="user", content="Every week."),
+        Message(1, 2, role="assistant", content="None of the tools can do that."),
     ]
     item.golden = [golden_call("remind", 0, 1, repeat="every week")]
     item.pairs = align_calls(item.golden, item.predicted)
@@ -69,10 +69,10 @@ def make_agent_item() -> Item:
     """Return an item with two calls and a message, which have the steps 1, 3 and 5 in the file."""
     item = Item("agent_1", "agent_multi_step", n_steps=3)
     item.messages = [
-        Message(0, -1, "user", "Order a meal."),
-        Message(0, 1, "tool", "on"),
-        Message(0, 3, "tool", "logged in"),
-        Message(0, 5, "assistant", "Done."),
+        Message(0, -1, role="user", content="Order a meal."),
+        Message(0, 1, role="tool", content="on"),
+        Message(0, 3, role="tool", content="logged in"),
+        Message(0, 5, role="assistant", content="Done."),
     ]
     item.golden = [golden_call("wifi", 0), golden_call("login", 1)]
     item.predicted = [predicted_call("wifi", 0, 0, 1), predicted_call("login", 1, 0, 3)]

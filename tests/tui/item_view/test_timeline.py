@@ -34,14 +34,14 @@ def make_judged_call(*, before: int = 1, **given: Any) -> Item:
     item = Item("c_6", "conversationsclean", group="c", n_turns=before + 1)
     for turn in range(before):
         item.messages += [
-            Message(turn, -1, "user", f"Question {turn}."),
-            Message(turn, 0, "assistant", f"Answer {turn}."),
+            Message(turn, -1, role="user", content=f"Question {turn}."),
+            Message(turn, 0, role="assistant", content=f"Answer {turn}."),
         ]
     call = json.dumps([{"find_airport": {"query": "Denver"}}])
     item.messages += [
-        Message(before, -1, "user", "What of refunds?"),
-        Message(before, 0, "assistant", call, GOLDEN_CALL),
-        Message(before, 0, "tool", '{"status": "ok"}'),
+        Message(before, -1, role="user", content="What of refunds?"),
+        Message(before, 0, role="assistant", content=call, name=GOLDEN_CALL),
+        Message(before, 0, role="tool", content='{"status": "ok"}'),
     ]
     item.golden = [golden_call("ask", 0, before, query="refund policy")]
     item.predicted = [predicted_call("ask", 0, before, 1, **(given or {"query": "money back"}))]
@@ -54,8 +54,11 @@ def make_repeated_calls(times: int) -> Item:
     item = Item("multi_turn_base_18", "multi_turn_base", n_steps=times)
     item.golden = [golden_call("diff", 0, **DIFF), golden_call("post_tweet", 1, content="a")]
     item.predicted = [predicted_call("diff", at, 0, at, **DIFF) for at in range(times)]
-    item.messages = [Message(0, -1, "user", "Compare and post.")]
-    item.messages += [Message(0, at, "tool", '{"lines": "-a +b"}', "diff") for at in range(times)]
+    item.messages = [Message(0, -1, role="user", content="Compare and post.")]
+    item.messages += [
+        Message(0, at, role="tool", content='{"lines": "-a +b"}', name="diff")
+        for at in range(times)
+    ]
     item.pairs = align_calls(item.golden, item.predicted, keep_order=True)
     return item
 
@@ -120,12 +123,12 @@ def test_long_earlier_dialogue_is_folded() -> None:
 def test_calls_are_in_order_and_missing_calls_follow_their_predecessor() -> None:
     item = Item("agent_21", "agent_multi_turn", n_steps=3)
     item.messages = [
-        Message(0, -1, "user", "Book my flight."),
-        Message(0, 0, "assistant", "May I?"),
-        Message(0, 0, "user", "Yes, please."),
-        Message(0, 1, "tool", "refunded"),
-        Message(0, 2, "tool", "3 flights"),
-        Message(0, 3, "assistant", "Done."),
+        Message(0, -1, role="user", content="Book my flight."),
+        Message(0, 0, role="assistant", content="May I?"),
+        Message(0, 0, role="user", content="Yes, please."),
+        Message(0, 1, role="tool", content="refunded"),
+        Message(0, 2, role="tool", content="3 flights"),
+        Message(0, 3, role="assistant", content="Done."),
     ]
     item.golden = [golden_call("find", 0), golden_call("book", 1, id="7")]
     item.predicted = [predicted_call("cancel", 0, 0, 1), predicted_call("find", 1, 0, 2)]
@@ -163,7 +166,9 @@ def test_repeated_calls_are_one_line() -> None:
 
 def test_repeated_messages_are_one_line() -> None:
     item = make_repeated_calls(1)
-    item.messages += [Message(0, step, "assistant", "I am not sure.") for step in range(1, 6)]
+    item.messages += [
+        Message(0, step, role="assistant", content="I am not sure.") for step in range(1, 6)
+    ]
     lines = document_lines(make_detail(item))
     assert "repeats steps 2-6 · 5x I am not sure." in lines
     assert sum("not sure" in line for line in lines) == 1
@@ -190,7 +195,7 @@ def test_multi_turn_items_have_a_map_of_turns() -> None:
     for turn in range(3):
         item.golden.append(golden_call("f", 0, turn))
         item.predicted += [predicted_call("f" if turn != 1 else "g", 0, turn)]
-        item.messages.append(Message(turn, 0, "tool", "ok"))
+        item.messages.append(Message(turn, 0, role="tool", content="ok"))
         item.pairs += align_calls(item.golden[-1:], item.predicted[-1:])
     item.extra.failing_turn = 1
     assert "turns  1 =  2 ! fails here  3 =" in document_lines(make_detail(item))
@@ -203,7 +208,7 @@ def test_multi_turn_items_have_a_map_of_turns() -> None:
 def test_judged_reply_is_beside_golden_reply_and_labels() -> None:
     item = make_judged_call(before=2)
     item.golden, item.predicted, item.pairs = [], [], []
-    item.messages.append(Message(2, 1, "assistant", "Where do you live?"))
+    item.messages.append(Message(2, 1, role="assistant", content="Where do you live?"))
     item.extra.golden_reply, item.extra.golden_labels = "Your refund is due.", ["inform"]
     lines = document_lines(make_detail(item))
     at = find_line(lines, "── response")
@@ -226,12 +231,20 @@ def test_judged_reply_is_beside_golden_reply_and_labels() -> None:
 def test_judge_labels_are_beside_golden_labels(ours: list[str], passes: bool, state: str) -> None:
     item = Item("dialogacts_10", "dialogacts", official=passes)
     item.messages = [
-        Message(0, -1, "user", "My refund?"),
-        Message(0, 0, "assistant", "Where do you live?"),
+        Message(0, -1, role="user", content="My refund?"),
+        Message(0, 0, role="assistant", content="Where do you live?"),
     ]
     item.extra.golden_reply, item.extra.golden_labels = "Your refund is due.", ["inform"]
     item.verdicts = [
-        Verdict("judge", ours, "response", "dialog_act", None, ", ".join(ours), "labeller")
+        Verdict(
+            "judge",
+            ours,
+            target="response",
+            criterion="dialog_act",
+            error_type=None,
+            rationale=", ".join(ours),
+            by="labeller",
+        )
     ]
     lines = document_lines(make_detail(item))
     row = lines[find_line(lines, f"{state} labels")]

@@ -42,10 +42,10 @@ def test_runner_log_is_shown_if_it_ends_the_turn() -> None:
     item = make_multi_turn_item()
     item.extra.failing_turn = 1
     item.messages = [m for m in item.messages if m.turn != 1 or m.step < 1]
-    item.messages.append(Message(1, 0, "log", "Forced to quit after 20 steps."))
+    item.messages.append(Message(1, 0, role="log", content="Forced to quit after 20 steps."))
     assert "log     Forced to quit after 20 steps." in document_lines(make_detail(item))
-    item.messages.append(Message(1, 1, "assistant", "I give up."))
-    item.messages.append(Message(1, 1, "log", "not a call"))
+    item.messages.append(Message(1, 1, role="assistant", content="I give up."))
+    item.messages.append(Message(1, 1, role="log", content="not a call"))
     assert not [line for line in document_lines(make_detail(item)) if line.startswith("log")]
 
 
@@ -88,9 +88,9 @@ def test_search_finds_folded_text() -> None:
 def test_steps_are_shown_without_golden_calls() -> None:
     calls = [predicted_call("search", 0, 0, 0, q="a"), predicted_call("search", 1, 0, 1, q="b")]
     messages = [
-        Message(0, -1, "user", "Find it."),
-        Message(0, 0, "tool", "nothing"),
-        Message(0, 2, "assistant", "Here."),
+        Message(0, -1, role="user", content="Find it."),
+        Message(0, 0, role="tool", content="nothing"),
+        Message(0, 2, role="assistant", content="Here."),
     ]
     agentic = Item(
         "web_search_base_0",
@@ -107,7 +107,8 @@ def test_steps_are_shown_without_golden_calls() -> None:
 
 
 @pytest.mark.parametrize(
-    "messages", [[], [Message(0, -1, "user", "")], [Message(0, -1, "user", " \n")]]
+    "messages",
+    [[], [Message(0, -1, role="user", content="")], [Message(0, -1, role="user", content=" \n")]],
 )
 def test_unknown_question_is_reported_once(messages: list[Message]) -> None:
     item = make_item(
@@ -121,7 +122,10 @@ def test_unknown_question_is_reported_once(messages: list[Message]) -> None:
 
 @pytest.mark.parametrize(
     "messages",
-    [[Message(0, -1, "user", "Rome?")], [Message(0, -1, "system", "Ask for Rome.", "instruction")]],
+    [
+        [Message(0, -1, role="user", content="Rome?")],
+        [Message(0, -1, role="system", content="Ask for Rome.", name="instruction")],
+    ],
 )
 def test_known_question_or_instruction_suffices(messages: list[Message]) -> None:
     item = make_item(

@@ -10,7 +10,10 @@ from tests.tui.item_view.document_text import document_lines, make_detail, predi
 
 def make_conversation(*calls: Call, messages: list[Message] | None = None) -> Item:
     item = Item("a", "agent", predicted=list(calls))
-    item.messages = [Message(0, -1, "user", "What is the weather in Oslo?"), *(messages or [])]
+    item.messages = [
+        Message(0, -1, role="user", content="What is the weather in Oslo?"),
+        *(messages or []),
+    ]
     return item
 
 
@@ -21,7 +24,9 @@ def show(item: Item) -> list[str]:
 def test_result_follows_its_call() -> None:
     call = predicted_call("get_weather", city="Oslo")
     lines = show(
-        make_conversation(call, messages=[Message(0, 0, "tool", "12 degrees", "get_weather")])
+        make_conversation(
+            call, messages=[Message(0, 0, role="tool", content="12 degrees", name="get_weather")]
+        )
     )
     at = lines.index('step 1  get_weather(city="Oslo")')
     assert lines[at + 1] == "result  12 degrees"
@@ -42,10 +47,20 @@ def test_all_calls_of_a_reply_that_were_not_executed_are_shown() -> None:
 
 
 def test_undecoded_call_shows_name_text_and_error() -> None:
-    call = Call("predicted", "bash", None, 0, 0, 0, "ls -la", "not JSON")
+    call = Call(
+        "predicted",
+        "bash",
+        arguments=None,
+        turn=0,
+        step=0,
+        index=0,
+        raw="ls -la",
+        decode_error="not JSON",
+    )
     lines = show(
         make_conversation(
-            call, messages=[Message(0, 0, "tool", "error (parsing): not JSON", "bash")]
+            call,
+            messages=[Message(0, 0, role="tool", content="error (parsing): not JSON", name="bash")],
         )
     )
     at = lines.index("step 1  bash ls -la")
@@ -54,9 +69,9 @@ def test_undecoded_call_shows_name_text_and_error() -> None:
 
 def test_text_beside_calls_is_shown_unless_it_is_their_raw_form() -> None:
     call = predicted_call("get_weather", city="Oslo")
-    executed = Message(0, 0, "tool", "12 degrees")
+    executed = Message(0, 0, role="tool", content="12 degrees")
     for text, is_shown in [("Let me look.", True), ('[get_weather(city="Oslo")]', False)]:
-        reply = Message(0, 0, "assistant", text)
+        reply = Message(0, 0, role="assistant", content=text)
         for messages in ([reply], [reply, executed]):
             assert (
                 any(text in line for line in show(make_conversation(call, messages=messages)))

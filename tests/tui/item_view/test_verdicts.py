@@ -26,7 +26,13 @@ from tests.tui.item_view.document_text import (
 )
 
 NARITA = Verdict(
-    "judge", False, "turn:1/call:2", "equivalent", "value_error", "the values differ", "gpt-4o"
+    "judge",
+    False,
+    target="turn:1/call:2",
+    criterion="equivalent",
+    error_type="value_error",
+    rationale="the values differ",
+    by="gpt-4o",
 )
 PANELS = {"frames": True, "panels": True}
 
@@ -43,9 +49,9 @@ def make_refused_call() -> Item:
         predicted_call("taxi", 1, 0, 1, query="Narita"),
     ]
     item.messages = [
-        Message(0, -1, "user", "A taxi."),
-        Message(0, 0, "tool", "{}"),
-        Message(0, 1, "tool", "{}"),
+        Message(0, -1, role="user", content="A taxi."),
+        Message(0, 0, role="tool", content="{}"),
+        Message(0, 1, role="tool", content="{}"),
     ]
     item.pairs = [*align_calls(item.golden, item.predicted[1:]), CallPair(0, None, 0, "taxi", "+")]
     item.verdicts = [NARITA]
@@ -111,9 +117,9 @@ def test_reordered_calls_have_golden_numbers() -> None:
         for at, name in enumerate(("flights", "hotel", "taxi", "airport"))
     ]
     item.messages = [
-        Message(0, -1, "user", "Fly."),
-        Message(0, 0, "tool", "{}"),
-        Message(0, 1, "tool", "{}"),
+        Message(0, -1, role="user", content="Fly."),
+        Message(0, 0, role="tool", content="{}"),
+        Message(0, 1, role="tool", content="{}"),
     ]
     item.pairs = align_calls(item.golden, item.predicted)
     labels = {
@@ -172,9 +178,17 @@ def test_bulk_review_names_what_excludes_it() -> None:
 
 def test_judge_verdicts_of_the_reply_are_below_it() -> None:
     item = make_refused_call()
-    item.messages.append(Message(0, 2, "assistant", "A taxi at noon."))
+    item.messages.append(Message(0, 2, role="assistant", content="A taxi at noon."))
     item.verdicts = [
-        Verdict("judge", 1, "response", "correctness", None, "The hour is not stated.", "gpt-4o")
+        Verdict(
+            "judge",
+            1,
+            target="response",
+            criterion="correctness",
+            error_type=None,
+            rationale="The hour is not stated.",
+            by="gpt-4o",
+        )
     ]
     lines = document_lines(make_detail(item))
     reply = find_line(lines, "        A taxi at noon.")
@@ -220,7 +234,11 @@ def test_equality_by_rules_is_not_marked_as_difference(state: str) -> None:
 def test_undecodable_golden_answer_is_shown_with_error() -> None:
     raw = "[order(shop='Domino's')]"
     broken = Call(
-        "golden", "order", None, raw=raw, decode_error="invalid syntax: unterminated string literal"
+        "golden",
+        "order",
+        arguments=None,
+        raw=raw,
+        decode_error="invalid syntax: unterminated string literal",
     )
     lines = document_lines(
         make_detail(make_item([broken], [predicted_call("order", shop="Domino's")]))
@@ -294,10 +312,10 @@ def test_cursor_starts_at_suspect_call() -> None:
 def test_labels_of_the_response_come_from_a_judge() -> None:
     item = Item("a", "b")
     item.verdicts = [
-        Verdict("official", ["a"], "response", "dialog_act"),
-        Verdict("judge", True, "response", "equivalent"),
-        Verdict("judge", ["b"], "turn:1/call:1", "hallucinated"),
-        Verdict("judge", ["c"], "response", "dialog_act"),
+        Verdict("official", ["a"], target="response", criterion="dialog_act"),
+        Verdict("judge", True, target="response", criterion="equivalent"),
+        Verdict("judge", ["b"], target="turn:1/call:1", criterion="hallucinated"),
+        Verdict("judge", ["c"], target="response", criterion="dialog_act"),
     ]
     verdict = find_judge_label_verdict(item)
     assert verdict is not None and verdict.value == ["c"]

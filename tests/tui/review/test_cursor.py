@@ -27,13 +27,17 @@ def make_detail(you: Any = None, **fields: Any) -> ItemDetail:
     )
     for turn in range(4):
         item.messages += [
-            Message(turn, -1, "user", f"Please do part {turn}."),
-            Message(turn, 0, "tool", LONG if turn == 1 else "ok", "cd"),
-            Message(turn, 1, "assistant", f"Part {turn} is done."),
-            Message(turn, 1, "log", "not a call"),
+            Message(turn, -1, role="user", content=f"Please do part {turn}."),
+            Message(turn, 0, role="tool", content=LONG if turn == 1 else "ok", name="cd"),
+            Message(turn, 1, role="assistant", content=f"Part {turn} is done."),
+            Message(turn, 1, role="log", content="not a call"),
         ]
-        item.golden.append(Call("golden", "cd", {"folder": AcceptedValues(["a"])}, turn))
-        item.predicted.append(Call("predicted", "cd", {"folder": "a" if turn != 1 else "b"}, turn))
+        item.golden.append(
+            Call("golden", "cd", arguments={"folder": AcceptedValues(["a"])}, turn=turn)
+        )
+        item.predicted.append(
+            Call("predicted", "cd", arguments={"folder": "a" if turn != 1 else "b"}, turn=turn)
+        )
     item.pairs = align_calls_by_turn(item.golden, item.predicted)
     row = QueueRow(
         item=1, run=1, seq=0, id=item.id, category="multi", model="m", official=False, you=you

@@ -24,9 +24,9 @@ from tests.store.factory import make_item, write_run
 
 CALL, ARGUMENT = "turn:1/call:1", "turn:1/call:1/arg:city"
 JUDGED = [
-    Verdict("judge", 2, "response", "completeness", by="gpt"),
-    Verdict("judge", True, CALL, "equivalent", by="gpt"),
-    Verdict("judge", True, ARGUMENT, "hallucinated", by="gpt"),
+    Verdict("judge", 2, target="response", criterion="completeness", by="gpt"),
+    Verdict("judge", True, target=CALL, criterion="equivalent", by="gpt"),
+    Verdict("judge", True, target=ARGUMENT, criterion="hallucinated", by="gpt"),
 ]
 
 
@@ -35,14 +35,22 @@ def question_on(target: str, *verdicts: Verdict) -> PendingQuestion:
 
 
 def test_judge_criterion_precedes_rule_criterion() -> None:
-    rule = Verdict("rule", True, CALL, CORRECT)
+    rule = Verdict("rule", True, target=CALL, criterion=CORRECT)
     assert (
-        question_on(CALL, rule, Verdict("judge", False, CALL, "equivalent")).criterion
+        question_on(
+            CALL, rule, Verdict("judge", False, target=CALL, criterion="equivalent")
+        ).criterion
         == "equivalent"
     )
     assert question_on(CALL, rule).criterion == CORRECT == question_on(CALL).criterion
-    assert question_on("item", Verdict("judge", True, "item", "equivalent")).criterion == CORRECT
-    assert question_on(CALL, Verdict("judge", True, CALL, "name_matches")).criterion == CORRECT
+    assert (
+        question_on("item", Verdict("judge", True, target="item", criterion="equivalent")).criterion
+        == CORRECT
+    )
+    assert (
+        question_on(CALL, Verdict("judge", True, target=CALL, criterion="name_matches")).criterion
+        == CORRECT
+    )
 
 
 def test_pass_means_not_hallucinated_and_labels_can_only_be_confirmed() -> None:
@@ -56,7 +64,9 @@ def test_pass_means_not_hallucinated_and_labels_can_only_be_confirmed() -> None:
         True,
         "unsure",
     )
-    labels = question_on("response", Verdict("judge", ["greeting"], "response", "dialog_act"))
+    labels = question_on(
+        "response", Verdict("judge", ["greeting"], target="response", criterion="dialog_act")
+    )
     assert (labels.value_to_store(True), labels.value_to_store(False)) == (["greeting"], None)
 
 

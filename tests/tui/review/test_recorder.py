@@ -32,7 +32,7 @@ def imported_items(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     labels = [
         Verdict("judge", True, criterion="hallucinated", target=CITY),
-        Verdict("official", ["ask"], "response", "acts"),
+        Verdict("official", ["ask"], target="response", criterion="acts"),
     ]
     import_finished_items(
         place, [make_item(0), make_item(1, verdicts=scored), make_item(2, verdicts=labels)]

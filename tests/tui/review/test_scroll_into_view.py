@@ -28,11 +28,12 @@ def workspace(tmp_path: Path) -> Workspace:
         Verdict("judge", 1, criterion=name, target="response", rationale=f"the {name} lacks")
         for name in ("completeness", "correctness")
     ]
-    question = [Message(0, -1, "user", "\n".join(f"line {n}" for n in range(9)))]
+    question = [Message(0, -1, role="user", content="\n".join(f"line {n}" for n in range(9)))]
     results = [
-        Message(0, n, "tool", "\n".join(f"seen {n} {m}" for m in range(4))) for n in range(4)
+        Message(0, n, role="tool", content="\n".join(f"seen {n} {m}" for m in range(4)))
+        for n in range(4)
     ]
-    reply = Message(0, 4, "assistant", "It rains in Hangzhou.")
+    reply = Message(0, 4, role="assistant", content="It rains in Hangzhou.")
     item = make_item(0, messages=[*question, *results, reply], verdicts=scored)
     result = find_workspace(tmp_path)
     import_runs(result, [write_run(tmp_path / "run", [{}])], lambda _: iter([item]), n_workers=1)
@@ -64,7 +65,7 @@ async def test_reply_is_visible_when_its_score_is_pending(
 async def test_strongest_reason_is_visible_when_a_suspect_opens(
     tmp_path: Path, wait_for_screen: Any, rows: int, status: str
 ) -> None:
-    question = Message(0, -1, "user", "\n".join(f"line {at}" for at in range(25)))
+    question = Message(0, -1, role="user", content="\n".join(f"line {at}" for at in range(25)))
     item = make_item(0, messages=[question], functions=[{**WEATHER, "name": "set_alarm"}])
     workspace = find_workspace(tmp_path)
     import_runs(workspace, [write_run(tmp_path / "run", [{}])], lambda _: iter([item]), n_workers=1)

@@ -34,16 +34,18 @@ def make_simple_item(number: int) -> Item:
         Call(
             "golden",
             "get_weather",
-            {"unit": AcceptedValues(["C"]), "city": AcceptedValues(["Hangzhou", "杭州"])},
+            arguments={"unit": AcceptedValues(["C"]), "city": AcceptedValues(["Hangzhou", "杭州"])},
         )
     ]
-    predicted = [Call("predicted", "get_weather", {"unit": "C", "city": f"Hangzhou, CN {number}"})]
+    predicted = [
+        Call("predicted", "get_weather", arguments={"unit": "C", "city": f"Hangzhou, CN {number}"})
+    ]
     return Item(
         f"simple_{number}",
         "simple",
         messages=[
-            Message(0, -1, "system", "You are careful."),
-            Message(0, -1, "user", f"Weather in city {number}?"),
+            Message(0, -1, role="system", content="You are careful."),
+            Message(0, -1, role="user", content=f"Weather in city {number}?"),
         ],
         golden=golden,
         predicted=predicted,
@@ -73,13 +75,23 @@ def make_multi_turn_item() -> Item:
     )
     for turn in range(4):
         item.messages += [
-            Message(turn, -1, "user", f"Please do part {turn}."),
-            Message(turn, 0, "tool", OBSERVATION if turn == 1 else '{"ok": true}', "cd"),
-            Message(turn, 1, "assistant", f"Part {turn} is done."),
-            Message(turn, 1, "log", "not a call"),
+            Message(turn, -1, role="user", content=f"Please do part {turn}."),
+            Message(
+                turn,
+                0,
+                role="tool",
+                content=OBSERVATION if turn == 1 else '{"ok": true}',
+                name="cd",
+            ),
+            Message(turn, 1, role="assistant", content=f"Part {turn} is done."),
+            Message(turn, 1, role="log", content="not a call"),
         ]
-        item.golden.append(Call("golden", "cd", {"folder": AcceptedValues(["a"])}, turn))
-        item.predicted.append(Call("predicted", "cd", {"folder": "a" if turn != 1 else "b"}, turn))
+        item.golden.append(
+            Call("golden", "cd", arguments={"folder": AcceptedValues(["a"])}, turn=turn)
+        )
+        item.predicted.append(
+            Call("predicted", "cd", arguments={"folder": "a" if turn != 1 else "b"}, turn=turn)
+        )
     item.pairs = align_calls_by_turn(item.golden, item.predicted)
     item.prediction_hash = item.golden_hash = "m"
     return item

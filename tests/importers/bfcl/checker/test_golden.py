@@ -92,9 +92,9 @@ def test_comparison_is_as_lenient_as_benchmark() -> None:
     golden = Call(
         "golden",
         "math.area",
-        {"place": AcceptedValues(["Hangzhou, China"]), "x": AcceptedValues([5.0])},
+        arguments={"place": AcceptedValues(["Hangzhou, China"]), "x": AcceptedValues([5.0])},
     )
-    predicted = Call("predicted", "math_area", {"place": "hangzhou china", "x": 5})
+    predicted = Call("predicted", "math_area", arguments={"place": "hangzhou china", "x": 5})
     assert COMPARISON_RULES.is_same_name("math.area", "math_area")
     assert not COMPARISON_RULES.is_same_name("math.area", "area")
     assert {diff.state for diff in diff_call(golden, predicted, COMPARISON_RULES)} == {"~"}

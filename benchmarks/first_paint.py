@@ -64,18 +64,16 @@ def measure_reviewed(events: int, folder: Path) -> None:
     with Terminal(command) as terminal:
         print(f"  first time     {terminal.wait_for('simple_python_'):.2f} s")
         terminal.settle(0.5)
-    subprocess.run(
-        command, check=True, stdin=subprocess.DEVNULL, capture_output=True
-    )  # The first start reads the reviews.
+    # The first start reads the reviews.
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True)
     print(paint(command))
 
 
 def measure(items: int, folder: Path) -> None:
     run = write_run(folder / f"run-{items}", items)
     command = [FCREVIEW, "open", str(run)]
-    subprocess.run(
-        command, check=True, stdin=subprocess.DEVNULL, capture_output=True
-    )  # The command imports the run and prints a few items.
+    # The command imports the run and prints a few items.
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True)
     print(f"{items:,} items")
     with Terminal(command) as terminal:
         print(f"  first time     {terminal.wait_for('simple_python_'):.2f} s")

@@ -149,9 +149,8 @@ async def measure_memory(address: str, server: int, sessions: int) -> None:
         sockets, readers = [], []
         for _ in range(sessions):
             sockets.append(await use())
-            readers.append(
-                asyncio.create_task(answer(sockets[-1]))
-            )  # The server closes a connection without messages.
+            # The server closes a connection without messages.
+            readers.append(asyncio.create_task(answer(sockets[-1])))
         await asyncio.sleep(1)
         each = [read_memory(process) for process in child_processes(server)]
         total = sum(each) + read_memory(server)

@@ -184,18 +184,14 @@ class Config:
     reasons: tuple[
         str, ...
     ] = ()  # reasons in the dialog for an override; empty for the default reasons
-    keys: Mapping[str, str] = field(
-        default_factory=dict
-    )  # keys by action id, several separated by commas
-    decoders: Mapping[str, str] = field(
-        default_factory=dict
-    )  # by name of the model folder, in which `*` matches any text
-    scorers: Mapping[str, Mapping[str, Any]] = field(
-        default_factory=dict
-    )  # by scorer, or SCORER.KEY, of Inspect logs
-    run_names: Mapping[str, str] = field(
-        default_factory=dict
-    )  # by path or model, in which `*` matches any text
+    # keys by action id, several separated by commas
+    keys: Mapping[str, str] = field(default_factory=dict)
+    # by name of the model folder, in which `*` matches any text
+    decoders: Mapping[str, str] = field(default_factory=dict)
+    # by scorer, or SCORER.KEY, of Inspect logs
+    scorers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    # by path or model, in which `*` matches any text
+    run_names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def file(self) -> Path:

@@ -155,9 +155,8 @@ def install_signal_handlers() -> None:
 
 def _raise_system_exit(signal_number: int, _: FrameType | None) -> None:
     for each in TERMINATION_SIGNALS:
-        signal.signal(
-            each, signal.SIG_IGN
-        )  # a second signal usually follows and must not interrupt the cleanup
+        # a second signal usually follows and must not interrupt the cleanup
+        signal.signal(each, signal.SIG_IGN)
     _received_signals.append(signal_number)
     raise SystemExit(128 + signal_number)
 
@@ -170,9 +169,8 @@ def replace_closed_streams() -> None:
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             null = os.open(os.devnull, os.O_RDWR)
-            os.dup2(
-                null, number
-            )  # streams are opened in order, so that `null` usually is this number already
+            # streams are opened in order, so that `null` usually is this number already
+            os.dup2(null, number)
             if null != number:
                 os.close(null)
             os.set_inheritable(number, True)
@@ -205,9 +203,8 @@ def main() -> None:
     try:
         sys.stdout.flush()
     except OSError as error:
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # the interpreter flushes once more
+        # the interpreter flushes once more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError) and code == EXIT_SUCCESS:
             print_message(f"fcreview: standard output: {error.strerror or error}")
             code = EXIT_FAILURE

@@ -40,9 +40,8 @@ SECURITY_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-LOGIN_SECONDS = (
-    12 * 3600
-)  # seconds without a request or a key after which an annotator has to log in again
+# seconds without a request or a key after which an annotator has to log in again
+LOGIN_SECONDS = 12 * 3600
 MAX_LOGINS = 10_000
 SECRET_HEADER = "X-Fcreview-Secret"  # noqa: S105 - the name of a header
 PAGES = Path(__file__).parent / "serve_page"
@@ -256,9 +255,8 @@ class PasswordLogin:
         return login.annotator
 
     def answer_without_login(self, request: web.Request) -> web.Response:
-        if is_from_other_site(
-            request
-        ):  # The browser omits the cookie after a link on another site: load the page again.
+        # The browser omits the cookie after a link on another site: load the page again.
+        if is_from_other_site(request):
             return web.Response(
                 text='<meta http-equiv="refresh" content="0;url=/">', content_type="text/html"
             )

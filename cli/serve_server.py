@@ -33,13 +33,11 @@ from fcreview.cli.serve_login import (
 from fcreview.errors import CommandError
 from fcreview.model.sanitize import sanitize
 
-TERMINAL_FILES = (
-    Path(textual_serve.__file__).parent / "static"
-)  # scripts, fonts and styles of the terminal in the page
+# scripts, fonts and styles of the terminal in the page
+TERMINAL_FILES = Path(textual_serve.__file__).parent / "static"
 MAX_FORM_BYTES = 16_384
-MAX_MESSAGE_BYTES = (
-    1 << 20
-)  # Size limit of a message from the browser. Users cannot paste a longer text.
+# Size limit of a message from the browser. Users cannot paste a longer text.
+MAX_MESSAGE_BYTES = 1 << 20
 HEARTBEAT = 15.0  # seconds between checks whether the browser is still connected
 SESSIONS: web.AppKey[BrowserServer] = web.AppKey("sessions")
 INHERITED = (
@@ -161,9 +159,8 @@ class SessionProcess(AppService):
         except asyncio.IncompleteReadError:
             pass
         code = await process.wait()
-        await asyncio.wait(
-            [errors], timeout=1
-        )  # an import process that is still running may keep the stream open
+        # an import process that is still running may keep the stream open
+        await asyncio.wait([errors], timeout=1)
         text = _decode_error_output(errors.result() if errors.done() else b"")
         errors.cancel()
         if not is_started:

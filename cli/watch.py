@@ -37,9 +37,8 @@ if TYPE_CHECKING:
 STOP_TIMEOUT = 5.0  # seconds that the import process has for its cleanup
 PREFIX = "fcreview: "  # prefix of warnings and errors on stderr
 NICENESS = 10  # added to the nice value of the import process, so that the app stays responsive
-FileStates = dict[
-    str, tuple[int, int] | None
-]  # size in bytes and mtime in ns by path; None if missing
+# size in bytes and mtime in ns by path; None if missing
+FileStates = dict[str, tuple[int, int] | None]
 
 
 class FileWatcher:
@@ -87,9 +86,8 @@ class FileWatcher:
     def import_changes(self) -> ReloadResult:
         from fcreview.tui.live_reload import ReloadError, ReloadResult
 
-        options = replace(
-            self._options, forget_data=False, errata=None
-        )  # the first import has applied both options
+        # the first import has applied both options
+        options = replace(self._options, forget_data=False, errata=None)
         self._failed = True
         answer = self._run_import_process(orjson.dumps(options, default=os.path.abspath).decode())
         if "error" in answer:
@@ -118,13 +116,14 @@ class FileWatcher:
         early, the import process ends too, because its standard input is then closed.
         """
         with subprocess.Popen(  # noqa: S603 - our own program
+            # -P: see `wiring._run_python`
             [
                 sys.executable,
                 "-P",
                 "-m",
                 "fcreview.cli.watch",
                 options_json,
-            ],  # -P: see `wiring._run_python`
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -173,9 +172,8 @@ def main() -> None:
     except Exception as error:
         answer = {"error": describe_error(error).lines[0].removeprefix(PREFIX)}
     for each in TERMINATION_SIGNALS:
-        signal.signal(
-            each, signal.SIG_IGN
-        )  # the import is complete, and only the answer has to be printed
+        # the import is complete, and only the answer has to be printed
+        signal.signal(each, signal.SIG_IGN)
     sys.stdout.buffer.write(orjson.dumps(answer) + b"\n")
     sys.stdout.buffer.flush()
 
@@ -211,9 +209,8 @@ def import_and_report_changes(option_fields: dict[str, Any]) -> dict[str, Any]:
 
 def _terminate_when_stdin_closes() -> None:
     sys.stdin.buffer.read()
-    os.kill(
-        os.getpid(), signal.SIGTERM
-    )  # the handler raises SystemExit, so that the import removes unfinished files
+    # the handler raises SystemExit, so that the import removes unfinished files
+    os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(STOP_TIMEOUT)
     os._exit(1)
 

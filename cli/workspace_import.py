@@ -58,15 +58,15 @@ if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
 Folders = tuple[Path, ...]
-RunSearch = Callable[
-    [Folders], "DiscoveredRuns"
-]  # function that finds runs, and their datasets in these folders first
+# function that finds runs, and their datasets in these folders first
+RunSearch = Callable[[Folders], "DiscoveredRuns"]
 RunId = tuple[str, str, str, str, str]  # benchmark, version, language, model and path of a run
 MAX_CACHE_ENTRIES = 32
+# packages whose code determines the result of an import
 CODE_PACKAGES = (
     fcreview.importers,
     fcreview.store,
-)  # packages whose code determines the result of an import
+)
 
 
 @contextmanager

@@ -162,9 +162,8 @@ def _build_temporary_prefix(target: Path) -> str:
 
     The id of the process follows it.
     """
-    host = (
-        re.sub("[^A-Za-z0-9]", "-", platform.node())[:40] or "here"
-    )  # Other machines may share the folder.
+    # Other machines may share the folder.
+    host = re.sub("[^A-Za-z0-9]", "-", platform.node())[:40] or "here"
     return f".{target.name.encode()[:80].decode(errors='ignore')}.fcreview.{host}."
 
 

@@ -286,9 +286,8 @@ def format_unified_diff(path: str, old: bytes, new: bytes) -> bytes:
     if not lines:
         return b""
     ours, theirs = _quote_path_for_diff(f"a/{path}"), _quote_path_for_diff(f"b/{path}")
-    end = (
-        "\t" if " " in path else ""
-    )  # The program `patch` needs a tab to find the end of a name with spaces.
+    # The program `patch` needs a tab to find the end of a name with spaces.
+    end = "\t" if " " in path else ""
     head = f"diff --git {ours} {theirs}\n--- {ours}{end}\n+++ {theirs}{end}\n".encode(
         "utf-8", "surrogateescape"
     )

@@ -322,9 +322,8 @@ def _render_row_cells(table: Table, row: TableRow) -> Iterator[str]:
             text = _render_number_cell(cell) if at in table.right else _escape_html(cell)
             if table.heat_from and at >= table.heat_from and cell != NO_VALUE:
                 text = f'<span class="chip h{min(max(int(float(cell) / 10), 0), 10)}">{text}</span>'
-            head = _escape_html(table.heads[at]).replace(
-                "_", "_&#8203;"
-            )  # The zero-width space allows a line break.
+            # The zero-width space allows a line break.
+            head = _escape_html(table.heads[at]).replace("_", "_&#8203;")
             yield f'<td{_format_class_attribute(table, at)} data-head="{head}">{text}</td>'
 
 

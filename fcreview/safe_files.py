@@ -237,9 +237,8 @@ def _set_permissions(descriptor: int, parent_descriptor: int, max_mode: int) -> 
     """
     wanted = os.fstat(parent_descriptor).st_mode & max_mode | (0o700 if max_mode & 0o100 else 0o600)
     mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
-    with contextlib.suppress(
-        OSError
-    ):  # Another user owns the file, or the file system has no permissions.
+    # Another user owns the file, or the file system has no permissions.
+    with contextlib.suppress(OSError):
         if mode & 0o777 != wanted:
             os.fchmod(descriptor, mode & 0o7000 | wanted)
 

@@ -127,9 +127,10 @@ class UnblindedAnalysis:
         """Pair each automatic verdict with the resolved human verdict on the same target and
         criterion.
         """
+        # imports NumPy, which is slow to load
         from fcreview.store.queries.estimation import (
             fetch_verdict_pairs,
-        )  # imports NumPy, which is slow to load
+        )
 
         return self._run_query(
             lambda: fetch_verdict_pairs(

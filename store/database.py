@@ -122,9 +122,8 @@ def attach_store(
     Raises OSError if the store is missing, a link or not a regular file; duckdb.Error if it is
     damaged.
     """
-    os.close(
-        workspace.files.open(workspace.store)
-    )  # DuckDB follows links and would wait for a pipe
+    # DuckDB follows links and would wait for a pipe
+    os.close(workspace.files.open(workspace.store))
     for log in (workspace.store_log, find_log_path(workspace.store)):
         if os.path.lexists(log):
             raise OSError(errno.EINVAL, f"{os.fspath(log)} was written by another program")
@@ -249,9 +248,8 @@ def retry_with_more_memory(connection: Connection, work: Callable[[], T]) -> T:
     try:
         return _retry_without_damaged_files(connection, work)
     except duckdb.OutOfMemoryException:
-        with contextlib.suppress(
-            duckdb.InvalidInputException
-        ):  # locked settings already have this limit
+        # locked settings already have this limit
+        with contextlib.suppress(duckdb.InvalidInputException):
             connection.execute(f"SET memory_limit = '{MAX_MEMORY_LIMIT}'")
         try:
             return _retry_without_damaged_files(connection, work)
@@ -384,9 +382,8 @@ def close_connection(
     interrupted.
     """
     if not has_uninterruptible_query():
-        with contextlib.suppress(
-            duckdb.Error
-        ):  # the connection is closed, or the query was interrupted
+        # the connection is closed, or the query was interrupted
+        with contextlib.suppress(duckdb.Error):
             before_close()
         connection.close()
 

@@ -424,9 +424,8 @@ class _ChunkReader:
 
 
 PARQUET_MEMORY_LIMIT = "256MB"  # DuckDB's `memory_limit` while it writes a Parquet file
-DEFAULT_MAX_LINE_BYTES = (
-    1 << 24
-)  # maximum length, in bytes, of a JSON line that DuckDB reads by default
+# maximum length, in bytes, of a JSON line that DuckDB reads by default
+DEFAULT_MAX_LINE_BYTES = 1 << 24
 
 
 def write_parquet(

@@ -78,9 +78,8 @@ class SampleDesign:
     extends: str = ""  # queue whose items are not drawn again; empty for a new sample
     # name of the metric whose confidence interval an extension narrows; empty for a new sample
     target: str = ""
-    excludes: list[str] = field(
-        default_factory=list
-    )  # earlier queues whose items are not drawn again
+    # earlier queues whose items are not drawn again
+    excludes: list[str] = field(default_factory=list)
     n_excluded: int = (
         0  # number of items that the filter selects, but that are in the queues `excludes`
     )
@@ -135,12 +134,13 @@ class QueueFile:
         return _queue_to_json(mine) == _queue_to_json(others)
 
 
+# fields of an `ItemKey` that identify the run
 RUN_KEY_FIELDS = (
     "benchmark",
     "generation",
     "language",
     "model",
-)  # fields of an `ItemKey` that identify the run
+)
 
 
 def queue_path(workspace: Workspace, name: str) -> Path:

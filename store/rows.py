@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from fcreview.model.item import Item, Run
     from fcreview.model.review import Event, ItemKey, Opinion
 
-_DUPLICATE_BIT = (
-    1 << 62
-)  # Marks a hidden duplicate. Higher than every bit of `items.item` (run * 2^32 + seq).
+# Marks a hidden duplicate. Higher than every bit of `items.item` (run * 2^32 + seq).
+_DUPLICATE_BIT = 1 << 62
 
 
 def to_item_number(item: int, *, is_duplicate: bool) -> int:
@@ -116,18 +115,20 @@ The partial queues contain:
   `store.queries.golden_audit`
 """
 SUSPECTS_QUEUE = "suspects"
+# built-in queues that contain only some of the items
 PARTIAL_QUEUES = (
     "judged",
     "uncertain",
     SUSPECTS_QUEUE,
-)  # built-in queues that contain only some of the items
+)
+# not available in blind mode
 VERDICT_QUEUES = (
     "failures",
     "disagreement",
     "judged",
     "uncertain",
     SUSPECTS_QUEUE,
-)  # not available in blind mode
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,9 +195,8 @@ class QueueRow:
     seq: int = field(metadata=column_metadata("i.seq"))  # position of the item in its run, from 0
     id: str = field(metadata=column_metadata("i.id"))
     category: str = field(metadata=column_metadata("i.category"))
-    group: str | None = field(
-        default=None, metadata=column_metadata('i."group"')
-    )  # name of the conversation
+    # name of the conversation
+    group: str | None = field(default=None, metadata=column_metadata('i."group"'))
     model: str = ""
     run_name: str = ""
     """Name of the run: the model and, if it has several runs, what distinguishes them, such as
@@ -318,9 +318,8 @@ class ColumnWidths:
     run_names: tuple[str, ...] = ()  # names of the runs, if there are several
     error: int = 0
     id_repeats_category: bool = False  # whether every item id begins with its category
-    constant: frozenset[str] = (
-        frozenset()
-    )  # verdict columns with the same value in all of several rows
+    # verdict columns with the same value in all of several rows
+    constant: frozenset[str] = frozenset()
     has_rule: bool = False  # whether an item has a recomputed verdict
     has_judge: bool = False
     has_difference: bool = False  # whether an item has a first difference
@@ -493,9 +492,8 @@ class ItemDetail:
     key: ItemKey
     run: Run
     item: Item
-    opinions: list[Opinion] = field(
-        default_factory=list
-    )  # one opinion for each annotator, target and criterion
+    # one opinion for each annotator, target and criterion
+    opinions: list[Opinion] = field(default_factory=list)
     history: list[Event] = field(default_factory=list)  # all actions of annotators on the item
     siblings: list[Sibling] = field(default_factory=list)
     """The whole conversation in dataset order; empty for a single item."""
@@ -514,9 +512,8 @@ class ImportSummary:
     dataset, if the dataset is no longer in this folder; else null. `missing_scores` is the folder
     of --score, if the scores are no longer in it; else null.
     """
-    issues: list[dict[str, Any]] = field(
-        default_factory=list
-    )  # file, line, what, raw, item, severity
+    # file, line, what, raw, item, severity
+    issues: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
     rebuild_reason: str = (
         ""  # why the import replaced an existing store with a new one; empty if it did not

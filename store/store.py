@@ -45,9 +45,8 @@ from fcreview.store.rows import (
 )
 from fcreview.store.workspace import Workspace
 
-if (
-    TYPE_CHECKING
-):  # modules of features that only some commands use are imported on use, to start faster
+# modules of features that only some commands use are imported on use, to start faster
+if TYPE_CHECKING:
     from fcreview.store.analysis import UnblindedAnalysis
     from fcreview.store.label_fields import LabelSelection
     from fcreview.store.queries.contradictions import ItemContradiction
@@ -86,9 +85,8 @@ class Store:
         )
         self.connection = connection
         self.is_verified = database.has_only_verified_runs(connection, workspace)
-        self.lock = (
-            threading.RLock()
-        )  # for every use of `connection`: all threads share its temporary tables
+        # for every use of `connection`: all threads share its temporary tables
+        self.lock = threading.RLock()
         self.reviews = ReviewTables(connection, workspace, annotator, policy)
         self._is_interrupted = False  # whether `interrupt` was called during the running query
         self._is_locked = False  # whether `lock_configuration` was called
@@ -101,9 +99,8 @@ class Store:
             annotator,
             blind=blind,
         )
-        self.runs = run_queries.fetch_run_infos(
-            connection, workspace
-        )  # by number, without the counts of `fetch_runs`
+        # by number, without the counts of `fetch_runs`
+        self.runs = run_queries.fetch_run_infos(connection, workspace)
         self.run_names = build_run_names(self.runs)
         run_queries.create_run_names_table(connection, self.run_names)
 
@@ -573,9 +570,8 @@ class Store:
         details = self._read_details([item])
         if not details:
             raise StoreError("the item does not exist")
-        if not is_hidden_duplicate(
-            item
-        ):  # siblings would show the first review of a hidden duplicate
+        # siblings would show the first review of a hidden duplicate
+        if not is_hidden_duplicate(item):
             details[0].siblings = item_detail.fetch_siblings(
                 self.connection, details[0].row, blind=self.blind
             )

@@ -221,9 +221,8 @@ class Inbox:
             self.warnings[warning] = None
             return 0
 
-        self._store_places(
-            name, lines
-        )  # before the lines, so that no reader sees a line without its place
+        # before the lines, so that no reader sees a line without its place
+        self._store_places(name, lines)
         informed = [line.body for line in lines if line.is_informed]
         uninformed = [line.body for line in lines if not line.is_informed]
         n_new = 0

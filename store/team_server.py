@@ -31,11 +31,12 @@ URL_FORM = "postgresql://USER@HOST:PORT/DATABASE"
 # version of the last file in MIGRATIONS and of team_functions.sql in this version of fcreview
 SCHEMA_VERSION = 2
 ROLES = ("annotator", "adjudicator", "lead", "none")
+# when annotators see the reviews of others, see docs/team.md
 REVEAL_RULES = (
     "closed",
     "own",
     "never",
-)  # when annotators see the reviews of others, see docs/team.md
+)
 STATEMENT_SECONDS = 60
 _MAX_ERROR = 300
 _OWN_ERRORS = "FC"  # SQLSTATE class of team_functions.sql. Its messages are for the user.
@@ -411,10 +412,11 @@ def _make_verifier(connection: Connection[Any], password: str) -> str:
     ).decode()
 
 
+# SQL files that upgrade the tables by one version each, up to `SCHEMA_VERSION`
 MIGRATIONS = (
     "team_schema.sql",
     "team_schema_2.sql",
-)  # SQL files that upgrade the tables by one version each, up to `SCHEMA_VERSION`
+)
 _PROJECT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,29}")
 # advisory lock, so that two administrators cannot create the tables at the same time
 _LOCK = 0x66637265

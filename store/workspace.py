@@ -139,9 +139,8 @@ class Workspace:
     # another program.
     store_log = _PathInWorkspace("store.duckdb.wal")
     reviews = _PathInWorkspace("reviews")
-    team_reviews = _PathInWorkspace(
-        "reviews", "team"
-    )  # partial journals of other annotators, from the team's server
+    # partial journals of other annotators, from the team's server
+    team_reviews = _PathInWorkspace("reviews", "team")
     # Journal lines from the team's server whose annotators had already received other reviews of
     # the same item.
     informed_team_reviews = _PathInWorkspace("reviews", "team", "after-reveal")
@@ -151,12 +150,10 @@ class Workspace:
     decision_cache_code = _PathInWorkspace("decisions.cache.hmac")
     queues = _PathInWorkspace("queues")
     errata = _PathInWorkspace("errata.jsonl")  # errata that the import applies to runs
-    rules = _PathInWorkspace(
-        "rules.jsonl"
-    )  # equivalence rules that were accepted in this workspace
-    temporary = _PathInWorkspace(
-        "tmp"
-    )  # files of a running import. After a crash, the next import deletes them.
+    # equivalence rules that were accepted in this workspace
+    rules = _PathInWorkspace("rules.jsonl")
+    # files of a running import. After a crash, the next import deletes them.
+    temporary = _PathInWorkspace("tmp")
     lock = _PathInWorkspace("store.lock")  # lock (`flock`) of the importing process
 
     @property
@@ -282,9 +279,8 @@ def expand_home(path: Path) -> Path:
 
 
 def _resolve(path: Path) -> Path:
-    return Path(
-        os.path.realpath(expand_home(path))
-    )  # unlike Path.resolve, accepts a link that points to itself
+    # unlike Path.resolve, accepts a link that points to itself
+    return Path(os.path.realpath(expand_home(path)))
 
 
 def _is_utf8_path(path: Path) -> bool:

@@ -73,9 +73,8 @@ class SignalShutdown:
         self._signalled = False
         self._previous_handlers = {each: signal.getsignal(each) for each in SHUTDOWN_SIGNALS}
         for each in SHUTDOWN_SIGNALS:
-            if (
-                self._previous_handlers[each] is not signal.SIG_IGN
-            ):  # nohup makes a program ignore SIGHUP
+            # nohup makes a program ignore SIGHUP
+            if self._previous_handlers[each] is not signal.SIG_IGN:
                 signal.signal(each, self._on_signal)
         self._hangup_poll = open_hangup_poll()
         if self._hangup_poll is not None:

@@ -303,9 +303,8 @@ class LiveReload:
             if status.received == shown:
                 continue
             started, shown = monotonic(), status.received
-            with suppress(
-                FcreviewError, NoMatches
-            ):  # the next received reviews start another attempt
+            # the next received reviews start another attempt
+            with suppress(FcreviewError, NoMatches):
                 await self._show_received_reviews()
             await asyncio.sleep(TEAM_PAUSE_FACTOR * (monotonic() - started))
 
@@ -361,9 +360,8 @@ class LiveReload:
         await self._wait_until_ready()
         store = await asyncio.to_thread(self._session.open_latest_store)
         try:
-            for view in self._list_new_views(
-                result
-            ):  # ordering a large view takes longer than a key press may wait
+            # ordering a large view takes longer than a key press may wait
+            for view in self._list_new_views(result):
                 await asyncio.to_thread(store.count_items, view)
             while not await self._try_to_replace_store(result, store):
                 await self._wait_until_ready()

@@ -359,9 +359,8 @@ class Session:
                 return await asyncio.wrap_future(future)
             except asyncio.CancelledError:
                 task = asyncio.current_task()
-                if (
-                    task is not None and task.cancelling()
-                ):  # else another query cancelled the waiting query
+                # else another query cancelled the waiting query
+                if task is not None and task.cancelling():
                     self._start_interrupt(future, read)
                     raise
             except Exception:

@@ -470,9 +470,8 @@ class ScreenDiff:
 
     def _parse_frame(self, text: str) -> tuple[list[Span], str] | None:
         """Return (spans, last cursor movement) of a frame. None if the text is not a frame."""
-        pieces = _CONTROL.split(
-            text
-        )  # text, parameters, letter, text, parameters, letter, ..., text
+        # text, parameters, letter, text, parameters, letter, ..., text
+        pieces = _CONTROL.split(text)
         if len(pieces) == 1 or pieces[0]:
             return None
         spans: list[Span] = []
@@ -594,9 +593,8 @@ def open_hangup_poll() -> select.epoll | None:
     if not hasattr(select, "epoll") or sys.__stdin__ is None or not sys.__stdin__.isatty():
         return None
     poll = select.epoll()
-    poll.register(
-        sys.__stdin__.fileno(), 0
-    )  # the kernel reports a hang-up even if no event is asked for
+    # the kernel reports a hang-up even if no event is asked for
+    poll.register(sys.__stdin__.fileno(), 0)
     return poll
 
 

@@ -23,10 +23,11 @@ COMMAND_GROUPS = {
 is the function `x` in `cli/commands/x.py`. If it has subcommands, this file has a dictionary
 `COMMANDS` of their functions instead.
 """
+# modules of the commands that have another name
 MODULES = {
     "import": "run_import",
     "schema": "run_import",
-}  # modules of the commands that have another name
+}
 COMMANDS = [name for names in COMMAND_GROUPS.values() for name in names]
 KEEP_LINE_BREAKS = "\b"  # first line of a help paragraph in which Typer keeps the line breaks
 START_HERE = {

@@ -128,9 +128,8 @@ def _format_event_summary(event: dict[str, Any]) -> str:
     elif event["criterion"] != CORRECT:
         parts.append(event["criterion"])
     override = event["overrules"] or {}
-    source = (
-        [override.get("source"), override.get("by")] if event["target"] != ITEM else []
-    )  # omitted for whole items
+    # omitted for whole items
+    source = [override.get("source"), override.get("by")] if event["target"] != ITEM else []
     why = f": {override['reason']}" if isinstance(override.get("reason"), str) else ""
     parts += (
         [f"overrides {' '.join(filter(None, source))}".rstrip() + why] if any(source) or why else []

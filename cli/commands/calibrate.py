@@ -40,10 +40,11 @@ if TYPE_CHECKING:
     from fcreview.stats.calibration import Calibration, ConfusionCell, ErrorGroup
 
 FilterBuilder = Callable[..., str | None]  # `_build_cell_filter` without its first two parameters
+# JSON keys that differ from the names of their fields
 _JSON_KEYS = {
     "automatic": "said",
     "human": "settled",
-}  # JSON keys that differ from the names of their fields
+}
 
 
 @workspace_command("policy")

@@ -49,9 +49,8 @@ def list_completable_commands() -> list[CompletableCommand]:
     """List every command, in the order of `fcreview --help`."""
     from fcreview.cli.commands import build_program
 
-    program: Any = typer.main.get_command(
-        build_program()
-    )  # typed Any, because Typer has its own copy of click
+    # typed Any, because Typer has its own copy of click
+    program: Any = typer.main.get_command(build_program())
     return [_make_completable_command(name, command) for name, command in program.commands.items()]
 
 

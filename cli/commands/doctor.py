@@ -59,9 +59,8 @@ PACKAGES = (
 OPTIONAL_PACKAGES = ("psycopg", "bfcl-eval")
 MAX_ISSUES = 20  # maximum number of import issues that are printed
 GROUPED_KINDS = ("missing", "dataset", "notice", "warning", "error")
-Fact = dict[
-    str, Any
-]  # JSON object {kind, name, value, problem}; `problem` is true for something damaged or missing
+# JSON object {kind, name, value, problem}; `problem` is true for something damaged or missing
+Fact = dict[str, Any]
 
 OPTIONAL_PATH_ARGUMENT = (
     Annotated[Path, argument("PATH", ONE_PATH_HELP, show_default=True)],

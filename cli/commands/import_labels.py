@@ -33,10 +33,11 @@ RUN_FORMAT = "inspect"  # format of files that contain a run with human reviews
 NOTES_FORMAT = "tau2-notes"  # format of notes on simulations of a run
 OTHER_FORMATS = (RUN_FORMAT, NOTES_FORMAT)
 READERS = {each.name: each.read for each in FORMATS if each.read}
+# what error messages call a record of a format, if not `line`
 RECORD_UNITS = {
     "labelstudio": "task",
     "csv": "row",
-}  # what error messages call a record of a format, if not `line`
+}
 AdjudicateOption = Annotated[
     bool, option("--adjudicate", "Record adjudications, which resolve disagreements.")
 ]

@@ -96,9 +96,8 @@ def open_(
     if follow and can_show_app():
         from fcreview.cli.watch import FileWatcher
 
-        watcher = FileWatcher(
-            options, load_config().follow
-        )  # created first, to notice changes during the import
+        # created first, to notice changes during the import
+        watcher = FileWatcher(options, load_config().follow)
     elif follow:
         print_message("fcreview: --follow needs a terminal. Only the current items are printed")
     open_options = OpenOptions(

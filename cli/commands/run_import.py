@@ -336,12 +336,10 @@ SCORE_NAMES = (
     "not_run",
     "expected_items",
 )
-ScoresByRun = dict[
-    int, dict[str, Any]
-]  # counts by name (see `SCORE_NAMES`), `problems` and `choices` by run
-_import_lock = (
-    threading.Lock()
-)  # A worker imports one part at a time, because an import uses the whole process.
+# counts by name (see `SCORE_NAMES`), `problems` and `choices` by run
+ScoresByRun = dict[int, dict[str, Any]]
+# A worker imports one part at a time, because an import uses the whole process.
+_import_lock = threading.Lock()
 # Number of parts for each worker. With several small parts, all workers finish at a similar time.
 PARTS_PER_WORKER = 4
 

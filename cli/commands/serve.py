@@ -256,9 +256,8 @@ def _run_server(options: ServeOptions, open_arguments: Sequence[str]) -> None:
         emit(f"Serving at {list_origins(port)[0]}. Press Ctrl+C to stop.")
         sys.stdout.flush()
 
-    _build_login(
-        options, "", is_secure=False
-    )  # reports errors of the users file before the server starts
+    # reports errors of the users file before the server starts
+    _build_login(options, "", is_secure=False)
     port = DEFAULT_PORT if options.port is None else options.port
     address = ListenAddress(
         host, port=port, socket_path=options.socket, tls=_load_certificate(options)

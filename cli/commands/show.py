@@ -236,9 +236,8 @@ def render_item_page(detail: ItemDetail, annotator: str, heading: str) -> str:
 
 def _render_block(block: Block) -> Iterator[str]:
     wide, narrow = (block.lines(cells) for cells in LAYOUT_WIDTHS.values())
-    if not block.full_text and len(narrow) == len(
-        wide
-    ):  # without a full text below, wrap lines that are clipped
+    # without a full text below, wrap lines that are clipped
+    if not block.full_text and len(narrow) == len(wide):
         narrow = [
             _strip_horizontal_rule(wide_line) if _is_clipped([line]) else line
             for line, wide_line in zip(narrow, wide, strict=True)

@@ -537,9 +537,8 @@ def _parse_documented_format(description: str) -> DocumentedFormat | None:
     if _CITY_STATE.search(description):
         return DocumentedFormat("City, State", pattern=re.compile(r"\w.*, *\w"), strength=0.5)
     found = _DATE_FORMAT.search(description)
-    if (
-        not found or len(_DATE_FORMAT.findall(description)) > 1
-    ):  # The function docs may allow several formats.
+    # The function docs may allow several formats.
+    if not found or len(_DATE_FORMAT.findall(description)) > 1:
         return None
     parts = re.split(r"([-/.])", found.group())
     pattern = "".join(_DIGITS.get(part.lower(), re.escape(part)) for part in parts)

@@ -133,9 +133,8 @@ def _find_pair_differences(
                 golden=NO_VALUE,
             )
         ]
-    if any(
-        not diff.path and diff.state == "!" for diff in pair.diff
-    ):  # The two calls have different functions.
+    # The two calls have different functions.
+    if any(not diff.path and diff.state == "!" for diff in pair.diff):
         return [
             AnswerDifference(
                 pair.turn,

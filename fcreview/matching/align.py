@@ -264,9 +264,8 @@ def _assign_in_any_order(costs: list[list[float]]) -> list[IndexPair]:
         transposed = [list(column) for column in zip(*costs, strict=True)]
         return [(i, j) for j, i in _assign_in_any_order(transposed)]
     cheapest = [min(range(columns), key=row.__getitem__) for row in costs]
-    if (
-        len(set(cheapest)) == rows
-    ):  # Each row has its own cheapest column, so no other assignment costs less.
+    # Each row has its own cheapest column, so no other assignment costs less.
+    if len(set(cheapest)) == rows:
         return list(enumerate(cheapest))
     return _assign_by_hungarian_method(costs)
 

@@ -140,9 +140,8 @@ def find_decisive_call(
     if step is None and only_effect_counts:
         step = _find_unexpected_write(paired)
     step = step or _find_missing_call(paired, only_effect_counts=only_effect_counts)
-    if (
-        step is None and only_effect_counts
-    ):  # A wrong call that only reads data may have caused the later calls.
+    # A wrong call that only reads data may have caused the later calls.
+    if step is None and only_effect_counts:
         step = next(_find_wrong_calls(paired, only_effect_counts=False), None)
     return step
 

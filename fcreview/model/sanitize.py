@@ -31,46 +31,52 @@ TAB_STOP = 4
 PLAIN_RANGES = (
     *((0x20, 0x7E), (0xA1, 0xAC), (0xAE, 0x2FF)),  # Latin
     *((0x391, 0x3A1), (0x3A3, 0x482), (0x48A, 0x52F)),  # Greek, Cyrillic
+    # Hebrew, Arabic, Vietnamese
     *(
         (0x5D0, 0x5EA),
         (0x620, 0x64A),
         (0x660, 0x66F),
         (0x671, 0x6D5),
         (0x1E00, 0x1EFF),
-    ),  # Hebrew, Arabic, Vietnamese
+    ),
+    # punctuation, currency
     *(
         (0x2010, 0x2027),
         (0x2030, 0x205E),
         (0x2074, 0x208E),
         (0x20A0, 0x20BF),
-    ),  # punctuation, currency
+    ),
+    # symbols, boxes
     *(
         (0x2100, 0x218B),
         (0x2190, 0x2426),
         (0x2460, 0x262F),
         (0x2638, 0x2689),
         (0x2690, 0x2B73),
-    ),  # symbols, boxes
+    ),
+    # kana, bopomofo
     *(
         (0x3000, 0x3029),
         (0x3030, 0x303E),
         (0x3041, 0x3096),
         (0x309B, 0x30FF),
         (0x3105, 0x312E),
-    ),  # kana, bopomofo
+    ),
+    # Han, Hangul
     *(
         (0x3131, 0x3163),
         (0x3220, 0x32FE),
         (0x3300, 0x4DB5),
         (0x4E00, 0x9FEA),
         (0xAC00, 0xD7A3),
-    ),  # Han, Hangul
+    ),
+    # full and half width forms
     *(
         (0xF900, 0xFA6D),
         (0xFE30, 0xFE52),
         (0xFF01, 0xFF9D),
         (0xFFE0, 0xFFE6),
-    ),  # full and half width forms
+    ),
     *((0x1F300, 0x1F3FA), (0x1F400, 0x1F64F)),  # emoji
 )
 _NOT_PLAIN = re.compile(

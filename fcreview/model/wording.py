@@ -276,9 +276,8 @@ def format_with_interval(
     The second text is empty without an interval.
     """
     texts = [
-        format_metric_value(
-            None if each is None else round(each, decimals) + 0.0, unit
-        )  # -0.0 + 0.0 is 0.0.
+        # -0.0 + 0.0 is 0.0.
+        format_metric_value(None if each is None else round(each, decimals) + 0.0, unit)
         for each in (value, low, high)
     ]
     return texts[

@@ -632,9 +632,8 @@ def _add_bounds(
     ]
     is_headline = True
     if estimate.low is not None and estimate.high is not None:
-        one = (
-            PERCENTAGE_POINT.get(estimate.unit, 0.01) * 100
-        )  # the value of the metric if all items pass
+        # the value of the metric if all items pass
+        one = PERCENTAGE_POINT.get(estimate.unit, 0.01) * 100
         half_width = (estimate.high - estimate.low) / 2 / one
         can_change = (min(ends), max(ends)) != (estimate.low, estimate.high)
         is_headline = can_change and are_bounds_headline(undecided_share, half_width)

@@ -321,9 +321,8 @@ class Flip:
         """Cause of the flip in one line, not sanitized: `B: city "Hangzhou, CN" (golden
         "Hangzhou")`.
         """
-        if (
-            self.same_prediction and not self.golden_differs
-        ):  # The two sides differ only in their verdicts.
+        # The two sides differ only in their verdicts.
+        if self.same_prediction and not self.golden_differs:
             name, failing = ("B", self.b) if self.passing_side == "a" else ("A", self.a)
             reasons = ", ".join(filter(None, (failing.error_type, failing.first_difference)))
             return f"same prediction; {name}: {reasons or UNKNOWN_FAILURE}"
@@ -899,9 +898,8 @@ def build_run_matrix(runs: Sequence[Sequence[ItemOutcome]]) -> RunMatrix:
     shared = [item for item, row in zip(kept, verdicts, strict=True) if None not in row]
     ranking = rank_runs(shared or kept, len(runs))
 
-    strength = {
-        each.run: each.rate or 0.0 for each in ranking
-    }  # `_build_matrix_item` needs the order of the ranking.
+    # `_build_matrix_item` needs the order of the ranking.
+    strength = {each.run: each.rate or 0.0 for each in ranking}
     items = [
         _build_matrix_item(item, row, strength) for item, row in zip(kept, verdicts, strict=True)
     ]

@@ -96,9 +96,8 @@ def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratu
         for name, size in quotas.items()
         if size * _count_unallocated(total, sizes, quotas) < sum(quotas.values())
     ]:
-        for name in (
-            small
-        ):  # The stratum would get less than one item, so it gets one. The others divide the rest.
+        # The stratum would get less than one item, so it gets one. The others divide the rest.
+        for name in small:
             del quotas[name]
     remaining, quota_sum = _count_unallocated(total, sizes, quotas), sum(quotas.values())
     drawn = dict.fromkeys(sizes, 1) | {

@@ -101,9 +101,8 @@ class _HistoryParser:
             return
         last_piece = _remove_cell_end("\n".join(self.cell_lines)).rstrip()
         content = "".join([*self.pieces, last_piece])
-        if _SPACED_ERROR.match(
-            content
-        ):  # The official runner puts spaces between the letters of an error.
+        # The official runner puts spaces between the letters of an error.
+        if _SPACED_ERROR.match(content):
             content = re.sub(r"(.) ", r"\1", content + " ").rstrip()
         self.history.messages[-1].content = content
         self.pieces = []

@@ -547,9 +547,8 @@ class _DatasetLoader:
             answer_value = answer.value if answer else None
             content = _hash_content(question.value, answer_value)
             key = (self._files.questions.name, self._category, item_id, content, id(functions))
-            item = _shared_items.get(
-                key
-            )  # the cached item refers to `functions`, so `id` stays unique
+            # the cached item refers to `functions`, so `id` stays unique
+            item = _shared_items.get(key)
             if item is None:
                 item = make_dataset_item(
                     item_id, self._category, question.value, answer_value, functions

@@ -457,9 +457,8 @@ class _DatasetSearch:
             " choose another"
         )
         severity: Literal["warning", "notice"] = "warning" if len(best) > 1 else "notice"
-        if (
-            len({self._find_named_folder(folder) for folder in ranked}) > 1
-        ):  # the user named several datasets
+        # the user named several datasets
+        if len({self._find_named_folder(folder) for folder in ranked}) > 1:
             what = (
                 f"{len(ranked)} different datasets match. Using {ranked[0]}, and the records that"
                 " only the others have"
@@ -561,9 +560,8 @@ def _count_fitting_results(
                 for folder, several in datasets.items()
             }
             n_known.update(folder for folder, item in items.items() if item is not None)
-            if (
-                len(set(map(id, items.values()))) > 1
-            ):  # an item that is equal in all datasets cannot distinguish them
+            # an item that is equal in all datasets cannot distinguish them
+            if len(set(map(id, items.values()))) > 1:
                 record = found.read_record(item_id)
                 reply = to_json_text(record.get("result")) if isinstance(record, dict) else ""
                 n_named.update(

@@ -191,9 +191,8 @@ def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, A
     is_shareable = is_shareable and not _names_decoder(reply.evaluation)
     first = reply.items.get(key)
     if first is not None and is_shareable:
-        if (
-            first.shared_content is None
-        ):  # most replies do not repeat, so only the second item with a reply creates it
+        # most replies do not repeat, so only the second item with a reply creates it
+        if first.shared_content is None:
             first.shared_content = SharedContent()
         item = Item(*_item_values(first))
         item.issues = []

@@ -228,9 +228,8 @@ def is_same_reply(quoted: Any, result: Any) -> bool:
     """
     if quoted == result or (isinstance(quoted, str) and quoted == str(result)):
         return True
-    with contextlib.suppress(
-        RecursionError
-    ):  # values in texts may be nested deeper than Python can compare
+    # values in texts may be nested deeper than Python can compare
+    with contextlib.suppress(RecursionError):
         if _is_same_value_or_text(quoted, result):
             return True
     return mask_api_keys(to_json_text(quoted)) == mask_api_keys(to_json_text(result))

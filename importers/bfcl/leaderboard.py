@@ -291,9 +291,8 @@ _MULTI_TURN = (
 )
 
 
-@lru_cache(
-    maxsize=2
-)  # sources with equal counts have the same table, and are computed one after the other
+# sources with equal counts have the same table, and are computed one after the other
+@lru_cache(maxsize=2)
 def make_accuracy_table(
     version: str, category_rates: tuple[tuple[str, CategoryRate], ...]
 ) -> Sequence[Metric]:
@@ -748,9 +747,8 @@ def compute_cost_and_latency(items: Sequence[ScoredItem], run: Run) -> list[Metr
     ]
 
 
-@lru_cache(
-    maxsize=1
-)  # all sources of a run have the same latencies and are computed one after the other
+# all sources of a run have the same latencies and are computed one after the other
+@lru_cache(maxsize=1)
 def _summarize_step_times(seconds_by_item: tuple[tuple[float, ...], ...]) -> StepTimes | None:
     """Compute latency statistics over the steps of all items.
 

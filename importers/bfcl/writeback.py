@@ -83,9 +83,8 @@ def rewrite_scores(
             yield Unrepresentable(f"items of {name}, whose score file is damaged", len(overridden))
             continue
         n_passes = sum(writeback.get_item_override(item) is True for item in overridden)
-        if (
-            n_passes and not category.knows_passes
-        ):  # an item without an entry may have failed if entries are missing
+        # an item without an entry may have failed if entries are missing
+        if n_passes and not category.knows_passes:
             what = (
                 f"passing verdicts in {name}, because the counts in its score file differ from its"
                 " entries"
@@ -337,9 +336,8 @@ def rewrite_golden(
         }
         for dataset_files in files.dataset_files:
             own = wanted
-            if (
-                category == "format_sensitivity"
-            ):  # its golden answers are in the files of several categories
+            # its golden answers are in the files of several categories
+            if category == "format_sensitivity":
                 name, version = dataset_files.questions.name, plan.run.generation
                 own = {
                     dataset_id: fix

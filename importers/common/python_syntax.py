@@ -121,9 +121,8 @@ def _check_result_size(op: ast.operator, left: Any, right: Any) -> None:
     if isinstance(op, ast.MatMult):
         raise UnsupportedArithmetic("the matrix product @ is not supported")
     if isinstance(op, ast.Mod) and isinstance(left, (str, bytes)):
-        raise UnsupportedArithmetic(
-            "string formatting with % is not supported"
-        )  # '%999999999d' % 1 would be huge
+        # '%999999999d' % 1 would be huge
+        raise UnsupportedArithmetic("string formatting with % is not supported")
     if isinstance(left, SEQUENCE_TYPES) or isinstance(right, SEQUENCE_TYPES):
         _check_sequence_length(op, left, right)
     elif isinstance(left, int) and isinstance(right, int):
@@ -174,9 +173,8 @@ def parse_expression(text: str) -> ast.expr:
     check_text_size(text)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # invalid escapes in a reply must not print warnings to the terminal
+            # invalid escapes in a reply must not print warnings to the terminal
+            warnings.simplefilter("ignore")
             return ast.parse(text, mode="eval").body
     except SyntaxError as error:
         raise Undecodable(

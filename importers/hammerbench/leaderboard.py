@@ -223,9 +223,8 @@ class ConversationCounts:
         counts = [n for _, n in counted]
         columns = zip(*(tally for tally, _ in counted), strict=True)
         progress = [tally.progress if tally is not None else 0.0 for tally in tallies]
-        in_order = sum(
-            map(progress.__getitem__, self.indexes)
-        )  # The script's order gives the same rounding.
+        # The script's order gives the same rounding.
+        in_order = sum(map(progress.__getitem__, self.indexes))
         return ConversationTally(*(sum(map(mul, column, counts)) for column in columns))._replace(
             progress=in_order
         )

@@ -328,9 +328,8 @@ def fill_bfcl_item(item: Item, sample: LogSample, task: BfclTask) -> Conversatio
 def _recompute_verdict(
     item: Item, dataset_item: DatasetItem, category: str, *, has_sample_error: bool
 ) -> None:
-    for index, call in enumerate(
-        item.predicted
-    ):  # In BFCL, all calls of a single-turn reply are one step.
+    # In BFCL, all calls of a single-turn reply are one step.
+    for index, call in enumerate(item.predicted):
         call.turn, call.step, call.index = 0, 0, index
     if has_sample_error:
         item.pairs = pair_calls(

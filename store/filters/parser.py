@@ -297,9 +297,8 @@ MAX_DEPTH = 40  # maximum depth of nested parentheses and negations
 @dataclass(frozen=True, slots=True)
 class FilterCondition:
     where: str = "true"  # condition over `item_rows i LEFT JOIN human h ON h.item = i.item`
-    params: list[object] = field(
-        default_factory=list
-    )  # values of the question marks in `where`, in order
+    # values of the question marks in `where`, in order
+    params: list[object] = field(default_factory=list)
     depends_on_reviews: bool = False
 
 

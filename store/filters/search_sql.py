@@ -22,12 +22,10 @@ from fcreview.model.verdict import (
 from fcreview.store.filters.tokens import FilterTerm, FilterValue
 from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT
 
-SqlCondition = tuple[
-    str, list[object]
-]  # an SQL condition and the values of its question marks, in order
-ConditionBuilder = Callable[
-    [FilterTerm], SqlCondition
-]  # raises InvalidValueError for a value that the key forbids
+# an SQL condition and the values of its question marks, in order
+SqlCondition = tuple[str, list[object]]
+# raises InvalidValueError for a value that the key forbids
+ConditionBuilder = Callable[[FilterTerm], SqlCondition]
 
 _TRUE_MEANS_PASS = ", ".join(
     f"'{name}'" for name in PASS_FAIL_CRITERIA if name not in JUDGE_NOTE_CRITERIA

@@ -144,9 +144,8 @@ def _read_term(text: str, start: int) -> tuple[FilterTerm | FilterOperator, int]
             return FilterOperator("OR", start), end
         return FilterTerm(None, op="", values=(value,), position=start), end
     op, end = key[2], key.end()
-    if op == ":" and (
-        comparison := _COMPARISON.match(text, end)
-    ):  # golden:>2 is the same as golden>2
+    # golden:>2 is the same as golden>2
+    if op == ":" and (comparison := _COMPARISON.match(text, end)):
         op, end = comparison[0], comparison.end()
     values = []
     while True:

@@ -120,17 +120,14 @@ class StoreBuilder:
                 shutil.copyfileobj(store, copy, _COPY_BYTES)
         self._connection = duckdb.connect()
         self._thread = database.QueryThread()
-        self._execute(
-            "SET enable_progress_bar = false"
-        )  # the bar would appear between lines of JSON
+        # the bar would appear between lines of JSON
+        self._execute("SET enable_progress_bar = false")
         self._execute(f"SET memory_limit = '{LOADING_MEMORY_LIMIT}'")
-        self._execute(
-            "SET threads = 1"
-        )  # several threads are no faster, and worker processes need the cores
+        # several threads are no faster, and worker processes need the cores
+        self._execute("SET threads = 1")
         self._execute("SET temp_directory = ?", [to_duckdb_path(folder)])
-        self._execute(
-            "PRAGMA force_compression = 'zstd'"
-        )  # for texts, eight times as fast to write as DuckDB's choice
+        # for texts, eight times as fast to write as DuckDB's choice
+        self._execute("PRAGMA force_compression = 'zstd'")
         self._execute(f"ATTACH {database.quote_path(self._path)} AS store ({_ATTACH_OPTIONS})")
         # A view in another user's store could read any file. `_write_compact_copy` writes to the
         # folder.
@@ -146,9 +143,8 @@ class StoreBuilder:
             self._execute(
                 "INSERT INTO meta VALUES ('schema_version', ?)", [database.SCHEMA_VERSION]
             )
-        self._execute(
-            "INSERT OR REPLACE INTO meta VALUES ('build', ?)", [secrets.token_hex(16)]
-        )  # identifies the file
+        # identifies the file
+        self._execute("INSERT OR REPLACE INTO meta VALUES ('build', ?)", [secrets.token_hex(16)])
         self._types: dict[str, dict[str, str]] = {}  # table -> column -> SQL type
         self._runs: list[dict[str, Any]] = []  # rows of the table `runs` to insert at the end
         self._sources: dict[
@@ -433,9 +429,8 @@ def read_json_sql(
 
 @dataclass(slots=True)
 class StoreIndex:
-    runs: dict[str, StoredRun] = field(
-        default_factory=dict
-    )  # runs by run key (see `build_run_key`)
+    # runs by run key (see `build_run_key`)
+    runs: dict[str, StoredRun] = field(default_factory=dict)
     usable: bool = False  # whether the workspace has a store that runs can be added to
     is_verified: bool = (
         True  # false if the store, or some of its runs, were written by another user

@@ -87,20 +87,16 @@ class ItemSnapshot:
 class ImportPlan:
     """The runs of one import: those to read, to update or to skip."""
 
-    summary_rows: dict[int, dict[str, Any]] = field(
-        default_factory=dict
-    )  # `ImportSummary.runs` by number
+    # `ImportSummary.runs` by number
+    summary_rows: dict[int, dict[str, Any]] = field(default_factory=dict)
     plans: dict[int, RunPlan] = field(default_factory=dict)
     jobs: list[ReadJob] = field(default_factory=list)
-    new_mtime_jobs: list[ReadJob] = field(
-        default_factory=list
-    )  # unchanged runs with new modification times
-    renamed: dict[int, Run] = field(
-        default_factory=dict
-    )  # runs that are not read and have another name, by number
-    upgraded: set[int] = field(
-        default_factory=set
-    )  # runs in `jobs` that another importer version read
+    # unchanged runs with new modification times
+    new_mtime_jobs: list[ReadJob] = field(default_factory=list)
+    # runs that are not read and have another name, by number
+    renamed: dict[int, Run] = field(default_factory=dict)
+    # runs in `jobs` that another importer version read
+    upgraded: set[int] = field(default_factory=set)
     skipped_plans: list[RunPlan] = field(default_factory=list)  # runs whose dataset is missing
     issues: list[ImportIssue] = field(default_factory=list)
 
@@ -590,9 +586,8 @@ def import_lock(workspace: Workspace) -> Iterator[None]:
     descriptor = workspace.files.open(workspace.lock, os.O_RDWR | os.O_CREAT, group_can_write=True)
     try:
         with contextlib.suppress(OSError):
-            fcntl.flock(
-                descriptor, fcntl.LOCK_EX
-            )  # the system releases the lock when the process ends
+            # the system releases the lock when the process ends
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
         for file in [workspace.temporary, *workspace.root.glob(f"{workspace.store.name}.*.tmp*")]:
             workspace.files.remove(file)
         yield

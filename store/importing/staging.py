@@ -48,9 +48,8 @@ class SharedRowCache:
     """Content hashes of all function docs and questions that a staging file already contains."""
 
     def __init__(self) -> None:
-        self.written_hashes: set[str | int] = (
-            set()
-        )  # hashes of function docs (text) and questions (numbers)
+        # hashes of function docs (text) and questions (numbers)
+        self.written_hashes: set[str | int] = set()
         self.hash_lists: dict[int, tuple[Callable[[], list[dict[str, Any]] | None], bytes]] = {}
         """(reference to a list of function docs, hashes of the docs as JSON), by `id` of the list.
         References to a `SharedList` are weak, because a large dataset has thousands of such lists.
@@ -136,9 +135,8 @@ def serialize_item(run_number: int, seq: int, item: Item, shared_writer: SharedR
             item.shared_opening or _NO_MESSAGES, item.golden
         )
     hashes = shared_writer.write_and_hash_functions(item.functions) if item.functions else b"[]"
-    members = _serialize_without_braces(
-        run_specific
-    )  # the path of the file is redacted in `stage_run`
+    # the path of the file is redacted in `stage_run`
+    members = _serialize_without_braces(run_specific)
     if item.incident_text is not None:
         members = redact_api_keys(members)
     return b'{"run":%d,"seq":%d,"functions":%b,%b,%b}\n' % (
@@ -231,9 +229,8 @@ class StagedRun:
     n_items: int = 0
     longest_item: int = 0  # length of the longest line of `items` in bytes
     longest_shared_row: int = 0  # length of the longest line of `shared_rows` in bytes
-    issues: list[dict[str, Any]] = field(
-        default_factory=list
-    )  # file, line, what, raw, item, severity and seq
+    # file, line, what, raw, item, severity and seq
+    issues: list[dict[str, Any]] = field(default_factory=list)
     facts: list[RunFact] = field(default_factory=list)
     not_run: list[MissingItem] = field(default_factory=list)
 

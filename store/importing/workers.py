@@ -54,9 +54,8 @@ class ParentWatchdog:
             writing_end.close()
         for each in (signal.SIGHUP, signal.SIGTERM):  # forked workers inherit the parent's handlers
             signal.signal(each, signal.SIG_DFL)
-        signal.signal(
-            signal.SIGINT, signal.SIG_IGN
-        )  # Ctrl-C reaches all processes, and the parent handles it
+        # Ctrl-C reaches all processes, and the parent handles it
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         _set_parent_death_signal()
         if os.getppid() != parent_pid:  # the parent died before the signal was set
             os._exit(1)
@@ -102,9 +101,8 @@ def _set_parent_death_signal() -> None:
 
 
 RunReader = Callable[[RunPlan], Iterable[ReadRecord]]  # must be a top-level function, to be pickled
-ImportProgressCallback = Callable[
-    [str, int, int], None
-]  # called with (model, bytes read so far, total bytes)
+# called with (model, bytes read so far, total bytes)
+ImportProgressCallback = Callable[[str, int, int], None]
 _JobReader = Callable[["ReadJob", Callable[[int], None] | None], "ReadOutcome"]
 
 # total size of result files, in bytes, below which one process is faster than several
@@ -115,9 +113,8 @@ MIN_PARALLEL_BYTES = 8_000_000
 class ReadJob:
     run_number: int
     plan: RunPlan
-    sources: list[
-        SourceFile
-    ]  # State before the run is read. A file that grows meanwhile is read again later.
+    # State before the run is read. A file that grows meanwhile is read again later.
+    sources: list[SourceFile]
 
     @property
     def n_result_bytes(self) -> int:

@@ -38,11 +38,12 @@ from fcreview.store.filters.search_sql import COMPUTED_COLUMNS
 from fcreview.store.importing.source_files import hash_file
 
 FORMAT = 1  # version of this layout of files
+# names of the Parquet files of a run and of an index
 TABLES = (
     "items",
     "functions",
     "import_issues",
-)  # names of the Parquet files of a run and of an index
+)
 LARGE_COLUMNS = (
     "messages",
     "calls",
@@ -358,9 +359,8 @@ class LakeIndex:
     """An index of a lake, with the fields of its file `_index.json`."""
 
     name: str
-    runs: dict[
-        int, str
-    ]  # run number -> `LakeRun.content_hash` of the run when the index was written
+    # run number -> `LakeRun.content_hash` of the run when the index was written
+    runs: dict[int, str]
     files: dict[str, SizeAndHash] = field(default_factory=dict)
     computed: str = (
         ""  # Version of the computed columns. Without them, filters on judge verdicts are slower.
@@ -391,12 +391,10 @@ class LakeContents:
     runs: dict[int, LakeRun] = field(default_factory=dict)  # complete runs by number
     indexes: list[LakeIndex] = field(default_factory=list)
     """Complete indexes. Some of their runs may have changed since they were written."""
-    issues: list[dict[str, Any]] = field(
-        default_factory=list
-    )  # rows of `import_issues` that belong to no run
-    problems: list[str] = field(
-        default_factory=list
-    )  # one message for each damaged run or index, which is omitted
+    # rows of `import_issues` that belong to no run
+    issues: list[dict[str, Any]] = field(default_factory=list)
+    # one message for each damaged run or index, which is omitted
+    problems: list[str] = field(default_factory=list)
     schema_version: str = SCHEMA_VERSION
 
     @property

@@ -65,13 +65,14 @@ _TABLES = {
 """For each kind of Parquet file, a table with the same columns. The tables are empty, except
 `search_issues`, which contains the issues that belong to no run.
 """
+# columns of `items` that have a value in every row
 _REQUIRED = (
     "item",
     "run",
     "seq",
     "id",
     "category",
-)  # columns of `items` that have a value in every row
+)
 _SMALL_VIEWS = {"items": "item_index", "functions": "functions", "import_issues": "import_issues"}
 MAX_PROBLEM = 300  # maximum length of the message about a damaged file, in characters
 found_problems: list[str] = []  # messages about damaged files, which a command prints at its end
@@ -436,9 +437,8 @@ def _insert_rows(connection: Connection, table: str, rows: Iterable[dict[str, An
     insert_json_rows(connection.execute, table, types, map(orjson.dumps, rows))
 
 
-NEVER_IMPORTED = (
-    -1
-)  # Import version of a run with only some of its items, so that an import reads the run again.
+# Import version of a run with only some of its items, so that an import reads the run again.
+NEVER_IMPORTED = -1
 
 
 def copy_items_to_new_store(lake: Workspace, item_numbers: Sequence[int]) -> Workspace:

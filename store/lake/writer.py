@@ -116,10 +116,11 @@ class LakeWriter:
         lake_number = self._choose_free_run_number(run_key)
         newest = max((source["mtime_ns"] for source in sources), default=0)
         time = datetime.fromtimestamp(newest // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        # This time makes equal files give an equal lake.
         row |= {
             "run": lake_number,
             "imported_at": time,
-        }  # This time makes equal files give an equal lake.
+        }
         self.write_run(row, sources, _build_run_queries(store_number, lake_number))
         self._files.remove_file(f"_issues/{lake_files.hash_text(run_key)}.json")
         return lake_number

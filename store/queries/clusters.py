@@ -207,9 +207,8 @@ def _fetch_cluster_rows(
     found: list[Sequence[_ClusterRow]] = []
     places, n_names = {name: place for place, name in enumerate(names)}, len(names)
     for each in own:
-        absent = int(
-            "".join("01"[name not in each] for name in names), 2
-        )  # grouping_id has a bit for each column
+        # grouping_id has a bit for each column
+        absent = int("".join("01"[name not in each] for name in names), 2)
         found.append(
             [
                 _ClusterRow({name: row[places[name]] for name in each}, *row[n_names + 1 :])

@@ -76,9 +76,8 @@ class QueueSample:
 
     queue: QueueFile
     frame: SamplingFrame  # every item of the population, with its stratum
-    content_keys_by_queue: dict[
-        str, set[ContentKey]
-    ]  # sampled items of the queue and of each extension
+    # sampled items of the queue and of each extension
+    content_keys_by_queue: dict[str, set[ContentKey]]
     extensions: list[QueueFile] = field(default_factory=list)
 
     @property
@@ -392,9 +391,8 @@ class CalibrationCell:
     automatic_verdict: Any
     human_verdict: Any
     scope: str
-    name: (
-        str | None
-    )  # Value of the scope, such as a category. None for `overall` and for items without a value.
+    # Value of the scope, such as a category. None for `overall` and for items without a value.
+    name: str | None
     items: Sequence[int]
 
 
@@ -476,9 +474,8 @@ class RunSampleStatus:
     content_keys: list[ContentKey]  # content key of every item, in the same order
     samples: list[QueueSample]  # samples whose population has items of this run
     problems: list[str]  # see `LoadedSamples.problems`
-    criterion_answers: list[
-        CriterionAnswers
-    ]  # human verdicts on whole items on criteria other than `correct`
+    # human verdicts on whole items on criteria other than `correct`
+    criterion_answers: list[CriterionAnswers]
 
     def find_undecided_positions(self, sample: QueueSample) -> list[int]:
         """Return the positions in `items` of the sampled items that have no resolved human

@@ -111,12 +111,10 @@ class _AnswerRow:
     items: list[int]  # item numbers, one for each run
     passed: bool | None
     contradicted: bool  # whether official and recomputed verdict differ
-    prediction: (
-        str | None
-    )  # Hash of the predicted calls. None if the answer is not compared with the golden answer.
-    damaged_run: (
-        int | None
-    )  # a run of the group in which an item has no number, id or category, else None
+    # Hash of the predicted calls. None if the answer is not compared with the golden answer.
+    prediction: str | None
+    # a run of the group in which an item has no number, id or category, else None
+    damaged_run: int | None
 
     @property
     def first_item(self) -> int:

@@ -102,9 +102,8 @@ _SELECT_ITEMS = (
     + ", messages, calls, pairs, verdicts, functions, extra, n_issues, question_hash FROM item_rows"
     " WHERE "
 )
-SharedQuestion = tuple[
-    Sequence[dict[str, Any]], Sequence[dict[str, Any]]
-]  # (messages, golden calls)
+# (messages, golden calls)
+SharedQuestion = tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]]
 _FUNCTIONS_INDEX = 1 + len(ITEM_COLUMNS) + 4  # index in a row of `_SELECT_ITEMS`
 
 
@@ -468,9 +467,8 @@ def _hide_detail_verdicts(detail: ItemDetail, annotator: str | None) -> None:
     item.diff_golden = item.diff_predicted = item.decisive_step = item.ended = None
     item.verdicts, item.issues, item.flags = [], [], []
     item.task_sections = [section for section in item.task_sections if not section.reveals_golden]
-    extra = (
-        item.extra
-    )  # Of its fields, these reveal no verdict. The numbers of messages depend on `user_calls`.
+    # Of its fields, these reveal no verdict. The numbers of messages depend on `user_calls`.
+    extra = item.extra
     item.extra = Extra(
         accepted_answers=extra.accepted_answers,
         final_answer=extra.final_answer,
@@ -506,9 +504,8 @@ def build_detail(
     detail = ItemDetail(
         row, key=key, run=run, item=item, opinions=opinions, history=reviews.events.get_history(key)
     )
-    if (
-        item.extra.recorded_reviews
-    ):  # an exported review that came back is already among the opinions
+    # an exported review that came back is already among the opinions
+    if item.extra.recorded_reviews:
         known = {event.event for event in detail.history}
         item.extra.recorded_reviews = [
             r for r in item.extra.recorded_reviews if known.isdisjoint(r.events)

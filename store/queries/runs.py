@@ -259,11 +259,12 @@ SORT_KEYS: dict[str, SortKey] = {
     "yours": lambda row: -row.yours,
     "issues": lambda row: -row.n_issues,
 }
+# Sort orders by a pass rate. Some runs have no pass rate.
 RATE_ORDERS = (
     "official",
     "rule",
     "corrected",
-)  # Sort orders by a pass rate. Some runs have no pass rate.
+)
 VERDICT_ORDERS = (*RATE_ORDERS, "reviewed", "issues")  # sort orders that blind mode does not allow
 GROUP_LABELS: dict[str, Callable[[RunRow], str]] = {
     "model": lambda row: row.info.model,

@@ -332,9 +332,8 @@ def fetch_combined_scored_items(
             rows[values[1]].append(_ItemRow(*values))
     reviews = _HumanReviews(connection, list(runs))
     for run_rows in rows.values():
-        run_rows.sort(
-            key=lambda row: row.item
-        )  # Metrics list categories in the order of their first items.
+        # Metrics list categories in the order of their first items.
+        run_rows.sort(key=lambda row: row.item)
     return {run: _score_by_source(run_rows, reviews) for run, run_rows in rows.items()}
 
 

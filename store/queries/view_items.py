@@ -322,9 +322,8 @@ class ItemChunk:
 
     first: int
     last: int
-    items: (
-        list[int] | None
-    )  # Item numbers. None if the chunk contains all items from `first` to `last`.
+    # Item numbers. None if the chunk contains all items from `first` to `last`.
+    items: list[int] | None
 
 
 def split_into_chunks(

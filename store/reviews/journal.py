@@ -63,12 +63,13 @@ _WRITTEN_FIELDS = tuple(
 _KNOWN_FIELDS = {*_WRITTEN_FIELDS, "hash"}
 _REQUIRED_TEXT_FIELDS = ("event", "time", "annotator", "act")
 _TEXT_FIELDS = ("prediction_hash", "golden_hash", "target", "criterion", "previous", "hash")
+# interning stores equal values of many lines once
 _INTERNED_FIELDS = (
     "annotator",
     "act",
     "target",
     "criterion",
-)  # interning stores equal values of many lines once
+)
 _STR = {str}
 
 
@@ -214,9 +215,8 @@ class Journal:
             files.sync_folder(folder.parent)
         descriptor = files.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         try:
-            check_file_size(
-                descriptor, str(self.path), MAX_JOURNAL_BYTES
-            )  # readers refuse a larger journal
+            # readers refuse a larger journal
+            check_file_size(descriptor, str(self.path), MAX_JOURNAL_BYTES)
             lock_journal(descriptor)
             size = os.fstat(descriptor).st_size
             if size == 0:
@@ -252,9 +252,8 @@ class _JournalEnd:
     """The end of a journal, while its writer holds the lock."""
 
     last_hash: str  # hash of the last valid event
-    find_latest_place: Callable[
-        [], Place
-    ]  # returns a place that is not before any line of the journal
+    # returns a place that is not before any line of the journal
+    find_latest_place: Callable[[], Place]
 
 
 class _PlaceScanner:

@@ -47,9 +47,8 @@ class MergedJournal:
     annotator: str
     new: int = 0  # number of events that this workspace did not have
     known: int = 0  # number of events that this workspace already had
-    warnings: list[str] = field(
-        default_factory=list
-    )  # lines that were not copied, and breaks of the chain
+    # lines that were not copied, and breaks of the chain
+    warnings: list[str] = field(default_factory=list)
     adjudications: int = 0  # number of adjudications among the new events
     retractions: int = 0  # number of retractions among the new events
     # number of events in the user's own journal that this workspace lacks but that were not copied
@@ -60,12 +59,10 @@ class MergedJournal:
 class _JournalCopy:
     result: MergedJournal
     target: Journal  # this workspace's journal of the same annotator
-    lines: dict[str, bytes] = field(
-        default_factory=dict
-    )  # lines to append, by the hash of their event
-    new: dict[str, Event] = field(
-        default_factory=dict
-    )  # New events in `lines`, by hash. Their chain needs the others.
+    # lines to append, by the hash of their event
+    lines: dict[str, bytes] = field(default_factory=dict)
+    # New events in `lines`, by hash. Their chain needs the others.
+    new: dict[str, Event] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +87,8 @@ class JournalMerge:
         """
         for copy in self.copies:
             written = copy.new.keys() & copy.target.append_missing_lines(copy.lines)
-            copy.result.known += len(copy.new) - len(
-                written
-            )  # written by another process meanwhile
+            # written by another process meanwhile
+            copy.result.known += len(copy.new) - len(written)
             _count_new_events(copy.result, [copy.new[name] for name in written])
         return [copy.result for copy in self.copies]
 

@@ -376,9 +376,8 @@ class _JournalFile:
     last_bytes: bytes = (
         b""  # The last bytes before `offset`. If they change, the file was rewritten in place.
     )
-    digest: blake2b = field(
-        default_factory=create_prefix_digest
-    )  # hash of all bytes before `offset`
+    # hash of all bytes before `offset`
+    digest: blake2b = field(default_factory=create_prefix_digest)
     last_hash: str = ""  # hash of the owner's last event that was read
     n_lines: int = 0
     fragment: bytes = b""  # bytes of an unfinished last line

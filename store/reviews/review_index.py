@@ -176,9 +176,8 @@ class ItemIndex:
         ]
         if not items:
             return
-        numbers = ", ".join(
-            map(str, items)
-        )  # literal numbers let DuckDB skip the other rows, a bound list does not
+        # literal numbers let DuckDB skip the other rows, a bound list does not
+        numbers = ", ".join(map(str, items))
         runs = and_runs_of_items_sql(self._connection, items)
         n_pairs: dict[int, dict[int, int]] = {item: {} for item in items}
         verdicts: dict[int, dict[tuple[str, str, str], str]] = {item: {} for item in items}
@@ -250,9 +249,8 @@ class EventIndex:
         self.by_key: dict[
             ItemKey, list[Event]
         ] = {}  # events of one annotator after the other, in journal order
-        self.retracted: set[tuple[str, str]] = (
-            set()
-        )  # (event id, annotator) of each retracted event
+        # (event id, annotator) of each retracted event
+        self.retracted: set[tuple[str, str]] = set()
 
     def __len__(self) -> int:
         return len(self._events)

@@ -34,13 +34,14 @@ _TYPE_OF_KIND = {
     "flag": "BOOLEAN",
     "count": "INTEGER",
 }
+# fields that `review_events` lacks
 _JOURNAL_ONLY_FIELDS = (
     "place",
     "previous",
     "hash",
     "version",
     "extra",
-)  # fields that `review_events` lacks
+)
 
 
 EVENT_COLUMNS: dict[str, str] = {
@@ -119,10 +120,11 @@ FROM review_acts a LEFT JOIN item_rows i ON i.item = a.item
 WHERE a.act <> 'retract' AND NOT a.retracted
 """
 
+# statements that create the views over `review_events`
 EVENT_VIEWS = (
     _REVIEW_ACTS_VIEW,
     _REVIEWS_VIEW,
-)  # statements that create the views over `review_events`
+)
 
 MIN_JSON_ROWS = 4  # minimum number of rows for which JSON is faster than bound values
 MAX_ROWS_PER_STATEMENT = (
@@ -243,9 +245,8 @@ def decision_origin_sql(decided_by_column: str, table: str) -> str:
     return f"CASE WHEN {decided_by_column} IS NOT NULL THEN {decided_by_column} {sources} END"
 
 
-EFFECTIVE_VERDICT = effective_verdict_sql(
-    "h.verdict", "h.decided_by", "h.derived_verdict", "i"
-)  # over `item_rows i LEFT JOIN human h`
+# over `item_rows i LEFT JOIN human h`
+EFFECTIVE_VERDICT = effective_verdict_sql("h.verdict", "h.decided_by", "h.derived_verdict", "i")
 AUTOMATIC_VERDICT = automatic_verdict_sql("i")  # automatic verdict on an item, over `item_rows i`
 
 # what this annotator decided about the mark of an incident, for blind mode

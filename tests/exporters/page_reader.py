@@ -128,9 +128,8 @@ class PageReader(HTMLParser):
         elif self.open and self.open[-1] == "script":
             self.faults += ["an unknown script"] if data != SORT_SCRIPT else []
         elif data.strip():
-            self.texts.append(
-                data.replace("\u00a0", " ")
-            )  # Word joiners keep a number on one line.
+            # Word joiners keep a number on one line.
+            self.texts.append(data.replace("\u00a0", " "))
 
     def handle_comment(self, data: str) -> None:
         self.faults.append(f"comment {data}")

@@ -135,9 +135,8 @@ def test_results_of_copies_equal_corrected_metrics(
     }
     n_equal = 0
     for run, copy in copies.items():
-        is_edited = (
-            "edited" in originals[run].name
-        )  # The corrected column does not include the edits in a log.
+        # The corrected column does not include the edits in a log.
+        is_edited = "edited" in originals[run].name
         n_equal += 0 if is_edited else check_results(copy, run, corrected)
         check_means(copy)
     if find_spec("inspect_ai") is not None:  # `make packages`

@@ -104,10 +104,11 @@ def test_only_records_with_overrides_differ(
         new = original.with_suffix("").read_bytes().split(b"\n")
         changed = [orjson.loads(line) for line in {*old} ^ {*new} if line]
         overridden |= {record["id"] for record in changed if "id" in record}
+        # The old and the new header have no id.
         assert sum("id" not in record for record in changed) in (
             0,
             2,
-        )  # The old and the new header have no id.
+        )
     assert overridden == {event.key.id for event in events}
 
 

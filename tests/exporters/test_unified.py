@@ -30,9 +30,8 @@ APPLY = {"git": ["git", "apply", "-"], "patch": ["patch", "-p1", "--binary"]}
 def test_applied_diff_gives_the_new_file(
     tmp_path: Path, program: str, old: bytes, new: bytes
 ) -> None:
-    if (
-        not old or not new
-    ):  # Created and emptied files need other headers, and dataset files are neither.
+    # Created and emptied files need other headers, and dataset files are neither.
+    if not old or not new:
         return
     file = tmp_path / "a dir" / "file.json"
     file.parent.mkdir(exist_ok=True)

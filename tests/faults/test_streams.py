@@ -83,12 +83,13 @@ def test_command_works_without_streams(sample: Path, environ: dict[str, str], ho
 @pytest.mark.parametrize("name", COMMANDS if LONG else SHORT)
 def test_failed_output_is_reported(sample: Path, environ: dict[str, str], name: str) -> None:
     done = run_shell(COMMANDS[name], "1</dev/null", sample, environ)
+    # these may print nothing
     if done.returncode or name not in (
         "adjudicate",
         "audit",
         "queue",
         "rules",
-    ):  # these may print nothing
+    ):
         assert done.returncode == 1
         assert b"Bad file descriptor" in done.stderr
     assert b"Traceback" not in done.stderr

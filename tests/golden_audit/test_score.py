@@ -264,9 +264,8 @@ def test_weight_of_a_failure_is_its_information() -> None:
     assert compute_failure_bits(0.75) == pytest.approx(2)
     made = make_question(WANTED, [UNIT], [ModelAnswer([0, 1, 2], {"unit": "km"})])
     bits = RunWeigher(make_profiles((0.75, 0.5, 0.5, 0.5, 0.5, 0.5))).compute_weights(made).bits
-    assert bits == pytest.approx(
-        {0: 1.0, 1: 0.5, 2: 1.0}
-    )  # The two models of one family count half.
+    # The two models of one family count half.
+    assert bits == pytest.approx({0: 1.0, 1: 0.5, 2: 1.0})
 
 
 def test_unreadable_answers_do_not_count() -> None:

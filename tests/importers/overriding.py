@@ -97,9 +97,8 @@ class ReviewedRun:
             sealed, line = hash_and_serialize_event(event, previous)
             previous = sealed.hash
             lines.append(line)
-        self.journal.path.write_bytes(
-            b"".join(lines)
-        )  # one write, because thousands of single reviews are slow
+        # one write, because thousands of single reviews are slow
+        self.journal.path.write_bytes(b"".join(lines))
         self.store.refresh_reviews()
         assert self.store.reviews.warnings == []
         return len(lines)

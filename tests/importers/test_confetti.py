@@ -201,9 +201,8 @@ def test_soft_score_of_argument_changes_that_of_call(run: ReviewedRun) -> None:
         before["by chain length", "1"] + 0.9 / 220, abs=1e-12
     )
     assert (CALLS, "binary accuracy") not in changed
-    run.review(
-        "conversationsclean_22", 0, "turn:3/call:1/arg:hotel_id", "soft_score"
-    )  # any 0 makes the call 0
+    # any 0 makes the call 0
+    run.review("conversationsclean_22", 0, "turn:3/call:1/arg:hotel_id", "soft_score")
     assert run.changed_figures(before) == {}
 
 

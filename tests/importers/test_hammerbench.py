@@ -202,10 +202,11 @@ def test_recorded_judge_replies_become_judge_verdicts(bench: Path) -> None:
     ("text", "name"),
     [
         ('{"name": "a", "parameters": {}}', "a"),
+        # pretty-printed, no literal {"name", no parameters
         (
             '{\n "name": "a", "arguments": {}}',
             None,
-        ),  # pretty-printed, no literal {"name", no parameters
+        ),
         ('{\n "name": "a", "parameters": {}}', "a"),
         ('prose {"name": "a", "arguments": {}}', "a"),
         ('{"name": "a", "arguments": {}} prose', None),

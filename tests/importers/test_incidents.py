@@ -610,9 +610,8 @@ def test_log_of_complexfuncbench_without_outcome_is_an_incident_only_without_a_r
 
     items = read_items_by_id(folder)
 
-    assert (
-        items["Hotels-0"].incident is None
-    )  # The log has the outcome: only the record is missing.
+    # The log has the outcome: only the record is missing.
+    assert items["Hotels-0"].incident is None
     assert (items["Hotels-1"].incident, items["Hotels-1"].incident_certainty) == ("unknown", "rule")
 
 

@@ -31,9 +31,8 @@ Sample = tuple[Run, Item, Any]
 
 
 def read_record(item: Item) -> Any:
-    if not item.length or item.file.endswith(
-        ".eval"
-    ):  # no verdict is recomputed for a record in an archive
+    # no verdict is recomputed for a record in an archive
+    if not item.length or item.file.endswith(".eval"):
         return None
     with Path(item.file).open("rb") as file:
         file.seek(item.offset)
@@ -135,9 +134,8 @@ def test_unchanged_golden_answer_is_no_golden_fix(samples: Path, benchmark: str)
             for applied in (
                 rewrite_golden(plan, {(item.category, item.id): fix}) if n_refused < 4 else ()
             ):
-                if (
-                    isinstance(applied, AppliedGoldenFix) and len(fix) == 1
-                ):  # the answer as the file has it
+                # the answer as the file has it
+                if isinstance(applied, AppliedGoldenFix) and len(fix) == 1:
                     literal: dict[str, Any] = dict.fromkeys(
                         fix, json.loads(json.dumps(applied.old))
                     )
@@ -156,7 +154,6 @@ def test_answer_from_errata_is_accepted(samples: Path) -> None:
     fix = make_golden_template(plan.run, item)
     assert fix is not None
     erratum = Erratum(["ann"], "2026-11-21", [], old=[])
-    corrected = replace(
-        item, extra=Extra(erratum=erratum), golden_hash="0" * 16
-    )  # runs share `item`
+    # runs share `item`
+    corrected = replace(item, extra=Extra(erratum=erratum), golden_hash="0" * 16)
     assert explain_golden_fix_rejection(plan.run, corrected, fix) is None

@@ -220,9 +220,8 @@ def test_very_many_calls_are_paired_quickly_by_position(ordered: bool) -> None:
     count = MAX_COMPARED_PAIRS
     right = make_predicted(*[("f", {"a": at}) for at in range(count)], ("g", {}))
     pairs = align_calls(make_golden(("g", {}), ("f", {"a": 0})), right, keep_order=ordered)
-    assert len(pairs) == count + (
-        2 if ordered else 1
-    )  # `g` is not paired with `f` at its position.
+    # `g` is not paired with `f` at its position.
+    assert len(pairs) == count + (2 if ordered else 1)
     if not ordered:
         assert summarize(pairs)[:2] == [(0, count, "="), (1, 0, "=")]
 

@@ -89,9 +89,8 @@ HEADER = {"accuracy": 0.86, "correct_count": 344, "total_count": 400}
 
 def test_header_accuracy_counts_if_only_failures_are_known() -> None:
     assert read_header_accuracy(HEADER, 56, 0) == HeaderAccuracy(344, 400)
-    assert read_header_accuracy(HEADER, 20, 0) == HeaderAccuracy(
-        344, 400
-    )  # The score file is truncated.
+    # The score file is truncated.
+    assert read_header_accuracy(HEADER, 20, 0) == HeaderAccuracy(344, 400)
 
 
 @pytest.mark.parametrize(

@@ -67,9 +67,8 @@ def test_bfcl_item(bfcl: ReviewedRuns) -> None:
         (0 + 0 + 1 + 0) / 4,
         ((1 + 0) / 2 + 0) / 2,
     )
-    fixed = (
-        0.1 * (2 / 9) + 0.1 * irrelevance + 0.3 * multi_turn + 0.4 * agentic
-    )  # 2 of 9 live items pass.
+    # 2 of 9 live items pass.
+    fixed = 0.1 * (2 / 9) + 0.1 * irrelevance + 0.3 * multi_turn + 0.4 * agentic
     check_changes(
         override(bfcl, "simple_python_1", True),
         {

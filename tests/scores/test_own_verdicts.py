@@ -124,9 +124,8 @@ def find_pairs(
     known = {(one.item, one.target, one.criterion): one.value for one in every}
     found: dict[Kind, list[tuple[ItemVerdict, ItemVerdict]]] = {}
     for one in every:
-        is_rolled_up = (
-            one.criterion == "correct" and one.target != "item"
-        )  # The metric belongs to the item.
+        # The metric belongs to the item.
+        is_rolled_up = one.criterion == "correct" and one.target != "item"
         if (
             is_rolled_up
             or one.criterion not in FIGURES[benchmark]

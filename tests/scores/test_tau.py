@@ -198,11 +198,12 @@ def test_tau2_override(
         ("0_trial_1", [(ITEM, "correct", True)], 1),
         ("0_trial_0", [(ITEM, "db", False)], 0),
         ("2_trial_0", [(ITEM, "db", True)], 1),
+        # The file does not record whether the database matched.
         (
             "1_trial_1",
             [(ITEM, "communicate", True)],
             None,
-        ),  # The file does not record whether the database matched.
+        ),
         ("1_trial_1", [(ITEM, "communicate", True), (ITEM, "db", True)], 1),
         ("1_trial_0", [(ITEM, "communicate", False)], 0),
         ("2_trial_1", [(ITEM, "correct", True)], 1),

@@ -64,18 +64,18 @@ def test_perfect_agreement_over_all_categories_is_1() -> None:
 def test_chance_corrected_agreement_of_one_category_is_undefined() -> None:
     found = compute_coefficients([[True, True]] * 6, "correct")
     assert (found["percent alice bob"].value, found["percent alice bob"].high) == (1, 1)
+    # The scale has two categories, of which one is used.
     assert summarize(found["ac1"]) == (
         1,
         None,
         None,
         6,
         12,
-    )  # The scale has two categories, of which one is used.
+    )
     for metric in CHANCE:
         assert summarize(found[metric]) == (None, None, None, 6, 12), metric
-    assert (
-        compute_coefficients([["x", "x"]] * 6)["ac1"].value is None
-    )  # Without a known scale there is only one category.
+    # Without a known scale there is only one category.
+    assert compute_coefficients([["x", "x"]] * 6)["ac1"].value is None
 
 
 def test_complete_disagreement_is_below_chance() -> None:
@@ -93,27 +93,28 @@ def test_single_unit_has_a_value_but_no_interval() -> None:
 
 def test_no_interval_if_few_resamples_are_defined() -> None:
     once = [[True, False], *[[True, True]] * 9]
-    assert (
-        compute_coefficients(once, "correct")["alpha"].high is not None
-    )  # 65 of 100 resamples contain the disagreement.
+    # 65 of 100 resamples contain the disagreement.
+    assert compute_coefficients(once, "correct")["alpha"].high is not None
     both = [[True, True], [False, False], *[[True, None]] * 9]
+    # 40 of 100 resamples contain both units.
     assert summarize(compute_coefficients(both, "correct")["alpha"]) == (
         1,
         None,
         None,
         2,
         4,
-    )  # 40 of 100 resamples contain both units.
+    )
 
 
 def test_fleiss_uses_units_with_the_most_common_number_of_labels() -> None:
     pairs = [[True, True, None], [False, None, False], [None, True, False]]
     full = [[True, True, True], [False, True, False]]
     assert summarize(compute_coefficients([*pairs, *full], "correct")["fleiss"])[3:] == (3, 6)
+    # A tie selects the larger number.
     assert summarize(compute_coefficients([*pairs[:2], *full], "correct")["fleiss"])[3:] == (
         2,
         6,
-    )  # A tie selects the larger number.
+    )
     assert summarize(compute_coefficients([*pairs[:2], *full], "correct")["alpha"])[3:] == (4, 10)
 
 

@@ -83,9 +83,8 @@ def test_variance_equals_deleting_one_item_after_another(metric: str, missing: f
     half_width = (np.arctanh(found.high) - np.arctanh(found.low)) / 2
     expected = student_quantile(0.975, len(units) - 1) * deviation / (1 - found.value**2)
     if metric == "cohen alice bob":
-        assert half_width == pytest.approx(
-            expected, rel=0.15
-        )  # two annotators, who have prior units
+        # two annotators, who have prior units
+        assert half_width == pytest.approx(expected, rel=0.15)
     else:
         assert half_width == pytest.approx(expected, rel=0.03)
 

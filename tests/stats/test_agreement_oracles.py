@@ -192,9 +192,8 @@ def test_alpha_of_random_tables_equals_krippendorff(units: list[tuple[int | None
         [[np.nan if each is None else each for each in unit] for unit in units], dtype=float
     ).T
     paired = [[each for each in unit if each is not None] for unit in units]
-    assume(
-        len({each for unit in paired if len(unit) > 1 for each in unit}) > 1
-    )  # otherwise alpha is undefined
+    # otherwise alpha is undefined
+    assume(len({each for unit in paired if len(unit) > 1 for each in unit}) > 1)
     ordinal = krippendorff.alpha(matrix, level_of_measurement="ordinal", value_domain=[0, 1, 2])
     found = compute_coefficients(units, "completeness")["alpha"]
     assert found.level == "ordinal"

@@ -130,9 +130,8 @@ def compute_rates(counts: list[int]) -> dict[MeasureName, CalibrationMeasure]:
 @given(counts=COUNTS)
 def test_kappa_equals_statsmodels(counts: list[int]) -> None:
     tp, fp, fn, tn = counts
-    assume(
-        not (tp == sum(counts) or tn == sum(counts))
-    )  # With a single label, chance agreement is 1.
+    # With a single label, chance agreement is 1.
+    assume(not (tp == sum(counts) or tn == sum(counts)))
     oracle = cohens_kappa([[tp, fp], [fn, tn]], return_results=False)
     assert compute_rates(counts)["kappa"].value == pytest.approx(oracle, abs=1e-9)
 

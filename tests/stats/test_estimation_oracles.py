@@ -80,6 +80,5 @@ def test_remaining_passes_of_a_cell_equal_beta_binomial(
     passes = draw_posterior(make_cells((0, reviewed, passed, left)), 40_000).passes[:, 0]
     exact = betabinom(left, passed + 0.5, reviewed - passed + 0.5)
     share = np.bincount(passes, minlength=left + 1) / len(passes)
-    assert (
-        np.abs(share.cumsum() - exact.cdf(np.arange(left + 1))).max() < 1.95 / len(passes) ** 0.5
-    )  # Kolmogorov-Smirnov test at the 0.1 % level
+    # Kolmogorov-Smirnov test at the 0.1 % level
+    assert np.abs(share.cumsum() - exact.cdf(np.arange(left + 1))).max() < 1.95 / len(passes) ** 0.5

@@ -45,9 +45,8 @@ def review_sample_and_triage(size: int, triage: Triage, seed: int) -> list[ItemS
     generator = np.random.default_rng([seed, size])
     sampled = set(generator.choice(N_ITEMS, size, replace=False).tolist())
     candidates = generator.permutation(N_WRONG_FAILURES).tolist()
-    if (
-        not triage.is_before_sample
-    ):  # a person who looks at failures does not review a sampled item again
+    # a person who looks at failures does not review a sampled item again
+    if not triage.is_before_sample:
         candidates = [position for position in candidates if position not in sampled]
     found = set(candidates[: triage.n_found])
 

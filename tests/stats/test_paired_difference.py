@@ -47,11 +47,12 @@ COUNT = st.integers(0, 40)
         (1, 0, Fraction(1, 2)),
         (5, 0, Fraction(1, 32)),
         (1, 7, Fraction(2 + 8, 2**8)),  # Fagerland, Lydersen, Laake 2013: 0.0391
+        # same source: 0.0347
         (
             6,
             16,
             Fraction(2 * sum(comb(22, k) for k in range(6)) + comb(22, 6), 2**22),
-        ),  # same source: 0.0347
+        ),
         (10, 10, Fraction(1)),
     ],
 )
@@ -71,13 +72,14 @@ def test_p_of_many_flips_is_exact() -> None:
 @pytest.mark.parametrize(
     ("only_a", "only_b", "n", "low", "high"),
     [
+        # Bentur et al. 2009, in Fagerland, Lydersen, Laake 2014, table IX
         (
             1,
             7,
             21,
             -0.517,
             -0.026,
-        ),  # Bentur et al. 2009, in Fagerland, Lydersen, Laake 2014, table IX
+        ),
         (0, 0, 10, -(Z**2) / (10 + Z**2), Z**2 / (10 + Z**2)),  # closed form without flips
     ],
 )

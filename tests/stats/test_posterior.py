@@ -56,9 +56,8 @@ def test_cell_with_a_different_rate_keeps_it() -> None:
     found = draw_posterior(make_cells((0, 40, 0, 400), (0, 40, 38, 400), (0, 0, 0, 20)), 4000)
     assert found.mean_rate[0] < 0.05 and found.mean_rate[1] > 0.85
     spread = found.passes[:, 2] / 20
-    assert (
-        np.percentile(spread, 5) < 0.1 and np.percentile(spread, 95) > 0.9
-    )  # The cell has no reviews and may have either rate.
+    # The cell has no reviews and may have either rate.
+    assert np.percentile(spread, 5) < 0.1 and np.percentile(spread, 95) > 0.9
 
 
 def test_draws_depend_only_on_seed() -> None:

@@ -99,9 +99,8 @@ def postgres() -> Iterator[PostgresServer]:
         pytest.skip("PostgreSQL (initdb) or openssl is not installed")
     if os.geteuid() == 0 and shutil.which("runuser") is None:
         pytest.skip("PostgreSQL does not run as root, and runuser is not installed")
-    folder = Path(
-        tempfile.mkdtemp(prefix="fcreview-pg-", dir="/tmp")
-    )  # The path of a socket must be short.
+    # The path of a socket must be short.
+    folder = Path(tempfile.mkdtemp(prefix="fcreview-pg-", dir="/tmp"))
     server = start_server(folder, binaries)
     yield server
     server.run("pg_ctl", "-D", str(folder / "data"), "-m", "immediate", "stop")

@@ -61,12 +61,10 @@ def test_from_create_to_status(
     url, password = read_invitation(created)
     assert "pg_hba.conf line 1 (local) uses trust" in created.err
     postgres.admin_sql("DROP FUNCTION fcreview.holders")
-    assert (
-        "exists already" in cli("lena", "team", "create", admin, "--project", "trial").err
-    )  # The schema is upgraded all the same.
-    assert (
-        url == f"postgresql://trial.lena@localhost:{postgres.port}/postgres"
-    )  # This is not the socket of the administrator.
+    # The schema is upgraded all the same.
+    assert "exists already" in cli("lena", "team", "create", admin, "--project", "trial").err
+    # This is not the socket of the administrator.
+    assert url == f"postgresql://trial.lena@localhost:{postgres.port}/postgres"
     url = str(postgres.address("trial.lena"))
     assert cli("lena", "team", "join", url, "run", password=password).code == 0
     for person in ("alice", "bob"):
@@ -98,9 +96,8 @@ def test_from_create_to_status(
     Journal(find_workspace(tmp_path / "alice" / "run"), "alice").append(
         make_key("simple_0"), Annotation(verdict=True)
     )
-    reviewed = cli(
-        "alice", "review", "run", "--plain"
-    )  # Sends reviews like the app, for at most two seconds.
+    # Sends reviews like the app, for at most two seconds.
+    reviewed = cli("alice", "review", "run", "--plain")
     unsent = "not sent to the team yet" in reviewed.err
     assert (reviewed.code, cli("alice", "team", "push", "run").out) == (0, f"{int(unsent)} sent\n")
     assert cli("lena", "team", "sync", "run").out == "0 sent · 1 received\n"

@@ -102,10 +102,11 @@ async def test_summary_counts_shared_items_only_for_their_annotators(
     (shared,) = ids["alice"] & ids["bob"]
     (own,) = ids["alice"] - ids["bob"]
     bob = Reviewer(store, Journal(store.workspace, "bob"))
+    # the second item is assigned to alice only
     for name, verdict in (
         (shared, True),
         (own, False),
-    ):  # the second item is assigned to alice only
+    ):
         bob.review(store.find_items(name)[0], Annotation(verdict=verdict))
     async with app.run_test(size=(100, 30)) as pilot:
         await wait_for_screen(pilot)

@@ -144,9 +144,8 @@ def pair_blocks(
     if folded:
         return [head, *docs]
     table = _pair_table(indexed, pair, address, options)
-    widths = cache(
-        partial(compute_argument_columns, table.rows)
-    )  # Cached, because there may be a million rows.
+    # Cached, because there may be a million rows.
+    widths = cache(partial(compute_argument_columns, table.rows))
 
     place = format_pair_position(pair, label)
     if options.frames:

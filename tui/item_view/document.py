@@ -376,9 +376,8 @@ def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) 
     reason_rows = TRAJECTORY_REASON_ROWS if verdicts_first else RATIONALE_ROWS
     verdicts = verdict_reason_blocks(indexed, reason_rows, options)
     judged = judge_blocks(indexed, max_rows=reason_rows)
-    judged = [
-        replace(each, is_heading=only_judged) for each in judged
-    ]  # The cursor starts at the first heading.
+    # The cursor starts at the first heading.
+    judged = [replace(each, is_heading=only_judged) for each in judged]
     blocks = [
         *incident_blocks(item),
         *([] if on_screen else [Block("about", partial(item_facts_lines, detail))]),

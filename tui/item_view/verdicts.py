@@ -101,9 +101,8 @@ def _lines_with_review_marks(
 ) -> list[Line]:
     first, *others = render(cells) or [()]
     mark: Line = ((" you", "dim"), *map(_review_mark, opinions), (" ", ""))
-    if first and set(first[-1][0]) <= {
-        symbols().rule
-    }:  # A horizontal rule needs no ellipsis where it is cut.
+    # A horizontal rule needs no ellipsis where it is cut.
+    if first and set(first[-1][0]) <= {symbols().rule}:
         text, style = first[-1]
         first = (*first[:-1], (text[: max(len(text) - line_width(mark) - 1, 0)], style))
     return [justify_line(first, mark, cells), *others]
@@ -637,9 +636,8 @@ def find_verdict_reason(item: Item, source: str) -> Reason:
     sentence = (
         format_verdict_reason(verdict, error_type).removeprefix(code).removeprefix(":").strip()
     )
-    if (
-        item.has_incident
-    ):  # The checker explains the text of the failure as if it were the model's reply.
+    # The checker explains the text of the failure as if it were the model's reply.
+    if item.has_incident:
         sentence = describe_error_type(code)
     sentence = sentence or describe_error_type(code) or code
     return Reason(source, value=value, sentence=sentence, code="" if sentence == code else code)

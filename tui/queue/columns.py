@@ -173,9 +173,8 @@ def _find_differing_word_start(golden: str, predicted: str, width: int) -> int:
         return 0
     common = _measure_common_prefix((golden, predicted))
     start = max((found.end() for found in WORD_BOUNDARY.finditer(golden, 0, common)), default=0)
-    start = (
-        start if common - start + MIN_COMMON_CHARS < width else common - 2
-    )  # two characters of context
+    # two characters of context
+    start = start if common - start + MIN_COMMON_CHARS < width else common - 2
     return start if start >= MIN_COMMON_CHARS else 0
 
 

@@ -330,9 +330,8 @@ class ItemReviewer:
         except asyncio.CancelledError:
             if not self._session.is_leaving:
                 raise
-            return (
-                subject.detail
-            )  # while quitting, the review is written although the store is no longer read
+            # while quitting, the review is written although the store is no longer read
+            return subject.detail
 
     async def _queue_next_item(self, outcome: ReviewOutcome) -> None:
         """Queue the display of the next unreviewed item or, if there is none, show that the
@@ -349,9 +348,8 @@ class ItemReviewer:
         self._pending_item = (next_item, StatusMessage(outcome.message))
         if not self._view.is_in_front:
             self._runner.show_message(outcome.message)
-        self._runner.queue_action(
-            self._show_pending_item
-        )  # Runs after the actions queued meanwhile.
+        # Runs after the actions queued meanwhile.
+        self._runner.queue_action(self._show_pending_item)
 
     async def _show_summary(self) -> None:
         session, view = self._session, self.displayed.navigator.view

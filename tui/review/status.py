@@ -194,10 +194,11 @@ def status_line(
         if not score:  # A score question already names the target.
             chosen = ((target_key, "key"), (f"verdict on:{suffix[2:]}", "warn"))
         room, short = max(cells - line_width(chosen) - 2, 1), text.removesuffix(suffix)
+        # keeps the criterion at the end
         for prefix in (
             f"golden {symbols().failed} ",
             f"{symbols().ellipsis} ",
-        ):  # keeps the criterion at the end
+        ):
             if display_width(short) > room:
                 short = text.removesuffix(suffix).replace(GOLDEN_WRONG_PREFIX, prefix)
         left = ((" " + truncate(short, room), style),)
@@ -364,9 +365,8 @@ class OverrideReasons:
         contradicts nothing.
         """
         if event is not None and event.verdict is not None and event.criterion != DECISIVE_STEP:
-            subject = replace(
-                subject, target=event.target
-            )  # The target of a score can differ from the cursor.
+            # The target of a score can differ from the cursor.
+            subject = replace(subject, target=event.target)
             over = event.overrules
             self.override = (
                 Override(

@@ -106,9 +106,8 @@ class PaletteCommand:
         shown_argument = sanitize(argument) or self.argument
         text = start + label + (f" {shown_argument}" if shown_argument else "")
         colour = get_style("dim").color
-        dim = (
-            colour.name if colour is not None else "dim"
-        )  # Textual's `dim` is too faint in some themes
+        # Textual's `dim` is too faint in some themes
+        dim = colour.name if colour is not None else "dim"
         content = Content(f"{text}  {truncate(self.help, MAX_CELLS)}").stylize(dim, 0, KIND_CELLS)
         content = content.stylize("bold", KIND_CELLS, len(start)).stylize(dim, len(text))
         for position in match.positions:
@@ -395,9 +394,8 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
     """
 
     takes_text = True
-    BINDINGS: ClassVar[list[BindingType]] = make_bindings(
-        COMMAND_PALETTE_ACTIONS
-    )  # used until the input has focus
+    # used until the input has focus
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(COMMAND_PALETTE_ACTIONS)
     CSS = """
     CommandPaletteScreen { background: transparent; align: left bottom; }
     CommandPaletteScreen #--container {
@@ -627,9 +625,8 @@ def match_query_words(text: str, query: str, help_text: str = "") -> FuzzyMatch 
     """
     text, words = text[:MAX_MATCHED_CHARS], query.lower().split()
     lower = text.lower()
-    if len(lower) != len(
-        text
-    ):  # some letters have two lower-case letters, which would shift positions
+    # some letters have two lower-case letters, which would shift positions
+    if len(lower) != len(text):
         lower = text
     points, positions, is_spread = 0, set[int](), False
     for word in words:

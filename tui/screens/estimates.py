@@ -357,9 +357,8 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             self._is_running = True
             self._show_message("drawing ...")
             self._run_sampling_command(commands, self._form.command_arguments, self.focused)
-            self.set_focus(
-                self._list
-            )  # keys that are pressed now wait, and are not typed into the form
+            # keys that are pressed now wait, and are not typed into the form
+            self.set_focus(self._list)
 
     @work(group="draw")
     async def _run_sampling_command(

@@ -205,9 +205,8 @@ class ItemPane(Vertical):
 
     def resume(self) -> None:
         """Resume after a screen that covered the pane has closed."""
-        self._session.queue_file = (
-            self._prefetcher.view.queue_file
-        )  # a closed screen may have changed it
+        # a closed screen may have changed it
+        self._session.queue_file = self._prefetcher.view.queue_file
         self.item_reviewer.show_pending_item()
 
     @property
@@ -330,9 +329,8 @@ class ItemPane(Vertical):
 
     def show_summary(self, lines: Sequence[str]) -> None:
         cells, styles = self.size.width, ("strong", *[""] * len(lines))
-        for block in self.query("#item-summary").results(
-            LineBlock
-        ):  # there is none while the screen closes
+        # there is none while the screen closes
+        for block in self.query("#item-summary").results(LineBlock):
             block.display = bool(lines)
             block.show(
                 [
@@ -567,9 +565,8 @@ class ItemScreen(GuardedScreen[int]):
         self.call_after_refresh(self._start_drawing)
 
     def _draw_top(self) -> None:
-        self._progress = (
-            self._progress or self._session.progress
-        )  # the queue may count its items later
+        # the queue may count its items later
+        self._progress = self._progress or self._session.progress
         detail, progress = self.item_reviewer.displayed.detail, self._progress
         if progress is not None:
             n_reviewed = progress.n_reviewed + len(self.item_reviewer.newly_reviewed)

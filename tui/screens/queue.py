@@ -191,9 +191,8 @@ class QueueScreen(GuardedScreen[None]):
         self.app.push_screen(screen, partial(self._on_item_screen_closed, screen))
 
     def _on_item_screen_closed(self, screen: ItemScreen, item_number: int | None) -> None:
-        if (
-            screen.closed_for_split
-        ):  # reached even if the terminal is no longer wide enough for two panes
+        # reached even if the terminal is no longer wide enough for two panes
+        if screen.closed_for_split:
             self._split.take_over_item(screen.pane)
         self._reload_view(item_number)
 
@@ -264,9 +263,8 @@ class QueueScreen(GuardedScreen[None]):
             cursor = self._menus.apply_choice(
                 menu_name, value, self.pane.cursor_position, opened_from=OVERVIEW
             )
-            is_ranked = (
-                self.state.queue == SUSPECTS_QUEUE
-            )  # the suspects with the strongest evidence come first
+            # the suspects with the strongest evidence come first
+            is_ranked = self.state.queue == SUSPECTS_QUEUE
             if menu_name == "file":
                 self.pane.load_and_open_unreviewed()
             else:

@@ -175,9 +175,8 @@ class SplitView(Horizontal):
                 self.call_after_refresh(self._create_item_pane)  # the list must be drawn first
         elif row is not None:
             self.item_pane.visible = True
-            if (
-                self.is_item_focused and self.screen.focused is None
-            ):  # Textual takes the focus from a hidden pane
+            # Textual takes the focus from a hidden pane
+            if self.is_item_focused and self.screen.focused is None:
                 self.screen.set_focus(self.item_pane.text)
             self._request_item(self.item_pane, row, reread)
         elif not rows.total:
@@ -248,9 +247,8 @@ class SplitView(Horizontal):
                 item = ItemPane(self._session, self._state.view, partial(ItemScreen, self._session))
                 item.follows_list = True
                 await self.query_one("#item-side").mount(item)
-                item.visible = self._is_taking_over or bool(
-                    self._queue.list.total
-                )  # rows may be hidden meanwhile
+                # rows may be hidden meanwhile
+                item.visible = self._is_taking_over or bool(self._queue.list.total)
                 self.item_pane = item
                 self.watch(item, "position", self._move_list_cursor, init=False)
                 item.resume()

@@ -169,9 +169,8 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
                 (("  ", ""), (row.explanation if row is not None else "", "dim")), self.table_width
             )
         )
-        room = self.size.height - (
-            5 if small else 6
-        )  # without bars, heading, explanation and borders
+        # without bars, heading, explanation and borders
+        room = self.size.height - (5 if small else 6)
         panel, cells = (
             self.query_one("#picture-panel", Panel),
             self.table_width - (1 if small else 0),

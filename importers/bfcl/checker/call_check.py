@@ -469,9 +469,8 @@ def _align_diff_with_checker(
     for difference in pair.diff:
         name = str(split_path(difference.path)[0]) if difference.path else ""
         by_argument.setdefault(name, []).append(difference)
-    if (
-        "" in by_argument
-    ):  # the checker expects the name in the function doc, which differs from the golden answer's
+    # the checker expects the name in the function doc, which differs from the golden answer's
+    if "" in by_argument:
         by_argument[""] = [
             ArgumentDiff("", state="~", reason=f"the name in the function doc is {golden.name}")
         ]

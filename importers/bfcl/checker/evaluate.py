@@ -371,9 +371,8 @@ def _make_reply_cache_key(record: dict[str, Any], settings: EvaluationSettings) 
         return None
     if type(result) is not str:
         try:
-            result = bytes(
-                memoryview(orjson.dumps(result))
-            )  # a copy, because orjson's own bytes occupy kilobytes
+            # a copy, because orjson's own bytes occupy kilobytes
+            result = bytes(memoryview(orjson.dumps(result)))
         except TypeError:
             return None
         if b"null" in result:  # orjson also writes NaN as null

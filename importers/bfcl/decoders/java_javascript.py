@@ -59,9 +59,8 @@ def parse_java_or_javascript(text: str, language: str) -> Calls:
     except UnicodeEncodeError as error:
         raise Undecodable(f"the reply contains invalid characters: {error.reason}") from None
     root = _load_parser(language).parse(source).root_node
-    if (
-        root.has_error and _find_first_node(root, "ERROR") is not None
-    ):  # a missing semicolon is not an error
+    # a missing semicolon is not an error
+    if root.has_error and _find_first_node(root, "ERROR") is not None:
         raise Undecodable(f"the text is not valid {'Java' if language == 'java' else 'JavaScript'}")
     found = _JavaReader(text).read_call(root) if language == "java" else _read_javascript_call(root)
     if found is None:

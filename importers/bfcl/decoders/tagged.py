@@ -276,9 +276,8 @@ def decode_json_format(text: str) -> Calls:
         text = text[start : end + 1]
     first = OBJECT_LIST_START.search(text)
     last = OBJECT_LIST_END.search(text, first.end()) if first else None
-    if (
-        first and last
-    ):  # as in BFCL's code, the list ends at the next `}]`, even if that is inside arguments
+    # as in BFCL's code, the list ends at the next `}]`, even if that is inside arguments
+    if first and last:
         text = text[first.start() : last.end()]
     try:
         found = parse_json(text)

@@ -197,9 +197,8 @@ def test_adjudicated_item_returns_only_after_answer_changes(cli: Cli, disputed: 
     assert list_disagreements(cli, disputed) == [("4", "item", "completeness")]
     results = disputed / "result/maple/non_live/BFCL_v4_simple_python_result.json"
     results.write_text(results.read_text().replace("Rome", "Bergen"))
-    assert list_disagreements(cli, disputed) == [
-        ("4", "item", "completeness")
-    ]  # the reviews are stale
+    # the reviews are stale
+    assert list_disagreements(cli, disputed) == [("4", "item", "completeness")]
     label_items(cli, disputed, *make_reviews(1, alice=False, bob=True))
     assert list_disagreements(cli, disputed)[0] == ("1", "item", "correct")
 

@@ -142,9 +142,8 @@ async def test_damaged_files_are_reported_or_ignored(
             shutil.rmtree(place, ignore_errors=True)
             shutil.copytree(used_workspace, place, copy_function=shutil.copy2)
             damage(place / file)
-            for each in kept_files(
-                place
-            ):  # damage must be found even if the file times are unchanged
+            # damage must be found even if the file times are unchanged
+            for each in kept_files(place):
                 if not each.is_symlink():
                     shutil.copystat(used_workspace / each.relative_to(place), each)
             with time_limit(60):

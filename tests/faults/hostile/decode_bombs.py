@@ -94,9 +94,8 @@ EXPECTED = (Undecodable, ValueError, SyntaxError, TypeError, KeyError, Attribute
 def main(prefix: str) -> None:
     for name, decode in decoders().items():
         if name.startswith(prefix):
-            signature(decode).bind(
-                ""
-            )  # otherwise a wrong signature would look like a refused reply
+            # otherwise a wrong signature would look like a refused reply
+            signature(decode).bind("")
             for bomb, text in BOMBS.items():
                 print("begins", name, bomb, flush=True)
                 start = time.process_time()

@@ -122,9 +122,8 @@ def check_page(page: str) -> None:
     requests.
     """
     assert read_page(page).faults == []
-    assert not find_harmful(
-        page.replace("–\u2060", "–")
-    )  # fcreview itself puts a word joiner after a dash
+    # fcreview itself puts a word joiner after a dash
+    assert not find_harmful(page.replace("–\u2060", "–"))
 
 
 def check_markdown(text: str) -> None:

@@ -80,9 +80,8 @@ def test_change_during_import_is_reported_and_next_import_is_right(
         again = items()
         assert [row for row in again if row in usual] == usual, "all items are the same as before"
         more = {row["id"] for row in again if row not in usual}
-        assert not more or kind is overwrite, (
-            more
-        )  # the changed files may have been imported as another run
+        # the changed files may have been imported as another run
+        assert not more or kind is overwrite, more
     print(f"{benchmark}: {len(cases)} of {len(every)} moments and kinds")
 
 

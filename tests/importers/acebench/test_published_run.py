@@ -147,11 +147,12 @@ SCHEMA = [
         ("[f(text='x', count='3')]", {"f": {"text": "x", "count": 3}}, "type_error"),
         ("[f(count=3)]", {"f": {"text": "x", "count": 3}}, "lack_args"),
         ("[f(text='x', colour='red')]", {"f": {"text": "x"}}, "addition_args"),
+        # only required arguments are needed
         (
             "[f(text='x')]",
             {"f": {"text": "x", "count": 3}},
             None,
-        ),  # only required arguments are needed
+        ),
         ("[f(text='x'), f(text='y')]", {"f": {"text": "x"}}, "wrong functions number"),
         ("[g(text='x')]", {"f": {"text": "x"}}, "function_mismatch"),
         (

@@ -60,9 +60,8 @@ def test_rescored_copy_and_original_are_two_runs() -> None:
     verdicts = [
         [item.official for item in read_items(plan) if isinstance(item, Item)] for plan in plans
     ]
-    assert (
-        len({str(each) for each in verdicts}) == 2
-    )  # the copy for another model has the scores of the original
+    # the copy for another model has the scores of the original
+    assert len({str(each) for each in verdicts}) == 2
 
 
 def test_finished_log_beats_a_newer_one_with_a_start_record_only(tmp_path: Path) -> None:

@@ -160,9 +160,8 @@ def test_only_latest_log_of_task_and_rescored_copies_are_imported(bench: Path) -
         "bfcl_A_graded.eval",
         "bfcl_B_xlam.eval",
     }
-    assert (
-        "bfcl_A_json.json" in names
-    )  # `bfcl_A_graded.eval` is a re-scored copy with a further scorer
+    # `bfcl_A_graded.eval` is a re-scored copy with a further scorer
+    assert "bfcl_A_json.json" in names
     assert not names & {"bfcl_A_gpt4o.eval", "bfcl_A_3epochs.eval"}
     assert sum("other logs" in issue.what for plan in found.plans for issue in plan.issues) == 2
 

@@ -156,9 +156,8 @@ def test_signal_ends_an_import_in_an_uninterruptible_statement(tmp_path: Path) -
         start = time.monotonic()
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 128 + signal.SIGTERM
-        assert (
-            time.monotonic() - start < 4
-        )  # Takes 0.9 s on an idle machine. The statement takes a minute.
+        # Takes 0.9 s on an idle machine. The statement takes a minute.
+        assert time.monotonic() - start < 4
     root = folder / ".fcreview"
     assert [path.name for path in root.rglob("*") if path.is_file()] == ["store.lock"]
     done = subprocess.run(  # The lock is free.

@@ -98,9 +98,8 @@ def test_only_shared_values_are_cached() -> None:
 def test_schemas_are_distinguished_by_content_after_a_list_is_freed() -> None:
     stream = io.BytesIO()
     written = SharedRowWriter(stream, SharedRowCache())
-    hashes = {
-        written.write_and_hash_functions(SharedList([{"name": f"f{n}"}])) for n in range(50)
-    }  # Each list is freed before the next.
+    # Each list is freed before the next.
+    hashes = {written.write_and_hash_functions(SharedList([{"name": f"f{n}"}])) for n in range(50)}
     assert len(hashes) == len(stream.getvalue().splitlines()) == 50
     kept = [{"name": "f0"}]
     assert (

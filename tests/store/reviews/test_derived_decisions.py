@@ -206,11 +206,12 @@ def test_disputed_derived_verdict_does_not_count() -> None:
         (TAU, {DB: False, CORRECT: True}, True),
         (TAU, {DB: False, CORRECT: False}, False),
         (TAU, {REWARD: 1.0, CORRECT: False}, True),
+        # The annotator may have another opinion about COMMUNICATE.
         (
             TAU,
             {DB: True, CORRECT: False},
             False,
-        ),  # The annotator may have another opinion about COMMUNICATE.
+        ),
         (TAU, {DB: True, COMMUNICATE: True, CORRECT: False}, True),
         (SNAPSHOT, {FUNCTION: False, CORRECT: True}, True),
         (SNAPSHOT, {FUNCTION: True, CORRECT: True}, False),

@@ -29,19 +29,21 @@ FIRST = "turn:1/call:1"
             RollUpContext({0: 1}, {FIRST: False}, benchmark_item_verdict=False),
             "disputed",
         ),
+        # Without a verdict on the item, the parts decide.
         (
             True,
             False,
             RollUpContext({0: 1}, {FIRST: False}),
             "disputed",
-        ),  # Without a verdict on the item, the parts decide.
+        ),
         (True, False, RollUpContext({0: 1}, {FIRST: False}, [[FIRST]]), "disputed"),
+        # Both fail the item.
         (
             False,
             True,
             RollUpContext({0: 2}, {FIRST: True}, benchmark_item_verdict=False),
             False,
-        ),  # Both fail the item.
+        ),
         (False, "unsure", RollUpContext({0: 1}, {FIRST: True}, benchmark_item_verdict=True), False),
         (False, False, RollUpContext({0: 1}, {FIRST: True}, benchmark_item_verdict=True), False),
     ],

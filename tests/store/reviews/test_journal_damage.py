@@ -208,9 +208,8 @@ def test_random_damage_costs_only_the_lines_it_touches(
     path.write_bytes(whole[:start] + new + whole[start + length :])
     touched, at = set(), 0
     for number, line in enumerate(lines):
-        if at <= start + max(length, 1) and start <= at + len(
-            line
-        ):  # A lost newline damages both of its lines.
+        # A lost newline damages both of its lines.
+        if at <= start + max(length, 1) and start <= at + len(line):
             touched.add(f"simple_{number}")
         at += len(line)
     kept = read_ids(workspace)

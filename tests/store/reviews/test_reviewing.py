@@ -264,9 +264,8 @@ def test_concurrent_reviewers_of_a_run_lose_nothing(
         shown = read_derived_data(store)
         assert store.reviews.warnings == []
     with Store.open(workspace, "carol") as store:
-        if (
-            names[0] != names[1]
-        ):  # Otherwise the order of two writers decides, and both orders are valid.
+        # Otherwise the order of two writers decides, and both orders are valid.
+        if names[0] != names[1]:
             assert read_derived_data(store) == shown
 
 

@@ -216,9 +216,8 @@ async def walk(workspace: Workspace, size: tuple[int, int], part: str) -> list[s
                     screens.append(copied.read_text() if copied.exists() else "")
 
         async def wait() -> None:
-            for _ in range(
-                4
-            ):  # rows, the item beside them and its position are loaded one after the other
+            # rows, the item beside them and its position are loaded one after the other
+            for _ in range(4):
                 await idle.wait_for_workers(app)
                 await pilot.pause()
 

@@ -74,9 +74,8 @@ async def test_unsent_reviews_are_counted_in_the_top_line(
         await pilot.press("enter")
         lines = await wait_for_screen(pilot)
         assert "12 unsent" in lines[0]
-        team.status = SyncStatus(
-            unsent=12
-        )  # the connection is back, and the reviews are being sent
+        # the connection is back, and the reviews are being sent
+        team.status = SyncStatus(unsent=12)
         await wait_for_lines(pilot, lambda lines: "unsent" not in lines[0])
 
 

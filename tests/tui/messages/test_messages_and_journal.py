@@ -97,9 +97,8 @@ def find_faults(press: KeyPress, store: Store) -> Iterator[str]:
     if len(press.events) > 1:
         yield "more than one event was written"
     event = press.events[-1]
-    if (
-        key in SCORES and "verdict" not in event
-    ):  # without a score, digits give the reason of the last override
+    # without a score, digits give the reason of the last override
+    if key in SCORES and "verdict" not in event:
         part = "" if event["target"] == ITEM else f"{describe_address(event['target'])} of "
         name = part + event["key"]["id"]
         if (

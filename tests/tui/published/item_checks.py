@@ -39,9 +39,8 @@ def find_faults(detail: ItemDetail, width: int, height: int) -> Iterator[str]:
     wanted = cursor.blocks[first_difference_index_inside(cursor.blocks, cursor.index)]
     if wanted.key not in blocks:
         yield f"{wanted.key} is not on the first screen"
-    opens_at_incident = (
-        detail.item.incident is not None
-    )  # the missing answer explains every difference
+    # the missing answer explains every difference
+    opens_at_incident = detail.item.incident is not None
     has_difference = IndexedItem(detail.item).turns_with_differences() and not opens_at_incident
     if has_difference and not _differs(cursor.blocks, wanted, detail):
         yield f"opens at {wanted.key}, where nothing differs"

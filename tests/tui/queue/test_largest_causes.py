@@ -79,9 +79,8 @@ async def check_three_causes(workspace: Workspace, wait_for_screen: Any) -> None
             await keys.press("enter")
             if at == 1:
                 assert isinstance(app.screen, QueueScreen)
-                assert (
-                    app.screen.state.where.split()[-1] == f"error:{largest[1][0]}"
-                )  # the screen shortens the filter
+                # the screen shortens the filter
+                assert app.screen.state.where.split()[-1] == f"error:{largest[1][0]}"
                 assert " error:" in keys.lines[2] and f"/{largest[1][1]:,}" in keys.lines[2]
                 assert keys.pressed - before == NEXT + 1, (
                     "one key more than from the queue of the cluster"

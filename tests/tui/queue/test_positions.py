@@ -89,9 +89,8 @@ async def test_escape_returns_to_the_previous_level(make_app: Any, wait_for_scre
         )
         await pilot.press("q")
         lines = await wait_for_screen(pilot)
-        assert (
-            "filter official:fail · " in lines[2] and cursor_item(lines) == "simple_7"
-        )  # the row below simple_6
+        # the row below simple_6
+        assert "filter official:fail · " in lines[2] and cursor_item(lines) == "simple_7"
         await pilot.press("q")
         lines = await wait_for_screen(pilot)
         assert "all items" in lines[2] and cursor_item(lines) == "simple_6"

@@ -52,9 +52,8 @@ async def test_invalid_filter_is_marked_and_can_be_corrected(make_app, wait_for_
         caret = lines[-2].index("^")
         assert lines[-3][caret:].startswith("catgory")
         assert "did you mean category:" in lines[-2]
-        await pilot.press(
-            "e", "enter"
-        )  # the cursor is at the error, and this key does not correct it
+        # the cursor is at the error, and this key does not correct it
+        await pilot.press("e", "enter")
         assert "^" in (await wait_for_screen(pilot))[-2]
         await pilot.press("escape")
         lines = await wait_for_screen(pilot)

@@ -37,9 +37,8 @@ def test_update_resolves_and_adds_disagreements_of_an_item() -> None:
     ]
     assert cases.n_resolved == 2
     assert cases.at == 0
-    cases.update_item_cases(
-        7, [make_disagreement(CALL), make_disagreement()]
-    )  # the adjudication was undone
+    # the adjudication was undone
+    cases.update_item_cases(7, [make_disagreement(CALL), make_disagreement()])
     assert [case.resolved for case in cases.cases] == [False, False, True, False]
 
 

@@ -63,9 +63,8 @@ async def test_last_item_stays_and_unreviewed_items_are_counted(workspace: Works
         await pilot.press("]")
         assert shown_item_id(app) == "simple_0"
         assert "first unreviewed item" in bar_text(app, "status")
-        await pilot.press(
-            "p", "p"
-        )  # simple_2 and multi_turn_0 have verdicts, so no unreviewed item follows simple_1
+        # simple_2 and multi_turn_0 have verdicts, so no unreviewed item follows simple_1
+        await pilot.press("p", "p")
         assert shown_item_id(app) == "simple_1"
         assert "queue complete" in bar_text(app, "status")
         assert len(read_events(workspace)) == 4

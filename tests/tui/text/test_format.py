@@ -164,9 +164,8 @@ def test_queue_lines_fit_and_align_with_the_heading(at, models, blind, judge):
     lengths = {
         line_width(line) for line in (queue_row_line(row, columns), queue_row_line(ROW, columns))
     }
-    lengths.add(
-        line_width(queue_heading_line(columns)) - 1
-    )  # the heading includes the cell of the cursor
+    # the heading includes the cell of the cursor
+    lengths.add(line_width(queue_heading_line(columns)) - 1)
     assert len(lengths) == 1
     assert lengths.pop() <= at - 1
 

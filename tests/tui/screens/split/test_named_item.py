@@ -170,9 +170,8 @@ async def test_nothing_is_reviewed_while_another_list_is_read(
         )
         item = split_view(watcher.app).item_pane
         assert item is not None
-        await wait_until(
-            lambda: not item._key_press.is_item_ambiguous(time.monotonic())
-        )  # the item is drawn
+        # the item is drawn
+        await wait_until(lambda: not item._key_press.is_item_ambiguous(time.monotonic()))
         send_keys(watcher.app, "p")
         await watcher.wait()
         assert (

@@ -13,15 +13,52 @@ import typer
 from typer.core import TyperGroup
 
 COMMAND_GROUPS = {
-    "Inspect": ("open", "check", "serve", "runs", "items", "show", "triage", "compare", "sql"),
-    "Review": ("review", "label", "queue", "adjudicate", "agreement", "audit"),
-    "Score": ("report", "estimate", "calibrate", "suspects", "errata", "rules"),
-    "Exchange": ("import", "export", "import-labels", "merge", "team", "schema"),
-    "Setup": ("demo", "doctor", "completion"),
+    "Inspect": {
+        "open": "Browse and review runs in the terminal.",
+        "check": "Check whether the scores of runs are real.",
+        "serve": "Serve the app to web browsers.",
+        "runs": "List runs with their pass rates.",
+        "items": "List items with their verdicts.",
+        "show": "Show one item.",
+        "triage": "Group failures by cause.",
+        "compare": "Compare runs item by item.",
+        "sql": "Query the workspace with SQL.",
+    },
+    "Review": {
+        "review": "Review items one by one.",
+        "label": "Record a review from a script.",
+        "queue": "Create and assign review queues.",
+        "adjudicate": "Resolve annotator disagreements.",
+        "agreement": "Measure inter-annotator agreement.",
+        "audit": "Show an item's review history.",
+    },
+    "Score": {
+        "report": "Print the benchmark's metrics for each run.",
+        "estimate": "Estimate accuracy from reviewed samples.",
+        "calibrate": "Measure checkers and judges against human labels.",
+        "suspects": "List golden answers that look wrong.",
+        "errata": "Create, check and publish errata files.",
+        "rules": "Preview, accept and list equivalence rules.",
+    },
+    "Exchange": {
+        "import": "Import runs and print an import summary.",
+        "export": "Export labels, corrected runs or golden answers.",
+        "import-labels": "Import exported labels as reviews.",
+        "merge": "Merge another workspace.",
+        "team": "Exchange reviews with a team through a PostgreSQL server.",
+        "schema": "Print the JSON Schema of the generic format.",
+    },
+    "Setup": {
+        "demo": "Open the sample runs.",
+        "doctor": "Check the setup.",
+        "completion": "Print a shell completion script.",
+    },
 }
-"""Names of commands by heading of `fcreview --help`. Every command must be listed. The command `x`
-is the function `x` in `cli/commands/x.py`. If it has subcommands, this file has a dictionary
-`COMMANDS` of their functions instead.
+"""Summaries of the commands by name, by heading of `fcreview --help`. Every command must be listed.
+
+The command `x` is the function `x` in `cli/commands/x.py`. If it has subcommands, this file has a
+dictionary `COMMANDS` of their functions instead. A summary is the first line of the docstring. It
+is repeated here so that `fcreview --help` imports no command.
 """
 # modules of the commands that have another name
 MODULES = {
@@ -29,6 +66,7 @@ MODULES = {
     "schema": "run_import",
 }
 COMMANDS = [name for names in COMMAND_GROUPS.values() for name in names]
+HELP_OPTIONS = ["-h", "--help"]
 KEEP_LINE_BREAKS = "\b"  # first line of a help paragraph in which Typer keeps the line breaks
 START_HERE = {
     "fcreview open runs/": "Compare predicted calls with golden answers",
@@ -51,15 +89,11 @@ class GroupedHelp(TyperGroup):
         super().format_help_text(ctx, formatter)
         with formatter.section("Start here"):
             formatter.write_dl(list(START_HERE.items()))
-        width = max(map(len, self.commands))
-        for group, names in COMMAND_GROUPS.items():
-            commands = [self.commands[name] for name in names if name in self.commands]
+        width = max(map(len, COMMANDS))
+        for group, summaries in COMMAND_GROUPS.items():
             with formatter.section(group):
                 formatter.write_dl(
-                    [
-                        (f"{each.name or '':<{width}}", each.get_short_help_str(200))
-                        for each in commands
-                    ]
+                    [(f"{name:<{width}}", summary) for name, summary in summaries.items()]
                 )
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -97,10 +131,12 @@ def add_default_command(arguments: list[str]) -> list[str]:
     return arguments
 
 
-def build_program(only_command: str | None = None) -> typer.Typer:
-    """Build the Typer application.
+def build_program(first_argument: str | None = None) -> typer.Typer:
+    """Build the Typer application with the commands that a command line needs.
 
-    If `only_command` is a command, add only this command, which is faster.
+    Importing all commands takes a third of a second. If `first_argument` is a command, only this
+    command is added, and none if it asks for the version or the list of commands. An unknown
+    argument adds all commands, because the error message suggests similar names.
     """
     program = typer.Typer(
         cls=GroupedHelp,
@@ -109,12 +145,20 @@ def build_program(only_command: str | None = None) -> typer.Typer:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         add_completion=False,
-        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+        context_settings={"help_option_names": HELP_OPTIONS, "max_content_width": 100},
     )
     program.callback()(_global_options)
-    for name in [only_command] if only_command in COMMANDS else COMMANDS:
+    for name in _find_needed_commands(first_argument):
         _add_command(program, name)
     return program
+
+
+def _find_needed_commands(first_argument: str | None) -> list[str]:
+    if first_argument in COMMANDS:
+        return [first_argument]
+    if first_argument in (*HELP_OPTIONS, "--version"):
+        return []
+    return COMMANDS
 
 
 def load_command(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
-from fcreview.cli.commands import COMMAND_GROUPS, COMMANDS
+from fcreview.cli.commands import COMMAND_GROUPS, COMMANDS, build_program
 
 Cli = Callable[..., Any]
 
@@ -50,6 +53,29 @@ def test_help_lists_first_steps_and_command_groups(cli: Cli) -> None:
             commands
         )
         assert lines[at + 1 + len(commands)] == ""
+
+
+def test_help_has_the_summary_of_each_command() -> None:
+    program: Any = typer.main.get_command(build_program())
+    summaries = {name: text for group in COMMAND_GROUPS.values() for name, text in group.items()}
+    assert summaries == {
+        name: command.get_short_help_str(200) for name, command in program.commands.items()
+    }
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("option", ["--help", "-h", "--version"])
+def test_help_and_version_import_no_command(option: str) -> None:
+    program = (
+        "import sys\n"
+        "from fcreview.cli.main import run_command_line\n"
+        f"assert run_command_line(['{option}']) == 0\n"
+        "loaded = [name for name in sys.modules if name.startswith('fcreview.cli.commands.')]\n"
+        "assert not loaded, loaded\n"
+        "heavy = {'duckdb', 'textual', 'numpy', 'pydantic', 'rich'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.DEVNULL)
 
 
 def test_version(cli: Cli) -> None:

@@ -3,8 +3,9 @@ journal.
 
 Each event is one line of JSON. The line contains the hash of the previous event, so the events form
 a chain. fcreview appends a line with one `write` and syncs the file before `append` returns. It
-never overwrites or deletes a line. Readers accept a complete last line without its newline. So if a
-write fails at any byte, readers see exactly the events that the error message reports as saved.
+never overwrites or deletes a line that it has reported as saved. Readers accept a complete last
+line without its newline. If a write fails at any byte, fcreview cuts the file back to its former
+size. So readers see either all events of a write, such as a bulk review, or none.
 
 Readers validate every field of a line. They skip an invalid line and report the reason.
 
@@ -82,11 +83,12 @@ class JournalError(FcreviewError):
 
 
 class _PartialWriteError(OSError):
-    """Raised when only the first lines of a write reached the file."""
+    """Raised when a write failed and its first lines could not be removed from the file."""
 
-    def __init__(self, error: OSError, saved: int, total: int) -> None:
+    def __init__(self, error: OSError, n_saved: int, total: int) -> None:
         super().__init__(error.errno, error.strerror)
-        self.saved, self.total = saved, total
+        self.n_saved = n_saved
+        self.total = total
 
 
 class _UnconfirmedWriteError(OSError):
@@ -117,9 +119,9 @@ class Journal:
         return self.extend([self._new_event(key, annotation, **event_fields)])[0]
 
     def extend(self, events: Sequence[Event]) -> list[Event]:
-        """Write several events at once and return them with their hashes. Raises JournalError like
-        `append`. If only the first events reached the file, these events count, and the error
-        message states their number.
+        """Write several events at once and return them with their hashes.
+
+        Either all events are written or none. Raises JournalError like `append`.
         """
         sealed: list[tuple[Event, bytes]] = []
 
@@ -136,7 +138,7 @@ class Journal:
             return [line for _, line in sealed]
 
         if events:
-            self._write(serialize_events)
+            self._write(serialize_events, len(events))
         return [event for event, _ in sealed]
 
     def append_missing_lines(self, lines_by_hash: Mapping[str, bytes]) -> set[str]:
@@ -152,7 +154,7 @@ class Journal:
             return [line.rstrip(b"\n") + b"\n" for line in missing.values()]
 
         if missing:
-            self._write(select_missing_lines)
+            self._write(select_missing_lines, len(missing))
         return set(missing)
 
     def append_bulk_review(
@@ -192,21 +194,28 @@ class Journal:
             **event_fields,
         )
 
-    def _write(self, make_lines: Callable[[_JournalEnd], list[bytes]]) -> None:
+    def _write(self, make_lines: Callable[[_JournalEnd], list[bytes]], n_events: int) -> None:
+        """Write the lines for `n_events` events. Raises JournalError."""
         try:
             self._lock_and_write_lines(make_lines)
         except LineError as error:
             raise JournalError(f"invalid review: {error}") from None
         except OSError as error:
-            message = f"review not saved in {self.path}: {error.strerror or error}"
-            if isinstance(error, _UnconfirmedWriteError):
-                message = (
-                    f"the review may be lost, because {self.path} could not be synced:"
-                    f" {error.strerror or error}"
-                )
-            elif isinstance(error, _PartialWriteError):
-                message += f" (the first {error.saved:,} of {error.total:,} reviews were saved)"
-            raise JournalError(message) from error
+            raise JournalError(self._describe_failed_write(error, n_events)) from error
+
+    def _describe_failed_write(self, error: OSError, n_events: int) -> str:
+        """Return the message with the reason first, because narrow screens cut off the path."""
+        reason = error.strerror or error
+        if isinstance(error, _UnconfirmedWriteError):
+            return (
+                f"{reason}. The review may be lost, because it could not be synced to {self.path}"
+            )
+        if isinstance(error, _PartialWriteError):
+            counts = f"the first {error.n_saved:,} of {error.total:,} reviews were saved"
+            return f"{reason}. Only {counts} in {self.path}"
+        if n_events == 1:
+            return f"{reason}. The review was not saved in {self.path}"
+        return f"{reason}. The {n_events:,} reviews were not saved in {self.path}"
 
     def _lock_and_write_lines(self, make_lines: Callable[[_JournalEnd], list[bytes]]) -> None:
         folder, files = self.path.parent, self._files
@@ -327,26 +336,55 @@ def _read_last_hash_and_fragment(descriptor: int, size: int) -> tuple[str, bytes
 
 
 def _append_and_sync(descriptor: int, lines: Sequence[bytes], prefix: bytes = b"") -> None:
-    """Append the prefix and the lines, and sync them to disk. If the last newline is missing, the
-    next writer adds it. Raises `_PartialWriteError` if only the first lines were saved, and another
-    OSError if none was.
+    """Append the prefix and all lines, or none of them, and sync them to disk.
+
+    If only the last newline is missing, all lines count, and the next writer adds the newline.
+    Raises OSError if no line was saved, and `_PartialWriteError` if the first lines stay in the
+    file, because another process has written after them.
     """
     data = prefix + b"".join(lines)
-    written = 0
+    start = os.fstat(descriptor).st_size
+    n_written = 0
     try:
         # A signal or a full disk can make a write incomplete. The next write then completes it or
         # raises the error.
-        while written < len(data):
-            written += os.write(descriptor, data[written:])
+        while n_written < len(data):
+            n_written += os.write(descriptor, data[n_written:])
     except OSError as error:
-        # A line counts as saved even without its newline.
-        saved = sum(len(prefix) + end - 1 <= written for end in accumulate(map(len, lines)))
-        if not saved:
+        lacks_only_newline = n_written == len(data) - 1
+        if not lacks_only_newline:
+            _remove_failed_write(descriptor, start, n_written)
+            n_saved = _count_saved_lines(descriptor, start, n_written - len(prefix), lines)
+            if n_saved:
+                raise _PartialWriteError(error, n_saved=n_saved, total=len(lines)) from error
             raise
-        if saved < len(lines):
-            _sync_file(descriptor)
-            raise _PartialWriteError(error, saved, len(lines)) from error
     _sync_file(descriptor)
+
+
+def _remove_failed_write(descriptor: int, start: int, n_written: int) -> None:
+    """Cut the file back to the size `start` that it had before an incomplete write.
+
+    Nobody has reported these lines as saved. Do nothing if the file has other bytes after them,
+    which a process without the lock has appended.
+    """
+    if os.fstat(descriptor).st_size != start + n_written:
+        return
+    with contextlib.suppress(OSError):
+        os.ftruncate(descriptor, start)
+        os.fsync(descriptor)
+
+
+def _count_saved_lines(
+    descriptor: int, start: int, n_line_bytes: int, lines: Sequence[bytes]
+) -> int:
+    """Return the number of complete lines that a failed write has left in the file.
+
+    `n_line_bytes` is the number of bytes that were written after the prefix.
+    """
+    if os.fstat(descriptor).st_size == start:
+        return 0
+    # A line counts as saved even without its newline.
+    return sum(end - 1 <= n_line_bytes for end in accumulate(map(len, lines)))
 
 
 def _sync_file(descriptor: int) -> None:

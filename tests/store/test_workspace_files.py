@@ -88,7 +88,7 @@ def test_review_is_not_written_through_a_linked_journal(
     workspace: Workspace, outside: Path, attack: Attack
 ) -> None:
     attack(workspace.reviews / "alice.jsonl", outside)
-    with pytest.raises(JournalError, match=r"not saved in .*alice\.jsonl (is|has) "):
+    with pytest.raises(JournalError, match=r"alice\.jsonl (is|has) .* not saved in "):
         Journal(workspace, "alice").append(make_key("$(touch pwned)"), Annotation(verdict=False))
     assert outside.read_bytes() == SECRET
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import resource
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +21,7 @@ from fcreview.store.queries.estimation import CalibrationCell
 from fcreview.store.queue_file import write_queue
 from fcreview.store.queue_sampling import QueueRequest
 from fcreview.store.reviews import decision_cache
-from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.journal import Journal, JournalError
 from fcreview.store.reviews.journal_reader import check_journals
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View, to_item_number
@@ -52,6 +55,43 @@ def draw_pilot(store: Store) -> None:
         store.workspace,
         store.draw_queue(QueueRequest("pilot", View(queue="dataset"), N_ITEMS, "", sharing)),
     )
+
+
+@contextlib.contextmanager
+def file_size_limit(size: int) -> Iterator[None]:
+    """Let the system refuse to write after this number of bytes, as on a full disk."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_bulk_review_on_a_full_disk_is_all_or_nothing(workspace: Workspace) -> None:
+    with Store.open(workspace, "alice") as store:
+        alice = make_reviewer(store)
+        alice.review(list_items(store, 0)[0], PASS)
+        path = workspace.reviews / "alice.jsonl"
+        before = path.read_bytes()
+        line_size = len(before)
+
+        for n_lines_with_room in (1, 2, 4):
+            with (
+                file_size_limit(len(before) + n_lines_with_room * line_size + 40),
+                pytest.raises(JournalError, match=r"File too large\. The 5 reviews were not saved"),
+            ):
+                alice.review_in_bulk(list_items(store), FAIL)
+            assert path.read_bytes() == before
+            store.refresh_reviews()
+            assert [row.you for row in store.fetch_rows(list_items(store))] == [True, *[None] * 5]
+
+        assert len(alice.review_in_bulk(list_items(store), FAIL)) == 5
+        with file_size_limit(path.stat().st_size + line_size), pytest.raises(JournalError):
+            alice.undo()
+        assert [row.you for row in store.fetch_rows(list_items(store))] == [True, *[False] * 5]
+        assert len(alice.undo()) == 5
+        assert [row.you for row in store.fetch_rows(list_items(store))] == [True, *[None] * 5]
 
 
 def test_one_write_and_one_undo(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,11 +11,11 @@ import pytest
 
 from fcreview.model.review import Annotation
 from fcreview.store.reviews.journal import Journal, JournalError, parse_line
-from fcreview.store.reviews.journal_reader import read_events_and_warnings
+from fcreview.store.reviews.journal_reader import JournalReader, read_events_and_warnings
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill_journal, make_key, read_ids
 
-TOLD = r"review not saved in .*alice\.jsonl: No space left on device"
+TOLD = r"No space left on device\. The (3 reviews were|review was) not saved in .*alice\.jsonl$"
 
 
 def by_hash(lines: Sequence[bytes]) -> dict[str, bytes]:
@@ -55,7 +55,7 @@ def test_exactly_the_reported_events_count(tmp_path: Path, monkeypatch: pytest.M
         assert read_events_and_warnings(workspace)[1] == []
 
 
-def test_exactly_the_reported_events_of_a_batch_count(
+def test_either_all_lines_of_a_batch_count_or_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The disk is full at each byte of three lines, for imported labels and merged lines."""
@@ -63,20 +63,70 @@ def test_exactly_the_reported_events_of_a_batch_count(
     ends = [sum(map(len, lines[: number + 1])) - 1 for number in range(3)]
     for room in sorted({0, 5, *ends, *(end - 1 for end in ends), *(end + 1 for end in ends)}):
         workspace = Workspace(tmp_path / str(room))
-        whole = sum(end <= room for end in ends)
+        has_room_for_all = room >= ends[-1]
         with monkeypatch.context() as patched:
             LimitedDisk(patched, room)
-            if whole == 3:
+            if has_room_for_all:
                 assert len(Journal(workspace, "alice").append_missing_lines(by_hash(lines))) == 3
             else:
-                some = rf" \(the first {whole} of 3 reviews were saved\)$" if whole else "$"
-                with pytest.raises(JournalError, match=TOLD + some):
+                with pytest.raises(JournalError, match=TOLD):
                     Journal(workspace, "alice").append_missing_lines(by_hash(lines))
-        assert len(read_ids(workspace)) == whole
-        assert len(Journal(workspace, "alice").append_missing_lines(by_hash(lines))) == 3 - whole, (
-            "again, what is missing"
+                assert (workspace.reviews / "alice.jsonl").read_bytes() == b""
+        assert len(read_ids(workspace)) == 3 * has_room_for_all
+        assert len(Journal(workspace, "alice").append_missing_lines(by_hash(lines))) == 3 * (
+            not has_room_for_all
         )
         assert read_ids(workspace) == ["simple_0", "simple_1", "simple_2"]
+
+
+def test_open_reader_drops_lines_of_a_failed_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader of another process sees the first line in the moment before it is removed."""
+    workspace = Workspace(tmp_path / "own")
+    fill_journal(workspace, count=1)
+    lines = fill_journal(Workspace(tmp_path / "other")).read_bytes().splitlines(keepends=True)
+    reader = JournalReader(workspace)
+    assert len(reader.read_new_events()) == 1
+    cut = os.ftruncate
+
+    def read_before_cut(descriptor: int, size: int) -> None:
+        assert len(reader.read_new_events()) == 1
+        cut(descriptor, size)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "ftruncate", read_before_cut)
+        LimitedDisk(patched, len(lines[0]))
+        with pytest.raises(JournalError, match=TOLD):
+            Journal(workspace, "alice").append_missing_lines(by_hash(lines))
+    assert len(reader.read_new_events()) == 1
+    assert reader.replaced
+    assert len(read_ids(workspace)) == 1
+
+
+def test_lines_of_a_process_without_the_lock_stay(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that cannot get the lock appends a line while the write of another one fails."""
+    path = fill_journal(workspace)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"")
+    write = os.write
+    n_calls = 0
+
+    def write_twice(descriptor: int, data: bytes) -> int:
+        nonlocal n_calls
+        n_calls += 1
+        if n_calls == 1:
+            return write(descriptor, lines[0])
+        write(descriptor, lines[2])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", write_twice)
+        with pytest.raises(JournalError, match=r"Only the first 1 of 2 reviews were saved"):
+            Journal(workspace, "alice").append_missing_lines(by_hash(lines[:2]))
+    assert read_ids(workspace) == ["simple_0", "simple_2"]
 
 
 def test_exactly_the_reported_events_count_after_a_torn_line(
@@ -118,7 +168,8 @@ def test_unconfirmed_event_is_reported_as_uncertain(
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", broken)
         with pytest.raises(
-            JournalError, match=r"the review may be lost, because .* could not be synced"
+            JournalError,
+            match=r"Input/output error\. The review may be lost, because it could not be synced to .*alice",
         ):
             Journal(workspace, "alice").append(make_key("late"), Annotation(verdict=True))
     assert read_ids(workspace)[-1] == "late"

@@ -123,7 +123,7 @@ async def test_failed_review_gives_the_reason(session: Session, workspace: Works
         await read_subject(session, "simple_0"), "fail"
     )
     assert outcome.style == "bad" and not outcome.completes_item
-    assert outcome.text.startswith("NOT SAVED (fail): review not saved in ")
+    assert outcome.text.startswith("NOT SAVED (fail): Is a directory. The review was not saved in ")
     gone = await make_recorder(session).record_verdict(
         replace(await read_subject(session, "simple_0"), item=12345), "fail"
     )

@@ -305,6 +305,16 @@ class StoreBuilder:
             [name, list(name_parts), run_number],
         )
 
+    def delete_runs(self, run_numbers: Sequence[int]) -> None:
+        """Delete the runs with their items, import issues and source files."""
+        if not run_numbers:
+            return
+        for table in ("item_rows", "import_issues", "sources", "runs"):
+            self._execute(
+                f"DELETE FROM {table} WHERE run IN (SELECT unnest(?::INTEGER[]))",
+                [list(run_numbers)],
+            )
+
     def set_source_rows(self, run_number: int, sources: Iterable[SourceFile]) -> None:
         self._sources[run_number] = [{"run": run_number, **asdict(source)} for source in sources]
 

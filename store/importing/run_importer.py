@@ -21,9 +21,11 @@ import duckdb
 from fcreview.model.item import ImportIssue, Run
 from fcreview.model.run_name import build_run_names
 from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import format_count
 from fcreview.run_plan import RunPlan
 from fcreview.store.database import attach_store, quote_path
 from fcreview.store.importing.builder import LoadError, StoreBuilder, StoreIndex, read_store_index
+from fcreview.store.importing.earlier_imports import find_earlier_imports
 from fcreview.store.importing.source_files import (
     DatasetFolders,
     DatasetOptions,
@@ -97,7 +99,10 @@ class ImportPlan:
     renamed: dict[int, Run] = field(default_factory=dict)
     # runs in `jobs` that another importer version read
     upgraded: set[int] = field(default_factory=set)
-    skipped_plans: list[RunPlan] = field(default_factory=list)  # runs whose dataset is missing
+    # runs that keep their last import, because their dataset or their results are missing
+    skipped_plans: list[RunPlan] = field(default_factory=list)
+    # stored runs to delete, because another stored run has all of their files
+    doubled_runs: list[int] = field(default_factory=list)
     issues: list[ImportIssue] = field(default_factory=list)
 
 
@@ -116,7 +121,8 @@ class ImportPlanner:
         If `plans` contains a run twice, the second plan becomes an import issue.
         """
         result, keys = ImportPlan(), set()
-        earlier_runs = self._find_runs_with_new_language(plans)
+        earlier_numbers = self._find_runs_with_new_language(plans)
+        earlier = find_earlier_imports(self._workspace, plans, self._index.runs)
         new_numbers = itertools.count(
             max((each.run_number for each in self._index.runs.values()), default=0) + 1
         )
@@ -127,16 +133,26 @@ class ImportPlanner:
                 result.issues.append(ImportIssue(plan.run.path, None, what=what))
                 continue
             keys.add(key)
+
             stored = self._index.runs.get(key)
-            number = stored.run_number if stored else earlier_runs.get(key) or next(new_numbers)
-            result.summary_rows[number], result.plans[number] = (
-                _make_summary_row(number, plan.run),
-                plan,
-            )
-            job = ReadJob(
-                number, plan=plan, sources=stat_sources(plan, self._workspace.to_stored_path)
-            )
-            self._add_run_to_plan(result, job, stored)
+            contained = earlier.contained.get(key, [])
+            if key in earlier.lost:
+                self._keep_run_without_results(result, plan, earlier.lost[key])
+                if stored is not None:
+                    result.doubled_runs.append(stored.run_number)
+                continue
+            if stored is not None:
+                number = stored.run_number
+                result.doubled_runs += [each.run_number for each in contained]
+            elif contained:
+                number = contained[0].run_number
+            else:
+                number = earlier_numbers.get(key) or next(new_numbers)
+
+            result.summary_rows[number] = _make_summary_row(number, plan.run)
+            result.plans[number] = plan
+            sources = stat_sources(plan, self._workspace.to_stored_path)
+            self._add_run_to_plan(result, ReadJob(number, plan=plan, sources=sources), stored)
         return result
 
     def _find_runs_with_new_language(self, plans: Sequence[RunPlan]) -> dict[str, int]:
@@ -224,6 +240,30 @@ class ImportPlanner:
         }
         if _has_new_name(plan.run, stored_run.info):
             import_plan.renamed[job.run_number] = plan.run
+
+    def _keep_run_without_results(
+        self, import_plan: ImportPlan, plan: RunPlan, stored: StoredRun
+    ) -> None:
+        """Keep the last import of a run whose results were deleted, instead of reading what is
+        left.
+        """
+        number = stored.run_number
+        job = ReadJob(number, plan=plan, sources=stat_sources(plan, self._workspace.to_stored_path))
+        has_same_scores = self._has_same_sources(job, stored, ("result", "data", "log"))
+        row = _make_summary_row(number, stored.info)
+        row["status"] = "kept" if has_same_scores else "outdated"
+        row |= {"items": stored.n_items, "issues": stored.n_issues, "dataset": stored.info.dataset}
+        import_plan.summary_rows[number] = row
+        import_plan.skipped_plans.append(plan)
+
+        what = (
+            f"the results of run {stored.info.model} no longer exist. fcreview keeps the last"
+            f" import ({format_count(stored.n_items, 'item')})"
+        )
+        if not has_same_scores:
+            what += " and does not import scores that changed since then"
+        issue = ImportIssue(stored.info.path, None, what=what, severity="notice")
+        import_plan.issues.append(issue)
 
     def _has_same_sources(
         self, job: ReadJob, stored_run: StoredRun, lost_kinds: Sequence[str]
@@ -354,7 +394,7 @@ class _Import:
     def run(self) -> ImportSummary:
         planner = self._plan_import()
         plan = self._plan
-        if plan.jobs or plan.new_mtime_jobs or plan.renamed or not self._index.usable:
+        if self._has_changes():
             self._build_store()
         planner.save_dataset_folders(plan)
         self._name_runs()
@@ -364,6 +404,12 @@ class _Import:
             rebuild_reason=self._index.rebuild_reason or "",
             n_upgraded=sum(plan.summary_rows[run]["status"] == "imported" for run in plan.upgraded),
         )
+
+    def _has_changes(self) -> bool:
+        """Whether the store must be written, before any run is read."""
+        plan = self._plan
+        has_new_rows = bool(plan.jobs or plan.new_mtime_jobs or plan.renamed)
+        return has_new_rows or bool(plan.doubled_runs) or not self._index.usable
 
     def summarize_if_unchanged(self) -> ImportSummary | None:
         self._plan_import()
@@ -393,6 +439,8 @@ class _Import:
         self._named_runs = {
             stored.run_number: stored.info for stored in self._index.runs.values()
         } | plan.renamed
+        for number in plan.doubled_runs:
+            self._named_runs.pop(number, None)
         numbers_of_jobs = {job.run_number for job in plan.jobs}
         for number, each in plan.plans.items():
             if number not in numbers_of_jobs and plan.summary_rows[number]["status"] == "unchanged":
@@ -412,12 +460,14 @@ class _Import:
             with StoreBuilder(self.workspace, folder, copy_existing=self._index.usable) as builder:
                 for job in plan.new_mtime_jobs:
                     builder.set_source_rows(job.run_number, job.sources)
+                builder.delete_runs(plan.doubled_runs)
                 for number, run in plan.renamed.items():
                     builder.rename_run(number, run.name, run.name_parts)
                 loaded = self._load_outcomes(
                     builder, itertools.chain([first] if first else [], outcomes)
                 )
-                if loaded or plan.new_mtime_jobs or plan.renamed or not self._index.usable:
+                has_other_changes = plan.new_mtime_jobs or plan.renamed or plan.doubled_runs
+                if loaded or has_other_changes or not self._index.usable:
                     builder.load_functions_and_questions(loaded)
                     issues = [issue for issue in self._all_issues if issue.get("run") is None]
                     builder.replace_issues_without_run(self._list_examined_files(), issues)

@@ -108,7 +108,10 @@ async def test_failed_bulk_review_is_reported_and_can_be_repeated(
         with monkeypatch.context() as broken:
             broken.setattr(journal, "_append_and_sync", fail)
             lines = await person.press("c", "B", "f", "enter", "y")
-            assert "NOT SAVED (fail): No space left on device. The 25 reviews were not saved" in lines[-2]
+            assert (
+                "NOT SAVED (fail): No space left on device. The 25 reviews were not saved"
+                in lines[-2]
+            )
             assert isinstance(person.app.screen, BulkReviewScreen)
         await person.press("enter", "y")
         assert len(read_events(workspace)) == N_ITEMS

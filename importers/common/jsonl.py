@@ -67,6 +67,7 @@ MAX_CACHED_FILE_BYTES = 32 * 1024 * 1024
 Records of larger files are read again one by one.
 """
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
+_LONG_ROW_OF_DIGITS = b"0" * 19
 _LONG_NUMBER = re.compile(rb"(?:^|[:,\[\s])(?:-[0-9]{19}|[0-9]{20})")
 """Matches an integer that may need more than 64 bits (63 if negative). orjson would read it as a
 float.
@@ -242,9 +243,19 @@ def parse_record(
 
 
 def _has_long_integer(raw_record: bytes) -> bool:
-    return (
-        b"0" * 19 in raw_record.translate(_DIGITS) and _LONG_NUMBER.search(raw_record) is not None
-    )
+    """Whether a line contains an integer that may need more than 64 bits.
+
+    Long rows of digits are common, such as the fraction of a time, so that only the bytes around
+    each of them are searched.
+    """
+    zeros = raw_record.translate(_DIGITS)
+    position = zeros.find(_LONG_ROW_OF_DIGITS)
+    while position != -1:
+        start = max(position - 2, 0)  # a sign, and the character before it
+        if _LONG_NUMBER.search(raw_record, start, position + 20):
+            return True
+        position = zeros.find(_LONG_ROW_OF_DIGITS, position + len(_LONG_ROW_OF_DIGITS))
+    return False
 
 
 def _parse_irregular_line(

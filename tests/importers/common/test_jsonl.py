@@ -10,7 +10,7 @@ from pathlib import Path
 
 import orjson
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from fcreview.importers.common import jsonl
@@ -60,6 +60,8 @@ JSON = st.recursive(
 def test_written_json_is_read_with_location(
     tmp_path: Path, values: list[object], gap: bytes, end: bool
 ) -> None:
+    # A file that begins with an array of objects is read as an array of records.
+    assume(not values or not isinstance(values[0], list))
     lines = [json.dumps(value, ensure_ascii=False).encode() for value in values]
     path = write_file(tmp_path, gap.join(lines) + (gap if end else b""))
     found, issues = read(path)

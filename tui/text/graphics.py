@@ -8,56 +8,68 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fcreview.model.sanitize import display_width, pad
+from fcreview.model.sanitize import display_width
 from fcreview.tui.text.lines import (
     Line,
+    LineBuilder,
     StyledText,
     fit_line,
     justify_line,
     line_width,
+    make_line,
     truncate,
     truncate_middle,
 )
-from fcreview.tui.text.styles import HEAT, symbols
+from fcreview.tui.text.styles import HEAT, find_verdict_appearance, symbols
 
 PROGRAM_NAME = "fcreview"
 
 
 def verdict_badge(value: Any) -> StyledText:
-    """Return the badge of a verdict: ` PASS `, ` FAIL `, ` UNSURE `, a score such as ` 2 `, or `
-    – ` for None.
+    """Return the badge of a verdict: ` PASS `, ` FAIL `, ` UNSURE `, a score such as ` 2 `, or a
+    dash.
     """
-    if value is True:
-        return " PASS ", "pass_badge"
-    if value is False:
-        return " FAIL ", "fail_badge"
+    appearance = find_verdict_appearance(value)
     if value is None:
-        return f" {symbols().none} ", "no_badge"
-    return f" {str(value).upper()} ", "unsure_badge"
+        text = symbols().none
+    elif isinstance(value, bool):
+        text = appearance.meaning.upper()
+    else:
+        text = str(value).upper()
+    return f" {text} ", appearance.badge_style
 
 
 def share_bar(filled_share: float, cells: int, style: str = "primary") -> Line:
-    """Return a bar whose filled part is `filled_share` (0 to 1).
-
-    A share above 0 fills at least one cell.
+    """Return a bar whose filled part is `filled_share` (0 to 1). A share above 0 fills at least one
+    cell.
     """
-    sign = symbols()
-    filled = 0 if filled_share <= 0 else max(round(min(filled_share, 1.0) * cells), 1)
-    return (sign.filled * filled, style), (sign.track * (cells - filled), "track")
+    n_filled = 0
+    if filled_share > 0:
+        n_filled = max(round(min(filled_share, 1.0) * cells), 1)
+    n_unfilled = cells - n_filled
+    return (symbols().filled * n_filled, style), (symbols().track * n_unfilled, "track")
+
+
+MAX_PROGRESS_BAR_CELLS = 18
+MIN_PROGRESS_NAME_CELLS = 4
+PROGRESS_NAME_MARGIN = 16
+"""Width, in cells, that a progress bar leaves for the name and the blanks."""
 
 
 def progress_bar_line(name: str, done: int, total: int, cells: int) -> Line:
     """Return a line such as `pilot · anna  ━━━━──── 12 / 30`."""
     figure = f"{done:,} / {total:,}"
-    bar_cells = max(min(18, cells - display_width(figure) - 16), 0)
-    name_cells = max(cells - bar_cells - display_width(figure) - 3, 4)
-    return (
-        (pad(truncate_middle(name, name_cells), name_cells), "people"),
-        ("  ", ""),
-        *share_bar(done / total if total else 0, bar_cells),
-        (" ", ""),
-        (figure, ""),
-    )
+    room = cells - display_width(figure)
+    bar_cells = max(min(MAX_PROGRESS_BAR_CELLS, room - PROGRESS_NAME_MARGIN), 0)
+    name_cells = max(room - bar_cells - 3, MIN_PROGRESS_NAME_CELLS)
+
+    line = LineBuilder()
+    line.add_padded(truncate_middle(name, name_cells), name_cells, "people")
+    line.add("  ")
+    line.add_line(share_bar(done / total if total else 0, bar_cells))
+    line.add(" ")
+    line.add(figure)
+    return line.build()
 
 
 def heat_cell(rate: float | None, cells: int) -> StyledText:
@@ -79,19 +91,24 @@ def interval_bar(
     (lowest, highest) value on the line.
     """
     sign = symbols()
+    first_column = _find_column(low, scale, cells)
+    last_column = _find_column(high, scale, cells)
 
-    def find_column(value: float) -> int:
-        share = (value - scale[0]) / ((scale[1] - scale[0]) or 1)
-        return round(max(0.0, min(share, 1.0)) * (cells - 1))
-
-    first, last = find_column(low), find_column(high)
-    parts = [
-        (sign.filled, "") if first <= at <= last else (sign.track, "track") for at in range(cells)
-    ]
+    parts: list[StyledText] = [(sign.track, "track")] * cells
+    for column in range(first_column, last_column + 1):
+        parts[column] = (sign.filled, "")
     if marked_value is not None:
-        parts[find_column(marked_value)] = (sign.official, "primary")
-    parts[find_column(point)] = (sign.point, "strong")
+        parts[_find_column(marked_value, scale, cells)] = (sign.official, "primary")
+    parts[_find_column(point, scale, cells)] = (sign.point, "strong")
     return tuple(parts)
+
+
+def _find_column(value: float, scale: tuple[float, float], cells: int) -> int:
+    """Return the column, from 0, of a value on a line that is `cells` wide."""
+    lowest, highest = scale
+    share = (value - lowest) / ((highest - lowest) or 1)
+    limited_share = max(0.0, min(share, 1.0))
+    return round(limited_share * (cells - 1))
 
 
 FRAME_CELLS = 4
@@ -100,49 +117,62 @@ FRAME_CELLS = 4
 
 def frame_top(title: Line, cells: int, border: str = "track") -> Line:
     """Return the upper border of a frame, with a title on the left."""
-    sign, fitted = symbols(), fit_line(title, max(cells - 7, 1))
-    rest = sign.rule * max(cells - 5 - line_width(fitted), 0)
-    return ((f"{sign.top_left}{sign.rule} ", border), *fitted, (f" {rest}{sign.top_right}", border))
+    sign = symbols()
+    fitted = fit_line(title, max(cells - 7, 1))
+    rule = sign.rule * max(cells - 5 - line_width(fitted), 0)
+    return (
+        (f"{sign.top_left}{sign.rule} ", border),
+        *fitted,
+        (f" {rule}{sign.top_right}", border),
+    )
 
 
 def frame_side(line: Line, cells: int, border: str = "track") -> Line:
     """Return a line between the two sides of a frame."""
-    sign, inner = symbols(), max(cells - FRAME_CELLS, 1)
-    fitted = fit_line(line, inner)
-    blank = " " * max(inner - line_width(fitted), 0)
+    sign = symbols()
+    inner_cells = max(cells - FRAME_CELLS, 1)
+    fitted = fit_line(line, inner_cells)
+    blank = " " * max(inner_cells - line_width(fitted), 0)
     return ((f"{sign.bar} ", border), *fitted, (blank, ""), (f" {sign.bar}", border))
 
 
 def frame_bottom(right_text: Line, cells: int, border: str = "track") -> Line:
     """Return the lower border of a frame, with a text on the right."""
-    sign, fitted = symbols(), fit_line(right_text, max(cells - 6, 1))
+    sign = symbols()
+    fitted = fit_line(right_text, max(cells - 6, 1))
     gap = " " if fitted else sign.rule
-    rest = sign.rule * max(cells - 5 - line_width(fitted), 0)
+    rule = sign.rule * max(cells - 5 - line_width(fitted), 0)
     return (
-        (f"{sign.bottom_left}{rest}{gap}", border),
+        (f"{sign.bottom_left}{rule}{gap}", border),
         *fitted,
         (f"{gap}{sign.rule}{sign.bottom_right}", border),
     )
 
 
 def box_lines(title: str, lines: Sequence[Line], cells: int, bottom_right: Line = ()) -> list[Line]:
-    """Return lines in a frame that is `cells` wide, with a title at the top left and a text at
-    the bottom right.
+    """Return lines in a frame that is `cells` wide, with a title at the top left and a text at the
+    bottom right.
     """
-    head: Line = ((truncate(title, max(cells - 7, 1)), "strong"),)
+    fitted_title = truncate(title, max(cells - 7, 1))
+    sides = [frame_side(line, cells) for line in lines]
     return [
-        frame_top(head, cells),
-        *(frame_side(line, cells) for line in lines),
+        frame_top(make_line(fitted_title, "strong"), cells),
+        *sides,
         frame_bottom(bottom_right, cells),
     ]
 
 
 def join_boxes(boxes: Sequence[Sequence[Line]]) -> list[Line]:
     """Return boxes of the same height side by side, one cell apart."""
-    return [
-        tuple(part for at, line in enumerate(row) for part in (*([(" ", "")] if at else []), *line))
-        for row in zip(*boxes, strict=True)
-    ]
+    joined: list[Line] = []
+    for first, *others in zip(*boxes, strict=True):
+        line = LineBuilder()
+        line.add_line(first)
+        for other in others:
+            line.add(" ")
+            line.add_line(other)
+        joined.append(line.build())
+    return joined
 
 
 MIN_NAME_CELLS = 6
@@ -157,19 +187,38 @@ def top_line(path: tuple[str, ...], right_text: Line, cells: int) -> Line:
     are omitted or lose their beginning, because the end of a run's name distinguishes it from other
     runs of the model.
     """
-    sign = symbols()
-    name: StyledText = (f" {PROGRAM_NAME} ", "app")
-    room = cells - display_width(name[0]) - sum(display_width(text) for text, _ in right_text) - 4
-    names, omitted = list(path), ""
-    while len(names) > 1 and sum(display_width(each) + 3 for each in names) > room:
+    program = f" {PROGRAM_NAME} "
+    room = cells - display_width(program) - line_width(right_text) - 4
+    names = [truncate_middle(name, max(room, 4)) for name in _fit_path(path, room)]
+
+    left = LineBuilder()
+    left.add(program, "app")
+    left.add("  ")
+    for parent in names[:-1]:
+        left.add(parent, "dim")
+        left.add(f" {symbols().path} ", "dim")
+    for name in names[-1:]:
+        left.add(name, "strong")
+    return justify_line(left.build(), (*right_text, (" ", "")), cells)
+
+
+PATH_SEPARATOR_CELLS = 3
+
+
+def _fit_path(path: Sequence[str], room: int) -> list[str]:
+    """Omit the first names of a path until it fits into `room`. If there is room, the last omitted
+    name keeps its end.
+    """
+    names = list(path)
+    omitted = ""
+    while len(names) > 1 and _path_width(names) > room:
         omitted = names.pop(0)
-    free = room - sum(display_width(each) + 3 for each in names) - 3
+
+    free = room - _path_width(names) - PATH_SEPARATOR_CELLS
     if omitted and free >= MIN_NAME_CELLS:
-        names.insert(0, truncate_middle(omitted, free, 0))
-    left: list[StyledText] = [name, ("  ", "")]
-    for at, each in enumerate(names):
-        is_last = at == len(names) - 1
-        left.append((truncate_middle(each, max(room, 4)), "strong" if is_last else "dim"))
-        if not is_last:
-            left.append((f" {sign.path} ", "dim"))
-    return justify_line(tuple(left), (*right_text, (" ", "")), cells)
+        names.insert(0, truncate_middle(omitted, free, head_share=0))
+    return names
+
+
+def _path_width(names: Sequence[str]) -> int:
+    return sum(display_width(name) + PATH_SEPARATOR_CELLS for name in names)

@@ -58,50 +58,59 @@ class DocumentLayout:
     def block_lines(self, index: int) -> Sequence[Line]:
         """Return the lines of a block at the window's width."""
         cached = self._lines.get(index)
-        if cached is None:
-            cached = self._lines[index] = self.source.lines(index, self.cells)
-            if len(self._lines) > MAX_CACHED_BLOCKS:
-                self._lines.popitem(last=False)
-        else:
+        if cached is not None:
             self._lines.move_to_end(index)
-        return cached
+            return cached
+
+        lines = self.source.lines(index, self.cells)
+        self._lines[index] = lines
+        if len(self._lines) > MAX_CACHED_BLOCKS:
+            self._lines.popitem(last=False)
+        return lines
 
     def visible_rows(self) -> list[RowPosition]:
         """Return the rows on screen from top to bottom, fewer than `height` at the end of the
         document.
         """
         rows: list[RowPosition] = []
-        index, row = self.top
+        index, first_row = self.top
         while index < len(self.source) and len(rows) < self.height:
-            size = len(self.block_lines(index))
-            rows += [
-                RowPosition(index, at)
-                for at in range(row, min(size, row + self.height - len(rows)))
-            ]
-            index, row = index + 1, 0
+            n_rows_of_block = len(self.block_lines(index))
+            n_free_rows = self.height - len(rows)
+            end_row = min(n_rows_of_block, first_row + n_free_rows)
+            rows += [RowPosition(index, row) for row in range(first_row, end_row)]
+            index += 1
+            first_row = 0
         return rows
 
     def move_position(self, position: RowPosition, by_rows: int) -> RowPosition:
-        """Return the position `by_rows` below `position` (above if negative), limited to the
-        rows of the document.
+        """Return the position `by_rows` below `position` (above if negative), limited to the rows
+        of the document.
         """
         index, row = position
         row += by_rows
+
+        # A negative row is in a block above.
         while row < 0 and index > 0:
             index -= 1
             row += len(self.block_lines(index))
         if row < 0:
             return DOCUMENT_START
-        while index < len(self.source) and row >= len(self.block_lines(index)):
+
+        # A row after the end of the block is in a block below.
+        n_blocks = len(self.source)
+        while index < n_blocks and row >= len(self.block_lines(index)):
             row -= len(self.block_lines(index))
             index += 1
-        if index >= len(self.source):
-            return (
-                self.move_position(RowPosition(len(self.source), 0), -1)
-                if len(self.source)
-                else DOCUMENT_START
-            )
-        return RowPosition(index, row)
+        if index < n_blocks:
+            return RowPosition(index, row)
+        return self._find_last_row()
+
+    def _find_last_row(self) -> RowPosition:
+        n_blocks = len(self.source)
+        if not n_blocks:
+            return DOCUMENT_START
+        return self.move_position(RowPosition(n_blocks, 0), -1)
 
     def find_last_top(self) -> RowPosition:
         """Return the top position that puts the end of the document at the bottom of the window."""
@@ -111,10 +120,15 @@ class DocumentLayout:
         """Limit a top position to the document and to `find_last_top`."""
         if not len(self.source):
             return DOCUMENT_START
+
         block, row = position
-        index = min(block, len(self.source) - 1)
-        row = min(row, max(len(self.block_lines(index)) - 1, 0)) if index == block else 0
-        return min(RowPosition(index, row), self.find_last_top())
+        last_block = len(self.source) - 1
+        if block > last_block:
+            limited = RowPosition(last_block, 0)
+        else:
+            last_row = max(len(self.block_lines(block)) - 1, 0)
+            limited = RowPosition(block, min(row, last_row))
+        return min(limited, self.find_last_top())
 
     def scroll_by(self, rows: int) -> None:
         """Scroll down by `rows` rows, or up if negative."""
@@ -130,31 +144,40 @@ class DocumentLayout:
         """Scroll as little as possible to show row `row` of block `index` and, with `entire_block`,
         the rows of the block below it, as many as fit.
         """
-        rows = self.visible_rows()
-        last_row = max(
-            row,
-            min(len(self.block_lines(index)) - 1, row + self.height - 2) if entire_block else row,
-        )
-        if (index, row) in rows and (index, last_row) in rows:
+        first = RowPosition(index, row)
+        last = first
+        if entire_block:
+            last_row_of_block = len(self.block_lines(index)) - 1
+            last_row_that_fits = row + self.height - 2
+            last = RowPosition(index, max(row, min(last_row_of_block, last_row_that_fits)))
+
+        visible = self.visible_rows()
+        if first in visible and last in visible:
             return
-        if rows and (index, row) < rows[0]:
-            self.scroll_to(RowPosition(index, row))
+        if visible and first < visible[0]:
+            self.scroll_to(first)
             return
-        top = self.move_position(RowPosition(index, last_row), 1 - self.height)
-        self.scroll_to(min(top, RowPosition(index, row)))
+        top_that_shows_last = self.move_position(last, 1 - self.height)
+        self.scroll_to(min(top_that_shows_last, first))
 
     @property
     def scroll_position(self) -> str:
         """Position of the window: `top`, the percentage of blocks above its bottom (`40 %`), or
         `end`. Empty if the whole document is visible.
         """
-        if self.top >= self.find_last_top():
-            return "" if self.top == DOCUMENT_START else "end"
-        if self.top == DOCUMENT_START:
+        is_at_start = self.top == DOCUMENT_START
+        is_at_end = self.top >= self.find_last_top()
+        if is_at_start and is_at_end:
+            return ""
+        if is_at_end:
+            return "end"
+        if is_at_start:
             return "top"
-        index, row = self.visible_rows()[-1]
-        part = (row + 1) / len(self.block_lines(index))
-        return f"{int(100 * (index + part) / len(self.source))} %"
+
+        bottom_block, bottom_row = self.visible_rows()[-1]
+        visible_share_of_block = (bottom_row + 1) / len(self.block_lines(bottom_block))
+        n_blocks_above_bottom = bottom_block + visible_share_of_block
+        return f"{int(100 * n_blocks_above_bottom / len(self.source))} %"
 
 
 CHUNK_SIZE = 4096
@@ -182,53 +205,62 @@ class TextSource:
 
     def read_chunk(self, index: int) -> str:
         """Return the text of a chunk without its line end."""
-        end = self.starts[index + 1] if index + 1 < len(self.starts) else len(self.text)
-        return self.text[self.starts[index] : end].removesuffix("\n")
+        start = self.starts[index]
+        is_last = index + 1 == len(self.starts)
+        end = len(self.text) if is_last else self.starts[index + 1]
+        return self.text[start:end].removesuffix("\n")
 
     def lines(self, index: int, cells: int) -> Sequence[Line]:
         """Return the lines of a chunk, wrapped to `cells`."""
         return [((row, ""),) for row in sanitize_and_wrap(self.read_chunk(index), cells)]
 
     def find_row(self, offset: int, cells: int) -> RowPosition:
-        """Return the row with the character at `offset`.
-
-        Wide control characters before it make the row inexact.
+        """Return the row with the character at `offset`. Wide control characters before it make the
+        row inexact.
         """
         index = max(bisect_right(self.starts, offset) - 1, 0)
-        before = self.text[self.starts[index] : offset]
+        text_before = self.text[self.starts[index] : offset]
+        n_chars_before = len("".join(sanitize_and_wrap(text_before, cells)))
+
         rows = sanitize_and_wrap(self.read_chunk(index), cells)
-        remaining = len("".join(sanitize_and_wrap(before, cells)))
+        row_end = 0
         for row, text in enumerate(rows):
-            if remaining < len(text):
+            row_end += len(text)
+            if n_chars_before < row_end:
                 return RowPosition(index, row)
-            remaining -= len(text)
         return RowPosition(index, max(len(rows) - 1, 0))
 
 
 def find_chunk_starts(text: str) -> list[int]:
     """Return the offsets where chunks begin (see `TextSource`)."""
     starts: list[int] = []
-    start = 0
+    line_start = 0
     while True:
-        end = text.find("\n", start)
-        stop = len(text) if end < 0 else end
+        line_feed = text.find("\n", line_start)
+        is_last_line = line_feed < 0
+        line_end = len(text) if is_last_line else line_feed
+
+        start = line_start
         starts.append(start)
-        at = start
-        while stop - at > CHUNK_SIZE:
-            at = _find_chunk_end(text, at)
-            starts.append(at)
-        if end < 0:
+        while line_end - start > CHUNK_SIZE:
+            start = _find_chunk_end(text, start)
+            starts.append(start)
+        if is_last_line:
             return starts
-        start = end + 1
+        line_start = line_end + 1
+
+
+SEPARATOR_SEARCH_CHARS = 200
+"""Number of characters before the maximum size of a chunk in which a blank or comma is searched."""
 
 
 def _find_chunk_end(text: str, start: int) -> int:
     """Return the offset where to split a long line that begins at `start`."""
     limit = start + CHUNK_SIZE
     for separator in (" ", ","):
-        at = text.rfind(separator, limit - 200, limit)
-        if at > 0:
-            return at + 1
+        position = text.rfind(separator, limit - SEPARATOR_SEARCH_CHARS, limit)
+        if position > 0:
+            return position + 1
     return limit
 
 
@@ -243,14 +275,12 @@ def indent_json(text: str) -> str:
 
 
 def find_max_indent_level(text: str) -> int:
-    """Return the highest indentation level of a text. 0 if no line is indented or the text is
-    too long to fold.
+    """Return the highest indentation level of a text. 0 if no line is indented or the text is too
+    long to fold.
     """
-    return (
-        max((_find_indent_level(line) for line in text.split("\n")), default=0)
-        if len(text) <= INDENT_LIMIT
-        else 0
-    )
+    if len(text) > INDENT_LIMIT:
+        return 0
+    return max(_find_indent_level(line) for line in text.split("\n"))
 
 
 def fold_indented_lines(text: str, max_level: int) -> str:
@@ -282,15 +312,17 @@ def find_match_offset(text: str, searched: str, current_offset: int, direction: 
     """
     if searched == searched.lower():
         lowered = text.lower()
-        text = lowered if len(lowered) == len(text) else text
+        # The lower-case form of some characters is longer. The offsets would then be wrong.
+        if len(lowered) == len(text):
+            text = lowered
+
+    offset = -1
     if direction > 0:
-        at = text.find(searched, current_offset + 1)
-        at = at if at >= 0 else text.find(searched)
-    else:
-        at = (
-            text.rfind(searched, 0, current_offset + len(searched) - 1)
-            if current_offset > 0
-            else -1
-        )
-        at = at if at >= 0 else text.rfind(searched)
-    return at if at >= 0 else None
+        offset = text.find(searched, current_offset + 1)
+    elif current_offset > 0:
+        offset = text.rfind(searched, 0, current_offset + len(searched) - 1)
+    if offset >= 0:
+        return offset
+
+    wrapped_offset = text.find(searched) if direction > 0 else text.rfind(searched)
+    return wrapped_offset if wrapped_offset >= 0 else None

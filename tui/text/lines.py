@@ -20,6 +20,7 @@ from fcreview.model.wording import align_row, compute_column_widths
 from fcreview.tui.text.styles import symbols
 
 JSON_WIDTH = 76
+JSON_INDENTATION = 2
 MAX_JSON_CHARS = 200_000
 """Maximum length, in characters, of a JSON text to format. Longer texts take too long, because each
 value is serialized once per nesting level.
@@ -31,20 +32,29 @@ def format_json(value: Any, cells: int = JSON_WIDTH, indentation: int = 0) -> st
     member. Raises the exceptions of `json.dumps`.
     """
     text = json.dumps(value, ensure_ascii=False)
-    if len(text) + indentation <= cells or not isinstance(value, (dict, list)) or not value:
+    fits = len(text) + indentation <= cells
+    if fits or not isinstance(value, (dict, list)) or not value:
         return text
-    inner, blank = indentation + 2, " " * (indentation + 2)
-    if isinstance(value, dict):
-        keys = [json.dumps(name, ensure_ascii=False) for name in value]
-        parts = [
-            f"{blank}{key}: {format_json(one, cells, inner)}"
-            for key, one in zip(keys, value.values(), strict=True)
-        ]
-        opening, closing = "{", "}"
-    else:
-        parts = [blank + format_json(one, cells, inner) for one in value]
-        opening, closing = "[", "]"
-    return "\n".join([opening, ",\n".join(parts), " " * indentation + closing])
+
+    inner_indentation = indentation + JSON_INDENTATION
+    if isinstance(value, list):
+        elements = [format_json(element, cells, inner_indentation) for element in value]
+        return _join_json_members(elements, opening="[", closing="]", indentation=indentation)
+
+    members = []
+    for name, member in value.items():
+        key = json.dumps(name, ensure_ascii=False)
+        members.append(f"{key}: {format_json(member, cells, inner_indentation)}")
+    return _join_json_members(members, opening="{", closing="}", indentation=indentation)
+
+
+def _join_json_members(
+    members: Sequence[str], *, opening: str, closing: str, indentation: int
+) -> str:
+    outer_blank = " " * indentation
+    inner_blank = " " * (indentation + JSON_INDENTATION)
+    body = ",\n".join(inner_blank + member for member in members)
+    return f"{opening}\n{body}\n{outer_blank}{closing}"
 
 
 def format_json_text(text: str) -> str:
@@ -81,27 +91,71 @@ def line_width(line: Line) -> int:
     return sum(display_width(text) for text, _ in line)
 
 
-def _find_row_end(text: str, start: int, cells: int) -> int:
-    """Return the end offset of the longest slice from `start` that fits into `cells`.
+class LineBuilder:
+    """Builds a line from left to right."""
 
-    It has at least one character.
+    def __init__(self) -> None:
+        self._parts: list[StyledText] = []
+
+    def add(self, text: str, style: str = "") -> None:
+        if text:
+            self._parts.append((text, style))
+
+    def add_line(self, line: Line) -> None:
+        """Add all parts of another line."""
+        self._parts.extend(line)
+
+    def add_padded(self, text: str, cells: int, style: str = "") -> None:
+        """Add a text that is clipped or padded to exactly `cells`."""
+        self.add(pad(text, cells), style)
+
+    def pad_to(self, cells: int) -> None:
+        """Add blanks until the line is `cells` wide. A wider line stays as it is."""
+        self.add(" " * (cells - self.width))
+
+    @property
+    def width(self) -> int:
+        """Width of the line so far, in cells."""
+        return line_width(tuple(self._parts))
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._parts
+
+    def build(self) -> Line:
+        return tuple(self._parts)
+
+
+def join_lines(lines: Sequence[Line], separator: StyledText) -> Line:
+    """Join lines to one line. Empty lines are omitted."""
+    joined = LineBuilder()
+    for line in lines:
+        if not line:
+            continue
+        if not joined.is_empty:
+            joined.add(*separator)
+        joined.add_line(line)
+    return joined.build()
+
+
+def _find_row_end(text: str, start: int, cells: int) -> int:
+    """Return the end offset of the longest slice from `start` that fits into `cells`. It has at
+    least one character.
     """
-    end, used = start, 0
-    while end < len(text):
+    used = 0
+    for end in range(start, len(text)):
         used += display_width(text[end])
-        if used > cells and end > start:
-            break
-        end += 1
         if used > cells:
-            break
-    return end
+            return max(end, start + 1)
+    return len(text)
 
 
 def _cut_after_first_rows(text: str, cells: int, max_rows: int) -> str:
-    """Return a beginning of a text that fills more than `max_rows` rows. A cell may hold a
-    character and its combining marks.
-    """
-    return text[: (max_rows + 1) * (cells + 1) * (1 if text.isascii() else 1 + MAX_MARKS)]
+    """Return a beginning of a text that fills more than `max_rows` rows."""
+    # A cell may hold a character and its combining marks.
+    max_chars_per_cell = 1 if text.isascii() else 1 + MAX_MARKS
+    max_chars = (max_rows + 1) * (cells + 1) * max_chars_per_cell
+    return text[:max_chars]
 
 
 WORD_SIGNS = "._/-,:"
@@ -118,41 +172,53 @@ def wrap_sanitized(text: str, cells: int, max_rows: int | None = None) -> list[s
     cells = max(cells, 1)
     if max_rows is not None:
         text = _cut_after_first_rows(text, cells, max_rows)
+    size = len(text)
+    is_ascii = text.isascii()
+
     rows: list[str] = []
-    start, size, is_ascii = 0, len(text), text.isascii()
+    start = 0
     while start < size and (max_rows is None or len(rows) < max_rows):
         end = min(start + cells, size) if is_ascii else _find_row_end(text, start, cells)
         if end < size:
-            blank = text.rfind(" ", start + 1, end)
-            half = start + (end - start) // 2
-            if blank > half or (blank > 0 and _word_fits(text, blank + 1, cells)):
-                end = blank + 1
-            else:
-                end = max(text.rfind(sign, half, end) + 1 for sign in WORD_SIGNS) or end
+            end = _find_break(text, start, end, cells)
         rows.append(text[start:end])
         start = end
     return rows or [""]
 
 
+def _find_break(text: str, start: int, end: int, cells: int) -> int:
+    """Return the offset where a row from `start` ends. It is at most `end`, where the row is
+    full.
+    """
+    half = start + (end - start) // 2
+    blank = text.rfind(" ", start + 1, end)
+    if blank > half or (blank > 0 and _word_fits(text, blank + 1, cells)):
+        return blank + 1
+
+    last_sign = max(text.rfind(sign, half, end) for sign in WORD_SIGNS)
+    if last_sign >= 0:
+        return last_sign + 1
+    return end
+
+
 def _word_fits(text: str, start: int, cells: int) -> bool:
+    """Whether the word that begins at `start` fits into `cells`."""
     end = text.find(" ", start, start + cells + 1)
-    word = (
-        text[start:]
-        if end < 0 and len(text) - start <= cells
-        else text[start:end]
-        if end >= 0
-        else ""
-    )
+    if end < 0:
+        if len(text) - start > cells:
+            return False
+        end = len(text)
+    word = text[start:end]
     return bool(word) and display_width(word) <= cells
 
 
 def sanitize_and_wrap(text: str, cells: int, max_rows: int | None = None) -> list[str]:
-    """Sanitize text from data and wrap it, keeping its line breaks.
-
-    Return at most `max_rows` rows if given.
+    """Sanitize text from data and wrap it, keeping its line breaks. Return at most `max_rows` rows
+    if given.
     """
     if max_rows is not None:
         text = _cut_after_first_rows(text, max(cells, 1), max_rows)
+
     rows: list[str] = []
     for part in sanitize_lines(text):
         remaining = None if max_rows is None else max_rows - len(rows)
@@ -176,65 +242,82 @@ def wrap_first_rows(text: str, cells: int, max_rows: int) -> FirstRows:
 
 def format_size(text: str) -> str:
     """Format the size of a text in UTF-8: `12 KB`."""
-    n = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-    if n < 1000:
-        return f"{n} B"
-    return (
-        f"{n / 1000:.1f} KB"
-        if n < 10_000
-        else f"{n // 1000} KB"
-        if n < 1_000_000
-        else f"{n / 1e6:.1f} MB"
-    )
+    n_bytes = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    if n_bytes < 1000:
+        return f"{n_bytes} B"
+    if n_bytes < 10_000:
+        return f"{n_bytes / 1000:.1f} KB"
+    if n_bytes < 1_000_000:
+        return f"{n_bytes // 1000} KB"
+    return f"{n_bytes / 1e6:.1f} MB"
 
 
 def prefix_rows_with_label(
     label: str, rows: Sequence[str], style: str = "", label_style: str = "dim"
 ) -> list[Line]:
     """Return lines with the label before the first row and blanks before the other rows."""
-    indent = " " * display_width(label)
-    return [
-        ((label if at == 0 else indent, label_style), (row, style)) for at, row in enumerate(rows)
-    ]
+    lines: list[Line] = []
+    prefix = label
+    for row in rows:
+        lines.append(((prefix, label_style), (row, style)))
+        prefix = " " * display_width(label)
+    return lines
 
 
 def rule_line(line: Line, cells: int, dash: str = "") -> Line:
-    """Return `── text ─────────`, `cells` wide.
-
-    The text is clipped so that at least two dashes follow.
+    """Return `── text ─────────`, `cells` wide. The text is clipped so that at least two dashes
+    follow.
     """
     dash = dash or symbols().rule
     fitted = fit_line(line, max(cells - RULE_MARGIN, 1))
-    rest = max(cells - 4 - line_width(fitted), 0)
-    return ((dash * 2 + " ", "dim"), *fitted, (" " + dash * rest, "dim"))
+    n_dashes = max(cells - 4 - line_width(fitted), 0)
+    return ((dash * 2 + " ", "dim"), *fitted, (" " + dash * n_dashes, "dim"))
 
 
 def fit_line(line: Line, cells: int) -> Line:
-    """Clip a line to `cells`, with `…` at the cut.
-
-    If only trailing blanks are cut, there is no `…`.
+    """Clip a line to `cells`, with `…` at the cut. If only trailing blanks are cut, there is no
+    `…`.
     """
     if line_width(line) <= cells:
         return line
-    stripped = list(line)
-    while stripped and not stripped[-1][0].strip(" "):
-        stripped.pop()
-    stripped[-1:] = [(text.rstrip(" "), style) for text, style in stripped[-1:]]
+    stripped = _strip_trailing_blanks(line)
+    if line_width(stripped) <= cells:
+        return stripped
+
     fitted: list[StyledText] = []
-    room = cells - (1 if line_width(tuple(stripped)) > cells else 0)
+    room = cells - 1  # The last cell is for the ellipsis.
     for text, style in stripped:
-        if (w := display_width(text)) > room:
-            fitted += [(clip(text + "  ", room + 1), style)] if room >= 0 else []
+        width = display_width(text)
+        if width > room:
+            if room >= 0:
+                fitted.append((_clip_with_ellipsis(text, room + 1), style))
             break
         fitted.append((text, style))
-        room -= w
+        room -= width
     return tuple(fitted)
 
 
-def justify_line(left: Line, right: Line, cells: int) -> Line:
-    """Return a line, `cells` wide, with `left` and `right` at its ends.
+def _strip_trailing_blanks(line: Line) -> Line:
+    parts = list(line)
+    while parts:
+        text, style = parts.pop()
+        text = text.rstrip(" ")
+        if text:
+            parts.append((text, style))
+            break
+    return tuple(parts)
 
-    If both do not fit, `left` is clipped.
+
+def _clip_with_ellipsis(text: str, cells: int) -> str:
+    """Clip a text to `cells`. It has an ellipsis at its end also if the whole text would fit,
+    because more follows.
+    """
+    return clip(text + "  ", cells)
+
+
+def justify_line(left: Line, right: Line, cells: int) -> Line:
+    """Return a line, `cells` wide, with `left` and `right` at its ends. If both do not fit, `left`
+    is clipped.
     """
     right = fit_line(right, cells)
     room = cells - line_width(right)
@@ -272,28 +355,25 @@ def truncate_middle(text: str, cells: int, head_share: float = 1 / 3) -> str:
 
 
 def truncate_error_type(text: str, cells: int) -> str:
-    """Shorten an error type: `…:wrong_count`.
-
-    The part after the last colon distinguishes error types.
+    """Shorten an error type: `…:wrong_count`. The part after the last colon distinguishes error
+    types.
     """
     if display_width(text) <= cells:
         return text
-    kind = text.rpartition(":")[2]
-    room = cells - 2 - display_width(kind)
-    if kind != text and room >= 0:
-        return (
-            (_cut_to_width(text, room) if room >= MIN_PREFIX_WIDTH else "")
-            + symbols().ellipsis
-            + ":"
-            + kind
-        )
-    return kind if display_width(kind) <= cells else truncate_middle(kind, cells, 1 / 2)
+
+    _, colon, kind = text.rpartition(":")
+    ending = f"{symbols().ellipsis}:{kind}"
+    room = cells - display_width(ending)
+    if colon and room >= MIN_PREFIX_WIDTH:
+        return _cut_to_width(text, room) + ending
+    if colon and room >= 0:
+        return ending
+    return truncate_middle(kind, cells, 1 / 2)
 
 
 def truncate_difference(text: str, cells: int) -> str:
-    """Shorten the text of a first difference.
-
-    Prefixes of dotted names are cut first: `…queryViolation not called`.
+    """Shorten the text of a first difference. Prefixes of dotted names are cut first:
+    `…queryViolation not called`.
     """
     if display_width(text) > cells:
         text = _QUALIFIER.sub(lambda match: match[1] + symbols().ellipsis, text)
@@ -302,10 +382,10 @@ def truncate_difference(text: str, cells: int) -> str:
 
 def _cut_to_width(text: str, cells: int) -> str:
     used = 0
-    for at, char in enumerate(text):
+    for index, char in enumerate(text):
         used += display_width(char)
         if used > cells:
-            return text[:at]
+            return text[:index]
     return text
 
 
@@ -316,21 +396,19 @@ def center_text(text: str, cells: int) -> str:
 
 
 def replace_missing_value_sign(text: str) -> str:
-    """Return the sign of a missing value in the active symbol set if `text` is the usual sign,
-    else `text`.
+    """Return the sign of a missing value in the active symbol set if `text` is the usual sign, else
+    `text`.
     """
     return symbols().none if text == wording.NO_VALUE else text
 
 
 def format_pass_rate(n_passing: int, n_with_verdict: int, n_items: int) -> str:
-    """Format a pass rate: `71.3 %`, `71.3 % of 998` if not all items have a verdict, a dash if
-    no item has one.
+    """Format a pass rate: `71.3 %`, `71.3 % of 998` if not all items have a verdict, a dash if no
+    item has one.
     """
-    return (
-        wording.format_rate_with_count(n_passing, n_with_verdict, n_items)
-        if n_with_verdict
-        else symbols().none
-    )
+    if not n_with_verdict:
+        return symbols().none
+    return wording.format_rate_with_count(n_passing, n_with_verdict, n_items)
 
 
 def format_recomputed_pass_rate(
@@ -344,38 +422,47 @@ def format_recomputed_pass_rate(
     )
 
 
+MAX_HINT_GAP = 3
+
+
 def key_hints_line(hints: Sequence[KeyHint], cells: int, n_always_shown: int = 2) -> Line:
     """Return the key line. Hints that do not fit are omitted, except the last `n_always_shown`."""
     shown = list(hints)
-    gap = _find_hint_gap(shown, cells)
-    while gap < 1 and len(shown) > n_always_shown:
+    while _find_hint_gap(shown, cells) < 1 and len(shown) > n_always_shown:
         shown.pop(-n_always_shown - 1)
-        gap = _find_hint_gap(shown, cells)
+    gap = max(_find_hint_gap(shown, cells), 1)
+
     parts: list[StyledText] = []
-    for at, (key, label) in enumerate(shown):
-        parts += [(" " * (max(gap, 1) if at else 1), ""), (key, "key"), (label and f" {label}", "")]
+    blank = " "
+    for key, label in shown:
+        parts.append((blank, ""))
+        parts.append((key, "key"))
+        parts.append((f" {label}" if label else "", ""))
+        blank = " " * gap
     return tuple(parts)
 
 
 def _find_hint_gap(hints: Sequence[KeyHint], cells: int) -> int:
-    """Return the number of blanks between hints, at most 3. Below 1, the hints do not fit."""
-    if len(hints) < 2:
-        return 3
+    """Return the number of blanks between hints, at most `MAX_HINT_GAP`. Below 1, the hints do not
+    fit.
+    """
+    n_gaps = len(hints) - 1
+    if n_gaps < 1:
+        return MAX_HINT_GAP
     used = sum(display_width(f"{key} {label}".rstrip()) for key, label in hints)
-    return min(3, (cells - 1 - used) // (len(hints) - 1))
+    return min(MAX_HINT_GAP, (cells - 1 - used) // n_gaps)
 
 
 def progress_message(activity: str, seconds: float, cancel_key: str = "") -> str:
-    """Return `counting failures · 2 s · Esc cancels`.
-
-    `cancel_key`: displayed name of the key, if a key cancels.
+    """Return `counting failures · 2 s · Esc cancels`. `cancel_key`: displayed name of the key, if a
+    key cancels.
     """
-    parts = [
-        activity,
-        f"{seconds:.0f} s" if seconds >= 1 else "",
-        f"{cancel_key} cancels" if cancel_key else "",
-    ]
-    return f" {symbols().separator} ".join(filter(None, parts))
+    parts = [activity]
+    if seconds >= 1:
+        parts.append(f"{seconds:.0f} s")
+    if cancel_key:
+        parts.append(f"{cancel_key} cancels")
+    return f" {symbols().separator} ".join(parts)
 
 
 TWO_PANES_MIN_WIDTH = 120
@@ -383,13 +470,13 @@ TWO_PANES_MIN_WIDTH = 120
 MIN_LIST_WIDTH = 54
 LIST_WIDTH = 66
 """Minimum width of the list pane, in cells, beside the item and function docs."""
-MAX_LIST_WIDTH, MAX_PAIR_LIST_WIDTH = 100, 76
-"""Largest widths of the list pane, in cells: beside item and function docs, and beside the item
-only.
-"""
+MAX_LIST_WIDTH = 100
+"""Largest width of the list pane, in cells, beside item and function docs."""
+MAX_PAIR_LIST_WIDTH = 76
+"""Largest width of the list pane, in cells, beside the item only."""
 MIN_ITEM_WIDTH = 90
-"""Minimum width, in cells, of the item text beside function docs: a name and two values of about
-40 cells.
+"""Minimum width, in cells, of the item text beside function docs: a name and two values of about 40
+cells.
 """
 MIN_DOCS_WIDTH = 38
 MAX_DOCS_WIDTH = 70
@@ -399,19 +486,21 @@ THREE_PANES_MIN_WIDTH = LIST_WIDTH + 1 + MIN_ITEM_WIDTH + 1 + MIN_DOCS_WIDTH
 
 def list_pane_width(screen_width: int) -> int:
     """Return the width of the list pane beside the item pane."""
-    if screen_width < THREE_PANES_MIN_WIDTH:
-        return min(
-            MIN_LIST_WIDTH + max(screen_width - TWO_PANES_MIN_WIDTH, 0) // 2, MAX_PAIR_LIST_WIDTH
-        )
-    return min(LIST_WIDTH + (screen_width - THREE_PANES_MIN_WIDTH) // 3, MAX_LIST_WIDTH)
+    if screen_width >= THREE_PANES_MIN_WIDTH:
+        spare = screen_width - THREE_PANES_MIN_WIDTH
+        return min(LIST_WIDTH + spare // 3, MAX_LIST_WIDTH)
+    spare = max(screen_width - TWO_PANES_MIN_WIDTH, 0)
+    return min(MIN_LIST_WIDTH + spare // 2, MAX_PAIR_LIST_WIDTH)
 
 
 def docs_column_width(pane_width: int) -> int:
-    """Return the width of the function docs in an item pane, without the divider. 0 if they do
-    not fit.
+    """Return the width of the function docs in an item pane, without the divider. 0 if they do not
+    fit.
     """
     spare = pane_width - MIN_ITEM_WIDTH - 1 - MIN_DOCS_WIDTH
-    return min(MIN_DOCS_WIDTH + spare // 2, MAX_DOCS_WIDTH) if spare >= 0 else 0
+    if spare < 0:
+        return 0
+    return min(MIN_DOCS_WIDTH + spare // 2, MAX_DOCS_WIDTH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,25 +524,24 @@ def lay_out_table(
     columns: Sequence[TextColumn], rows: Sequence[Sequence[StyledText]], cells: int
 ) -> TableLines:
     """Lay out rows of visible text in columns that fit into `cells`."""
-    texts = [[text for text, _ in row] for row in rows]
-    least = [column.min_width for column in columns]
-    sizes = compute_column_widths(
-        [column.title for column in columns], texts, table_width=cells, min_widths=least
+    widths = compute_column_widths(
+        titles=[column.title for column in columns],
+        rows=[[text for text, _ in row] for row in rows],
+        table_width=cells,
+        min_widths=[column.min_width for column in columns],
     )
-    heading = _lay_out_row(columns, [(column.title, "dim") for column in columns], sizes)
-    return TableLines(heading, [_lay_out_row(columns, row, sizes) for row in rows])
+    heading = _lay_out_row(columns, [(column.title, "dim") for column in columns], widths)
+    return TableLines(heading, [_lay_out_row(columns, row, widths) for row in rows])
 
 
 def _lay_out_row(
-    columns: Sequence[TextColumn], row: Sequence[StyledText], sizes: Sequence[int]
+    columns: Sequence[TextColumn], row: Sequence[StyledText], widths: Sequence[int]
 ) -> Line:
-    texts = [
-        column.truncate(text, size)
-        for column, (text, _), size in zip(columns, row, sizes, strict=True)
-    ]
-    aligned = align_row(
-        texts, sizes, [at for at, column in enumerate(columns) if column.align_right]
-    )
+    texts = []
+    for column, (text, _), width in zip(columns, row, widths, strict=True):
+        texts.append(column.truncate(text, width))
+    right_columns = [index for index, column in enumerate(columns) if column.align_right]
+    aligned = align_row(texts, widths, right_columns)
     return tuple((text, style) for text, (_, style) in zip(aligned, row, strict=True))
 
 
@@ -484,5 +572,56 @@ class ChoiceTable(Generic[T]):
 
     def lines(self, cells: int) -> TableLines:
         """Return the lines of the table, `cells` wide."""
-        heading, lines = lay_out_table(self.columns, self.rows, cells - 3)
-        return TableLines((("  ", ""), *heading), [((" ", ""), *line) for line in lines])
+        table = lay_out_table(self.columns, self.rows, cells - 3)
+        heading = (("  ", ""), *table.heading)
+        return TableLines(heading, [((" ", ""), *row) for row in table.rows])
+
+
+R = TypeVar("R")
+CELL_GAP = "  "
+"""Blanks before each column but the first of a table of `FixedColumn`s."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixedColumn(Generic[R]):
+    """Column of a table with a width that does not depend on the cells. The heading and the rows
+    follow from it.
+    """
+
+    title: str
+    width: int
+    """Width in cells, without the gap before the column."""
+    make_cell: Callable[[R], Line]
+    """Makes the cell of a row. It is padded to the width of the column."""
+    align_right: bool = False
+    gap: str = CELL_GAP
+    """Blanks before the column."""
+
+
+def fixed_columns_width(columns: Sequence[FixedColumn[R]]) -> int:
+    """Return the width, in cells, of a table with these columns."""
+    return sum(len(column.gap) + column.width for column in columns)
+
+
+def lay_out_fixed_columns(columns: Sequence[FixedColumn[R]], rows: Sequence[R]) -> TableLines:
+    """Lay out rows in columns of fixed width."""
+    heading = LineBuilder()
+    for column in columns:
+        heading.add(column.gap)
+        title = truncate(column.title, column.width)
+        heading.add(pad(title, column.width, align_right=column.align_right), "dim")
+
+    lines: list[Line] = []
+    for row in rows:
+        line = LineBuilder()
+        for column in columns:
+            line.add(column.gap)
+            line.add_line(_align_cell(column.make_cell(row), column))
+        lines.append(line.build())
+    return TableLines(heading.build(), lines)
+
+
+def _align_cell(cell: Line, column: FixedColumn[R]) -> Line:
+    """Pad a cell to the width of its column. A wider cell stays as it is."""
+    blanks: Line = make_line(" " * (column.width - line_width(cell)))
+    return (*blanks, *cell) if column.align_right else (*cell, *blanks)

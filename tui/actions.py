@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 
+from fcreview.tui.review.verdict_keys import VERDICT_KEYS
+
 
 @dataclass(frozen=True, slots=True)
 class Action:
@@ -52,6 +54,14 @@ def make_scroll_actions(id_group: str) -> list[Action]:
         hidden(f"{id_group}.up", "k,up", action="scroll(-1)", label="scroll up"),
         hidden(f"{id_group}.page_down", "space,pagedown", action="page(1)", label="page down"),
         hidden(f"{id_group}.page_up", "pageup", action="page(-1)", label="page up"),
+    ]
+
+
+def make_verdict_actions() -> list[Action]:
+    """Return the actions that give a verdict."""
+    return [
+        Action(key.action_id, key.default_key, action=f"verdict('{key.name}')", label=key.label)
+        for key in VERDICT_KEYS
     ]
 
 
@@ -449,10 +459,7 @@ FILTER_LINE_ACTIONS = [
 ]
 
 ITEM_ACTIONS = [
-    Action("item.pass", "p", action="verdict('pass')", label="pass"),
-    Action("item.fail", "f", action="verdict('fail')", label="fail"),
-    Action("item.golden_wrong", "g", action="verdict('golden')", label="golden wrong"),
-    Action("item.unsure", "u", action="verdict('unsure')", label="unsure"),
+    *make_verdict_actions(),
     Action("item.fault", "w", action="ask_fault", label="fault"),
     Action("item.tag", "e", action="edit_tags", label="tag"),
     Action("item.note", "n", action="edit_note", label="note"),
@@ -588,14 +595,7 @@ ITEM_TEXT_ACTIONS = [
     ),
 ]
 
-BULK_ITEM_ACTIONS = (
-    "item.pass",
-    "item.fail",
-    "item.golden_wrong",
-    "item.unsure",
-    "item.fault",
-    "item.tag",
-)
+BULK_ITEM_ACTIONS = (*(key.action_id for key in VERDICT_KEYS), "item.fault", "item.tag")
 BULK_REVIEW_ACTIONS = [
     *(action for action in ITEM_ACTIONS if action.id in BULK_ITEM_ACTIONS),
     Action("bulk.record", "enter", action="record", label="record"),
@@ -605,8 +605,17 @@ BULK_REVIEW_ACTIONS = [
 """Keys of the bulk review screen."""
 
 _SHARED_ITEM_ACTIONS = (
-    *("pass", "fail", "golden_wrong", "unsure", "fault", "note", "undo", "target"),
-    *("next", "previous", "search", "raw", "copy", "back"),
+    *(key.action_id for key in VERDICT_KEYS),
+    "item.fault",
+    "item.note",
+    "item.undo",
+    "item.target",
+    "item.next",
+    "item.previous",
+    "item.search",
+    "item.raw",
+    "item.copy",
+    "item.back",
 )
 ADJUDICATION_ACTIONS = [
     *(
@@ -619,7 +628,7 @@ ADJUDICATION_ACTIONS = [
         )
         for at in range(1, 10)
     ),
-    *(action for action in ITEM_ACTIONS if action.id.partition(".")[2] in _SHARED_ITEM_ACTIONS),
+    *(action for action in ITEM_ACTIONS if action.id in _SHARED_ITEM_ACTIONS),
     Action("adjudication.other", "o", action="enter_value", label="enter value"),
     hidden("adjudication.answers", "v", action="show_answers", label="show the answers in full"),
 ]

@@ -32,6 +32,7 @@ from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.document import build_document
 from fcreview.tui.queue.loader import QueueNavigator
 from fcreview.tui.review.recorder import ReviewOutcome, ReviewRecorder, ReviewSubject
+from fcreview.tui.review.verdict_keys import VERDICT_KEYS
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import plain_text
 
@@ -83,9 +84,9 @@ STATE_TEXTS = {
     "-": "missing in prediction",
     "+": "not in golden answer",
 }
-VERDICTS = {"p": "pass", "f": "fail", "g": "golden", "u": "unsure"}
+VERDICT_NAME_BY_LETTER = {key.default_key: key.name for key in VERDICT_KEYS}
 TABLE_HEADERS = ["argument", "golden", "predicted"]
-PROMPT = "verdict? [p f g u s q, ? for help] "
+PROMPT = f"verdict? [{' '.join(VERDICT_NAME_BY_LETTER)} s q, ? for help] "
 ANSWER_HELP = (
     "p: pass · f: fail · g: pass, because the golden answer is wrong · u: unsure · 0, 1, 2: score",
     "s: skip the item · b: go back · n TEXT: add a note · w FAULT: set the fault · z: undo",
@@ -170,8 +171,9 @@ class ReviewLoop:
         (letter, text), subject = answer, self._current_subject
         if letter == "q":
             self._is_finished = True
-        elif letter in VERDICTS and not text:
-            self._record_and_continue(self._recorder.record_verdict(subject, VERDICTS[letter]))
+        elif letter in VERDICT_NAME_BY_LETTER and not text:
+            verdict_key = VERDICT_NAME_BY_LETTER[letter]
+            self._record_and_continue(self._recorder.record_verdict(subject, verdict_key))
         elif letter in "012" and letter and not text:
             self._record_and_continue(self._recorder.record_score(subject, int(letter)))
         elif letter == "n" and text:

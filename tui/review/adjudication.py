@@ -22,8 +22,9 @@ from fcreview.stats.agreement_ratings import is_fault_disagreement
 from fcreview.store.rows import ItemDetail, View
 from fcreview.tui.review.item_reviewer import ActionRunner
 from fcreview.tui.review.prefetch import find_item_number
-from fcreview.tui.review.recorder import VERDICTS_BY_KEY, KeyLookup, describe_bulk, describe_event
+from fcreview.tui.review.recorder import KeyLookup, describe_bulk, describe_event
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage
+from fcreview.tui.review.verdict_keys import VERDICT_KEY_BY_NAME
 from fcreview.tui.text.lines import truncate_middle
 from fcreview.tui.text.styles import symbols
 
@@ -241,8 +242,9 @@ class Adjudicator:
         self._queue_review(verdict=answer.verdict, fault=answer.fault, golden_fix=answer.golden_fix)
 
     def record_verdict(self, verdict_key: str) -> None:
-        """Record a verdict. `verdict_key` is one of `recorder.VERDICTS_BY_KEY`."""
-        value, fault = VERDICTS_BY_KEY[verdict_key]
+        """Record a verdict. `verdict_key` is one of `verdict_keys.VERDICT_KEY_BY_NAME`."""
+        key = VERDICT_KEY_BY_NAME[verdict_key]
+        value, fault = key.value, key.fault
         mine = self.own_review
         if fault is None and mine is not None and mine.verdict is None:
             fault = mine.fault  # A verdict without a fault would clear the recorded fault.

@@ -282,7 +282,7 @@ class ItemReviewer:
     # -- reviews
 
     def record_verdict(self, subject: ReviewSubject, verdict_key: str) -> None:
-        """Record a verdict. `verdict_key` is one of `recorder.VERDICTS_BY_KEY`."""
+        """Record a verdict. `verdict_key` is one of `verdict_keys.VERDICT_KEY_BY_NAME`."""
         self.record_review(
             subject, lambda latest: self.recorder.record_verdict(latest, verdict_key)
         )

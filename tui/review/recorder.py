@@ -17,7 +17,7 @@ from fcreview.model.address import ITEM, RESPONSE, describe_address
 from fcreview.model.effective_verdict import is_definite
 from fcreview.model.incident import INCIDENT
 from fcreview.model.item import Item, Verdict
-from fcreview.model.review import CORRECT, ITEM_CORRECT, UNSURE, Annotation, Event, Fault, Opinion
+from fcreview.model.review import CORRECT, ITEM_CORRECT, Annotation, Event, Fault, Opinion
 from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import (
     DECISIVE_STEP,
@@ -29,6 +29,7 @@ from fcreview.model.verdict import (
 )
 from fcreview.model.wording import format_count, format_verdict
 from fcreview.store.rows import ItemDetail
+from fcreview.tui.review.verdict_keys import GOLDEN_WRONG_KEY, VERDICT_KEY_BY_NAME
 
 if TYPE_CHECKING:
     from fcreview.model.review import ItemKey
@@ -119,18 +120,6 @@ def _needs_answer(verdict: Verdict) -> bool:
     if verdict.target == ITEM:
         return verdict.criterion == CORRECT
     return is_answered_by_pass_fail(verdict) or verdict.criterion in ZERO_TO_TWO_CRITERIA
-
-
-VERDICTS_BY_KEY: dict[str, tuple[Any, Fault | None]] = {
-    "pass": (True, None),
-    "fail": (False, None),
-    "golden": (True, "golden"),
-    "unsure": (UNSURE, None),
-}
-"""Verdict and fault that each verdict action records.
-
-If the golden answer is wrong, the prediction passes.
-"""
 
 
 KeyLookup = Callable[[str], str]
@@ -224,8 +213,9 @@ class ReviewRecorder:
         )
 
     async def record_verdict(self, subject: ReviewSubject, verdict_key: str) -> ReviewOutcome:
-        """Record a verdict. `verdict_key` is one of `VERDICTS_BY_KEY`."""
-        verdict, fault = VERDICTS_BY_KEY[verdict_key]
+        """Record a verdict. `verdict_key` is one of `verdict_keys.VERDICT_KEY_BY_NAME`."""
+        key = VERDICT_KEY_BY_NAME[verdict_key]
+        verdict, fault = key.value, key.fault
         own = self.find_own_opinion(subject)
         if own is not None and own.verdict is None and not own.stale and fault is None:
             fault = own.fault  # The verdict would clear the recorded fault.
@@ -239,7 +229,7 @@ class ReviewRecorder:
 
         def describe() -> str:
             text = format_verdict_with_criterion(value, question.criterion)
-            if verdict_key == "golden":
+            if verdict_key == GOLDEN_WRONG_KEY.name:
                 return GOLDEN_WRONG_PREFIX + text
             return f"{text}, fault: {fault}" if fault else text
 

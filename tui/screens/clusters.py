@@ -35,7 +35,12 @@ from fcreview.tui.queue.choices import (
 )
 from fcreview.tui.queue.columns import difference_line, shorten_difference_line
 from fcreview.tui.queue.state import ClusterCounts, ClusterListState
-from fcreview.tui.review.recorder import VERDICTS_BY_KEY, ReviewRecorder, describe_bulk
+from fcreview.tui.review.recorder import ReviewRecorder, describe_bulk
+from fcreview.tui.review.verdict_keys import (
+    GOLDEN_WRONG_KEY,
+    VERDICT_KEY_BY_NAME,
+    VERDICT_KEYS,
+)
 from fcreview.tui.screens.prompts import BORDER_CELLS, ConfirmScreen, PanelPickerScreen
 from fcreview.tui.screens.review_dialogs import FaultScreen, TagsScreen, list_tag_choices
 from fcreview.tui.session import Session
@@ -68,7 +73,7 @@ class BulkReview:
     rows: Sequence[QueueRow]
     known_tags: Sequence[str] = ()
     verdict_key: str = ""
-    """Key in `VERDICTS_BY_KEY`. Empty until the annotator enters a verdict."""
+    """Name in `VERDICT_KEY_BY_NAME`. Empty until the annotator enters a verdict."""
     fault: Fault | None = None
     tags: list[str] = field(default_factory=list)
 
@@ -77,20 +82,22 @@ class BulkReview:
 
         The key `golden` also sets the fault `golden`, which another verdict removes.
         """
-        fault = VERDICTS_BY_KEY[verdict_key][1]
-        if fault is not None or self.verdict_key == "golden":
+        fault = VERDICT_KEY_BY_NAME[verdict_key].fault
+        if fault is not None or self.verdict_key == GOLDEN_WRONG_KEY.name:
             self.fault = fault
         self.verdict_key = verdict_key
 
     @property
     def annotation(self) -> Annotation:
         return Annotation(
-            verdict=VERDICTS_BY_KEY[self.verdict_key][0], fault=self.fault, tags=self.tags or None
+            verdict=VERDICT_KEY_BY_NAME[self.verdict_key].value,
+            fault=self.fault,
+            tags=self.tags or None,
         )
 
     def describe(self) -> str:
         """Return the review as sanitized text, such as `fail, fault: model, tags unit`."""
-        parts = [format_verdict(VERDICTS_BY_KEY[self.verdict_key][0], "correct")]
+        parts = [format_verdict(VERDICT_KEY_BY_NAME[self.verdict_key].value, "correct")]
         parts += [f"fault: {self.fault}"] if self.fault else []
         parts += [f"tags {sanitize(', '.join(self.tags))}"] if self.tags else []
         return ", ".join(parts)
@@ -137,7 +144,9 @@ def bulk_item_lines(review: BulkReview, cells: int) -> list[Line]:
 
 def bulk_verdict_lines(review: BulkReview) -> list[Line]:
     none: StyledText = (symbols().none, "dim")
-    verdict = verdict_badge(VERDICTS_BY_KEY[review.verdict_key][0]) if review.verdict_key else none
+    verdict = none
+    if review.verdict_key:
+        verdict = verdict_badge(VERDICT_KEY_BY_NAME[review.verdict_key].value)
     fault: StyledText = (review.fault, "people") if review.fault else none
     tags: StyledText = (sanitize(", ".join(review.tags)), "people") if review.tags else none
     return [
@@ -221,7 +230,7 @@ class BulkReviewScreen(GuardedModalScreen[str | None]):
     # -- entry
 
     def action_verdict(self, verdict_key: str) -> None:
-        """Set the verdict. `verdict_key` is one of `VERDICTS_BY_KEY`."""
+        """Set the verdict. `verdict_key` is one of `VERDICT_KEY_BY_NAME`."""
         self._review.set_verdict(verdict_key)
         self._draw()
 
@@ -251,9 +260,7 @@ class BulkReviewScreen(GuardedModalScreen[str | None]):
     def action_record(self) -> None:
         if not self._review.verdict_key:
             names = find_action_key_names(self.app)
-            keys = (
-                names.get(f"item.{name}") for name in ("pass", "fail", "golden_wrong", "unsure")
-            )
+            keys = (names.get(key.action_id) for key in VERDICT_KEYS)
             self._show_message(f"Give a verdict first: press {', '.join(filter(None, keys))}")
         elif not self._is_recording:
             self.app.push_screen(ConfirmScreen(self._review.question), self._record_if_confirmed)

@@ -14,7 +14,7 @@ from fcreview.store.filters.saved import SAVED_FILTER_PREFIX
 from fcreview.tui.actions import HELP_ACTIONS
 from fcreview.tui.keymap import HelpSection, make_bindings
 from fcreview.tui.text.lines import Line, wrap_sanitized
-from fcreview.tui.text.styles import STATE_STYLES, symbols
+from fcreview.tui.text.styles import STATE_STYLES, VERDICT_APPEARANCES, symbols
 from fcreview.tui.widgets.base import GuardedScreen
 from fcreview.tui.widgets.document_view import KeyLine, LineBar
 from fcreview.tui.widgets.lists import TextList
@@ -43,11 +43,10 @@ class HelpRow(NamedTuple):
 def list_symbol_rows() -> list[HelpRow]:
     sign = symbols()
     rows = [
-        HelpRow(sign.passed, style="pass", text="pass"),
-        HelpRow(sign.failed, style="fail", text="fail"),
-        HelpRow(sign.unsure, style="unsure", text="unsure"),
-        HelpRow(sign.none, style="dim", text="no verdict"),
-        HelpRow(sign.disputed, style="disputed", text="annotators disagree"),
+        HelpRow(appearance.get_symbol(sign), style=appearance.style, text=appearance.meaning)
+        for appearance in VERDICT_APPEARANCES
+    ]
+    rows += [
         HelpRow(
             f"({sign.failed})",
             style="dim",

@@ -420,7 +420,7 @@ class ItemPane(Vertical):
     # -- reviews
 
     def action_verdict(self, verdict_key: str) -> None:
-        """Record a verdict. `verdict_key` is one of `recorder.VERDICTS_BY_KEY`."""
+        """Record a verdict. `verdict_key` is one of `verdict_keys.VERDICT_KEY_BY_NAME`."""
         if (subject := self._subject_at_key_press()) is not None:
             self.item_reviewer.record_verdict(subject, verdict_key)
 

@@ -10,13 +10,16 @@ Environment variables: `NO_COLOR` (if not empty, styles are only bold, reverse a
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from colorsys import hls_to_rgb
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from rich.style import Style
+
+from fcreview.model.effective_verdict import DISPUTED
+from fcreview.model.review import UNSURE
 
 HEAT_HUE_RANGE = 0.32
 """Hue (0 to 1) of a rate of 100 %. A rate of 0 % has hue 0, red."""
@@ -80,52 +83,42 @@ RGB = tuple[float, float, float]
 
 def format_hex(colour: RGB) -> str:
     """Format red, green and blue (0 to 1) as `#rrggbb`."""
-    return "#" + "".join(f"{round(max(0.0, min(part, 1.0)) * 255):02x}" for part in colour)
+    hexadecimal = ""
+    for share in colour:
+        limited = max(0.0, min(share, 1.0))
+        hexadecimal += f"{round(limited * 255):02x}"
+    return f"#{hexadecimal}"
+
+
+DARK_HEAT = (0.26, 0.42, "#f2f5ff")
+LIGHT_HEAT = (0.82, 0.6, "#15171f")
+"""(lightness, saturation, text colour) of a heat cell in a dark and in a light theme."""
 
 
 def make_heat_colours(rate: float, palette: Palette) -> tuple[str, str]:
     """Return (text colour, background colour) of a heat cell. `rate`: from 0 (red) to 1 (green)."""
-    lightness, saturation, text = (
-        (0.26, 0.42, "#f2f5ff") if palette.is_dark else (0.82, 0.6, "#15171f")
-    )
-    return text, format_hex(
-        hls_to_rgb(max(0.0, min(rate, 1.0)) * HEAT_HUE_RANGE, lightness, saturation)
-    )
+    lightness, saturation, text_colour = DARK_HEAT if palette.is_dark else LIGHT_HEAT
+    hue = max(0.0, min(rate, 1.0)) * HEAT_HUE_RANGE
+    return text_colour, format_hex(hls_to_rgb(hue, lightness, saturation))
 
 
-BOLD, UNDERLINE = Style(bold=True), Style(underline=True)
+BOLD = Style(bold=True)
+UNDERLINE = Style(underline=True)
 HEAT = "heat:"
 """Prefix of the style names of heat cells. A percentage follows: `heat:72`."""
 
 
 def build_styles(palette: Palette) -> Mapping[str, Style]:
     """Return the style of each meaning, except heat cells."""
-    golden, predicted, passed, failed, people, primary = (
-        Style(color=each)
-        for each in (
-            palette.golden,
-            palette.predicted,
-            palette.passed,
-            palette.failed,
-            palette.people,
-            palette.primary,
-        )
-    )
-    ansi = palette.is_ansi
-    dim = Style(dim=True) if ansi else Style(color=palette.dim)
-    reverse = Style(reverse=True)
+    dim = Style(dim=True) if palette.is_ansi else Style(color=palette.dim)
+    golden = Style(color=palette.golden)
+    predicted = Style(color=palette.predicted)
+    passed = Style(color=palette.passed)
+    failed = Style(color=palette.failed)
+    people = Style(color=palette.people)
+    primary = Style(color=palette.primary)
 
-    def make_bold(colour: str, background: str) -> Style:
-        return Style(color=colour, bgcolor=background, bold=True)
-
-    def make_badge(colour: str) -> Style:
-        return (
-            Style(color=colour, bold=True, reverse=True)
-            if ansi
-            else make_bold(palette.background, colour)
-        )
-
-    return {
+    styles = {
         "equal": dim,
         "normalised": dim,
         "differs": failed + BOLD,
@@ -145,27 +138,53 @@ def build_styles(palette: Palette) -> Mapping[str, Style]:
         "good": passed,
         "bad": failed,
         "warn": BOLD,
-        "diff": predicted + BOLD + reverse
-        if ansi
-        else make_bold(palette.foreground, palette.predicted_difference),
-        "golden_diff": golden + BOLD + reverse
-        if ansi
-        else make_bold(palette.golden, palette.golden_difference),
         "near": predicted + UNDERLINE,
         "key": primary + BOLD,
         "primary": primary,
         "track": Style(color=palette.track),
         "match": BOLD + UNDERLINE,
-        "cursor": reverse if ansi else Style(bgcolor=palette.cursor_row, bold=True),
         "cursor_mark": primary + BOLD,
-        "bar": Style() if ansi else Style(bgcolor=palette.bar),
-        "app": reverse + BOLD if ansi else make_bold(palette.background, palette.primary),
-        "pass_badge": make_badge(palette.passed),
-        "fail_badge": make_badge(palette.failed),
-        "unsure_badge": reverse + BOLD
-        if ansi
-        else make_bold(palette.background, palette.foreground),
-        "no_badge": dim if ansi else Style(color=palette.dim, bgcolor=palette.bar),
+    }
+    if palette.is_ansi:
+        return styles | _build_reversed_styles(palette)
+    return styles | _build_background_styles(palette)
+
+
+def _build_reversed_styles(palette: Palette) -> dict[str, Style]:
+    """Return the styles that stand out by reversed colours, because the palette has no background
+    colours.
+    """
+    reverse = Style(reverse=True)
+    bold_reverse = reverse + BOLD
+    return {
+        "diff": Style(color=palette.predicted) + bold_reverse,
+        "golden_diff": Style(color=palette.golden) + bold_reverse,
+        "cursor": reverse,
+        "bar": Style(),
+        "app": bold_reverse,
+        "pass_badge": Style(color=palette.passed) + bold_reverse,
+        "fail_badge": Style(color=palette.failed) + bold_reverse,
+        "unsure_badge": bold_reverse,
+        "no_badge": Style(dim=True),
+    }
+
+
+def _build_background_styles(palette: Palette) -> dict[str, Style]:
+    """Return the styles that stand out by their background colours."""
+
+    def make_bold(colour: str, background: str) -> Style:
+        return Style(color=colour, bgcolor=background, bold=True)
+
+    return {
+        "diff": make_bold(palette.foreground, palette.predicted_difference),
+        "golden_diff": make_bold(palette.golden, palette.golden_difference),
+        "cursor": Style(bgcolor=palette.cursor_row, bold=True),
+        "bar": Style(bgcolor=palette.bar),
+        "app": make_bold(palette.background, palette.primary),
+        "pass_badge": make_bold(palette.background, palette.passed),
+        "fail_badge": make_bold(palette.background, palette.failed),
+        "unsure_badge": make_bold(palette.background, palette.foreground),
+        "no_badge": Style(color=palette.dim, bgcolor=palette.bar),
     }
 
 
@@ -198,6 +217,10 @@ COLOURLESS_STYLES: Mapping[str, Style] = {
 POOR_TERMINALS = ("linux", "vt100", "vt102", "vt220", "ansi", "cons25", "dumb")
 """Terminals whose fonts lack check marks and triangles."""
 COLOURLESS_TERMINALS = ("dumb", "vt100", "vt102", "vt220")
+
+
+MAX_DIGIT = 9
+"""Highest score whose symbol is the score itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,28 +259,25 @@ class Symbols:
     top_right: str = "╮"
     bottom_left: str = "╰"
     bottom_right: str = "╯"
+    larger_score: str = "+"
+    """Symbol of a score that has more than one digit."""
 
     def annotator_symbol(self, value: Any, n_reviewed_parts: int) -> str:
         """Return the symbol of an annotator's verdict: `partial` if the annotator reviewed only
         parts of the item.
         """
-        return self.partial if value is None and n_reviewed_parts else self.verdict_symbol(value)
+        if value is None and n_reviewed_parts:
+            return self.partial
+        return self.verdict_symbol(value)
 
     def verdict_symbol(self, value: Any) -> str:
-        """Return the symbol of a verdict: True, False, "unsure", "disputed", a score, or None
-        for no verdict.
+        """Return the symbol of a verdict: True, False, "unsure", "disputed", a score, or None for
+        no verdict.
         """
-        if value is True:
-            return self.passed
-        if value is False:
-            return self.failed
-        if value is None:
-            return self.none
-        if value == "disputed":
-            return self.disputed
-        if isinstance(value, int):
-            return str(value) if 0 <= value <= 9 else "+"
-        return self.unsure
+        is_score = isinstance(value, int) and not isinstance(value, bool)
+        if is_score:
+            return str(value) if 0 <= value <= MAX_DIGIT else self.larger_score
+        return find_verdict_appearance(value).get_symbol(self)
 
 
 ASCII_SYMBOLS = Symbols(
@@ -292,6 +312,71 @@ ASCII_SYMBOLS = Symbols(
 )
 UNICODE_SYMBOLS = Symbols()
 
+
+@dataclass(frozen=True, slots=True)
+class VerdictAppearance:
+    """How a verdict looks on screen: its symbol, its style and its badge."""
+
+    value: Any
+    """True, False, "unsure", "disputed", or None for no verdict."""
+    meaning: str
+    """Text of the help screen."""
+    style: str
+    """Name of the style of the symbol."""
+    badge_style: str
+    get_symbol: Callable[[Symbols], str]
+    """Returns the symbol in a symbol set."""
+
+
+_UNSURE_APPEARANCE = VerdictAppearance(
+    UNSURE,
+    meaning="unsure",
+    style="unsure",
+    badge_style="unsure_badge",
+    get_symbol=lambda sign: sign.unsure,
+)
+VERDICT_APPEARANCES = (
+    VerdictAppearance(
+        True,
+        meaning="pass",
+        style="pass",
+        badge_style="pass_badge",
+        get_symbol=lambda sign: sign.passed,
+    ),
+    VerdictAppearance(
+        False,
+        meaning="fail",
+        style="fail",
+        badge_style="fail_badge",
+        get_symbol=lambda sign: sign.failed,
+    ),
+    _UNSURE_APPEARANCE,
+    VerdictAppearance(
+        None,
+        meaning="no verdict",
+        style="dim",
+        badge_style="no_badge",
+        get_symbol=lambda sign: sign.none,
+    ),
+    VerdictAppearance(
+        DISPUTED,
+        meaning="annotators disagree",
+        style="disputed",
+        badge_style="unsure_badge",
+        get_symbol=lambda sign: sign.disputed,
+    ),
+)
+
+
+def find_verdict_appearance(value: Any) -> VerdictAppearance:
+    """Return the appearance of a verdict. Scores, labels and other values look like `unsure`."""
+    for appearance in VERDICT_APPEARANCES:
+        # The type matters, because the score 1 equals True.
+        if type(appearance.value) is type(value) and appearance.value == value:
+            return appearance
+    return _UNSURE_APPEARANCE
+
+
 _NO_STYLE = Style()
 
 
@@ -304,11 +389,25 @@ def prefers_ascii(env: Mapping[str, str]) -> bool:
         return setting not in ("0", "false", "no", "off")
     if env.get("TERM", "") in POOR_TERMINALS:
         return True
-    locale = next((env[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if env.get(name)), "")
-    language, _, encoding = locale.partition(".")
-    if encoding:
-        return encoding.partition("@")[0].lower().replace("-", "").replace("_", "") != "utf8"
-    return language in ("C", "POSIX")
+    return not _is_utf8_locale(_get_locale(env))
+
+
+def _get_locale(env: Mapping[str, str]) -> str:
+    """Return the locale of characters, such as `de_DE.UTF-8`. Empty if it is not set."""
+    # POSIX: the first of these variables that is set and not empty decides.
+    for name in ("LC_ALL", "LC_CTYPE", "LANG"):
+        locale = env.get(name)
+        if locale:
+            return locale
+    return ""
+
+
+def _is_utf8_locale(locale: str) -> bool:
+    language, _, encoding_and_modifier = locale.partition(".")
+    if not encoding_and_modifier:
+        return language not in ("C", "POSIX")
+    encoding, _, _ = encoding_and_modifier.partition("@")
+    return encoding.lower().replace("-", "").replace("_", "") == "utf8"
 
 
 def is_colour_enabled(env: Mapping[str, str]) -> bool:
@@ -359,13 +458,7 @@ def get_verdict_style(value: Any) -> str:
     """Return the name of the style of a verdict: True, False, "unsure", "disputed", a score, or
     None.
     """
-    if value is True:
-        return "pass"
-    if value is False:
-        return "fail"
-    if value is None:
-        return "dim"
-    return "disputed" if value == "disputed" else "unsure"
+    return find_verdict_appearance(value).style
 
 
 STATE_STYLES = {

@@ -75,7 +75,7 @@ def compute_report_parts(
     """Yield the metrics of each run, then the combined metrics of several runs of a model, if
     the benchmark has any.
     """
-    from fcreview.importers.registry import IMPORTERS
+    from fcreview.importers.registry import find_importer
 
     runs_by_model: dict[tuple[str, str, str], list[ScoredRun]] = {}
     errata = load_workspace_errata(session.workspace)
@@ -90,7 +90,7 @@ def compute_report_parts(
             row=row,
             check=checks[row.run],
         )
-        importer = IMPORTERS.get(row.info.benchmark)
+        importer = find_importer(row.info.benchmark)
         if importer is not None and importer.combines_runs:
             runs_by_model.setdefault(
                 (row.info.benchmark, row.info.generation, row.info.model), []

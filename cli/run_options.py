@@ -108,9 +108,9 @@ def _list_configured_options(plan: RunPlan, config: Config) -> dict[ImportOption
 
 
 def _get_importer_options(plan: RunPlan) -> tuple[ImportOption, ...]:
-    from fcreview.importers.registry import IMPORTERS
+    from fcreview.importers.registry import get_importer
 
-    return IMPORTERS[plan.importer].options
+    return get_importer(plan.importer).options
 
 
 class SavedRunOptions:

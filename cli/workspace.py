@@ -448,7 +448,7 @@ def select_errata(errata: Errata | None, importer_name: str) -> Errata | None:
 def _check_errata_support(errata: Errata, file_name: str) -> None:
     from fcreview.importers.registry import IMPORTERS
 
-    titles = {name: one.title for name, one in IMPORTERS.items()}
+    titles = {importer.name: importer.title for importer in IMPORTERS}
     benchmarks = {entry.benchmark for entry in errata.entries.values()}
     other = [name for name in benchmarks if not supports_errata(name)]
     if other:
@@ -462,16 +462,18 @@ def _check_errata_support(errata: Errata, file_name: str) -> None:
 
 def supports_errata(importer_name: str) -> bool:
     """Whether the importer can apply corrected golden answers."""
-    from fcreview.importers.registry import IMPORTERS
+    from fcreview.importers.registry import find_importer
 
-    return importer_name in IMPORTERS and IMPORTERS[importer_name].applies_errata
+    importer = find_importer(importer_name)
+    return importer is not None and importer.applies_errata
 
 
 def supports_equivalences(importer_name: str) -> bool:
     """Whether the importer can apply equivalence rules."""
-    from fcreview.importers.registry import IMPORTERS
+    from fcreview.importers.registry import find_importer
 
-    return importer_name in IMPORTERS and IMPORTERS[importer_name].applies_equivalences
+    importer = find_importer(importer_name)
+    return importer is not None and importer.applies_equivalences
 
 
 def read_small_file(path: Path) -> bytes:

@@ -243,10 +243,11 @@ def _locate_cache_file(workspace: Workspace) -> Path:
 
 def discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
     """Find the runs at the paths, each with its dataset. Raises CommandError for a missing path."""
-    from fcreview.importers.registry import IMPORTERS, discover
+    from fcreview.importers.common.discovery import list_environment_folders
+    from fcreview.importers.registry import discover, list_importer_names
 
     if options.format is not None:
-        check_choice(sorted(IMPORTERS), options.format, "format")
+        check_choice(list_importer_names(), options.format, "format")
     paths, permanent = (
         resolve_run_paths(options),
         list_data_folders(replace(options, data=None), config),
@@ -375,12 +376,10 @@ def list_data_folders(options: WorkspaceOptions, config: Config) -> list[Path]:
     """List the dataset folders of --data, FCREVIEW_DATA and the configuration, without
     duplicates.
     """
+    from fcreview.importers.common.discovery import list_environment_folders
+
     permanent = [each.absolute() for each in [*list_environment_folders(), *config.dataset_folders]]
     return list(dict.fromkeys([*resolve_data_option(options), *permanent]))
-
-
-def list_environment_folders() -> list[Path]:
-    return [Path(each) for each in os.environ.get("FCREVIEW_DATA", "").split(os.pathsep) if each]
 
 
 def find_runs_and_datasets(

@@ -60,9 +60,14 @@ class RunPlan:
 
     run: Run
     results: list[Path]
+    """Files with the model's answers. Two benchmarks may claim the same results; see
+    `confidence`."""
     scores: list[Path] = field(default_factory=list)
+    """Files with the benchmark's own verdicts."""
     data: list[Path] = field(default_factory=list)
+    """Files of the dataset, with questions and golden answers."""
     logs: list[Path] = field(default_factory=list)
+    """Other files that the items need, such as logs of the model's calls."""
     confidence: float = 1.0
     """Certainty, from 0 to 1, that the files belong to the benchmark.
 

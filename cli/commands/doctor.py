@@ -130,7 +130,7 @@ def _collect_format_facts() -> Iterator[Fact]:
     """Yield a fact for each importer with the files that it recognises, for a path without runs."""
     from fcreview.importers.registry import IMPORTERS
 
-    for importer in IMPORTERS.values():
+    for importer in IMPORTERS:
         yield _build_fact("format", importer.expected_files, importer.title)
 
 

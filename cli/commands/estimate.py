@@ -230,11 +230,11 @@ def _group_combinable_runs(rows: Sequence[RunRow]) -> list[list[RunRow]]:
 
     Omit models with one run.
     """
-    from fcreview.importers.registry import IMPORTERS
+    from fcreview.importers.registry import find_importer
 
     runs_by_model: dict[tuple[str, str, str], list[RunRow]] = {}
     for row in rows:
-        importer = IMPORTERS.get(row.info.benchmark)
+        importer = find_importer(row.info.benchmark)
         if importer is not None and importer.combines_runs:
             runs_by_model.setdefault(
                 (row.info.benchmark, row.info.generation, row.info.model), []

@@ -51,6 +51,12 @@ def list_telling_folders(folder: Path) -> list[str]:
     return [folder.name]
 
 
+def list_environment_folders() -> list[Path]:
+    """Return the dataset folders in the environment variable FCREVIEW_DATA."""
+    folders = os.environ.get("FCREVIEW_DATA", "").split(os.pathsep)
+    return [Path(folder) for folder in folders if folder]
+
+
 @dataclass(slots=True)
 class GatheredFiles:
     """Files found by `gather_files`, and the paths that it skipped."""

@@ -16,13 +16,13 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from fcreview.importers.registry import IMPORTERS, compute_metrics, discover, read_items
+from fcreview.importers.registry import compute_metrics, discover, list_importer_names, read_items
 from fcreview.model.item import ImportIssue, Item
 from fcreview.model.json_value import to_plain_json
 from fcreview.model.metric import Metric, ScoredItem
 from tests.examples import examples
 
-NAMES = sorted(IMPORTERS)
+NAMES = list_importer_names()
 DAMAGES = ("cut", "reorder", "duplicate", "retype", "huge", "bytes", "drop", "empty")
 ODD = [None, True, -1, 1e300, "", "x" * 100_000, [], {}, [[[]]], {"id": 5}, "\x1b[2J", 10**40]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import re
 import sys
@@ -13,7 +12,7 @@ import pytest
 
 import fcreview.importers
 from fcreview.importers import registry
-from fcreview.importers.registry import Importer
+from fcreview.importers.importer import Importer
 from tests.conftest import ROOT
 from tests.importers import test_contract as contract
 
@@ -28,17 +27,18 @@ def samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     package = tmp_path / "importers" / NAME
     package.mkdir(parents=True)
     (package / "__init__.py").write_text('"""ToyBench."""\n')
-    for part in ("discovery", "leaderboard", "read"):
+    for part in ("importer", "read"):
         (package / f"{part}.py").write_text(find_code_block(page, f"`importers/{NAME}/{part}.py`:"))
     run = tmp_path / "samples" / NAME / "toybench_maple-8b.jsonl"
     run.parent.mkdir(parents=True)
     run.write_text(find_code_block(page, f"`sample_runs/{NAME}/{run.name}`:"))
-    importer = parse_importer(find_code_block(page, "in `IMPORTERS`:"))
+    line_in_registry = find_code_block(page, "in `IMPORTERS`:")
     monkeypatch.setattr(
         fcreview.importers, "__path__", [*fcreview.importers.__path__, str(package.parent)]
     )
-    monkeypatch.setitem(registry.IMPORTERS, NAME, importer)  # type: ignore[arg-type]
     importlib.invalidate_caches()
+    importer = create_importer(line_in_registry)
+    monkeypatch.setattr(registry, "IMPORTERS", (*registry.IMPORTERS, importer))
     yield tmp_path / "samples"
     for module in [name for name in sys.modules if name.startswith(f"fcreview.importers.{NAME}")]:
         del sys.modules[module]
@@ -51,11 +51,13 @@ def find_code_block(page: str, words: str) -> str:
     return found[1]
 
 
-def parse_importer(line: str) -> Importer:
-    """Return the importer of a line of the registry."""
-    tree = ast.parse(line.strip(), mode="eval").body
-    assert isinstance(tree, ast.Tuple) and isinstance(tree.elts[0], ast.Call)
-    return Importer(*(ast.literal_eval(argument) for argument in tree.elts[0].args))
+def create_importer(line: str) -> Importer:
+    """Create the importer of a line of the registry."""
+    class_name = line.strip().removesuffix("(),")
+    module = importlib.import_module(f"fcreview.importers.{NAME}.importer")
+    importer = getattr(module, class_name)()
+    assert isinstance(importer, Importer)
+    return importer
 
 
 def test_example_passes_importer_tests(samples: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,23 +14,29 @@ import pytest
 
 from fcreview.importers import registry
 from fcreview.importers.common.discovery import NOT_UTF8
-from fcreview.importers.registry import IMPORTERS, compute_metrics, discover, read_items
-from fcreview.model.item import ImportIssue, Item, Run
-from fcreview.model.metric import ScoredItem
+from fcreview.importers.importer import Importer
+from fcreview.importers.registry import (
+    IMPORTERS,
+    compute_metrics,
+    discover,
+    get_importer,
+    read_items,
+)
+from fcreview.model.item import Item, ReadRecord, Run
+from fcreview.model.metric import Metric, ScoredItem
 from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 
 
-class OtherImporter:
+class OtherImporter(Importer):
     """An importer that accepts every JSON file."""
 
-    name, title, version = "other", "Other", 7
-    combines_runs, ignores_copies, tags = False, False, ()
+    name = "other"
+    title = "Other"
+    expected_files = "any file"
+    version = 7
 
     def __init__(self, confidence: float) -> None:
         self.confidence = confidence
-
-    def load_module(self, name: str) -> OtherImporter:
-        return self
 
     def find_runs(
         self, files: Sequence[Path], dataset_folders: Sequence[Path], search: SearchOptions
@@ -44,8 +52,11 @@ class OtherImporter:
         ]
         return DiscoveredRuns(plans, claimed=set(files))
 
-    def read_items(self, plan: RunPlan) -> Iterator[Item | ImportIssue]:
+    def read_items(self, plan: RunPlan) -> Iterator[ReadRecord]:
         yield Item("x", "y")
+
+    def compute_metrics(self, items: Sequence[ScoredItem], run: Run) -> list[Metric]:
+        return []
 
 
 @pytest.fixture
@@ -57,8 +68,8 @@ def run(tmp_path: Path) -> Path:
 
 
 def register_other(monkeypatch: pytest.MonkeyPatch, confidence: float) -> None:
-    table = {"bfcl": IMPORTERS["bfcl"], "other": OtherImporter(confidence)}
-    monkeypatch.setattr(registry, "IMPORTERS", table)
+    importers = (get_importer("bfcl"), OtherImporter(confidence))
+    monkeypatch.setattr(registry, "IMPORTERS", importers)
 
 
 @pytest.mark.parametrize(("confidence", "winner"), [(0.5, "bfcl"), (2.0, "other")])
@@ -120,13 +131,54 @@ def test_plans_can_be_sent_to_another_process(run: Path) -> None:
     assert [item.id for item in read_items(copy) if isinstance(item, Item)] == ["simple_python_0"]
 
 
-@pytest.mark.parametrize("name", list(IMPORTERS))
-def test_importers_have_required_attributes(name: str) -> None:
-    importer = IMPORTERS[name]
-    assert importer.name == name
+@pytest.mark.parametrize("importer", IMPORTERS, ids=lambda importer: importer.name)
+def test_importers_have_required_attributes(importer: Importer) -> None:
+    assert get_importer(importer.name) is importer
     assert importer.title
     assert importer.version >= 1
-    assert importer.load_module("discovery").find_runs([], [], SearchOptions()) == DiscoveredRuns()
+    assert importer.find_runs([], [], SearchOptions()) == DiscoveredRuns()
+
+
+@pytest.mark.parametrize("importer", IMPORTERS, ids=lambda importer: importer.name)
+def test_importers_define_only_what_the_interface_declares(importer: Importer) -> None:
+    """A misspelt name, such as `aplies_errata`, would have no effect."""
+    public_names = {name for name in vars(type(importer)) if not name.startswith("_")}
+    unknown = public_names - set(vars(Importer))
+    assert not unknown, f"{type(importer).__name__} defines {unknown}, which Importer does not have"
+
+
+def test_importers_say_why_golden_answers_cannot_be_corrected() -> None:
+    reasons = {
+        importer.name: importer.why_no_golden_fix
+        for importer in IMPORTERS
+        if type(importer).check_golden_fix is Importer.check_golden_fix
+    }
+    assert set(reasons) == {"atif", "inspect", "tau"}
+    assert all(reason != Importer.why_no_golden_fix for reason in reasons.values())
+
+
+def test_only_importers_that_combine_runs_define_combined_metrics() -> None:
+    defining = {
+        importer.name
+        for importer in IMPORTERS
+        if type(importer).compute_combined_metrics is not Importer.compute_combined_metrics
+    }
+    assert defining == {importer.name for importer in IMPORTERS if importer.combines_runs}
+
+
+def test_search_loads_no_module_of_a_benchmark() -> None:
+    """The start of fcreview would otherwise become slower with each benchmark."""
+    code = """
+import sys
+import fcreview.importers.registry
+print(*(name for name in sys.modules if name.startswith("fcreview.importers.")))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    packages = {importer.name for importer in IMPORTERS} | {"generic_format"}
+    loaded = {name for name in done.stdout.split() if name.split(".")[2] in packages}
+    assert {name for name in loaded if not name.endswith(".importer")} == {
+        f"fcreview.importers.{type(importer).__module__.split('.')[2]}" for importer in IMPORTERS
+    }
 
 
 def test_odd_values_lose_only_figures_of_benchmark() -> None:

@@ -18,6 +18,7 @@ from fcreview.importers.registry import (
     check_golden_fix,
     discover,
     explain_golden_fix_rejection,
+    importer_for,
     is_unchanged_golden_fix,
     make_golden_template,
     read_items,
@@ -63,12 +64,14 @@ def test_golden_templates_are_valid_and_keep_verdict(sample_items: list[Sample])
             assert not item.golden or item.category.startswith("agent_") or has_no_dataset, item.id
             continue
         assert check_golden_fix(run, item, draft) is None, item.id
-        benchmark = run.benchmark if run.benchmark in IMPORTERS else "generic"
-        after = IMPORTERS[benchmark].load_writeback("recompute_verdict")(run, item, draft, record)
+        importer = importer_for(run)
+        after = importer.recompute_verdict(run, item, draft, record)
         assert after == item.rule, item.id
-        known[benchmark] += after is not None
+        known[importer.name] += after is not None
     without = {"atif", "complexfuncbench", "inspect", "tau"}
-    assert {name for name, count in known.items() if count} == set(IMPORTERS) - without
+    assert {name for name, count in known.items() if count} == {
+        importer.name for importer in IMPORTERS
+    } - without
 
 
 def test_prediction_as_golden_answer_passes(sample_items: list[Sample]) -> None:

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from fcreview.importers.registry import IMPORTERS
+from fcreview.importers.registry import IMPORTERS, list_importer_names
 from fcreview.model.address import WHOLE_TARGETS
 from fcreview.model.effective_verdict import ROLL_UP_CRITERIA, is_definite, is_same_verdict
 from fcreview.model.review import Event
@@ -205,7 +205,7 @@ def confirm_subsets(runs: ReviewedRuns, times: float) -> None:
 
 @pytest.mark.sweep
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(IMPORTERS))
+@pytest.mark.parametrize("name", list_importer_names())
 def test_confirming_changes_no_metric_of_sample_runs(
     samples: Path, open_runs: OpenRuns, name: str
 ) -> None:
@@ -223,7 +223,8 @@ def test_confirming_changes_no_metric_of_published_runs(
 def test_published_benchmarks_have_tags_and_their_runs_carry_them(
     samples: Path, open_runs: OpenRuns
 ) -> None:
-    for name, importer in IMPORTERS.items():
+    for importer in IMPORTERS:
+        name = importer.name
         assert bool(importer.tags) == (name not in ("atif", "generic", "inspect"))
         assert len(set(importer.tags)) == len(importer.tags)
         for row in open_runs([samples / name]).store.fetch_runs():

@@ -12,7 +12,10 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.registry import Importer, WriteError
+from fcreview.importers.importer import WriteError
+from fcreview.importers.registry import rewrite_golden, rewrite_scores, write_reviewed_logs
+from fcreview.model.item import Run
+from fcreview.run_plan import RunPlan
 
 pytestmark = pytest.mark.slow
 Cli = Callable[..., Any]
@@ -156,7 +159,11 @@ def test_patch_without_golden_fix_writes_nothing(cli: Cli, run: Path, tmp_path: 
 
 
 def test_benchmark_without_writer_is_reported() -> None:
-    importer = Importer("common", "A new one", "")  # an importer package without the needed modules
-    for function in ("rewrite_scores", "rewrite_golden"):
-        with pytest.raises(WriteError, match="fcreview cannot write the files of A new one"):
-            importer.load_writeback(function)
+    log = RunPlan(Run("inspect", "", "en", "m", "/log.eval"), [], importer="inspect")
+    with pytest.raises(WriteError, match="fcreview cannot write the score files of Inspect"):
+        rewrite_scores(log, [])
+    with pytest.raises(WriteError, match="fcreview cannot write the dataset of Inspect"):
+        rewrite_golden(log, {})
+    results = RunPlan(Run("bfcl", "V4", "en", "m", "/result/m"), [], importer="bfcl")
+    with pytest.raises(WriteError, match="fcreview cannot write the logs of BFCL"):
+        write_reviewed_logs(results, [], [])

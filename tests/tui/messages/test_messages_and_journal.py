@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.registry import IMPORTERS
+from fcreview.importers.registry import list_importer_names
 from fcreview.model.address import ITEM, RESPONSE, describe_address
 from fcreview.model.review import CORRECT, UNSURE
 from fcreview.store.rows import ItemDetail, View
@@ -26,7 +26,7 @@ from tests.tui.messages.key_presses import KeyPress, open_item_app
 from tests.tui.messages.line_kinds import ItemLine, find_line_kinds
 from tests.tui.messages.screen_facts import matches_cut_text
 
-BENCHMARKS = list(IMPORTERS)
+BENCHMARKS = list_importer_names()
 VERDICTS = {"p": True, "f": False, "g": True, "u": UNSURE}
 SCORES = {"0": 0, "1": 1, "2": 2}
 FAULTS = {

@@ -1,0 +1,84 @@
+"""Import ComplexFuncBench: multi-step travel tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fcreview.importers.importer import Importer
+
+if TYPE_CHECKING:
+    from fcreview.model.item import Item, ReadRecord, Run
+    from fcreview.model.metric import Metric, ScoredItem
+    from fcreview.run_plan import (
+        AppliedGoldenFix,
+        DiscoveredRuns,
+        RewrittenFile,
+        RunPlan,
+        SearchOptions,
+        Unrepresentable,
+    )
+
+
+class ComplexfuncbenchImporter(Importer):
+    name = "complexfuncbench"
+    title = "ComplexFuncBench"
+    expected_files = "result/MODEL/EXPERIMENT.jsonl of {id, gen_convs, message, count_dict}"
+    version = 8
+    # Section 4.3.1 of the paper.
+    tags = ("func_error", "param_missing", "hallucination", "value_error", "stop_early")
+    ignores_copies = True
+
+    def find_runs(
+        self, files: Sequence[Path], dataset_folders: Sequence[Path], search: SearchOptions
+    ) -> DiscoveredRuns:
+        from fcreview.importers.complexfuncbench import discovery
+
+        return discovery.find_runs(files, dataset_folders, search)
+
+    def read_items(self, plan: RunPlan) -> Iterator[ReadRecord]:
+        from fcreview.importers.complexfuncbench import read
+
+        return read.read_items(plan)
+
+    def compute_metrics(self, items: Sequence[ScoredItem], run: Run) -> list[Metric]:
+        from fcreview.importers.complexfuncbench import leaderboard
+
+        return leaderboard.compute_metrics(items, run)
+
+    def rewrite_scores(
+        self, plan: RunPlan, items: Sequence[ScoredItem]
+    ) -> Iterator[RewrittenFile | Unrepresentable]:
+        from fcreview.importers.complexfuncbench import writeback
+
+        return writeback.rewrite_scores(plan, items)
+
+    def find_summary_files(self, plan: RunPlan) -> list[Path]:
+        from fcreview.importers.complexfuncbench import writeback
+
+        return writeback.find_summary_files(plan)
+
+    def check_golden_fix(self, run: Run, item: Item, golden_fix: dict[str, Any]) -> str | None:
+        from fcreview.importers.complexfuncbench import writeback
+
+        return writeback.check_golden_fix(run, item, golden_fix)
+
+    def make_golden_template(self, run: Run, item: Item) -> dict[str, Any] | None:
+        from fcreview.importers.complexfuncbench import writeback
+
+        return writeback.make_golden_template(run, item)
+
+    def recompute_verdict(
+        self, run: Run, item: Item, golden_fix: dict[str, Any], record: Any
+    ) -> bool | None:
+        from fcreview.importers.complexfuncbench import writeback
+
+        return writeback.recompute_verdict(run, item, golden_fix, record)
+
+    def rewrite_golden(
+        self, plan: RunPlan, fixes: Mapping[tuple[str, str], dict[str, Any]]
+    ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
+        from fcreview.importers.complexfuncbench import writeback
+
+        return writeback.rewrite_golden(plan, fixes)

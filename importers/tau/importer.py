@@ -1,0 +1,82 @@
+"""Import tau-bench v1 and tau2-bench."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fcreview.importers.importer import Importer
+
+if TYPE_CHECKING:
+    from fcreview.model.item import ReadRecord, Run
+    from fcreview.model.metric import Metric, ScoredItem
+    from fcreview.run_plan import (
+        DiscoveredRuns,
+        RewrittenFile,
+        RunPlan,
+        SearchOptions,
+        Unrepresentable,
+    )
+    from fcreview.stats.conventions import TrialTable
+
+
+class TauImporter(Importer):
+    name = "tau"
+    title = "tau-bench"
+    expected_files = (
+        "JSON of {info, tasks, simulations}, results.json beside simulations/, "
+        "or JSON arrays of {task_id, traj}"
+    )
+    version = 11
+    # Fault types of the error identification in the tau-bench repository, and of the viewer of
+    # tau2-bench.
+    tags = (
+        "goal partially completed",
+        "used wrong tool",
+        "used wrong tool argument",
+        "took unintended action",
+        "logical",
+        "hallucination",
+        "unresponsive",
+        "early termination",
+        "transcription",
+        "vad",
+    )
+    why_no_golden_fix = (
+        "the tasks of tau-bench are part of the result file, so golden answers cannot be corrected"
+    )
+
+    def find_runs(
+        self, files: Sequence[Path], dataset_folders: Sequence[Path], search: SearchOptions
+    ) -> DiscoveredRuns:
+        from fcreview.importers.tau import discovery
+
+        return discovery.find_runs(files, dataset_folders, search)
+
+    def read_items(self, plan: RunPlan) -> Iterator[ReadRecord]:
+        from fcreview.importers.tau import read
+
+        return read.read_items(plan)
+
+    def compute_metrics(self, items: Sequence[ScoredItem], run: Run) -> list[Metric]:
+        from fcreview.importers.tau import leaderboard
+
+        return leaderboard.compute_metrics(items, run)
+
+    def list_trials(self, items: Sequence[ScoredItem], run: Run) -> TrialTable:
+        from fcreview.importers.tau import leaderboard
+
+        return leaderboard.list_trials(items, run)
+
+    def rewrite_scores(
+        self, plan: RunPlan, items: Sequence[ScoredItem]
+    ) -> Iterator[RewrittenFile | Unrepresentable]:
+        from fcreview.importers.tau import writeback
+
+        return writeback.rewrite_scores(plan, items)
+
+    def find_summary_files(self, plan: RunPlan) -> list[Path]:
+        from fcreview.importers.tau import writeback
+
+        return writeback.find_summary_files(plan)

@@ -9,7 +9,7 @@ language model.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -60,6 +60,13 @@ UNCHECKED_ENDINGS = (
     "context_window_exceeded",
     "unexpected_error",
 )
+GOLDEN_FIELDS = (
+    ("ACTION", "actions", dict, "objects"),
+    ("COMMUNICATE", "communicate_info", str, "texts"),
+)
+"""Part of the reward that fcreview recomputes, its field of the criteria, and the type of the
+elements in this field, with its name.
+"""
 KNOWN_ENDINGS = (*GRADED_ENDINGS, *UNCHECKED_ENDINGS, INFRASTRUCTURE_ERROR)
 """Termination reasons of tau2-bench 0.1.0 to 1.0.1."""
 NO_REWARD = "the simulation has no recorded reward, so the benchmark's figures leave it out"
@@ -131,9 +138,8 @@ class RewardParts:
 
     @property
     def error_type(self) -> str | None:
-        return (
-            " + ".join(ERROR_TYPES.get(part, part.lower()) for part in self.failing_parts) or None
-        )
+        error_types = [ERROR_TYPES.get(part, part.lower()) for part in self.failing_parts]
+        return " + ".join(error_types) or None
 
     def explain_reward(self, has_actions: bool) -> str:
         """Explain how the reward follows from its parts.
@@ -142,14 +148,13 @@ class RewardParts:
         """
         if not self.values:
             return "no part counts for the reward"
-        shown = [
-            f"{part} {'unknown' if value is None else f'{value:g}'}"
-            for part, value in self.values.items()
-        ]
-        sentences = [
-            f"reward = {' x '.join(shown)}",
-            *(self.explain_part(part) for part in self.failing_parts),
-        ]
+
+        factors = []
+        for part, value in self.values.items():
+            shown = "unknown" if value is None else f"{value:g}"
+            factors.append(f"{part} {shown}")
+        sentences = [f"reward = {' x '.join(factors)}"]
+        sentences += [self.explain_part(part) for part in self.failing_parts]
         if has_actions and "ACTION" not in self.values:
             sentences.append(
                 "the golden actions do not count for the reward, because there are other ways to"
@@ -158,26 +163,20 @@ class RewardParts:
         return "; ".join(sentences)
 
     def explain_part(self, part: str) -> str:
+        """Explain why a part fails."""
         if part == "DB":
             return "the final database differs from the expected one"
         if part == "COMMUNICATE":
-            texts = _join_quoted(self.missing_texts)
-            return (
-                f"the agent never said {texts}"
-                if texts
-                else "the agent never said an expected text"
-            )
-        if part == "ACTION":
+            texts = _join_quoted(self.missing_texts) or "an expected text"
+            return f"the agent never said {texts}"
+        if part == "ACTION" and self.missing_actions:
             names = ", ".join(dict.fromkeys(self.missing_actions))
-            return (
-                f"no call matches the golden action {names}"
-                if names
-                else "no call matches a golden action"
-            )
-        assertions = _join_quoted(self.unmet_assertions)
-        return (
-            f"an assertion does not hold: {assertions}" if assertions else f"the part {part} failed"
-        )
+            return f"no call matches the golden action {names}"
+        if part == "ACTION":
+            return "no call matches a golden action"
+        if self.unmet_assertions:
+            return f"an assertion does not hold: {_join_quoted(self.unmet_assertions)}"
+        return f"the part {part} failed"
 
 
 def _join_quoted(texts: Sequence[str]) -> str:
@@ -190,6 +189,16 @@ class CheckedParts(NamedTuple):
     recomputed: RewardParts
 
 
+@dataclass(slots=True)
+class Grading:
+    """What the grading of an item adds to its `Extra`."""
+
+    uncounted_states: str
+    """As in `Extra.uncounted_states`."""
+    metadata: JsonObject = field(default_factory=dict)
+    """Parts and checks of the reward, from which a reviewed reward is computed."""
+
+
 def add_unchecked_verdicts(
     item: Item, reward: float | None, error_type: str, rationale: str, *, is_left_out: bool = False
 ) -> None:
@@ -197,49 +206,57 @@ def add_unchecked_verdicts(
 
     `is_left_out`: as in `add_reward_verdicts`.
     """
-    _set_official_verdict(item, reward)
     no_parts = RewardParts()
+    _set_official_verdict(item, reward)
     if is_left_out:
         item.rule_note = NO_REWARD
-        _add_verdicts_of_source(item, "official", reward, no_parts, rationale)
-    else:
-        item.rule = False
-        item.rule_error_type = error_type
-        item.error_type = error_type if item.official is False else None
-        item.first_difference = rationale
-        _add_verdicts_of_source(item, "official", reward, no_parts, rationale)
-        _add_verdicts_of_source(item, "rule", 0.0, no_parts, rationale)
+        item.verdicts += _make_official_verdicts(item, reward, no_parts, rationale)
+        add_decisive_step(item)
+        return
+
+    item.rule = False
+    item.rule_error_type = error_type
+    item.error_type = error_type if item.official is False else None
+    item.first_difference = rationale
+    item.verdicts += _make_official_verdicts(item, reward, no_parts, rationale)
+    item.verdicts += _make_recomputed_verdicts(item, 0.0, no_parts, rationale)
     add_decisive_step(item)
 
 
 def add_reward_verdicts(
     item: Item, reward: float | None, parts: CheckedParts, *, is_left_out: bool = False
-) -> None:
+) -> JsonObject:
     """Add the verdicts that follow from the recorded reward and its parts.
+
+    Return metadata with the parts.
 
     `is_left_out`: whether the benchmark leaves the item out of its figures, because it has no
     recorded reward although others have one. Then only the parts have verdicts. A recomputed
     verdict on the item would change corrected figures although nobody has reviewed anything.
     """
-    official, recomputed = parts
-    value = None if is_left_out else recomputed.reward
+    official = parts.official
+    recomputed = parts.recomputed
+    has_actions = bool(item.golden)
     _set_official_verdict(item, reward)
     if is_left_out:
+        recomputed_reward = None
         item.rule_note = NO_REWARD
     else:
+        recomputed_reward = recomputed.reward
         _set_recomputed_verdict(item, recomputed)
     if item.official is False:
         item.error_type = official.error_type or recomputed.error_type
 
-    item.extra.metadata[REWARD_PARTS] = _choose_part_values(parts)
-    has_actions = bool(item.golden)
     explanation = official.explain_reward(has_actions) if official.values else None
-    _add_verdicts_of_source(item, "official", reward, official, explanation)
-    _add_verdicts_of_source(item, "rule", value, recomputed, recomputed.explain_reward(has_actions))
+    item.verdicts += _make_official_verdicts(item, reward, official, explanation)
+    explanation = recomputed.explain_reward(has_actions)
+    item.verdicts += _make_recomputed_verdicts(item, recomputed_reward, recomputed, explanation)
 
-    if item.rule is False or (item.rule is None and item.official is False):
+    fails = item.rule is False or (item.rule is None and item.official is False)
+    if fails:
         _set_first_difference(item, recomputed if recomputed.failing_parts else official)
     add_decisive_step(item, recomputed.missing_texts or official.missing_texts)
+    return {REWARD_PARTS: _choose_part_values(parts)}
 
 
 def _choose_part_values(parts: CheckedParts) -> dict[str, float | None]:
@@ -269,30 +286,46 @@ def _set_recomputed_verdict(item: Item, recomputed: RewardParts) -> None:
         item.rule_note = f"the result file does not contain the value of {', '.join(unknown)}"
 
 
-def _add_verdicts_of_source(
-    item: Item, source: SourceName, reward: float | None, parts: RewardParts, rationale: str | None
-) -> None:
-    value = item.official if source == "official" else item.rule
-    error_type = item.error_type if source == "official" else item.rule_error_type
-    by = "reward" if source == "official" else "product of the parts"
-    item.verdicts.append(Verdict(source, value, error_type=error_type, rationale=rationale, by=by))
+def _make_official_verdicts(
+    item: Item, reward: float | None, parts: RewardParts, rationale: str | None
+) -> Iterator[Verdict]:
+    """Yield the verdicts of the file on an item, on its reward and on the parts of the reward."""
+    verdict = Verdict("official", item.official, error_type=item.error_type, by="reward")
+    verdict.rationale = rationale
+    yield verdict
     if reward is not None:
-        item.verdicts.append(Verdict(source, reward, criterion="reward", by=by))
-    for part, number in parts.values.items():
-        if number is not None:
-            verdict = Verdict(
-                source,
-                part_value_to_verdict(number),
-                target=ITEM,
-                criterion=part.lower(),
-                by="reward_info",
-            )
-            if part in parts.failing_parts:
-                verdict.error_type, verdict.rationale = (
-                    ERROR_TYPES.get(part),
-                    parts.explain_part(part),
-                )
-            item.verdicts.append(verdict)
+        yield Verdict("official", reward, criterion="reward", by="reward")
+    yield from _make_part_verdicts("official", parts)
+
+
+def _make_recomputed_verdicts(
+    item: Item, reward: float | None, parts: RewardParts, rationale: str | None
+) -> Iterator[Verdict]:
+    """Yield the recomputed verdicts on an item, on its reward and on the parts of the reward."""
+    by = "product of the parts"
+    verdict = Verdict("rule", item.rule, error_type=item.rule_error_type, by=by)
+    verdict.rationale = rationale
+    yield verdict
+    if reward is not None:
+        yield Verdict("rule", reward, criterion="reward", by=by)
+    yield from _make_part_verdicts("rule", parts)
+
+
+def _make_part_verdicts(source: SourceName, parts: RewardParts) -> Iterator[Verdict]:
+    """Yield a verdict on each part whose value is known."""
+    for part, value in parts.values.items():
+        if value is None:
+            continue
+        verdict = _make_part_verdict(source, part, value=value, by="reward_info")
+        if part in parts.failing_parts:
+            verdict.error_type = ERROR_TYPES.get(part)
+            verdict.rationale = parts.explain_part(part)
+        yield verdict
+
+
+def _make_part_verdict(source: SourceName, part: str, *, value: float, by: str) -> Verdict:
+    verdict_value = part_value_to_verdict(value)
+    return Verdict(source, verdict_value, target=ITEM, criterion=part.lower(), by=by)
 
 
 def _set_first_difference(item: Item, parts: RewardParts) -> None:
@@ -314,11 +347,11 @@ def _set_first_difference(item: Item, parts: RewardParts) -> None:
 def add_pairs_and_verdicts(
     item: Item,
     simulation: JsonObject,
+    *,
     criteria: JsonObject | None,
     messages: Sequence[ConversationMessage] | None,
-    *,
     run_has_rewards: bool,
-) -> None:
+) -> Grading:
     """Add call pairs and all verdicts to an item that already has its conversation.
 
     `criteria` are the `evaluation_criteria` of the task, or None if they are missing. `messages` is
@@ -330,14 +363,16 @@ def add_pairs_and_verdicts(
     actions = read_golden_actions(criteria or {})
     addresses = pair_golden_actions(item, actions)
     counted_parts = _list_counted_parts(recorded, criteria, reason)
+
+    # The golden actions show one way to the goal. Only the part ACTION requires them.
     actions_count = counted_parts is not None and "ACTION" in counted_parts
-    item.extra.uncounted_states = "+" if actions_count else "-!+"
+    grading = Grading(uncounted_states="+" if actions_count else "-!+")
 
     if reason == INFRASTRUCTURE_ERROR:
         item.error_type = INFRASTRUCTURE_ERROR
         item.rule_note = "an infrastructure error prevented this simulation, so no metric counts it"
         item.first_difference = item.rule_note
-        return
+        return grading
 
     reward = to_finite_number(recorded.get("reward"))
     is_reward_expected = simulation.get("reward_info") is not None or reason not in GRADED_ENDINGS
@@ -346,7 +381,7 @@ def add_pairs_and_verdicts(
     is_left_out = reward is None and run_has_rewards
     if counted_parts is None:
         _add_verdicts_without_checks(item, reward, reason, recorded, is_left_out=is_left_out)
-        return
+        return grading
 
     checks = _CheckedSimulation(
         recorded,
@@ -355,7 +390,8 @@ def add_pairs_and_verdicts(
         addresses=addresses,
         counted_parts=counted_parts,
     )
-    checks.add_verdicts(item, reward, messages, is_left_out=is_left_out)
+    grading.metadata = checks.add_verdicts(item, reward, messages, is_left_out=is_left_out)
+    return grading
 
 
 def _add_verdicts_without_checks(
@@ -371,7 +407,7 @@ def _add_verdicts_without_checks(
     if isinstance(note, str):
         rationale = f"{rationale}: {note}"
     add_unchecked_verdicts(item, reward, str(reason), rationale, is_left_out=is_left_out)
-    _add_uncounted_checks(item, recorded, counted_parts=[], recomputed_values={})
+    item.verdicts += _make_uncounted_verdicts(recorded, counted_parts=[], recomputed_values={})
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,130 +430,160 @@ class _CheckedSimulation:
         messages: Sequence[ConversationMessage] | None,
         *,
         is_left_out: bool,
-    ) -> None:
-        """Add the verdicts on the item, on the parts of its reward and on the single checks."""
+    ) -> JsonObject:
+        """Add the verdicts on the item, on the parts of its reward and on the single checks.
+
+        Return metadata with the parts and the checks.
+        """
         matches = [
             any(action.matches_call(call) for call in item.predicted) for action in self.actions
         ]
-        said = self._find_expected_texts(messages or ())
-        met = (
-            {} if messages is None else {"ACTION": all(matches), "COMMUNICATE": all(said.values())}
-        )
-        recomputed_values = _recompute_part_values(item, self.criteria, met)
+        is_said = self._find_expected_texts(messages or ())
+        are_met: dict[str, bool] | None = None
+        if messages is not None:
+            are_met = {"ACTION": all(matches), "COMMUNICATE": all(is_said.values())}
+        recomputed_values = _recompute_part_values(item, self.criteria, are_met)
 
         official = _read_official_parts(self.recorded, self.counted_parts)
         recomputed = RewardParts(
             values=dict(official.values),
-            missing_texts=[text for text, is_said in said.items() if not is_said],
+            missing_texts=[text for text, said in is_said.items() if not said],
             unmet_assertions=official.unmet_assertions,
             missing_actions=self._list_missing_actions(matches),
         )
         for part, value in recomputed_values.items():
             if part in self.counted_parts:
                 recomputed.values[part] = value
-        add_reward_verdicts(
+        metadata = add_reward_verdicts(
             item, reward, CheckedParts(official, recomputed), is_left_out=is_left_out
         )
 
         has_task = item.golden_hash != ""
         if has_task:
-            names = [action.name for action in self.actions]
-            _report_contradicting_checks(item, self.recorded, list(said), names, official.reward)
-        _add_uncounted_checks(item, self.recorded, self.counted_parts, recomputed_values)
-        _add_action_checks(item, self.recorded, self.actions, self.addresses, matches)
-        _add_nl_assertions(item, self.recorded)
+            self._report_contradicting_checks(item, list(is_said), official.reward)
+        item.verdicts += _make_uncounted_verdicts(
+            self.recorded, self.counted_parts, recomputed_values
+        )
+        checks = self._add_action_checks(item, matches) | _add_nl_assertions(item, self.recorded)
+        if checks:
+            metadata[REWARD_CHECKS] = checks
+        return metadata
 
     def _find_expected_texts(self, messages: Sequence[ConversationMessage]) -> dict[str, bool]:
         """Return expected text -> whether the agent said it."""
         expected = as_list((self.criteria or {}).get("communicate_info"))
         texts = [text for text in expected if isinstance(text, str)]
-        replies = [
-            message.content
-            for message in messages
-            if message.role == "assistant" and message.content
-        ]
-        return find_spoken_texts(texts, replies)
+        replies = [message.content for message in messages if message.role == "assistant"]
+        return find_spoken_texts(texts, [reply for reply in replies if reply])
 
     def _list_missing_actions(self, matches: Sequence[bool]) -> list[str]:
-        return [
-            action.name
-            for action, is_matched in zip(self.actions, matches, strict=True)
-            if not is_matched
-        ]
+        missing = []
+        for action, is_matched in zip(self.actions, matches, strict=True):
+            if not is_matched:
+                missing.append(action.name)
+        return missing
 
+    def _report_contradicting_checks(
+        self, item: Item, golden_texts: list[str], part_product: float | None
+    ) -> None:
+        """Add issues for recorded checks that contradict the task, and for a reward that
+        contradicts its parts.
+        """
+        if OWN_FIELD in as_object(self.recorded.get("info")):
+            return  # fcreview exported this file, and reviews may contradict the checks.
 
-def _report_contradicting_checks(
-    item: Item,
-    recorded: dict[str, Any],
-    golden_texts: list[str],
-    golden_actions: list[str],
-    part_product: float | None,
-) -> None:
-    """Add issues for recorded checks that contradict the task, and for a reward that contradicts
-    its parts.
-    """
-    if OWN_FIELD in as_object(recorded.get("info")):
-        return  # fcreview exported this file, and reviews may contradict the checks.
-    checked = {
-        str(each["info"])
-        for each in list_objects(recorded.get("communicate_checks"))
-        if "info" in each
-    }
-    checked_actions, reward = (
-        _list_checked_actions(recorded),
-        to_finite_number(recorded.get("reward")),
-    )
-    if checked and checked != set(golden_texts):
-        add_issue(
-            item, "the recorded communicate checks and the task contain different expected texts"
-        )
-    if checked_actions and checked_actions != golden_actions:
-        add_issue(item, "the recorded action checks and the task contain different golden actions")
-    if (
-        part_product is not None
-        and reward is not None
-        and abs(part_product - reward) > SUCCESS_TOLERANCE
-    ):
-        add_issue(
-            item,
-            f"the recorded reward is {reward:g}, but the product of its recorded parts is"
-            f" {part_product:g}",
-        )
+        text_checks = list_objects(self.recorded.get("communicate_checks"))
+        checked_texts = {str(check["info"]) for check in text_checks if "info" in check}
+        if checked_texts and checked_texts != set(golden_texts):
+            what = "the recorded communicate checks and the task contain different expected texts"
+            add_issue(item, what)
+
+        checked_actions = _list_checked_actions(self.recorded)
+        if checked_actions and checked_actions != [action.name for action in self.actions]:
+            what = "the recorded action checks and the task contain different golden actions"
+            add_issue(item, what)
+
+        reward = to_finite_number(self.recorded.get("reward"))
+        if part_product is None or reward is None:
+            return
+        if abs(part_product - reward) > SUCCESS_TOLERANCE:
+            what = f"the recorded reward is {reward:g}, but the product of its recorded parts is"
+            add_issue(item, f"{what} {part_product:g}")
+
+    def _add_action_checks(self, item: Item, matches: Sequence[bool]) -> dict[str, list[Any]]:
+        """Add the recorded and the recomputed verdict on each golden action.
+
+        Return the checks as metadata, which is empty without golden actions.
+        """
+        recorded_checks = list_objects(self.recorded.get("action_checks"))
+        names = [action.name for action in self.actions]
+        if _list_checked_actions(self.recorded) != names:
+            recorded_checks = [{} for _ in names]
+
+        listed = []
+        for address, check, is_matched in zip(
+            self.addresses, recorded_checks, matches, strict=True
+        ):
+            recorded_match = check.get("action_match")
+            if isinstance(recorded_match, bool):
+                verdict = Verdict(
+                    "official",
+                    recorded_match,
+                    target=address,
+                    criterion="action",
+                    by="action_checks",
+                )
+                item.verdicts.append(verdict)
+
+            verdict = Verdict("rule", is_matched, target=address, criterion="action")
+            verdict.by = "tau2-bench rules"
+            if not is_matched:
+                verdict.rationale = "no call has this function name and these arguments"
+            item.verdicts.append(verdict)
+
+            # As for the parts of the reward, the recomputed check counts only where the file
+            # records none.
+            counted_match = recorded_match if isinstance(recorded_match, bool) else is_matched
+            tool_kind = check.get("tool_type")
+            if not isinstance(tool_kind, str):
+                tool_kind = None
+            listed.append([address, "action", counted_match, tool_kind])
+        return {"ACTION": listed} if listed else {}
 
 
 def _list_checked_actions(recorded: JsonObject) -> list[str | None]:
-    return [
-        as_object(check.get("action")).get("name")
-        for check in list_objects(recorded.get("action_checks"))
-    ]
+    """Return the name of the golden action of each recorded check."""
+    checks = list_objects(recorded.get("action_checks"))
+    return [as_object(check.get("action")).get("name") for check in checks]
 
 
 def _recompute_part_values(
-    item: Item, criteria: JsonObject | None, met: Mapping[str, bool]
+    item: Item, criteria: JsonObject | None, are_met: Mapping[str, bool] | None
 ) -> dict[str, float | None]:
     """Return the recomputed values of ACTION and COMMUNICATE. A value is None if the file does not
     determine it.
 
-    `met` has, for both parts, whether the conversation meets the criteria. It is empty for an
+    `are_met` has, for both parts, whether the conversation meets the criteria. It is None for an
     unreadable conversation.
     """
     if criteria is None:
         return {}
-    own: dict[str, float | None] = {}
-    for part, name, kind in (("ACTION", "actions", dict), ("COMMUNICATE", "communicate_info", str)):
-        golden = criteria.get(name)
-        is_valid = golden is None or (
-            isinstance(golden, list) and all(isinstance(each, kind) for each in golden)
+
+    values: dict[str, float | None] = {}
+    for part, field_name, element_type, type_name in GOLDEN_FIELDS:
+        golden = criteria.get(field_name)
+        is_list_of_type = isinstance(golden, list) and all(
+            isinstance(element, element_type) for element in golden
         )
-        if not is_valid:
-            kinds = "objects" if kind is dict else "texts"
-            what = (
-                f"the field {name} of the task is not a list of {kinds}, so the reward part {part}"
-                " is unknown"
-            )
-            add_issue(item, what)
-        own[part] = float(met[part]) if is_valid and met else None
-    return own
+        if golden is not None and not is_list_of_type:
+            values[part] = None
+            what = f"the field {field_name} of the task is not a list of {type_name}, so the reward"
+            add_issue(item, f"{what} part {part} is unknown")
+        elif are_met is None:
+            values[part] = None
+        else:
+            values[part] = float(are_met[part])
+    return values
 
 
 def _list_counted_parts(
@@ -526,13 +592,16 @@ def _list_counted_parts(
     """Return the parts that count for the reward, or None if the simulation fails without any
     check.
     """
-    if isinstance(termination_reason, str) and termination_reason not in GRADED_ENDINGS:
+    is_graded = termination_reason in GRADED_ENDINGS
+    if isinstance(termination_reason, str) and not is_graded:
         return None
+
+    # The breakdown has the parts that were checked. The basis can contain others too.
     for name in ("reward_breakdown", "reward_basis"):
         value = recorded.get(name)
         if isinstance(value, (dict, list)) and value:
             return [str(part) for part in value]
-    if termination_reason not in GRADED_ENDINGS:
+    if not is_graded:
         return None
     return [] if criteria is None else read_reward_basis(criteria)
 
@@ -543,34 +612,30 @@ def read_reward_basis(criteria: JsonObject) -> list[str]:
 
 
 def _read_official_parts(recorded: dict[str, Any], counted_parts: Sequence[str]) -> RewardParts:
+    """Read the parts that count, and the checks that failed, from `reward_info`."""
     breakdown = as_object(recorded.get("reward_breakdown"))
     parts = RewardParts()
     for part in counted_parts:
         value = to_part_value(breakdown.get(part))
-        parts.values[part] = (
-            value if value is not None else _read_recorded_part_value(recorded, part)
-        )
-    parts.missing_texts = [
-        str(each.get("info")) for each in _list_failed_checks(recorded.get("communicate_checks"))
-    ]
-    actions = (
-        each.get("action")
-        for each in _list_failed_checks(recorded.get("action_checks"), "action_match")
-    )
-    parts.missing_actions = [
-        str(action.get("name")) for action in actions if isinstance(action, dict)
-    ]
-    failed = _list_failed_checks(recorded.get("nl_assertions"))
-    parts.unmet_assertions = [str(each.get("nl_assertion")) for each in failed]
-    failed = _list_failed_checks(recorded.get("env_assertions"))
-    parts.unmet_assertions += [
-        _describe_env_assertion(each.get("env_assertion")) for each in failed
-    ]
+        if value is None:
+            value = _read_recorded_part_value(recorded, part)
+        parts.values[part] = value
+
+    for check in _list_failed_checks(recorded.get("communicate_checks")):
+        parts.missing_texts.append(str(check.get("info")))
+    for check in _list_failed_checks(recorded.get("action_checks"), "action_match"):
+        action = check.get("action")
+        if isinstance(action, dict):
+            parts.missing_actions.append(str(action.get("name")))
+    for check in _list_failed_checks(recorded.get("nl_assertions")):
+        parts.unmet_assertions.append(str(check.get("nl_assertion")))
+    for check in _list_failed_checks(recorded.get("env_assertions")):
+        parts.unmet_assertions.append(_describe_env_assertion(check.get("env_assertion")))
     return parts
 
 
 def _list_failed_checks(checks: Any, result_field: str = "met") -> list[JsonObject]:
-    return [each for each in list_objects(checks) if not each.get(result_field)]
+    return [check for check in list_objects(checks) if not check.get(result_field)]
 
 
 def _describe_env_assertion(assertion: Any) -> str:
@@ -580,123 +645,83 @@ def _describe_env_assertion(assertion: Any) -> str:
 
 
 def _read_recorded_part_value(recorded: dict[str, Any], part: str) -> float | None:
+    """Compute a part of the reward from its recorded checks. None if there are none."""
     if part == "DB":
-        check = recorded.get("db_check")
-        if not isinstance(check, dict):
-            return None
-        value, matches = to_part_value(check.get("db_reward")), check.get("db_match")
-        return value if value is not None else float(matches) if isinstance(matches, bool) else None
+        return _read_database_value(recorded.get("db_check"))
     if part == "ENV_ASSERTION":
-        rewards = [
-            to_part_value(each.get("reward"))
-            for each in list_objects(recorded.get("env_assertions"))
-        ]
-        known = [reward for reward in rewards if reward is not None]
-        return math.prod(known) if known and len(known) == len(rewards) else None
-    name, field = {
-        "ACTION": ("action_checks", "action_match"),
-        "COMMUNICATE": ("communicate_checks", "met"),
-        "NL_ASSERTION": ("nl_assertions", "met"),
-    }.get(part, ("", ""))
-    values = [each.get(field) for each in list_objects(recorded.get(name))]
-    is_known = bool(values) and all(isinstance(value, bool) for value in values)
-    return float(all(values)) if is_known else None
+        return _multiply_assertion_rewards(recorded.get("env_assertions"))
+    if part == "ACTION":
+        return _read_conjunction(recorded.get("action_checks"), "action_match")
+    if part == "COMMUNICATE":
+        return _read_conjunction(recorded.get("communicate_checks"), "met")
+    if part == "NL_ASSERTION":
+        return _read_conjunction(recorded.get("nl_assertions"), "met")
+    return None
 
 
-def _add_uncounted_checks(
-    item: Item,
+def _read_database_value(check: Any) -> float | None:
+    if not isinstance(check, dict):
+        return None
+    value = to_part_value(check.get("db_reward"))
+    if value is not None:
+        return value
+    is_matching = check.get("db_match")
+    return float(is_matching) if isinstance(is_matching, bool) else None
+
+
+def _multiply_assertion_rewards(assertions: Any) -> float | None:
+    """Return the product of the rewards. None without assertions, or if a reward is unknown."""
+    rewards = []
+    for assertion in list_objects(assertions):
+        reward = to_part_value(assertion.get("reward"))
+        if reward is None:
+            return None
+        rewards.append(reward)
+    return math.prod(rewards) if rewards else None
+
+
+def _read_conjunction(checks: Any, result_field: str) -> float | None:
+    """Return 1 if all checks succeeded, else 0. None without checks, or if a result is unknown."""
+    results = [check.get(result_field) for check in list_objects(checks)]
+    if not results or not all(isinstance(result, bool) for result in results):
+        return None
+    return float(all(results))
+
+
+def _make_uncounted_verdicts(
     recorded: dict[str, Any],
     counted_parts: Sequence[str],
     recomputed_values: Mapping[str, float | None],
-) -> None:
-    """Add verdicts on the recorded parts that do not count for the reward."""
+) -> Iterator[Verdict]:
+    """Yield verdicts on the recorded parts that do not count for the reward.
+
+    tau2-bench records checks also where they do not count.
+    """
+    by = "does not count for the reward"
     for part in REWARD_PART_NAMES:
         value = _read_recorded_part_value(recorded, part)
-        if part not in counted_parts and value is not None:
-            by = "does not count for the reward"
-            item.verdicts.append(
-                Verdict(
-                    "official",
-                    part_value_to_verdict(value),
-                    target=ITEM,
-                    criterion=part.lower(),
-                    by=by,
-                )
-            )
-            if (recomputed := recomputed_values.get(part, value)) is not None:
-                item.verdicts.append(
-                    Verdict(
-                        "rule",
-                        part_value_to_verdict(recomputed),
-                        target=ITEM,
-                        criterion=part.lower(),
-                        by=by,
-                    )
-                )
+        if part in counted_parts or value is None:
+            continue
+        yield _make_part_verdict("official", part, value=value, by=by)
+        recomputed = recomputed_values.get(part, value)
+        if recomputed is not None:
+            yield _make_part_verdict("rule", part, value=recomputed, by=by)
 
 
-def _add_action_checks(
-    item: Item,
-    recorded: JsonObject,
-    actions: list[GoldenAction],
-    addresses: list[str],
-    are_matched: list[bool],
-) -> None:
-    checks = list_objects(recorded.get("action_checks"))
-    has_checks = _list_checked_actions(recorded) == [action.name for action in actions]
-    listed = []
-    for index, (address, is_matched) in enumerate(zip(addresses, are_matched, strict=True)):
-        check = checks[index] if has_checks else {}
-        recorded_match = check.get("action_match")
-        kind = check.get("tool_type")
+def _add_nl_assertions(item: Item, recorded: dict[str, Any]) -> dict[str, list[Any]]:
+    """Add the judge's verdicts on natural-language assertions.
 
-        if isinstance(recorded_match, bool):
-            item.verdicts.append(
-                Verdict(
-                    "official",
-                    recorded_match,
-                    target=address,
-                    criterion="action",
-                    by="action_checks",
-                )
-            )
-        rationale = None if is_matched else "no call has this function name and these arguments"
-        item.verdicts.append(
-            Verdict(
-                "rule",
-                is_matched,
-                target=address,
-                criterion="action",
-                rationale=rationale,
-                by="tau2-bench rules",
-            )
-        )
-
-        # As for the parts of the reward, the recomputed check counts only where the file records
-        # none.
-        counted_match = recorded_match if isinstance(recorded_match, bool) else is_matched
-        listed.append([address, "action", counted_match, kind if isinstance(kind, str) else None])
-    if listed:
-        item.extra.metadata.setdefault(REWARD_CHECKS, {})["ACTION"] = listed
-
-
-def _add_nl_assertions(item: Item, recorded: dict[str, Any]) -> None:
-    listed = []
+    Return the checks as metadata, which is empty without assertions.
+    """
+    listed: list[Any] = []
     for number, check in enumerate(list_objects(recorded.get("nl_assertions")), 1):
-        met, criterion = check.get("met"), NL_CRITERION.format(number)
-        rationale = f'"{check.get("nl_assertion")}" {check.get("justification") or ""}'.rstrip()
-        value = met if isinstance(met, bool) else None
-        item.verdicts.append(
-            Verdict(
-                "judge",
-                value,
-                target=ITEM,
-                criterion=criterion,
-                error_type=None,
-                rationale=rationale,
-                by="NL assertions",
-            )
-        )
+        criterion = NL_CRITERION.format(number)
+        value = check.get("met")
+        if not isinstance(value, bool):
+            value = None
+        verdict = Verdict("judge", value, target=ITEM, criterion=criterion, by="NL assertions")
+        justification = check.get("justification") or ""
+        verdict.rationale = f'"{check.get("nl_assertion")}" {justification}'.rstrip()
+        item.verdicts.append(verdict)
         listed.append([ITEM, criterion, value, None])
-    if listed:
-        item.extra.metadata.setdefault(REWARD_CHECKS, {})["NL_ASSERTION"] = listed
+    return {"NL_ASSERTION": listed} if listed else {}

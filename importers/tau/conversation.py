@@ -14,7 +14,8 @@ The golden actions are one way to solve a task. They count only if `ACTION` is p
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -47,6 +48,10 @@ DEVELOPER_ROLE = "developer"
 Neither the agent nor the user wrote such a message.
 """
 MAX_ROLE_LENGTH = 40
+SPEAKERS = (("user", "user"), ("assistant", "agent"))
+"""Role of a speaker, and the first word of the speaker's fields in a tick. The user comes first,
+because the user's calls come before the agent's calls.
+"""
 
 
 @dataclass(slots=True)
@@ -103,14 +108,38 @@ class _ConversationPosition:
     started: bool = False
     """Whether the user or the agent has already sent a message or called a tool."""
 
-    def start_turn(self) -> None:
-        self.turn, self.step, self.index, self.agent_acted, self.user_called = (
-            self.turn + 1,
-            -1,
-            0,
-            False,
-            False,
-        )
+    def advance(self, message: ConversationMessage, *, is_last: bool) -> int:
+        """Move to the next message of the conversation. Return the step of this message."""
+        if message.role == "user":
+            self._advance_to_user_message(message, is_last=is_last)
+        elif message.role == "assistant":
+            is_greeting = not self.started and not message.calls
+            self.started = True
+            if is_greeting:
+                return -1  # No model wrote the greeting, so it is no step.
+            self.step += 1
+            self.agent_acted = True
+        elif message.role == "tool":
+            self.step = max(self.step, 0)
+        return self.step
+
+    def _advance_to_user_message(self, message: ConversationMessage, *, is_last: bool) -> None:
+        has_calls = bool(message.calls)
+        # The last user message of a conversation belongs to the turn before it.
+        if self.agent_acted and (has_calls or not is_last):
+            self._start_turn()
+        self.started = True
+        if has_calls or self.user_called or self.agent_acted:
+            self.step += 1
+        if has_calls:
+            self.user_called = True
+
+    def _start_turn(self) -> None:
+        self.turn += 1
+        self.step = -1
+        self.index = 0
+        self.agent_acted = False
+        self.user_called = False
 
 
 class MalformedMessageError(ValueError):
@@ -182,60 +211,46 @@ def _report_message_problems(item: Item, messages: Sequence[ConversationMessage]
 def add_conversation(item: Item, messages: Sequence[ConversationMessage]) -> list[int]:
     """Add messages and calls to an item. Return the number of the turn, from 0, of each message."""
     _report_message_problems(item, messages)
-    position, turns, user_calls = _ConversationPosition(), [], list[list[int]]()
+
+    position = _ConversationPosition()
+    turns = []
+    user_calls = []
     for index, message in enumerate(messages):
-        step = _advance_to_message(message, position, is_last=index == len(messages) - 1)
+        is_last = index == len(messages) - 1
+        step = position.advance(message, is_last=is_last)
         turns.append(position.turn)
         if message.content or not message.calls:
-            name = AGENT_GREETING_NAME if message.role == "assistant" and step < 0 else message.name
-            item.messages.append(
-                Message(position.turn, step, role=message.role, content=message.content, name=name)
-            )
+            item.messages.append(_make_item_message(message, position.turn, step))
         for call in message.calls:
             if message.role == "user":
                 user_calls.append([position.turn, position.index])
-            item.predicted.append(
-                Call(
-                    "predicted",
-                    call.name,
-                    arguments=call.arguments,
-                    turn=position.turn,
-                    step=max(step, 0),
-                    index=position.index,
-                    raw=call.raw,
-                    decode_error=call.error,
-                )
-            )
+            item.predicted.append(_make_predicted_call(call, position, max(step, 0)))
             position.index += 1
+
+    n_replies = sum(message.role == "assistant" for message in messages)
     item.n_turns = position.turn + 1
-    item.n_steps = max(sum(message.role == "assistant" for message in messages), 1)
+    item.n_steps = max(n_replies, 1)
     item.extra.user_calls = user_calls or None
     return turns
 
 
-def _advance_to_message(
-    message: ConversationMessage, position: _ConversationPosition, *, is_last: bool
-) -> int:
-    """Update the position for the next message and return the step of the message.
+def _make_item_message(message: ConversationMessage, turn: int, step: int) -> Message:
+    is_greeting = message.role == "assistant" and step < 0
+    name = AGENT_GREETING_NAME if is_greeting else message.name
+    return Message(turn, step, role=message.role, content=message.content, name=name)
 
-    The last user message of a conversation belongs to the turn before it.
-    """
-    if message.role == "user":
-        if position.agent_acted and (message.calls or not is_last):
-            position.start_turn()
-        position.started = True
-        if message.calls or position.user_called or position.agent_acted:
-            position.step += 1
-        position.user_called = position.user_called or bool(message.calls)
-    elif message.role == "assistant":
-        if not position.started and not message.calls:
-            position.started = True  # The greeting, which no model wrote.
-            return -1
-        position.step += 1
-        position.started = position.agent_acted = True
-    elif message.role == "tool":
-        position.step = max(position.step, 0)
-    return position.step
+
+def _make_predicted_call(call: ToolCall, position: _ConversationPosition, step: int) -> Call:
+    return Call(
+        "predicted",
+        call.name,
+        arguments=call.arguments,
+        turn=position.turn,
+        step=step,
+        index=position.index,
+        raw=call.raw,
+        decode_error=call.error,
+    )
 
 
 def parse_tool_call(name: str, arguments: Any) -> ToolCall:
@@ -243,18 +258,23 @@ def parse_tool_call(name: str, arguments: Any) -> ToolCall:
 
     Arguments that are neither an object nor its JSON text cannot be decoded.
     """
-    raw = arguments
-    if isinstance(raw, str):
-        try:
-            arguments = json.loads(raw)
-        except (ValueError, RecursionError) as error:
-            return ToolCall(
-                name, arguments=None, raw=raw, error=f"the arguments are not valid JSON: {error}"
-            )
-    if not isinstance(arguments, dict):
-        text = raw if isinstance(raw, str) else json.dumps(raw)
-        return ToolCall(name, arguments=None, raw=text, error="the arguments are not a JSON object")
-    return ToolCall(name, arguments)
+    if not isinstance(arguments, str):
+        if isinstance(arguments, dict):
+            return ToolCall(name, arguments)
+        return _make_call_without_object(name, json.dumps(arguments))
+
+    try:
+        parsed = json.loads(arguments)
+    except (ValueError, RecursionError) as error:
+        reason = f"the arguments are not valid JSON: {error}"
+        return ToolCall(name, arguments=None, raw=arguments, error=reason)
+    if isinstance(parsed, dict):
+        return ToolCall(name, parsed)
+    return _make_call_without_object(name, arguments)
+
+
+def _make_call_without_object(name: str, text: str) -> ToolCall:
+    return ToolCall(name, arguments=None, raw=text, error="the arguments are not a JSON object")
 
 
 def add_instruction(item: Item, text: str) -> None:
@@ -270,12 +290,17 @@ def add_instruction(item: Item, text: str) -> None:
 
 def get_content_text(content: Any) -> str:
     """Return the content of a message as text. Parts without text are omitted."""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        parts = (part.get("text") if isinstance(part, dict) else part for part in content)
-        return "\n".join(part for part in parts if isinstance(part, str))
-    return "" if content is None else str(content)
+    if content is None:
+        return ""
+    if not isinstance(content, list):
+        return str(content)
+
+    texts = []
+    for part in content:
+        text = part.get("text") if isinstance(part, dict) else part
+        if isinstance(text, str):
+            texts.append(text)
+    return "\n".join(texts)
 
 
 def get_spoken_text(message: dict[str, Any]) -> str:
@@ -290,6 +315,8 @@ def get_spoken_text(message: dict[str, Any]) -> str:
 
 @dataclass(slots=True)
 class _Utterance:
+    """Continuous speech of one speaker, put together from the chunks of several ticks."""
+
     role: str
     ids: set[str]
     first_tick: int
@@ -309,54 +336,73 @@ class TickMessages(NamedTuple):
 
 def convert_ticks_to_messages(ticks: Any) -> TickMessages:
     """Convert the ticks of a voice run to messages in the form of a text run."""
-    entries: list[_Utterance | dict[str, Any]] = []
-    open_utterances: dict[str, _Utterance] = {}
-    message_index_by_tick: dict[int, int] = {}
-    for at, tick in enumerate(list_objects(ticks)):
-        number = tick["tick_id"] if is_integer(tick.get("tick_id")) else at
-        speakers = (("user", "user"), ("assistant", "agent"))
-        for role, name in speakers:
-            _add_speech_chunk(tick.get(f"{name}_chunk"), role, number, entries, open_utterances)
-        for role, name in speakers:
-            if calls := list_objects(tick.get(f"{name}_tool_calls")):
-                entries.append({"role": role, "content": None, "tool_calls": calls})
-                open_utterances.clear()
-            entries += [
-                {"role": "tool", **result}
-                for result in list_objects(tick.get(f"{name}_tool_results"))
-            ]
-        message_index_by_tick[number] = len(entries) - 1
-    messages = [entry.to_message() if isinstance(entry, _Utterance) else entry for entry in entries]
-    return TickMessages(messages, message_index_by_tick)
+    conversion = _TickConversion()
+    for index, tick in enumerate(list_objects(ticks)):
+        tick_id = tick.get("tick_id")
+        conversion.add_tick(tick, tick_id if is_integer(tick_id) else index)
+    return conversion.finish()
 
 
-def _add_speech_chunk(
-    chunk: Any,
-    role: str,
-    tick: int,
-    message_entries: list[_Utterance | dict[str, Any]],
-    open_utterances: dict[str, _Utterance],
-) -> None:
-    if not isinstance(chunk, dict):
-        return
-    text = get_spoken_text(chunk)
-    if not text and not chunk.get("contains_speech"):
-        open_utterances.pop(role, None)
-        return
-    ids = {str(each) for each in chunk.get("utterance_ids") or ()}
-    current = open_utterances.get(role)
-    if current is None or (ids and current.ids and not ids & current.ids):
-        utterances = (
-            each for each in message_entries if isinstance(each, _Utterance) and each.role == role
-        )
-        current = next((each for each in utterances if each.ids & ids), None)
-        if current is None:
-            current = _Utterance(role, ids=ids, first_tick=tick, last_tick=tick)
-            message_entries.append(current)
-        open_utterances[role] = current
-    current.ids |= ids
-    current.last_tick = tick
-    current.text += text
+class _TickConversion:
+    """The messages in the ticks that were read so far."""
+
+    def __init__(self) -> None:
+        self._entries: list[_Utterance | dict[str, Any]] = []
+        """Speech, calls and results in the order in which they began."""
+        self._open_utterances: dict[str, _Utterance] = {}
+        """Role -> utterance to which the next chunk of the speaker may belong."""
+        self._message_index_by_tick: dict[int, int] = {}
+
+    def add_tick(self, tick: dict[str, Any], number: int) -> None:
+        for role, field_prefix in SPEAKERS:
+            self._add_speech_chunk(tick.get(f"{field_prefix}_chunk"), role, number)
+
+        for role, field_prefix in SPEAKERS:
+            calls = list_objects(tick.get(f"{field_prefix}_tool_calls"))
+            if calls:
+                self._entries.append({"role": role, "content": None, "tool_calls": calls})
+                self._open_utterances.clear()
+            for result in list_objects(tick.get(f"{field_prefix}_tool_results")):
+                self._entries.append({"role": "tool", **result})
+        self._message_index_by_tick[number] = len(self._entries) - 1
+
+    def _add_speech_chunk(self, chunk: Any, role: str, tick: int) -> None:
+        if not isinstance(chunk, dict):
+            return
+        text = get_spoken_text(chunk)
+        is_pause = not text and not chunk.get("contains_speech")
+        if is_pause:
+            self._open_utterances.pop(role, None)
+            return
+
+        ids = {str(utterance_id) for utterance_id in chunk.get("utterance_ids") or ()}
+        utterance = self._find_utterance(role, ids)
+        if utterance is None:
+            utterance = _Utterance(role, ids=ids, first_tick=tick, last_tick=tick)
+            self._entries.append(utterance)
+        self._open_utterances[role] = utterance
+        utterance.ids |= ids
+        utterance.last_tick = tick
+        utterance.text += text
+
+    def _find_utterance(self, role: str, ids: set[str]) -> _Utterance | None:
+        """Return the utterance that a chunk with these ids continues, or None for a new one."""
+        current = self._open_utterances.get(role)
+        has_other_ids = current is not None and ids and current.ids and not ids & current.ids
+        if current is not None and not has_other_ids:
+            return current
+
+        # Another speaker or a call can interrupt an utterance.
+        for entry in self._entries:
+            if isinstance(entry, _Utterance) and entry.role == role and entry.ids & ids:
+                return entry
+        return None
+
+    def finish(self) -> TickMessages:
+        messages = []
+        for entry in self._entries:
+            messages.append(entry.to_message() if isinstance(entry, _Utterance) else entry)
+        return TickMessages(messages, self._message_index_by_tick)
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,12 +423,17 @@ class GoldenAction:
         """
         if call.name != self.name or call.arguments is None:
             return False
-        given, wanted = call.arguments, self.arguments or {}
-        names = list(given) if self.compare_arguments is None else self.compare_arguments
-        return all(
-            (name in given) == (name in wanted) and given.get(name) == wanted.get(name)
-            for name in names
-        )
+
+        expected = self.arguments or {}
+        names = self.compare_arguments
+        if names is None:
+            names = list(call.arguments)
+        for name in names:
+            if (name in call.arguments) != (name in expected):
+                return False
+            if call.arguments.get(name) != expected.get(name):
+                return False
+        return True
 
     def to_call(self, turn: int, index: int) -> Call:
         accepted = {name: AcceptedValues([value]) for name, value in (self.arguments or {}).items()}
@@ -403,29 +454,48 @@ def pair_golden_actions(item: Item, actions: Sequence[GoldenAction]) -> list[str
     before it.
     """
     call_indexes = _match_by_official_rule(actions, item.predicted)
-    _match_by_similarity(actions, item.predicted, call_indexes)
+    call_indexes |= _match_by_similarity(actions, item.predicted, call_indexes)
     turns = _assign_turns(len(actions), call_indexes, item)
-    pairs = []
-    for at, (action, turn) in enumerate(zip(actions, turns, strict=True)):
-        golden = action.to_call(turn, turns[:at].count(turn))
+
+    action_pairs = []
+    n_golden_by_turn: Counter[int] = Counter()
+    for index, action in enumerate(actions):
+        turn = turns[index]
+        golden = action.to_call(turn, n_golden_by_turn[turn])
+        n_golden_by_turn[turn] += 1
         item.golden.append(golden)
-        pairs.append(
-            _make_call_pair(
-                action, golden, item.predicted[call_indexes[at]] if at in call_indexes else None
-            )
-        )
-    used = set(call_indexes.values())
-    extra = [call for at, call in enumerate(item.predicted) if at not in used]
-    unpaired = [
-        CallPair(call.turn, golden=None, predicted=call.index, name=call.name, state="+")
-        for call in extra
-    ]
-    item.pairs = sorted(pairs + unpaired, key=lambda pair: pair.turn)
-    first_of_turn: dict[int, int] = {}
-    addresses: dict[int, str] = {}
-    for at, pair in enumerate(item.pairs):
-        addresses[id(pair)] = call_address(pair.turn, at - first_of_turn.setdefault(pair.turn, at))
-    return [addresses[id(pair)] for pair in pairs]
+
+        predicted = None
+        if index in call_indexes:
+            predicted = item.predicted[call_indexes[index]]
+        action_pairs.append(_make_call_pair(action, golden, predicted))
+
+    extra_pairs = _make_extra_pairs(item.predicted, set(call_indexes.values()))
+    item.pairs = sorted(action_pairs + extra_pairs, key=lambda pair: pair.turn)
+    return _list_addresses(action_pairs, item.pairs)
+
+
+def _make_extra_pairs(calls: Sequence[Call], used_indexes: Set[int]) -> list[CallPair]:
+    """Return a pair without a golden call for each predicted call that no action uses."""
+    pairs = []
+    for index, call in enumerate(calls):
+        if index not in used_indexes:
+            pair = CallPair(call.turn, golden=None, predicted=call.index, name=call.name, state="+")
+            pairs.append(pair)
+    return pairs
+
+
+def _list_addresses(pairs: Sequence[CallPair], all_pairs: Sequence[CallPair]) -> list[str]:
+    """Return the addresses of pairs. An address has the position of its pair in the turn, so
+    `all_pairs` of the item are counted.
+    """
+    n_pairs_by_turn: Counter[int] = Counter()
+    address_by_object: dict[int, str] = {}
+    for pair in all_pairs:
+        # Pairs can be equal, so the object itself is the key.
+        address_by_object[id(pair)] = call_address(pair.turn, n_pairs_by_turn[pair.turn])
+        n_pairs_by_turn[pair.turn] += 1
+    return [address_by_object[id(pair)] for pair in pairs]
 
 
 def _match_by_official_rule(actions: Sequence[GoldenAction], calls: Sequence[Call]) -> CallIndexes:
@@ -434,80 +504,106 @@ def _match_by_official_rule(actions: Sequence[GoldenAction], calls: Sequence[Cal
     Calls with equal arguments are preferred, then earlier calls.
     """
     call_indexes: CallIndexes = {}
-    for is_exact in (True, False):
-        for at, action in enumerate(actions):
-            for position, call in enumerate(calls) if at not in call_indexes else ():
-                is_equal = call.arguments == action.arguments or not is_exact
-                if position not in call_indexes.values() and is_equal and action.matches_call(call):
-                    call_indexes[at] = position
-                    break
+    used_calls: set[int] = set()
+    for must_be_equal in (True, False):
+        for action_index, action in enumerate(actions):
+            if action_index in call_indexes:
+                continue
+            for call_index, call in enumerate(calls):
+                if call_index in used_calls or not action.matches_call(call):
+                    continue
+                if must_be_equal and call.arguments != action.arguments:
+                    continue
+                call_indexes[action_index] = call_index
+                used_calls.add(call_index)
+                break
     return call_indexes
 
 
 def _match_by_similarity(
-    actions: Sequence[GoldenAction], calls: Sequence[Call], call_indexes: CallIndexes
-) -> None:
-    used = set(call_indexes.values())
+    actions: Sequence[GoldenAction], calls: Sequence[Call], matched: CallIndexes
+) -> CallIndexes:
+    """Find the most similar call of the same function for each action that is not yet matched."""
+    used_calls = set(matched.values())
+    similar: CallIndexes = {}
     for name in dict.fromkeys(action.name for action in actions):
-        open_actions = [
-            at
-            for at, action in enumerate(actions)
-            if action.name == name and at not in call_indexes
-        ]
-        open_calls = [at for at, call in enumerate(calls) if call.name == name and at not in used]
-        golden = [actions[at].to_call(0, index) for index, at in enumerate(open_actions)]
-        predicted = [replace(calls[at], turn=0, index=index) for index, at in enumerate(open_calls)]
-        for pair in align_calls(golden, predicted) if golden and predicted else ():
+        open_actions = []
+        for index, action in enumerate(actions):
+            if action.name == name and index not in matched:
+                open_actions.append(index)
+        open_calls = []
+        for index, call in enumerate(calls):
+            if call.name == name and index not in used_calls:
+                open_calls.append(index)
+        if not open_actions or not open_calls:
+            continue
+
+        # Calls are aligned within one turn, so all of them get the same turn.
+        golden = [actions[i].to_call(0, number) for number, i in enumerate(open_actions)]
+        predicted = [replace(calls[i], turn=0, index=n) for n, i in enumerate(open_calls)]
+        for pair in align_calls(golden, predicted):
             if pair.golden is not None and pair.predicted is not None:
-                call_indexes[open_actions[pair.golden]] = open_calls[pair.predicted]
+                similar[open_actions[pair.golden]] = open_calls[pair.predicted]
+    return similar
 
 
 def _assign_turns(n_golden_actions: int, call_indexes: CallIndexes, item: Item) -> list[int]:
     """Return the turn of each golden action: the turn of its call or, without one, that of the
     action before it.
+
+    Actions before the first one with a call get its turn. Without any call, all get the last turn.
     """
-    known = {at: item.predicted[position].turn for at, position in call_indexes.items()}
+    known = {action: item.predicted[call].turn for action, call in call_indexes.items()}
     turn = known[min(known)] if known else item.n_turns - 1
-    return [turn := known.get(at, turn) for at in range(n_golden_actions)]
+    turns = []
+    for action_index in range(n_golden_actions):
+        turn = known.get(action_index, turn)
+        turns.append(turn)
+    return turns
 
 
 def _make_call_pair(action: GoldenAction, golden: Call, predicted: Call | None) -> CallPair:
+    pair = CallPair(golden.turn, golden=golden.index, predicted=None, name=golden.name, state="-")
     if predicted is None:
-        return CallPair(
-            golden.turn, golden=golden.index, predicted=None, name=golden.name, state="-"
-        )
-    differences = diff_call(golden, predicted)
-    if differences and action.matches_call(predicted):
-        differences = [replace(each, state="~") for each in differences]
-    state: Any = (
-        "=" if not differences else "~" if all(each.state == "~" for each in differences) else "!"
-    )
-    return CallPair(
-        golden.turn,
-        golden=golden.index,
-        predicted=predicted.index,
-        name=golden.name,
-        state=state,
-        diff=differences,
-    )
+        return pair
+
+    pair.predicted = predicted.index
+    pair.diff = diff_call(golden, predicted)
+    if not pair.diff:
+        pair.state = "="
+        return pair
+    if action.matches_call(predicted):
+        # The official rule does not compare the arguments that differ.
+        pair.diff = [replace(difference, state="~") for difference in pair.diff]
+    are_equivalent = all(difference.state == "~" for difference in pair.diff)
+    pair.state = "~" if are_equivalent else "!"
+    return pair
 
 
 def read_golden_actions(criteria: dict[str, Any]) -> list[GoldenAction]:
     actions = []
     for action in list_objects(criteria.get("actions")):
-        arguments, names = action.get("arguments"), action.get("compare_args")
-        arguments = arguments if isinstance(arguments, dict) else None
-        compared = [str(name) for name in names] if isinstance(names, list) else None
-        actions.append(
-            GoldenAction(str(action.get("name")), arguments=arguments, compare_arguments=compared)
-        )
+        name = str(action.get("name"))
+        arguments = action.get("arguments")
+        if not isinstance(arguments, dict):
+            arguments = None
+        compared = action.get("compare_args")
+        compared_names = None
+        if isinstance(compared, list):
+            compared_names = [str(argument) for argument in compared]
+        actions.append(GoldenAction(name, arguments, compare_arguments=compared_names))
     return actions
 
 
 def find_spoken_texts(texts: Sequence[str], replies: Sequence[str]) -> dict[str, bool]:
     """Return text -> whether a reply contains it.
 
-    Case is ignored, and commas are removed from the replies only.
+    Case is ignored, and commas are removed from the replies only, as in `evaluator_communicate.py`
+    of tau2-bench.
     """
     plain_replies = [reply.lower().replace(",", "") for reply in replies]
-    return {text: any(text.lower() in reply for reply in plain_replies) for text in texts}
+    is_spoken = {}
+    for text in texts:
+        plain_text = text.lower()
+        is_spoken[text] = any(plain_text in reply for reply in plain_replies)
+    return is_spoken

@@ -47,6 +47,7 @@ def find_runs(
     dataset_folders: Sequence[Path],  # noqa: ARG001 - the files have no dataset
     search: SearchOptions,  # noqa: ARG001
 ) -> DiscoveredRuns:
+    """Recognize each file by its first bytes, and join the files that belong to one run."""
     found = DiscoveredRuns()
     simulations: defaultdict[Path, list[Path]] = defaultdict(list)
     main_files: list[Path] = []
@@ -67,22 +68,38 @@ def find_runs(
             simulations[path.parent].append(path)
         elif is_simulation_head(head) and path.stem.endswith(NOTED_SIMULATION):
             found.claimed.add(path)
+
     found.plans += _make_version2_plans(main_files, simulations)
     _assign_notes_to_runs(found.plans, notes)
-    found.claimed.update(notes, *(plan.files for plan in found.plans))
+    found.claimed.update(notes)
+    for plan in found.plans:
+        found.claimed.update(plan.files)
     return found
 
 
 def _make_version2_plans(
-    main_files: Sequence[Path], simulations: dict[Path, list[Path]]
+    main_files: Sequence[Path], simulations: Mapping[Path, list[Path]]
 ) -> Iterator[RunPlan]:
+    """Yield the plans of single files and of folders.
+
+    `simulations`: folder -> files with one simulation. A main file beside such a folder belongs to
+    it.
+    """
+    remaining = dict(simulations)
     for path in main_files:
-        own = simulations.pop(path.parent / SIMULATION_FOLDER, [])
-        yield _make_folder_plan(path, own) if own else _make_single_file_plan(path)
-    for folder, paths in simulations.items():
-        main = folder.parent / MAIN_FILE
-        has_main = main.is_file() and is_version2_head(_read_head(main))
-        yield _make_folder_plan(main if has_main else None, paths)
+        own_simulations = remaining.pop(path.parent / SIMULATION_FOLDER, [])
+        if own_simulations:
+            yield _make_folder_plan(path, own_simulations)
+        else:
+            yield _make_single_file_plan(path)
+
+    # The main file of the other folders is not among the files that the user named.
+    for folder, paths in remaining.items():
+        main_file = folder.parent / MAIN_FILE
+        if main_file.is_file() and is_version2_head(_read_head(main_file)):
+            yield _make_folder_plan(main_file, paths)
+        else:
+            yield _make_folder_plan(None, paths)
 
 
 def _assign_notes_to_runs(plans: Sequence[RunPlan], notes: Mapping[Path, str]) -> None:
@@ -90,10 +107,10 @@ def _assign_notes_to_runs(plans: Sequence[RunPlan], notes: Mapping[Path, str]) -
 
     If it names none of them, add it to all runs of v2.
     """
-    plans = [plan for plan in plans if plan.run.generation == "v2"]
+    version2_plans = [plan for plan in plans if plan.run.generation == "v2"]
     for path, head in notes.items():
-        named = [plan for plan in plans if mentions_run(head, Path(plan.run.path))]
-        for plan in named or plans:
+        named = [plan for plan in version2_plans if mentions_run(head, Path(plan.run.path))]
+        for plan in named or version2_plans:
             plan.logs.append(path)
 
 
@@ -101,8 +118,11 @@ def mentions_run(notes_head: str, run_path: Path) -> bool:
     """Return whether the start of a file of notes contains the path of the run's file or of a
     file in its folder.
     """
-    named = [re.split(r"[\\/]+", each) for each in _NOTED_RUN.findall(notes_head)]
-    return any(run_path.name in parts[-2:] for parts in named)
+    for noted_path in _NOTED_RUN.findall(notes_head):
+        parts = re.split(r"[\\/]+", noted_path)
+        if run_path.name in parts[-2:]:
+            return True
+    return False
 
 
 def _read_head(path: Path) -> str:
@@ -119,14 +139,15 @@ def _contains_keys(head: str, *names: str) -> bool:
     In `names`, `a|b` stands for one of the keys `a` and `b`.
     """
     # This check is faster than the search for the pattern.
-    has_words = all(any(f'"{each}"' in head for each in name.split("|")) for name in names)
-    return has_words and all(re.search(rf'"(?:{name})"\s*:', head) for name in names)
+    for name in names:
+        if not any(f'"{alternative}"' in head for alternative in name.split("|")):
+            return False
+    return all(re.search(rf'"(?:{name})"\s*:', head) for name in names)
 
 
 def is_version1_head(head: str) -> bool:
-    return re.match(r"\[\s*\{", head) is not None and _contains_keys(
-        head, "task_id", "reward", "info", "traj"
-    )
+    is_list_of_objects = re.match(r"\[\s*\{", head) is not None
+    return is_list_of_objects and _contains_keys(head, "task_id", "reward", "info", "traj")
 
 
 def is_version2_head(head: str) -> bool:
@@ -161,14 +182,14 @@ def is_notes_head(head: str) -> bool:
 
 
 def _make_version1_plan(path: Path) -> RunPlan:
+    """Return the plan of a file of v1. Its name states the model and the settings."""
+    run = Run("tau", "v1", "en", path.stem, str(path), needs_dataset=False)
     match = VERSION1_NAME.fullmatch(path.stem)
-    run = Run(
-        "tau", "v1", "en", match["model"] if match else path.stem, str(path), needs_dataset=False
-    )
     if match:
-        run.settings |= {
-            name: match[name.split()[0]] for name in ("strategy", "temperature", "user simulator")
-        }
+        run.model = match["model"]
+        run.settings["strategy"] = match["strategy"]
+        run.settings["temperature"] = match["temperature"]
+        run.settings["user simulator"] = match["user"]
         run.name_parts = [
             match["strategy"],
             f"user {match['user']}",
@@ -180,20 +201,20 @@ def _make_version1_plan(path: Path) -> RunPlan:
 
 
 def _make_run(path: Path, main_file: Path | None, name: str) -> Run:
+    """Return a run of tau2-bench, whose model is `name` if the main file names no model."""
     run = Run("tau", "v2", "en", name, str(path), title="tau2-bench", needs_dataset=False)
     head = _read_head(main_file) if main_file is not None else ""
-    agents = [
-        _find_string_field(rf'"agent_info"\s*:\s*\{{[^{{}}]*?"{key}"', head)
-        for key in ("llm", "implementation")
-    ]
-    if any(agents):
-        run.model = redact_api_keys_in_text(agents[0] or agents[1])
+    agent_field = r'"agent_info"\s*:\s*\{[^{}]*?'
+    llm = _find_string_field(agent_field + '"llm"', head)
+    implementation = _find_string_field(agent_field + '"implementation"', head)
+    if llm or implementation:
+        run.model = redact_api_keys_in_text(llm or implementation)
     domain = _find_string_field('"domain_name"', head)
     if domain:
         run.settings["domain"] = domain
 
     user = _find_string_field(r'"user_info"\s*:\s*\{[^{}]*?"llm"', head)
-    parts = [domain, agents[1], f"user {user}" if user else ""]
+    parts = [domain, implementation, f"user {user}" if user else ""]
     run.name_parts = [redact_api_keys_in_text(part) for part in parts if part]
     return run
 
@@ -203,8 +224,10 @@ def _find_string_field(name_pattern: str, head: str) -> str:
     string.
     """
     match = re.search(name_pattern + r'\s*:\s*("(?:[^"\\]|\\.)+")', head)
+    if match is None:
+        return ""
     try:
-        value = escape_and_cut_strings(json.loads(match[1])) if match else ""
+        value = escape_and_cut_strings(json.loads(match[1]))
     except ValueError:
         return ""
     return _CONTROL.sub("", value) if isinstance(value, str) else ""
@@ -257,33 +280,34 @@ class ItemIds:
         """Item id -> how often a simulation wanted it although it was known."""
 
     def assign_id(
-        self, task: str, trial: Any, file: str, line: int, simulation_id: str = ""
+        self, task: str, trial: Any, *, file: str, line: int, simulation_id: str = ""
     ) -> AssignedId:
         """Assign an item id to a simulation.
 
         If its trial is missing or occurs twice, the item id contains the simulation's own id or,
         without one, the line number. If this id occurs again, `#2`, `#3` and so on follow it.
         """
-        item_id, is_known_trial = f"{task}_trial_{trial}", is_integer(trial)
-        if is_known_trial and item_id not in self.known:
-            self.known.add(item_id)
-            return AssignedId(item_id)
-        what = (
-            f"trial {trial} of task {task} occurs more than once"
-            if is_known_trial
-            else f"task {task} has no trial"
-        )
-        item_id = (
-            f"{task}_{simulation_id}"
-            if simulation_id
-            else f"{item_id if is_known_trial else task}#{line}"
-        )
-        item_id = self._make_unique(item_id)
+        trial_id = f"{task}_trial_{trial}"
+        has_trial = is_integer(trial)
+        if has_trial and trial_id not in self.known:
+            self.known.add(trial_id)
+            return AssignedId(trial_id)
+
+        if simulation_id:
+            wanted_id = f"{task}_{simulation_id}"
+        elif has_trial:
+            wanted_id = f"{trial_id}#{line}"
+        else:
+            wanted_id = f"{task}#{line}"
+        item_id = self._make_unique(wanted_id)
         self.known.add(item_id)
-        return AssignedId(
-            item_id,
-            ImportIssue(file, line, what=f"{what}. It is imported as {item_id}", item=item_id),
-        )
+
+        if has_trial:
+            problem = f"trial {trial} of task {task} occurs more than once"
+        else:
+            problem = f"task {task} has no trial"
+        what = f"{problem}. It is imported as {item_id}"
+        return AssignedId(item_id, ImportIssue(file, line, what=what, item=item_id))
 
     def _make_unique(self, wanted_id: str) -> str:
         """Return the wanted id or, if it is known, the id with the next free number."""
@@ -294,25 +318,32 @@ class ItemIds:
         return item_id
 
 
+SETTING_FIELDS = (
+    "num_trials",
+    "max_steps",
+    "max_errors",
+    "seed",
+    "git_commit",
+    "retrieval_config",
+    "speech_complexity",
+)
+"""Fields of `info` that are settings of the run."""
+
+
 def read_run_settings(main_fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings in `info` that are not null."""
     info = as_object(main_fields.get("info"))
-    agent, user = as_object(info.get("agent_info")), as_object(info.get("user_info"))
+    agent = as_object(info.get("agent_info"))
+    user = as_object(info.get("user_info"))
+    environment = as_object(info.get("environment_info"))
     settings = {
         "agent": agent.get("implementation"),
         "agent arguments": agent.get("llm_args") or None,
         "user simulator": user.get("implementation"),
         "user model": user.get("llm"),
         "user simulator arguments": user.get("llm_args") or None,
-        "domain": as_object(info.get("environment_info")).get("domain_name"),
+        "domain": environment.get("domain_name"),
     }
-    names = (
-        "num_trials",
-        "max_steps",
-        "max_errors",
-        "seed",
-        "git_commit",
-        "retrieval_config",
-        "speech_complexity",
-    )
-    settings |= {name: info.get(name) for name in names}
+    for name in SETTING_FIELDS:
+        settings[name] = info.get(name)
     return {name: value for name, value in settings.items() if value is not None}

@@ -39,7 +39,9 @@ def find_version1_incident(entry: dict[str, Any]) -> Incident | None:
         return make_incident(
             "limit", "the conversation reached the step limit", "info.reward_info", is_marked=False
         )
-    return make_empty_reply_incident("traj") if _is_last_reply_empty(entry.get("traj")) else None
+    if _is_last_reply_empty(entry.get("traj")):
+        return make_empty_reply_incident("traj")
+    return None
 
 
 def find_simulation_incident(simulation: dict[str, Any]) -> Incident | None:
@@ -83,9 +85,7 @@ def _find_error_text(simulation: dict[str, Any]) -> str:
 
 def _is_last_reply_empty(messages: Any) -> bool:
     """Return whether the agent's last message has neither text nor calls."""
-    replies = [message for message in list_objects(messages) if message.get("role") == "assistant"]
-    return (
-        bool(replies)
-        and not get_content_text(replies[-1].get("content"))
-        and not replies[-1].get("tool_calls")
-    )
+    for message in reversed(list_objects(messages)):
+        if message.get("role") == "assistant":
+            return not get_content_text(message.get("content")) and not message.get("tool_calls")
+    return False

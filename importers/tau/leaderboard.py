@@ -34,11 +34,9 @@ ERROR_REASONS = ("too_many_errors", "agent_error", "user_error")
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
-    return (
-        _compute_version1_metrics(items)
-        if run.generation == "v1"
-        else _compute_version2_metrics(items)
-    )
+    if run.generation == "v1":
+        return _compute_version1_metrics(items)
+    return _compute_version2_metrics(items)
 
 
 @cached_on_item
@@ -47,9 +45,16 @@ def get_reward(item: ScoredItem) -> float | None:
 
     A review of the item, of a reward part or of a check can change it.
     """
-    derived = item.derive_verdict("tau", ITEM, "reward")
-    reward = to_finite_number(item.values.get("reward") if derived is None else derived)
-    return reward if reward is not None or item.valid is None else float(item.valid)
+    value = item.derive_verdict("tau", ITEM, "reward")
+    if value is None:
+        value = item.values.get("reward")
+
+    reward = to_finite_number(value)
+    if reward is not None:
+        return reward
+    if item.valid is not None:
+        return float(item.valid)
+    return None
 
 
 @cached_on_item
@@ -75,37 +80,44 @@ def count_successes_by_task(items: Iterable[ScoredItem]) -> dict[str, TaskSucces
 
 
 def compute_pass_hat_metrics(
-    task_successes: Sequence[tuple[int, int]], max_k: int, n_trials: int | None = None
+    task_successes: Sequence[TaskSuccesses], max_k: int, n_trials: int | None = None
 ) -> list[Metric]:
     """Compute pass^k for k from 1 to `max_k`.
 
-    If given, `n_trials` is used as the number of trials of every task.
+    pass^k is the mean over the tasks of C(successes, k) / C(trials, k): the probability that k
+    random trials of a task all succeed. If given, `n_trials` is used as the number of trials of
+    every task.
     """
-    metrics, n_tasks = [], len(task_successes)
-    for k in range(1, max_k + 1 if task_successes else 1):
-        value = (
-            sum(comb(n, k) / comb(n_trials or total, k) for n, total in task_successes) / n_tasks
-        )
-        metrics.append(
-            Metric(
-                "pass^k", f"pass^{k}", value=value, n=n_tasks, total=n_tasks, counted_noun="tasks"
-            )
-        )
+    n_tasks = len(task_successes)
+    if n_tasks == 0:
+        return []
+
+    metrics = []
+    for k in range(1, max_k + 1):
+        shares = [
+            comb(task.n_successes, k) / comb(n_trials or task.n_trials, k)
+            for task in task_successes
+        ]
+        mean = sum(shares) / n_tasks
+        metric = Metric("pass^k", f"pass^{k}", value=mean, n=n_tasks, total=n_tasks)
+        metric.counted_noun = "tasks"
+        metrics.append(metric)
     return metrics
 
 
 UNEQUAL_TRIALS_NOTE = (
     "the official program assumes {n_trials} trials of every task, the number of different trials"
-    " in the file; "
-    "some tasks have only {min_trials}"
+    " in the file; some tasks have only {min_trials}"
 )
 
 
 def _compute_version1_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     known = [item for item in items if get_success(item) is not None]
-    metrics = _compute_average_reward(known, len(items))
+    metrics = [_compute_average_reward(known, n_items=len(items))]
     metrics += _compute_version1_pass_hat(known)
-    return [*metrics, *_compute_mean_cost(items, "user cost"), *_count_outcomes(items)]
+    metrics += _compute_mean_cost(items, "user cost")
+    metrics += _count_outcomes(items)
+    return metrics
 
 
 def _compute_version1_pass_hat(known_items: Sequence[ScoredItem]) -> list[Metric]:
@@ -128,31 +140,28 @@ def _compute_version1_pass_hat(known_items: Sequence[ScoredItem]) -> list[Metric
 
 
 def _compute_version2_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
-    run = [item for item in items if is_counted_in_metrics(item)]
-    successes = list(count_successes_by_task(run).values())
+    counted = [item for item in items if is_counted_in_metrics(item)]
+    successes = list(count_successes_by_task(counted).values())
+    n_left_out = len(items) - len(counted)
+
     # The average is of the simulations that were run. Those that were not have no verdict from any
     # source.
-    metrics = _compute_average_reward(run, len(run)) + compute_pass_hat_metrics(
-        successes, find_largest_k(run)
-    )
-    metrics += _compute_mean_cost(run, "agent cost") + _compute_mean_cost(run, "user cost")
-    metrics += [
-        Metric("simulations", "simulations", value=len(run), unit="count"),
-        Metric("simulations", "tasks", value=len(successes), unit="count"),
-        Metric(
-            "simulations",
-            "infrastructure errors, left out",
-            value=len(items) - len(run),
-            unit="count",
-        ),
-    ]
-    return [
-        *metrics,
-        *_count_endings(run),
-        *_count_checks(run),
-        *_count_judge_errors(run),
-        *_count_outcomes(run),
-    ]
+    metrics = [_compute_average_reward(counted, n_items=len(counted))]
+    metrics += compute_pass_hat_metrics(successes, find_largest_k(counted))
+    metrics += _compute_mean_cost(counted, "agent cost")
+    metrics += _compute_mean_cost(counted, "user cost")
+    metrics.append(_make_count("simulations", "simulations", len(counted)))
+    metrics.append(_make_count("simulations", "tasks", len(successes)))
+    metrics.append(_make_count("simulations", "infrastructure errors, left out", n_left_out))
+    metrics += _count_endings(counted)
+    metrics += _count_checks(counted)
+    metrics += _count_judge_errors(counted)
+    metrics += _count_outcomes(counted)
+    return metrics
+
+
+def _make_count(table: str, name: str, count: int, level: int = 0) -> Metric:
+    return Metric(table, name, value=count, unit="count", level=level)
 
 
 def is_counted_in_metrics(item: ScoredItem) -> bool:
@@ -167,101 +176,123 @@ def find_largest_k(items: Sequence[ScoredItem]) -> int:
     """Return the largest k for pass^k: the number of planned trials or, if smaller, the fewest
     trials of a task.
     """
-    planned = [each for item in items if is_integer(each := item.metadata.get(PLANNED_TRIALS))]
-    counts = [total for _, total in count_successes_by_task(items).values()]
-    return min([*counts, *planned[:1]], default=0)
+    counts = [task.n_trials for task in count_successes_by_task(items).values()]
+    for item in items:
+        planned = item.metadata.get(PLANNED_TRIALS)
+        if is_integer(planned):
+            counts.append(planned)
+            break  # All items of a run have the same number of planned trials.
+    return min(counts, default=0)
 
 
-def _compute_average_reward(items: Sequence[ScoredItem], n_items: int) -> list[Metric]:
-    rewards = [reward for item in items if (reward := get_reward(item)) is not None]
+def _compute_average_reward(items: Sequence[ScoredItem], n_items: int) -> Metric:
+    """Compute the mean of the rewards that are known."""
+    rewards = []
+    for item in items:
+        reward = get_reward(item)
+        if reward is not None:
+            rewards.append(reward)
+
     average = sum(rewards) / len(rewards) if rewards else None
-    return [Metric("reward", "average reward", value=average, n=len(rewards), total=n_items)]
+    return Metric("reward", "average reward", value=average, n=len(rewards), total=n_items)
 
 
 def _compute_mean_cost(items: Sequence[ScoredItem], cost_name: str) -> list[Metric]:
-    costs = [
-        cost
-        for item in items
-        if (cost := to_finite_number(item.metadata.get(cost_name))) is not None
-    ]
+    """Return a metric with the mean cost of a conversation; empty if no item has the cost."""
+    costs = []
+    for item in items:
+        cost = to_finite_number(item.metadata.get(cost_name))
+        if cost is not None:
+            costs.append(cost)
     if not costs:
         return []
-    mean = sum(costs) / len(costs)
-    return [
-        Metric(
-            "cost",
-            f"mean {cost_name}",
-            value=mean,
-            unit="dollars",
-            n=len(costs),
-            total=len(items),
-            digits=4,
-        )
-    ]
+
+    metric = Metric("cost", f"mean {cost_name}", value=sum(costs) / len(costs), unit="dollars")
+    metric.n = len(costs)
+    metric.total = len(items)
+    metric.digits = 4
+    return [metric]
 
 
 def _count_endings(items: Sequence[ScoredItem]) -> list[Metric]:
+    """Count the termination reasons, and once more together those that count as errors."""
     reasons = Counter(str(item.metadata.get("ended")) for item in items)
-    metrics = _make_count_metrics("termination", reasons)
-    if broken := sum(reasons[reason] for reason in ERROR_REASONS):
-        note = (
+    metrics = _make_counts_by_frequency("termination", reasons)
+
+    n_errors = sum(reasons[reason] for reason in ERROR_REASONS)
+    if n_errors:
+        metric = _make_count("termination", "errors", n_errors)
+        metric.note = (
             "termination reasons that the official program counts as errors:"
             f" {', '.join(ERROR_REASONS)}"
         )
-        metrics.append(Metric("termination", "errors", value=broken, unit="count", note=note))
+        metrics.append(metric)
     return metrics
 
 
 def _count_checks(items: Sequence[ScoredItem]) -> list[Metric]:
-    databases = Counter(item.values.get("db") for item in items)
-    not_checked = len(items) - databases[True] - databases[False]
-    by_name = {
-        "matches": databases[True],
-        "does not match": databases[False],
-        "not checked": not_checked,
-    }
-    metrics = [
-        Metric("database", name, value=count, unit="count", level=1)
-        for name, count in by_name.items()
-    ]
-    actions = Counter(entry for item in items for entry in _read_action_checks(item))
-    for kind in ("read", "write"):
-        n_matched = actions[ActionCheck(kind, True)]
-        if total := n_matched + actions[ActionCheck(kind, False)]:
-            metrics.append(Metric("golden actions", f"{kind} actions", value=total, unit="count"))
-            metrics.append(
-                Metric(
-                    "golden actions",
-                    f"{kind} actions matched",
-                    value=n_matched,
-                    unit="count",
-                    level=1,
-                )
-            )
-    recorded = [item.metadata.get("authentication", "not checked") for item in items]
-    known = ("succeeded", "failed", "not checked")
-    statuses = Counter(status if status in known else "not needed" for status in recorded)
-    if statuses["not checked"] < len(items):
-        names = ("succeeded", "failed", "not needed", "not checked")
-        metrics += [
-            Metric("authentication", name, value=statuses[name], unit="count", level=1)
-            for name in names
-        ]
-    if periods := [
-        item.metadata["unresponsive period"]
-        for item in items
-        if "unresponsive period" in item.metadata
-    ]:
-        metrics.append(
-            Metric(
-                "responsiveness",
-                "with an unresponsive period",
-                value=sum(map(bool, periods)),
-                unit="count",
-            )
-        )
-        metrics.append(Metric("responsiveness", "recorded", value=len(periods), unit="count"))
+    """Count the recorded checks as `agent_metrics.py` of tau2-bench 1.0.1 does."""
+    metrics = _count_database_checks(items)
+    metrics += _count_golden_actions(items)
+    metrics += _count_authentications(items)
+    metrics += _count_unresponsive_periods(items)
     return metrics
+
+
+def _count_database_checks(items: Sequence[ScoredItem]) -> list[Metric]:
+    matches = Counter(item.values.get("db") for item in items)
+    n_matching = matches[True]
+    n_different = matches[False]
+    n_unchecked = len(items) - n_matching - n_different
+    return [
+        _make_count("database", "matches", n_matching, level=1),
+        _make_count("database", "does not match", n_different, level=1),
+        _make_count("database", "not checked", n_unchecked, level=1),
+    ]
+
+
+def _count_golden_actions(items: Sequence[ScoredItem]) -> list[Metric]:
+    """Count the golden actions that read and that write, and how many of them a call matches."""
+    checks: Counter[ActionCheck] = Counter()
+    for item in items:
+        checks.update(_read_action_checks(item))
+
+    metrics = []
+    for kind in ("read", "write"):
+        n_matched = checks[ActionCheck(kind, is_matched=True)]
+        n_actions = n_matched + checks[ActionCheck(kind, is_matched=False)]
+        if n_actions:
+            metrics.append(_make_count("golden actions", f"{kind} actions", n_actions))
+            name = f"{kind} actions matched"
+            metrics.append(_make_count("golden actions", name, n_matched, level=1))
+    return metrics
+
+
+def _count_authentications(items: Sequence[ScoredItem]) -> list[Metric]:
+    """Count how authentications ended; empty if the run has none."""
+    statuses: Counter[str] = Counter()
+    for item in items:
+        status = item.metadata.get("authentication", "not checked")
+        if status not in ("succeeded", "failed", "not checked"):
+            status = "not needed"
+        statuses[status] += 1
+    if statuses["not checked"] == len(items):
+        return []
+
+    names = ("succeeded", "failed", "not needed", "not checked")
+    return [_make_count("authentication", name, statuses[name], level=1) for name in names]
+
+
+def _count_unresponsive_periods(items: Sequence[ScoredItem]) -> list[Metric]:
+    """Count voice simulations with a period without a response; empty if none records it."""
+    name = "unresponsive period"
+    recorded = [bool(item.metadata[name]) for item in items if name in item.metadata]
+    if not recorded:
+        return []
+    return [
+        _make_count("responsiveness", "with an unresponsive period", sum(recorded)),
+        _make_count("responsiveness", "recorded", len(recorded)),
+    ]
 
 
 class ActionCheck(NamedTuple):
@@ -271,49 +302,60 @@ class ActionCheck(NamedTuple):
 
 
 def _read_action_checks(item: ScoredItem) -> Iterator[ActionCheck]:
-    """Yield a check for each golden action for which the file records one."""
-    checks = item.metadata.get(REWARD_CHECKS)
-    verdicts = {(target, criterion): value for target, criterion, value in item.part_verdicts}
-    for target, criterion, matched, kind in (checks or {}).get("ACTION") or ():
-        if kind is not None:
-            yield ActionCheck(kind, verdicts.get((target, criterion), matched) is True)
+    """Yield a check for each golden action whose kind of tool the file records.
+
+    A review of the call replaces the recorded result.
+    """
+    reviewed = {(target, criterion): value for target, criterion, value in item.part_verdicts}
+    checks = item.metadata.get(REWARD_CHECKS) or {}
+    for target, criterion, recorded, tool_kind in checks.get("ACTION") or ():
+        if tool_kind is None:
+            continue
+        is_matched = reviewed.get((target, criterion), recorded) is True
+        yield ActionCheck(tool_kind, is_matched)
 
 
 def _count_judge_errors(items: Sequence[ScoredItem]) -> list[Metric]:
     counts: Counter[str] = Counter()
     for item in items:
         counts.update(as_object(item.metadata.get("errors found by the review")))
-    return _make_count_metrics("errors found by reviews", counts)
+    return _make_counts_by_frequency("errors found by reviews", counts)
 
 
 def _count_outcomes(items: Sequence[ScoredItem]) -> list[Metric]:
-    names = {True: "success", None: "no verdict"}
-    outcomes = Counter(
-        names.get(get_success(item)) or _get_effective_error_type(item) for item in items
-    )
-    return _make_count_metrics("outcomes", outcomes)
+    outcomes = Counter(_describe_outcome(item) for item in items)
+    return _make_counts_by_frequency("outcomes", outcomes)
 
 
-def _make_count_metrics(table: str, counts: Counter[str]) -> list[Metric]:
-    return [
-        Metric(table, name, value=count, unit="count", level=1)
-        for name, count in counts.most_common()
-    ]
+def _describe_outcome(item: ScoredItem) -> str:
+    success = get_success(item)
+    if success is None:
+        return "no verdict"
+    if success:
+        return "success"
+    return _get_effective_error_type(item)
+
+
+def _make_counts_by_frequency(table: str, counts: Counter[str]) -> list[Metric]:
+    return [_make_count(table, name, count, level=1) for name, count in counts.most_common()]
 
 
 def _get_effective_error_type(item: ScoredItem) -> str:
     """Return the error type of a failing item. Reviews of reward parts and checks can change it."""
-    parts, checks = item.metadata.get(REWARD_PARTS), item.metadata.get(REWARD_CHECKS)
-    values = {
-        part: derive_reward_part(part, value, checks, item.overrides)
-        for part, value in (parts or {}).items()
-    }
-    if not any(is_overridden for _, is_overridden in values.values()):
+    parts = item.metadata.get(REWARD_PARTS) or {}
+    checks = item.metadata.get(REWARD_CHECKS)
+
+    failing = []
+    is_any_overridden = False
+    for part, recorded in parts.items():
+        value, is_overridden = derive_reward_part(part, recorded, checks, item.overrides)
+        is_any_overridden = is_any_overridden or is_overridden
+        if value is not None and not is_success(value):
+            failing.append(ERROR_TYPES.get(part, part))
+
+    if not is_any_overridden:
         return item.error_type or "failed"
-    failing = [
-        part for part, (value, _) in values.items() if value is not None and not is_success(value)
-    ]
-    return " + ".join(ERROR_TYPES.get(part, part) for part in failing) or "failed"
+    return " + ".join(failing) or "failed"
 
 
 ERROR_ENDINGS = ("context_window_exceeded", "timeout", "unexpected_error", *ERROR_REASONS)
@@ -326,18 +368,27 @@ EXCEPTION = "error"
 
 
 def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:
-    planned = next((each.metadata.get(PLANNED_TRIALS) for each in items), None)
-    trials = [
-        Trial(i.id, task=i.group or i.id, passed=get_success(i) is True, ending=_classify_ending(i))
-        for i in items
-    ]
-    own = "tau-bench v1" if run.generation == "v1" else "tau2-bench"
-    return TrialTable(trials, own=own, planned=planned if isinstance(planned, int) else None)
+    trials = []
+    for item in items:
+        task = item.group or item.id
+        passed = get_success(item) is True
+        trials.append(Trial(item.id, task=task, passed=passed, ending=_classify_ending(item)))
+
+    planned = items[0].metadata.get(PLANNED_TRIALS) if items else None
+    program = "tau-bench v1" if run.generation == "v1" else "tau2-bench"
+    return TrialTable(trials, own=program, planned=planned if isinstance(planned, int) else None)
 
 
 def _classify_ending(item: ScoredItem) -> Ending:
-    ended = item.metadata.get("ended")
-    if not is_counted_in_metrics(item) or (ended is None and get_success(item) is None):
+    ending = item.metadata.get("ended")
+    has_known_ending = ending is not None
+    if not is_counted_in_metrics(item):
         return "not run"
-    is_error = ended in ERROR_ENDINGS or (ended is None and item.error_type == EXCEPTION)
-    return "error" if is_error and not get_success(item) else "graded"
+    if not has_known_ending and get_success(item) is None:
+        return "not run"
+    if get_success(item):
+        return "graded"
+
+    # The entries of v1 do not state how they ended. Their error type shows an exception.
+    is_error = ending in ERROR_ENDINGS if has_known_ending else item.error_type == EXCEPTION
+    return "error" if is_error else "graded"

@@ -14,7 +14,7 @@ their version.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -66,7 +66,8 @@ from fcreview.importers.tau.version1 import read_version1_items
 from fcreview.model.address import ITEM, is_address, turn_address
 from fcreview.model.item import ImportIssue, Item, Message, RecordedReview, SharedList, Verdict
 from fcreview.model.json_value import answer_hash
-from fcreview.model.review import CORRECT, FAULTS
+from fcreview.model.review import FAULTS
+from fcreview.model.verdict import TargetCriterion
 from fcreview.run_plan import RunPlan
 
 SIMULATIONS = "simulations"
@@ -78,9 +79,12 @@ FAULT_OF_SOURCE = {"agent": "model", "user": "simulator"}
 
 There is no fault for the source `system`.
 """
-ITEM_FLAGS = ("agent_error", "user_error", "critical_user_error")
+ERROR_FLAGS = ("agent_error", "user_error", "critical_user_error")
+"""Fields of a judge's review with a verdict on the whole simulation. True means an error."""
 JUDGES_BY_FIELD = {"review": "review", "user_only_review": "review of the user"}
 """Field of a simulation -> name of the judge."""
+MAX_LISTED_IDS = 3
+"""Number of simulation ids that an issue names."""
 
 
 @dataclass(slots=True)
@@ -101,6 +105,26 @@ class SharedRunData:
     """Simulation id -> reviews of the simulation, from the notes that annotators wrote in the
     viewer of tau2-bench.
     """
+    issues: list[ImportIssue] = field(default_factory=list)
+    """Problems of the tasks and the notes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorPositions:
+    """Turns of the positions that an error in a judge's review may state."""
+
+    turn_by_index: Mapping[int, int] = field(default_factory=dict)
+    """Number in the field `turn_idx` of an error -> turn, from 0."""
+    turn_by_tick: Mapping[int, int] = field(default_factory=dict)
+    """Number in the field `tick_start` of an error, in voice runs -> turn, from 0."""
+
+    def find_target(self, error: dict[str, Any]) -> str:
+        """Return the address of the turn of an error, or of the item if the turn is unknown."""
+        for name, turns in (("turn_idx", self.turn_by_index), ("tick_start", self.turn_by_tick)):
+            position = error.get(name)
+            if isinstance(position, int) and position in turns:
+                return turn_address(turns[position])
+        return ITEM
 
 
 @dataclass(slots=True)
@@ -111,27 +135,21 @@ class Conversation:
     message_index_by_tick: dict[int, int]
     """Tick number -> index of the last message that began in this tick or an earlier one."""
 
-    def map_positions_to_turns(self, turns: Sequence[int]) -> dict[str, dict[int, int]]:
-        """Return field of a review's error -> number in this field -> turn, from 0.
-
-        `turns`: turn of each message.
-        """
+    def find_error_positions(self, turns: Sequence[int]) -> ErrorPositions:
+        """Return the turns of the positions in reviews. `turns`: turn of each message."""
         turn_by_tick = {}
         for tick, message_index in self.message_index_by_tick.items():
             if 0 <= message_index < len(turns):
                 turn_by_tick[tick] = turns[message_index]
-        return {
-            "turn_idx": dict(zip(self.turn_indices, turns, strict=True)),
-            "tick_start": turn_by_tick,
-        }
+        turn_by_index = dict(zip(self.turn_indices, turns, strict=True))
+        return ErrorPositions(turn_by_index, turn_by_tick)
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
-    yield from (
-        read_version1_items(plan.results[0], plan)
-        if plan.run.generation == "v1"
-        else read_version2_items(plan)
-    )
+    if plan.run.generation == "v1":
+        yield from read_version1_items(plan.results[0], plan)
+    else:
+        yield from read_version2_items(plan)
 
 
 def read_version2_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
@@ -149,20 +167,30 @@ def _read_single_file(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     document = read_json_document(path, SIMULATIONS)
     yield from document.issues
 
-    data = yield from _read_shared_data(plan, document, path)
+    plan.run.settings |= read_run_settings(document.fields)
+    data = _read_shared_data(document.fields, path, plan.logs)
     data.has_rewards = any(_has_reward(record.value) for record in document.records)
+    yield from data.issues
+
     ids = ItemIds()
     for record in document.records:
-        yield from _read_simulation(record, path, data, ids)
+        yield from _read_simulation(record, path, data=data, ids=ids)
 
 
 def _read_folder(plan: RunPlan) -> Iterator[Item | ImportIssue]:
-    main_file = plan.data[0] if plan.data else plan.results[0]
-    document = read_json_document(main_file, SIMULATIONS) if plan.data else JsonDocument()
+    if plan.data:
+        main_file = plan.data[0]
+        document = read_json_document(main_file, SIMULATIONS)
+    else:
+        main_file = plan.results[0]
+        document = JsonDocument()
     yield from document.issues
 
-    data = yield from _read_shared_data(plan, document, main_file)
+    plan.run.settings |= read_run_settings(document.fields)
+    data = _read_shared_data(document.fields, main_file, plan.logs)
     data.has_rewards = any(_has_reward(read_json_document(path).fields) for path in plan.results)
+    yield from data.issues
+
     if document.records:
         what = (
             f"the simulations in this file are ignored, because the folder {SIMULATIONS} also"
@@ -173,26 +201,31 @@ def _read_folder(plan: RunPlan) -> Iterator[Item | ImportIssue]:
 
     ids = ItemIds()
     for path in plan.results:
-        simulation = read_json_document(path)
-        yield from simulation.issues
-        if simulation.fields:
-            record = JsonRecord(1, offset=0, length=path.stat().st_size, value=simulation.fields)
-            yield from _read_simulation(record, path, data, ids)
-        elif not simulation.issues:
-            yield ImportIssue(
-                str(path), 1, what="the file contains no simulation", severity="error"
-            )
+        yield from _read_simulation_file(path, data, ids)
+
+
+def _read_simulation_file(
+    path: Path, data: SharedRunData, ids: ItemIds
+) -> Iterator[Item | ImportIssue]:
+    """Yield the item of a file that contains one simulation, and the issues of the file."""
+    document = read_json_document(path)
+    yield from document.issues
+    if document.fields:
+        record = JsonRecord(1, offset=0, length=path.stat().st_size, value=document.fields)
+        yield from _read_simulation(record, path, data=data, ids=ids)
+    elif not document.issues:
+        what = "the file contains no simulation"
+        yield ImportIssue(str(path), 1, what=what, severity="error")
 
 
 def _read_shared_data(
-    plan: RunPlan, document: JsonDocument, main_file: Path
-) -> Generator[ImportIssue, None, SharedRunData]:
-    """Return what all simulations have in common, and set the settings of the run."""
-    issues: list[ImportIssue] = []
-    data = parse_run_data(document.fields, str(main_file), issues)
-    data.notes = read_reviews_from_notes(plan.logs, issues)
-    plan.run.settings |= read_run_settings(document.fields)
-    yield from issues
+    main_fields: Mapping[str, Any], main_file: Path, note_files: Sequence[Path]
+) -> SharedRunData:
+    """Return what all simulations of a run have in common, with the issues of its parts."""
+    data = parse_run_data(main_fields, str(main_file))
+    notes = read_reviews_from_notes(note_files)
+    data.notes = notes.reviews_by_simulation
+    data.issues += notes.issues
     return data
 
 
@@ -201,91 +234,124 @@ def _has_reward(simulation: Any) -> bool:
     return to_finite_number(recorded.get("reward")) is not None
 
 
-def parse_run_data(
-    main_fields: Mapping[str, Any], file: str, issues: list[ImportIssue]
-) -> SharedRunData:
+def parse_run_data(main_fields: Mapping[str, Any], file: str) -> SharedRunData:
+    """Read domain, policy, functions and tasks of a run from the fields of its main file."""
     info = as_object(main_fields.get("info"))
     environment = as_object(info.get("environment_info"))
-    definitions = environment.get("tool_defs")
-    functions = read_tools(
-        list(definitions.values()) if isinstance(definitions, dict) else definitions
-    )
+    n_trials = info.get("num_trials")
     data = SharedRunData(
         domain=get_content_text(environment.get("domain_name")) or UNKNOWN_DOMAIN,
         policy=get_content_text(environment.get("policy")),
-        planned_trials=info["num_trials"] if is_integer(info.get("num_trials")) else None,
-        functions=SharedList(functions) if functions else [],
+        planned_trials=n_trials if is_integer(n_trials) else None,
+        functions=_read_tool_definitions(environment.get("tool_defs")),
     )
+
     tasks = as_list(main_fields.get("tasks"))
     if main_fields and not tasks:
         what = "the file has no list of tasks, so there are no golden answers"
-        issues.append(ImportIssue(file, None, what=what, severity="error"))
-    for at, task in enumerate(tasks, 1):
+        data.issues.append(ImportIssue(file, None, what=what, severity="error"))
+
+    for number, task in enumerate(tasks, 1):
         if not isinstance(task, dict) or "id" not in task:
-            issues.append(
-                ImportIssue(file, None, what=f"task {at} has no id", raw=make_excerpt(str(task)))
-            )
-        elif data.tasks.setdefault(str(task["id"]), task) != task:
-            what = (
-                f"task {task['id']} occurs more than once, with different content. The first one is"
-                " used"
-            )
-            issues.append(ImportIssue(file, None, what=what))
+            what = f"task {number} has no id"
+            excerpt = make_excerpt(str(task))
+            data.issues.append(ImportIssue(file, None, what=what, raw=excerpt))
+            continue
+        first_task = data.tasks.setdefault(str(task["id"]), task)
+        if first_task != task:
+            what = f"task {task['id']} occurs more than once, with different content."
+            data.issues.append(ImportIssue(file, None, what=f"{what} The first one is used"))
     return data
+
+
+def _read_tool_definitions(definitions: Any) -> list[dict[str, Any]]:
+    """Return the function docs of a run: a list of tools, or an object with a tool by name."""
+    if isinstance(definitions, dict):
+        definitions = list(definitions.values())
+    functions = read_tools(definitions)
+    return SharedList(functions) if functions else []
 
 
 def report_index_differences(
     simulation_files: Sequence[Path], main_fields: Mapping[str, Any], main_file: Path
 ) -> Iterator[ImportIssue]:
-    """Yield an issue for simulations that only the index or only the folder contains."""
+    """Yield an issue for simulations that only the index or only the folder contains.
+
+    tau2-bench itself refuses such a folder.
+    """
     index = main_fields.get("simulation_index")
     if not isinstance(index, list):
         return
-    listed, present = (
-        {str(each.get("id")) for each in list_objects(index)},
-        {path.stem for path in simulation_files},
-    )
-    without_file = (listed - present, "simulations in the index have no file")
-    for names, what in (without_file, (present - listed, "simulation files are not in the index")):
-        if names:
-            yield ImportIssue(
-                str(main_file), None, what=f"{len(names)} {what}: {', '.join(sorted(names)[:3])}"
-            )
+    listed_ids = {str(entry.get("id")) for entry in list_objects(index)}
+    present_ids = {path.stem for path in simulation_files}
+
+    without_file = listed_ids - present_ids
+    if without_file:
+        what = f"{len(without_file)} simulations in the index have no file"
+        what += f": {_list_first_ids(without_file)}"
+        yield ImportIssue(str(main_file), None, what=what)
+
+    not_listed = present_ids - listed_ids
+    if not_listed:
+        what = f"{len(not_listed)} simulation files are not in the index"
+        what += f": {_list_first_ids(not_listed)}"
+        yield ImportIssue(str(main_file), None, what=what)
+
+
+def _list_first_ids(ids: Set[str]) -> str:
+    return ", ".join(sorted(ids)[:MAX_LISTED_IDS])
 
 
 def _read_simulation(
-    record: JsonRecord, path: Path, data: SharedRunData, ids: ItemIds
+    record: JsonRecord, path: Path, *, data: SharedRunData, ids: ItemIds
 ) -> Iterator[Item | ImportIssue]:
+    """Yield the item of a simulation, and the issues that belong to the file."""
+    file = str(path)
     simulation = record.value
-    if not isinstance(simulation, dict) or not is_task_id(simulation.get("task_id")):
-        what = "has no task_id" if isinstance(simulation, dict) else "is not an object"
-        what = f"a simulation {what} and was skipped"
-        yield ImportIssue(
-            str(path), record.line, what=what, raw=make_excerpt(str(simulation)), severity="error"
-        )
+    if not isinstance(simulation, dict):
+        yield _make_skipped_issue(record, file, "a simulation is not an object and was skipped")
         return
-    task_id, name = str(simulation["task_id"]), str(simulation.get("id") or "")
-    item_id, issue = ids.assign_id(task_id, simulation.get("trial"), str(path), record.line, name)
-    if issue is not None:
-        yield issue
-    item = Item(item_id, data.domain, group=f"task {task_id}", file=str(path), line=record.line)
-    item.offset, item.length = record.offset, record.length
+    if not is_task_id(simulation.get("task_id")):
+        yield _make_skipped_issue(record, file, "a simulation has no task_id and was skipped")
+        return
+
+    task_id = str(simulation["task_id"])
+    simulation_id = str(simulation.get("id") or "")
+    assigned = ids.assign_id(
+        task_id, simulation.get("trial"), file=file, line=record.line, simulation_id=simulation_id
+    )
+    if assigned.issue is not None:
+        yield assigned.issue
+
+    item = Item(assigned.item_id, data.domain, group=f"task {task_id}", file=file, line=record.line)
+    item.offset = record.offset
+    item.length = record.length
     task = data.tasks.get(task_id)
     if task is not None:
-        item.golden_hash = answer_hash(
-            {key: value for key, value in task.items() if key != "issues"}
-        )
+        item.golden_hash = _hash_task(task)
     elif data.tasks:
-        what = f"the file does not contain task {task_id}, so its golden answer is missing"
-        item.issues.append(ImportIssue(str(path), record.line, what=what, item=item_id))
+        add_issue(
+            item, f"the file does not contain task {task_id}, so its golden answer is missing"
+        )
     yield fill_safely(item, partial(_fill_item, item, simulation, task, data))
+
+
+def _make_skipped_issue(record: JsonRecord, file: str, what: str) -> ImportIssue:
+    excerpt = make_excerpt(str(record.value))
+    return ImportIssue(file, record.line, what=what, raw=excerpt, severity="error")
+
+
+def _hash_task(task: dict[str, Any]) -> str:
+    """Return the hash of a task. Notes on its known issues do not change what the agent must do."""
+    return answer_hash({name: value for name, value in task.items() if name != "issues"})
 
 
 def _fill_item(
     item: Item, simulation: dict[str, Any], task: dict[str, Any] | None, data: SharedRunData
 ) -> None:
+    task_fields = task or {}
     conversation = _read_conversation(item, simulation)
-    messages = conversation.messages if conversation is not None else []
+    messages = [] if conversation is None else conversation.messages
 
     item.functions = data.functions
     item.ended = _read_termination_reason(item, simulation)
@@ -294,25 +360,29 @@ def _fill_item(
     item.latency = to_finite_number(simulation.get("duration"))
     item.prediction_hash = _hash_answer(simulation, conversation)
     item.extra.recorded_reviews = data.notes.get(str(simulation.get("id")), [])
-    _add_metadata(item, simulation, task or {}, data)
+    item.extra.metadata = _make_metadata(simulation, task_fields, data)
 
     turns = add_conversation(item, messages)
-    _add_task(item, simulation, task or {}, data)
+    _add_task(item, simulation, task_fields, data)
 
-    criteria = (task or {}).get("evaluation_criteria")
-    graded = None if conversation is None else select_gradable_messages(messages)
-    add_pairs_and_verdicts(
+    criteria = task_fields.get("evaluation_criteria")
+    graded_messages = None if conversation is None else select_gradable_messages(messages)
+    grading = add_pairs_and_verdicts(
         item,
         simulation,
-        criteria if isinstance(criteria, dict) else None,
-        graded,
+        criteria=criteria if isinstance(criteria, dict) else None,
+        messages=graded_messages,
         run_has_rewards=data.has_rewards,
     )
+    item.extra.uncounted_states = grading.uncounted_states
+    item.extra.metadata |= grading.metadata
 
+    positions = ErrorPositions()
     if conversation is not None:
-        add_judge_reviews(item, simulation, conversation.map_positions_to_turns(turns))
-    else:
-        add_judge_reviews(item, simulation, {})
+        positions = conversation.find_error_positions(turns)
+    error_counts = add_judge_reviews(item, simulation, positions)
+    if error_counts:
+        item.extra.metadata["errors found by the review"] = dict(error_counts)
     apply_incident(item, find_simulation_incident(simulation))
 
 
@@ -365,24 +435,31 @@ def _read_conversation(item: Item, simulation: dict[str, Any]) -> Conversation |
 
     If both are unreadable, add an issue and return None.
     """
-    raw_messages = simulation.get("messages")
-    message_index_by_tick: dict[int, int] = {}
     try:
-        if not raw_messages and simulation.get("ticks"):
-            raw_messages, message_index_by_tick = convert_ticks_to_messages(simulation["ticks"])
-        if not raw_messages and simulation.get("termination_reason") in GRADED_ENDINGS:
-            raise ValueError("the simulation has neither messages nor ticks")
-        return _read_messages(raw_messages or [], message_index_by_tick)
+        return _convert_messages_or_ticks(simulation)
     except MALFORMED_DATA as error:
         report_unreadable_conversation(item, error)
         return None
 
 
-def _add_metadata(
-    item: Item, simulation: dict[str, Any], task: dict[str, Any], data: SharedRunData
-) -> None:
-    metadata = item.extra.metadata
-    metadata |= {
+def _convert_messages_or_ticks(simulation: dict[str, Any]) -> Conversation:
+    raw_messages = simulation.get("messages")
+    message_index_by_tick: dict[int, int] = {}
+    if not raw_messages and simulation.get("ticks"):
+        converted = convert_ticks_to_messages(simulation["ticks"])
+        raw_messages = converted.messages
+        message_index_by_tick = converted.message_index_by_tick
+
+    # A conversation that ended in the ordinary way has messages.
+    if not raw_messages and simulation.get("termination_reason") in GRADED_ENDINGS:
+        raise ValueError("the simulation has neither messages nor ticks")
+    return _read_messages(raw_messages or [], message_index_by_tick)
+
+
+def _make_metadata(
+    simulation: dict[str, Any], task: dict[str, Any], data: SharedRunData
+) -> dict[str, Any]:
+    metadata: dict[str, Any] = {
         "simulation": simulation.get("id"),
         "trial": simulation.get("trial"),
         PLANNED_TRIALS: data.planned_trials,
@@ -402,11 +479,12 @@ def _add_metadata(
     if "had_unresponsive_period" in info:
         metadata["unresponsive period"] = bool(info["had_unresponsive_period"])
 
-    issues = [
-        f"{issue.get('status')}: {issue.get('title')}" for issue in list_objects(task.get("issues"))
-    ]
-    if issues:
-        metadata["known issues of the task"] = issues
+    known_issues = list_objects(task.get("issues"))
+    if known_issues:
+        metadata["known issues of the task"] = [
+            f"{issue.get('status')}: {issue.get('title')}" for issue in known_issues
+        ]
+    return metadata
 
 
 def _sum_agent_tokens(messages: Any, field_name: str) -> int | None:
@@ -426,19 +504,33 @@ def _read_messages(raw_messages: Any, message_index_by_tick: dict[int, int]) -> 
         raise TypeError("the field messages is not a list")
 
     messages: list[ConversationMessage] = []
-    indices: list[int] = []
-    call_names: dict[str, str] = {}  # id of a call -> its function, for the results that follow
+    turn_indices: list[int] = []
+    function_by_call_id: dict[str, str] = {}
     for position, raw in enumerate(raw_messages):
         index = as_object(raw).get("turn_idx")
+        if not isinstance(index, int):
+            index = position
         # A message of several results has the results in its field `tool_messages`.
-        for part in list_objects(as_object(raw).get("tool_messages")) or [raw]:
-            messages.append(_read_message(part, call_names))
-            indices.append(index if isinstance(index, int) else position)
-    return Conversation(messages, turn_indices=indices, message_index_by_tick=message_index_by_tick)
+        parts = list_objects(as_object(raw).get("tool_messages")) or [raw]
+        for part in parts:
+            message = _read_message(part, function_by_call_id)
+            if message.role != "other":
+                function_by_call_id |= _map_calls_to_functions(part)
+            messages.append(message)
+            turn_indices.append(index)
+    return Conversation(
+        messages, turn_indices=turn_indices, message_index_by_tick=message_index_by_tick
+    )
 
 
-def _read_message(raw: Any, call_names: dict[str, str]) -> ConversationMessage:
-    """Read a message, and add the names of its calls to `call_names`."""
+def _map_calls_to_functions(raw_message: dict[str, Any]) -> dict[str, str]:
+    """Return id -> function of the calls in a message, to name the results that follow."""
+    calls = list_objects(raw_message.get("tool_calls"))
+    return {str(call.get("id")): str(call.get("name")) for call in calls}
+
+
+def _read_message(raw: Any, function_by_call_id: Mapping[str, str]) -> ConversationMessage:
+    """Read a message. `function_by_call_id`: the functions of the calls before this message."""
     try:
         role = read_role(raw)
     except MalformedMessageError as error:
@@ -446,16 +538,17 @@ def _read_message(raw: Any, call_names: dict[str, str]) -> ConversationMessage:
     if role is None:
         return make_message_of_unknown_role(raw)
 
-    calls = []
-    for raw_call in raw.get("tool_calls") or ():
-        if isinstance(raw_call, dict):
-            name = str(raw_call.get("name"))
-            call_names[str(raw_call.get("id"))] = name
-            calls.append(parse_tool_call(name, raw_call.get("arguments")))
-        else:
-            calls.append(ToolCall("", None, str(raw_call), "the value is not a call"))
-    called = call_names.get(str(raw.get("id"))) if role == "tool" else None
-    return ConversationMessage(role, content=get_spoken_text(raw), calls=calls, name=called)
+    message = ConversationMessage(role, content=get_spoken_text(raw))
+    message.calls = [_read_call(raw_call) for raw_call in raw.get("tool_calls") or ()]
+    if role == "tool":
+        message.name = function_by_call_id.get(str(raw.get("id")))
+    return message
+
+
+def _read_call(raw_call: Any) -> ToolCall:
+    if not isinstance(raw_call, dict):
+        return ToolCall("", None, raw=str(raw_call), error="the value is not a call")
+    return parse_tool_call(str(raw_call.get("name")), raw_call.get("arguments"))
 
 
 class Scenario(NamedTuple):
@@ -466,165 +559,227 @@ class Scenario(NamedTuple):
 
 
 def read_scenario(task: dict[str, Any]) -> Scenario:
+    """Read the scenario of the simulated user.
+
+    The instructions are a text, or an object whose field `reason_for_call` is the question. Without
+    both, the ticket is the question.
+    """
     scenario = as_object(task.get("user_scenario"))
-    instructions, persona = scenario.get("instructions"), scenario.get("persona")
-    lines = [f"persona: {get_content_text(persona)}"] if persona else []
+    instructions = scenario.get("instructions")
+    persona = scenario.get("persona")
+
+    lines = []
+    if persona:
+        lines.append(f"persona: {get_content_text(persona)}")
+
     question = get_content_text(task.get("ticket"))
     if isinstance(instructions, dict):
         question = get_content_text(instructions.get("reason_for_call")) or question
-        shown = {name: value for name, value in instructions.items() if value and name != "domain"}
-        lines += [f"{name}: {get_content_text(value)}" for name, value in shown.items()]
+        for name, value in instructions.items():
+            if value and name != "domain":
+                lines.append(f"{name}: {get_content_text(value)}")
     elif instructions:
         question = get_content_text(instructions)
         lines.append(question)
-    return Scenario(question, "\n".join(lines) or question)
+    return Scenario(question, instruction="\n".join(lines) or question)
 
 
 def add_judge_reviews(
-    item: Item, simulation: Mapping[str, Any], turns_by_field: Mapping[str, Mapping[int, int]]
-) -> None:
+    item: Item, simulation: Mapping[str, Any], positions: ErrorPositions
+) -> Counter[str]:
     """Add the verdicts from the judges' reviews of a simulation.
 
-    `turns_by_field` is used to find the turn of an error. Its keys are `turn_idx` and `tick_start`,
-    the two fields of an error that may state its position. Its values map the numbers in this field
-    to turns, from 0.
+    Return how many errors they found, by source and severity.
     """
     counts: Counter[str] = Counter()
-    for name, judge in JUDGES_BY_FIELD.items():
-        review = as_object(simulation.get(name))
-        summary = review.get("summary")
-        for flag in ITEM_FLAGS:
-            if isinstance(review.get(flag), bool):
-                rationale, summary = summary if isinstance(summary, str) else None, None
-                item.verdicts.append(
-                    Verdict(
-                        "judge",
-                        review[flag],
-                        target=ITEM,
-                        criterion=flag,
-                        rationale=rationale,
-                        by=judge,
-                    )
-                )
+    for field_name, judge in JUDGES_BY_FIELD.items():
+        review = as_object(simulation.get(field_name))
         errors = list_objects(review.get("errors"))
-        _add_error_verdicts(item, errors, judge, turns_by_field)
-        counts.update(
-            f"{each.get('source') or 'unknown'} {each.get('severity') or 'unknown'}"
-            for each in errors
+        flag_verdicts = list(_make_flag_verdicts(review, judge))
+        flagged_criteria = {verdict.criterion for verdict in flag_verdicts}
+
+        item.verdicts += flag_verdicts
+        item.verdicts += _make_error_verdicts(
+            errors, positions, judge=judge, flagged_criteria=flagged_criteria
         )
-    if counts:
-        item.extra.metadata["errors found by the review"] = dict(counts)
+        counts.update(_name_source_and_severity(error) for error in errors)
+    return counts
 
 
-def _add_error_verdicts(
-    item: Item,
+def _make_flag_verdicts(review: dict[str, Any], judge: str) -> Iterator[Verdict]:
+    """Yield a verdict for each flag of a review. The summary explains the first of them."""
+    summary = review.get("summary")
+    rationale = summary if isinstance(summary, str) else None
+    for flag in ERROR_FLAGS:
+        value = review.get(flag)
+        if isinstance(value, bool):
+            yield Verdict(
+                "judge", value, target=ITEM, criterion=flag, rationale=rationale, by=judge
+            )
+            rationale = None
+
+
+def _name_source_and_severity(error: dict[str, Any]) -> str:
+    source = error.get("source") or "unknown"
+    severity = error.get("severity") or "unknown"
+    return f"{source} {severity}"
+
+
+def _make_error_verdicts(
     errors: list[dict[str, Any]],
-    judge_name: str,
-    turns_by_field: Mapping[str, Mapping[int, int]],
-) -> None:
-    by_target: defaultdict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    positions: ErrorPositions,
+    *,
+    judge: str,
+    flagged_criteria: Set[str],
+) -> Iterator[Verdict]:
+    """Yield a verdict for each target and criterion on which a judge found errors.
+
+    The errors without a turn have a criterion of their own if the judge also gave another verdict
+    on their criterion, as in the flags (`flagged_criteria`).
+    """
+    errors_by_target: defaultdict[TargetCriterion, list[dict[str, Any]]] = defaultdict(list)
     for error in errors:
         criterion = "user_error" if error.get("source") == "user" else "agent_error"
-        by_target[_find_error_target(error, turns_by_field), criterion].append(error)
-    for (target, criterion), found in by_target.items():
-        if target == ITEM and any(
-            v.criterion == criterion and v.by == judge_name for v in item.verdicts
-        ):
-            criterion = f"{criterion}_without_turn"
-        kinds = list(dict.fromkeys(str(each.get("error_type") or "error") for each in found))
-        rationale = "\n".join(map(_describe_error, found))
-        item.verdicts.append(
-            Verdict(
-                "judge",
-                True,
-                target=target,
-                criterion=criterion,
-                error_type=" + ".join(kinds),
-                rationale=rationale,
-                by=judge_name,
-            )
+        target = positions.find_target(error)
+        errors_by_target[target, criterion].append(error)
+
+    used_criteria = set(flagged_criteria)
+    for (target, criterion), grouped_errors in errors_by_target.items():
+        own_criterion = criterion
+        if target == ITEM and criterion in used_criteria:
+            own_criterion = f"{criterion}_without_turn"
+        used_criteria.add(criterion)
+        kinds = [str(error.get("error_type") or "error") for error in grouped_errors]
+        yield Verdict(
+            "judge",
+            True,
+            target=target,
+            criterion=own_criterion,
+            error_type=" + ".join(dict.fromkeys(kinds)),
+            rationale="\n".join(_describe_error(error) for error in grouped_errors),
+            by=judge,
         )
-
-
-def _find_error_target(
-    error: dict[str, Any], turns_by_field: Mapping[str, Mapping[int, int]]
-) -> str:
-    for name, turns in turns_by_field.items():
-        at = error.get(name)
-        if isinstance(at, int) and at in turns:
-            return turn_address(turns[at])
-    return ITEM
 
 
 def _describe_error(error: dict[str, Any]) -> str:
-    parts = [f"fault: {FAULT_OF_SOURCE.get(str(error.get('source')), 'unknown')}"]
-    if tags := as_list(error.get("error_tags")):
+    fault = FAULT_OF_SOURCE.get(str(error.get("source")), "unknown")
+    parts = [f"fault: {fault}"]
+    tags = as_list(error.get("error_tags"))
+    if tags:
         parts.append(", ".join(map(str, tags)))
-    for name, label in (("severity", ""), ("reasoning", ""), ("correct_behavior", "correct: ")):
-        if isinstance(error.get(name), str) and error[name]:
-            parts.append(label + error[name])
+
+    for name in ("severity", "reasoning", "correct_behavior"):
+        text = error.get(name)
+        if isinstance(text, str) and text:
+            parts.append(f"correct: {text}" if name == "correct_behavior" else text)
     return " · ".join(parts)
 
 
-def read_reviews_from_notes(
-    note_files: Sequence[Path], issues: list[ImportIssue]
-) -> dict[str, list[RecordedReview]]:
-    """Return the notes in the files as `{simulation id: reviews sorted by time}`.
+@dataclass(frozen=True, slots=True)
+class _Notes:
+    """Content of the files of notes that annotators wrote in the viewer of tau2-bench."""
+
+    reviews_by_simulation: dict[str, list[RecordedReview]]
+    """Simulation id -> reviews, sorted by time."""
+    issues: list[ImportIssue]
+
+
+def read_reviews_from_notes(note_files: Sequence[Path]) -> _Notes:
+    """Read the notes in files that contain one note, a list of notes, or an object with `notes`.
 
     Source: `SimulationNote` in `data_model/simulation.py` of tau2-bench 1.0.1.
     """
-    found: defaultdict[str, list[RecordedReview]] = defaultdict(list)
+    reviews: defaultdict[str, list[RecordedReview]] = defaultdict(list)
+    issues: list[ImportIssue] = []
     for path in note_files:
         document = read_json_document(path)
         issues += document.issues
-        fields = document.fields
-        notes = list_objects(fields["notes"]) if "notes" in fields else [fields] if fields else []
-        for note in notes + list_objects([record.value for record in document.records]):
-            simulation = note.get("simulation_id")
-            if not isinstance(simulation, str) or not isinstance(note.get("note"), str):
-                issues.append(
-                    ImportIssue(
-                        str(path),
-                        None,
-                        what="a note has no simulation_id or no text and was skipped",
-                    )
-                )
+        for note in _list_notes(document):
+            simulation_id = note.get("simulation_id")
+            if isinstance(simulation_id, str) and isinstance(note.get("note"), str):
+                reviews[simulation_id].append(_convert_note(note))
             else:
-                found[simulation].append(_convert_note(note))
-    for reviews in found.values():
-        reviews.sort(key=lambda review: review.time or "")
-    return dict(found)
+                what = "a note has no simulation_id or no text and was skipped"
+                issues.append(ImportIssue(str(path), None, what=what))
+
+    for reviews_of_simulation in reviews.values():
+        reviews_of_simulation.sort(key=lambda review: review.time or "")
+    return _Notes(dict(reviews), issues)
+
+
+def _list_notes(document: JsonDocument) -> list[dict[str, Any]]:
+    listed = list_objects([record.value for record in document.records])
+    if "notes" in document.fields:
+        return list_objects(document.fields["notes"]) + listed
+    if document.fields:
+        return [document.fields, *listed]
+    return listed
 
 
 def _convert_note(note: Mapping[str, Any]) -> RecordedReview:
-    own = as_object(note.get(OWN_FIELD))
-    target, fault, events = own.get("target"), own.get("fault"), own.get("events")
-    source, kind, identifier = note.get("error_source"), note.get("error_type"), note.get("id")
-    texts = [
-        own["note"] if isinstance(own.get("note"), str) else str(note["note"]) if not own else ""
-    ]
-    if source == "system":
+    """Convert a note to a review.
+
+    A note that fcreview exported contains the whole review in a field of its own.
+    """
+    review = RecordedReview("tau2", author=_get_author(note.get("author_email")), verdict=None)
+    review.time = _read_iso_time(note.get("created_at"))
+    if note.get("id"):
+        review.events = [str(note["id"])]
+
+    exported = as_object(note.get(OWN_FIELD))
+    if exported:
+        _fill_exported_review(review, exported, note)
+    else:
+        _fill_review_from_viewer(review, note)
+    return review
+
+
+def _get_author(name: Any) -> str:
+    return name if isinstance(name, str) else "unknown"
+
+
+def _join_reason(text: str, note: Mapping[str, Any]) -> str | None:
+    """Return the reason of a review. It also states the error source `system`, which is no fault
+    of fcreview.
+    """
+    texts = [text] if text else []
+    if note.get("error_source") == "system":
         texts.append("the system caused the error")
-    tags = own.get("tags") if own else [kind.replace("_", " ")] if isinstance(kind, str) else []
-    author = own.get("annotator") or note.get("author_email")
-    return RecordedReview(
-        "tau2",
-        author=author if isinstance(author, str) else "unknown",
-        verdict=own.get("verdict"),
-        target=target if isinstance(target, str) and is_address(target) else ITEM,
-        criterion=own["criterion"] if isinstance(own.get("criterion"), str) else CORRECT,
-        reason=" · ".join(filter(None, texts)) or None,
-        time=_read_iso_time(note.get("created_at")),
-        events=[
-            str(event) for event in (events if isinstance(events, list) else [identifier]) if event
-        ],
-        fault=fault
-        if own and fault in FAULTS
-        else FAULT_OF_SOURCE.get(str(source))
-        if not own
-        else None,
-        tags=[tag for tag in as_list(tags) if isinstance(tag, str)],
-    )
+    return " · ".join(texts) or None
+
+
+def _fill_review_from_viewer(review: RecordedReview, note: Mapping[str, Any]) -> None:
+    """Set the fields of a review that an annotator wrote in the viewer of tau2-bench."""
+    review.reason = _join_reason(str(note["note"]), note)
+    review.fault = FAULT_OF_SOURCE.get(str(note.get("error_source")))
+    error_type = note.get("error_type")
+    if isinstance(error_type, str):
+        review.tags = [error_type.replace("_", " ")]
+
+
+def _fill_exported_review(
+    review: RecordedReview, exported: Mapping[str, Any], note: Mapping[str, Any]
+) -> None:
+    """Set the fields of a review that fcreview exported: `exported` is its field of the note."""
+    review.author = _get_author(exported.get("annotator") or note.get("author_email"))
+    review.verdict = exported.get("verdict")
+    review.tags = [tag for tag in as_list(exported.get("tags")) if isinstance(tag, str)]
+
+    own_text = exported.get("note")
+    review.reason = _join_reason(own_text if isinstance(own_text, str) else "", note)
+
+    target = exported.get("target")
+    if isinstance(target, str) and is_address(target):
+        review.target = target
+    criterion = exported.get("criterion")
+    if isinstance(criterion, str):
+        review.criterion = criterion
+    fault = exported.get("fault")
+    if fault in FAULTS:
+        review.fault = fault
+    events = exported.get("events")
+    if isinstance(events, list):
+        review.events = [str(event) for event in events if event]
 
 
 def _read_iso_time(value: Any) -> str | None:

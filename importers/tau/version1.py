@@ -78,64 +78,67 @@ def has_actions_in_text(messages: Sequence[ConversationMessage]) -> bool:
     """Return whether the agent writes actions as text: the first message lists the tools, and no
     message has a call.
     """
-    return (
-        bool(messages)
-        and TOOLS_HEADING in messages[0].content
-        and not any(message.calls for message in messages)
-    )
+    if not messages or TOOLS_HEADING not in messages[0].content:
+        return False
+    return not any(message.calls for message in messages)
 
 
 def read_tools_in_text(messages: Sequence[ConversationMessage]) -> list[dict[str, Any]]:
+    """Return the function docs that the first message lists as JSON below a heading."""
+    _, _, text = messages[0].content.partition(TOOLS_HEADING)
     try:
-        return read_tools(parse_json_prefix(messages[0].content.partition(TOOLS_HEADING)[2]))
+        return read_tools(parse_json_prefix(text))
     except (ValueError, RecursionError):
         return []
 
 
 def convert_actions_in_text(messages: Sequence[ConversationMessage]) -> list[ConversationMessage]:
-    """Convert the actions in the text of messages to calls and replies."""
-    found: list[ConversationMessage] = []
-    called: str | None = None
+    """Convert the actions in the text of messages to calls and replies.
+
+    The user message after a call is its result if it has the prefix of a result.
+    """
+    converted: list[ConversationMessage] = []
+    open_function: str | None = None  # function that was called and has no result yet
     for message in messages:
+        is_result = message.role == "user" and message.content.startswith(RESULT_PREFIX)
         if message.role == "assistant":
-            found.append(_parse_action_text(message.content))
-            called = found[-1].calls[0].name if found[-1].calls else None
-        elif (
-            message.role == "user"
-            and called is not None
-            and message.content.startswith(RESULT_PREFIX)
-        ):
-            found.append(
-                ConversationMessage(
-                    "tool", message.content.removeprefix(RESULT_PREFIX), name=called
-                )
-            )
-            called = None
-        else:
-            found.append(message)
-    return found
+            message = _parse_action_text(message.content)
+            open_function = message.calls[0].name if message.calls else None
+        elif is_result and open_function is not None:
+            content = message.content.removeprefix(RESULT_PREFIX)
+            message = ConversationMessage("tool", content, name=open_function)
+            open_function = None
+        converted.append(message)
+    return converted
 
 
 def _parse_action_text(message_text: str) -> ConversationMessage:
-    thought, _, text = message_text.rpartition(ACTION_MARK)
-    thought, text = thought.strip(), text.strip()
+    """Return a message of the agent with its thought, and with the call or reply of its action."""
+    thought, _, action_text = message_text.rpartition(ACTION_MARK)
+    thought = thought.strip()
+    action_text = action_text.strip()
     try:
-        action = json.loads(text)
+        action = json.loads(action_text)
     except (ValueError, RecursionError):
-        return ConversationMessage("assistant", message_text, reply=text)
+        # The official program sends text that is not JSON to the user.
+        return ConversationMessage("assistant", message_text, reply=action_text)
+
     if not isinstance(action, dict) or not isinstance(action.get("name"), str):
-        return ConversationMessage(
-            "assistant",
-            content=thought,
-            calls=[ToolCall("", None, text, "the text is not an action")],
-        )
-    name, arguments = action["name"], action.get("arguments")
+        call = ToolCall("", None, raw=action_text, error="the text is not an action")
+        return ConversationMessage("assistant", content=thought, calls=[call])
+
+    name = action["name"]
+    arguments = action.get("arguments")
     if not isinstance(arguments, dict):
-        call = ToolCall(name, None, text, "the arguments are not a JSON object")
+        error = "the arguments are not a JSON object"
+        call = ToolCall(name, None, raw=action_text, error=error)
         return ConversationMessage("assistant", content=thought, calls=[call])
     if name != REPLY_ACTION:
         return ConversationMessage("assistant", content=thought, calls=[ToolCall(name, arguments)])
-    reply = str(arguments["content"]) if isinstance(arguments.get("content"), str) else ""
+
+    reply = arguments.get("content")
+    if not isinstance(reply, str):
+        reply = ""
     return ConversationMessage("assistant", f"{thought}\n\n{reply}".strip(), reply=reply)
 
 
@@ -177,97 +180,114 @@ ENVIRONMENT_TOOLS = {
 }
 """Environment -> tools that only this environment has."""
 UNKNOWN_ENVIRONMENT = "unknown environment"
+MAX_EXAMINED_ENTRIES = 400
+"""Number of entries from which the environment is guessed."""
 
 
 def read_version1_items(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
     document = read_json_document(path)
     yield from document.issues
+
+    file = str(path)
     environment = guess_environment([record.value for record in document.records])
     ids = ItemIds()
     for record in document.records:
         entry = record.value
-        if (
-            not isinstance(entry, dict)
-            or not is_task_id(entry.get("task_id"))
-            or "reward" not in entry
-        ):
+        if not _is_entry(entry):
             what = "an entry has no task_id or no reward and was skipped"
-            yield ImportIssue(
-                str(path), record.line, what=what, raw=make_excerpt(str(entry)), severity="error"
-            )
+            excerpt = make_excerpt(str(entry))
+            yield ImportIssue(file, record.line, what=what, raw=excerpt, severity="error")
             continue
-        task, trial = str(entry["task_id"]), entry.get("trial")
-        item_id, issue = ids.assign_id(task, trial, str(path), record.line)
-        if issue is not None:
-            yield issue
-        yield _read_item(record, item_id, environment, path)
+        assigned = ids.assign_id(
+            str(entry["task_id"]), entry.get("trial"), file=file, line=record.line
+        )
+        if assigned.issue is not None:
+            yield assigned.issue
+        yield _read_item(record, assigned.item_id, environment, path)
     plan.run.settings["environment"] = environment
+
+
+def _is_entry(value: Any) -> bool:
+    return isinstance(value, dict) and is_task_id(value.get("task_id")) and "reward" in value
 
 
 def guess_environment(entries: Sequence[Any]) -> str:
     """Return the environment whose tools the entries use most, because the file does not state
     the environment.
     """
-    names = Counter(name for entry in entries[:400] for name in _iterate_tool_names(entry))
-    counts = {
-        environment: sum(names[each] for each in tools)
-        for environment, tools in ENVIRONMENT_TOOLS.items()
-    }
-    best = max(counts, key=counts.__getitem__)
-    return best if counts[best] else UNKNOWN_ENVIRONMENT
+    counts: Counter[str] = Counter()
+    for entry in entries[:MAX_EXAMINED_ENTRIES]:
+        counts.update(_iterate_tool_names(entry))
+
+    best = UNKNOWN_ENVIRONMENT
+    n_best = 0
+    for environment, tools in ENVIRONMENT_TOOLS.items():
+        n_calls = sum(counts[tool] for tool in tools)
+        if n_calls > n_best:
+            best = environment
+            n_best = n_calls
+    return best
 
 
 def _iterate_tool_names(entry: Any) -> Iterator[str]:
+    """Yield the functions that the agent calls in an entry, as text or as tool calls."""
     for message in list_objects(as_object(entry).get("traj")):
-        if (name := parse_action_name(message.get("content"))) and message.get(
-            "role"
-        ) == "assistant":
-            yield name
-        names = (
-            as_object(call.get("function")).get("name")
-            for call in list_objects(message.get("tool_calls"))
-        )
-        yield from (name for name in names if isinstance(name, str))
+        if message.get("role") == "assistant":
+            name_in_text = parse_action_name(message.get("content"))
+            if name_in_text:
+                yield name_in_text
+        for call in list_objects(message.get("tool_calls")):
+            name = as_object(call.get("function")).get("name")
+            if isinstance(name, str):
+                yield name
 
 
 def _read_item(record: JsonRecord, item_id: str, environment: str, path: Path) -> Item:
     entry = record.value
     info = as_object(entry.get("info"))
-    item = Item(
-        item_id, environment, group=f"task {entry['task_id']}", file=str(path), line=record.line
-    )
-    item.offset, item.length = record.offset, record.length
+    group = f"task {entry['task_id']}"
+    item = Item(item_id, environment, group=group, file=str(path), line=record.line)
+    item.offset = record.offset
+    item.length = record.length
     item.prediction_hash = answer_hash(entry.get("traj"))
     item.golden_hash = answer_hash(info["task"]) if "task" in info else ""
     return fill_safely(item, partial(_fill_item, item, entry, info))
 
 
 def _fill_item(item: Item, entry: dict[str, Any], info: dict[str, Any]) -> None:
-    metadata = item.extra.metadata
-    metadata["trial"] = entry.get("trial")
-    if (cost := to_finite_number(info.get("user_cost"))) is not None:
-        metadata["user cost"] = cost
+    item.extra.metadata = _make_metadata(entry, info)
+    item.extra.uncounted_states = "-!+"  # The golden actions show one way to the expected database.
     task = as_object(info.get("task"))
-    messages = _read_conversation(item, entry.get("traj"), "error" in info)
+    messages = _read_conversation(item, entry.get("traj"), has_error="error" in info)
     if messages is not None and has_actions_in_text(messages):
         item.functions = read_tools_in_text(messages)
         messages = convert_actions_in_text(messages)
     item.ended = _find_ending(info, messages or [])
+
     add_conversation(item, messages or [])
     add_instruction(item, get_content_text(task.get("instruction")))
     item.question = item.question or first_question(item.messages)
     if "error" in info:
-        last_step = max(item.n_steps - 1, 0)
-        item.messages.append(
-            Message(
-                item.n_turns - 1, last_step, role="log", content=get_content_text(info["error"])
-            )
-        )
+        item.messages.append(_make_error_message(item, info["error"]))
     pair_golden_actions(item, list(_read_golden_actions(task.get("actions"))))
-    item.extra.uncounted_states = "-!+"
+
     gradable = None if messages is None else select_gradable_messages(messages)
-    _add_verdicts(item, entry, info, task, gradable)
+    item.extra.metadata |= _add_verdicts(item, entry, gradable)
     apply_incident(item, find_version1_incident(entry))
+
+
+def _make_metadata(entry: dict[str, Any], info: dict[str, Any]) -> dict[str, Any]:
+    metadata = {"trial": entry.get("trial")}
+    cost = to_finite_number(info.get("user_cost"))
+    if cost is not None:
+        metadata["user cost"] = cost
+    return metadata
+
+
+def _make_error_message(item: Item, error: Any) -> Message:
+    """Return the exception that ended the conversation as a message of its last step."""
+    last_step = max(item.n_steps - 1, 0)
+    return Message(item.n_turns - 1, last_step, role="log", content=get_content_text(error))
 
 
 def _find_ending(info: JsonObject, messages: Sequence[ConversationMessage]) -> str | None:
@@ -293,8 +313,9 @@ def _find_ending(info: JsonObject, messages: Sequence[ConversationMessage]) -> s
 
 
 def _read_conversation(
-    item: Item, trajectory: Any, has_error: bool
+    item: Item, trajectory: Any, *, has_error: bool
 ) -> list[ConversationMessage] | None:
+    """Return the messages. If they are unreadable, add an issue and return None."""
     try:
         if not trajectory and not has_error:
             raise ValueError("the field traj is empty")
@@ -305,8 +326,10 @@ def _read_conversation(
 
 
 def _read_golden_actions(actions: Any) -> Iterator[GoldenAction]:
+    """Yield the golden actions of a task. An action `respond` is a reply, not a call."""
     for action in list_objects(actions):
-        name, arguments = str(action.get("name")), action.get("kwargs")
+        name = str(action.get("name"))
+        arguments = action.get("kwargs")
         if name != REPLY_ACTION:
             yield GoldenAction(name, arguments if isinstance(arguments, dict) else None)
 
@@ -347,72 +370,95 @@ def _parse_call(call: Any) -> ToolCall:
 
 
 def _add_verdicts(
-    item: Item,
-    entry: JsonObject,
-    info: JsonObject,
-    task: JsonObject,
-    messages: Sequence[ConversationMessage] | None,
-) -> None:
-    reward, reward_info = to_finite_number(entry.get("reward")), info.get("reward_info")
+    item: Item, entry: JsonObject, messages: Sequence[ConversationMessage] | None
+) -> JsonObject:
+    """Add the verdicts on the item and on the parts of its reward.
+
+    Return metadata with the parts. `messages` is None if the conversation cannot be graded.
+    """
+    info = as_object(entry.get("info"))
+    reward_info = info.get("reward_info")
+    reward = to_finite_number(entry.get("reward"))
     if reward is None:
         add_issue(item, "the recorded reward is not a number")
-    if (
-        "error" not in info
-        and not isinstance(reward_info, dict)
-        and (reward_info is not None or reward != 0)
-    ):
-        item.official = None if reward is None else is_success(reward)
-        item.rule_note = "the recorded checks are missing or unreadable"
-        add_issue(item, item.rule_note)
-        return
+
     if "error" in info:
         rationale = "the run ended with an exception, which counts as a failure"
         add_unchecked_verdicts(item, reward, "error", rationale, is_left_out=reward is None)
-        return
+        return {}
+    if reward_info is None and reward == 0:
+        rationale = "the run reached the step limit, and nothing was checked"
+        add_unchecked_verdicts(item, reward, "not_ended", rationale)
+        return {}
     if not isinstance(reward_info, dict):
-        reason = "the run reached the step limit, and nothing was checked"
-        add_unchecked_verdicts(item, reward, "not_ended", reason, is_left_out=reward is None)
-        return
+        item.official = None if reward is None else is_success(reward)
+        item.rule_note = "the recorded checks are missing or unreadable"
+        add_issue(item, item.rule_note)
+        return {}
+
     recorded = as_object(reward_info.get("info"))
-    outputs = _read_expected_outputs(item, task.get("outputs"), recorded)
-    found_outputs = check_outputs(outputs or [], messages or [])
-    official, recomputed = RewardParts(), RewardParts()
+    expected = _read_expected_outputs(item, as_object(info.get("task")).get("outputs"), recorded)
+    _report_invalid_results(item, recorded)
+    parts = CheckedParts(RewardParts(), RewardParts())
+    database = _find_database_value(recorded, reward)
+    parts.official.values["DB"] = database
+    parts.recomputed.values["DB"] = database
+    # The benchmark checks what the agent said only if the task has expected outputs.
+    has_outputs = expected is None or len(expected) > 0
+    if has_outputs:
+        _add_output_parts(parts, recorded, expected, messages)
+    return add_reward_verdicts(item, reward, parts, is_left_out=reward is None)
+
+
+def _report_invalid_results(item: Item, recorded: JsonObject) -> None:
     for name in ("r_actions", "r_outputs"):
         value = recorded.get(name)
         if value is not None and to_part_value(value) is None:
-            shown = abbreviate(value)
-            add_issue(
-                item,
-                f"{name} is {shown}, which is not a number from 0 to 1, so this part has no"
-                " verdict",
-            )
+            what = f"{name} is {abbreviate(value)}, which is not a number from 0 to 1, so this part"
+            add_issue(item, f"{what} has no verdict")
+
+
+def _find_database_value(recorded: JsonObject, reward: float | None) -> float | None:
+    """Return 1 if the final database was as expected, 0 if not, and None if it is unknown.
+
+    tau-bench records only one of the two results, `r_actions` for the database or `r_outputs`. In
+    two of three cases, the reward implies the other one (`calculate_reward`).
+    """
     if "r_actions" in recorded:
-        database = to_part_value(recorded["r_actions"])
-    else:
-        # tau-bench records only one of the two results. In two of three cases, the reward implies
-        # the other one.
-        is_implied_failure = (
-            to_finite_number(recorded.get("r_outputs")) == 1 and OWN_FIELD not in recorded
-        )
-        database = (
-            1.0
-            if reward is not None and is_success(reward)
-            else 0.0
-            if is_implied_failure
-            else None
-        )
-    official.values["DB"] = recomputed.values["DB"] = database
-    if outputs is None or outputs:
-        is_known = outputs is not None and messages is not None
-        recomputed.values["COMMUNICATE"] = float(all(found_outputs.values())) if is_known else None
-        official.values["COMMUNICATE"] = to_part_value(recorded.get("r_outputs"))
-        recomputed.missing_texts = [text for text, found in found_outputs.items() if not found]
-        official.missing_texts = [
-            str(text) for text, ok in as_object(recorded.get("outputs")).items() if not ok
-        ]
-    add_reward_verdicts(
-        item, reward, CheckedParts(official, recomputed), is_left_out=reward is None
-    )
+        return to_part_value(recorded["r_actions"])
+    if reward is not None and is_success(reward):
+        return 1.0
+
+    # All outputs were said, so only the database can have failed. A reward that reviews changed
+    # implies nothing.
+    is_reviewed = OWN_FIELD in recorded
+    if to_finite_number(recorded.get("r_outputs")) == 1 and not is_reviewed:
+        return 0.0
+    return None
+
+
+def _add_output_parts(
+    parts: CheckedParts,
+    recorded: JsonObject,
+    expected_outputs: Sequence[str] | None,
+    messages: Sequence[ConversationMessage] | None,
+) -> None:
+    """Add the part COMMUNICATE: whether the agent said the expected outputs.
+
+    Without the outputs or the messages, it cannot be recomputed.
+    """
+    is_said = check_outputs(expected_outputs or [], messages or [])
+    recomputed_value = None
+    if expected_outputs is not None and messages is not None:
+        recomputed_value = float(all(is_said.values()))
+    parts.recomputed.values["COMMUNICATE"] = recomputed_value
+    parts.recomputed.missing_texts = [text for text, said in is_said.items() if not said]
+
+    parts.official.values["COMMUNICATE"] = to_part_value(recorded.get("r_outputs"))
+    recorded_outputs = as_object(recorded.get("outputs"))
+    parts.official.missing_texts = [
+        str(text) for text, said in recorded_outputs.items() if not said
+    ]
 
 
 def _read_expected_outputs(
@@ -422,15 +468,13 @@ def _read_expected_outputs(
 
     If the file does not contain them, add an issue and return None.
     """
-    checked = as_object(recorded_checks.get("outputs"))
-    if (
-        isinstance(outputs, list)
-        and all(isinstance(each, str) for each in outputs)
-        and set(checked) <= set(outputs)
-    ):
-        return outputs
     if outputs is None and "r_outputs" not in recorded_checks:
         return []
+
+    checked = as_object(recorded_checks.get("outputs"))
+    is_text_list = isinstance(outputs, list) and all(isinstance(text, str) for text in outputs)
+    if is_text_list and set(checked) <= set(outputs):
+        return list(outputs)
     what = (
         "the field `outputs` of the task is not a list of texts, or does not contain all texts that"
         " were checked"
@@ -443,7 +487,8 @@ def check_outputs(
     expected_outputs: Sequence[str], messages: Sequence[ConversationMessage]
 ) -> dict[str, bool]:
     """Return expected output -> whether a reply of the agent contains it."""
-    replies = [each for each in messages if each.role == "assistant" and not each.calls]
-    return find_spoken_texts(
-        expected_outputs, [each.content if each.reply is None else each.reply for each in replies]
-    )
+    replies = []
+    for message in messages:
+        if message.role == "assistant" and not message.calls:
+            replies.append(message.content if message.reply is None else message.reply)
+    return find_spoken_texts(expected_outputs, replies)

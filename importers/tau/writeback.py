@@ -11,6 +11,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,16 +32,28 @@ JsonObject = dict[str, Any]
 REWARD_KEY = (ITEM, "reward")
 REVIEWED_MARK = {OWN_FIELD: "changed by reviews"}
 """Fields of `reward_info.info` that mark a reward as changed by reviews."""
+
+
+class CheckFields(NamedTuple):
+    """Names of the fields of a part's checks in `reward_info`."""
+
+    checks: str
+    """List of checks."""
+    verdict: str
+    """Field of a check."""
+    reward: str | None = None
+    """Field of a check; None if its checks have no reward."""
+
+
 CHECK_FIELDS = {
-    "ACTION": ("action_checks", "action_match", "action_reward"),
-    "COMMUNICATE": ("communicate_checks", "met", None),
-    "ENV_ASSERTION": ("env_assertions", "met", "reward"),
-    "NL_ASSERTION": ("nl_assertions", "met", None),
+    "ACTION": CheckFields("action_checks", "action_match", "action_reward"),
+    "COMMUNICATE": CheckFields("communicate_checks", "met"),
+    "ENV_ASSERTION": CheckFields("env_assertions", "met", "reward"),
+    "NL_ASSERTION": CheckFields("nl_assertions", "met"),
 }
-"""Part of the reward -> name of its list of checks, and the fields of a check with its verdict
-and its reward.
-"""
+"""Part of the reward -> names of the fields of its checks."""
 _VERSION1_PARTS = {"db": "r_actions", "communicate": "r_outputs"}
+"""Criterion -> field with the recorded result in an entry of v1."""
 _INDENT = re.compile(rb"\n( *)")
 
 
@@ -50,38 +63,88 @@ def rewrite_scores(
     """Yield the files with the reviewed rewards and checks, and the reviews that no file can
     represent.
     """
-    changed = {
-        item.id: item
-        for item in items
-        if any(_is_representable(item, key) for key in item.overrides)
-    }
     yield from find_unrepresentable_reviews(items, _is_representable)
-    edits: defaultdict[Path, list[tuple[int, int, ScoredItem]]] = defaultdict(list)
-    for item in read_items(plan) if changed else ():
-        if isinstance(item, Item) and item.id in changed:
-            edits[Path(item.file)].append((item.offset, item.length, changed[item.id]))
+    changed = [item for item in items if _has_representable_review(item)]
+    if not changed:
+        return
+
     rewards: dict[str, float | None] = {}
     n_unwritten = 0
-    for path, locations in edits.items():
-        raw, end = read_file(path), 0
-        pieces: list[bytes] = []
-        for offset, length, scored in sorted(locations, key=lambda location: location[0]):
-            old = raw[offset : offset + length]
-            record = json.loads(old.decode("utf-8-sig", "surrogateescape"))
-            if plan.run.generation == "v1":
-                _write_reviews_to_version1_entry(record, scored)
-            else:
-                n_unwritten += _write_reviews_to_simulation(record, scored)
-            rewards[str(record.get("id"))] = get_reward(scored)
-            pieces += [raw[end:offset], _dump_with_layout_of(record, old)]
-            end = offset + length
-        yield RewrittenFile(path, b"".join([*pieces, raw[end:]]))
-    if plan.importer_data is not None and plan.data and rewards:
+    for path, edits in _locate_records(plan, changed).items():
+        rewritten = _rewrite_records(path, edits, is_version1=plan.run.generation == "v1")
+        rewards |= rewritten.rewards
+        n_unwritten += rewritten.n_unwritten
+        yield RewrittenFile(path, rewritten.content)
+
+    has_index = plan.importer_data is not None and bool(plan.data)
+    if has_index and rewards:
         yield from _rewrite_index(plan.data[0], rewards)
     if n_unwritten:
         yield Unrepresentable(
             "verdicts on checks that the result file does not contain", n_unwritten
         )
+
+
+def _has_representable_review(item: ScoredItem) -> bool:
+    return any(_is_representable(item, key) for key in item.overrides)
+
+
+@dataclass(frozen=True, slots=True)
+class _RecordEdit:
+    """Record of an item in a result file, with the reviews of the item."""
+
+    offset: int
+    length: int
+    scored: ScoredItem
+
+
+def _locate_records(plan: RunPlan, items: Sequence[ScoredItem]) -> dict[Path, list[_RecordEdit]]:
+    """Return file -> records of the items in it, from the start of the file to its end."""
+    scored_by_id = {item.id: item for item in items}
+    edits: defaultdict[Path, list[_RecordEdit]] = defaultdict(list)
+    for item in read_items(plan):
+        if isinstance(item, Item) and item.id in scored_by_id:
+            edit = _RecordEdit(item.offset, item.length, scored=scored_by_id[item.id])
+            edits[Path(item.file)].append(edit)
+    for edits_of_file in edits.values():
+        edits_of_file.sort(key=lambda edit: edit.offset)
+    return edits
+
+
+@dataclass(frozen=True, slots=True)
+class _RewrittenRecords:
+    content: bytes
+    """Content of the file with the edited records."""
+    rewards: dict[str, float | None]
+    """Id of a simulation -> its reviewed reward."""
+    n_unwritten: int
+    """Number of reviews that the records cannot represent."""
+
+
+def _rewrite_records(
+    path: Path, edits: Sequence[_RecordEdit], *, is_version1: bool
+) -> _RewrittenRecords:
+    """Write reviews to records of a file. All other bytes stay the same."""
+    raw = read_file(path)
+    pieces: list[bytes] = []
+    copied_until = 0
+    rewards: dict[str, float | None] = {}
+    n_unwritten = 0
+    for edit in edits:
+        end = edit.offset + edit.length
+        old = raw[edit.offset : end]
+        record = json.loads(old.decode("utf-8-sig", "surrogateescape"))
+        if is_version1:
+            _write_reviews_to_version1_entry(record, edit.scored)
+        else:
+            n_unwritten += _write_reviews_to_simulation(record, edit.scored)
+        rewards[str(record.get("id"))] = get_reward(edit.scored)
+
+        pieces.append(raw[copied_until : edit.offset])
+        pieces.append(_dump_with_layout_of(record, old))
+        copied_until = end
+    pieces.append(raw[copied_until:])
+    return _RewrittenRecords(b"".join(pieces), rewards=rewards, n_unwritten=n_unwritten)
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:  # noqa: ARG001
@@ -90,17 +153,18 @@ def find_summary_files(plan: RunPlan) -> list[Path]:  # noqa: ARG001
 
 
 def _is_representable(item: ScoredItem, criterion_key: CriterionKey) -> bool:
+    """Return whether the result file has a field for the verdict."""
     if item.metadata.get("ended") == INFRASTRUCTURE_ERROR:
         return False
     if criterion_key in (ITEM_CORRECT, REWARD_KEY):
         return True
-    value = item.overrides[criterion_key]
+
     target, criterion = criterion_key
+    value = item.overrides[criterion_key]
     if target == ITEM and criterion.upper() in REWARD_PART_NAMES:
         return isinstance(value, (bool, int, float))
-    return (
-        isinstance(value, bool) and _find_check_position(item.metadata, criterion_key) is not None
-    )
+    has_check = _find_check_position(item.metadata, criterion_key) is not None
+    return has_check and isinstance(value, bool)
 
 
 class CheckPosition(NamedTuple):
@@ -114,14 +178,13 @@ def _find_check_position(
     metadata: Mapping[str, Any], criterion_key: CriterionKey
 ) -> CheckPosition | None:
     """Return the position of the check with this target and criterion, or None."""
-    checks = (metadata.get(REWARD_CHECKS) or {}).items()
-    matching = (
-        CheckPosition(part, index)
-        for part, listed in checks
-        for index, each in enumerate(listed)
-        if tuple(each[:2]) == criterion_key
-    )
-    return next(matching, None)
+    checks_by_part = metadata.get(REWARD_CHECKS) or {}
+    for part, checks in checks_by_part.items():
+        for index, check in enumerate(checks):
+            target, criterion = check[:2]
+            if (target, criterion) == criterion_key:
+                return CheckPosition(part, index)
+    return None
 
 
 def _write_reviews_to_simulation(simulation: JsonObject, item: ScoredItem) -> int:
@@ -129,111 +192,156 @@ def _write_reviews_to_simulation(simulation: JsonObject, item: ScoredItem) -> in
 
     Return how many reviews it cannot represent.
     """
-    info = dict(as_object(simulation.get("reward_info")))
-    parts: dict[str, float] = {}
+    reward_info = dict(as_object(simulation.get("reward_info")))
+    known_parts = item.metadata.get(REWARD_PARTS)
+    new_parts: dict[str, float] = {}
     n_unwritten = 0
     for key, value in item.overrides.items():
         if key in (ITEM_CORRECT, REWARD_KEY) or not _is_representable(item, key):
             continue
-        part, at = _find_check_position(item.metadata, key) or (key[1].upper(), None)
-        is_written = _try_set_check_verdicts(info, part, value, at)
-        if at is None:
-            parts[part] = float(value)
-        elif (ITEM, part.lower()) not in item.overrides:
-            name, field, _ = CHECK_FIELDS[part]
-            parts[part] = float(
-                all(check.get(field) is True for check in list_objects(info.get(name)))
-            )
-        n_unwritten += not is_written and part not in (item.metadata.get(REWARD_PARTS) or {})
-    _update_reward_breakdown(info, parts, item.metadata.get(REWARD_PARTS))
-    info["reward"] = get_reward(item)
-    info["info"] = as_object(info.get("info")) | REVIEWED_MARK
-    simulation["reward_info"] = info
+        position = _find_check_position(item.metadata, key)
+        if position is None:
+            part = key[1].upper()
+            is_written = _try_set_part(reward_info, part, value)
+            new_parts[part] = float(value)
+        else:
+            part = position.part
+            is_written = _try_set_check(reward_info, position, value)
+            # A review of the whole part counts more than reviews of its checks.
+            if (ITEM, part.lower()) not in item.overrides:
+                new_parts[part] = float(_are_all_checks_met(reward_info, part))
+        if not is_written and part not in (known_parts or {}):
+            n_unwritten += 1
+
+    _update_reward_breakdown(reward_info, new_parts, known_parts)
+    reward_info["reward"] = get_reward(item)
+    reward_info["info"] = as_object(reward_info.get("info")) | REVIEWED_MARK
+    simulation["reward_info"] = reward_info
     return n_unwritten
 
 
-def _try_set_check_verdicts(
-    info: JsonObject, part: str, value: Any, check_index: int | None
-) -> bool:
-    """Set one check of a part, or all checks if the index is None.
+def _are_all_checks_met(reward_info: JsonObject, part: str) -> bool:
+    fields = CHECK_FIELDS[part]
+    checks = list_objects(reward_info.get(fields.checks))
+    return all(check.get(fields.verdict) is True for check in checks)
 
-    Return False if the file cannot represent this.
-    """
+
+def _try_set_part(reward_info: JsonObject, part: str, value: Any) -> bool:
+    """Set all checks of a part. Return False if the file cannot represent this."""
     if part == "DB":
-        info["db_check"] = {
-            **(info.get("db_check") or {}),
-            "db_match": value == 1,
-            "db_reward": float(value),
-        }
+        database_check = dict(reward_info.get("db_check") or {})
+        database_check["db_match"] = value == 1
+        database_check["db_reward"] = float(value)
+        reward_info["db_check"] = database_check
         return True
-    name, field, reward = CHECK_FIELDS[part]
-    checks = [dict(check) for check in list_objects(info.get(name))]
-    chosen = checks if check_index is None else checks[check_index : check_index + 1]
-    if not chosen or value not in (0, 1) or (check_index is None and not value and len(checks) > 1):
+
+    n_checks = len(list_objects(reward_info.get(CHECK_FIELDS[part].checks)))
+    if not value and n_checks > 1:
         return False  # The review does not state which of several checks fails.
+    return _try_set_checks(reward_info, part, range(n_checks), value)
+
+
+def _try_set_check(reward_info: JsonObject, position: CheckPosition, value: Any) -> bool:
+    """Set one check. Return False if the file does not contain it."""
+    check_index = position.check_index
+    return _try_set_checks(reward_info, position.part, range(check_index, check_index + 1), value)
+
+
+def _try_set_checks(reward_info: JsonObject, part: str, indexes: range, value: Any) -> bool:
+    """Set the checks with these indexes to passed (1) or failed (0)."""
+    fields = CHECK_FIELDS[part]
+    checks = [dict(check) for check in list_objects(reward_info.get(fields.checks))]
+    chosen = [check for index, check in enumerate(checks) if index in indexes]
+    if not chosen or value not in (0, 1):
+        return False
+
     for check in chosen:
-        check[field] = bool(value)
-        if reward is not None:
-            check[reward] = float(value)
-    info[name] = checks
+        check[fields.verdict] = bool(value)
+        if fields.reward is not None:
+            check[fields.reward] = float(value)
+    reward_info[fields.checks] = checks
     return True
 
 
 def _update_reward_breakdown(
-    info: JsonObject, new_parts: dict[str, float], known_parts: Any
+    reward_info: JsonObject, new_parts: dict[str, float], known_parts: Any
 ) -> None:
-    breakdown = info.get("reward_breakdown")
-    if not isinstance(breakdown, dict) or not breakdown:
+    """Set the reviewed parts in the recorded breakdown.
+
+    If the file has none, `known_parts` become the breakdown if all of them have a value then.
+    """
+    breakdown = as_object(reward_info.get("reward_breakdown"))
+    if not breakdown:
         values = as_object(known_parts)
-        breakdown = values if values and None not in (values | new_parts).values() else None
-    if breakdown is not None and any(part in breakdown for part in new_parts):
-        info["reward_breakdown"] = {
-            part: new_parts.get(part, value) for part, value in breakdown.items()
+        has_unknown_values = None in (values | new_parts).values()
+        if has_unknown_values:
+            return
+        breakdown = values
+    if any(part in breakdown for part in new_parts):
+        reward_info["reward_breakdown"] = breakdown | {
+            part: value for part, value in new_parts.items() if part in breakdown
         }
 
 
 def _write_reviews_to_version1_entry(entry: JsonObject, item: ScoredItem) -> None:
-    """Set the reward of an entry of v1 to the reviewed value."""
+    """Set the reward of an entry of v1, and its parts, to the reviewed values."""
     entry["reward"] = get_reward(item)
     reward_info = as_object(entry.get("info")).get("reward_info")
     if not isinstance(reward_info, dict):
         return
+
     reward_info["reward"] = entry["reward"]
-    recorded = reward_info["info"] = (reward_info.get("info") or {}) | REVIEWED_MARK
-    for criterion, field in _VERSION1_PARTS.items():
+    recorded = (reward_info.get("info") or {}) | REVIEWED_MARK
+    reward_info["info"] = recorded
+    for criterion, field_name in _VERSION1_PARTS.items():
         value = item.overrides.get((ITEM, criterion))
         if value is not None:
-            recorded[field] = float(value)
-            if (
-                criterion == "communicate"
-                and value == 1
-                and isinstance(recorded.get("outputs"), dict)
-            ):
-                recorded["outputs"] = dict.fromkeys(recorded["outputs"], True)
+            recorded[field_name] = float(value)
+
+    all_texts_were_said = item.overrides.get((ITEM, "communicate")) == 1
+    if all_texts_were_said and isinstance(recorded.get("outputs"), dict):
+        recorded["outputs"] = dict.fromkeys(recorded["outputs"], True)
 
 
 def _rewrite_index(path: Path, rewards: Mapping[str, float | None]) -> Iterator[RewrittenFile]:
+    """Yield the main file with the reviewed rewards in its index, if it has an index."""
     raw = read_file(path)
     try:
         main = json.loads(raw.decode("utf-8", "surrogateescape"))
     except (ValueError, RecursionError):
         return
-    index = list_objects(as_object(main).get("simulation_index"))
-    known = [entry for entry in index if str(entry.get("id")) in rewards and "reward" in entry]
-    for entry in known:
-        entry["reward"] = rewards[str(entry["id"])]
-    if known:
+
+    is_changed = False
+    for entry in list_objects(as_object(main).get("simulation_index")):
+        simulation_id = str(entry.get("id"))
+        if simulation_id in rewards and "reward" in entry:
+            entry["reward"] = rewards[simulation_id]
+            is_changed = True
+    if is_changed:
         yield RewrittenFile(path, _dump_with_layout_of(main, raw))
 
 
 def _dump_with_layout_of(record: JsonObject, old_json: bytes) -> bytes:
-    """Return a record as JSON with the indentation and escapes of `old_json`."""
-    end = len(old_json.rstrip())
-    old_json, rest = old_json[:end], old_json[end:]
-    indents = [len(match[1]) for match in _INDENT.finditer(old_json)]
-    base = indents[-1] if indents else 0
-    indent = indents[0] - base if indents else None
-    separators = None if indents or b'": ' in old_json[:2000] else (",", ":")
-    text = json.dumps(record, indent=indent, ensure_ascii=old_json.isascii(), separators=separators)
-    encoded = text.replace("\n", "\n" + " " * base).encode("utf-8", "surrogateescape")
-    return (encoded.replace(b"\n", b"\r\n") if b"\r\n" in old_json else encoded) + rest
+    """Return a record as JSON with the indentation, escapes and line ends of `old_json`."""
+    body = old_json.rstrip()
+    trailing_space = old_json[len(body) :]
+    indents = [len(match[1]) for match in _INDENT.finditer(body)]
+    if indents:
+        # The closing bracket has the indentation of the record itself.
+        record_indent = indents[-1]
+        indent = indents[0] - record_indent
+    else:
+        record_indent = 0
+        indent = None
+
+    has_spaces = bool(indents) or b'": ' in body[:2000]
+    text = json.dumps(
+        record,
+        indent=indent,
+        ensure_ascii=body.isascii(),
+        separators=None if has_spaces else (",", ":"),
+    )
+    text = text.replace("\n", "\n" + " " * record_indent)
+    if b"\r\n" in body:
+        text = text.replace("\n", "\r\n")
+    return text.encode("utf-8", "surrogateescape") + trailing_space

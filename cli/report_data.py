@@ -23,7 +23,13 @@ from fcreview.exporters import report_sections as sections
 from fcreview.exporters import report_summary as summary
 from fcreview.golden_audit.score import is_benchmark_at_fault
 from fcreview.model.effective_verdict import UNANIMOUS
-from fcreview.model.metric import Metric, MetricSource, RunItems, ScoredItem
+from fcreview.model.metric import (
+    Metric,
+    MetricSource,
+    RunItems,
+    ScoredItem,
+    group_by_table,
+)
 from fcreview.model.wording import (
     NO_DATASET_MESSAGE,
     NO_VALUE,
@@ -371,12 +377,8 @@ def _build_metrics_section(
         blocks.append(sections.Paragraph(NO_DATASET_MESSAGE))
     if any(line.open_disagreements for line in part.metrics):
         blocks.append(sections.Paragraph(summary.DISAGREEMENTS_NOTE))
-    for title in dict.fromkeys(line.table for line in part.metrics):
-        blocks.append(
-            summary.build_metric_table(
-                title, [line for line in part.metrics if line.table == title], estimates
-            )
-        )
+    for title, lines in group_by_table(part.metrics).items():
+        blocks.append(summary.build_metric_table(title, lines, estimates))
     name = f"run {part.fields['run']}" if part.row is not None else "combined"
     return sections.Section(f"{name}: {part.fields['run_name']}", blocks)
 
@@ -526,8 +528,7 @@ def format_metric_lines(
         yield summary.DISAGREEMENTS_NOTE
     sources = summary.select_metric_sources(metrics)
     incident_source = summary.find_incident_source(metrics)
-    for table in dict.fromkeys(line.table for line in metrics):
-        part = [line for line in metrics if line.table == table]
+    for table, part in group_by_table(metrics).items():
         found = {line.key: estimates[line.key] for line in part if line.key in estimates}
         disputed = any(line.open_disagreements for line in part)
         cells = [

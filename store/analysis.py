@@ -156,6 +156,24 @@ class UnblindedAnalysis:
             )
         )
 
+    def fetch_combined_sample_status(
+        self, run: int, *, keep_part_verdicts: bool
+    ) -> RunSampleStatus | None:
+        """Return the status of a run without reviews and samples, with combined items; None for
+        other runs. `keep_part_verdicts` is that of `fetch_combined_scored_items`.
+        """
+        from fcreview.store.queries.estimation import fetch_combined_sample_status
+
+        return self._run_query(
+            lambda: fetch_combined_sample_status(
+                self._connection,
+                self._workspace,
+                run,
+                self._frames,
+                keep_part_verdicts=keep_part_verdicts,
+            )
+        )
+
     def fetch_ratings(self, view: View) -> list[Rating]:
         """Return a rating for each current verdict of each annotator, also "unsure", but not in
         bulk reviews.

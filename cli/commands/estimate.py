@@ -27,7 +27,7 @@ from fcreview.cli.output import (
 )
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError, UsageError
-from fcreview.model.metric import Metric, RunItems, ScoredItem
+from fcreview.model.metric import Metric, RunItems, ScoredItem, group_by_table
 from fcreview.model.wording import NO_VALUE, format_count, format_metric_value
 from fcreview.stats.incidents import WITHOUT_INCIDENTS, omit_stated_accuracies
 
@@ -99,7 +99,7 @@ def estimate(
         problems: list[str] = []
         rows = session.select_runs(run)
         for row in rows:
-            sample_status = session.store.analysis.fetch_sample_status(row.run)
+            sample_status = fetch_sample_status(session, row)
             problems += [each for each in sample_status.problems if each not in problems]
             agreement = count_run_label_agreement(session, row)
             run_settings = (
@@ -119,7 +119,7 @@ def estimate(
                     session, model_runs, settings, without_incidents=True
                 )
                 estimates = list(_add_estimates_without_incidents(estimates, others))
-            found = (session.store.analysis.fetch_sample_status(each.run) for each in model_runs)
+            found = (fetch_sample_status(session, each) for each in model_runs)
             statuses = [status for sample_status in found for status in sample_status.items]
             _print_estimates(model_runs, estimates, statuses, half_width, None, as_json=as_json)
         for problem in problems:
@@ -262,13 +262,31 @@ def estimate_combined_metrics(
         )
 
     inputs = [
-        build_estimation_input(session, row, session.store.analysis.fetch_sample_status(row.run))
-        for row in rows
+        build_estimation_input(session, row, fetch_sample_status(session, row)) for row in rows
     ]
     if without_incidents:
         inputs = [omit_incidents_from_input(each, each.compute_metrics) for each in inputs]
     if compute_metrics([each.automatic_items for each in inputs]):
         yield from estimate_metrics(combine_runs(inputs, compute_metrics), settings)
+
+
+def fetch_sample_status(session: WorkspaceSession, row: RunRow) -> RunSampleStatus:
+    """Fetch the status of each item of a run.
+
+    If nobody reviewed the run, no sample contains its items, and the metrics of the benchmark only
+    count items, then items with equal verdicts are combined, which is much faster.
+    """
+    from fcreview.importers.registry import importer_for
+
+    importer = importer_for(row.info)
+    analysis = session.store.analysis
+    if importer.aggregates_rows:
+        combined = analysis.fetch_combined_sample_status(
+            row.run, keep_part_verdicts=importer.needs_part_verdicts
+        )
+        if combined is not None:
+            return combined
+    return analysis.fetch_sample_status(row.run)
 
 
 def build_estimation_input(
@@ -278,9 +296,13 @@ def build_estimation_input(
     from fcreview.stats.estimation import EstimationInput
 
     analysis = session.store.analysis
+    automatic = reviewed = sample_status.combined_items
+    if automatic is None or reviewed is None:
+        automatic = analysis.fetch_automatically_scored_items(row.run)
+        reviewed = analysis.fetch_scored_items(row.run)["corrected"]
     return EstimationInput(
-        analysis.fetch_automatically_scored_items(row.run),
-        reviewed_items=analysis.fetch_scored_items(row.run)["corrected"],
+        automatic,
+        reviewed_items=reviewed,
         statuses=sample_status.items,
         compute_metrics=lambda rows: compute_metrics(rows, row.info),
         criterion_answers=sample_status.criterion_answers,
@@ -414,7 +436,7 @@ def _print_estimate_tables(
         )
     )
     has_bounds = any(one.bounds for one in estimates)
-    for table in dict.fromkeys(one.table for one in estimates):
+    for table, estimates_of_table in group_by_table(estimates).items():
         cells = [
             [
                 "  " * one.level + format_cell(one.name),
@@ -428,8 +450,7 @@ def _print_estimate_tables(
                 f"{one.n_known:,}",
                 "" if one.needed is None else f"{one.needed:,}",
             ]
-            for one in estimates
-            if one.table == table
+            for one in estimates_of_table
         ]
         emit()
         bounds = ["range (undecided)"] if has_bounds else []

@@ -7,10 +7,10 @@ metrics. The three kinds of metrics differ only in the verdicts of the scored it
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import wraps
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from fcreview.model.address import ITEM
 from fcreview.model.item import Run
@@ -191,6 +191,22 @@ class Metric:
         return self.table, self.level, self.name
 
 
+class _HasTable(Protocol):
+    @property
+    def table(self) -> str: ...
+
+
+Row = TypeVar("Row", bound=_HasTable)
+
+
+def group_by_table(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """Group metrics, or rows about metrics, by the title of their table, in order of appearance."""
+    tables: dict[str, list[Row]] = {}
+    for row in rows:
+        tables.setdefault(row.table, []).append(row)
+    return tables
+
+
 def pass_rate(items: Sequence[ScoredItem]) -> float | None:
     """Compute the share of passing items among the items with a verdict.
 
@@ -215,14 +231,33 @@ def build_pass_rate_metric(
     )
 
 
+MAX_TAG_METRICS = 200
+"""Maximum number of error tags with a metric. A single review can have any number of tags."""
+
+
 def build_tag_metrics(items: Sequence[ScoredItem], first_tags: Sequence[str] = ()) -> list[Metric]:
     """Build a metric with the number of items for each error tag: first `first_tags`, then all
     others by frequency.
+
+    If there are more than `MAX_TAG_METRICS` tags, the last metric counts the items with other tags.
     """
     counts = Counter(tag for item in items for tag in item.tags)
-    names = [tag for tag in first_tags if tag in counts]
-    names += [tag for tag, _ in counts.most_common() if tag not in first_tags]
-    return [Metric("tags", name, value=counts[name], unit="count") for name in names]
+    known = dict.fromkeys(tag for tag in first_tags if tag in counts)
+    n_listed = MAX_TAG_METRICS + len(known)
+    others = [tag for tag, _ in counts.most_common(n_listed) if tag not in known]
+    names = [*known, *others][:MAX_TAG_METRICS]
+    metrics = [Metric("tags", name, value=counts[name], unit="count") for name in names]
+    if len(counts) > len(names):
+        metrics.append(_count_items_with_other_tags(items, set(names), len(counts)))
+    return metrics
+
+
+def _count_items_with_other_tags(
+    items: Sequence[ScoredItem], listed_tags: set[str], n_tags: int
+) -> Metric:
+    n_items = sum(not listed_tags.issuperset(item.tags) for item in items)
+    note = f"{n_tags - len(listed_tags):,} tags are not listed"
+    return Metric("tags", "other tags", value=n_items, unit="count", level=1, note=note)
 
 
 def build_category_metrics(items: Sequence[ScoredItem], table: str = "accuracy") -> list[Metric]:

@@ -40,7 +40,7 @@ from fcreview.stats.posterior import ItemStatus, SampleOutcome
 from fcreview.stats.sampling import ShareOptions, format_stratum_name
 from fcreview.store.filters.search_sql import ERROR_TYPE_SQL
 from fcreview.store.filters.tokens import FilterError, add_terms, quote_or_hash
-from fcreview.store.queries.scored_items import get_only_judge
+from fcreview.store.queries.scored_items import fetch_combined_scored_items, get_only_judge
 from fcreview.store.queries.view_items import (
     FROM_ITEMS,
     build_view_condition,
@@ -61,6 +61,7 @@ from fcreview.store.rows import View
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
+    from fcreview.model.metric import ScoredItem
     from fcreview.model.review import Event
     from fcreview.store.reviews.review_index import EventIndex
     from fcreview.store.reviews.review_tables import ReviewTables
@@ -448,6 +449,10 @@ WHERE i.run = ? AND h.target IN {WHOLE_TARGETS} AND (h.target, h.criterion) <> {
 """
 
 
+_HAS_REVIEWS = "SELECT 1 FROM human_labels WHERE item >> 32 = ? LIMIT 1"
+"""Query for a review of an item of a run. The number of an item is `run << 32 | seq`."""
+
+
 class _RunItem(NamedTuple):
     """A row of the query `_RUN_ITEMS`: an item with its automatic verdict and its resolved human
     verdict.
@@ -476,6 +481,10 @@ class RunSampleStatus:
     problems: list[str]  # see `LoadedSamples.problems`
     # human verdicts on whole items on criteria other than `correct`
     criterion_answers: list[CriterionAnswers]
+    combined_items: list[ScoredItem] | None = None
+    """The items to which `items` refers, if items with equal verdicts are combined. See
+    `fetch_combined_sample_status`.
+    """
 
     def find_undecided_positions(self, sample: QueueSample) -> list[int]:
         """Return the positions in `items` of the sampled items that have no resolved human
@@ -488,6 +497,57 @@ class RunSampleStatus:
             if content_key in sampled and item.human is None and not item.is_incident:
                 undecided.append(at)
         return undecided
+
+
+def fetch_combined_sample_status(
+    connection: Connection,
+    workspace: Workspace,
+    run: int,
+    cache: FrameCache,
+    *,
+    keep_part_verdicts: bool,
+) -> RunSampleStatus | None:
+    """Return the status of a run without reviews, of which no item is in the population of a
+    sample; None for other runs.
+
+    Items with equal verdicts are combined (see `fetch_combined_scored_items`). So the estimates of
+    a run take as long with a million items as with a hundred.
+    """
+    if connection.execute(_HAS_REVIEWS, [run]).fetchall():
+        return None
+    samples, problems = load_random_samples(connection, workspace, cache)
+    if _contain_items_of_run(connection, run, samples):
+        return None
+
+    scored = fetch_combined_scored_items(connection, [run], keep_part_verdicts=keep_part_verdicts)
+    items = scored[run]["corrected"]
+    return RunSampleStatus(
+        [_make_unsampled_status(item) for item in items],
+        content_keys=[],
+        samples=[],
+        problems=problems,
+        criterion_answers=[],
+        combined_items=items,
+    )
+
+
+def _contain_items_of_run(connection: Connection, run: int, samples: Sequence[QueueSample]) -> bool:
+    """Whether the population of a sample has items with the benchmark, version, language and model
+    of a run.
+    """
+    query = f"SELECT {', '.join(RUN_KEY_FIELDS)} FROM runs WHERE run = ?"
+    fields_of_run = connection.execute(query, [run]).fetchall()[0]
+    # A content key is a JSON list that begins with these fields.
+    prefix = make_content_key(*fields_of_run).removesuffix("]") + ","
+    return any(_has_content_key(sample, prefix) for sample in samples)
+
+
+def _has_content_key(sample: QueueSample, prefix: str) -> bool:
+    return any(key.startswith(prefix) for key in sample.frame.strata)
+
+
+def _make_unsampled_status(item: ScoredItem) -> ItemStatus:
+    return ItemStatus(category=item.category, automatic=item.valid, is_incident=item.is_incident)
 
 
 def fetch_sample_status(

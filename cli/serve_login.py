@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from html import escape
 from ipaddress import ip_address
@@ -14,7 +15,7 @@ from pathlib import Path
 from string import Template
 from time import monotonic
 from typing import Protocol
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler, Middleware
@@ -45,8 +46,23 @@ LOGIN_SECONDS = 12 * 3600
 MAX_LOGINS = 10_000
 SECRET_HEADER = "X-Fcreview-Secret"  # noqa: S105 - the name of a header
 PAGES = Path(__file__).parent / "serve_page"
-WRONG_LOGIN = "Wrong name or password."
-TOO_MANY_ATTEMPTS = "Too many attempts. Wait five minutes and try again."
+MAX_FORM_BYTES = 16_384
+MAX_FORM_FIELDS = 10
+FORM_SECONDS = 10.0  # seconds for which the server waits for the form
+INVALID_FORM = "The login form is not valid. Reload the page to log in.\n"
+
+
+@dataclass(frozen=True, slots=True)
+class LoginFailure:
+    message: str
+    status: int
+
+
+LOGIN_FAILURES = {
+    "wrong": LoginFailure("Wrong name or password.", status=401),
+    "limited": LoginFailure("Too many attempts. Wait five minutes and try again.", status=429),
+}
+"""Failures by the value of the query parameter `login`."""
 
 
 def is_loopback_host(host: str) -> bool:
@@ -154,7 +170,16 @@ async def add_security_headers(_: web.Request, response: web.StreamResponse) -> 
 
 class Login(Protocol):
     def identify_annotator(self, request: web.Request) -> str | None:
-        """Return the annotator who sends the request, or None without a login."""
+        """Return the annotator who sends the request, or None without a login.
+
+        A login lasts longer after each request.
+        """
+
+    def find_annotator(self, request: web.Request) -> str | None:
+        """Return the same as `identify_annotator`, without making the login last longer."""
+
+    async def wait_for_change(self, seconds: float) -> None:
+        """Wait until an annotator logs out, or at most for so many seconds."""
 
     def answer_without_login(self, request: web.Request) -> web.Response:
         """Return the response to a request for the page without a login."""
@@ -170,11 +195,13 @@ class HeaderLogin:
     """
 
     header: str
-    secret: str | None = (
-        None  # Value of `X-Fcreview-Secret`. None on a Unix socket that only its owner can use.
-    )
+    # Value of `X-Fcreview-Secret`. None on a Unix socket that only its owner can use.
+    secret: str | None = None
 
     def identify_annotator(self, request: web.Request) -> str | None:
+        return self.find_annotator(request)
+
+    def find_annotator(self, request: web.Request) -> str | None:
         if self.secret is not None:
             sent = request.headers.getall(SECRET_HEADER, [])
             if len(sent) != 1 or not hmac.compare_digest(
@@ -183,6 +210,9 @@ class HeaderLogin:
                 return None
         names = request.headers.getall(self.header, [])
         return _parse_name_or_none(names[0]) if len(names) == 1 else None
+
+    async def wait_for_change(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)  # only the proxy knows about changes
 
     def answer_without_login(self, request: web.Request) -> web.Response:  # noqa: ARG002
         text = (
@@ -235,75 +265,98 @@ class PasswordLogin:
     """Semaphore that limits how many passwords are hashed in parallel, because hashing needs
     much memory.
     """
+    _has_changed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when an annotator has logged out."""
 
     @property
     def cookie_name(self) -> str:
         return f"__Host-{self.cookie_base_name}" if self.is_secure else self.cookie_base_name
 
     def identify_annotator(self, request: web.Request) -> str | None:
-        token = request.cookies.get(self.cookie_name, "")
+        annotator = self.find_annotator(request)
+        if annotator is not None:
+            token = self._get_token(request)
+            login = self._logins[token]
+            self._logins[token] = replace(login, expires=monotonic() + LOGIN_SECONDS)
+        return annotator
+
+    def find_annotator(self, request: web.Request) -> str | None:
+        token = self._get_token(request)
         login = self._logins.get(token)
         if login is None:
             return None
-        if (
-            login.expires < monotonic()
-            or self.users.find_password_hash(login.annotator) != login.password
-        ):
+
+        is_expired = login.expires < monotonic()
+        if is_expired or self.users.find_password_hash(login.annotator) != login.password:
             del self._logins[token]
             return None
-        self._logins[token] = replace(login, expires=monotonic() + LOGIN_SECONDS)
         return login.annotator
 
+    async def wait_for_change(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._has_changed.wait(), seconds)
+        self._has_changed.clear()
+
+    def _get_token(self, request: web.Request) -> str:
+        return request.cookies.get(self.cookie_name, "")
+
     def answer_without_login(self, request: web.Request) -> web.Response:
-        # The browser omits the cookie after a link on another site: load the page again.
+        """Return the login page.
+
+        After a wrong login, the browser is sent to the page with the query `login=wrong`. So it can
+        reload the page or go back without sending the form again.
+        """
         if is_from_other_site(request):
+            # The browser omits the cookie after a link on another site: load the page again.
             return web.Response(
                 text='<meta http-equiv="refresh" content="0;url=/">', content_type="text/html"
             )
-        return self._render_login_page()
+        failure = LOGIN_FAILURES.get(request.query.get("login", ""))
+        if failure is None:
+            return _render_login_page()
+        return _render_login_page(failure.message, failure.status)
 
     def list_routes(self) -> list[web.RouteDef]:
         return [web.post("/login", self._log_in), web.post("/logout", self._log_out)]
 
-    def _render_login_page(self, message: str = "", status: int = 200) -> web.Response:
-        page = Template((PAGES / "login.html").read_text("utf-8")).substitute(
-            message=escape(message)
-        )
-        return web.Response(text=page, content_type="text/html", status=status)
-
     async def _log_in(self, request: web.Request) -> web.Response:
-        form = await request.post()
-        name, password = (
-            each if isinstance(each := form.get(key), str) else "" for key in ("name", "password")
-        )
-        annotator, address = _parse_name_or_none(name.strip()), request.remote or ""
+        form = await _read_login_form(request)
+        annotator = _parse_name_or_none(form.name.strip())
+        address = request.remote or ""
         if not self._register_attempt_if_allowed(annotator or "", address):
-            return self._render_login_page(TOO_MANY_ATTEMPTS, 429)
+            return _redirect_to("/?login=limited")
+
+        # An unknown name takes as long as a known one, so that the time reveals nothing.
         async with self._hashing:
             is_right = await asyncio.to_thread(
-                self.users.is_right_password, annotator or "", password
+                self.users.is_right_password, annotator or "", form.password
             )
         known = self.users.find_password_hash(annotator or "")
         if annotator is None or not is_right or known is None:
             print_message(f"fcreview: a login from {address or 'the socket'} failed")
-            return self._render_login_page(WRONG_LOGIN, 401)
+            return _redirect_to("/?login=wrong")
+
         self._by_pair.forget_attempts(f"{annotator} {address}")
-        token = secrets.token_urlsafe(32)
-        self._logins[token] = _ActiveLogin(
-            annotator, password=known, expires=monotonic() + LOGIN_SECONDS
-        )
-        while len(self._logins) > MAX_LOGINS:
-            del self._logins[next(iter(self._logins))]
-        response = web.Response(status=303, headers={"Location": "/"})
+        response = _redirect_to("/")
         response.set_cookie(
             self.cookie_name,
-            token,
+            self._add_login(annotator, known),
             max_age=LOGIN_SECONDS,
             httponly=True,
             samesite="Strict",
             secure=self.is_secure,
         )
         return response
+
+    def _add_login(self, annotator: str, password: PasswordHash) -> str:
+        """Create a login, and return its random token."""
+        token = secrets.token_urlsafe(32)
+        expires = monotonic() + LOGIN_SECONDS
+        self._logins[token] = _ActiveLogin(annotator, password=password, expires=expires)
+        while len(self._logins) > MAX_LOGINS:
+            oldest = next(iter(self._logins))
+            del self._logins[oldest]
+        return token
 
     def _register_attempt_if_allowed(self, name: str, address: str) -> bool:
         """Count an attempt and return True, or return False if a limit is reached. Call this before
@@ -319,9 +372,50 @@ class PasswordLogin:
         return all(allowed)
 
     async def _log_out(self, request: web.Request) -> web.Response:
-        self._logins.pop(request.cookies.get(self.cookie_name, ""), None)
-        response = web.Response(status=303, headers={"Location": "/"})
+        self._logins.pop(self._get_token(request), None)
+        self._has_changed.set()
+        response = _redirect_to("/")
         response.del_cookie(
             self.cookie_name, secure=self.is_secure, httponly=True, samesite="Strict"
         )
         return response
+
+
+@dataclass(frozen=True, slots=True)
+class _LoginForm:
+    name: str
+    password: str
+
+
+async def _read_login_form(request: web.Request) -> _LoginForm:
+    """Read the form of the login page. A missing field is empty.
+
+    Raises: HTTPBadRequest if the request is not such a form, HTTPRequestTimeout if the browser does
+    not send the form in time.
+    """
+    if request.content_type != "application/x-www-form-urlencoded":
+        raise web.HTTPBadRequest(text=INVALID_FORM)
+    try:
+        async with asyncio.timeout(FORM_SECONDS):
+            body = await request.read()
+        fields = parse_qs(body.decode("utf-8"), errors="strict", max_num_fields=MAX_FORM_FIELDS)
+    except TimeoutError:
+        raise web.HTTPRequestTimeout(text=INVALID_FORM) from None
+    except (ValueError, web.RequestPayloadError):
+        raise web.HTTPBadRequest(text=INVALID_FORM) from None
+
+    names = fields.get("name", [""])
+    passwords = fields.get("password", [""])
+    if len(names) != 1 or len(passwords) != 1:
+        raise web.HTTPBadRequest(text=INVALID_FORM)
+    return _LoginForm(names[0], passwords[0])
+
+
+def _render_login_page(message: str = "", status: int = 200) -> web.Response:
+    page = Template((PAGES / "login.html").read_text("utf-8")).substitute(message=escape(message))
+    return web.Response(text=page, content_type="text/html", status=status)
+
+
+def _redirect_to(path: str) -> web.Response:
+    """Make the browser get another page, which it can reload without sending the form again."""
+    return web.Response(status=303, headers={"Location": path})

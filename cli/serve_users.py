@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
+from fcreview.cli.output import print_message
 from fcreview.errors import CommandError
 from fcreview.store.workspace import AnnotatorError, check_annotator, is_same_filename
 
@@ -80,11 +81,16 @@ name exists.
 
 @dataclass(slots=True)
 class UsersFile:
-    """The users file. `load_password_hashes` reads it again when it has changed."""
+    """The users file. It is read again when it has changed.
+
+    While the server runs, a change that makes the file invalid does not apply: the last valid
+    version stays in force, so that a typing error logs nobody out.
+    """
 
     path: Path
-    _users: dict[str, PasswordHash] = field(default_factory=dict)
-    _stamp: tuple[int, int, int] | None = None
+    _users: dict[str, PasswordHash] = field(default_factory=dict)  # the last valid version
+    _stamp: tuple[int, int, int] | None = None  # of the file that has the last valid version
+    _problem: str = ""  # the error that was printed last; empty while the file is valid
 
     def load_password_hashes(self) -> Mapping[str, PasswordHash]:
         """Return the hashes by annotator name.
@@ -94,18 +100,35 @@ class UsersFile:
         status = check_private_file(self.path)
         stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
         if stamp != self._stamp:
-            self._users, self._stamp = _parse_users(self.path), stamp
+            users = _parse_users(self.path)
+            if self._users and not users:
+                raise CommandError(f"{self.path} has no users")
+            self._users = users
+            self._stamp = stamp
         return self._users
 
     def find_password_hash(self, name: str) -> PasswordHash | None:
-        """Return the password hash of an annotator.
+        """Return the password hash of an annotator in the last valid version of the file.
 
-        None if the name is unknown or the file cannot be read.
+        None if the name is unknown.
         """
         try:
-            return self.load_password_hashes().get(name)
-        except CommandError:
-            return None
+            self.load_password_hashes()
+        except CommandError as error:
+            self._report_problem(str(error))
+        else:
+            self._report_end_of_problem()
+        return self._users.get(name)
+
+    def _report_problem(self, problem: str) -> None:
+        if problem != self._problem:
+            self._problem = problem
+            print_message(f"fcreview: {problem}. The last valid version stays in force")
+
+    def _report_end_of_problem(self) -> None:
+        if self._problem:
+            self._problem = ""
+            print_message(f"fcreview: {self.path} is valid again, and its changes apply")
 
     def is_right_password(self, name: str, password: str) -> bool:
         """Whether the password is right. The check takes 0.1 s, even for an unknown name."""

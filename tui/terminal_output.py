@@ -19,9 +19,10 @@ import select
 import signal
 import sys
 import termios
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, NamedTuple, TextIO, cast
 
@@ -662,12 +663,27 @@ def can_erase_with_background() -> bool:
     return curses.tigetflag("bce") > 0 and curses.tigetstr("ech") == b"\x1b[%p1%dX"
 
 
-def _write_packet(descriptor: int, packet: bytes) -> int:
-    """Write a packet, and return the number of written bytes: 0 if the server has ended."""
-    try:
-        return os.write(descriptor, packet)
-    except BrokenPipeError:  # the input ends too, and then the app quits
-        return 0
+class PacketWriter:
+    """Writes packets to a pipe, one after the other.
+
+    The thread that reads keys also sends the chunks of downloads. A chunk does not fit the pipe, so
+    that without a lock, a frame of another thread could be written into its middle.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._lock = threading.Lock()
+
+    def write(self, packet: bytes) -> int:
+        """Write a packet, and return the number of written bytes: less if the server has ended."""
+        n_written = 0
+        with self._lock:
+            while n_written < len(packet):
+                try:
+                    n_written += os.write(self._descriptor, packet[n_written:])
+                except BrokenPipeError:  # the input ends too, and then the app quits
+                    break
+        return n_written
 
 
 class PacketDriver(WebDriver):
@@ -675,7 +691,7 @@ class PacketDriver(WebDriver):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._write = partial(_write_packet, self.fileno)
+        self._write = cast(Any, PacketWriter(self.fileno).write)
 
     def run_input_thread(self) -> None:
         super().run_input_thread()

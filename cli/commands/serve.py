@@ -225,7 +225,8 @@ def _check_serve_options(options: ServeOptions) -> None:
 
 def _run_server(options: ServeOptions, open_arguments: Sequence[str]) -> None:
     from fcreview.cli import serve_login as checks
-    from fcreview.cli.serve_server import BrowserServer, ListenAddress, SessionCommand, run_server
+    from fcreview.cli.serve_server import BrowserServer, ListenAddress, run_server
+    from fcreview.cli.serve_session import SessionCommand
 
     host, scheme = options.host or DEFAULT_HOST, "https" if options.tls_cert is not None else "http"
     named = checks.parse_origin(options.url) if options.url is not None else None

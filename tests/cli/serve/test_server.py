@@ -7,14 +7,17 @@ from __future__ import annotations
 import asyncio
 import json
 import stat
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import ClientWebSocketResponse, WSMsgType, WSServerHandshakeError
 
+from fcreview.cli import serve_login, serve_server
 from fcreview.cli.serve_login import SECRET_HEADER, PasswordLogin
-from fcreview.cli.serve_server import INHERITED, SessionProcess, open_unix_socket
+from fcreview.cli.serve_server import open_unix_socket
+from fcreview.cli.serve_session import INHERITED
 from fcreview.cli.serve_users import UsersFile
 from fcreview.errors import CommandError
 from tests.cli.serve.conftest import PASSWORD, SECRET, Browser, start_server
@@ -181,7 +184,7 @@ async def test_sessions_are_limited_and_end_with_tab(browser: Browser) -> None:
     await browser.log_in()
     sockets = [await open_session(browser) for _ in range(3)]
     await asyncio.gather(*map(receive_environment, sockets))
-    processes = [session._process for session in browser.server_state.sessions]
+    processes = [session.process._process for session in browser.server_state.sessions]
     refused = await open_session(browser)
     assert b"3 sessions are open" in (await refused.receive(timeout=30)).data
     await sockets[0].close()
@@ -197,7 +200,8 @@ async def test_session_ending_at_start_leaves_no_process(browser: Browser) -> No
     await open_session(browser)
     (session,) = browser.server_state.sessions
     await browser.server_state.end_sessions()
-    assert session._process is None or session._process.returncode is not None
+    process = session.process._process
+    assert process is None or process.returncode is not None
 
 
 async def test_malformed_messages_are_ignored(browser: Browser) -> None:
@@ -221,43 +225,139 @@ async def test_malformed_messages_are_ignored(browser: Browser) -> None:
 
 
 async def test_download_belongs_to_annotator(browser: Browser) -> None:
-    await browser.log_in()
-    await receive_environment(await open_session(browser))
-    (session,) = browser.server_state.sessions
-    fields = {"open_method": "download", "mime_type": "text/html"}
-    create = browser.server_state.downloads.create_download
-    await create(app_service=session, delivery_key="key", file_name='a"\r\nb.html', **fields)
-
-    async def answer(_: SessionProcess, __: dict[str, Any]) -> bool:
-        for chunk in (b"text", b""):
-            await browser.server_state.downloads.chunk_received("key", chunk)
-        return True
-
-    session.send_meta = answer.__get__(session)  # type: ignore[method-assign]
+    store = browser.server_state.downloads
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - the store closes it
+    file.write(b"text")
+    file.flush()
+    store.add_file("key", "alice", 'a"\r\nb.html', file)
     await browser.log_in("bob")
     assert (await browser.get("/download/key")).status == 404
     await browser.log_in("alice")
     found = await browser.get("/download/key")
     assert await found.read() == b"text" and found.content_type == "application/octet-stream"
     assert found.headers["Content-Disposition"] == "attachment; filename*=UTF-8''a%22%0D%0Ab.html"
-    assert (await browser.get("/download/key")).status == 404
 
 
-async def test_login_ends_with_deleted_user_and_logout(
+async def test_page_after_a_wrong_login_can_be_reloaded(browser: Browser) -> None:
+    form = {"name": "alice", "password": "wrong"}
+    page = await browser.post("/login", data=form, headers={"Origin": browser.origin})
+    assert page.method == "GET" and page.status == 401
+    assert "Wrong name or password." in await page.text()
+    page = await browser.get("/?login=%3Cb%3E")
+    assert page.status == 200 and "<b>" not in await page.text()
+
+
+MALFORMED_FORMS: list[tuple[str, bytes]] = [
+    ("application/x-www-form-urlencoded", b"\xff=\xfe"),
+    ("application/x-www-form-urlencoded", b"name=%ff&password=%fe"),
+    ("application/x-www-form-urlencoded", b"name=alice&name=bob&password=x"),
+    ("application/x-www-form-urlencoded", b"&".join(b"x=1" for _ in range(50))),
+    ("application/x-www-form-urlencoded; charset=nonsense", b"\xff"),
+    ("multipart/form-data", b"x"),
+    ("multipart/form-data; boundary=x", b"--x\r\nnonsense"),
+    ("application/json", b"{}"),
+    ("nonsense", b"name=alice"),
+]
+
+
+@pytest.mark.parametrize(("content_type", "body"), MALFORMED_FORMS)
+async def test_malformed_login_form_is_refused(
+    browser: Browser, content_type: str, body: bytes
+) -> None:
+    headers = {"Origin": browser.origin, "Content-Type": content_type}
+    answer = await browser.post("/login", data=body, headers=headers)
+    assert answer.status == 400, await answer.text()
+
+
+async def test_malformed_body_of_login_form_is_refused(browser: Browser) -> None:
+    headers = {
+        "Origin": browser.origin,
+        "Content-Type": "application/x-www-form-urlencoded",
+        "Content-Encoding": "gzip",
+    }
+    answer = await browser.post("/login", data=b"no gzip", headers=headers)
+    assert answer.status == 400, await answer.text()
+
+
+async def test_login_form_that_does_not_arrive_is_refused(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serve_login, "FORM_SECONDS", 0.1)
+    reader, writer = await asyncio.open_connection("127.0.0.1", browser.port)
+    origin = browser.origin
+    host = origin.removeprefix("http://")
+    writer.write(
+        f"POST /login HTTP/1.1\r\nHost: {host}\r\nOrigin: {origin}\r\nContent-Length: 99\r\n"
+        "Content-Type: application/x-www-form-urlencoded\r\n\r\nname=".encode()
+    )
+    assert (await asyncio.wait_for(reader.readline(), 30)).startswith(b"HTTP/1.1 408")
+    writer.close()
+
+
+async def wait_for_close(websocket: ClientWebSocketResponse) -> list[bytes]:
+    """Wait until the server closes the websocket, without a key press. Return what it sent."""
+    received = []
+    while (message := await websocket.receive(timeout=30)).type == WSMsgType.BINARY:
+        received.append(message.data)
+    assert message.type == WSMsgType.CLOSE, message
+    return received
+
+
+async def test_all_tabs_close_after_logout(browser: Browser) -> None:
+    await browser.log_in()
+    tabs = [await open_session(browser) for _ in range(2)]
+    for tab in tabs:
+        await receive_environment(tab)
+    await browser.post("/logout", headers={"Origin": browser.origin})
+    for tab in tabs:
+        assert b"You are logged out" in (await wait_for_close(tab))[-1]
+    assert "Password" in await (await browser.get("/")).text()
+
+
+async def test_logout_closes_no_tab_of_another_annotator(
     browser: Browser, users_file: UsersFile
 ) -> None:
+    await browser.log_in("alice")
+    alice = await open_session(browser)
+    await receive_environment(alice)
+    await browser.log_in("bob")
+    bob = await open_session(browser)
+    await receive_environment(bob)
+    await browser.post("/logout", headers={"Origin": browser.origin})
+    await wait_for_close(bob)
+    await alice.send_json(["ping", "1"])
+    assert await alice.receive_json(timeout=30) == ["pong", "1"]
+
+
+async def test_tab_closes_when_the_user_is_removed(browser: Browser, users_file: UsersFile) -> None:
     await browser.log_in("bob")
     websocket = await open_session(browser)
     await receive_environment(websocket)
     users_file.set_password("bob", "another password")
+    await wait_for_close(websocket)
+    assert "Password" in await (await browser.get("/")).text()
+
+
+async def test_tab_closes_when_the_login_expires(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serve_login, "LOGIN_SECONDS", 1)
+    await browser.log_in()
+    websocket = await open_session(browser)
+    await wait_for_close(websocket)
+
+
+async def test_no_key_reaches_the_app_after_the_login_ended(
+    browser: Browser, users_file: UsersFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serve_server, "CHECK_SECONDS", 1000)
+    await browser.log_in("bob")
+    websocket = await open_session(browser)
+    await receive_environment(websocket)
+    await browser.log_in("bob")  # ends the first wait, which was for a second
+    users_file.set_password("bob", "another password")
     await websocket.send_json(["stdin", "p"])
-    assert (await websocket.receive(timeout=30)).type == WSMsgType.CLOSE, (
-        "the key does not reach the app"
-    )
-    assert "Password" in await (await browser.get("/")).text()
-    await browser.log_in("alice")
-    await browser.post("/logout", headers={"Origin": browser.origin})
-    assert "Password" in await (await browser.get("/")).text()
+    await wait_for_close(websocket)
 
 
 def test_only_owner_can_connect_to_socket(tmp_path: Path) -> None:

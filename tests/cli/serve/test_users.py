@@ -56,7 +56,33 @@ def test_file_readable_by_others_is_refused(users_file: UsersFile) -> None:
     users_file.path.chmod(0o640)
     with pytest.raises(CommandError, match="chmod 600"):
         users_file.load_password_hashes()
-    assert not users_file.is_right_password("alice", PASSWORD)
+    assert not UsersFile(users_file.path).is_right_password("alice", PASSWORD)
+
+
+TYPING_ERRORS = ("alice = ", "", 'bob = "scrypt"', "# all removed\n", "\xff")
+
+
+def test_last_valid_version_stays_in_force_while_the_file_is_invalid(
+    users_file: UsersFile, capsys: pytest.CaptureFixture[str]
+) -> None:
+    valid = users_file.path.read_bytes()
+    for number, text in enumerate(TYPING_ERRORS, 1):
+        users_file.path.write_bytes(text.encode("latin-1"))
+        for _ in range(3):
+            assert users_file.is_right_password("alice", PASSWORD)
+        message = capsys.readouterr().err
+        assert message.count("The last valid version stays in force") == 1, (number, message)
+
+    users_file.path.unlink()
+    assert users_file.is_right_password("alice", PASSWORD)
+    assert "No such file" in capsys.readouterr().err
+
+    alice, _ = valid.splitlines()
+    users_file.path.write_bytes(alice + b"\n")
+    users_file.path.chmod(0o600)
+    assert users_file.is_right_password("alice", PASSWORD)
+    assert not users_file.is_right_password("bob", PASSWORD)
+    assert capsys.readouterr().err.count("is valid again") == 1
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")

@@ -1,0 +1,303 @@
+"""A session of the browser: the process of `fcreview open` behind one websocket."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import orjson
+from aiohttp import web
+from textual_serve.app_service import AppService
+from textual_serve.download_manager import DownloadManager
+
+from fcreview.cli.output import print_message
+from fcreview.cli.serve_downloads import DownloadStore, Transfer, store_export
+from fcreview.model.sanitize import sanitize
+
+INHERITED = (
+    *("PATH", "HOME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "PYTHONUTF8"),
+    *("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"),
+    *("FCREVIEW_CONFIG", "FCREVIEW_DATA", "FCREVIEW_THEME", "FCREVIEW_ASCII", "NO_COLOR"),
+)
+"""Environment variables that a session inherits. Other variables may contain secrets."""
+# line that Textual's web driver in the app process writes before its first packet
+PRELUDE = b"__GANGLION__\n"
+MAX_SIZE = 1_000  # largest number of columns and rows of a terminal
+# Seconds until the server kills a process that does not end. The app exits after at most ten.
+END_TIMEOUT = 15.0
+KILL_TIMEOUT = 15.0  # seconds until the server gives up waiting for a killed process
+# Maximum length in bytes of a session's error output that the server shows or prints.
+MAX_ERRORS = 20_000
+# Bytes of input that the app has not read yet, above which the server ends the session.
+MAX_UNREAD_BYTES = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCommand:
+    """Command that the process of each session runs."""
+
+    options: Sequence[str]  # options and paths of `fcreview open`
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+    @property
+    def process_arguments(self) -> list[str]:
+        """Program and arguments of the process.
+
+        With `-P`, Python imports no modules from the working folder.
+        """
+        return [sys.executable, "-P", "-m", "fcreview.cli", "open", *self.options]
+
+    def build_environment(self, annotator: str, columns: int, rows: int) -> dict[str, str]:
+        inherited = {name: self.environment[name] for name in INHERITED if name in self.environment}
+        return inherited | {
+            "FCREVIEW_ANNOTATOR": annotator,
+            "FCREVIEW_BROWSER": "1",
+            "TEXTUAL_FPS": "60",
+            "TEXTUAL_COLOR_SYSTEM": "truecolor",
+            "COLORTERM": "truecolor",
+            "COLUMNS": str(columns),
+            "ROWS": str(rows),
+        }
+
+
+def clamp_terminal_dimension(sent: object, default: int) -> int:
+    """Limit the number of columns or rows that a browser sent to a valid number; `default` if it
+    sent no number.
+    """
+    try:
+        number = int(sent)  # type: ignore[call-overload]
+    except (TypeError, ValueError, OverflowError):
+        return default
+    clamped: int = max(1, min(number, MAX_SIZE))
+    return clamped
+
+
+class ChunkReceiver(DownloadManager):
+    """Takes the chunks of exports that the app sends, in place of textual-serve's manager.
+
+    That manager sends a file to the browser while the app still reads it, so that a file that is
+    cut off looks complete.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.transfers: dict[str, Transfer] = {}
+
+    async def chunk_received(self, delivery_key: str, chunk: bytes | str) -> None:
+        transfer = self.transfers.get(delivery_key)
+        if transfer is not None and isinstance(chunk, bytes):
+            transfer.receive_chunk(chunk)
+
+
+class SessionProcess(AppService):
+    """Process of the app for one websocket and one annotator."""
+
+    def __init__(
+        self,
+        command: SessionCommand,
+        annotator: str,
+        websocket: web.WebSocketResponse,
+        downloads: DownloadStore,
+    ) -> None:
+        receiver = ChunkReceiver()
+        super().__init__(
+            "fcreview open",
+            write_bytes=websocket.send_bytes,
+            write_str=websocket.send_str,
+            close=self._close_websocket,
+            download_manager=receiver,
+        )
+        self.annotator = annotator
+        self.is_overloaded = False  # whether the app has stopped to read its input
+        self._session_command = command
+        self._websocket = websocket
+        self._downloads = downloads
+        self._transfers = receiver.transfers
+        self._transfer_tasks: set[asyncio.Task[None]] = set()
+        self._is_exiting = self._is_stopping = False
+        self._starting = asyncio.Lock()
+
+    async def _close_websocket(self) -> None:
+        self._is_exiting = True
+        await self._websocket.close()
+
+    async def start(self, width: int, height: int) -> None:
+        """Start the process, unless `stop` has been called."""
+        async with self._starting:
+            if not self._is_stopping:
+                await super().start(width, height)
+
+    def _build_environment(self, width: int = 80, height: int = 24) -> dict[str, str]:
+        return self._session_command.build_environment(self.annotator, width, height)
+
+    async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
+        environment = self._build_environment(width, height)
+        self._process = process = await asyncio.create_subprocess_exec(
+            *self._session_command.process_arguments,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env=environment,
+            start_new_session=True,  # Ctrl+C in the server's terminal must not reach the process
+        )
+        self._stdin = process.stdin
+        return process
+
+    async def run(self) -> None:
+        """Forward packets until the process ends.
+
+        If the app does not start, show the reason in the browser.
+        """
+        process = self._process
+        if process is None or process.stdout is None or process.stderr is None:
+            return
+
+        errors = asyncio.create_task(_read_error_output(process.stderr))
+        is_started = False
+        try:
+            is_started = await _wait_for_app_start(process.stdout)
+            while is_started:
+                await self._forward_packet(process.stdout)
+        except asyncio.IncompleteReadError:  # the process has ended
+            pass
+        except Exception as error:  # a malformed packet
+            print_message(f"fcreview: a session of {self.annotator} failed: {error!a}")
+            process.kill()
+        code = await process.wait()
+
+        # An import process that is still running may keep the stream of errors open.
+        await asyncio.wait([errors], timeout=1)
+        text = _decode_error_output(errors.result() if errors.done() else b"")
+        errors.cancel()
+
+        if not is_started:
+            with suppress(ConnectionError, RuntimeError):
+                await self._websocket.send_bytes("\r\n".join(["", *text.split("\n")]).encode())
+        if code > 0 and text and not self._is_stopping:
+            print_message(
+                f"fcreview: the session of {self.annotator} failed with exit code {code}\n{text}"
+            )
+        await self._close_websocket()
+
+    async def _forward_packet(self, stdout: asyncio.StreamReader) -> None:
+        """Forward a packet to the browser.
+
+        If the browser is gone, drop the packet, so that the process can end.
+        """
+        kind = await stdout.readexactly(1)
+        size = int.from_bytes(await stdout.readexactly(4), "big")
+        payload = await stdout.readexactly(size)
+        with suppress(ConnectionError, RuntimeError):
+            if kind == b"D":
+                await self.on_data(payload)
+            elif kind == b"M":
+                await self.on_meta(payload)
+            elif kind == b"P":
+                await self.on_packed(payload)
+
+    async def on_meta(self, data: bytes) -> None:
+        """Close the websocket after the app, or receive an export.
+
+        Other requests of the app are ignored. The app does not send any, and a session must not
+        open URLs of other hosts.
+        """
+        meta = orjson.loads(data)
+        if meta.get("type") == "exit":
+            await self._close_websocket()
+        elif meta.get("type") == "deliver_file_start":
+            name = Path(str(meta.get("path"))).name
+            task = asyncio.create_task(self._receive_export(str(meta.get("key")), name))
+            self._transfer_tasks.add(task)
+            task.add_done_callback(self._transfer_tasks.discard)
+
+    async def _receive_export(self, key: str, name: str) -> None:
+        """Receive an export completely, and then tell the browser to fetch it."""
+
+        async def request_chunk(size: int) -> bool:
+            return await self.send_meta({"type": "deliver_chunk_request", "key": key, "size": size})
+
+        self._transfers[key] = transfer = Transfer(request_chunk)
+        try:
+            await store_export(self._downloads, transfer, key, annotator=self.annotator, name=name)
+        finally:
+            del self._transfers[key]
+        with suppress(ConnectionError, RuntimeError):
+            await self._websocket.send_str(json.dumps(["deliver_file_start", key]))
+
+    async def send_bytes(self, data: bytes) -> bool:
+        """Send keys or pasted text to the app."""
+        return self._write_to_app(self.encode_packet(b"D", data))
+
+    async def send_meta(self, data: dict[str, str | int | bool | None]) -> bool:
+        """Send a request to the app."""
+        return self._write_to_app(self.encode_packet(b"M", json.dumps(data).encode()))
+
+    def _write_to_app(self, packet: bytes) -> bool:
+        """Write a packet without waiting until the app has read it. Return False if it cannot.
+
+        Without waiting, the server still notices that the browser closes its tab.
+        """
+        stdin = self._stdin
+        if stdin is None or stdin.is_closing():
+            return False
+        if stdin.transport.get_write_buffer_size() + len(packet) > MAX_UNREAD_BYTES:
+            self.is_overloaded = True
+            return False
+        stdin.write(packet)
+        return True
+
+    async def stop(self) -> None:
+        """Ask the process to save the position and to end. Kill it if it does not end."""
+        self._is_stopping = True
+        async with self._starting:
+            task = self._task
+            process = self._process
+            self._task = None
+        if task is None or process is None:
+            return
+
+        for transfer in list(self._transfer_tasks):
+            transfer.cancel()
+        if not self._is_exiting:
+            with suppress(ProcessLookupError):
+                process.terminate()
+
+        await asyncio.wait([task], timeout=END_TIMEOUT)
+        if not task.done():
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # also its import processes
+            await asyncio.wait([task], timeout=KILL_TIMEOUT)
+        task.cancel()
+        await asyncio.wait([task])
+        if self._stdin is not None:
+            self._stdin.close()
+
+
+async def _read_error_output(stream: asyncio.StreamReader) -> bytes:
+    start = b""
+    while chunk := await stream.read(4096):
+        start += chunk[: MAX_ERRORS - len(start)]
+    return start
+
+
+async def _wait_for_app_start(stream: asyncio.StreamReader) -> bool:
+    try:
+        while line := await stream.readline():
+            if line == PRELUDE:
+                return True
+    except ValueError:  # the line is longer than the stream's limit
+        pass
+    return False
+
+
+def _decode_error_output(text: bytes) -> str:
+    lines = text.decode("utf-8", "replace").strip().split("\n")
+    return "\n".join(sanitize(line) for line in lines)

@@ -21,7 +21,7 @@ from fcreview.cli.output import (
 from fcreview.cli.workspace import load_workspace_errata, select_errata
 from fcreview.exporters import report_sections as sections
 from fcreview.exporters import report_summary as summary
-from fcreview.golden_audit.score import is_benchmark_at_fault
+from fcreview.golden_audit.score import count_questions, is_benchmark_at_fault
 from fcreview.model.effective_verdict import UNANIMOUS
 from fcreview.model.metric import (
     Metric,
@@ -276,9 +276,12 @@ def build_report_page(session: WorkspaceSession, run: str | None) -> sections.Re
     failures = _collect_failures_by_dataset(session, view, rows)
     suspects = fetch_ranked_suspects(session, run=run)
     found = [each for each in suspects if each.reasons]
-    n_confirmed = sum(is_benchmark_at_fault(each.question) is True for each in found)
+    n_confirmed = count_questions(
+        each for each in found if is_benchmark_at_fault(each.question) is True
+    )
+    strong = [each for each in found if each.is_strong]
     suspect_counts = summary.SuspectCounts(
-        len(found), n_confirmed, sum(each.is_strong for each in found)
+        count_questions(found), n_confirmed, count_questions(strong)
     )
     estimates = [estimate_part_metrics(session, each, has_queues=bool(queues)) for each in parts]
     metrics = list(map(_build_metrics_section, parts, estimates))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from fcreview.golden_audit.score import count_questions
 from fcreview.matching.clusters import (
     BY_ERROR_TYPE,
     Cluster,
@@ -492,11 +493,9 @@ def build_suspects_section(ranking: Sequence[Suspect]) -> Section:
     suspects = [suspect for suspect in ranking if suspect.reasons]
     if not suspects:
         return Section(title, [Paragraph("No golden answer looks wrong.")])
-    count = format_count(len(suspects), "question gives", "questions give")
-    strong = (
-        f"{sum(suspect.is_strong for suspect in suspects):,} of the suspicions are strong (score"
-        " 0.5 or more)"
-    )
+    count = format_count(count_questions(suspects), "question gives", "questions give")
+    n_strong = count_questions(suspect for suspect in suspects if suspect.is_strong)
+    strong = f"{n_strong:,} of the suspicions are strong (score 0.5 or more)"
     rest = (
         f" The table lists the {MAX_SUSPECTS} most suspect." if len(suspects) > MAX_SUSPECTS else ""
     )

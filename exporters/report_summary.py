@@ -139,6 +139,8 @@ class RunPassCounts:
 
 @dataclass(frozen=True, slots=True)
 class SuspectCounts:
+    """Numbers of different questions whose golden answers look wrong."""
+
     suspect: int
     confirmed: int
     """Number of suspect questions on which annotators found a fault of the benchmark."""

@@ -299,11 +299,23 @@ class Suspicion:
     """Short text with the strongest reasons, without function names."""
     reasons: tuple[str, ...]
     """All reasons, strongest first, and then an answer that may be the right one."""
+    question: int = 0
+    """Number that suspicions share if they are about the same question and golden answer, for
+    example in two versions of a benchmark.
+    """
 
     @property
     def title(self) -> str:
         """Kind of error according to the strongest reason, such as `wrong type`."""
         return self.summary.partition(":")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectQuestions:
+    """Numbers of different questions whose golden answers look wrong."""
+
+    all: int
+    strong: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ from fcreview.store.rows import (
     ItemMatch,
     QueueRow,
     RunRow,
+    SuspectQuestions,
     Suspicion,
     View,
     is_hidden_duplicate,
@@ -429,6 +430,16 @@ class Store:
             )
 
         return self._run_query(count_in_view)
+
+    def count_suspect_questions(self, view: View) -> SuspectQuestions:
+        """Count the different questions of the suspects of a view. A question that a benchmark
+        repeats counts once. The queue of the view must be `suspects`.
+        """
+        suspicions = self.fetch_suspicions(view).values()
+        return SuspectQuestions(
+            all=len({suspicion.question for suspicion in suspicions}),
+            strong=len({suspicion.question for suspicion in suspicions if suspicion.is_strong}),
+        )
 
     def fetch_suspicions(self, view: View) -> dict[int, Suspicion]:
         """Return the suspicions about a view's items by item number, strongest first. The queue of

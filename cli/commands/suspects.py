@@ -67,12 +67,7 @@ def suspects(
     with open_workspace(options) as session:
         ranking = fetch_ranked_suspects(session, where, run)
         if as_json:
-            emit_json(
-                *(
-                    _build_suspect_json(rank, suspect)
-                    for rank, suspect in enumerate(ranking[:limit], 1)
-                )
-            )
+            emit_json(*_build_suspect_objects(ranking[:limit]))
         else:
             _print_suspects(ranking, limit or DEFAULT_LIMIT)
         if lacking := sum(run.info.lacks_dataset for run in session.runs):
@@ -102,12 +97,29 @@ def fetch_ranked_suspects(
     ]
 
 
-def _build_suspect_json(rank: int, suspect: Suspect) -> dict[str, Any]:
-    """Build the JSON object of a suspect. `score` is from 0 to 1, and `reasons` are texts,
-    strongest first. `alternative` is {answer, models, families} or null. `models` is empty if the
-    answer comes only from golden answers.
+def _build_suspect_objects(ranking: Sequence[Suspect]) -> Iterator[dict[str, Any]]:
+    """Yield the JSON object of each suspect.
+
+    `same_question_as` is the rank of the first suspect with the same question, or null, so the
+    objects with null count questions.
     """
-    other = suspect.alternative
+    from fcreview.golden_audit.score import number_questions
+
+    first_ranks: dict[int, int] = {}
+    for rank, (suspect, question) in enumerate(
+        zip(ranking, number_questions(ranking), strict=True), 1
+    ):
+        first_rank = first_ranks.setdefault(question, rank)
+        same_question_as = None if first_rank == rank else first_rank
+        yield _build_suspect_json(rank, suspect, same_question_as)
+
+
+def _build_suspect_json(
+    rank: int, suspect: Suspect, same_question_as: int | None
+) -> dict[str, Any]:
+    """Build the JSON object of a suspect. `score` is from 0 to 1, and `reasons` are texts,
+    strongest first.
+    """
     return {
         "rank": rank,
         "score": round(suspect.score, 4),
@@ -115,29 +127,30 @@ def _build_suspect_json(rank: int, suspect: Suspect) -> dict[str, Any]:
         "reasons": [reason.full_text for reason in suspect.reasons],
         "n_runs": len(suspect.question.runs),
         "n_failing": suspect.question.n_failing,
-        "alternative": {
-            "answer": other.answer,
-            "models": list(other.models),
-            "families": list(other.families),
-        }
-        if other
-        else None,
+        "alternative": _build_alternative_json(suspect.alternative),
         "strong": suspect.is_strong,
+        "same_question_as": same_question_as,
+    }
+
+
+def _build_alternative_json(alternative: AlternativeAnswer | None) -> dict[str, Any] | None:
+    """Build the JSON object of an alternative answer. `models` is empty if the answer comes only
+    from golden answers.
+    """
+    if alternative is None:
+        return None
+    return {
+        "answer": alternative.answer,
+        "models": list(alternative.models),
+        "families": list(alternative.families),
     }
 
 
 def _print_suspects(ranking: Sequence[Suspect], limit: int) -> None:
     from fcreview.golden_audit.score import STRONG_SCORE
 
-    with_reason, n_strong = (
-        sum(bool(each.reasons) for each in ranking),
-        sum(each.is_strong for each in ranking),
-    )
-    strong = f"{format_count(n_strong, 'strong suspect')} (score {STRONG_SCORE} or more)"
-    emit(
-        f"{format_count(len(ranking), 'golden answer')} · {format_count(with_reason, 'suspect')} ·"
-        f" {strong}"
-    )
+    n_strong = sum(suspect.is_strong for suspect in ranking)
+    emit(_format_suspect_counts(ranking))
     for rank, suspect in enumerate(ranking[:limit], 1):
         emit()
         if rank == n_strong + 1 > 1:
@@ -150,6 +163,38 @@ def _print_suspects(ranking: Sequence[Suspect], limit: int) -> None:
             f"… {format_count(len(ranking) - limit, 'more golden answer')}. Use --limit N, or"
             " --json to list all"
         )
+
+
+def _format_suspect_counts(ranking: Sequence[Suspect]) -> str:
+    """Return `5 golden answers · 4 suspects · 2 strong suspects (score 0.5 or more)`.
+
+    If the benchmark repeats questions, each count is followed by the number of questions.
+    """
+    from fcreview.golden_audit.score import STRONG_SCORE
+
+    suspects = [suspect for suspect in ranking if suspect.reasons]
+    strong = [suspect for suspect in ranking if suspect.is_strong]
+    parts = [
+        _format_suspect_count(ranking, "golden answer"),
+        _format_suspect_count(suspects, "suspect"),
+        _format_suspect_count(strong, "strong suspect", note=f"score {STRONG_SCORE} or more"),
+    ]
+    return " · ".join(parts)
+
+
+def _format_suspect_count(suspects: Sequence[Suspect], noun: str, note: str = "") -> str:
+    """Return `5 suspects`, `5 suspects (4 questions)` or `5 suspects (4 questions, NOTE)`."""
+    from fcreview.golden_audit.score import count_questions
+
+    notes = []
+    n_questions = count_questions(suspects)
+    if n_questions != len(suspects):
+        notes.append(format_count(n_questions, "question"))
+    if note:
+        notes.append(note)
+
+    text = format_count(len(suspects), noun)
+    return f"{text} ({', '.join(notes)})" if notes else text
 
 
 def _format_suspect_lines(rank: int, suspect: Suspect) -> Iterator[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
@@ -225,6 +225,17 @@ class AuditedQuestion:
     @property
     def runs(self) -> list[int]:
         return [run for answer in self.answers for run in answer.runs]
+
+    @property
+    def content_key(self) -> Hashable:
+        """Key that items share if they ask the same question and have the same golden calls.
+
+        Benchmarks repeat questions: in a later version, in another prompt format, for another
+        backend. Without a text, only the key of the question tells questions apart.
+        """
+        if not self.text:
+            return self.key
+        return self.text, repr([(call.name, call.arguments) for call in self.golden])
 
     @property
     def failing_answers(self) -> list[DistinctAnswer]:

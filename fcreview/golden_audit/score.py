@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import prod
@@ -373,6 +373,25 @@ class Suspect:
             (each for each in alternatives if each.models),
             alternatives[0] if alternatives else None,
         )
+
+
+def count_questions(suspects: Iterable[Suspect]) -> int:
+    """Count the different questions of suspects. A question that a benchmark repeats, for example
+    in another version or prompt format, counts once.
+    """
+    return len({suspect.question.content_key for suspect in suspects})
+
+
+def number_questions(ranking: Iterable[Suspect]) -> list[int]:
+    """Return the number of the question of each suspect, from 0. Suspects with the same question
+    and golden answer have the same number.
+    """
+    number_by_content: dict[Hashable, int] = {}
+    numbers: list[int] = []
+    for suspect in ranking:
+        content = suspect.question.content_key
+        numbers.append(number_by_content.setdefault(content, len(number_by_content)))
+    return numbers
 
 
 def rank_suspects(

@@ -324,14 +324,15 @@ class SuspectTable:
         """
         if view.runs_key in self._suspicions:
             return
-        from fcreview.golden_audit.score import rank_suspects
+        from fcreview.golden_audit.score import number_questions, rank_suspects
 
         with pause_garbage_collection():
             audit = fetch_audit_input(self._connection, View(runs=view.runs))
             ranking = rank_suspects(audit.questions, audit.run_profiles, on_progress)
-        suspicions = {
-            _pick_example_item(each): _build_suspicion(each) for each in ranking if each.reasons
-        }
+        suspicions: dict[int, Suspicion] = {}
+        for suspect, question in zip(ranking, number_questions(ranking), strict=True):
+            if suspect.reasons:
+                suspicions[_pick_example_item(suspect)] = _build_suspicion(suspect, question)
         self._connection.execute(_CREATE_TABLE)
         self._connection.execute(
             "INSERT INTO suspect_places SELECT $1, unnest($2::BIGINT[]), unnest($3::BIGINT[])",
@@ -347,13 +348,17 @@ class SuspectTable:
         return self._suspicions.get(view.runs_key, {})
 
 
-def _build_suspicion(suspect: Suspect) -> Suspicion:
+def _build_suspicion(suspect: Suspect, question: int) -> Suspicion:
     texts = [reason.full_text for reason in suspect.reasons]
     if (other := suspect.alternative) is not None:
         texts.append(other.text + (f"  ({', '.join(other.models)})" if other.models else ""))
     summary = "; ".join(reason.text for reason in suspect.reasons[:MAX_SUMMARY_REASONS])
     return Suspicion(
-        suspect.score, is_strong=suspect.is_strong, summary=summary, reasons=tuple(texts)
+        suspect.score,
+        is_strong=suspect.is_strong,
+        summary=summary,
+        reasons=tuple(texts),
+        question=question,
     )
 
 

@@ -401,6 +401,8 @@ class QueueCursor:
     """
     n_strong: int | None = None
     """Number of strong suspects. None except in the queue of suspects."""
+    n_strong_questions: int | None = None
+    """Number of different questions of the strong suspects."""
 
 
 def format_queue_facts(
@@ -426,7 +428,7 @@ def format_queue_facts(
         selection = ["your items" if view.share else items]
     is_named = selection[0].endswith(" only")
     if view.queue == SUSPECTS_QUEUE and cursor.n_strong is not None:
-        is_named, strong = True, f"suspects, {cursor.n_strong:,} strong"
+        is_named, strong = True, f"suspects, {_format_strong_suspects(cursor)}"
         selection = [strong] if selection[0].endswith(" only") else [*selection, strong]
     order = () if is_named else (_describe_order(view),)
     counts = [] if total is None else [f"{position:,}/{total:,}" if position else f"{total:,}"]
@@ -445,6 +447,14 @@ def format_queue_facts(
         if display_width(text) <= width:
             return text
     return (*run_name, truncate(separator.join(selection), room))[0] + end
+
+
+def _format_strong_suspects(cursor: QueueCursor) -> str:
+    """Return `382 strong`, or `382 strong (354 questions)` if benchmarks repeat a question."""
+    text = f"{cursor.n_strong:,} strong"
+    if cursor.n_strong_questions in (None, cursor.n_strong):
+        return text
+    return f"{text} ({format_count(cursor.n_strong_questions, 'question')})"
 
 
 def describe_loading(state: QueueState, runs: Sequence[RunRow] | None) -> str:

@@ -59,6 +59,8 @@ class QueuePage:
     """Progress of the annotator in the queue file. None without a queue file."""
     n_strong: int | None = None
     """Number of strong suspects. None except in the queue of suspects."""
+    n_strong_questions: int | None = None
+    """Number of different questions of the strong suspects."""
     unreviewed: int | None = None
     """Number of the item to open if the request has `opens_unreviewed`. None if no item is left."""
 
@@ -172,6 +174,7 @@ def read_page(request: QueueRequest, store: Store) -> QueuePage:
     rows = fetch_rows(view, window * WINDOW, WINDOW, store)
     widths = store.measure_columns(view)
     n_strong = None
+    n_strong_questions = None
     if _shows_suspicion(view, store):  # the reasons for suspicion need the room
         widths = replace(
             widths,
@@ -183,6 +186,7 @@ def read_page(request: QueueRequest, store: Store) -> QueuePage:
             has_judge=False,
         )
         n_strong = store.count_strong_suspects(view)
+        n_strong_questions = store.count_suspect_questions(view).strong
     return QueuePage(
         total,
         cursor=cursor,
@@ -191,6 +195,7 @@ def read_page(request: QueueRequest, store: Store) -> QueuePage:
         column_widths=widths,
         progress=read_review_progress(view, store),
         n_strong=n_strong,
+        n_strong_questions=n_strong_questions,
         unreviewed=unreviewed,
     )
 

@@ -77,7 +77,7 @@ class Overview:
     n_disagreements: int | None = None
     """Number of targets with an unresolved disagreement."""
     n_suspects: int | None = None
-    """Number of questions whose golden answer looks wrong."""
+    """Number of different questions whose golden answer looks wrong."""
     n_strong_suspects: int = 0
     sampled_runs: frozenset[int] = frozenset()
     """Numbers of the runs that have a sample in a queue file."""
@@ -158,8 +158,8 @@ def add_suspect_counts(
     """
     store.load_suspects(view, on_progress)
     suspects = replace(view, queue=SUSPECTS_QUEUE, where="")
-    n_strong = store.count_strong_suspects(suspects)
-    return replace(overview, n_suspects=store.count_items(suspects), n_strong_suspects=n_strong)
+    questions = store.count_suspect_questions(suspects)
+    return replace(overview, n_suspects=questions.all, n_strong_suspects=questions.strong)
 
 
 # -- runs

@@ -435,8 +435,13 @@ class QueuePane(Vertical):
             self.list.row_at(self.list.cursor) if position and self.list.has_cut_run_names else None
         )
         run_name = row.run_name if row is not None else ""
-        total, n_strong = (page.total, page.n_strong) if page else (None, None)
-        place = header.QueueCursor(position, total, run_name, n_strong)
+        place = header.QueueCursor(
+            position,
+            total=page.total if page else None,
+            run_name=run_name,
+            n_strong=page.n_strong if page else None,
+            n_strong_questions=page.n_strong_questions if page else None,
+        )
         facts = header.format_queue_facts(
             self._displayed_runs, state.view, state.where, state.search, place, cells
         )

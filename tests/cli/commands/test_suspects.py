@@ -9,6 +9,10 @@ from typing import Any
 
 import pytest
 
+from fcreview.store.rows import SUSPECTS_QUEUE, SuspectQuestions, View
+from fcreview.store.store import Store
+from fcreview.store.workspace import find_workspace
+
 Cli = Callable[..., Any]
 
 FIELDS = [
@@ -24,7 +28,7 @@ FIELDS = [
         "n_runs",
         "n_failing",
     ),
-    *("alternative", "strong"),
+    *("alternative", "strong", "same_question_as"),
 ]
 FUNCTION = {
     "name": "distance",
@@ -50,6 +54,9 @@ MODELS = {"gpt-a": "", "claude-b": "", "mistral-c": ", unit='mile'"}
 """Additional arguments in the calls of each model."""
 
 
+ITEM_NUMBERS = range(len(QUESTIONS))
+
+
 def write_lines(path: Path, records: Sequence[object]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
@@ -58,13 +65,20 @@ def write_lines(path: Path, records: Sequence[object]) -> None:
 @pytest.fixture
 def suspect_runs(tmp_path: Path) -> Path:
     """A BFCL V4 run of three models with three questions, without scores."""
-    root, ids = tmp_path / "runs", [f"simple_python_{at}" for at in range(len(QUESTIONS))]
+    root = tmp_path / "runs"
+    write_category(root, "simple_python")
+    return root
+
+
+def write_category(root: Path, category: str) -> None:
+    """Write the dataset and the results of all models for a category with `QUESTIONS`."""
+    ids = [f"{category}_{number}" for number in ITEM_NUMBERS]
     texts = [
         [[{"role": "user", "content": f"How far is it to {city}?"}]] for city, _, _ in QUESTIONS
     ]
     golden = [[{"distance": {"to": to, "unit": unit}}] for _, to, unit in QUESTIONS]
     together = list(zip(ids, texts, golden, strict=True))
-    name = "BFCL_v4_simple_python.json"
+    name = f"BFCL_v4_{category}.json"
     write_lines(
         root / "data" / name,
         [{"id": n, "question": text, "function": [FUNCTION]} for n, text, _ in together],
@@ -76,10 +90,8 @@ def suspect_runs(tmp_path: Path) -> Path:
     for model, more in MODELS.items():
         answers = [f"[distance(to='{city}'{more})]" for city, _, _ in QUESTIONS]
         records = [{"id": n, "result": answer} for n, answer in zip(ids, answers, strict=True)]
-        write_lines(
-            root / "result" / model / "non_live" / "BFCL_v4_simple_python_result.json", records
-        )
-    return root
+        results = root / "result" / model / "non_live" / f"BFCL_v4_{category}_result.json"
+        write_lines(results, records)
 
 
 def test_questions_are_sorted_by_score(cli: Cli, suspect_runs: Path) -> None:
@@ -166,6 +178,35 @@ def test_text_shows_reasons_and_next_steps(cli: Cli, suspect_runs: Path) -> None
         assert text in out
     assert "press g to mark the golden answer as wrong, G to correct it" in out
     assert "… 1 more golden answer. Use --limit N" in out
+
+
+def test_repeated_questions_count_once(cli: Cli, suspect_runs: Path) -> None:
+    """Two categories ask the same three questions, with the same golden answers."""
+    write_category(suspect_runs, "multiple")
+    out = cli("suspects", suspect_runs).out
+    assert out.startswith("6 golden answers (3 questions) · 6 suspects (3 questions) · ")
+
+    found = cli("suspects", suspect_runs, "--json").objects
+    first_ranks = [each["rank"] for each in found if each["same_question_as"] is None]
+    assert len(found) == 6 and len(first_ranks) == 3
+    assert {each["same_question_as"] for each in found} == {None, *first_ranks}
+    for each in found:
+        number = each["id"].rpartition("_")[2]
+        first = each["same_question_as"] or each["rank"]
+        assert found[first - 1]["id"].endswith(f"_{number}")
+
+    n_strong = len({each["id"].rpartition("_")[2] for each in found if each["strong"]})
+    assert 0 < n_strong < 3
+    text = cli("report", suspect_runs, "--markdown").out
+    assert "3 questions give reasons to doubt the golden answer" in text
+    assert f"{n_strong} of the suspicions are strong" in text
+    assert f"{n_strong} strong, none confirmed yet" in text
+
+    workspace = find_workspace(suspect_runs, create=False)
+    with Store.open(workspace) as store:
+        view = View(queue=SUSPECTS_QUEUE)
+        assert store.count_items(view) == 6
+        assert store.count_suspect_questions(view) == SuspectQuestions(all=3, strong=n_strong)
 
 
 def test_runs_without_dataset_are_reported(cli: Cli, suspect_runs: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -522,6 +523,16 @@ def test_top_line_counts_others_if_they_reviewed_more():
     assert plain_text(header.top_progress_line("alice", (0, 4), 120)).endswith(
         "0 of 4 reviewed   alice"
     )
+
+
+def test_facts_count_strong_suspects_and_their_questions():
+    view = View(queue="suspects")
+    cursor = QueueCursor(1, 6, n_strong=4, n_strong_questions=2)
+    text = header.format_queue_facts([run_row()], view, "", "", cursor, 80)
+    assert text == "bfcl V4 · suspects, 4 strong (2 questions) · 1/6"
+    cursor = replace(cursor, n_strong_questions=4)
+    text = header.format_queue_facts([run_row()], view, "", "", cursor, 80)
+    assert text == "bfcl V4 · suspects, 4 strong · 1/6"
 
 
 def test_long_filter_replaces_the_order():

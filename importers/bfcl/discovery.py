@@ -66,7 +66,6 @@ from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 from fcreview.safe_files import open_file
 
 _API_KEY_HINTS = (b"api_key", b"api-key", b"api key", b"apikey", b"[redacted]")
-UNSCORED_CATEGORIES = ("chatable", "sql", "multi_turn_composite")
 
 
 @dataclass(slots=True)
@@ -130,7 +129,7 @@ def find_runs(
         unscored = [
             name
             for name, each in categories.items()
-            if not each.scores and name not in UNSCORED_CATEGORIES
+            if not each.scores and name not in filenames.UNSCORED_CATEGORIES
         ]
         report_missing_scores(plan, categories, unscored)
         found.claimed.update(plan.results, plan.scores)

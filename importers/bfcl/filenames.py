@@ -140,6 +140,8 @@ _ORDERED_CATEGORIES = (
 CATEGORY_ORDER = {
     name: position for position, name in enumerate(dict.fromkeys(_ORDERED_CATEGORIES))
 }
+UNSCORED_CATEGORIES = ("chatable", "sql", "multi_turn_composite")
+"""Categories that BFCL never scores, so that their items count in no metric."""
 CONFETTI_CATEGORIES = ("conversationsclean", "dialogacts", "conversationsclean_soft")
 """Categories of CONFETTI, whose files are named like V2 files of BFCL and must not be imported
 as BFCL.

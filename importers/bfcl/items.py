@@ -11,13 +11,13 @@ from typing import Any
 from fcreview.errata import CategoryCorrections, Errata
 from fcreview.importers.bfcl import filenames, incidents, scores, trajectory
 from fcreview.importers.bfcl.checker.evaluate import (
-    NOT_RECOMPUTED_NOTES,
     EvaluatedReply,
     Evaluation,
     EvaluationSettings,
     decode_step,
     evaluate_record,
 )
+from fcreview.importers.bfcl.checker.rules import NOT_RECOMPUTED_NOTES
 from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES
 from fcreview.importers.bfcl.dataset import DatasetItem, parse_golden_calls
 from fcreview.importers.bfcl.decoders.base import Decoder

@@ -21,6 +21,7 @@ from math import dist, fsum, sqrt
 from statistics import stdev
 from typing import Any, NamedTuple
 
+from fcreview.importers.bfcl import filenames
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, ScoredItem, build_pass_rate_metric
 from fcreview.model.wording import read_header_accuracy
@@ -308,7 +309,9 @@ def make_accuracy_table(
 
     grouped = {category for group in groups for category in group.list_categories_by_size()}
     ungrouped = [
-        name for name in rates if name not in (*grouped, *UNSCORED_CATEGORIES, "format_sensitivity")
+        name
+        for name in rates
+        if name not in (*grouped, *filenames.UNSCORED_CATEGORIES, "format_sensitivity")
     ]
     groups_with_items = [group for group in groups if group.rate.n_items]
     # A run with categories of its own only has no leaderboard columns.
@@ -643,7 +646,6 @@ def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: A
     return TrialTable(trials, "BFCL")
 
 
-UNSCORED_CATEGORIES = ("chatable", "sql")
 TOKEN_PRICES: dict[str, tuple[float, float]] = {
     "gpt-5.2-2025-12-11": (1.75, 14),
     "gpt-5-mini-2025-08-07": (0.25, 2),
@@ -710,7 +712,7 @@ def compute_cost_and_latency(items: Sequence[ScoredItem], run: Run) -> list[Metr
 
     Verdicts are not used.
     """
-    used = [item for item in items if item.category not in UNSCORED_CATEGORIES]
+    used = [item for item in items if item.category not in filenames.UNSCORED_CATEGORIES]
     times = _summarize_step_times(tuple(item.seconds for item in used))
     tokens_in, tokens_out = (
         sum(item.tokens_in or 0 for item in used),

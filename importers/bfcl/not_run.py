@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fcreview.importers.bfcl import filenames
-from fcreview.importers.bfcl.discovery import UNSCORED_CATEGORIES
 from fcreview.importers.common.not_run import MAX_MISSING_ITEMS, MAX_UNKNOWN_SHARE, list_some
 from fcreview.model.item import MissingItem, RunFact
 from fcreview.run_plan import RunPlan
@@ -39,7 +38,7 @@ class CategoryContents:
         """Return why the dataset does not tell which items are missing; empty if it does."""
         if not self.has_results:
             return "only a score file"
-        if self.name in UNSCORED_CATEGORIES:
+        if self.name in filenames.UNSCORED_CATEGORIES:
             return "not scored"
         if self.name == "format_sensitivity":
             return "its items depend on the prompt formats"
@@ -142,7 +141,7 @@ def list_dataset_categories(folder: Path, version: str) -> list[DatasetCategory]
         names = _CATEGORIES_OF_SHARED_FILE.get(file.category, (file.category,))
         for name in names:
             found[name] = DatasetCategory(name, path, shares_file=len(names) > 1)
-    unscored = (*UNSCORED_CATEGORIES, "format_sensitivity")
+    unscored = (*filenames.UNSCORED_CATEGORIES, "format_sensitivity")
     order = filenames.CATEGORY_ORDER
     scored = [category for name, category in found.items() if name not in unscored]
     return sorted(scored, key=lambda category: order.get(category.name, len(order)))

@@ -21,13 +21,12 @@ from typing import Any, NamedTuple
 from fcreview.importers.bfcl import filenames
 from fcreview.importers.bfcl.checker.call_check import pair_calls
 from fcreview.importers.bfcl.checker.evaluate import (
-    NOT_RECOMPUTED_NOTES,
     Evaluation,
     evaluate_calls,
     evaluate_undecodable_reply,
-    find_category_rule,
 )
-from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES, language_of_category
+from fcreview.importers.bfcl.checker.rules import NOT_RECOMPUTED_NOTES, find_category_rules
+from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES
 from fcreview.importers.bfcl.dataset import (
     DatasetFiles,
     DatasetItem,
@@ -129,7 +128,7 @@ def find_difference_cause(item: Item) -> Cause:
 def _find_cause_of_task_fail(item: Item) -> Cause:
     if any(call.arguments is None for call in item.predicted):
         return UNDECODABLE_CALL
-    if language_of_category(item.category) != "python":
+    if find_category_rules(item.category, is_v1=False).language != "python":
         return TYPED_VALUE
     golden = [accepted for call in item.golden for accepted in (call.arguments or {}).values()]
     return OBJECT_VALUE if any(_contains_object(accepted.any_of) for accepted in golden) else OTHER
@@ -331,17 +330,14 @@ def _recompute_verdict(
     # In BFCL, all calls of a single-turn reply are one step.
     for index, call in enumerate(item.predicted):
         call.turn, call.step, call.index = 0, 0, index
+    rules = find_category_rules(category, is_v1=False)
     if has_sample_error:
-        item.pairs = pair_calls(
-            dataset_item, item.predicted, category, False, with_schema_violations=False
-        )
+        item.pairs = pair_calls(dataset_item, item.predicted, rules, with_schema_violations=False)
         item.rule_note = "the sample ended with an error, so there is no reply to check"
         return
     evaluation = evaluate_sample(item.predicted, dataset_item, category)
     is_failing = evaluation.valid is False
-    item.pairs = pair_calls(
-        dataset_item, item.predicted, category, False, with_schema_violations=is_failing
-    )
+    item.pairs = pair_calls(dataset_item, item.predicted, rules, with_schema_violations=is_failing)
     item.rule, item.rule_note = evaluation.valid, evaluation.note
     if category.startswith("exec_"):
         item.rule_note = NO_EXEC_NOTE
@@ -373,12 +369,13 @@ def evaluate_sample(
     one, which the task shows the model. A reply with both spellings fails. A call whose arguments
     are not JSON makes the whole reply undecodable.
     """
+    rules = find_category_rules(category, is_v1=False)
     undecodable = next((call.decode_error for call in predicted if call.arguments is None), None)
     if undecodable is not None:
-        return evaluate_undecodable_reply(undecodable, dataset_item, category)
+        return evaluate_undecodable_reply(undecodable, dataset_item, rules)
     calls = [(call.name, call.arguments or {}) for call in predicted]
     spelling: NameSpelling = "dotted" if any("." in call.name for call in predicted) else "flat"
-    return evaluate_calls(calls, dataset_item, category, spelling, is_v1=False)
+    return evaluate_calls(calls, dataset_item, rules, spelling)
 
 
 def set_bfcl_error_type(item: Item, explanation: str | None) -> None:
@@ -441,7 +438,7 @@ def list_sample_categories(sample_ids: Any) -> list[str]:
     return [
         name
         for name in names
-        if find_category_rule(name, False)[0] != "unscored" or name.startswith(MULTI_TURN)
+        if find_category_rules(name, is_v1=False).check != "none" or name.startswith(MULTI_TURN)
     ]
 
 

@@ -8,9 +8,11 @@ explains the arguments that the checker does not accept.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from fcreview.importers.bfcl.checker.rules import CategoryRules
 from fcreview.importers.bfcl.checker.schema import (
     COMPARISON_RULES,
     ExpectedArgument,
@@ -20,7 +22,6 @@ from fcreview.importers.bfcl.checker.schema import (
     describe_accepted_values,
     describe_type,
     is_accepted_by_equivalence,
-    language_of_category,
     normalise_list,
     normalise_string,
     normalise_value,
@@ -33,70 +34,92 @@ from fcreview.matching.align import align_calls
 from fcreview.model.item import ArgumentDiff, Call, CallPair
 from fcreview.model.json_value import abbreviate, append_to_path, split_path
 
-Mismatch = tuple[str, str]
-"""(error type, message) of a value that does not pass."""
+
+class Mismatch(NamedTuple):
+    """Why a value does not pass."""
+
+    error_type: str
+    message: str
+
+    def inside(self, place: str) -> Mismatch:
+        """Return the mismatch of a part as the mismatch of the whole."""
+        return Mismatch(self.error_type, f"{place} {self.message}")
 
 
 def check_object(
-    value: dict[str, Any], accepted_objects: list[Any], is_v1: bool
+    value: dict[str, Any], accepted_objects: list[Any], *, is_v1: bool
 ) -> Mismatch | None:
     """Check that an object matches a golden object.
 
     If none matches, return the mismatch with the last one.
     """
-    mismatch: Mismatch | None = ("dict_checker:unclear", "the golden answer accepts no object here")
+    mismatch = Mismatch("dict_checker:unclear", "the golden answer accepts no object here")
     for golden in accepted_objects:
         if golden == "":
             continue
-        mismatch = (
-            _check_object_fields_v1(value, golden) if is_v1 else _check_object_fields(value, golden)
-        )
-        if mismatch is None:
+        if is_v1:
+            found = _check_object_fields_v1(value, golden)
+        else:
+            found = _check_object_fields(value, golden)
+        if found is None:
             return None
+        mismatch = found
     return mismatch
 
 
 def _check_object_fields(value: dict[str, Any], golden: Any) -> Mismatch | None:
     if type(golden) is not dict:
-        return "value_error:dict_key", f"{shorten(value)} is not equal to {shorten(golden)}"
-    for key, accepted in golden.items():
-        is_optional = isinstance(accepted, str) or (
-            isinstance(accepted, (list, dict)) and "" in accepted
+        return Mismatch(
+            "value_error:dict_key", f"{shorten(value)} is not equal to {shorten(golden)}"
         )
-        if key not in value and not is_optional:
-            return "value_error:dict_key", f"field {shorten(key)} is missing"
+
+    # A missing field overrides the errors of other fields, so it is looked for first.
+    for key, accepted in golden.items():
+        if key not in value and not _is_optional_field(accepted):
+            return Mismatch("value_error:dict_key", f"field {shorten(key)} is missing")
+
     for key, field in value.items():
         if key not in golden:
-            return "value_error:dict_key", f"field {shorten(key)} is not in the golden object"
+            return _make_unknown_field_mismatch(key)
         if not _is_accepted_field(field, golden[key]):
-            return (
-                "value_error:dict_value",
-                f"field {key}: {_describe_unaccepted_value(field, golden[key])}",
-            )
+            return _make_field_mismatch(key, field, golden[key])
     return None
 
 
-def _check_object_fields_v1(value: dict[str, Any], golden: Any) -> Mismatch | None:
+def _check_object_fields_v1(value: Any, golden: Any) -> Mismatch | None:
+    """Check an object by the rules of V1: no field is optional, and objects can be nested."""
     if type(golden) is not dict or type(value) is not dict:
-        return "value_error:dict_items", f"{shorten(value)} is not equal to {shorten(golden)}"
+        message = f"{shorten(value)} is not equal to {shorten(golden)}"
+        return Mismatch("value_error:dict_items", message)
     if len(value) != len(golden):
-        return (
-            "value_error:dict_items",
-            f"the object has {len(value)} fields, but the golden object has {len(golden)}",
-        )
+        message = f"the object has {len(value)} fields, but the golden object has {len(golden)}"
+        return Mismatch("value_error:dict_items", message)
+
     for key, field in value.items():
         if key not in golden:
-            return "value_error:dict_key", f"field {shorten(key)} is not in the golden object"
+            return _make_unknown_field_mismatch(key)
         accepted = golden[key]
         if type(accepted) is dict:
-            if mismatch := _check_object_fields_v1(field, accepted):
-                return mismatch[0], f"field {key}: {mismatch[1]}"
+            mismatch = _check_object_fields_v1(field, accepted)
+            if mismatch is not None:
+                return mismatch.inside(f"field {key}:")
         elif not _is_accepted_field(field, accepted):
-            return (
-                "value_error:dict_value",
-                f"field {key}: {_describe_unaccepted_value(field, accepted)}",
-            )
+            return _make_field_mismatch(key, field, accepted)
     return None
+
+
+def _is_optional_field(accepted: Any) -> bool:
+    """Whether the value "" is among the accepted values of a field. A text contains it always."""
+    return isinstance(accepted, str) or (isinstance(accepted, (list, dict)) and "" in accepted)
+
+
+def _make_unknown_field_mismatch(key: str) -> Mismatch:
+    return Mismatch("value_error:dict_key", f"field {shorten(key)} is not in the golden object")
+
+
+def _make_field_mismatch(key: str, field: Any, accepted: Any) -> Mismatch:
+    message = f"field {key}: {_describe_unaccepted_value(field, accepted)}"
+    return Mismatch("value_error:dict_value", message)
 
 
 def _is_accepted_field(field: Any, accepted_values: Any) -> bool:
@@ -105,61 +128,80 @@ def _is_accepted_field(field: Any, accepted_values: Any) -> bool:
     return normalise_value(field) in [normalise_value(golden) for golden in accepted_values]
 
 
-def check_object_list(values: list[Any], accepted_lists: list[Any], is_v1: bool) -> Mismatch | None:
-    """Check that a list of objects matches one of the golden lists, element by element."""
-    mismatch: Mismatch | None = (
-        "list_dict_checker:unclear",
-        "the golden answer accepts no list here",
-    )
+def check_object_list(
+    values: list[Any], accepted_lists: list[Any], *, is_v1: bool
+) -> Mismatch | None:
+    """Check that a list of objects matches one of the golden lists, element by element.
+
+    If none matches, return the mismatch with the last one.
+    """
+    mismatch = Mismatch("list_dict_checker:unclear", "the golden answer accepts no list here")
     for golden in accepted_lists:
         if not isinstance(golden, (list, str)):
             continue
-        if len(values) != len(golden):
-            message = f"the list has {len(values)} objects, but the golden list has {len(golden)}"
-            mismatch = "value_error:list_dict_count", message
-            continue
-        mismatch = _check_object_elements(values, golden, is_v1)
-        if mismatch is None:
+        found = _check_object_elements(values, golden, is_v1=is_v1)
+        if found is None:
             return None
+        mismatch = found
     return mismatch
 
 
 def _check_object_elements(
-    values: list[Any], golden: list[Any] | str, is_v1: bool
+    values: list[Any], golden: list[Any] | str, *, is_v1: bool
 ) -> Mismatch | None:
+    if len(values) != len(golden):
+        message = f"the list has {len(values)} objects, but the golden list has {len(golden)}"
+        return Mismatch("value_error:list_dict_count", message)
     for index, (value, expected) in enumerate(zip(values, golden, strict=True)):
         if type(value) is not dict:
-            return "value_error:dict_key", f"[{index}] is not an object"
-        if mismatch := check_object(value, [expected], is_v1):
-            return mismatch[0], f"[{index}] {mismatch[1]}"
+            return Mismatch("value_error:dict_key", f"[{index}] is not an object")
+        mismatch = check_object(value, [expected], is_v1=is_v1)
+        if mismatch is not None:
+            return mismatch.inside(f"[{index}]")
     return None
 
 
 def find_official_mismatch(parameter: ExpectedArgument, value: Any) -> Mismatch | None:
     """Check one argument by the official rules only."""
     if parameter.convert is not None and type(value) is not str:
-        language, title = ("java", "Java") if parameter.language == "java" else ("js", "JavaScript")
-        return f"type_error:{language}", f"{shorten(value)} is not a string with {title} code"
+        return _make_source_text_mismatch(parameter, value)
     try:
-        value = _convert_to_declared_type(parameter, value)
+        converted = _convert_to_declared_type(parameter, value)
     except OverflowError:
-        return "value_error:others", "the number is too large for a float"
-    value_type, kind = type(value), parameter.expected_type
-    if value_type is not kind:
-        if parameter.golden_type is None or value_type is not parameter.golden_type:
-            return "type_error:simple", _describe_wrong_type(parameter, value)
-        kind = object
-    elif parameter.element_type is not None and not _has_expected_element_types(parameter, value):
-        if parameter.golden_type is list:
-            message = (
-                f"{shorten(value)} has elements that are not"
-                f" {describe_type(parameter.element_type)}"
-            )
-            return "type_error:nested", message
-        return "type_error:simple", _describe_wrong_type(parameter, value)
-    return _compare_with_accepted_values(
-        parameter, value, object if parameter.is_variable else kind
+        return Mismatch("value_error:others", "the number is too large for a float")
+
+    converted_type = type(converted)
+    if converted_type is not parameter.expected_type:
+        # A value of the golden answer's type is then treated as the name of a variable.
+        if parameter.golden_type is None or converted_type is not parameter.golden_type:
+            return _make_type_mismatch(parameter, converted)
+        return _compare_with_accepted_values(parameter, converted, compared_type=object)
+
+    if parameter.element_type is not None and not _has_expected_element_types(parameter, converted):
+        if parameter.golden_type is not list:
+            return _make_type_mismatch(parameter, converted)
+        element_type = describe_type(parameter.element_type)
+        message = f"{shorten(converted)} has elements that are not {element_type}"
+        return Mismatch("type_error:nested", message)
+
+    if parameter.is_variable:
+        return _compare_with_accepted_values(parameter, converted, compared_type=object)
+    return _compare_with_accepted_values(parameter, converted, parameter.expected_type)
+
+
+def _make_source_text_mismatch(parameter: ExpectedArgument, value: Any) -> Mismatch:
+    """Java and JavaScript arguments must be source text, which the checker converts."""
+    if parameter.language == "java":
+        return Mismatch("type_error:java", f"{shorten(value)} is not a string with Java code")
+    return Mismatch("type_error:js", f"{shorten(value)} is not a string with JavaScript code")
+
+
+def _make_type_mismatch(parameter: ExpectedArgument, value: Any) -> Mismatch:
+    message = (
+        f"{shorten(value)} is {describe_type(type(value))}, but the declared type is"
+        f" {parameter.declared_type}"
     )
+    return Mismatch("type_error:simple", message)
 
 
 def _convert_to_declared_type(parameter: ExpectedArgument, value: Any) -> Any:
@@ -167,34 +209,37 @@ def _convert_to_declared_type(parameter: ExpectedArgument, value: Any) -> Any:
         return parameter.convert(value)
     if parameter.to_list and type(value) is tuple:
         return list(value)
-    return float(value) if parameter.to_float and type(value) is int else value
+    if parameter.to_float and type(value) is int:
+        return float(value)
+    return value
 
 
 def _compare_with_accepted_values(
-    parameter: ExpectedArgument, value: Any, kind: type
+    parameter: ExpectedArgument, value: Any, compared_type: type
 ) -> Mismatch | None:
-    """Compare a value of the type `kind` with the accepted values.
+    """Compare a value with the accepted values.
 
-    Strings, lists and objects are normalised first. A value of any other type must be equal to an
-    accepted value.
+    If `compared_type` is that of strings, lists or objects, the values are normalised first. Values
+    of any other type must be equal to an accepted value.
     """
-    if kind is dict or (kind is list and parameter.element_type is dict):
-        return (check_object if kind is dict else check_object_list)(
-            value, parameter.accepted, parameter.is_v1
-        )
-    if kind is str:
-        error, is_accepted = (
-            "value_error:string",
-            normalise_string(value) in parameter.normalised_accepted_strings,
-        )
-    elif kind is list:
-        error, is_accepted = (
-            "value_error:list/tuple",
-            normalise_list(value) in parameter.normalised_accepted_lists,
-        )
+    accepted = parameter.accepted
+    if compared_type is dict:
+        return check_object(value, accepted, is_v1=parameter.is_v1)
+    if compared_type is list and parameter.element_type is dict:
+        return check_object_list(value, accepted, is_v1=parameter.is_v1)
+
+    if compared_type is str:
+        error_type = "value_error:string"
+        is_accepted = normalise_string(value) in parameter.normalised_accepted_strings
+    elif compared_type is list:
+        error_type = "value_error:list/tuple"
+        is_accepted = normalise_list(value) in parameter.normalised_accepted_lists
     else:
-        error, is_accepted = "value_error:others", value in parameter.accepted
-    return None if is_accepted else (error, _describe_unaccepted_value(value, parameter.accepted))
+        error_type = "value_error:others"
+        is_accepted = value in accepted
+    if is_accepted:
+        return None
+    return Mismatch(error_type, _describe_unaccepted_value(value, accepted))
 
 
 def find_mismatch(parameter: ExpectedArgument, value: Any) -> Mismatch | None:
@@ -203,13 +248,9 @@ def find_mismatch(parameter: ExpectedArgument, value: Any) -> Mismatch | None:
     A value also passes if an equivalence rule accepts it.
     """
     mismatch = find_official_mismatch(parameter, value)
-    if (
-        mismatch is not None
-        and parameter.equivalence_rules
-        and is_accepted_by_equivalence(parameter, value)
-    ):
-        return None
-    return mismatch
+    if mismatch is None or not parameter.equivalence_rules:
+        return mismatch
+    return None if is_accepted_by_equivalence(parameter, value) else mismatch
 
 
 def _has_expected_element_types(parameter: ExpectedArgument, values: list[Any]) -> bool:
@@ -219,26 +260,18 @@ def _has_expected_element_types(parameter: ExpectedArgument, values: list[Any]) 
     Values of several types fit only if one accepted list allows all of them.
     """
     for accepted in parameter.accepted:
+        # An accepted value that is no list, such as "", allows any elements.
         if type(accepted) is not list:
             return True
-        types = {
-            parameter.element_type,
-            next((type(element) for element in accepted if element != ""), None),
-        }
-        if all(type(value) in types for value in values):
+        golden_element_type = next((type(element) for element in accepted if element != ""), None)
+        allowed_types = (parameter.element_type, golden_element_type)
+        if all(type(value) in allowed_types for value in values):
             return True
     return False
 
 
 def _describe_unaccepted_value(value: Any, accepted: Any) -> str:
     return f"{shorten(value)} is not one of {describe_accepted_values(accepted)}"
-
-
-def _describe_wrong_type(parameter: ExpectedArgument, value: Any) -> str:
-    return (
-        f"{shorten(value)} is {describe_type(type(value))}, but the declared type is"
-        f" {parameter.declared_type}"
-    )
 
 
 SIMPLE_CHECKER = "simple_function_checker"
@@ -262,40 +295,59 @@ def check_call(
 
     The function name passes only in the spelling that the model saw.
     """
-    expected = golden.name if spelling == "dotted" else golden.flat_name
-    if name != expected and not (spelling == "either" and name == golden.name):
+    if not _is_expected_name(golden, name, spelling):
         return CallFailure(
             WRONG_NAME,
             function=golden.name,
             argument=None,
-            message=f"{name} is called instead of {expected}",
+            message=f"{name} is called instead of {_spell_name(golden, spelling)}",
         )
+
     for key in golden.required:
         if key not in arguments:
             message = "the argument is required, but the call omits it"
             return _make_argument_failure("missing_required", golden, key, message)
-    parameters = golden.parameters
+
     for key, value in arguments.items():
-        parameter = parameters.get(key)
+        parameter = golden.parameters.get(key)
         if parameter is None:
             message = "the argument is not expected in this call"
             return _make_argument_failure("unexpected_param", golden, str(key), message)
-        if (
-            parameter.passes_if_equal
-            and type(value) is parameter.expected_type
-            and value in parameter.accepted
-        ):
+        if _passes_at_once(parameter, value):
             continue
-        if mismatch := find_mismatch(parameter, value):
+        mismatch = find_mismatch(parameter, value)
+        if mismatch is not None:
             return CallFailure(
-                mismatch[0], function=golden.name, argument=key, message=f"{key}: {mismatch[1]}"
+                mismatch.error_type,
+                function=golden.name,
+                argument=key,
+                message=f"{key}: {mismatch.message}",
             )
+
     for key in golden.not_omittable:
         if key not in arguments:
-            return _make_argument_failure(
-                "missing_optional", golden, key, "the call must not omit the argument"
-            )
+            message = "the call must not omit the argument"
+            return _make_argument_failure("missing_optional", golden, key, message)
     return None
+
+
+def _spell_name(golden: ExpectedCall, spelling: NameSpelling) -> str:
+    return golden.name if spelling == "dotted" else golden.flat_name
+
+
+def _is_expected_name(golden: ExpectedCall, name: str, spelling: NameSpelling) -> bool:
+    if name == _spell_name(golden, spelling):
+        return True
+    return spelling == "either" and name == golden.name
+
+
+def _passes_at_once(parameter: ExpectedArgument, value: Any) -> bool:
+    """Whether a value needs no further checks. Most values do not, and they are many."""
+    return (
+        parameter.passes_if_equal
+        and type(value) is parameter.expected_type
+        and value in parameter.accepted
+    )
 
 
 def _make_argument_failure(
@@ -316,15 +368,19 @@ def check_single_call(
 
     If it does not, the error is `{error_prefix}:wrong_count`.
     """
+    expected = golden[0]
     if len(calls) != 1:
-        message = f"{_describe_call_count(len(calls))}, but 1 was expected"
         return CallFailure(
-            f"{error_prefix}:wrong_count", function=golden[0].name, argument=None, message=message
+            f"{error_prefix}:wrong_count",
+            function=expected.name,
+            argument=None,
+            message=f"{_describe_call_count(len(calls))}, but 1 was expected",
         )
-    if not golden[0].has_function_doc:
-        return _make_missing_doc_failure(golden[0], number=1, checker=error_prefix)
-    _require_known_form(golden[0])
-    return check_call(golden[0], *calls[0], spelling)
+    if not expected.has_function_doc:
+        return _make_missing_doc_failure(expected, number=1, checker=error_prefix)
+    _require_known_form(expected)
+    name, arguments = calls[0]
+    return check_call(expected, name, arguments, spelling)
 
 
 def check_unordered_calls(
@@ -335,42 +391,63 @@ def check_unordered_calls(
     As in BFCL, there is no backtracking.
     """
     if len(calls) != len(golden):
-        message = f"{_describe_call_count(len(calls))}, but {len(golden)} were expected"
         return CallFailure(
             f"{PARALLEL_CHECKER}:wrong_count",
             function=golden[0].name,
             argument=None,
-            message=message,
+            message=f"{_describe_call_count(len(calls))}, but {len(golden)} were expected",
         )
+
     remaining = list(calls)
     for number, expected in enumerate(golden, 1):
         if not expected.has_function_doc:
             return _make_missing_doc_failure(expected, number=number, checker=PARALLEL_CHECKER)
         _require_known_form(expected)
-        nearest: CallFailure | None = None
-        for position, (name, arguments) in enumerate(remaining):
-            failure = check_call(expected, name, arguments, spelling)
-            if failure is None:
-                del remaining[position]
-                break
-            if nearest is None or (
-                nearest.error_type == WRONG_NAME and failure.error_type != WRONG_NAME
-            ):
-                nearest = failure
-        else:
-            message, argument = (
-                f"no remaining call matches golden call {number} ({expected.name})",
-                None,
-            )
-            if nearest is not None:
-                message, argument = f"{message}; nearest call: {nearest.message}", nearest.argument
-            return CallFailure(
-                f"{PARALLEL_CHECKER}:cannot_find_match",
-                function=expected.name,
-                argument=argument,
-                message=message,
-            )
+        match = _find_matching_call(expected, remaining, spelling)
+        if match.index is None:
+            return _make_unmatched_failure(expected, number=number, nearest=match.nearest_failure)
+        del remaining[match.index]
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    """Result of the search for the call that matches a golden call."""
+
+    index: int | None
+    """Index of the first call that passes; None if no call does."""
+    nearest_failure: CallFailure | None = None
+    """Failure of the call that is nearest to the golden call, if no call passes."""
+
+
+def _find_matching_call(expected: ExpectedCall, calls: Calls, spelling: NameSpelling) -> _Match:
+    nearest_failure: CallFailure | None = None
+    for index, (name, arguments) in enumerate(calls):
+        failure = check_call(expected, name, arguments, spelling)
+        if failure is None:
+            return _Match(index)
+        if nearest_failure is None or _is_nearer(failure, nearest_failure):
+            nearest_failure = failure
+    return _Match(None, nearest_failure)
+
+
+def _is_nearer(failure: CallFailure, other: CallFailure) -> bool:
+    """Whether a call has the right name, which the other call does not have."""
+    return other.error_type == WRONG_NAME and failure.error_type != WRONG_NAME
+
+
+def _make_unmatched_failure(
+    expected: ExpectedCall, *, number: int, nearest: CallFailure | None
+) -> CallFailure:
+    message = f"no remaining call matches golden call {number} ({expected.name})"
+    if nearest is not None:
+        message += f"; nearest call: {nearest.message}"
+    return CallFailure(
+        f"{PARALLEL_CHECKER}:cannot_find_match",
+        function=expected.name,
+        argument=nearest.argument if nearest is not None else None,
+        message=message,
+    )
 
 
 def _make_missing_doc_failure(expected: ExpectedCall, *, number: int, checker: str) -> CallFailure:
@@ -393,14 +470,17 @@ def _require_known_form(expected: ExpectedCall) -> None:
 
 
 def _describe_call_count(number: int) -> str:
-    return "no call" if number == 0 else "1 call" if number == 1 else f"{number} calls"
+    if number == 0:
+        return "no call"
+    if number == 1:
+        return "1 call"
+    return f"{number} calls"
 
 
 def pair_calls(
     item: DatasetItem,
     predicted: list[Call],
-    category: str,
-    is_v1: bool,
+    rules: CategoryRules,
     *,
     with_schema_violations: bool,
 ) -> list[CallPair]:
@@ -408,51 +488,61 @@ def pair_calls(
 
     `with_schema_violations` adds violations of the function docs to the diffs.
     """
-    converted, expected = predicted, None
-    if language_of_category(category) != "python":
-        expected = _compile_if_checkable(item, category, is_v1)
+    has_source_text = rules.language != "python"
+    converted = predicted
+    if has_source_text:
+        expected = _compile_if_checkable(item, rules)
         converted = [_convert_source_arguments(call, expected) for call in predicted]
     pairs = align_calls(item.golden_calls, converted, COMPARISON_RULES)
-    if (
-        converted is predicted
-        and not with_schema_violations
-        and all(pair.state == "=" for pair in pairs)
-    ):
+
+    # Most replies are right. Their pairs need no golden calls in the form of the checker.
+    are_equal = all(pair.state == "=" for pair in pairs)
+    if are_equal and not has_source_text and not with_schema_violations:
         return pairs
-    expected = _compile_if_checkable(item, category, is_v1) if expected is None else expected
+
+    expected = _compile_if_checkable(item, rules)
     for pair in pairs:
         if pair.golden is None or pair.predicted is None or pair.golden >= len(expected):
             continue
-        golden, call = expected[pair.golden], predicted[pair.predicted]
-        if (arguments := call.arguments) is None or not golden.is_checkable:
+        golden = expected[pair.golden]
+        call = predicted[pair.predicted]
+        if call.arguments is None or not golden.is_checkable:
             continue
         _align_diff_with_checker(pair, golden, call, converted[pair.predicted].arguments or {})
         if with_schema_violations:
-            _add_schema_violations(pair, golden, arguments)
+            _add_schema_violations(pair, golden, call.arguments)
         if pair.diff:
-            pair.state = "~" if all(difference.state == "~" for difference in pair.diff) else "!"
+            is_accepted = all(difference.state == "~" for difference in pair.diff)
+            pair.state = "~" if is_accepted else "!"
     return pairs
 
 
-def _compile_if_checkable(item: DatasetItem, category: str, is_v1: bool) -> list[ExpectedCall]:
+def _compile_if_checkable(item: DatasetItem, rules: CategoryRules) -> list[ExpectedCall]:
     try:
-        return compile_expected_calls(item, category, is_v1)
+        return compile_expected_calls(item, rules)
     except UncheckableItem:
         return []
 
 
 def _convert_source_arguments(call: Call, expected: list[ExpectedCall]) -> Call:
+    """Return a call with Java and JavaScript source text converted to values, as far as the golden
+    call of the same name says how.
+    """
     golden = next((each for each in expected if call.name in (each.name, each.flat_name)), None)
     if golden is None or not call.arguments:
         return call
+
     changed = {}
     for name, value in call.arguments.items():
         parameter = golden.parameters.get(name)
-        if parameter is not None and parameter.convert is not None and type(value) is str:
-            result = parameter.convert(value)
-            if type(result) is not str or result != value:
-                changed[name] = result
-    return replace(call, arguments={**call.arguments, **changed}) if changed else call
+        if parameter is None or parameter.convert is None or type(value) is not str:
+            continue
+        converted = parameter.convert(value)
+        if type(converted) is not str or converted != value:
+            changed[name] = converted
+    if not changed:
+        return call
+    return replace(call, arguments=call.arguments | changed)
 
 
 def _align_diff_with_checker(
@@ -465,25 +555,37 @@ def _align_diff_with_checker(
     """
     if call.name not in (golden.name, golden.flat_name):
         return
-    by_argument: dict[str, list[ArgumentDiff]] = {}
-    for difference in pair.diff:
-        name = str(split_path(difference.path)[0]) if difference.path else ""
-        by_argument.setdefault(name, []).append(difference)
-    # the checker expects the name in the function doc, which differs from the golden answer's
+    by_argument = _group_by_argument(pair.diff)
+    # The checker expects the name in the function doc, which differs from the golden answer's.
     if "" in by_argument:
-        by_argument[""] = [
-            ArgumentDiff("", state="~", reason=f"the name in the function doc is {golden.name}")
-        ]
+        reason = f"the name in the function doc is {golden.name}"
+        by_argument[""] = [ArgumentDiff("", state="~", reason=reason)]
+
     for name, raw in (call.arguments or {}).items():
         parameter = golden.parameters.get(name)
-        if parameter is not None and (parameter.convert is not None or name in by_argument):
-            differences = by_argument.get(name, [])
-            found = _correct_argument_differences(
-                parameter, name, raw, converted_arguments[name], differences
-            )
-            if found or name in by_argument:
-                by_argument[name] = found
-    pair.diff = [difference for differences in by_argument.values() for difference in differences]
+        if parameter is None:
+            continue
+        has_difference = name in by_argument
+        if parameter.convert is None and not has_difference:
+            continue
+        corrected = _correct_argument_differences(
+            parameter, name, raw, converted_arguments[name], by_argument.get(name, [])
+        )
+        if corrected or has_difference:
+            by_argument[name] = corrected
+
+    pair.diff = []
+    for differences in by_argument.values():
+        pair.diff += differences
+
+
+def _group_by_argument(differences: list[ArgumentDiff]) -> dict[str, list[ArgumentDiff]]:
+    """Return the differences by argument name; those of the call as a whole have an empty name."""
+    by_argument: dict[str, list[ArgumentDiff]] = {}
+    for difference in differences:
+        name = str(split_path(difference.path)[0]) if difference.path else ""
+        by_argument.setdefault(name, []).append(difference)
+    return by_argument
 
 
 def _correct_argument_differences(
@@ -498,45 +600,54 @@ def _correct_argument_differences(
     `raw` is the value in the call, `converted` the value converted from source text, or `raw`
     itself.
     """
-    path, is_converted = append_to_path("", name), raw is not converted
     try:
         mismatch = find_mismatch(parameter, raw)
     except (RecursionError, TypeError, AttributeError, KeyError):
         return differences
-    is_different = any(difference.state != "~" for difference in differences)
+
+    path = append_to_path("", name)
+    is_converted = raw is not converted
+    serious = [difference for difference in differences if difference.state != "~"]
     if mismatch is None:
         if is_converted:
-            return [
-                ArgumentDiff(
-                    path, state="~", reason=f"equal after conversion: {abbreviate(converted)}"
-                )
-            ]
-        return (
-            [ArgumentDiff(path, state="~", reason="accepted by the benchmark")]
-            if is_different
-            else differences
-        )
-    if not is_different:
-        return [ArgumentDiff(path, state="!", reason=mismatch[1])]
-    if is_converted:  # paths refer to the converted value, which is not displayed
-        first = next(difference for difference in differences if difference.state != "~")
-        inner = f"{first.path.removeprefix(path).removeprefix('.')}: " if first.path != path else ""
-        return [ArgumentDiff(path, state="!", reason=f"after conversion, {inner}{first.reason}")]
+            reason = f"equal after conversion: {abbreviate(converted)}"
+            return [ArgumentDiff(path, state="~", reason=reason)]
+        if serious:
+            return [ArgumentDiff(path, state="~", reason="accepted by the benchmark")]
+        return differences
+
+    if not serious:
+        return [ArgumentDiff(path, state="!", reason=mismatch.message)]
+    if is_converted:
+        # Paths refer to the converted value, which is not displayed.
+        reason = _describe_difference_after_conversion(serious[0], path)
+        return [ArgumentDiff(path, state="!", reason=reason)]
     return differences
 
 
+def _describe_difference_after_conversion(difference: ArgumentDiff, path: str) -> str:
+    if difference.path == path:
+        return f"after conversion, {difference.reason}"
+    inner_path = difference.path.removeprefix(path).removeprefix(".")
+    return f"after conversion, {inner_path}: {difference.reason}"
+
+
 def _add_schema_violations(pair: CallPair, golden: ExpectedCall, arguments: dict[str, Any]) -> None:
-    reason = "required by the function, but not by the golden answer"
-    found = [
-        ArgumentDiff(append_to_path("", name), state="-", reason=reason)
-        for name in golden.required
-        if name not in arguments
-    ]
-    reason = "in the golden answer, but not a parameter of the function"
-    found += [
-        ArgumentDiff(append_to_path("", name), state="!", reason=reason)
-        for name in arguments
-        if name in golden.undeclared
-    ]
+    """Add the differences that only the function doc explains, after those of the golden answer."""
     listed = {difference.path for difference in pair.diff}
-    pair.diff = [*pair.diff, *(difference for difference in found if difference.path not in listed)]
+    for violation in _find_schema_violations(golden, arguments):
+        if violation.path not in listed:
+            pair.diff.append(violation)
+
+
+def _find_schema_violations(
+    golden: ExpectedCall, arguments: dict[str, Any]
+) -> Iterator[ArgumentDiff]:
+    for name in golden.required:
+        if name not in arguments:
+            reason = "required by the function, but not by the golden answer"
+            yield ArgumentDiff(append_to_path("", name), state="-", reason=reason)
+    for name in arguments:
+        if name in golden.undeclared:
+            reason = "in the golden answer, but not a parameter of the function"
+            yield ArgumentDiff(append_to_path("", name), state="!", reason=reason)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from math import isfinite
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -21,11 +21,8 @@ from fcreview.importers.bfcl.checker.call_check import (
     check_unordered_calls,
     pair_calls,
 )
-from fcreview.importers.bfcl.checker.schema import (
-    UncheckableItem,
-    compile_expected_calls,
-    language_of_category,
-)
+from fcreview.importers.bfcl.checker.rules import CategoryRules, find_category_rules
+from fcreview.importers.bfcl.checker.schema import UncheckableItem, compile_expected_calls
 from fcreview.importers.bfcl.dataset import DatasetItem, convert_content_to_text
 from fcreview.importers.bfcl.decoders import raw_calls
 from fcreview.importers.bfcl.decoders.base import (
@@ -43,55 +40,14 @@ from fcreview.importers.common.records import Undecodable, explain_decoding_erro
 from fcreview.model.item import Call, CallPair, Item, Message, SharedList
 from fcreview.model.json_value import answer_hash, to_plain_json
 
-RuleName = Literal["simple", "multiple", "parallel", "irrelevance", "relevance", "unscored"]
-
-NOT_RECOMPUTED_NOTES = {
-    "multi_turn": "multi-turn verdicts are imported, not recomputed: they need the benchmark's"
-    " executable environments",
-    "executable": "executable verdicts are imported, not recomputed: they need live functions and"
-    " web services",
-    "agentic": "agentic verdicts are imported, not recomputed",
-    "unscored": "BFCL does not score this category",
-}
-
-
-class CategoryRule(NamedTuple):
-    """The check that decides the verdicts of a category."""
-
-    name: RuleName
-    why_not_recomputed: str | None = None
-    """Reason why verdicts of the category are not recomputed."""
-
-
-@lru_cache(maxsize=1024)
-def find_category_rule(category: str, is_v1: bool) -> CategoryRule:
-    """Return the rule for a category.
-
-    As in `eval_runner.py`, it depends on words in the category name.
-    """
-    if "multi_turn" in category:
-        return CategoryRule("unscored", NOT_RECOMPUTED_NOTES["multi_turn"])
-    if "memory" in category or "web_search" in category:
-        return CategoryRule("unscored", NOT_RECOMPUTED_NOTES["agentic"])
-    if category.startswith(("executable", "exec_", "rest")):
-        return CategoryRule("unscored", NOT_RECOMPUTED_NOTES["executable"])
-    if category.startswith(("chatable", "sql")):
-        return CategoryRule("unscored", NOT_RECOMPUTED_NOTES["unscored"])
-    if "irrelevance" in category or (is_v1 and "relevance" in category):
-        return CategoryRule("irrelevance")
-    if "relevance" in category:
-        return CategoryRule("relevance")
-    if "parallel" in category or (is_v1 and "multiple" in category):
-        return CategoryRule("parallel")
-    return CategoryRule("multiple" if "multiple" in category else "simple")
-
-
 JSON_SCALARS = frozenset({str, int, bool, type(None)})
 NO_CALL = "relevance_error:decoder_failed"
 MAX_CACHED = 8
 """Maximum number of different replies to one item that are cached."""
 MAX_CACHE_KEY = 4096
 """Longest reply that is cached, in characters."""
+MAX_VALUE_DEPTH = 50
+"""Depth from which a value is converted to JSON without looking at it."""
 
 
 @dataclass(slots=True)
@@ -124,21 +80,22 @@ class EvaluationSettings:
     config: str | None = None
     """Prompt configuration of a format-sensitivity item, such as `ret_fmt=json&...`."""
 
+    def find_rules(self, item: DatasetItem) -> CategoryRules:
+        """Return the rules for an item."""
+        category = self.category
+        # Items of format sensitivity come from other categories, whose rules apply.
+        if category == "format_sensitivity":
+            category = item.category
+        return find_category_rules(category, is_v1=self.rules_version == "V1")
+
 
 def evaluate_result(result: Any, item: DatasetItem, settings: EvaluationSettings) -> Evaluation:
     """Decode and check the `result` of a record. Malformed content does not raise an error."""
-    version, category, decoder = settings.rules_version, settings.category, settings.decoder
-    is_v1 = version == "V1"
-    if category == "format_sensitivity":
-        category = item.category
-    rule, _ = find_category_rule(category, is_v1)
-    language = (
-        language_of_category(category) if rule not in ("irrelevance", "relevance") else "python"
-    )
+    rules = settings.find_rules(item)
     decode = partial(
         decode_result,
-        decoder=decoder,
-        context=DecoderContext(version, language),
+        decoder=settings.decoder,
+        context=DecoderContext(settings.rules_version, rules.decoding_language),
         config=settings.config,
     )
 
@@ -148,97 +105,113 @@ def evaluate_result(result: Any, item: DatasetItem, settings: EvaluationSettings
         calls = decode(result)
     except Undecodable as error:
         reason = explain_decoding_error(result, error, decode)
-        return evaluate_undecodable_reply(reason, item, category, is_v1)
+        return evaluate_undecodable_reply(reason, item, rules)
     except WrongFormat as error:
-        if not is_v1 or not error.v1_calls:
+        # V1 goes on with such calls: the checker then finds the error in them.
+        if not rules.is_v1 or not error.v1_calls:
             reason = explain_decoding_error(result, error, decode)
-            return evaluate_undecodable_reply(reason, item, category, is_v1, wrong_format=error)
+            return evaluate_undecodable_reply(reason, item, rules, wrong_format=error)
         calls = error.v1_calls
     except (RecursionError, MemoryError) as error:
-        return evaluate_undecodable_reply(
-            f"the reply is nested too deeply ({error})", item, category, is_v1
-        )
+        reason = f"the reply is nested too deeply ({error})"
+        return evaluate_undecodable_reply(reason, item, rules)
 
-    cache = item.evaluation_cache
-    key = _make_calls_cache_key(calls, decoder.name_spelling, category, is_v1)
-    evaluation = cache.get(key) if key is not None else None
+    return _evaluate_calls_once(calls, item, rules, settings.decoder.name_spelling)
+
+
+def _evaluate_calls_once(
+    calls: Calls, item: DatasetItem, rules: CategoryRules, spelling: NameSpelling
+) -> Evaluation:
+    """Check decoded calls, or return the evaluation of an earlier reply with equal calls."""
+    key = _make_calls_cache_key(calls, rules, spelling)
+    if key is None:
+        return evaluate_calls(calls, item, rules, spelling)
+
+    evaluation: Evaluation | None = item.evaluation_cache.get(key)
     if evaluation is None:
-        evaluation = evaluate_calls(calls, item, category, decoder.name_spelling, is_v1)
-        if key is not None and len(cache) < MAX_CACHED:
-            cache[key] = evaluation
+        evaluation = evaluate_calls(calls, item, rules, spelling)
+        if len(item.evaluation_cache) < MAX_CACHED:
+            item.evaluation_cache[key] = evaluation
     return evaluation
 
 
-def _make_calls_cache_key(
-    calls: Calls, spelling: NameSpelling, category: str, is_v1: bool
-) -> str | None:
+def _make_calls_cache_key(calls: Calls, rules: CategoryRules, spelling: NameSpelling) -> str | None:
     """Return a cache key, equal for calls with equal values and types; None for calls that are
     too large to cache.
     """
     try:
-        key = repr((calls, spelling, category, is_v1))
-    except (
-        ValueError,
-        RecursionError,
-    ):  # an integer of thousands of digits, or calls nested too deeply
+        key = repr((calls, spelling, rules.category, rules.is_v1))
+    except (ValueError, RecursionError):
+        # The calls contain an integer of thousands of digits, or are nested too deeply.
         return None
     return key if len(key) <= MAX_CACHE_KEY else None
 
 
 def evaluate_calls(
-    calls: Calls, item: DatasetItem, category: str, spelling: NameSpelling, is_v1: bool
+    calls: Calls, item: DatasetItem, rules: CategoryRules, spelling: NameSpelling
 ) -> Evaluation:
-    """Check decoded calls by the rules of V1 or of later versions.
-
-    Malformed content does not raise an error.
-    """
-    rule, _ = find_category_rule(category, is_v1)
-    evaluation = Evaluation(
-        _replace_non_json_values(calls), note=_explain_missing_verdict(item, category, is_v1)
-    )
-    if evaluation.note:
+    """Check decoded calls. Malformed content does not raise an error."""
+    note = _explain_missing_verdict(item, rules)
+    evaluation = Evaluation(_replace_non_json_values(calls), note=note)
+    if note is not None:
         return evaluation
-    if rule == "irrelevance" and calls:
-        error, name = (
-            "irrelevance_error" if "irrelevance" in category else "relevance_error",
-            calls[0][0],
-        )
-        message = f"{name} is called although no available function is suitable"
-        _set_verdict(
-            evaluation,
-            CallFailure(f"{error}:decoder_success", function=name, argument=None, message=message),
-        )
-    elif rule == "irrelevance":
-        evaluation.valid = True
-    elif rule == "relevance":
-        _set_verdict(
-            evaluation,
-            None
-            if calls
-            else CallFailure(
-                NO_CALL, function=None, argument=None, message="no function is called"
-            ),
-        )
+
+    try:
+        failure = _find_failure(calls, item, rules, spelling)
+    except UncheckableItem as error:
+        evaluation.note = str(error)
+    except (RecursionError, TypeError, AttributeError, KeyError) as error:
+        evaluation.note = f"the rules cannot be applied to this call ({error})"
     else:
-        try:
-            golden = compile_expected_calls(item, category, is_v1)
-            if rule == "parallel":
-                failure = check_unordered_calls(golden, calls, spelling)
-            else:
-                failure = check_single_call(golden, calls, spelling, f"{rule}_function_checker")
-            _set_verdict(evaluation, failure)
-        except UncheckableItem as error:
-            evaluation.note = str(error)
-        except (RecursionError, TypeError, AttributeError, KeyError) as error:
-            evaluation.note = f"the rules cannot be applied to this call ({error})"
+        _set_verdict(evaluation, failure)
     return evaluation
 
 
-def _explain_missing_verdict(item: DatasetItem, category: str, is_v1: bool) -> str | None:
-    rule, note = find_category_rule(category, is_v1)
-    if rule in ("simple", "multiple", "parallel") and not item.ground_truth:
+def _explain_missing_verdict(item: DatasetItem, rules: CategoryRules) -> str | None:
+    """Return why there is no verdict on any reply to an item; None if there is one."""
+    if rules.compares_calls and not item.ground_truth:
         return "there is no golden answer to check against"
-    return note
+    return rules.why_not_recomputed
+
+
+def _find_failure(
+    calls: Calls, item: DatasetItem, rules: CategoryRules, spelling: NameSpelling
+) -> CallFailure | None:
+    """Apply the check of a category, and return the first error, or None if the reply passes.
+
+    Raises UncheckableItem if calls cannot be compared with the golden answer.
+    """
+    if rules.check == "irrelevance":
+        return _find_unwanted_call(calls, rules)
+    if rules.check == "relevance":
+        return _find_missing_call(calls)
+
+    golden = compile_expected_calls(item, rules)
+    if rules.check == "parallel":
+        return check_unordered_calls(golden, calls, spelling)
+    return check_single_call(golden, calls, spelling, f"{rules.check}_function_checker")
+
+
+def _find_unwanted_call(calls: Calls, rules: CategoryRules) -> CallFailure | None:
+    """Irrelevance: no available function is suitable, so any call fails."""
+    if not calls:
+        return None
+    # In V1, the category is called `relevance`, and so is the error.
+    error = "irrelevance_error" if "irrelevance" in rules.category else "relevance_error"
+    function, _ = calls[0]
+    return CallFailure(
+        f"{error}:decoder_success",
+        function=function,
+        argument=None,
+        message=f"{function} is called although no available function is suitable",
+    )
+
+
+def _find_missing_call(calls: Calls) -> CallFailure | None:
+    """Relevance: any call passes, whatever its name and arguments."""
+    if calls:
+        return None
+    return CallFailure(NO_CALL, function=None, argument=None, message="no function is called")
 
 
 def decode_step(reply: Any, *, decoder: Decoder, rules_version: str) -> DisplayCalls | None:
@@ -256,61 +229,77 @@ def decode_step(reply: Any, *, decoder: Decoder, rules_version: str) -> DisplayC
 
 
 def _set_verdict(evaluation: Evaluation, failure: CallFailure | None) -> None:
-    evaluation.valid = failure is None
-    if failure is not None:
-        evaluation.error_type, evaluation.function, evaluation.argument, message = failure
-        evaluation.messages = [message]
+    if failure is None:
+        evaluation.valid = True
+        return
+    evaluation.valid = False
+    evaluation.error_type = failure.error_type
+    evaluation.function = failure.function
+    evaluation.argument = failure.argument
+    evaluation.messages = [failure.message]
 
 
 def evaluate_undecodable_reply(
     reason: str,
     item: DatasetItem,
-    category: str,
-    is_v1: bool = False,
+    rules: CategoryRules,
+    *,
     wrong_format: WrongFormat | None = None,
 ) -> Evaluation:
     """Evaluate a reply without decodable calls.
 
     `wrong_format` is given if the reply was decoded, but not to a list of calls.
     """
-    shown = wrong_format.display_calls if wrong_format is not None else None
-    calls = _replace_non_json_values(shown) if shown else None
-    evaluation = Evaluation(calls, reason, note=_explain_missing_verdict(item, category, is_v1))
-    rule, _ = find_category_rule(category, is_v1)
-    if evaluation.note:
-        return evaluation
-    if rule == "irrelevance":
-        evaluation.valid = True
-    elif rule == "relevance":
-        _set_verdict(
-            evaluation,
-            CallFailure(
-                NO_CALL, function=None, argument=None, message=f"no function is called: {reason}"
-            ),
+    evaluation = Evaluation(
+        calls=_list_calls_of_wrong_format(wrong_format),
+        decode_error=reason,
+        note=_explain_missing_verdict(item, rules),
+    )
+    if evaluation.note is None:
+        failure = _find_failure_of_undecodable_reply(
+            reason, rules, is_wrong_format=wrong_format is not None
         )
-    else:
-        failed = "decoder_failed" if wrong_format is None else "decoder_wrong_output_format"
-        _set_verdict(
-            evaluation,
-            CallFailure(f"ast_decoder:{failed}", function=None, argument=None, message=reason),
-        )
+        _set_verdict(evaluation, failure)
     return evaluation
 
 
-def _replace_non_json_values(calls: Any) -> Any:
+def _list_calls_of_wrong_format(wrong_format: WrongFormat | None) -> DisplayCalls | None:
+    """Return the calls that can be shown although they have the wrong format."""
+    if wrong_format is None or not wrong_format.display_calls:
+        return None
+    return _replace_non_json_values(wrong_format.display_calls)
+
+
+def _find_failure_of_undecodable_reply(
+    reason: str, rules: CategoryRules, *, is_wrong_format: bool
+) -> CallFailure | None:
+    # A reply that cannot be decoded counts as a reply without a call, so it passes irrelevance.
+    if rules.check == "irrelevance":
+        return None
+    if rules.check == "relevance":
+        message = f"no function is called: {reason}"
+        return CallFailure(NO_CALL, function=None, argument=None, message=message)
+    error = "decoder_wrong_output_format" if is_wrong_format else "decoder_failed"
+    return CallFailure(f"ast_decoder:{error}", function=None, argument=None, message=reason)
+
+
+def _replace_non_json_values(calls: DisplayCalls) -> DisplayCalls:
     """Convert values that JSON does not have, such as NaN and bytes, to text.
 
     Without such values, return `calls`.
     """
-    if all(
-        arguments is None or (type(arguments) is dict and _is_json_value(arguments))
-        for _, arguments in calls
-    ):
+    if all(_has_json_arguments(arguments) for _, arguments in calls):
         return calls
-    return [
-        (name, to_plain_json(arguments) if type(arguments) is dict else None)
-        for name, arguments in calls
-    ]
+    converted: list[tuple[str, dict[str, Any] | None]] = []
+    for name, arguments in calls:
+        json_arguments = to_plain_json(arguments) if type(arguments) is dict else None
+        converted.append((name, json_arguments))
+    return converted
+
+
+def _has_json_arguments(arguments: Any) -> bool:
+    """Whether arguments can be shown unchanged. None stands for arguments that are no object."""
+    return arguments is None or (type(arguments) is dict and _is_json_value(arguments))
 
 
 def _is_json_value(value: Any, depth: int = 0) -> bool:
@@ -318,15 +307,14 @@ def _is_json_value(value: Any, depth: int = 0) -> bool:
         return True
     if type(value) is float:
         return isfinite(value)
-    if depth > 50:
+    if depth > MAX_VALUE_DEPTH:
         return False
     if type(value) is dict:
-        return all(
-            type(key) is str and _is_json_value(field, depth + 1) for key, field in value.items()
-        )
-    return type(value) in (list, tuple) and all(
-        _is_json_value(element, depth + 1) for element in value
-    )
+        has_text_keys = all(type(key) is str for key in value)
+        return has_text_keys and all(_is_json_value(field, depth + 1) for field in value.values())
+    if type(value) is list or type(value) is tuple:
+        return all(_is_json_value(element, depth + 1) for element in value)
+    return False
 
 
 @dataclass(slots=True)
@@ -355,31 +343,42 @@ class EvaluatedReply:
 def evaluate_record(
     item: DatasetItem, record: dict[str, Any], settings: EvaluationSettings
 ) -> EvaluatedReply:
+    """Evaluate the reply in a record, or return the evaluation of an equal reply."""
     key = _make_reply_cache_key(record, settings)
-    reply = item.reply_cache.get(key) if key is not None else None
+    if key is None:
+        return _evaluate_new_record(item, record, settings)
+
+    reply: EvaluatedReply | None = item.reply_cache.get(key)
     if reply is None:
         reply = _evaluate_new_record(item, record, settings)
-        if key is not None and len(item.reply_cache) < MAX_CACHED:
+        if len(item.reply_cache) < MAX_CACHED:
             reply.is_cached = True
             item.reply_cache[key] = reply
     return reply
 
 
 def _make_reply_cache_key(record: dict[str, Any], settings: EvaluationSettings) -> Hashable | None:
-    result = record["result"]
+    """Return a key, equal for equal replies; None for a reply that is not cached."""
+    # Such a record differs from others in more than its reply.
     if record.get("reasoning_content") or settings.config is not None:
         return None
-    if type(result) is not str:
-        try:
-            # a copy, because orjson's own bytes occupy kilobytes
-            result = bytes(memoryview(orjson.dumps(result)))
-        except TypeError:
-            return None
-        if b"null" in result:  # orjson also writes NaN as null
-            return None
-    if len(result) > MAX_CACHE_KEY:
+
+    result = record["result"]
+    text = result if type(result) is str else _serialize_for_cache(result)
+    if text is None or len(text) > MAX_CACHE_KEY:
         return None
-    return settings.decoder.name, settings.decoder.stringifies_arguments, result
+    return settings.decoder.name, settings.decoder.stringifies_arguments, text
+
+
+def _serialize_for_cache(result: Any) -> bytes | None:
+    """Return a result as JSON, which is equal for equal results; None if it may be ambiguous."""
+    try:
+        # A copy, because orjson's own bytes occupy kilobytes.
+        text = bytes(memoryview(orjson.dumps(result)))
+    except TypeError:
+        return None
+    is_ambiguous = b"null" in text  # orjson also writes NaN as null
+    return None if is_ambiguous else text
 
 
 def _evaluate_new_record(
@@ -389,15 +388,13 @@ def _evaluate_new_record(
     evaluation = evaluate_result(result, item, settings)
     if evaluation.predicted is None:
         evaluation.predicted = SharedList(_make_predicted_calls(evaluation, result, item))
-        evaluation.pairs = SharedList(
-            _pair_predicted_calls(evaluation, evaluation.predicted, item, settings)
-        )
+        pairs = _pair_predicted_calls(evaluation, evaluation.predicted, item, settings)
+        evaluation.pairs = SharedList(pairs)
 
-    messages = make_single_turn_messages(record, item.opening_messages)
     reply = EvaluatedReply(
         answer_hash(result),
         evaluation=evaluation,
-        messages=messages,
+        messages=make_single_turn_messages(record, item.opening_messages),
         predicted=evaluation.predicted,
         pairs=evaluation.pairs,
     )
@@ -412,10 +409,9 @@ def _pair_predicted_calls(
 ) -> list[CallPair]:
     if not item.golden_calls and not predicted:
         return []
-    category = item.category if settings.category == "format_sensitivity" else settings.category
-    is_v1 = settings.rules_version == "V1"
     is_failing = evaluation.valid is False
-    return pair_calls(item, predicted, category, is_v1, with_schema_violations=is_failing)
+    rules = settings.find_rules(item)
+    return pair_calls(item, predicted, rules, with_schema_violations=is_failing)
 
 
 def _add_undecoded_call(
@@ -429,56 +425,47 @@ def _add_undecoded_call(
     """
     if reply.predicted:
         return
-    reason = (
-        reply.evaluation.decode_error
-        or f"the decoder {settings.decoder.name} reads no call in this reply"
-    )
-    text = convert_content_to_text(result)
-    reply.predicted = [
-        Call(
-            "predicted", "", arguments=None, turn=0, step=0, index=0, raw=text, decode_error=reason
-        )
-    ]
+    reason = reply.evaluation.decode_error
+    if not reason:
+        reason = f"the decoder {settings.decoder.name} reads no call in this reply"
+    reply.predicted = [_make_undecoded_call(result, reason)]
     reply.pairs = _pair_predicted_calls(reply.evaluation, reply.predicted, item, settings)
 
 
+def _make_undecoded_call(result: Any, reason: str | None) -> Call:
+    """Return a call that contains a whole reply as raw text."""
+    return Call(
+        "predicted",
+        "",
+        arguments=None,
+        raw=convert_content_to_text(result),
+        decode_error=reason,
+    )
+
+
 def _make_predicted_calls(evaluation: Evaluation, result: Any, item: DatasetItem) -> list[Call]:
+    """Return the decoded calls of a reply, or one undecoded call if the reply is probably meant
+    as a call.
+    """
     if evaluation.calls:
-        error = evaluation.decode_error
-        return [
-            Call(
-                "predicted",
-                name,
-                arguments=arguments,
-                turn=0,
-                step=0,
-                index=index,
-                raw=None,
-                decode_error=None if arguments is not None else error,
-            )
-            for index, (name, arguments) in enumerate(evaluation.calls)
-        ]
+        calls = []
+        for index, (name, arguments) in enumerate(evaluation.calls):
+            call = Call("predicted", name, arguments=arguments, index=index)
+            if arguments is None:
+                call.decode_error = evaluation.decode_error
+            calls.append(call)
+        return calls
     if evaluation.calls is None and _is_probable_call(result, item):
-        return [
-            Call(
-                "predicted",
-                "",
-                arguments=None,
-                turn=0,
-                step=0,
-                index=0,
-                raw=convert_content_to_text(result),
-                decode_error=evaluation.decode_error,
-            )
-        ]
+        return [_make_undecoded_call(result, evaluation.decode_error)]
     return []
 
 
 def _is_probable_call(result: Any, item: DatasetItem) -> bool:
+    """Whether a reply that cannot be decoded is meant as a call: a text with the name of an
+    available function, or a value that is not only texts.
+    """
     if isinstance(result, str):
         return has_function_name(result, item)
-    return (
-        isinstance(result, (list, dict))
-        and bool(result)
-        and not all(isinstance(part, str) for part in result)
-    )
+    if not isinstance(result, (list, dict)):
+        return False
+    return any(not isinstance(part, str) for part in result)

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from fcreview.equivalence import EquivalenceRule, can_be_omitted, is_equivalent
+from fcreview.importers.bfcl.checker.rules import CategoryRules, Language
 from fcreview.importers.bfcl.dataset import DatasetItem
 from fcreview.importers.bfcl.decoders.java_javascript import (
     JAVA_TYPES,
@@ -125,17 +126,29 @@ PYTHON_TYPES: dict[str, type] = {
     "any": str,
 }
 """Declared type -> type of the Python value, for Python categories."""
-LANGUAGE_RULES: dict[str, tuple[dict[str, type], tuple[str, ...], Callable[..., Any] | None]] = {
-    "python": (PYTHON_TYPES, ("array", "tuple"), None),
-    "java": (JAVA_TYPES, ("Array", "ArrayList"), convert_java),
-    "javascript": (JAVASCRIPT_TYPES, ("array",), convert_javascript),
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageRules:
+    """How the arguments of calls in one programming language are checked."""
+
+    types: Mapping[str, type]
+    """Declared type -> type of the Python value."""
+    types_with_elements: tuple[str, ...]
+    """Declared types whose elements are checked, too."""
+    convert: Callable[..., Any] | None
+    """Converter of source text, given text, declared type and declared element type."""
+
+
+LANGUAGE_RULES: dict[Language, LanguageRules] = {
+    "python": LanguageRules(PYTHON_TYPES, ("array", "tuple"), convert=None),
+    "java": LanguageRules(JAVA_TYPES, ("Array", "ArrayList"), convert=convert_java),
+    "javascript": LanguageRules(JAVASCRIPT_TYPES, ("array",), convert=convert_javascript),
 }
-"""Language -> (Python type of each declared type, declared types whose elements are checked,
-converter of source text).
-"""
 
 
 UNKNOWN_FORM = "the golden answer or the function doc has an unexpected format"
+UNKNOWN_GOLDEN_FORM = "the golden answer has an unexpected format"
 UNKNOWN_FORM_ERRORS = (AttributeError, TypeError, KeyError, IndexError, ValueError)
 """Errors of compiling a golden answer or a function doc of unknown form."""
 
@@ -165,7 +178,7 @@ class ExpectedArgument:
     passes_if_equal: bool
     """Whether a value of the expected type that is in `accepted` passes without further checks."""
     convert: Callable[[str], Any] | None
-    language: str
+    language: Language
     to_float: bool
     to_list: bool
     is_v1: bool = False
@@ -218,22 +231,16 @@ class ExpectedCall:
         return self.has_function_doc and self.problem is None
 
 
-def language_of_category(category: str) -> str:
-    if "javascript" in category:
-        return "javascript"
-    return "java" if "java" in category else "python"
-
-
-def compile_expected_calls(item: DatasetItem, category: str, is_v1: bool) -> list[ExpectedCall]:
+def compile_expected_calls(item: DatasetItem, rules: CategoryRules) -> list[ExpectedCall]:
     """Compile the golden calls of an item, or return them from its cache.
 
     Raises UncheckableItem.
     """
-    key = f"golden:{category}:{is_v1}"
+    key = f"golden:{rules.category}:{rules.is_v1}"
     compiled: list[ExpectedCall] | UncheckableItem | None = item.expected_calls_cache.get(key)
     if compiled is None:
         try:
-            compiled = _compile_uncached_calls(item, category, is_v1)
+            compiled = _compile_golden_answer(item, rules)
         except UncheckableItem as error:
             compiled = error
         except UNKNOWN_FORM_ERRORS as error:
@@ -244,6 +251,15 @@ def compile_expected_calls(item: DatasetItem, category: str, is_v1: bool) -> lis
     return compiled
 
 
+def _compile_golden_answer(item: DatasetItem, rules: CategoryRules) -> list[ExpectedCall]:
+    golden = _parse_ground_truth(item.ground_truth)
+    if not golden:
+        raise UncheckableItem("the item has no golden call")
+    if not rules.has_several_golden_calls:
+        golden = golden[:1]
+    return [_compile_golden_call(name, accepted, item, rules) for name, accepted in golden]
+
+
 def _parse_ground_truth(ground_truth: Any) -> list[tuple[str, dict[str, list[Any]]]]:
     """Return `ground_truth` of any BFCL version as (name, parameters) pairs.
 
@@ -251,127 +267,115 @@ def _parse_ground_truth(ground_truth: Any) -> list[tuple[str, dict[str, list[Any
     """
     if isinstance(ground_truth, dict):
         return list(ground_truth.items())
-    if isinstance(ground_truth, list) and all(
-        isinstance(call, dict) and call for call in ground_truth
-    ):
-        return [next(iter(call.items())) for call in ground_truth]
-    raise UncheckableItem("the golden answer has an unexpected format")
+    if not isinstance(ground_truth, list):
+        raise UncheckableItem(UNKNOWN_GOLDEN_FORM)
+    if not all(isinstance(call, dict) and call for call in ground_truth):
+        raise UncheckableItem(UNKNOWN_GOLDEN_FORM)
+    return [next(iter(call.items())) for call in ground_truth]
 
 
-def _compile_uncached_calls(item: DatasetItem, category: str, is_v1: bool) -> list[ExpectedCall]:
-    golden = _parse_ground_truth(item.ground_truth)
-    if not golden:
-        raise UncheckableItem("the item has no golden call")
-    has_several = "parallel" in category or "multiple" in category
-    golden = golden if has_several else golden[:1]
-    language = language_of_category(category)
-    compiled = []
-    for name, parameters in golden:
-        function_doc = _find_function_doc(item, name, category, is_v1=is_v1)
-        if function_doc is None:
-            compiled.append(
-                ExpectedCall(
-                    name,
-                    flat_name=name,
-                    required=(),
-                    parameters={},
-                    not_omittable=(),
-                    has_function_doc=False,
-                )
-            )
-            continue
-        # The number of calls is compared first, so a golden call of unknown form matters only if it
-        # is reached.
-        try:
-            call = _compile_expected_call(
-                function_doc, parameters, language, item.equivalence_rules, is_v1
-            )
-        except UncheckableItem as error:
-            call = ExpectedCall(
-                name,
-                flat_name=name,
-                required=(),
-                parameters={},
-                not_omittable=(),
-                problem=str(error),
-            )
-        except UNKNOWN_FORM_ERRORS as error:
-            call = ExpectedCall(
-                name,
-                flat_name=name,
-                required=(),
-                parameters={},
-                not_omittable=(),
-                problem=f"{UNKNOWN_FORM} ({error})",
-            )
-        compiled.append(call)
-    return compiled
+def _compile_golden_call(
+    name: str, accepted: dict[str, list[Any]], item: DatasetItem, rules: CategoryRules
+) -> ExpectedCall:
+    """Compile one golden call.
+
+    BFCL compares the number of calls first, so a golden call of unknown form matters only if it is
+    reached. It gets a problem instead of an exception.
+    """
+    function_doc = _find_function_doc(item, name, rules)
+    if function_doc is None:
+        return _make_uncheckable_call(name, has_function_doc=False)
+    try:
+        return _compile_call_with_doc(function_doc, accepted, item.equivalence_rules, rules)
+    except UncheckableItem as error:
+        return _make_uncheckable_call(name, problem=str(error))
+    except UNKNOWN_FORM_ERRORS as error:
+        return _make_uncheckable_call(name, problem=f"{UNKNOWN_FORM} ({error})")
 
 
-def _find_function_doc(
-    item: DatasetItem, name: str, category: str, *, is_v1: bool
-) -> dict[str, Any] | None:
+def _make_uncheckable_call(
+    name: str, *, has_function_doc: bool = True, problem: str | None = None
+) -> ExpectedCall:
+    return ExpectedCall(
+        name,
+        flat_name=name,
+        required=(),
+        parameters={},
+        not_omittable=(),
+        has_function_doc=has_function_doc,
+        problem=problem,
+    )
+
+
+def _find_function_doc(item: DatasetItem, name: str, rules: CategoryRules) -> dict[str, Any] | None:
     """Return the doc of a golden call: the only doc in categories with one function, otherwise
     the one of its name.
     """
-    has_several_docs = "multiple" in category or ("parallel" in category and not is_v1)
-    if not has_several_docs:
+    if not rules.has_several_functions:
         return item.functions[0] if item.functions else None
     for doc in item.functions:
+        if doc["name"] == name:
+            return doc
         # In V1, the name in the function doc only has to be part of the golden name.
-        if doc["name"] == name or (is_v1 and doc["name"] in name):
+        if rules.is_v1 and doc["name"] in name:
             return doc
     return None
 
 
-def _compile_expected_call(
+def _compile_call_with_doc(
     function_doc: dict[str, Any],
     accepted: dict[str, list[Any]],
-    language: str,
-    rules: Sequence[EquivalenceRule],
-    is_v1: bool,
+    equivalence_rules: Sequence[EquivalenceRule],
+    rules: CategoryRules,
 ) -> ExpectedCall:
     declared = read_declared_parameters(function_doc, strict=True)
-    properties, function = declared.properties or {}, function_doc["name"]
-    rules_by_parameter = {
-        name: tuple(rule for rule in rules if rule.applies_to(function, name)) for name in accepted
+    properties = declared.properties or {}
+    function = function_doc["name"]
+    equivalences = {
+        name: tuple(rule for rule in equivalence_rules if rule.applies_to(function, name))
+        for name in accepted
     }
-    omittable = find_omittable_parameters(rules_by_parameter, function_doc, accepted)
+    omittable = find_omittable_parameters(equivalences, function_doc, accepted)
+
+    required = [name for name in declared.required or () if name not in omittable]
+    parameters = {
+        name: _compile_expected_argument(properties[name], values, equivalences[name], rules)
+        for name, values in accepted.items()
+        if name in properties
+    }
+    not_omittable = [
+        name for name, values in accepted.items() if "" not in values and name not in omittable
+    ]
+    undeclared = [name for name in accepted if name not in properties]
     return ExpectedCall(
         name=function,
         flat_name=function.replace(".", "_"),
-        required=tuple(name for name in declared.required or () if name not in omittable),
-        parameters={
-            name: _compile_expected_argument(
-                properties[name], values, language, rules_by_parameter[name], is_v1
-            )
-            for name, values in accepted.items()
-            if name in properties
-        },
-        not_omittable=tuple(
-            name for name, values in accepted.items() if "" not in values and name not in omittable
-        ),
-        undeclared=tuple(name for name in accepted if name not in properties),
+        required=tuple(required),
+        parameters=parameters,
+        not_omittable=tuple(not_omittable),
+        undeclared=tuple(undeclared),
     )
 
 
 def _compile_expected_argument(
     schema: dict[str, Any],
     accepted: list[Any],
-    language: str,
-    rules: tuple[EquivalenceRule, ...],
-    is_v1: bool,
+    equivalence_rules: tuple[EquivalenceRule, ...],
+    rules: CategoryRules,
 ) -> ExpectedArgument:
+    language = LANGUAGE_RULES[rules.language]
     declared_type = schema["type"]
-    types, types_with_elements, convert = LANGUAGE_RULES[language]
-    if declared_type not in types:
+    if declared_type not in language.types:
         raise UncheckableItem(f"the checker does not know the parameter type {declared_type}")
-    expected_type = types[declared_type]
-    declared_element = (
-        schema.get("items", {}).get("type") if declared_type in types_with_elements else None
-    )
-    element_type = types.get(declared_element) if declared_element is not None else None
+    expected_type = language.types[declared_type]
+    declared_element_type = None
+    if declared_type in language.types_with_elements:
+        declared_element_type = schema.get("items", {}).get("type")
+    element_type = None
+    if declared_element_type is not None:
+        element_type = language.types.get(declared_element_type)
     golden_type = next((type(value) for value in accepted if value != ""), None)
+
     return ExpectedArgument(
         declared_type=declared_type,
         expected_type=expected_type,
@@ -379,13 +383,23 @@ def _compile_expected_argument(
         accepted=accepted,
         golden_type=golden_type,
         is_variable=golden_type is not None and golden_type is not expected_type,
-        passes_if_equal=convert is None and element_type is None and expected_type is not dict,
-        convert=None
-        if convert is None
-        else lambda text: convert(text, declared_type, declared_element),
-        language=language,
-        to_float=language == "python" and declared_type == "float",
+        passes_if_equal=(
+            language.convert is None and element_type is None and expected_type is not dict
+        ),
+        convert=_make_converter(language, declared_type, declared_element_type),
+        language=rules.language,
+        to_float=rules.language == "python" and declared_type == "float",
         to_list=declared_type == "tuple",
-        is_v1=is_v1,
-        equivalence_rules=rules,
+        is_v1=rules.is_v1,
+        equivalence_rules=equivalence_rules,
     )
+
+
+def _make_converter(
+    language: LanguageRules, declared_type: str, declared_element_type: str | None
+) -> Callable[[str], Any] | None:
+    """Return the function that converts source text of an argument; None for Python."""
+    convert = language.convert
+    if convert is None:
+        return None
+    return lambda text: convert(text, declared_type, declared_element_type)

@@ -21,8 +21,8 @@ from fcreview.importers.bfcl.checker.evaluate import (
     Evaluation,
     EvaluationSettings,
     evaluate_result,
-    find_category_rule,
 )
+from fcreview.importers.bfcl.checker.rules import find_category_rules
 from fcreview.importers.bfcl.dataset import Dataset, DatasetItem, load_dataset, make_dataset_item
 from fcreview.importers.bfcl.decoders.base import Decoder, DisplayCalls
 from fcreview.importers.bfcl.discovery import CategoryFiles, FilesByCategory
@@ -30,8 +30,6 @@ from fcreview.importers.bfcl.joining import is_same_question, is_same_reply
 from fcreview.importers.common.jsonl import JsonRecord, read_records
 from fcreview.importers.common.records import as_object, is_integer
 
-AST_RULES = ("simple", "multiple", "parallel")
-"""Rules of categories whose items need calls."""
 QUICK_RECORDS = 25
 """Number of result records of each category that show whether a decoder with certain name is
 contradicted.
@@ -91,14 +89,12 @@ def collect_evidence(categories: FilesByCategory, generation: str, n_records: in
     is_v1 = filenames.get_rules_version(generation) == "V1"
     evidence = Evidence()
     for category, files in categories.items():
-        rule = find_category_rule(category, is_v1)
-        if (
-            rule.name == "unscored"
-            or category in _OTHER_EVIDENCE
-            or (is_v1 and category in _V1_SOURCE_TEXT)
-        ):
+        rules = find_category_rules(category, is_v1=is_v1)
+        if rules.check == "none" or category in _OTHER_EVIDENCE:
             continue
-        reader = _CategoryReader(category, files, needs_calls=rule.name in AST_RULES)
+        if is_v1 and category in _V1_SOURCE_TEXT:
+            continue
+        reader = _CategoryReader(category, files, needs_calls=rules.compares_calls)
         evidence.replies += reader.read(n_records)
     return evidence
 

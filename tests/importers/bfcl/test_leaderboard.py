@@ -260,6 +260,17 @@ def test_groups_without_items_come_last() -> None:
     assert found["1 non_live"].value == 0.0
 
 
+def test_items_of_unscored_categories_change_no_metric() -> None:
+    run = Run("bfcl", "V3", "en", "m", "/runs")
+    scored = [ScoredItem("multi_turn_base_0", "multi_turn_base", None, True, tokens_in=10)]
+    unscored = [
+        ScoredItem(f"{category}_0", category, None, None, tokens_in=1000)
+        for category in ("chatable", "sql", "multi_turn_composite")
+    ]
+    metrics = {metric.name: metric.value for metric in compute_metrics(scored, run)}
+    assert {m.name: m.value for m in compute_metrics(scored + unscored, run)} == metrics
+
+
 def test_header_gives_figures_without_results() -> None:
     run = Run("bfcl", "V4", "en", "m", "/runs/m")
     run.official_metrics["multiple"] = {"accuracy": 0.86, "correct_count": 172, "total_count": 200}

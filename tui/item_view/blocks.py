@@ -14,15 +14,25 @@ from typing import Any, Literal, TypeVar
 from fcreview.matching.conversation import RepeatedCalls, build_chat_messages
 from fcreview.model.effective_verdict import find_agreed_verdict
 from fcreview.model.incident import NO_ANSWER
-from fcreview.model.item import GOLDEN_CALL, Call, CallPair, Item, Message, assign_step_numbers
+from fcreview.model.item import (
+    GOLDEN_CALL,
+    Call,
+    CallPair,
+    Item,
+    Message,
+    Verdict,
+    assign_step_numbers,
+)
 from fcreview.model.review import Opinion
 from fcreview.model.sanitize import clip, display_width, sanitize
 from fcreview.model.verdict import DECISIVE_STEP
 from fcreview.store.rows import Suspicion
 from fcreview.tui.text.lines import (
     Line,
+    LineBuilder,
     format_size,
     justify_line,
+    make_line,
     prefix_rows_with_label,
     wrap_first_rows,
 )
@@ -53,33 +63,52 @@ def find_decisive_step_mark(
     else the step on which annotators agree, else the guess of fcreview, which `hide_verdicts`
     hides.
     """
-    verdicts = [] if hide_verdicts else [v for v in item.verdicts if v.criterion == DECISIVE_STEP]
-    guess = next((v for v in verdicts if isinstance(v.value, (int, float))), None)
-    given = [
-        o
-        for o in opinions
-        if o.criterion == DECISIVE_STEP and not o.stale and _is_number(o.verdict)
-    ]
-    chosen = [o.verdict for o in given if o.is_adjudication] or [
-        o.verdict for o in given if o.annotator == annotator
-    ]
-    message = chosen[0] if chosen else find_agreed_verdict(o.verdict for o in given)
-    if not _is_number(message):
-        message = guess.value if guess else None
-    if message is None:
+    marks = [opinion for opinion in opinions if _is_decisive_step(opinion)]
+    guess = None if hide_verdicts else _find_guessed_step(item)
+
+    message_number = _choose_marked_step(marks, annotator)
+    if message_number is None and guess is not None:
+        message_number = guess.value
+    if message_number is None:
         return None
-    people = tuple(
-        "you" if o.annotator == annotator else o.annotator for o in given if o.verdict == message
-    )
+
+    people = []
+    for opinion in marks:
+        if opinion.verdict == message_number:
+            people.append("you" if opinion.annotator == annotator else opinion.annotator)
     if guess is None:
-        return DecisiveStepMark(int(message), people)
+        return DecisiveStepMark(int(message_number), tuple(people))
     return DecisiveStepMark(
-        int(message),
-        people=people,
+        int(message_number),
+        tuple(people),
         guessed_number=int(guess.value),
         guess_kind=guess.error_type or "",
         guess_reason=guess.rationale or "",
     )
+
+
+def _is_decisive_step(opinion: Opinion) -> bool:
+    """Whether an annotator currently marks a message as the decisive step."""
+    is_current = opinion.criterion == DECISIVE_STEP and not opinion.stale
+    return is_current and _is_number(opinion.verdict)
+
+
+def _find_guessed_step(item: Item) -> Verdict | None:
+    for verdict in item.verdicts:
+        if verdict.criterion == DECISIVE_STEP and isinstance(verdict.value, (int, float)):
+            return verdict
+    return None
+
+
+def _choose_marked_step(marks: Sequence[Opinion], annotator: str) -> Any:
+    """Return the message that the marks of annotators choose. None if they choose none."""
+    adjudicated = [opinion.verdict for opinion in marks if opinion.is_adjudication]
+    own = [opinion.verdict for opinion in marks if opinion.annotator == annotator]
+    chosen = adjudicated or own
+    if chosen:
+        return chosen[0]
+    agreed = find_agreed_verdict(opinion.verdict for opinion in marks)
+    return agreed if _is_number(agreed) else None
 
 
 def _is_number(value: object) -> bool:
@@ -88,6 +117,8 @@ def _is_number(value: object) -> bool:
 
 INCIDENT_KEY = "incident"
 """Key of the block that says why an item has no answer."""
+DIFFERING_STATES = "!-+"
+"""States of a call pair or argument that is different, missing or unexpected."""
 UNLIMITED_ROWS = 10_000
 MAX_INLINE_CHARS = 8000
 """Maximum length, in characters, of a text that unfolds in place.
@@ -204,11 +235,10 @@ class DisplayOptions:
         """
         if self.unfold_all:
             return False
-        return (
-            by_default and "/" in block_key
-            if self.print_hint
-            else self.folds.get(block_key, by_default)
-        )
+        if self.print_hint:
+            is_top_level = "/" not in block_key
+            return by_default and not is_top_level
+        return self.folds.get(block_key, by_default)
 
     @property
     def unfold_hint(self) -> str:
@@ -216,7 +246,8 @@ class DisplayOptions:
 
     def get_row_limit(self, default_limit: int) -> int:
         """Return `default_limit`, or no limit in printed output with all blocks unfolded."""
-        return UNLIMITED_ROWS if self.print_hint and self.unfold_all else default_limit
+        prints_everything = self.print_hint and self.unfold_all
+        return UNLIMITED_ROWS if prints_everything else default_limit
 
 
 def set_parent_block(blocks: Sequence[Block], parent_key: str) -> Sequence[Block]:
@@ -246,7 +277,8 @@ def set_message_number(
     """
     for block in blocks:
         block.message_number = number
-        block.is_heading = block.is_heading or (stops_cursor and number is not None)
+        if stops_cursor and number is not None:
+            block.is_heading = True
     return blocks
 
 
@@ -281,9 +313,10 @@ class CallOrder:
 
 
 def find_call_order(pairs: Sequence[CallPair]) -> CallOrder:
-    made = [pair.predicted for pair in pairs if pair.predicted is not None]
     n_golden = sum(pair.golden is not None for pair in pairs)
     golden_come_first = all(pair.golden is not None for pair in pairs[:n_golden])
+    order_made = [pair.predicted for pair in pairs if pair.predicted is not None]
+    is_order_changed = order_made != sorted(order_made)
 
     numbers: dict[int, int] = {}
     for number, pair in enumerate(pairs, 1):
@@ -292,7 +325,7 @@ def find_call_order(pairs: Sequence[CallPair]) -> CallOrder:
     return CallOrder(
         n_pairs=len(pairs),
         n_golden=n_golden,
-        is_other_than_golden=golden_come_first and made != sorted(made),
+        is_other_than_golden=golden_come_first and is_order_changed,
         number_by_golden_index=numbers,
     )
 
@@ -312,54 +345,67 @@ class IndexedItem:
         hide_verdicts: bool = False,
     ):
         self.item = item
-        self.annotator, self.hide_verdicts = annotator, hide_verdicts
+        self.annotator = annotator
+        self.hide_verdicts = hide_verdicts
+
         self.opinions = [
             opinion for opinion in opinions if opinion.annotator == annotator or not hide_verdicts
         ]
         """Reviews that the annotator may see."""
         self.opinions_by_target = group_by(self.opinions, lambda opinion: opinion.target)
         self.verdicts = group_by(item.verdicts, lambda verdict: verdict.target)
-        """Maps a target to its verdicts.
-
-        An item may have a million targets, because arguments can have verdicts.
+        """Maps a target to its verdicts. An item may have a million targets, because arguments can
+        have verdicts.
         """
-        on_arguments = [verdict for verdict in item.verdicts if "/arg:" in verdict.target]
-        self.argument_verdicts = group_by(
-            on_arguments, lambda verdict: verdict.target.partition("/arg:")[0]
-        )
+        self.argument_verdicts = _group_argument_verdicts_by_call(item.verdicts)
+
         self.golden_calls = {(call.turn, call.index): call for call in item.golden}
         self.predicted_calls = {
             (call.turn, call.index): self._explain_missing_call(call) for call in item.predicted
         }
         self.uncounted_states = item.extra.uncounted_states or ""
         """States of call pairs, such as `+`, that the benchmark does not count as errors."""
-        self.pairs = group_by(
-            map(self._adjust_extra_call_state, item.pairs), lambda pair: pair.turn
-        )
+        pairs = [self._adjust_extra_call_state(pair) for pair in item.pairs]
+        self.pairs = group_by(pairs, lambda pair: pair.turn)
         """Maps a turn to its pairs of golden and predicted calls."""
         self.user_calls = {(turn, index) for turn, index in item.extra.user_calls or ()}
         """(turn, call index) of the predicted calls that the simulated user made."""
+
         self.messages = group_by(item.messages, lambda message: message.turn)
         self.step_numbers = assign_step_numbers(item)
         """Maps (turn, step) to the displayed number of the step, which counts from 1."""
         self.step_counts = Counter(turn for turn, _ in self.step_numbers)
-        self.n_turns = max(
-            [item.n_turns, 1, *(turn + 1 for turn in self.pairs.keys() | self.messages.keys())]
-        )
-        failing = item.extra.failing_turn
-        is_known = not hide_verdicts and failing is not None and 0 <= failing < self.n_turns
-        self.failing_turn = failing if is_known else None
-        """Turn at which the benchmark's evaluation stopped.
 
-        None if the turn is unknown or hidden.
+        # The properties below depend on the indexes above.
+        self.n_turns = self._count_turns()
+        self.failing_turn = self._find_visible_failing_turn()
+        """Turn at which the benchmark's evaluation stopped. None if the turn is unknown or
+        hidden.
         """
         self.only_last_turn_judged = self._is_only_last_turn_judged()
         """Whether the benchmark supplies the earlier dialogue and judges only the last turn."""
-        has_results = any(message.role == "tool" for message in item.messages)
-        self.is_trajectory = self.n_turns > 1 or has_results or self._has_unpaired_steps()
+        self.is_trajectory = self._is_trajectory()
         """Whether the item has several turns, several steps or tool results, rather than one
         question and one answer.
         """
+
+    def _count_turns(self) -> int:
+        """Return the number of turns: what the item states, or more if calls or messages are in
+        later turns.
+        """
+        used_turns = self.pairs.keys() | self.messages.keys()
+        last_used_turn = max(used_turns, default=0)
+        return max(self.item.n_turns, last_used_turn + 1)
+
+    def _find_visible_failing_turn(self) -> int | None:
+        failing_turn = self.item.extra.failing_turn
+        if self.hide_verdicts or failing_turn is None:
+            return None
+        return failing_turn if 0 <= failing_turn < self.n_turns else None
+
+    def _is_trajectory(self) -> bool:
+        has_tool_results = any(message.role == "tool" for message in self.item.messages)
+        return self.n_turns > 1 or has_tool_results or self._has_unpaired_steps()
 
     def _explain_missing_call(self, call: Call) -> Call:
         """Return the call.
@@ -381,11 +427,14 @@ class IndexedItem:
             return pair
         if "+" in self.uncounted_states:
             return replace(pair, state=" ")
-        predicted = self.golden_and_predicted_call(pair)[1]
-        if self.golden_calls or predicted is None or predicted.arguments is not None:
+
+        _, predicted = self.golden_and_predicted_call(pair)
+        is_undecoded = predicted is not None and predicted.arguments is None
+        if self.golden_calls or not is_undecoded:
             return pair
         verdict = self.item.rule if self.item.official is None else self.item.official
-        return replace(pair, state="!" if verdict is False and not self.hide_verdicts else " ")
+        fails_visibly = verdict is False and not self.hide_verdicts
+        return replace(pair, state="!" if fails_visibly else " ")
 
     def _has_unpaired_steps(self) -> bool:
         """Whether the model made calls in several steps, and the benchmark compares none of
@@ -403,23 +452,30 @@ class IndexedItem:
             return True
         if self.item.extra.uncounted_states is not None:
             return False
-        last = self.n_turns - 1
-        has_actions = any(
-            message.role in ("tool", "log", "state") and message.step >= 0 and message.turn < last
-            for message in self.item.messages
-        )
-        return (
-            last > 0
-            and not has_actions
-            and not any(turn < last for turn in self.turns_with_calls())
-        )
+
+        last_turn = self.n_turns - 1
+        if last_turn == 0:
+            return False
+        has_earlier_calls = any(turn < last_turn for turn in self.turns_with_calls())
+        return not has_earlier_calls and not self._has_actions_before(last_turn)
+
+    def _has_actions_before(self, turn: int) -> bool:
+        """Whether the messages of earlier turns record that the model did something."""
+        for message in self.item.messages:
+            is_of_model = message.role in ("tool", "log", "state") and message.step >= 0
+            if is_of_model and message.turn < turn:
+                return True
+        return False
 
     @cached_property
     def _message_number_by_object_id(self) -> dict[int, int]:
         if not self.is_trajectory or self.only_last_turn_judged:
             return {}
-        chat = enumerate(build_chat_messages(self.item), 1)
-        return {id(part): number for number, each in chat for part in (*each.sources, *each.calls)}
+        numbers = {}
+        for number, chat_message in enumerate(build_chat_messages(self.item), 1):
+            for part in (*chat_message.sources, *chat_message.calls):
+                numbers[id(part)] = number
+        return numbers
 
     def message_number(self, message_or_call: Message | Call | None) -> int | None:
         """Return the number, from 1, of the chat message that contains `message_or_call`. None if
@@ -436,15 +492,13 @@ class IndexedItem:
     @cached_property
     def decisive_turn(self) -> int | None:
         mark = self.decisive_step
+        if mark is None:
+            return None
         parts: list[Message | Call] = [*self.item.messages, *self.item.predicted]
-        return next(
-            (
-                each.turn
-                for each in parts
-                if mark and self.message_number(each) == mark.message_number
-            ),
-            None,
-        )
+        for part in parts:
+            if self.message_number(part) == mark.message_number:
+                return part.turn
+        return None
 
     @cached_property
     def call_orders(self) -> dict[int, CallOrder]:
@@ -457,12 +511,12 @@ class IndexedItem:
 
     def golden_and_predicted_call(self, pair: CallPair) -> tuple[Call | None, Call | None]:
         """Return (golden call, predicted call) of a pair. A missing call is None."""
-        golden = None if pair.golden is None else self.golden_calls.get((pair.turn, pair.golden))
-        predicted = (
-            None
-            if pair.predicted is None
-            else self.predicted_calls.get((pair.turn, pair.predicted))
-        )
+        golden = None
+        if pair.golden is not None:
+            golden = self.golden_calls.get((pair.turn, pair.golden))
+        predicted = None
+        if pair.predicted is not None:
+            predicted = self.predicted_calls.get((pair.turn, pair.predicted))
         return golden, predicted
 
     def turns_with_calls(self) -> list[int]:
@@ -470,11 +524,11 @@ class IndexedItem:
 
     def turns_with_differences(self) -> list[int]:
         """Return the turns in which a call is missing, unexpected or different."""
-        return [
-            turn
-            for turn, pairs in sorted(self.pairs.items())
-            if any(p.state in "!-+" for p in pairs)
-        ]
+        turns = []
+        for turn, pairs in sorted(self.pairs.items()):
+            if any(pair.state in DIFFERING_STATES for pair in pairs):
+                turns.append(turn)
+        return turns
 
     def step_label(self, turn: int, step: int) -> str:
         """Return the label of a step, such as `step 2`.
@@ -496,11 +550,26 @@ class IndexedItem:
         """
         if self.pairs.get(turn):
             return []
-        return [call for (at, _), call in self.predicted_calls.items() if at == turn]
+        return self.calls_of_turn(turn)
+
+    def calls_of_turn(self, turn: int) -> list[Call]:
+        """Return the predicted calls of a turn."""
+        return [call for call in self.predicted_calls.values() if call.turn == turn]
+
+
+def _group_argument_verdicts_by_call(verdicts: Sequence[Verdict]) -> dict[str, list[Verdict]]:
+    """Map the address of each call to the verdicts on its arguments."""
+    by_call: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        call_address, separator, _ = verdict.target.partition("/arg:")
+        if separator:
+            by_call.setdefault(call_address, []).append(verdict)
+    return by_call
 
 
 def fold_symbol(folded: bool) -> Line:
-    return (((symbols().folded if folded else symbols().unfolded) + " ", "primary"),)
+    symbol = symbols().folded if folded else symbols().unfolded
+    return make_line(f"{symbol} ", "primary")
 
 
 def pad_label(label: str) -> str:
@@ -508,9 +577,18 @@ def pad_label(label: str) -> str:
     return sanitize(label)[: LABEL_CELLS - 1].ljust(LABEL_CELLS)
 
 
+ESTIMATED_ROW_CELLS = 70
+
+
 def is_longer_than(text: str, max_rows: int) -> bool:
-    """Estimate, in constant time, whether a text needs more than `max_rows` rows of 70 cells."""
-    return len(text) > max_rows * 70 or text.count("\n", 0, max_rows * 70) >= max_rows
+    """Estimate, in constant time, whether a text needs more than `max_rows` rows of
+    `ESTIMATED_ROW_CELLS`.
+    """
+    max_chars = max_rows * ESTIMATED_ROW_CELLS
+    return len(text) > max_chars or text.count("\n", 0, max_chars) >= max_rows
+
+
+MIN_TEXT_CELLS = 8
 
 
 def text_block(
@@ -523,31 +601,32 @@ def text_block(
     style: str = "",
     title: str = "",
 ) -> Block:
-    """Return the block of a labelled text.
-
-    A long text is folded to `folded_rows` rows and shows its size.
+    """Return the block of a labelled text. A long text is folded to `folded_rows` rows and shows
+    its size.
     """
-    long = is_longer_than(text, folded_rows)
-    folded = long and (options.is_folded(key, True) or len(text) > MAX_INLINE_CHARS)
+    is_long = is_longer_than(text, folded_rows)
+    needs_pager = len(text) > MAX_INLINE_CHARS
+    folded = is_long and (needs_pager or options.is_folded(key, True))
+    max_rows = folded_rows if folded else UNLIMITED_ROWS
 
     def render_lines(cells: int) -> list[Line]:
-        room = max(cells - LABEL_CELLS, 8)
-        shown, has_more = wrap_first_rows(text, room, folded_rows if folded else UNLIMITED_ROWS)
+        room = max(cells - LABEL_CELLS, MIN_TEXT_CELLS)
+        rows, has_more = wrap_first_rows(text, room, max_rows)
         if has_more and folded_rows == 1:
-            return [_first_row_with_size(label, shown[0], text, cells, style)]
-        rendered = prefix_rows_with_label(pad_label(label), shown, style)
+            return [_first_row_with_size(label, rows[0], text, cells=cells, style=style)]
+
+        rendered = prefix_rows_with_label(pad_label(label), rows, style)
         if has_more:
-            rendered.append(
-                ((" " * LABEL_CELLS, ""), (f"… {format_size(text)}, {options.unfold_hint}", "dim"))
-            )
+            size_and_hint = f"… {format_size(text)}, {options.unfold_hint}"
+            rendered.append(((" " * LABEL_CELLS, ""), (size_and_hint, "dim")))
         return rendered
 
     return Block(
         key,
         render_lines,
-        foldable=long,
+        foldable=is_long,
         folded=folded,
-        opens_pager=len(text) > MAX_INLINE_CHARS,
+        opens_pager=needs_pager,
         title=title or label,
         full_text=lambda: text,
     )
@@ -563,13 +642,12 @@ def other_role_block(key: str, message: Message, options: DisplayOptions) -> Blo
 
 
 def _first_row_with_size(
-    label: str, first_row: str, full_text: str, cells: int, style: str
+    label: str, first_row: str, full_text: str, *, cells: int, style: str
 ) -> Line:
     size = f"  {format_size(full_text)}"
-    room = max(cells - LABEL_CELLS, 8) - len(size)
-    return justify_line(
-        ((pad_label(label), "dim"), (clip(first_row, room), style)), ((size, "dim"),), cells
-    )
+    room = max(cells - LABEL_CELLS, MIN_TEXT_CELLS) - len(size)
+    left: Line = ((pad_label(label), "dim"), (clip(first_row, room), style))
+    return justify_line(left, make_line(size, "dim"), cells)
 
 
 def state_snapshot_block(key: str, name: str, text: str) -> Block:
@@ -578,8 +656,10 @@ def state_snapshot_block(key: str, name: str, text: str) -> Block:
     """
 
     def render_lines(cells: int) -> list[Line]:
-        head = sanitize(f"{name} {text[: cells * 2]}" if name else text[: cells * 2])
-        return [_first_row_with_size("state", head, text, cells, "dim")]
+        beginning = text[: cells * 2]
+        if name:
+            beginning = f"{name} {beginning}"
+        return [_first_row_with_size("state", sanitize(beginning), text, cells=cells, style="dim")]
 
     return Block(
         key,
@@ -595,13 +675,16 @@ def state_snapshot_block(key: str, name: str, text: str) -> Block:
 def one_line_block(
     key: str, label: str, text: str, *, style: str = "dim", suffix: str = "", title: str = ""
 ) -> Block:
-    """Return the block of a text that is cut to one line.
-
-    `suffix` follows the text and is never cut.
+    """Return the block of a text that is cut to one line. `suffix` follows the text and is never
+    cut.
     """
 
     def render_lines(cells: int) -> list[Line]:
-        shown = clip(sanitize(text[: cells * 2]), cells - LABEL_CELLS - display_width(suffix))
-        return [((pad_label(label), "dim"), (shown, style), *([(suffix, "dim")] if suffix else []))]
+        room = cells - LABEL_CELLS - display_width(suffix)
+        line = LineBuilder()
+        line.add(pad_label(label), "dim")
+        line.add(clip(sanitize(text[: cells * 2]), room), style)
+        line.add(suffix, "dim")
+        return [line.build()]
 
     return Block(key, render_lines, title=title or label, full_text=lambda: text)

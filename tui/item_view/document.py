@@ -6,16 +6,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from math import isfinite
 from typing import Any, NamedTuple
 
 from fcreview.model.address import RESPONSE, parse_address
 from fcreview.model.item import Item
-from fcreview.model.sanitize import clip, display_width, sanitize
+from fcreview.model.sanitize import clip, display_width, pad, sanitize
 from fcreview.model.wording import format_count
-from fcreview.store.rows import ItemDetail
+from fcreview.store.rows import ItemDetail, QueueRow
 from fcreview.tui.item_view.blocks import (
     Block,
     DecisiveStepMark,
@@ -24,7 +24,7 @@ from fcreview.tui.item_view.blocks import (
     LineRenderer,
     fold_symbol,
 )
-from fcreview.tui.item_view.function_docs import available_function_blocks
+from fcreview.tui.item_view.function_docs import FUNCTIONS_KEY, available_function_blocks
 from fcreview.tui.item_view.task import TASK_KEY, task_blocks
 from fcreview.tui.item_view.turns import (
     conversation_items_blocks,
@@ -55,47 +55,69 @@ from fcreview.tui.text.layout import indent_json
 from fcreview.tui.text.lines import (
     BLANK_LINE,
     Line,
+    LineBuilder,
     StyledText,
     fit_line,
     format_size,
     justify_line,
     line_width,
-    pad_text,
+    make_line,
     rule_line,
     truncate_middle,
 )
 from fcreview.tui.text.styles import get_verdict_style, symbols
 
-CALL_BORDER, SECTION_BORDER = "dim", "track"
+CALL_BORDER = "dim"
+SECTION_BORDER = "track"
+"""Styles of the borders of calls and sections."""
+METADATA_KEY = "extra"
 SECTIONS = (
     "suspicions",
     "verdicts",
     TASK_KEY,
     "answer",
     "erratum",
-    "offer",
+    FUNCTIONS_KEY,
     "reviews",
     "issues",
-    "extra",
+    METADATA_KEY,
     RESPONSE,
 )
 
 
 def draw_frames(blocks: Sequence[Block], *, frame_sections: bool) -> list[Block]:
     """Draw a frame around each unfolded call and, with `frame_sections`, around each section."""
-    framed, at = list(blocks), 0
-    while at < len(blocks):
-        head, border = blocks[at], CALL_BORDER
-        last = _last_index_in_call(blocks, at)
-        if last is None and frame_sections and _is_section_start(head):
-            last, border = _last_index_in_section(blocks, at), SECTION_BORDER
-        if last is not None:
-            for index in range(at, last + 1):
-                footer = head.frame_footer if index == last else None
-                render = partial(_framed_lines, blocks[index].lines, index == at, footer, border)
-                framed[index] = replace(blocks[index], lines=render)
-            at = last
-        at += 1
+    framed: list[Block] = []
+    index = 0
+    while index < len(blocks):
+        last_in_call = _last_index_in_call(blocks, index)
+        if last_in_call is not None:
+            framed += _draw_frame(blocks[index : last_in_call + 1], CALL_BORDER)
+            index = last_in_call + 1
+        elif frame_sections and _is_section_start(blocks[index]):
+            last_in_section = _last_index_in_section(blocks, index)
+            framed += _draw_frame(blocks[index : last_in_section + 1], SECTION_BORDER)
+            index = last_in_section + 1
+        else:
+            framed.append(blocks[index])
+            index += 1
+    return framed
+
+
+def _draw_frame(blocks: Sequence[Block], border: str) -> list[Block]:
+    """Return the blocks in a common frame."""
+    head = blocks[0]
+    last = blocks[-1]
+    framed = []
+    for block in blocks:
+        render_in_frame = partial(
+            _framed_lines,
+            block.lines,
+            is_first=block is head,
+            footer=head.frame_footer if block is last else None,
+            border=border,
+        )
+        framed.append(replace(block, lines=render_in_frame))
     return framed
 
 
@@ -104,17 +126,23 @@ def _last_index_in_call(blocks: Sequence[Block], head_index: int) -> int | None:
     begins no frame of a call.
     """
     head = blocks[head_index]
-    part = parse_address(head.key)
-    if part is None or part.call is None or part.argument is not None or head.folded:
+    if head.folded or not _is_call_heading(head):
         return None
     last = head_index
-    for index in range(head_index + 1, len(blocks)):
-        block = blocks[index]
-        inside = block.is_argument or block.key.endswith(("/equal", "/said"))
-        if not block.key.startswith(f"{head.key}/") or not inside:
-            break
-        last = index
+    while last + 1 < len(blocks) and _is_in_frame_of_call(blocks[last + 1], head):
+        last += 1
     return last
+
+
+def _is_call_heading(block: Block) -> bool:
+    part = parse_address(block.key)
+    return part is not None and part.call is not None and part.argument is None
+
+
+def _is_in_frame_of_call(block: Block, head: Block) -> bool:
+    """Whether a block is an argument of the call, its equal arguments, or the verdicts on it."""
+    is_framed_kind = block.is_argument or block.key.endswith(("/equal", "/said"))
+    return is_framed_kind and block.key.startswith(f"{head.key}/")
 
 
 def _is_section_start(block: Block) -> bool:
@@ -123,33 +151,48 @@ def _is_section_start(block: Block) -> bool:
 
 
 def _last_index_in_section(blocks: Sequence[Block], head_index: int) -> int:
-    key, last = blocks[head_index].key, head_index
-    while last + 1 < len(blocks) and blocks[last + 1].key.startswith((f"{key}/", f"{key}:")):
+    key = blocks[head_index].key
+    prefixes = (f"{key}/", f"{key}:")
+    last = head_index
+    while last + 1 < len(blocks) and blocks[last + 1].key.startswith(prefixes):
         last += 1
     return last
 
 
+MIN_FRAMED_CELLS = 8
+
+
 def _framed_lines(
-    render: LineRenderer, is_first: bool, footer: Line | None, border: str, cells: int
+    render: LineRenderer, cells: int, *, is_first: bool, footer: Line | None, border: str
 ) -> list[Line]:
     """Draw a block's part of a frame, which several blocks may share. The first block draws the top
     border. A block with a `footer` draws the bottom border.
     """
-    lines = render(max(cells - FRAME_CELLS, 8))
+    lines = render(max(cells - FRAME_CELLS, MIN_FRAMED_CELLS))
     framed: list[Line] = []
     if is_first:
-        title, *lines = lines or [()]
+        title = lines[0] if lines else BLANK_LINE
         framed.append(frame_top(_remove_horizontal_rule(title), cells, border))
-    framed += [frame_side(_use_theme_difference_sign(line), cells, border) for line in lines]
+        lines = lines[1:]
+    for line in lines:
+        framed.append(frame_side(_use_theme_difference_sign(line), cells, border))
     if footer is not None:
         framed.append(frame_bottom(footer, cells, border))
     return framed
 
 
 def _remove_horizontal_rule(line: Line) -> Line:
-    rule = symbols().rule
-    parts = [part for part in line if part[1] != "dim" or set(part[0].strip()) - {rule}]
-    return tuple(parts) if line and set(line[0][0].strip()) == {rule} else line
+    """Return the text of a line that `rule_line` made. Any other line is unchanged."""
+    if not line:
+        return line
+    first_text, _ = line[0]
+    if set(first_text.strip()) != {symbols().rule}:
+        return line
+    return tuple((text, style) for text, style in line if not _is_rule(text, style))
+
+
+def _is_rule(text: str, style: str) -> bool:
+    return style == "dim" and set(text.strip()) <= {symbols().rule}
 
 
 def _use_theme_difference_sign(line: Line) -> Line:
@@ -159,73 +202,91 @@ def _use_theme_difference_sign(line: Line) -> Line:
 
 
 METADATA_LABEL_CELLS = 18
+MAX_METADATA_NAME_CELLS = 24
 MAX_FIELD_CHARS = 48
 
 
 def metadata_blocks(detail: ItemDetail, options: DisplayOptions) -> list[Block]:
-    """Return the metadata fields, one line each.
-
-    Blind review hides them, because a field can reveal the verdict.
+    """Return the metadata fields, one line each. Blind review hides them, because a field can
+    reveal the verdict.
     """
-    item = detail.item
-    named = {
+    fields = {} if options.hide_verdicts else _list_metadata(detail.item)
+    if not fields and not options.frames:
+        return []
+
+    folded = options.frames and (not fields or options.is_folded(METADATA_KEY, True))
+    heading = _metadata_heading_block(detail, options, folded=folded, has_fields=bool(fields))
+    if folded:
+        return [heading]
+
+    longest_name = max((display_width(sanitize(name)) for name in fields), default=0)
+    name_cells = min(longest_name, MAX_METADATA_NAME_CELLS)
+    blocks = [heading]
+    for name, value in fields.items():
+        blocks.append(_metadata_field_block(name, value, name_cells, options))
+    return blocks
+
+
+def _list_metadata(item: Item) -> dict[str, Any]:
+    fields: dict[str, Any] = {
         "redacted": item.extra.redacted or None,
         "ended": item.ended,
         "setting": item.setting,
         "latency by step": item.seconds,
     }
-    fields = {
-        name: value for name, value in named.items() if value is not None
-    } | item.extra.metadata
-    fields = {} if options.hide_verdicts else fields
-    if not fields and not options.frames:
-        return []
-    name_cells = min(max((display_width(sanitize(name)) for name in fields), default=0), 24)
-    folded = options.frames and (not fields or options.is_folded("extra", True))
-    on_screen = partial(_metadata_heading, detail, folded, bool(fields))
-    heading = (
-        on_screen if options.frames else lambda cells: [rule_line((("metadata", "strong"),), cells)]
-    )
-    blocks = [
-        Block(
-            "extra",
-            heading,
-            foldable=options.frames and bool(fields),
-            folded=folded,
-            title="metadata",
-        )
-    ]
-    for name, value in {} if folded else fields.items():
-        value = round_numbers(value)
-        text = (
-            value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-        )
-        long = len(text) > MAX_FIELD_CHARS
-        label = pad_text(sanitize(name), name_cells)[0]
-        blocks.append(
-            Block(
-                f"extra:{name}",
-                partial(_metadata_field_lines, label, text, options.unfold_hint),
-                foldable=long,
-                folded=long,
-                parent="extra" if options.frames else None,
-                opens_pager=True,
-                title=sanitize(name),
-                full_text=partial(str, text),
-            )
-        )
-    return blocks
+    known_fields = {name: value for name, value in fields.items() if value is not None}
+    return known_fields | item.extra.metadata
 
 
-def _metadata_heading(detail: ItemDetail, folded: bool, has_fields: bool, cells: int) -> list[Line]:
-    ((summary, style),) = item_facts_lines(detail, max(cells - METADATA_LABEL_CELLS, 1))[0]
-    line: Line = (
-        *(fold_symbol(folded) if has_fields else (("  ", ""),)),
-        ("metadata", "strong"),
-        ("  ", ""),
-        (summary, style),
+def _metadata_heading_block(
+    detail: ItemDetail, options: DisplayOptions, *, folded: bool, has_fields: bool
+) -> Block:
+    def render_printed_lines(cells: int) -> list[Line]:
+        return [rule_line(make_line("metadata", "strong"), cells)]
+
+    def render_lines_on_screen(cells: int) -> list[Line]:
+        return [_metadata_heading(detail, cells, folded=folded, has_fields=has_fields)]
+
+    return Block(
+        METADATA_KEY,
+        render_lines_on_screen if options.frames else render_printed_lines,
+        foldable=options.frames and has_fields,
+        folded=folded,
+        title="metadata",
     )
-    return [line] if folded else [rule_line(line, cells)]
+
+
+def _metadata_heading(detail: ItemDetail, cells: int, *, folded: bool, has_fields: bool) -> Line:
+    (summary,) = item_facts_lines(detail, max(cells - METADATA_LABEL_CELLS, 1))
+    line = LineBuilder()
+    if has_fields:
+        line.add_line(fold_symbol(folded))
+    else:
+        line.add("  ")
+    line.add("metadata", "strong")
+    line.add("  ")
+    line.add_line(summary)
+    return line.build() if folded else rule_line(line.build(), cells)
+
+
+def _metadata_field_block(name: str, value: Any, name_cells: int, options: DisplayOptions) -> Block:
+    rounded = round_numbers(value)
+    if isinstance(rounded, str):
+        text = rounded
+    else:
+        text = json.dumps(rounded, ensure_ascii=False, default=str)
+    is_long = len(text) > MAX_FIELD_CHARS
+    label = pad(sanitize(name), name_cells)
+    return Block(
+        f"{METADATA_KEY}:{name}",
+        partial(_metadata_field_lines, label, text, options.unfold_hint),
+        foldable=is_long,
+        folded=is_long,
+        parent=METADATA_KEY if options.frames else None,
+        opens_pager=True,
+        title=sanitize(name),
+        full_text=lambda: text,
+    )
 
 
 def round_numbers(value: Any, *, in_object: bool = False) -> Any:
@@ -236,7 +297,9 @@ def round_numbers(value: Any, *, in_object: bool = False) -> Any:
     because the floats may be exact data such as coordinates.
     """
     if isinstance(value, float) and isfinite(value):
-        return float(f"{value:.12g}") if in_object else (round(value, 4) or float(f"{value:.3g}"))
+        if in_object:
+            return float(f"{value:.12g}")
+        return round(value, 4) or float(f"{value:.3g}")
     if isinstance(value, list):
         return [round_numbers(element, in_object=in_object) for element in value]
     if isinstance(value, dict):
@@ -245,14 +308,65 @@ def round_numbers(value: Any, *, in_object: bool = False) -> Any:
 
 
 def _metadata_field_lines(label: str, text: str, unfold_hint: str, cells: int) -> list[Line]:
-    size = f"  {format_size(text)}, {unfold_hint}" if len(text) > MAX_FIELD_CHARS else ""
+    size = ""
+    if len(text) > MAX_FIELD_CHARS:
+        size = f"  {format_size(text)}, {unfold_hint}"
     left: Line = ((f"  {label}  ", "dim"), (sanitize(text[: cells * 2]), ""))
-    return [justify_line(left, ((size, "dim"),), cells)]
+    return [justify_line(left, make_line(size, "dim"), cells)]
 
 
-MIN_ID_CELLS = 20
 MIN_GROUP_CELLS = 13
 HIDDEN = "hidden"
+
+
+@dataclass(frozen=True, slots=True)
+class _HeaderVerdict:
+    """Verdict of one source in the header."""
+
+    title: str
+    narrow_title: str
+    badge: StyledText
+    symbol: StyledText
+    is_of_missing_judge: bool = False
+    """Whether the verdict is a judge's, and no judge judged the item."""
+
+
+@dataclass(frozen=True, slots=True)
+class _HeaderLayout:
+    """Spacing of the header, and how it shows the verdicts."""
+
+    gap: str
+    has_badges: bool = False
+    """Whether verdicts are badges rather than symbols."""
+    has_long_titles: bool = False
+    names_missing_judge: bool = False
+
+    def build(self, position: str, verdicts: Sequence[_HeaderVerdict], *, is_stale: bool) -> Line:
+        """Return the header without the id and the facts. It begins with the position."""
+        line = LineBuilder()
+        line.add(position, "dim")
+        for verdict in verdicts:
+            if verdict.is_of_missing_judge and not self.names_missing_judge:
+                continue
+            title = verdict.title if self.has_long_titles else verdict.narrow_title
+            line.add(f"{self.gap}{title} ", "dim")
+            line.add(*(verdict.badge if self.has_badges else verdict.symbol))
+        if is_stale:
+            line.add(" STALE", "warn")
+        return line.build()
+
+
+HEADER_LAYOUTS = (
+    _HeaderLayout("   ", has_badges=True, has_long_titles=True),
+    _HeaderLayout("  ", has_badges=True, has_long_titles=True),
+    _HeaderLayout("  ", has_badges=True),
+    _HeaderLayout(" ", has_badges=True),
+    _HeaderLayout("   ", names_missing_judge=True),
+    _HeaderLayout("  ", names_missing_judge=True),
+    _HeaderLayout("  "),
+    _HeaderLayout(" "),
+)
+"""Layouts of the header, the widest first."""
 
 
 def header_line(
@@ -264,96 +378,132 @@ def header_line(
     hide_verdicts: bool = False,
     show_id: bool = True,
 ) -> Line:
-    """Render the header of an item.
-
-        live_simple_3-2-1   3/640   official FAIL   recomputed FAIL   you –   live_simple · 0.6 s
+    """Render the header: `live_simple_3-2-1   3/640   official FAIL   recomputed FAIL   you –
+    live_simple · 0.6 s`.
 
     Position and verdicts are never cut. If the line is too long, it is shortened in this order:
     fewer facts and smaller gaps, symbols instead of badges, a cut in the middle of the id.
 
     `show_id`: whether the line begins with the id.
     """
-    place = f"{symbols().none if item_index is None else f'{item_index + 1:,}'}/{n_items:,}"
-    row, item_id = detail.row, sanitize(detail.row.id) if show_id else ""
-    automatic = [("official", row.official), ("recomp.", row.rule), ("judge", row.judge)]
-    verdicts = [(name, HIDDEN if hide_verdicts else value) for name, value in automatic] + [
-        ("you", row.you)
-    ]
-    if not hide_verdicts and row.human is not None and row.human != row.you:
-        verdicts.append(("reviews", row.human))  # An adjudication, or reviews of others.
-    has_judge = row.judge is not None or any(
-        verdict.source == "judge" for verdict in detail.item.verdicts
-    )
-    fewer = verdicts if has_judge else [verdict for verdict in verdicts if verdict[0] != "judge"]
-    long_names = [("recomputed" if name == "recomp." else name, value) for name, value in fewer]
-    variants = [
-        ("   ", long_names, True),
-        ("  ", long_names, True),
-        ("  ", fewer, True),
-        (" ", fewer, True),
-    ]
-    variants += [
-        ("   ", verdicts, False),
-        ("  ", verdicts, False),
-        ("  ", fewer, False),
-        (" ", fewer, False),
-    ]
-    for gap, entries, badges in variants:
-        parts: list[StyledText] = [(gap + place if show_id else place, "dim")]
-        for name, value in entries:
-            verdict = _header_verdict(name, value, row.your_parts, badge=badges)
-            if name == "you" and row.is_own_verdict_contradicted and not hide_verdicts:
-                verdict = f"({symbols().verdict_symbol(value)})", "dim"
-            parts += [(f"{gap}{name} ", "dim"), verdict]
-        parts += [(" STALE", "warn")] if row.stale else []
-        used = line_width(tuple(parts)) + 1
-        if used + display_width(item_id) + 1 <= cells:
-            break
-    id_cells = max(cells - used, min(display_width(item_id), MIN_ID_CELLS, cells - used))
-    left: Line = ((" " + truncate_middle(item_id, id_cells), "strong"), *parts)
+    item_id = sanitize(detail.row.id) if show_id else ""
+    position = _format_position(item_index, n_items)
+    verdicts = _list_header_verdicts(detail, hide_verdicts=hide_verdicts)
+
+    candidates = []
+    for layout in HEADER_LAYOUTS:
+        start = layout.gap + position if show_id else position
+        candidates.append(layout.build(start, verdicts, is_stale=detail.row.stale))
+    room = cells - display_width(item_id) - 2
+    fitting = [line for line in candidates if line_width(line) <= room]
+    verdicts_part = fitting[0] if fitting else candidates[-1]
+
+    id_cells = cells - line_width(verdicts_part) - 1
+    left: Line = ((" " + truncate_middle(item_id, id_cells), "strong"), *verdicts_part)
     facts = _format_header_facts(detail, cells - line_width(left) - 3)
-    return justify_line(left, ((f"{facts} ", "dim"),), cells) if facts else fit_line(left, cells)
+    if not facts:
+        return fit_line(left, cells)
+    return justify_line(left, make_line(f"{facts} ", "dim"), cells)
+
+
+def _format_position(item_index: int | None, n_items: int) -> str:
+    """Return `3/640`, with a dash if the queue does not contain the item."""
+    number = symbols().none if item_index is None else f"{item_index + 1:,}"
+    return f"{number}/{n_items:,}"
+
+
+def _list_header_verdicts(detail: ItemDetail, *, hide_verdicts: bool) -> list[_HeaderVerdict]:
+    row = detail.row
+    has_judge = row.judge is not None or any(v.source == "judge" for v in detail.item.verdicts)
+    verdicts = [
+        _automatic_header_verdict("official", row.official, is_hidden=hide_verdicts),
+        _automatic_header_verdict(
+            "recomputed", row.rule, narrow_title="recomp.", is_hidden=hide_verdicts
+        ),
+        _automatic_header_verdict(
+            "judge", row.judge, is_hidden=hide_verdicts, is_of_missing_judge=not has_judge
+        ),
+        _own_header_verdict(row, hide_verdicts=hide_verdicts),
+    ]
+    # An adjudication or the reviews of others can differ from the annotator's own verdict.
+    if not hide_verdicts and row.human is not None and row.human != row.you:
+        verdicts.append(_automatic_header_verdict("reviews", row.human))
+    return verdicts
+
+
+def _automatic_header_verdict(
+    title: str,
+    value: Any,
+    *,
+    narrow_title: str = "",
+    is_hidden: bool = False,
+    is_of_missing_judge: bool = False,
+) -> _HeaderVerdict:
+    badge = verdict_badge(value)
+    symbol: StyledText = (symbols().verdict_symbol(value), get_verdict_style(value))
+    if is_hidden:
+        badge = symbol = (HIDDEN, "dim")
+    return _HeaderVerdict(
+        title,
+        narrow_title or title,
+        badge=badge,
+        symbol=symbol,
+        is_of_missing_judge=is_of_missing_judge,
+    )
+
+
+def _own_header_verdict(row: QueueRow, *, hide_verdicts: bool) -> _HeaderVerdict:
+    symbol: StyledText = (
+        symbols().annotator_symbol(row.you, row.your_parts),
+        get_verdict_style(row.you),
+    )
+    has_only_part_verdicts = row.you is None and row.your_parts > 0
+    badge = symbol if has_only_part_verdicts else verdict_badge(row.you)
+    if row.is_own_verdict_contradicted and not hide_verdicts:
+        # A verdict in parentheses does not count.
+        badge = symbol = (f"({symbols().verdict_symbol(row.you)})", "dim")
+    return _HeaderVerdict("you", "you", badge=badge, symbol=symbol)
 
 
 def _format_header_facts(detail: ItemDetail, cells: int) -> str:
+    """Return as many facts as fit: `live_simple · 3 turns · 0.6 s`."""
     item = detail.item
     facts = [sanitize(item.category)]
-    facts += [format_count(item.n_turns, "turn")] if item.n_turns > 1 else []
-    facts += [f"{item.latency:.1f} s"] if item.latency is not None else []
-    texts = [f" {symbols().separator} ".join(facts[:count]) for count in range(len(facts), 0, -1)]
-    return next((text for text in texts if display_width(text) <= cells), "")
+    if item.n_turns > 1:
+        facts.append(format_count(item.n_turns, "turn"))
+    if item.latency is not None:
+        facts.append(f"{item.latency:.1f} s")
 
-
-def _header_verdict(name: str, value: Any, n_reviewed_parts: int, *, badge: bool) -> StyledText:
-    if value == HIDDEN:
-        return HIDDEN, "dim"
-    if name == "you" and (not badge or (value is None and n_reviewed_parts)):
-        return symbols().annotator_symbol(value, n_reviewed_parts), get_verdict_style(value)
-    return (
-        verdict_badge(value)
-        if badge
-        else (symbols().verdict_symbol(value), get_verdict_style(value))
-    )
+    while facts:
+        text = f" {symbols().separator} ".join(facts)
+        if display_width(text) <= cells:
+            return text
+        facts.pop()
+    return ""
 
 
 def item_facts_lines(detail: ItemDetail, cells: int) -> list[Line]:
     """Return one line with category, conversation, turns, tokens, latency, model and benchmark."""
-    run, item = detail.run, detail.item
-    parts = []
+    item = detail.item
+    facts = []
     if item.n_turns > 1 or item.n_steps > 1:
-        parts.append(f"{format_count(item.n_turns, 'turn')}, {format_count(item.n_steps, 'step')}")
+        turns = format_count(item.n_turns, "turn")
+        steps = format_count(item.n_steps, "step")
+        facts.append(f"{turns}, {steps}")
     if item.tokens_in is not None:
-        parts.append(f"{item.tokens_in}+{item.tokens_out or 0} tokens")
+        facts.append(f"{item.tokens_in}+{item.tokens_out or 0} tokens")
     if item.latency is not None:
-        parts.append(f"{item.latency:.1f} s")
-    parts += [detail.row.run_name, run.full_title]
-    first = [sanitize(item.category)]
+        facts.append(f"{item.latency:.1f} s")
+    facts.append(detail.row.run_name)
+    facts.append(detail.run.full_title)
+
+    first_facts = [sanitize(item.category)]
     if item.group:
-        room = cells - display_width(sanitize(" · ".join([*first, "group ", *parts])))
-        first.append(
-            f"group {truncate_middle(sanitize(item.group), max(room, MIN_GROUP_CELLS), 1 / 2)}"
-        )
-    return [((clip(sanitize(" · ".join([*first, *parts])), cells), "dim"),)]
+        without_name = " · ".join([*first_facts, "group ", *facts])
+        room = max(cells - display_width(sanitize(without_name)), MIN_GROUP_CELLS)
+        first_facts.append(f"group {truncate_middle(sanitize(item.group), room, 1 / 2)}")
+    text = sanitize(" · ".join(first_facts + facts))
+    return [make_line(clip(text, cells), "dim")]
 
 
 TRAJECTORY_REASON_ROWS = 3
@@ -363,50 +513,63 @@ def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) 
     """Build the blocks of an item. The reasons of the verdicts come first in a trajectory, and if
     all verdicts are from judges.
     """
-    item = detail.item
-    indexed = IndexedItem(item, detail.opinions, annotator, hide_verdicts=options.hide_verdicts)
-    only_judged = (
-        item.official is None
-        and item.rule is None
-        and not item.pairs
-        and bool(judge_blocks(indexed))
+    indexed = IndexedItem(
+        detail.item, detail.opinions, annotator, hide_verdicts=options.hide_verdicts
     )
-    verdicts_first = (indexed.is_trajectory or only_judged) and not indexed.only_last_turn_judged
-    on_screen = options.frames
+    blocks = _list_blocks(indexed, detail, options)
+    blocks = mark_reviewed_blocks(blocks, detail.opinions, annotator)
+    if options.frames and not options.unfold_all:
+        blocks = draw_frames(blocks, frame_sections=options.panels)
+    return add_decisive_step_note(blocks, indexed, options.confirm_key)
+
+
+def _list_blocks(indexed: IndexedItem, detail: ItemDetail, options: DisplayOptions) -> list[Block]:
+    """Return the blocks of all sections, without frames and marks."""
+    item = detail.item
+    is_only_judged = _is_only_judged(indexed)
+    verdicts_first = (indexed.is_trajectory or is_only_judged) and not indexed.only_last_turn_judged
     reason_rows = TRAJECTORY_REASON_ROWS if verdicts_first else RATIONALE_ROWS
     verdicts = verdict_reason_blocks(indexed, reason_rows, options)
-    judged = judge_blocks(indexed, max_rows=reason_rows)
-    # The cursor starts at the first heading.
-    judged = [replace(each, is_heading=only_judged) for each in judged]
-    blocks = [
-        *incident_blocks(item),
-        *([] if on_screen else [Block("about", partial(item_facts_lines, detail))]),
-        *suspicion_blocks(
-            None if options.hide_verdicts else options.suspicion, has_heading=options.panels
-        ),
-        *conversation_items_blocks(detail.siblings, detail.row.item, options.group_keys),
-        *turn_overview_blocks(indexed),
-        *(verdicts if verdicts_first else []),
-        *(judged if only_judged else []),
-        *task_blocks(item, options),
-        *dialogue_blocks(indexed, options),
-        *final_answer_blocks(item, options),
-        *erratum_blocks(item.extra.erratum, options),
-        *([] if verdicts_first else verdicts),
-        *([] if only_judged else judged),
-        *available_function_blocks(indexed, options),
-        *review_blocks(indexed),
-        *import_issue_blocks(item.issues),
-        *metadata_blocks(detail, options),
-        Block("end", lambda _: [BLANK_LINE]),
-    ]
-    blocks = mark_reviewed_blocks(blocks, detail.opinions, annotator)
-    blocks = (
-        draw_frames(blocks, frame_sections=options.panels)
-        if on_screen and not options.unfold_all
-        else blocks
-    )
-    return add_decisive_step_note(blocks, indexed, options.confirm_key)
+    judge_verdicts = judge_blocks(indexed, max_rows=reason_rows)
+    if is_only_judged:
+        # The cursor starts at the first heading.
+        for block in judge_verdicts:
+            block.is_heading = True
+
+    blocks = incident_blocks(item)
+    if not options.frames:
+        blocks.append(Block("about", partial(item_facts_lines, detail)))
+    if not options.hide_verdicts:
+        blocks += suspicion_blocks(options.suspicion, has_heading=options.panels)
+    blocks += conversation_items_blocks(detail.siblings, detail.row.item, options.group_keys)
+    blocks += turn_overview_blocks(indexed)
+    if verdicts_first:
+        blocks += verdicts
+    if is_only_judged:
+        blocks += judge_verdicts
+
+    blocks += task_blocks(item, options)
+    blocks += dialogue_blocks(indexed, options)
+    blocks += final_answer_blocks(item, options)
+    blocks += erratum_blocks(item.extra.erratum, options)
+    if not verdicts_first:
+        blocks += verdicts
+    if not is_only_judged:
+        blocks += judge_verdicts
+
+    blocks += available_function_blocks(indexed, options)
+    blocks += review_blocks(indexed)
+    blocks += import_issue_blocks(item.issues)
+    blocks += metadata_blocks(detail, options)
+    blocks.append(Block("end", lambda _: [BLANK_LINE]))
+    return blocks
+
+
+def _is_only_judged(indexed: IndexedItem) -> bool:
+    """Whether all visible verdicts on the item are from judges, and no calls are compared."""
+    item = indexed.item
+    has_other_verdict = item.official is not None or item.rule is not None
+    return not has_other_verdict and not item.pairs and bool(judge_blocks(indexed))
 
 
 class RawRecord(NamedTuple):
@@ -434,17 +597,17 @@ def format_score_record_location(item: Item) -> str:
 
 
 def join_records(records: Sequence[RawRecord], *, indented: bool) -> str:
-    """Join records into one text, each below its location.
-
-    `indented`: spread JSON over several lines.
+    """Join records into one text, each below its location. `indented`: spread JSON over several
+    lines.
     """
     dash = symbols().rule * 2
     parts = []
     for record in records:
-        head = f"{dash} {record.name} {dash}" + (f"\n{record.location}" if record.location else "")
-        parts.append(
-            f"{head}\n{indent_json(record.text.strip()) if indented else record.text.rstrip()}\n"
-        )
+        heading = f"{dash} {record.name} {dash}"
+        if record.location:
+            heading += f"\n{record.location}"
+        text = indent_json(record.text.strip()) if indented else record.text.rstrip()
+        parts.append(f"{heading}\n{text}\n")
     return "\n".join(parts)
 
 
@@ -454,56 +617,69 @@ NOTE_ROWS = 3
 def add_decisive_step_note(
     blocks: Sequence[Block], indexed: IndexedItem, confirm_key: str
 ) -> list[Block]:
-    """Add a note above the message of the decisive step or, if it is not shown, above the
-    nearest earlier message.
+    """Add a note above the message of the decisive step or, if it is not shown, above the nearest
+    earlier message.
     """
+    noted = list(blocks)
     mark = indexed.decisive_step
-    numbered = [
-        (block.message_number, -at)
-        for at, block in enumerate(blocks)
-        if block.message_number is not None
-    ]
-    earlier = [each for each in numbered if mark is not None and each[0] <= mark.message_number]
-    if mark is None or not earlier:
-        return [*blocks]
-    at = -max(earlier)[1]
-    first = blocks[at]
+    if mark is None:
+        return noted
+    index = _find_last_message_index(blocks, mark.message_number)
+    if index is None:
+        return noted
+
+    block = blocks[index]
 
     def render_lines(cells: int) -> list[Line]:
-        return [*_decisive_step_note_lines(mark, confirm_key, cells), *first.lines(cells)]
+        return _decisive_step_note_lines(mark, confirm_key, cells) + block.lines(cells)
 
-    step = replace(
-        first,
+    noted[index] = replace(
+        block,
         lines=render_lines,
         is_decisive=True,
         is_heading=True,
         message_number=mark.message_number,
     )
-    return [*blocks[:at], step, *blocks[at + 1 :]]
+    return noted
+
+
+def _find_last_message_index(blocks: Sequence[Block], max_number: int) -> int | None:
+    """Return the index of the first block of the last message up to `max_number`."""
+    found_index = None
+    found_number = 0
+    for index, block in enumerate(blocks):
+        number = block.message_number
+        if number is not None and found_number < number <= max_number:
+            found_index = index
+            found_number = number
+    return found_index
 
 
 def _decisive_step_note_lines(mark: DecisiveStepMark, confirm_key: str, cells: int) -> list[Line]:
     is_guess = mark.message_number == mark.guessed_number
-    if is_guess:
-        hint = f" · {confirm_key} to confirm" if confirm_key else ""
-        source = (
-            f"confirmed by {', '.join(mark.people)}"
-            if mark.people
-            else f"guessed by fcreview{hint}"
-        )
-    else:
-        source = f"marked by {', '.join(mark.people)}"
-    left: Line = (
-        ("decisive step", "warn"),
-        (sanitize(f" · message {mark.message_number} · {source}"), "dim"),
-    )
-    if is_guess or not mark.guess_reason:
-        kind: Line = ((f"{sanitize(mark.guess_kind)} ", "dim"),)
-        lines = [
-            justify_line(left, kind if line_width(left) + line_width(kind) < cells else (), cells)
-        ]
-        return [*lines, *paragraph_lines("", mark.guess_reason, cells, "", NOTE_ROWS)]
-    guess = paragraph_lines(
-        f"guess: message {mark.guessed_number}  ", mark.guess_reason, cells, "dim", NOTE_ROWS
-    )
-    return [justify_line(left, (), cells), *guess]
+    source = _describe_mark_source(mark, confirm_key, is_guess=is_guess)
+    text = sanitize(f" · message {mark.message_number} · {source}")
+    left: Line = (("decisive step", "warn"), (text, "dim"))
+
+    # A guess of another message is shown below the mark. Otherwise, kind and reason of the guess
+    # belong to the marked message.
+    if mark.guess_reason and not is_guess:
+        label = f"guess: message {mark.guessed_number}  "
+        guess = paragraph_lines(label, mark.guess_reason, cells, style="dim", max_rows=NOTE_ROWS)
+        return [justify_line(left, (), cells), *guess]
+
+    kind: Line = make_line(f"{sanitize(mark.guess_kind)} ", "dim")
+    fits = line_width(left) + line_width(kind) < cells
+    heading = justify_line(left, kind if fits else (), cells)
+    return [heading, *paragraph_lines("", mark.guess_reason, cells, max_rows=NOTE_ROWS)]
+
+
+def _describe_mark_source(mark: DecisiveStepMark, confirm_key: str, *, is_guess: bool) -> str:
+    people = ", ".join(mark.people)
+    if not is_guess:
+        return f"marked by {people}"
+    if mark.people:
+        return f"confirmed by {people}"
+    if confirm_key:
+        return f"guessed by fcreview · {confirm_key} to confirm"
+    return "guessed by fcreview"

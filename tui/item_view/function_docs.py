@@ -7,7 +7,7 @@ footer below it. The list of available functions is part of the document.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import islice
@@ -31,10 +31,10 @@ from fcreview.tui.text.graphics import FRAME_CELLS, box_lines
 from fcreview.tui.text.lines import (
     BLANK_LINE,
     Line,
+    LineBuilder,
     fit_line,
     line_width,
     make_line,
-    pad_text,
     prefix_rows_with_label,
     rule_line,
     sanitize_and_wrap,
@@ -43,6 +43,8 @@ from fcreview.tui.text.lines import (
 )
 from fcreview.tui.text.styles import STATE_STYLES, symbols
 
+FUNCTIONS_KEY = "offer"
+"""Key of the heading of the available functions."""
 DESCRIPTION_ROWS = 12
 MAX_PARAMETERS = 200
 """Maximum number of parameters that are shown. The parameter under the cursor is always shown."""
@@ -52,10 +54,15 @@ def find_function(functions: Sequence[dict[str, Any]], name: str) -> dict[str, A
     """Return the docs of a called function. If no function has exactly this name, dots and
     underscores are treated as equal.
     """
-    exact = (each for each in functions if each.get("name") == name)
-    plain = _dots_to_underscores(name)
-    similar = (each for each in functions if _dots_to_underscores(str(each.get("name"))) == plain)
-    return next(exact, next(similar, None))
+    for function in functions:
+        if function.get("name") == name:
+            return function
+
+    plain_name = _dots_to_underscores(name)
+    for function in functions:
+        if _dots_to_underscores(str(function.get("name"))) == plain_name:
+            return function
+    return None
 
 
 def _dots_to_underscores(name: str) -> str:
@@ -67,15 +74,13 @@ def _function_names(functions: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def required_and_optional_parameters(function: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """Return the names of a function's (required, optional) parameters, in the order of the
-    docs.
-    """
+    """Return the names of the (required, optional) parameters, in the order of the docs."""
     declared = read_declared_parameters(function)
-    required = set(map(str, declared.required or ()))
+    required_names = {str(name) for name in declared.required or ()}
     names = [str(name) for name in declared.properties or ()]
-    return [name for name in names if name in required], [
-        name for name in names if name not in required
-    ]
+    required = [name for name in names if name in required_names]
+    optional = [name for name in names if name not in required_names]
+    return required, optional
 
 
 def function_docs_lines(
@@ -85,9 +90,10 @@ def function_docs_lines(
     cells: int,
     available_names: Sequence[str] = (),
 ) -> list[Line]:
-    head = rule_line((("docs of ", ""), (sanitize(name), "strong")), cells)
-    sections = function_docs_sections(name, function, marked_parameter, cells, available_names)
-    return [head, *(line for _, lines in sections for line in lines)]
+    lines = [rule_line((("docs of ", ""), (sanitize(name), "strong")), cells)]
+    for section in function_docs_sections(name, function, marked_parameter, cells, available_names):
+        lines += section.lines
+    return lines
 
 
 class DocsSection(NamedTuple):
@@ -106,38 +112,51 @@ def function_docs_sections(
 ) -> list[DocsSection]:
     """Render the docs of a function.
 
-    Args:
-        name: Name as in the call. function: `{name, description, parameters: {properties,
-        required}}`, or None if the function is not available.
-            Other forms of `parameters` are shown as JSON.
-        marked_parameter: Parameter to mark. cells: Width in cells. available_names: Names of the
-        available functions, one of which is suggested if `function` is None.
+    Args: name: Name as in the call. function: `{name, description, parameters: {properties,
+        required}}`, or None if the function is not available. Other forms of `parameters` are shown
+        as JSON. marked_parameter: Parameter to mark. cells: Width in cells. available_names: Names
+        of the available functions, one of which is suggested if `function` is None.
     """
     if function is None:
-        text = f"  not an available function{_closest_name_hint(name, available_names)}"
-        return [DocsSection(None, [fit_line(((text, "warn"),), cells)])]
-    lines = _description_lines("  ", function.get("description"), cells)
+        warning = f"  not an available function{_closest_name_hint(name, available_names)}"
+        return [DocsSection(None, [fit_line(make_line(warning, "warn"), cells)])]
+
+    head_lines = _description_lines("  ", function.get("description"), cells)
     properties = read_declared_parameters(function).properties
     if properties is None:
-        lines += _description_lines("  ", _json_text(function.get("parameters"), indent=2), cells)
-        return [DocsSection(None, lines)]
-    required, _ = required_and_optional_parameters(function)
+        parameters = _json_text(function.get("parameters"), indent=2)
+        return [DocsSection(None, head_lines + _description_lines("  ", parameters, cells))]
     if not properties:
-        lines.append(make_line("  no parameters", "dim"))
-    shown = dict(islice(properties.items(), MAX_PARAMETERS))
-    if marked_parameter in properties:
-        shown[marked_parameter] = properties[marked_parameter]
-    sections = [DocsSection(None, lines)]
-    for key, schema in shown.items():
-        parameter = str(key)
-        rendered = _parameter_lines(
-            parameter, schema, parameter in required, parameter == marked_parameter, cells
+        head_lines.append(make_line("  no parameters", "dim"))
+
+    sections = [DocsSection(None, head_lines)]
+    required, _ = required_and_optional_parameters(function)
+    shown = _choose_shown_parameters(properties, marked_parameter)
+    for parameter, schema in shown.items():
+        lines = _parameter_lines(
+            parameter,
+            schema,
+            cells,
+            is_required=parameter in required,
+            is_marked=parameter == marked_parameter,
         )
-        sections.append(DocsSection(parameter, rendered))
-    if len(properties) > len(shown):
-        more = f"  {symbols().ellipsis} {len(properties) - len(shown):,} more parameters"
+        sections.append(DocsSection(parameter, lines))
+
+    n_hidden = len(properties) - len(shown)
+    if n_hidden > 0:
+        more = f"  {symbols().ellipsis} {n_hidden:,} more parameters"
         sections.append(DocsSection(None, [make_line(more, "dim")]))
     return sections
+
+
+def _choose_shown_parameters(
+    properties: Mapping[Any, Any], marked_parameter: str | None
+) -> dict[str, Any]:
+    """Return the first parameters with their schemas, and the marked parameter."""
+    shown = {str(name): schema for name, schema in islice(properties.items(), MAX_PARAMETERS)}
+    if marked_parameter is not None and marked_parameter in properties:
+        shown[marked_parameter] = properties[marked_parameter]
+    return shown
 
 
 def _closest_name_hint(name: str, available_names: Sequence[str]) -> str:
@@ -150,32 +169,46 @@ def _json_text(value: Any, indent: int | None = None) -> str:
 
 
 def _parameter_lines(
-    name: str, schema: Any, is_required: bool, is_marked: bool, cells: int
+    name: str, schema: Any, cells: int, *, is_required: bool, is_marked: bool
 ) -> list[Line]:
-    arrow = symbols().arrow if is_marked else " "
-    head: Line = ((f"  {arrow} ", "strong"), (sanitize(name), "strong" if is_marked else ""))
-    kind: Line = ((f"  {sanitize(type_name(schema))}{', required' if is_required else ''}", "dim"),)
-    if line_width((*head, *kind)) <= cells:
-        lines = [(*head, *kind)]
+    mark = symbols().arrow if is_marked else " "
+    name_part: Line = (
+        (f"  {mark} ", "strong"),
+        (sanitize(name), "strong" if is_marked else ""),
+    )
+    kind = sanitize(type_name(schema))
+    if is_required:
+        kind += ", required"
+    kind_part: Line = ((f"  {kind}", "dim"),)
+
+    if line_width((*name_part, *kind_part)) <= cells:
+        lines = [(*name_part, *kind_part)]
     else:
-        lines = [fit_line(head, cells), fit_line((("      ", ""), *kind), cells)]
-    return lines + [
-        row
-        for text in describe_parameter(schema)
-        for row in _description_lines("        ", text, cells)
-    ]
+        indented_kind = (("      ", ""), *kind_part)
+        lines = [fit_line(name_part, cells), fit_line(indented_kind, cells)]
+    for text in describe_parameter(schema):
+        lines += _description_lines("        ", text, cells)
+    return lines
 
 
 def describe_parameter(schema: Any) -> list[str]:
+    """Return the description, the allowed values, the default and the fields of a parameter, as far
+    as they exist.
+    """
     if not isinstance(schema, dict):
         return []
-    texts = [str(schema.get("description") or "")]
-    texts += [f"{key}: {_json_text(schema[key])}" for key in ("enum", "default") if key in schema]
-    if isinstance(fields := schema.get("properties"), dict):
-        texts.append(
-            "fields: " + ", ".join(f"{key} {type_name(inner)}" for key, inner in fields.items())
-        )
-    return [text for text in texts if text]
+    texts = []
+    if schema.get("description"):
+        texts.append(str(schema["description"]))
+    for key in ("enum", "default"):
+        if key in schema:
+            texts.append(f"{key}: {_json_text(schema[key])}")
+
+    fields = schema.get("properties")
+    if isinstance(fields, dict):
+        types = [f"{name} {type_name(field_schema)}" for name, field_schema in fields.items()]
+        texts.append(f"fields: {', '.join(types)}")
+    return texts
 
 
 def type_name(schema: Any) -> str:
@@ -184,19 +217,22 @@ def type_name(schema: Any) -> str:
     """
     if not isinstance(schema, dict):
         return str(schema)
-    kind = str(schema.get("type", "any"))
-    items = schema.get("items")
-    return (
-        f"{kind} of {type_name(items)}" if isinstance(items, dict) and items.get("type") else kind
-    )
+    name = str(schema.get("type", "any"))
+    element_schema = schema.get("items")
+    if isinstance(element_schema, dict) and element_schema.get("type"):
+        return f"{name} of {type_name(element_schema)}"
+    return name
+
+
+MIN_DESCRIPTION_CELLS = 20
 
 
 def _description_lines(indent: str, text: Any, cells: int) -> list[Line]:
     if not text:
         return []
-    return prefix_rows_with_label(
-        indent, sanitize_and_wrap(str(text), max(cells - len(indent), 20), DESCRIPTION_ROWS), "dim"
-    )
+    room = max(cells - len(indent), MIN_DESCRIPTION_CELLS)
+    rows = sanitize_and_wrap(str(text), room, DESCRIPTION_ROWS)
+    return prefix_rows_with_label(indent, rows, "dim")
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,17 +263,31 @@ def functions_at_block(indexed: IndexedItem, block_key: str) -> RelevantFunction
     part = parse_address(block_key)
     if part is None or part.call is None:
         return NO_FUNCTIONS
+
     pairs = indexed.pairs.get(part.turn, [])
     if part.call < len(pairs):
-        pair = pairs[part.call]
-        path = part.argument or next(
-            (place.path for place in pair.diff if place.path and place.state != "~"), None
-        )
-        names = function_name_by_side(indexed, pair).values()
-        return RelevantFunctions(tuple(dict.fromkeys(names)), _top_level_parameter(path))
+        return _functions_of_pair(indexed, pairs[part.call], part.argument)
+
     calls = indexed.calls_of_unpaired_turn(part.turn)
-    name = calls[part.call].name if part.call < len(calls) else None
-    return RelevantFunctions((name,), _top_level_parameter(part.argument)) if name else NO_FUNCTIONS
+    if part.call >= len(calls) or not calls[part.call].name:
+        return NO_FUNCTIONS
+    name = calls[part.call].name
+    return RelevantFunctions((name,), _top_level_parameter(part.argument))
+
+
+def _functions_of_pair(
+    indexed: IndexedItem, pair: CallPair, argument_path: str | None
+) -> RelevantFunctions:
+    distinct_names = dict.fromkeys(function_name_by_side(indexed, pair).values())
+    path = argument_path or _find_first_differing_path(pair)
+    return RelevantFunctions(tuple(distinct_names), _top_level_parameter(path))
+
+
+def _find_first_differing_path(pair: CallPair) -> str | None:
+    for difference in pair.diff:
+        if difference.path and difference.state != "~":
+            return difference.path
+    return None
 
 
 def first_available_functions(indexed: IndexedItem) -> RelevantFunctions:
@@ -246,18 +296,27 @@ def first_available_functions(indexed: IndexedItem) -> RelevantFunctions:
 
 
 def function_name_by_side(indexed: IndexedItem, pair: CallPair) -> dict[str, str]:
-    """Return `{"golden": name, "predicted": name}`.
-
-    If one call is missing, both names are from the other call.
+    """Return `{"golden": name, "predicted": name}`. If one call is missing, both names are from the
+    other call.
     """
     golden, predicted = indexed.golden_and_predicted_call(pair)
-    golden_name = golden.name if golden else predicted.name if predicted else pair.name
-    predicted_name = predicted.name if predicted and predicted.name else golden_name
+    golden_name = pair.name
+    if golden is not None:
+        golden_name = golden.name
+    elif predicted is not None:
+        golden_name = predicted.name
+
+    predicted_name = golden_name
+    if predicted is not None and predicted.name:
+        predicted_name = predicted.name
     return {"golden": golden_name, "predicted": predicted_name}
 
 
 def _top_level_parameter(argument_path: str | None) -> str | None:
-    return str(split_path(argument_path)[0]) if argument_path else None
+    """Return `city` for the path `city.name[0]`."""
+    if not argument_path:
+        return None
+    return str(split_path(argument_path)[0])
 
 
 NAME_ROWS = 3
@@ -282,38 +341,47 @@ class FunctionDocsSource:
 
     def lines(self, index: int, cells: int) -> Sequence[Line]:
         if cells != self.cells:
-            self.cells, self._sections = cells, self._render_sections(cells)
+            self.cells = cells
+            self._sections = self._render_sections(cells)
         return self._sections[index].lines
 
     @property
     def marked_block_index(self) -> int | None:
-        argument = self.shown.argument
-        return next(
-            (
-                at
-                for at, each in enumerate(self._sections)
-                if argument and each.parameter == argument
-            ),
-            None,
-        )
+        """Index of the block of the parameter under the cursor. None if no parameter is under the
+        cursor.
+        """
+        if not self.shown.argument:
+            return None
+        for index, section in enumerate(self._sections):
+            if section.parameter == self.shown.argument:
+                return index
+        return None
 
     def _render_sections(self, cells: int) -> list[DocsSection]:
+        argument = self.shown.argument
+        available_names = _function_names(self.functions)
         sections: list[DocsSection] = []
-        argument, available = self.shown.argument, _function_names(self.functions)
         for name in self.shown.names:
-            title: list[Line] = [
-                ((row, "strong"),) for row in wrap_sanitized(sanitize(name), cells, NAME_ROWS)
-            ]
-            sections.append(DocsSection(None, [*([BLANK_LINE] if sections else []), *title]))
-            sections += function_docs_sections(
-                name, find_function(self.functions, name), argument, cells, available
-            )
-        if argument and all(argument != name for name, _ in sections):
-            head: Line = ((f"  {symbols().arrow} ", "strong"), (sanitize(argument), "strong"))
-            sections.append(
-                DocsSection(argument, [fit_line((*head, ("  no such parameter", "warn")), cells)])
-            )
+            name_rows = wrap_sanitized(sanitize(name), cells, NAME_ROWS)
+            title = [make_line(row, "strong") for row in name_rows]
+            if sections:
+                title.insert(0, BLANK_LINE)
+            sections.append(DocsSection(None, title))
+            function = find_function(self.functions, name)
+            sections += function_docs_sections(name, function, argument, cells, available_names)
+
+        if argument and all(section.parameter != argument for section in sections):
+            sections.append(_unknown_parameter_section(argument, cells))
         return sections
+
+
+def _unknown_parameter_section(name: str, cells: int) -> DocsSection:
+    line: Line = (
+        (f"  {symbols().arrow} ", "strong"),
+        (sanitize(name), "strong"),
+        ("  no such parameter", "warn"),
+    )
+    return DocsSection(name, [fit_line(line, cells)])
 
 
 DOCS_CHOICES: tuple[DocsChoice, ...] = ("golden", "predicted", "all")
@@ -326,15 +394,12 @@ After the last choice, no docs are shown.
 def call_docs_blocks(
     indexed: IndexedItem, pair: CallPair, address: str, options: DisplayOptions
 ) -> list[Block]:
-    """Return the blocks of the function docs below a call.
-
-    Empty unless the reader chose the docs of this call.
+    """Return the blocks of the function docs below a call. Empty unless the reader chose the docs
+    of this call.
     """
-    if (
-        options.unfold_all
-        or options.docs_call != address
-        or options.docs_choice not in ("golden", "predicted")
-    ):
+    if options.unfold_all or options.docs_call != address:
+        return []
+    if options.docs_choice not in ("golden", "predicted"):
         return []
     name = function_name_by_side(indexed, pair)[options.docs_choice]
     return [_docs_block(indexed, f"{address}/document", name, options)]
@@ -359,13 +424,25 @@ def docs_choices(indexed: IndexedItem, call_address: str | None) -> Sequence[Doc
     """Return the `DOCS_CHOICES` that show different docs for the call at `call_address`. Without a
     call, return only `all`.
     """
+    pair = _find_pair(indexed, call_address)
+    if pair is None:
+        return ("all",)
+
+    choices: list[DocsChoice] = ["golden"]
+    names = function_name_by_side(indexed, pair)
+    if names["golden"] != names["predicted"]:
+        choices.append("predicted")
+    if len(indexed.item.functions) > 1:
+        choices.append("all")
+    return tuple(choices)
+
+
+def _find_pair(indexed: IndexedItem, call_address: str | None) -> CallPair | None:
     part = parse_address(call_address) if call_address else None
-    pairs = indexed.pairs.get(part.turn, []) if part is not None else []
-    if part is None or part.call is None or part.call >= len(pairs):
-        return DOCS_CHOICES[-1:]
-    names = function_name_by_side(indexed, pairs[part.call])
-    of_call = DOCS_CHOICES[:2] if names["golden"] != names["predicted"] else DOCS_CHOICES[:1]
-    return (*of_call, DOCS_CHOICES[-1]) if len(indexed.item.functions) > 1 else of_call
+    if part is None or part.call is None:
+        return None
+    pairs = indexed.pairs.get(part.turn, [])
+    return pairs[part.call] if part.call < len(pairs) else None
 
 
 def next_docs_choice(choices: Sequence[DocsChoice], current: DocsChoice) -> DocsChoice:
@@ -373,8 +450,8 @@ def next_docs_choice(choices: Sequence[DocsChoice], current: DocsChoice) -> Docs
     after the last. If `current` is not available, return the last choice.
     """
     if current in choices:
-        at = choices.index(current) + 1
-        return choices[at] if at < len(choices) else ""
+        next_index = choices.index(current) + 1
+        return choices[next_index] if next_index < len(choices) else ""
     return choices[-1] if current in DOCS_CHOICES else choices[0]
 
 
@@ -393,48 +470,56 @@ def docs_footer_lines(
     """Render the docs of the function at the block. If the docs do not fit into `free_rows`, render
     only the parameter under the cursor.
     """
-    here = functions_at_block(indexed, block_key)
-    function = find_function(indexed.item.functions, here.names[0]) if here else None
+    relevant = functions_at_block(indexed, block_key)
+    if not relevant:
+        return []
+    name = relevant.names[0]
+    function = find_function(indexed.item.functions, name)
     if function is None:
         return []
-    name = here.names[0]
-    if allow_full_docs and sum(map(len, required_and_optional_parameters(function))) < free_rows:
-        lines = function_docs_lines(name, function, here.argument, cells)
+
+    required, optional = required_and_optional_parameters(function)
+    may_fit = len(required) + len(optional) < free_rows  # A parameter needs at least one row.
+    if allow_full_docs and may_fit:
+        lines = function_docs_lines(name, function, relevant.argument, cells)
         if len(lines) < free_rows:  # One row must stay blank.
             return lines
-    has_argument = here.argument and "/arg:" in block_key
-    return (
-        _footer_parameter_lines(name, function, here.argument or "", cells) if has_argument else []
-    )
+
+    is_at_argument = "/arg:" in block_key
+    if relevant.argument and is_at_argument:
+        return _footer_parameter_lines(name, function, relevant.argument, cells)
+    return []
 
 
 def _footer_parameter_lines(
-    name: str, function: dict[str, Any], argument: str, cells: int
+    function_name: str, function: dict[str, Any], argument: str, cells: int
 ) -> list[Line]:
-    schema = (read_declared_parameters(function).properties or {}).get(argument)
+    """Render the type, the allowed values, the default and the description of a parameter."""
+    properties = read_declared_parameters(function).properties or {}
+    schema = properties.get(argument)
     if schema is None:
-        warning = f" · not a parameter of {sanitize(name)}"
+        warning = f" · not a parameter of {sanitize(function_name)}"
         return [rule_line(((sanitize(argument), "strong"), (warning, "warn")), cells)]
+
     required, _ = required_and_optional_parameters(function)
-    head = f" · {sanitize(type_name(schema))}, {'required' if argument in required else 'optional'}"
-    lines = [rule_line(((sanitize(argument), "strong"), (head, "")), cells)]
-    if isinstance(schema, dict):
-        values = [
-            f"{key}: {_json_text(schema[key])[:MAX_VALUE_CHARS]}"
-            for key in ("enum", "default")
-            if key in schema
-        ]
-        lines += (
-            [fit_line((("  " + sanitize(" · ".join(values)), "dim"),), cells)] if values else []
-        )
-        text = schema.get("description")
-        lines += (
-            prefix_rows_with_label(
-                "  ", sanitize_and_wrap(str(text), cells - 2, FOOTER_DESCRIPTION_ROWS), "dim"
-            )
-            if text
-            else []
-        )
+    kind = "required" if argument in required else "optional"
+    facts = f" · {sanitize(type_name(schema))}, {kind}"
+    lines = [rule_line(((sanitize(argument), "strong"), (facts, "")), cells)]
+    if not isinstance(schema, dict):
+        return lines
+
+    values = []
+    for key in ("enum", "default"):
+        if key in schema:
+            values.append(f"{key}: {_json_text(schema[key])[:MAX_VALUE_CHARS]}")
+    if values:
+        text = "  " + sanitize(" · ".join(values))
+        lines.append(fit_line(make_line(text, "dim"), cells))
+
+    description = schema.get("description")
+    if description:
+        rows = sanitize_and_wrap(str(description), cells - 2, FOOTER_DESCRIPTION_ROWS)
+        lines += prefix_rows_with_label("  ", rows, "dim")
     return lines
 
 
@@ -442,133 +527,225 @@ MAX_LISTED_FUNCTIONS = 8
 OTHER_FUNCTIONS_KEY = "offer/others"
 
 
+@dataclass(frozen=True, slots=True)
+class _CallState:
+    """Who calls an available function."""
+
+    symbol: str
+    """State as in `STATE_STYLES`."""
+    callers: str
+    style: str
+    """Style of the name of the function."""
+
+
+CALLED_ON_BOTH_SIDES = _CallState("=", callers="golden, predicted", style="strong")
+CALLED_IN_GOLDEN = _CallState("-", callers="golden", style="golden")
+CALLED_IN_PREDICTION = _CallState("+", callers="predicted", style="predicted")
+
+
+@dataclass(frozen=True, slots=True)
+class _AvailableFunction:
+    """Function that the model could call."""
+
+    docs: dict[str, Any]
+    call_state: _CallState | None
+    """None if neither the golden answer nor the prediction calls the function."""
+
+    @property
+    def name(self) -> str:
+        return str(self.docs.get("name"))
+
+
 def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
-    """Return the signatures of the available functions, and their docs if the reader chose to
-    see them.
+    """Return the signatures of the available functions, and their docs if the reader chose to see
+    them.
     """
-    functions = indexed.item.functions
+    functions = _list_called_functions_first(indexed)
     if not functions:
         return []
-    states = _call_state_by_function(indexed)
-    known = set(map(_dots_to_underscores, _function_names(functions)))
-    predicted = dict.fromkeys(call.name for call in indexed.item.predicted if call.name)
-    unavailable = [name for name in predicted if _dots_to_underscores(name) not in known]
-    called_first = sorted(functions, key=lambda function: _get_call_state(function, states) == "")
-    many, all_docs = len(functions) > MAX_LISTED_FUNCTIONS, options.docs_choice == "all"
-    names = [sanitize(each) for each in _function_names(called_first)]
-    all_folded = options.frames and not all_docs and options.is_folded("offer", True)
-    folded = many and not all_docs and options.is_folded(OTHER_FUNCTIONS_KEY, True)
-    shown = (
-        [function for function in called_first if _get_call_state(function, states)]
-        if folded
-        else called_first
-    )
 
-    def heading_lines(cells: int) -> list[Line]:
-        count: Line = ((format_count(len(functions), "available function"), "strong"),)
-        count = (*fold_symbol(all_folded), *count) if options.frames else count
-        if all_folded:
-            lines = [
-                fit_line(
-                    (*count, ("  ", ""), (", ".join(names[:MAX_LISTED_FUNCTIONS]), "dim")), cells
-                )
-            ]
-        else:
-            lines = [rule_line((*count, (" · name(required, [optional])", "dim")), cells)]
-        for name in unavailable:
-            remark = (
-                "  predicted but not"
-                f" available{_closest_name_hint(name, _function_names(functions))}"
-            )
-            parts: Line = (
-                ("! ", STATE_STYLES["!"]),
-                (sanitize(name), "predicted"),
-                (remark, "dim"),
-            )
-            lines.append(fit_line(parts, cells))
-        return lines
+    shows_docs = options.docs_choice == "all"
+    is_section_folded = options.frames and not shows_docs and options.is_folded(FUNCTIONS_KEY, True)
+    heading = _available_functions_heading(indexed, functions, options, folded=is_section_folded)
+    if is_section_folded:
+        return [heading]
 
-    head = Block(
-        "offer",
-        heading_lines,
-        is_heading=True,
-        title="available functions",
-        copied_value=lambda: functions,
-    )
-    head.foldable, head.folded = options.frames, all_folded
-    blocks: list[Block] = []
-    for at, function in enumerate([] if all_folded else shown):
-        blocks.append(_signature_block(f"offer/{at}", function, _get_call_state(function, states)))
-        if all_docs:
-            name = str(function.get("name"))
-            blocks.append(_docs_block(indexed, f"offer/{at}/document", name, options))
-    if many and not all_docs and not all_folded:
-        blocks.append(
-            _other_functions_block(
-                _function_names(called_first[len(shown) :]), options, folded=folded
-            )
+    # In a long list, one block stands for the functions that are not called, until the reader
+    # unfolds it.
+    is_long = len(functions) > MAX_LISTED_FUNCTIONS and not shows_docs
+    are_others_folded = is_long and options.is_folded(OTHER_FUNCTIONS_KEY, True)
+    shown = functions
+    if are_others_folded:
+        shown = [function for function in functions if function.call_state is not None]
+
+    blocks = []
+    for index, function in enumerate(shown):
+        key = f"{FUNCTIONS_KEY}/{index}"
+        blocks.append(_signature_block(key, function))
+        if shows_docs:
+            blocks.append(_docs_block(indexed, f"{key}/document", function.name, options))
+    if is_long:
+        hidden_names = [function.name for function in functions[len(shown) :]]
+        blocks.append(_other_functions_block(hidden_names, options, folded=are_others_folded))
+    if options.frames:
+        set_parent_block(blocks, FUNCTIONS_KEY)
+    return [heading, *blocks]
+
+
+def _list_called_functions_first(indexed: IndexedItem) -> list[_AvailableFunction]:
+    item = indexed.item
+    golden_names = {_dots_to_underscores(call.name) for call in item.golden}
+    predicted_names = {_dots_to_underscores(call.name) for call in item.predicted if call.name}
+
+    called = []
+    others = []
+    for docs in item.functions:
+        name = _dots_to_underscores(str(docs.get("name")))
+        call_state = _find_call_state(
+            is_golden=name in golden_names, is_predicted=name in predicted_names
         )
-    return [head, *(set_parent_block(blocks, "offer") if options.frames else blocks)]
+        if call_state is not None:
+            called.append(_AvailableFunction(docs, call_state))
+        else:
+            others.append(_AvailableFunction(docs, None))
+    return called + others
 
 
-def _call_state_by_function(indexed: IndexedItem) -> dict[str, str]:
-    """Map each called function to `=` (both sides), `-` (golden only) or `+` (predicted only). Dots
-    in names become underscores.
+def _find_call_state(*, is_golden: bool, is_predicted: bool) -> _CallState | None:
+    if is_golden and is_predicted:
+        return CALLED_ON_BOTH_SIDES
+    if is_golden:
+        return CALLED_IN_GOLDEN
+    if is_predicted:
+        return CALLED_IN_PREDICTION
+    return None
+
+
+def _available_functions_heading(
+    indexed: IndexedItem,
+    functions: Sequence[_AvailableFunction],
+    options: DisplayOptions,
+    *,
+    folded: bool,
+) -> Block:
+    """Return the heading with the number of functions and, if it is folded, the first names. A
+    warning follows for each predicted function that is not available.
     """
-    golden = {_dots_to_underscores(call.name) for call in indexed.item.golden}
-    predicted = {_dots_to_underscores(call.name) for call in indexed.item.predicted if call.name}
-    return {
-        name: "=" if name in golden & predicted else "-" if name in golden else "+"
-        for name in golden | predicted
-    }
-
-
-def _get_call_state(function: dict[str, Any], state_by_function: dict[str, str]) -> str:
-    return state_by_function.get(_dots_to_underscores(str(function.get("name"))), "")
-
-
-CALLERS = {"=": "golden, predicted", "-": "golden", "+": "predicted"}
-
-
-def _signature_block(key: str, function: dict[str, Any], state: str) -> Block:
-    name, (required, optional) = (
-        str(function.get("name")),
-        required_and_optional_parameters(function),
-    )
+    first_names = ", ".join(sanitize(each.name) for each in functions[:MAX_LISTED_FUNCTIONS])
+    unavailable_names = _find_unavailable_names(indexed)
+    available_names = _function_names(indexed.item.functions)
 
     def render_lines(cells: int) -> list[Line]:
-        style = {"=": "strong", "-": "golden", "+": "predicted"}.get(state, "")
-        inside = [", ".join(required)] if required else []
-        inside += [f"[{', '.join(optional)}]"] if optional else []
-        callers = f"  {CALLERS[state]}" if state else ""
-        signature: Line = (
-            (f"{state or ' '} ", STATE_STYLES[state] if state else ""),
-            (sanitize(name), style),
-            (sanitize(f"({', '.join(inside)})"), "dim"),
-        )
-        return [(*fit_line(signature, max(cells - len(callers), 20)), (callers, "dim"))]
+        head = LineBuilder()
+        if options.frames:
+            head.add_line(fold_symbol(folded))
+        head.add(format_count(len(functions), "available function"), "strong")
+        if folded:
+            head.add("  ")
+            head.add(first_names, "dim")
+            lines = [fit_line(head.build(), cells)]
+        else:
+            head.add(" · name(required, [optional])", "dim")
+            lines = [rule_line(head.build(), cells)]
+        for name in unavailable_names:
+            lines.append(_unavailable_function_line(name, available_names, cells))
+        return lines
 
     return Block(
-        key, render_lines, title=f"docs of {sanitize(name)}", copied_value=lambda: function
+        FUNCTIONS_KEY,
+        render_lines,
+        is_heading=True,
+        foldable=options.frames,
+        folded=folded,
+        title="available functions",
+        copied_value=lambda: indexed.item.functions,
     )
+
+
+def _find_unavailable_names(indexed: IndexedItem) -> list[str]:
+    """Return the names of predicted functions that are not available, each once."""
+    available_names = {
+        _dots_to_underscores(name) for name in _function_names(indexed.item.functions)
+    }
+    names = []
+    for call in indexed.item.predicted:
+        is_available = _dots_to_underscores(call.name) in available_names
+        if call.name and not is_available and call.name not in names:
+            names.append(call.name)
+    return names
+
+
+def _unavailable_function_line(name: str, available_names: Sequence[str], cells: int) -> Line:
+    hint = _closest_name_hint(name, available_names)
+    line: Line = (
+        ("! ", STATE_STYLES["!"]),
+        (sanitize(name), "predicted"),
+        (f"  predicted but not available{hint}", "dim"),
+    )
+    return fit_line(line, cells)
+
+
+MIN_SIGNATURE_CELLS = 20
+
+
+def _signature_block(key: str, function: _AvailableFunction) -> Block:
+    def render_lines(cells: int) -> list[Line]:
+        return [_signature_line(function, cells)]
+
+    return Block(
+        key,
+        render_lines,
+        title=f"docs of {sanitize(function.name)}",
+        copied_value=lambda: function.docs,
+    )
+
+
+def _signature_line(function: _AvailableFunction, cells: int) -> Line:
+    """Return `= get_weather(city, [days])  golden, predicted`. The callers are never cut."""
+    required, optional = required_and_optional_parameters(function.docs)
+    parameters = []
+    if required:
+        parameters.append(", ".join(required))
+    if optional:
+        parameters.append(f"[{', '.join(optional)}]")
+
+    signature = LineBuilder()
+    callers = ""
+    if function.call_state is None:
+        signature.add("  ")
+        signature.add(sanitize(function.name))
+    else:
+        symbol = function.call_state.symbol
+        signature.add(f"{symbol} ", STATE_STYLES[symbol])
+        signature.add(sanitize(function.name), function.call_state.style)
+        callers = f"  {function.call_state.callers}"
+    signature.add(sanitize(f"({', '.join(parameters)})"), "dim")
+
+    room = max(cells - len(callers), MIN_SIGNATURE_CELLS)
+    return (*fit_line(signature.build(), room), (callers, "dim"))
 
 
 def _other_functions_block(names: Sequence[str], options: DisplayOptions, *, folded: bool) -> Block:
     def render_lines(cells: int) -> list[Line]:
-        if not folded:
-            return [] if options.print_hint else [((f"  … {options.open_key} to fold", "dim"),)]
-        rows = wrap_sanitized(
-            f"{len(names)} more functions: {', '.join(map(sanitize, names))}",
-            cells - 2,
-            NAME_ROWS + 1,
-        )
-        if len(rows) > NAME_ROWS:
-            rows = [*rows[: NAME_ROWS - 1], rows[NAME_ROWS - 1][: cells - 4].rstrip() + " …"]
-        return [(("  ", ""), (row, "dim")) for row in rows]
+        if folded:
+            return _function_names_lines(names, cells)
+        if options.print_hint:
+            return []
+        return [make_line(f"  … {options.open_key} to fold", "dim")]
 
     return Block(
         OTHER_FUNCTIONS_KEY, render_lines, foldable=True, folded=folded, title="available functions"
     )
+
+
+def _function_names_lines(names: Sequence[str], cells: int) -> list[Line]:
+    joined_names = ", ".join(sanitize(name) for name in names)
+    text = f"{len(names)} more functions: {joined_names}"
+    rows = wrap_sanitized(text, cells - 2, NAME_ROWS + 1)
+    if len(rows) > NAME_ROWS:
+        last_row = rows[NAME_ROWS - 1][: cells - 4].rstrip() + " …"
+        rows = [*rows[: NAME_ROWS - 1], last_row]
+    return [(("  ", ""), (row, "dim")) for row in rows]
 
 
 MAX_NAME_CELLS = 30
@@ -579,66 +756,137 @@ SUMMARY_ROWS = 3
 def docs_panel_lines(
     functions: Sequence[dict[str, Any]], relevant: RelevantFunctions, cells: int, free_rows: int
 ) -> list[Line]:
-    """Return a panel for each function at the cursor.
-
-    Panels that do not fit into `free_rows` are omitted.
+    """Return a panel for each function at the cursor. Panels that do not fit into `free_rows` are
+    omitted.
     """
     lines: list[Line] = []
     for name in relevant.names:
         function = find_function(functions, name)
+        if function is None:
+            continue
         room = free_rows - len(lines)
-        panel = (
-            _function_panel_lines(function, relevant.argument, cells, room)
-            if function is not None
-            else []
-        )
-        lines += panel if len(panel) <= room else []
+        panel = _function_panel_lines(function, relevant.argument, cells, free_rows=room)
+        if len(panel) <= room:
+            lines += panel
     return lines
 
 
 def _function_panel_lines(
-    function: dict[str, Any], argument: str | None, cells: int, free_rows: int
+    function: dict[str, Any], argument: str | None, cells: int, *, free_rows: int
 ) -> list[Line]:
-    inner = cells - FRAME_CELLS
+    """Return a panel with the description of a function and its parameters. Each parameter has only
+    one line if the panel does not fit into `free_rows` otherwise. Empty if that does not fit
+    either.
+    """
     properties = read_declared_parameters(function).properties
-    required, optional = required_and_optional_parameters(function)
-    signature = ", ".join([*required, *(f"{each}?" for each in optional)])
-    title = f"{sanitize(str(function.get('name')))}({sanitize(signature)})"
-    summary = sanitize_and_wrap(str(function.get("description") or ""), inner, SUMMARY_ROWS)
-    head = [make_line(row, "dim") for row in summary if row]
-    if properties is None or len(properties) > min(free_rows - 2, MAX_PARAMETERS):
+    max_lines = free_rows - BORDER_ROWS
+    if properties is None or len(properties) > min(max_lines, MAX_PARAMETERS):
         return []
+
+    inner_cells = cells - FRAME_CELLS
+    title = _panel_title(function)
+    description = _panel_description_lines(function, inner_cells)
     if not properties:
-        return box_lines(title, head or [make_line("no parameters", "dim")], cells)
-    name_cells = min(max(display_width(sanitize(str(each))) for each in properties), MAX_NAME_CELLS)
-    type_cells = min(
-        max(display_width(sanitize(type_name(each))) for each in properties.values()),
-        MAX_TYPE_CELLS,
-    )
-    rows: list[list[Line]] = []
-    for name, schema in properties.items():
-        is_marked, text = str(name) == argument, "  ".join(describe_parameter(schema))
-        cellwise: Line = (
-            (f"{symbols().path} " if is_marked else "  ", "primary"),
-            pad_text(
-                truncate_middle(sanitize(str(name)), name_cells),
-                name_cells,
-                "strong" if is_marked else "",
-            ),
-            ("  ", ""),
-            pad_text(truncate_middle(sanitize(type_name(schema)), type_cells), type_cells, "dim"),
-            ("  required  " if name in required else "  optional  ", "dim"),
+        return box_lines(title, description or [make_line("no parameters", "dim")], cells)
+
+    columns = _PanelColumns.fit_to_parameters(properties)
+    required, _ = required_and_optional_parameters(function)
+    parameters = [
+        _panel_parameter_lines(
+            str(name),
+            schema,
+            columns,
+            inner_cells,
+            is_required=name in required,
+            is_marked=str(name) == argument,
         )
-        indent = name_cells + type_cells + 16
-        texts = sanitize_and_wrap(text, max(inner - indent, 10), SUMMARY_ROWS)
-        lines: list[Line] = [(*cellwise, (texts[0].rstrip() if texts else "", "dim"))]
-        lines += [((" " * indent, ""), (each.rstrip(), "dim")) for each in texts[1:]]
-        rows.append(lines)
-    body = [*head, *(line for lines in rows for line in lines)]
-    if len(body) + 2 > free_rows:  # one row for each parameter
-        more = (f" {symbols().ellipsis}", "dim")
-        body = [
-            fit_line((*lines[0], more), inner) if len(lines) > 1 else lines[0] for lines in rows
-        ]
-        body = [*head, *body] if len(head) + len(body) + 2 <= free_rows else body
-    return box_lines(title, body, cells)
+        for name, schema in properties.items()
+    ]
+    all_lines = description + [line for lines in parameters for line in lines]
+    if len(all_lines) <= max_lines:
+        return box_lines(title, all_lines, cells)
+
+    first_lines = [_first_parameter_line(lines, inner_cells) for lines in parameters]
+    if len(description) + len(first_lines) <= max_lines:
+        first_lines = description + first_lines
+    return box_lines(title, first_lines, cells)
+
+
+BORDER_ROWS = 2
+
+
+def _panel_title(function: dict[str, Any]) -> str:
+    """Return the signature of a function: `get_weather(city, days?)`."""
+    required, optional = required_and_optional_parameters(function)
+    parameters = required + [f"{name}?" for name in optional]
+    return f"{sanitize(str(function.get('name')))}({sanitize(', '.join(parameters))})"
+
+
+def _panel_description_lines(function: dict[str, Any], cells: int) -> list[Line]:
+    description = str(function.get("description") or "")
+    rows = sanitize_and_wrap(description, cells, SUMMARY_ROWS)
+    return [make_line(row, "dim") for row in rows if row]
+
+
+@dataclass(frozen=True, slots=True)
+class _PanelColumns:
+    """Widths, in cells, of the columns of a panel. The description takes the rest."""
+
+    name: int
+    type: int
+
+    @classmethod
+    def fit_to_parameters(cls, properties: Mapping[Any, Any]) -> _PanelColumns:
+        longest_name = max(display_width(sanitize(str(name))) for name in properties)
+        longest_type = max(
+            display_width(sanitize(type_name(schema))) for schema in properties.values()
+        )
+        return cls(name=min(longest_name, MAX_NAME_CELLS), type=min(longest_type, MAX_TYPE_CELLS))
+
+    @property
+    def before_description(self) -> int:
+        """Width of the mark, the name, the type and the word `required` with their blanks."""
+        return 2 + self.name + 2 + self.type + len(REQUIRED_TEXT)
+
+
+REQUIRED_TEXT = "  required  "
+OPTIONAL_TEXT = "  optional  "
+MIN_PANEL_TEXT_CELLS = 10
+
+
+def _panel_parameter_lines(
+    name: str,
+    schema: Any,
+    columns: _PanelColumns,
+    cells: int,
+    *,
+    is_required: bool,
+    is_marked: bool,
+) -> list[Line]:
+    """Return the lines of a parameter: mark, name, type, whether it is required, and its
+    description.
+    """
+    head = LineBuilder()
+    head.add(f"{symbols().path} " if is_marked else "  ", "primary")
+    short_name = truncate_middle(sanitize(name), columns.name)
+    head.add_padded(short_name, columns.name, "strong" if is_marked else "")
+    head.add("  ")
+    short_type = truncate_middle(sanitize(type_name(schema)), columns.type)
+    head.add_padded(short_type, columns.type, "dim")
+    head.add(REQUIRED_TEXT if is_required else OPTIONAL_TEXT, "dim")
+
+    description = "  ".join(describe_parameter(schema))
+    room = max(cells - columns.before_description, MIN_PANEL_TEXT_CELLS)
+    first_row, *other_rows = sanitize_and_wrap(description, room, SUMMARY_ROWS)
+    indent = " " * columns.before_description
+    lines: list[Line] = [(*head.build(), (first_row.rstrip(), "dim"))]
+    for row in other_rows:
+        lines.append(((indent, ""), (row.rstrip(), "dim")))
+    return lines
+
+
+def _first_parameter_line(lines: Sequence[Line], cells: int) -> Line:
+    """Return the first line of a parameter, with an ellipsis if more lines follow."""
+    if len(lines) == 1:
+        return lines[0]
+    return fit_line((*lines[0], (f" {symbols().ellipsis}", "dim")), cells)

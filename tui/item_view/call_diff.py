@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import accumulate, zip_longest
+from typing import NamedTuple
 
 from fcreview.matching.first_difference import (
     ArgumentRow,
@@ -19,13 +20,15 @@ from fcreview.model.item import Call, CallPair, Side
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.text.lines import (
+    BLANK_LINE,
     RULE_MARGIN,
     Line,
+    LineBuilder,
     StyledText,
     fit_line,
     line_width,
     make_line,
-    pad_text,
+    prefix_rows_with_label,
     rule_line,
     truncate_middle,
     wrap_first_rows,
@@ -48,46 +51,65 @@ def find_changed_spans(reference: str, text: str) -> list[Span]:
     has the longest common beginning. A short difference is one span. A long difference is compared
     word by word. The span is empty where the text only lacks words.
     """
-    (start, end), closest = _compare_with_closest_value(reference, text)
+    closest = _find_closest_value(reference, text)
+    start = common_prefix_length(closest, text)
+    n_equal_at_end = common_prefix_length(closest[start:][::-1], text[start:][::-1])
+    end = len(text) - n_equal_at_end
+    whole_difference = [(start, end)]
     if end - start < MIN_WORD_DIFF_CHARS:
-        return [(start, end)]
-    words, reference_words = WORD_PATTERN.findall(text), WORD_PATTERN.findall(closest)
+        return whole_difference
+
+    words = WORD_PATTERN.findall(text)
+    reference_words = WORD_PATTERN.findall(closest)
     if max(len(words), len(reference_words)) > MAX_WORD_DIFF_WORDS:
-        return [(start, end)]
+        return whole_difference
+    return _find_changed_words(reference_words, words) or whole_difference
+
+
+def _find_changed_words(reference_words: Sequence[str], words: Sequence[str]) -> list[Span]:
+    """Return the spans, in the joined words, of words that the reference does not have at their
+    place.
+    """
     offsets = list(accumulate(map(len, words), initial=0))
     matcher = SequenceMatcher(None, reference_words, words, autojunk=False)
-    spans = [
-        (offsets[first], offsets[last])
-        for kind, _, _, first, last in matcher.get_opcodes()
-        if kind != "equal" and last > first
-    ]
-    return spans or [(start, end)]
+    spans = []
+    for kind, _, _, first, end in matcher.get_opcodes():
+        if kind != "equal" and first < end:
+            spans.append((offsets[first], offsets[end]))
+    return spans
 
 
-def _compare_with_closest_value(reference: str, text: str) -> tuple[Span, str]:
-    """Return (differing span of the text, accepted value with which the text was compared)."""
-    candidates = [reference]
-    at = reference.find(" or ")
-    while at >= 0 and len(candidates) < MAX_ALTERNATIVES:
-        candidates.append(reference[at + 4 :])
-        at = reference.find(" or ", at + 4)
-    starts = [common_prefix_length(candidate, text) for candidate in candidates]
-    start = max(starts)
-    closest = candidates[starts.index(start)]
-    stop = closest.find(" or ", start)
-    closest = closest if stop < 0 else closest[:stop]
-    end = len(text) - common_prefix_length(closest[start:][::-1], text[start:][::-1])
-    return (start, end), closest
+ALTERNATIVE_SEPARATOR = " or "
+
+
+def _find_closest_value(reference: str, text: str) -> str:
+    """Return the accepted value of the reference that has the longest common beginning with the
+    text.
+    """
+    rests = [reference]
+    separator = reference.find(ALTERNATIVE_SEPARATOR)
+    while separator >= 0 and len(rests) < MAX_ALTERNATIVES:
+        value_start = separator + len(ALTERNATIVE_SEPARATOR)
+        rests.append(reference[value_start:])
+        separator = reference.find(ALTERNATIVE_SEPARATOR, value_start)
+
+    closest_rest = max(rests, key=lambda rest: common_prefix_length(rest, text))
+    # A separator inside the common beginning belongs to the value.
+    end = closest_rest.find(ALTERNATIVE_SEPARATOR, common_prefix_length(closest_rest, text))
+    return closest_rest if end < 0 else closest_rest[:end]
 
 
 def common_prefix_length(a: str, b: str) -> int:
-    """Return the length of the common beginning of two texts.
-
-    Bisection is fast for texts of several megabytes.
+    """Return the length of the common beginning of two texts. Bisection is fast for texts of
+    several megabytes.
     """
-    low, high = 0, min(len(a), len(b))
-    if a[:high] == b[:high]:
-        return high
+    shorter = min(len(a), len(b))
+    if a[:shorter] == b[:shorter]:
+        return shorter
+
+    # The texts are equal up to `low`, and differ before `high`.
+    low = 0
+    high = shorter
     while high - low > 1:
         middle = (low + high) // 2
         if a[low:middle] == b[low:middle]:
@@ -103,30 +125,27 @@ def mark_spans(
     """Split a piece of a text into styled parts, so that the spans of the text stand out. Blanks at
     the ends of a span are drawn as `␣`. `offset`: index in the text where the piece begins.
     """
-    parts: list[StyledText] = []
-    at = 0
-    for first, last in spans:
-        start, end = (
-            min(max(first - offset, at), len(piece)),
-            min(max(last - offset, 0), len(piece)),
-        )
+    line = LineBuilder()
+    done = 0
+    for span_start, span_end in spans:
+        start = min(max(span_start - offset, done), len(piece))
+        end = min(max(span_end - offset, 0), len(piece))
         if start < end:
-            parts += [(piece[at:start], style), (_show_edge_blanks(piece[start:end]), span_style)]
-            at = end
-    parts.append((piece[at:], style))
-    return tuple(part for part in parts if part[0]) or ((piece, style),)
+            line.add(piece[done:start], style)
+            line.add(_show_edge_blanks(piece[start:end]), span_style)
+            done = end
+    line.add(piece[done:], style)
+    return make_line(piece, style) if line.is_empty else line.build()
 
 
 def _show_edge_blanks(text: str) -> str:
+    sign = symbols().visible_space
     bare = text.strip(" ")
-    if bare == text:
-        return text
-    head = len(text) - len(text.lstrip(" ")) if bare else len(text)
-    return (
-        symbols().visible_space * head
-        + bare
-        + symbols().visible_space * (len(text) - len(bare) - head)
-    )
+    if not bare:
+        return sign * len(text)
+    n_leading = len(text) - len(text.lstrip(" "))
+    n_trailing = len(text) - len(text.rstrip(" "))
+    return sign * n_leading + bare + sign * n_trailing
 
 
 MAX_COLUMN_ROWS = 3
@@ -149,11 +168,19 @@ SIDE_LABEL_CELLS = 15
 STACKED_ROWS = 2
 
 
+GAP_CELLS = 2
+GAP: StyledText = (" " * GAP_CELLS, "")
+"""Blanks between two columns of an argument table. They also replace the state symbol after the
+first row.
+"""
+MIN_NAME_COLUMN_CELLS = 8
+MIN_VALUE_COLUMNS_CELLS = 16
+
+
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Widths of the columns of an argument table, in cells.
-
-    The state symbol and a blank precede the first column.
+    """Widths of the columns of an argument table, in cells. The state symbol and a blank precede
+    the first column.
     """
 
     name: int
@@ -162,7 +189,7 @@ class Columns:
 
     @property
     def total_cells(self) -> int:
-        return 2 + self.name + 2 + self.golden + 2 + self.predicted
+        return 3 * GAP_CELLS + self.name + self.golden + self.predicted
 
 
 def compute_argument_columns(
@@ -171,32 +198,41 @@ def compute_argument_columns(
     """Divide `cells` between the columns. The name column takes up to `name_share` of the width, or
     more if the values are short.
     """
-    needed_golden = _column_width(
-        "golden", (sanitize(row.golden or missing_value_labels(row)[0]) for row in rows)
-    )
-    needed_predicted = _column_width(
-        "predicted", (sanitize(row.predicted or missing_value_labels(row)[1]) for row in rows)
-    )
-    name_cells = max(int(cells * name_share), cells - 6 - needed_golden - needed_predicted, 8)
-    name = min(_column_width("argument", map(argument_label, rows)), name_cells)
-    rest = max(cells - name - 6, 16)
-    half = rest // 2
-    if needed_golden + needed_predicted <= rest:
+    needed_name = _column_width("argument", (argument_label(row) for row in rows))
+    needed_golden = _column_width("golden", (_golden_text(row) for row in rows))
+    needed_predicted = _column_width("predicted", (_predicted_text(row) for row in rows))
+
+    room = cells - 3 * GAP_CELLS
+    beside_values = room - needed_golden - needed_predicted
+    max_name = max(int(cells * name_share), beside_values, MIN_NAME_COLUMN_CELLS)
+    name = min(needed_name, max_name)
+    rest = max(room - name, MIN_VALUE_COLUMNS_CELLS)
+    golden = _choose_golden_width(rest, needed_golden, needed_predicted)
+    return Columns(name=name, golden=golden, predicted=rest - golden)
+
+
+def _choose_golden_width(cells: int, needed_golden: int, needed_predicted: int) -> int:
+    """Return the width of the golden column, of `cells` for both values."""
+    half = cells // 2
+    if needed_golden + needed_predicted <= cells:
         # Widths stay near fixed values, so that the columns do not move from item to item.
-        golden = min(
-            max(half, needed_golden),
-            rest - needed_predicted,
-            max(needed_golden, GOLDEN_COLUMN_CELLS),
-        )
-    elif needed_golden < half:
-        golden = needed_golden
-    else:
-        golden = max(half, rest - needed_predicted)
-    return Columns(name, golden=golden, predicted=rest - golden)
+        preferred = min(half, GOLDEN_COLUMN_CELLS)
+        return min(max(preferred, needed_golden), cells - needed_predicted)
+    if needed_golden < half:
+        return needed_golden
+    return max(half, cells - needed_predicted)
 
 
 def _column_width(heading: str, texts: Iterable[str]) -> int:
     return max(map(display_width, (heading, *texts)))
+
+
+def _golden_text(row: ArgumentRow) -> str:
+    return sanitize(row.golden or missing_golden_label(row))
+
+
+def _predicted_text(row: ArgumentRow) -> str:
+    return sanitize(row.predicted or missing_predicted_label(row))
 
 
 def argument_label(row: ArgumentRow) -> str:
@@ -205,38 +241,51 @@ def argument_label(row: ArgumentRow) -> str:
     """
     if row.depth == 0:
         return sanitize(row.path or "function")
-    inside = re.search(r"[.\[]", row.path[1:])
-    return " " + sanitize(row.path[1 + inside.start() :] if inside else row.path)
+    path_inside = re.search(r"[.\[]", row.path[1:])
+    if path_inside is None:
+        return " " + sanitize(row.path)
+    return " " + sanitize(row.path[1 + path_inside.start() :])
 
 
 def column_headings(widths: Columns, first_heading: str = "argument") -> Line:
-    return (
-        ("  ", ""),
-        pad_text(first_heading, widths.name + 2, "dim"),
-        pad_text("golden", widths.golden + 2, "golden"),
-        ("predicted", "predicted"),
-    )
+    line = LineBuilder()
+    line.add(*GAP)
+    line.add_padded(first_heading, widths.name + GAP_CELLS, "dim")
+    line.add_padded("golden", widths.golden + GAP_CELLS, "golden")
+    line.add("predicted", "predicted")
+    return line.build()
+
+
+MAX_NAME_CELLS_OF_INDENT = 12
+REASON_INDENT = 6
+"""Indentation of a reason, in cells, if the name column is wider than
+`MAX_NAME_CELLS_OF_INDENT`.
+"""
 
 
 def argument_lines(row: ArgumentRow, widths: Columns) -> list[Line]:
     """Render the golden and the predicted value side by side, or one below the other if a value is
     too long for its column.
     """
-    golden, predicted = sanitize(row.golden or ""), sanitize(row.predicted or "")
-    left = wrap_sanitized(golden, widths.golden, MAX_COLUMN_ROWS + 1)
-    right = wrap_sanitized(predicted, widths.predicted, MAX_COLUMN_ROWS + 1)
-    comparable = row.state in "!~" and row.golden is not None and row.predicted is not None
-    spans = find_changed_spans(golden, predicted) if comparable else []
-    if max(len(left), len(right)) > MAX_COLUMN_ROWS:
-        lines = _stacked_lines(row, golden, predicted, spans, widths.total_cells)
+    golden = sanitize(row.golden or "")
+    predicted = sanitize(row.predicted or "")
+    golden_rows = wrap_sanitized(golden, widths.golden, MAX_COLUMN_ROWS + 1)
+    predicted_rows = wrap_sanitized(predicted, widths.predicted, MAX_COLUMN_ROWS + 1)
+    spans: list[Span] = []
+    if row.state in "!~" and row.golden is not None and row.predicted is not None:
+        spans = find_changed_spans(golden, predicted)
+
+    if max(len(golden_rows), len(predicted_rows)) > MAX_COLUMN_ROWS:
+        lines = _stacked_lines(row, spans, widths.total_cells)
     else:
-        lines = _side_by_side_lines(row, left, right, spans, widths)
-    indent = " " * (widths.name + 4 if widths.name <= 12 else 6)
+        lines = _side_by_side_lines(row, golden_rows, predicted_rows, spans, widths)
+
+    indent = REASON_INDENT
+    if widths.name <= MAX_NAME_CELLS_OF_INDENT:
+        indent = widths.name + 2 * GAP_CELLS
     for reason in difference_reasons(row):
-        lines += [
-            ((indent, ""), (piece, "dim"))
-            for piece in wrap_sanitized(reason, widths.total_cells - len(indent), 2)
-        ]
+        for piece in wrap_sanitized(reason, widths.total_cells - indent, 2):
+            lines.append(((" " * indent, ""), (piece, "dim")))
     return lines
 
 
@@ -250,14 +299,18 @@ def _state_sign(row: ArgumentRow) -> StyledText:
     return f"{state} ", STATE_STYLES[state]
 
 
-def missing_value_labels(row: ArgumentRow) -> tuple[str, str]:
-    """Return (golden, predicted): the label that replaces each missing value. The label is empty if
-    the value exists.
-    """
-    omitted = (
-        "(optional, omitted)" if row.optional and not row.is_required_by_function else "(missing)"
-    )
-    return "" if row.golden is not None else "(none)", "" if row.predicted is not None else omitted
+def missing_golden_label(row: ArgumentRow) -> str:
+    """Return the label that replaces a missing golden value. Empty if the value exists."""
+    return "(none)" if row.golden is None else ""
+
+
+def missing_predicted_label(row: ArgumentRow) -> str:
+    """Return the label that replaces a missing predicted value. Empty if the value exists."""
+    if row.predicted is not None:
+        return ""
+    if row.optional and not row.is_required_by_function:
+        return "(optional, omitted)"
+    return "(missing)"
 
 
 def difference_reasons(row: ArgumentRow) -> list[str]:
@@ -266,21 +319,52 @@ def difference_reasons(row: ArgumentRow) -> list[str]:
     """
     if row.state not in "!~" and not row.is_required_by_function:
         return []
-    reasons = [sanitize(row.reason)] if row.reason and not OBVIOUS_REASON.match(row.reason) else []
-    accepted = (
-        (row.golden or "").split(" or ")[:MAX_ALTERNATIVES] if row.predicted is not None else []
-    )
-    invisible = next(
-        filter(
-            None, (describe_hidden_difference(value, row.predicted or "") for value in accepted)
-        ),
-        None,
-    )
-    return [*reasons, sanitize(invisible)] if invisible else reasons
+    reasons = []
+    if row.reason and not OBVIOUS_REASON.match(row.reason):
+        reasons.append(sanitize(row.reason))
+    hidden_difference = _describe_first_hidden_difference(row)
+    if hidden_difference:
+        reasons.append(sanitize(hidden_difference))
+    return reasons
+
+
+def _describe_first_hidden_difference(row: ArgumentRow) -> str:
+    """Describe the invisible difference from an accepted value. Empty if there is none."""
+    if row.predicted is None:
+        return ""
+    accepted_values = (row.golden or "").split(ALTERNATIVE_SEPARATOR)
+    for value in accepted_values[:MAX_ALTERNATIVES]:
+        description = describe_hidden_difference(value, row.predicted)
+        if description:
+            return description
+    return ""
 
 
 def _difference_style(row: ArgumentRow) -> str:
     return "near" if row.state == "~" else "diff"
+
+
+@dataclass(frozen=True, slots=True)
+class _WrappedValue:
+    """Golden or predicted value, wrapped for its column."""
+
+    rows: Sequence[str]
+    style: str
+    changed_spans: Sequence[Span] = ()
+    """Spans of the joined rows that differ from the other value."""
+    changed_style: str = ""
+
+    def styled_rows(self, *, strip_row_ends: bool = False) -> list[Line]:
+        """Return the rows with the changed spans marked."""
+        lines = []
+        offset = 0
+        for row in self.rows:
+            text = row.rstrip() if strip_row_ends else row
+            lines.append(
+                mark_spans(text, offset, self.changed_spans, self.style, self.changed_style)
+            )
+            offset += len(row)
+        return lines
 
 
 def _side_by_side_lines(
@@ -290,93 +374,179 @@ def _side_by_side_lines(
     predicted_spans: list[Span],
     widths: Columns,
 ) -> list[Line]:
-    unimportant = row.state == "=" or _is_accepted_omission(row)
-    name_style, golden_style, predicted_style = (
-        ("dim",) * 3 if unimportant else ("", "golden", "predicted")
-    )
-    no_golden, no_predicted = missing_value_labels(row)
-    if no_golden:
-        golden_rows, golden_style = [no_golden], "dim"
-    if no_predicted:
-        predicted_rows, predicted_style = [no_predicted], "dim"
+    golden = _wrapped_golden_value(row, golden_rows, predicted_spans)
+    predicted = _wrapped_predicted_value(row, predicted_rows, predicted_spans)
+    golden_lines = golden.styled_rows(strip_row_ends=True)
+    predicted_lines = predicted.styled_rows()
+
     lines: list[Line] = []
-    offset = golden_offset = 0
-    golden_spans = _changed_golden_spans(row, predicted_spans)
-    for at, (golden, piece) in enumerate(zip_longest(golden_rows, predicted_rows, fillvalue="")):
-        label = argument_label(row) if at == 0 else ""
-        lines.append(
-            (
-                _state_sign(row) if at == 0 else ("  ", ""),
-                pad_text(label, widths.name, name_style),
-                ("  ", ""),
-                *mark_spans(
-                    golden.rstrip(), golden_offset, golden_spans, golden_style, "golden_diff"
-                ),
-                (" " * (widths.golden + 2 - display_width(golden.rstrip())), ""),
-                *mark_spans(
-                    piece, offset, predicted_spans, predicted_style, _difference_style(row)
-                ),
-            )
-        )
-        offset, golden_offset = offset + len(piece), golden_offset + len(golden)
+    sign = _state_sign(row)
+    name = argument_label(row)
+    golden_end = 2 * GAP_CELLS + widths.name + widths.golden
+    for golden_line, predicted_line in zip_longest(
+        golden_lines, predicted_lines, fillvalue=BLANK_LINE
+    ):
+        line = LineBuilder()
+        line.add(*sign)
+        line.add_padded(name, widths.name, "dim" if _is_unimportant(row) else "")
+        line.add(*GAP)
+        line.add_line(golden_line)
+        line.pad_to(golden_end)
+        line.add(*GAP)
+        line.add_line(predicted_line)
+        lines.append(line.build())
+        # Only the first row has the state and the name.
+        sign = GAP
+        name = ""
     return lines
 
 
-def _changed_golden_spans(row: ArgumentRow, predicted_spans: Sequence[Span]) -> list[Span]:
-    """Return the spans of the golden value that differ.
+def _wrapped_golden_value(
+    row: ArgumentRow, rows: list[str], predicted_spans: Sequence[Span]
+) -> _WrappedValue:
+    label = missing_golden_label(row)
+    if label:
+        return _WrappedValue([label], "dim")
+    return _WrappedValue(
+        rows,
+        "dim" if _is_unimportant(row) else "golden",
+        changed_spans=_changed_golden_spans(row, predicted_spans),
+        changed_style="golden_diff",
+    )
 
-    Empty if a value lists alternatives (`"a" or "b"`).
+
+def _wrapped_predicted_value(
+    row: ArgumentRow, rows: list[str], predicted_spans: Sequence[Span]
+) -> _WrappedValue:
+    label = missing_predicted_label(row)
+    if label:
+        return _WrappedValue([label], "dim")
+    return _WrappedValue(
+        rows,
+        "dim" if _is_unimportant(row) else "predicted",
+        changed_spans=predicted_spans,
+        changed_style=_difference_style(row),
+    )
+
+
+def _is_unimportant(row: ArgumentRow) -> bool:
+    """Whether there is nothing to review: the values are equal, or the prediction may lack the
+    argument.
     """
-    golden, predicted = sanitize(row.golden or ""), sanitize(row.predicted or "")
-    if not predicted_spans or row.state != "!" or " or " in golden or " or " in predicted:
+    return row.state == "=" or _is_accepted_omission(row)
+
+
+def _changed_golden_spans(row: ArgumentRow, predicted_spans: Sequence[Span]) -> list[Span]:
+    """Return the spans of the golden value that differ. Empty if a value lists alternatives
+    (`"a" or "b"`).
+    """
+    if not predicted_spans or row.state != "!":
+        return []
+    golden = sanitize(row.golden or "")
+    predicted = sanitize(row.predicted or "")
+    if ALTERNATIVE_SEPARATOR in golden or ALTERNATIVE_SEPARATOR in predicted:
         return []
     return find_changed_spans(predicted, golden)
 
 
-def _stacked_lines(
-    row: ArgumentRow, golden: str, predicted: str, predicted_spans: list[Span], cells: int
-) -> list[Line]:
-    room = max(cells - SIDE_LABEL_CELLS, 8)
-    start = predicted_spans[0][0] if predicted_spans else 0
-    head: list[StyledText] = [
-        _state_sign(row),
-        (argument_label(row), "dim" if row.state == "=" else ""),
-    ]
-    if predicted_spans and golden != predicted:
-        head.append((f"   first difference at character {start + 1}", "dim"))
-    lines = [fit_line(tuple(head), cells)]
+MIN_STACKED_CELLS = 8
+
+
+def _stacked_lines(row: ArgumentRow, predicted_spans: list[Span], cells: int) -> list[Line]:
+    """Render a heading and, below it, the golden and the predicted value around their first
+    difference.
+    """
+    golden = sanitize(row.golden or "")
+    predicted = sanitize(row.predicted or "")
+    room = max(cells - SIDE_LABEL_CELLS, MIN_STACKED_CELLS)
     if golden == predicted:
-        shown, _ = cut_text_around(golden, 0, room)
-        return [*lines, (("    both".ljust(SIDE_LABEL_CELLS), "dim"), (shown, "dim"))]
-    sides: tuple[tuple[Side, str], ...] = (("golden", golden), ("predicted", predicted))
-    for (side, text), missing in zip(sides, missing_value_labels(row), strict=True):
-        shown, offset = cut_text_around(text, start, room * STACKED_ROWS)
-        style = "dim" if row.state == "=" or missing else side
-        side_spans = predicted_spans if side == "predicted" else []
-        for at, piece in enumerate(wrap_sanitized(shown or missing, room)):
-            marked = mark_spans(piece, offset, side_spans, style, _difference_style(row))
-            lines.append(((_side_label(side, at), "dim"), *marked))
-            offset += len(piece)
+        window = cut_text_around(golden, position=0, cells=room)
+        both = "    both".ljust(SIDE_LABEL_CELLS)
+        return [_stacked_heading(row, None, cells), ((both, "dim"), (window.text, "dim"))]
+
+    first_difference = predicted_spans[0][0] if predicted_spans else None
+    golden_window = cut_text_around(golden, first_difference or 0, room * STACKED_ROWS)
+    predicted_window = cut_text_around(predicted, first_difference or 0, room * STACKED_ROWS)
+    is_equal = row.state == "="
+
+    lines = [_stacked_heading(row, first_difference, cells)]
+    golden_label = missing_golden_label(row)
+    lines += _stacked_value_lines(
+        "golden",
+        wrap_sanitized(golden_window.text or golden_label, room),
+        "dim" if is_equal or golden_label else "golden",
+    )
+    predicted_label = missing_predicted_label(row)
+    lines += _stacked_value_lines(
+        "predicted",
+        wrap_sanitized(predicted_window.text or predicted_label, room),
+        "dim" if is_equal or predicted_label else "predicted",
+        offset=predicted_window.offset,
+        spans=predicted_spans,
+        span_style=_difference_style(row),
+    )
+    return lines
+
+
+def _stacked_heading(row: ArgumentRow, first_difference: int | None, cells: int) -> Line:
+    """Return the state, the name and the place of the first difference. `first_difference`:
+    character offset, or None if it is unknown.
+    """
+    line = LineBuilder()
+    line.add(*_state_sign(row))
+    line.add(argument_label(row), "dim" if row.state == "=" else "")
+    if first_difference is not None:
+        line.add(f"   first difference at character {first_difference + 1}", "dim")
+    return fit_line(line.build(), cells)
+
+
+def _stacked_value_lines(
+    side: Side,
+    rows: Sequence[str],
+    style: str,
+    *,
+    offset: int = 0,
+    spans: Sequence[Span] = (),
+    span_style: str = "",
+) -> list[Line]:
+    """Return the rows of a value. `offset`: index in the value where the first row begins."""
+    lines: list[Line] = []
+    for index, row in enumerate(rows):
+        marked = mark_spans(row, offset, spans, style, span_style)
+        lines.append(((_side_label(side, index), "dim"), *marked))
+        offset += len(row)
     return lines
 
 
 def _side_label(side: Side, row_index: int) -> str:
-    return f"    {side if row_index == 0 else '':<{SIDE_LABEL_CELLS - 4}}"
+    """Return the label of the first row of a side, and blanks for other rows."""
+    label = f"    {side}" if row_index == 0 else ""
+    return label.ljust(SIDE_LABEL_CELLS)
 
 
-def cut_text_around(text: str, position: int, cells: int) -> tuple[str, int]:
-    """Cut a text to `cells` around `position`.
+class TextWindow(NamedTuple):
+    """Part of a text that is shown."""
 
-    Return (window, offset), where `window[i]` is `text[i + offset]`.
+    text: str
+    offset: int
+    """Offset of the window: `text[i]` is the character `i + offset` of the whole text."""
+
+
+def cut_text_around(text: str, position: int, cells: int) -> TextWindow:
+    """Cut a text to `cells` around `position`. An ellipsis stands for the text before and after
+    the window.
     """
     if display_width(text) <= cells:
-        return text, 0
+        return TextWindow(text, 0)
+
     before = cells // 4
-    start = max(0, position - before) if position > cells - before else 0
-    head = "…" if start else ""
+    start = 0
+    if position > cells - before:
+        start = max(0, position - before)
     shown = wrap_sanitized(text[start:], cells - 2, 1)[0]
+    head = "…" if start > 0 else ""
     tail = "…" if start + len(shown) < len(text) else ""
-    return head + shown + tail, start - len(head)
+    return TextWindow(head + shown + tail, start - len(head))
 
 
 def format_pair_position(pair: CallPair, call_label: str) -> str:
@@ -390,51 +560,59 @@ def pair_heading(
     """Return `── turn 1 · call 1 of 2 · get_weather ──` with remarks. `position_text` is empty if
     the frame shows the position.
     """
-    position_text = f"{position_text} · " if position_text else ""
-    state: list[StyledText] = []
+    position = f"{position_text} · " if position_text else ""
+    ending = LineBuilder()
     if pair.state in ONE_SIDED_LABELS:
-        state = [(f" · {pair.state} {ONE_SIDED_LABELS[pair.state]}", STATE_STYLES[pair.state])]
-    ending: list[StyledText] = [(f" · {sanitize(remark)}", "dim") for remark in remarks]
-    room = cells - RULE_MARGIN - display_width(position_text) - line_width(tuple(state))
-    name_cells = max(room - line_width(tuple(ending)), min(room, MIN_NAME_CELLS), 1)
-    name: StyledText = (truncate_middle(sanitize(pair.name) or "answer", name_cells), "strong")
-    return rule_line(
-        (*([(position_text, "")] if position_text else []), name, *state, *ending), cells
-    )
+        label = ONE_SIDED_LABELS[pair.state]
+        ending.add(f" · {pair.state} {label}", STATE_STYLES[pair.state])
+    room = cells - RULE_MARGIN - display_width(position) - ending.width
+    for remark in remarks:
+        ending.add(f" · {sanitize(remark)}", "dim")
+
+    room_beside_remarks = cells - RULE_MARGIN - display_width(position) - ending.width
+    name_cells = max(room_beside_remarks, min(room, MIN_NAME_CELLS), 1)
+    name = truncate_middle(sanitize(pair.name) or "answer", name_cells)
+    return rule_line(((position, ""), (name, "strong"), *ending.build()), cells)
 
 
 def format_call(call: Call) -> str:
     """Format a call as `cd(folder="a")`, or return the raw text of an undecoded call. Sanitized."""
     if call.arguments is None:
         return sanitize(call.raw or call.name)
-    golden, predicted = (call, None) if call.side == "golden" else (None, call)
-    parts = [
-        f"{row.path}={row.golden if call.side == 'golden' else row.predicted}"
-        for row in build_argument_rows(golden, predicted, [])
-        if row.depth == 0
-    ]
-    return sanitize(f"{call.name}({', '.join(parts)})")
+    if call.side == "golden":
+        rows = build_argument_rows(call, None, [])
+        arguments = [f"{row.path}={row.golden}" for row in rows if row.depth == 0]
+    else:
+        rows = build_argument_rows(None, call, [])
+        arguments = [f"{row.path}={row.predicted}" for row in rows if row.depth == 0]
+    return sanitize(f"{call.name}({', '.join(arguments)})")
+
+
+MIN_SUMMARY_CELLS = 20
 
 
 def folded_pair_lines(
-    pair: CallPair, call_label: str, call: Call | None, suffix: Line, omit_turn: bool, cells: int
+    pair: CallPair,
+    call: Call | None,
+    cells: int,
+    *,
+    call_label: str,
+    suffix: Line,
+    shows_turn: bool,
 ) -> list[Line]:
     """Render a folded pair on one line. `suffix` is never cut."""
-    missing_side = ONE_SIDED_LABELS.get(pair.state)
-    summary = fit_line(
-        (
-            (f"{pair.state} ", STATE_STYLES[pair.state]),
-            ("" if omit_turn else f"turn {pair.turn + 1} · ", "dim"),
-            (f"{call_label} · ", "dim"),
-            (f"{missing_side}: " if missing_side else "", STATE_STYLES[pair.state]),
-            (
-                format_call(call) if call is not None else pair.name,
-                "dim" if pair.state == "=" else "",
-            ),
-        ),
-        max(cells - line_width(suffix), 20),
-    )
-    return [fit_line((*summary, *suffix), cells)]
+    summary = LineBuilder()
+    summary.add(f"{pair.state} ", STATE_STYLES[pair.state])
+    if shows_turn:
+        summary.add(f"turn {pair.turn + 1} · ", "dim")
+    summary.add(f"{call_label} · ", "dim")
+    if pair.state in ONE_SIDED_LABELS:
+        summary.add(f"{ONE_SIDED_LABELS[pair.state]}: ", STATE_STYLES[pair.state])
+    text = pair.name if call is None else format_call(call)
+    summary.add(text, "dim" if pair.state == "=" else "")
+
+    room = max(cells - line_width(suffix), MIN_SUMMARY_CELLS)
+    return [fit_line((*fit_line(summary.build(), room), *suffix), cells)]
 
 
 def _describe_undecoded_call(call: Call, *, is_error: bool, is_undecoded: bool) -> str:
@@ -442,15 +620,13 @@ def _describe_undecoded_call(call: Call, *, is_error: bool, is_undecoded: bool) 
         return "undecoded call"
     if not is_error:
         return "no call"
-    return (
-        "golden answer cannot be parsed"
-        if call.side == "golden"
-        else "predicted call cannot be decoded"
-    )
+    if call.side == "golden":
+        return "golden answer cannot be parsed"
+    return "predicted call cannot be decoded"
 
 
 def labelled_side_lines(side: Side, rows: Sequence[str]) -> list[Line]:
-    return [((_side_label(side, at), "dim"), (row, side)) for at, row in enumerate(rows)]
+    return [((_side_label(side, index), "dim"), (row, side)) for index, row in enumerate(rows)]
 
 
 def undecoded_call_lines(
@@ -468,16 +644,18 @@ def undecoded_call_lines(
         is_undecoded: Whether the answer contains the text of a call.
     """
     problem = _describe_undecoded_call(call, is_error=is_error, is_undecoded=is_undecoded)
-    error = f"{problem}: {sanitize(call.decode_error or 'not a call')}"
-    rows, has_more = wrap_first_rows(
-        call.raw or "", cells - SIDE_LABEL_CELLS, options.get_row_limit(UNDECODED_ROWS)
+    reason = f"{problem}: {sanitize(call.decode_error or 'not a call')}"
+    reason_rows = wrap_sanitized(reason, cells - 2, 3)
+    style = "bad" if is_error else "dim"
+    lines = prefix_rows_with_label(
+        "! " if is_error else "  ", reason_rows, style=style, label_style=style
     )
-    pieces = wrap_sanitized(error, cells - 2, 3)
-    sign, style = ("! ", "bad") if is_error else ("  ", "dim")
-    lines: list[Line] = [
-        (("  " if at else sign, style), (piece, style)) for at, piece in enumerate(pieces)
-    ]
-    lines += labelled_side_lines(call.side, rows if call.raw else ())
+    if not call.raw:
+        return lines
+
+    max_rows = options.get_row_limit(UNDECODED_ROWS)
+    raw_rows, has_more = wrap_first_rows(call.raw, cells - SIDE_LABEL_CELLS, max_rows)
+    lines += labelled_side_lines(call.side, raw_rows)
     if has_more:
         lines.append(make_line(f"    … {options.unfold_hint}", "dim"))
     return lines

@@ -4,7 +4,10 @@ if folded.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import (
+    Callable,
+    Sequence,
+)
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -14,7 +17,15 @@ from fcreview.matching.first_difference import ArgumentRow, build_argument_rows
 from fcreview.model.address import argument_address, call_address, turn_address
 from fcreview.model.item import AcceptedValues, Call, CallPair, GoldenObject
 from fcreview.model.sanitize import sanitize
-from fcreview.tui.item_view.blocks import Block, CallOrder, DisplayOptions, IndexedItem, text_block
+from fcreview.tui.item_view.blocks import (
+    DIFFERING_STATES,
+    Block,
+    CallOrder,
+    DisplayOptions,
+    IndexedItem,
+    LineRenderer,
+    text_block,
+)
 from fcreview.tui.item_view.call_diff import (
     SIDE_LABEL_CELLS,
     Columns,
@@ -31,7 +42,15 @@ from fcreview.tui.item_view.call_diff import (
 )
 from fcreview.tui.item_view.function_docs import call_docs_blocks
 from fcreview.tui.item_view.verdicts import has_failure_or_review, target_verdict_and_review_blocks
-from fcreview.tui.text.lines import Line, format_json_text, make_line, rule_line, wrap_sanitized
+from fcreview.tui.text.lines import (
+    Line,
+    LineBuilder,
+    format_json_text,
+    make_line,
+    prefix_rows_with_label,
+    rule_line,
+    wrap_sanitized,
+)
 
 NOT_DECODED = "(not decoded)"
 MAX_EQUAL_ROWS = 8
@@ -39,25 +58,21 @@ MAX_EQUAL_ROWS = 8
 
 def single_turn_pair_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
     """Return the blocks of the calls of an item with one turn and no tool results."""
-    pairs = indexed.pairs.get(0, [])
-    if pairs:
-        return [
-            block
-            for at, pair in enumerate(pairs)
-            for block in pair_blocks(indexed, pair, at, options)
-        ]
-
-    calls = indexed.calls_of_unpaired_turn(0)
-    if not calls:
-        return [] if indexed.item.extra.golden_reply is not None else [no_calls_block(indexed, 0)]
-
     blocks: list[Block] = []
-    for number, call in enumerate(calls, 1):
-        label = indexed.step_label(0, call.step) if indexed.has_several_steps(0) else "call"
-        blocks += unpaired_call_blocks(
-            f"{turn_address(0)}/call:{number}/unpaired", label, call, options
-        )
-    return blocks
+    for index, pair in enumerate(indexed.pairs.get(0, [])):
+        blocks += pair_blocks(indexed, pair, index, options)
+    if blocks:
+        return blocks
+
+    for number, call in enumerate(indexed.calls_of_unpaired_turn(0), 1):
+        label = "call"
+        if indexed.has_several_steps(0):
+            label = indexed.step_label(0, call.step)
+        key = f"{turn_address(0)}/call:{number}/unpaired"
+        blocks += unpaired_call_blocks(key, label, call, options)
+    if blocks or indexed.item.extra.golden_reply is not None:
+        return blocks
+    return [no_calls_block(indexed, 0)]
 
 
 UNPAIRED_CALL_ROWS = 3
@@ -93,17 +108,46 @@ def _is_pair_folded_by_default(indexed: IndexedItem, pair: CallPair, address: st
     folded too. A pair is never folded if it was reviewed, if a verdict fails it, if a judge
     comments on it, or if it is the decisive step.
     """
-    decisive, predicted = indexed.decisive_step, indexed.golden_and_predicted_call(pair)[1]
-    if decisive is not None and decisive.message_number == indexed.message_number(predicted):
+    if _is_decisive_step(indexed, pair) or has_failure_or_review(indexed, address):
         return False
-    if (
-        has_failure_or_review(indexed, address)
-        or find_golden_compared_with_extra(indexed, pair, address) is not None
-    ):
+    if find_golden_compared_with_extra(indexed, pair, address) is not None:
         return False
+
     in_trajectory = indexed.is_trajectory and not indexed.only_last_turn_judged
-    has_neighbours = len(indexed.pairs[pair.turn]) > 1 or in_trajectory
-    return (pair.state in "=~" and has_neighbours) or (pair.state in "-+ " and in_trajectory)
+    if pair.state in "=~":
+        has_other_calls = len(indexed.pairs[pair.turn]) > 1
+        return has_other_calls or in_trajectory
+    return pair.state in "-+ " and in_trajectory
+
+
+def _is_decisive_step(indexed: IndexedItem, pair: CallPair) -> bool:
+    mark = indexed.decisive_step
+    _, predicted = indexed.golden_and_predicted_call(pair)
+    return mark is not None and mark.message_number == indexed.message_number(predicted)
+
+
+@dataclass(frozen=True, slots=True)
+class _ShownPair:
+    """Call pair with the texts of its heading."""
+
+    pair: CallPair
+    index: int
+    """Index in the turn, from 0."""
+    golden: Call | None
+    predicted: Call | None
+    call_label: str
+    """Number of the call in its turn: `call 1 of 2`."""
+    remarks: Sequence[str]
+    step_labels: Sequence[str]
+    """Label of the step of the predicted call. Empty if the turn has only one step."""
+
+    @property
+    def address(self) -> str:
+        return call_address(self.pair.turn, self.index)
+
+    @property
+    def title(self) -> str:
+        return f"turn {self.pair.turn + 1} call {self.index + 1}"
 
 
 def pair_blocks(
@@ -112,71 +156,127 @@ def pair_blocks(
     """Return the blocks of a pair: heading, arguments, verdicts and function docs. `pair_index`:
     from 0, in the turn.
     """
-    label = format_call_label(indexed.call_orders[pair.turn], pair_index)
-    address = call_address(pair.turn, pair_index)
+    shown = _prepare_pair(indexed, pair, pair_index)
+    address = shown.address
+    folded_by_default = _is_pair_folded_by_default(indexed, pair, address)
+    if options.is_folded(address, folded_by_default):
+        blocks = [_folded_pair_block(indexed, shown)]
+    else:
+        blocks = _unfolded_pair_blocks(indexed, shown, options)
+        blocks += target_verdict_and_review_blocks(indexed, address)
+    return blocks + call_docs_blocks(indexed, pair, address, options)
+
+
+def _prepare_pair(indexed: IndexedItem, pair: CallPair, pair_index: int) -> _ShownPair:
     golden, predicted = indexed.golden_and_predicted_call(pair)
-    folded = options.is_folded(address, _is_pair_folded_by_default(indexed, pair, address))
-    remarks = pair_remarks(indexed, pair, address)
-    has_step = predicted is not None and indexed.has_several_steps(pair.turn)
-    step = (
-        [indexed.step_label(pair.turn, predicted.step)]
-        if predicted is not None and has_step
-        else []
+    step_labels = []
+    if predicted is not None and indexed.has_several_steps(pair.turn):
+        step_labels.append(indexed.step_label(pair.turn, predicted.step))
+    return _ShownPair(
+        pair=pair,
+        index=pair_index,
+        golden=golden,
+        predicted=predicted,
+        call_label=format_call_label(indexed.call_orders[pair.turn], pair_index),
+        remarks=pair_remarks(indexed, pair, call_address(pair.turn, pair_index)),
+        step_labels=step_labels,
     )
-    ending: Line = (
-        *((f" · {remark}", "warn") for remark in remarks),
-        *((f" · {label}", "dim") for label in step),
-    )
-    inside_turn = indexed.is_trajectory and not indexed.is_earlier_dialogue(pair.turn)
-    head = Block(
-        address,
-        partial(folded_pair_lines, pair, label, golden or predicted, ending, inside_turn),
-        target=address,
-        differs=pair.state in "!-+",
+
+
+def _pair_heading_block(
+    indexed: IndexedItem, shown: _ShownPair, render_lines: LineRenderer, *, folded: bool
+) -> Block:
+    golden = shown.golden
+    predicted = shown.predicted
+    return Block(
+        shown.address,
+        render_lines,
+        target=shown.address,
+        differs=shown.pair.state in DIFFERING_STATES,
         is_judged=indexed.only_last_turn_judged,
         foldable=True,
         folded=folded,
-        title=f"turn {pair.turn + 1} call {pair_index + 1}",
+        title=shown.title,
         function=golden.name if golden is not None else "",
-        copied_value=lambda: {"golden": call_to_json(golden), "predicted": call_to_json(predicted)},
+        copied_value=lambda: {
+            "golden": call_to_json(golden),
+            "predicted": call_to_json(predicted),
+        },
     )
-    docs = call_docs_blocks(indexed, pair, address, options)
-    if folded:
-        return [head, *docs]
-    table = _pair_table(indexed, pair, address, options)
+
+
+def _folded_pair_block(indexed: IndexedItem, shown: _ShownPair) -> Block:
+    ending = LineBuilder()
+    for remark in shown.remarks:
+        ending.add(f" · {remark}", "warn")
+    for label in shown.step_labels:
+        ending.add(f" · {label}", "dim")
+    is_below_turn_heading = indexed.is_trajectory and not indexed.is_earlier_dialogue(
+        shown.pair.turn
+    )
+    render_lines = partial(
+        folded_pair_lines,
+        shown.pair,
+        shown.golden or shown.predicted,
+        call_label=shown.call_label,
+        suffix=ending.build(),
+        shows_turn=not is_below_turn_heading,
+    )
+    return _pair_heading_block(indexed, shown, render_lines, folded=True)
+
+
+def _unfolded_pair_blocks(
+    indexed: IndexedItem, shown: _ShownPair, options: DisplayOptions
+) -> list[Block]:
+    """Return the heading and the arguments of a pair."""
+    table = _pair_table(indexed, shown, options)
     # Cached, because there may be a million rows.
     widths = cache(partial(compute_argument_columns, table.rows))
 
-    place = format_pair_position(pair, label)
+    # A frame shows the position at its bottom, other headings show it before the name.
+    position = format_pair_position(shown.pair, shown.call_label)
     if options.frames:
-        head.frame_footer = ((" · ".join([place, *step]), "dim"),)
-        place, step = "", []
-
-    def heading_lines(cells: int) -> list[Line]:
-        lines = [pair_heading(pair, place, cells, [*remarks, *step])]
-        lines += table.lines_above(cells)
-        if table.rows:
-            lines.append(column_headings(widths(cells)))
-        elif not table.undecoded:
-            lines.append(make_line("  no arguments", "dim"))
-        return lines
-
-    head.lines = heading_lines
+        render_heading = partial(_pair_heading_lines, shown, table, widths, "", shown.remarks)
+    else:
+        remarks = [*shown.remarks, *shown.step_labels]
+        render_heading = partial(_pair_heading_lines, shown, table, widths, position, remarks)
+    head = _pair_heading_block(indexed, shown, render_heading, folded=False)
+    if options.frames:
+        head.frame_footer = make_line(" · ".join([position, *shown.step_labels]), "dim")
     if table.undecoded is not None:
         raw = table.undecoded.raw or ""
         head.full_text = lambda: raw
-    rows, equal_rows = _split_off_equal_rows(
-        table.rows, options.is_folded(f"{address}/equal", True)
-    )
+
+    equal_key = f"{shown.address}/equal"
+    rows, equal_rows = _split_off_equal_rows(table.rows, options.is_folded(equal_key, True))
     blocks = [head]
     for row in rows:
-        target = argument_address(pair.turn, pair_index, row.path)
-        blocks.append(
-            argument_block(target, row, widths, f"{head.title} · {sanitize(row.path)}", target)
-        )
+        target = argument_address(shown.pair.turn, shown.index, row.path)
+        title = f"{shown.title} · {sanitize(row.path)}"
+        blocks.append(argument_block(target, row, widths, title, target))
     if equal_rows:
-        blocks.append(_equal_rows_block(f"{address}/equal", equal_rows))
-    return [*blocks, *target_verdict_and_review_blocks(indexed, address), *docs]
+        blocks.append(_equal_rows_block(equal_key, equal_rows))
+    return blocks
+
+
+def _pair_heading_lines(
+    shown: _ShownPair,
+    table: PairTable,
+    widths: Callable[[int], Columns],
+    position: str,
+    remarks: Sequence[str],
+    cells: int,
+) -> list[Line]:
+    """Render the heading of an unfolded pair, undecoded calls, and the headings of the argument
+    columns.
+    """
+    lines = [pair_heading(shown.pair, position, cells, remarks)]
+    lines += table.lines_above(cells)
+    if table.rows:
+        lines.append(column_headings(widths(cells)))
+    elif table.undecoded is None:
+        lines.append(make_line("  no arguments", "dim"))
+    return lines
 
 
 def format_call_label(order: CallOrder, pair_index: int) -> str:
@@ -201,31 +301,47 @@ class PairTable:
     undecoded: Call | None = None
 
 
-def _pair_table(
-    indexed: IndexedItem, pair: CallPair, address: str, options: DisplayOptions
-) -> PairTable:
-    golden, predicted = indexed.golden_and_predicted_call(pair)
+def _pair_table(indexed: IndexedItem, shown: _ShownPair, options: DisplayOptions) -> PairTable:
+    pair = shown.pair
+    golden = shown.golden
+    predicted = shown.predicted
     if golden is not None and golden.arguments is None:
         return _undecoded_golden_table(golden, predicted, options)
     if predicted is not None and predicted.arguments is None:
-        draw = partial(
-            undecoded_call_lines,
-            predicted,
-            options=options,
-            is_undecoded="undecoded" in indexed.item.flags,
-        )
-        if pair.state == " " and not indexed.golden_calls:
-            return PairTable([], lines_above=partial(draw, is_error=False), undecoded=predicted)
-        rows = [
-            replace(row, predicted=NOT_DECODED) for row in _pair_argument_rows(pair, golden, None)
-        ]
-        return PairTable(rows, lines_above=draw, undecoded=predicted)
-    compared = find_golden_compared_with_extra(indexed, pair, address)
+        return _undecoded_prediction_table(indexed, pair, golden, predicted, options)
+
+    compared = find_golden_compared_with_extra(indexed, pair, shown.address)
     if compared is not None and predicted is not None:
-        return PairTable(
-            build_argument_rows(compared, predicted, diff_call(compared, predicted)), lambda _: []
-        )
-    return PairTable(_pair_argument_rows(pair, golden, predicted), lambda _: [])
+        rows = build_argument_rows(compared, predicted, diff_call(compared, predicted))
+    else:
+        rows = _pair_argument_rows(pair, golden, predicted)
+    return PairTable(rows, _no_lines)
+
+
+def _no_lines(_: int) -> list[Line]:
+    return []
+
+
+def _undecoded_prediction_table(
+    indexed: IndexedItem,
+    pair: CallPair,
+    golden: Call | None,
+    predicted: Call,
+    options: DisplayOptions,
+) -> PairTable:
+    """Return the raw text of the prediction and the golden arguments."""
+    is_no_error = pair.state == " " and not indexed.golden_calls
+    lines_above = partial(
+        undecoded_call_lines,
+        predicted,
+        options=options,
+        is_error=not is_no_error,
+        is_undecoded="undecoded" in indexed.item.flags,
+    )
+    if is_no_error:
+        return PairTable([], lines_above, undecoded=predicted)
+    rows = [replace(row, predicted=NOT_DECODED) for row in _pair_argument_rows(pair, golden, None)]
+    return PairTable(rows, lines_above, undecoded=predicted)
 
 
 def _undecoded_golden_table(
@@ -240,18 +356,19 @@ def _undecoded_golden_table(
         rows = wrap_sanitized(format_call(predicted), cells - SIDE_LABEL_CELLS)
         return lines + labelled_side_lines("predicted", rows)
 
-    return PairTable([], lines_above=lines_above, undecoded=golden)
+    return PairTable([], lines_above, undecoded=golden)
 
 
 def find_golden_compared_with_extra(
     indexed: IndexedItem, pair: CallPair, address: str
 ) -> Call | None:
-    """Return the golden call that the benchmark compared with an extra call.
-
-    None if it is unknown or hidden.
+    """Return the golden call that the benchmark compared with an extra call. None if it is
+    unknown or hidden.
     """
-    compared = {} if indexed.hide_verdicts else indexed.item.extra.compared_with or {}
-    return indexed.golden_calls.get((pair.turn, compared[address])) if address in compared else None
+    golden_index_by_address = indexed.item.extra.compared_with or {}
+    if indexed.hide_verdicts or address not in golden_index_by_address:
+        return None
+    return indexed.golden_calls.get((pair.turn, golden_index_by_address[address]))
 
 
 def pair_remarks(indexed: IndexedItem, pair: CallPair, address: str) -> list[str]:
@@ -262,23 +379,31 @@ def pair_remarks(indexed: IndexedItem, pair: CallPair, address: str) -> list[str
     remarks: list[str] = []
     if predicted is not None and (pair.turn, predicted.index) in indexed.user_calls:
         remarks.append("by the simulated user")
-    if pair.state in "-!" and pair.state in indexed.uncounted_states and not indexed.hide_verdicts:
+
+    is_uncounted = pair.state in "-!" and pair.state in indexed.uncounted_states
+    if is_uncounted and not indexed.hide_verdicts:
         remarks.append("not counted")
-    if (
-        golden
-        and predicted
-        and golden.name != predicted.name
-        and all(place.path for place in pair.diff)
-    ):
-        remarks.append(f"predicted as {predicted.name}")
+
+    if golden is not None and predicted is not None and golden.name != predicted.name:
+        remarks += _renamed_function_remarks(pair, predicted)
+
     if predicted is not None and pair.state in "!+ ":
         earlier = indexed.repeated_calls.describe_earlier_occurrence(predicted)
-        remarks += [f"duplicate of {earlier}"] if earlier else []
+        if earlier:
+            remarks.append(f"duplicate of {earlier}")
+
     compared = find_golden_compared_with_extra(indexed, pair, address)
     if compared is not None:
-        number = indexed.call_orders[pair.turn].number_by_golden_index.get(compared.index, 0)
-        remarks.append(f"vs golden call {number}")
+        numbers = indexed.call_orders[pair.turn].number_by_golden_index
+        remarks.append(f"vs golden call {numbers.get(compared.index, 0)}")
     return remarks
+
+
+def _renamed_function_remarks(pair: CallPair, predicted: Call) -> list[str]:
+    # A difference with an empty path is the difference of the names, which the table shows.
+    if any(not difference.path for difference in pair.diff):
+        return []
+    return [f"predicted as {predicted.name}"]
 
 
 def _pair_argument_rows(
@@ -286,8 +411,12 @@ def _pair_argument_rows(
 ) -> list[ArgumentRow]:
     rows = build_argument_rows(golden, predicted, pair.diff)
     if pair.state == " ":
+        # Nothing in a neutral pair is an error.
         rows = [replace(row, state="=") for row in rows]
-    return rows if golden and predicted else [row for row in rows if row.path]
+    if golden is None or predicted is None:
+        # The heading says which function is missing or extra.
+        rows = [row for row in rows if row.path]
+    return rows
 
 
 def _split_off_equal_rows(
@@ -312,7 +441,7 @@ def argument_block(
         lambda cells: argument_lines(row, column_widths(cells)),
         target=target,
         is_argument=True,
-        differs=row.state in "!-+",
+        differs=row.state in DIFFERING_STATES,
         title=title,
         full_text=lambda: _format_full_values(row),
         copied_value=lambda: {
@@ -324,31 +453,28 @@ def argument_block(
 
 
 def _format_full_values(row: ArgumentRow) -> str:
-    golden, predicted = (
-        format_json_text(value) if value else "(none)" for value in (row.golden, row.predicted)
-    )
-    return "\n".join(["golden", golden, "", "predicted", predicted, "", *difference_reasons(row)])
+    golden = format_json_text(row.golden) if row.golden else "(none)"
+    predicted = format_json_text(row.predicted) if row.predicted else "(none)"
+    parts = ["golden", golden, "", "predicted", predicted, "", *difference_reasons(row)]
+    return "\n".join(parts)
 
 
 def _equal_rows_block(key: str, rows: list[ArgumentRow]) -> Block:
     def render_lines(cells: int) -> list[Line]:
-        names = sanitize(", ".join(row.path for row in rows if row.depth == 0))
-        pieces = wrap_sanitized(f"{len(rows)} equal: {names}", cells - 2, 2)
-        return [
-            (("= " if at == 0 else "  ", "dim"), (piece, "dim")) for at, piece in enumerate(pieces)
-        ]
+        names = ", ".join(row.path for row in rows if row.depth == 0)
+        pieces = wrap_sanitized(f"{len(rows)} equal: {sanitize(names)}", cells - 2, 2)
+        return prefix_rows_with_label("= ", pieces, "dim")
 
     return Block(key, render_lines, foldable=True, folded=True)
 
 
 def no_calls_block(indexed: IndexedItem, turn: int) -> Block:
-    text = f"turn {turn + 1} · no golden or predicted calls"
-    return Block(
-        f"{turn_address(turn)}/calls",
-        lambda cells: [
-            make_line(text, "dim") if indexed.is_trajectory else rule_line(((text, "dim"),), cells)
-        ],
-    )
+    line = make_line(f"turn {turn + 1} · no golden or predicted calls", "dim")
+
+    def render_lines(cells: int) -> list[Line]:
+        return [line] if indexed.is_trajectory else [rule_line(line, cells)]
+
+    return Block(f"{turn_address(turn)}/calls", render_lines)
 
 
 def call_to_json(call: Call | None) -> Any:

@@ -26,18 +26,23 @@ from fcreview.model.wording import (
 )
 from fcreview.store.rows import Suspicion
 from fcreview.tui.item_view.blocks import (
+    ESTIMATED_ROW_CELLS,
     INCIDENT_KEY,
     Block,
     DisplayOptions,
     IndexedItem,
     LineRenderer,
+    group_by,
     text_block,
 )
 from fcreview.tui.text.lines import (
+    BLANK_LINE,
     Line,
+    LineBuilder,
     StyledText,
     justify_line,
     line_width,
+    make_line,
     prefix_rows_with_label,
     rule_line,
     sanitize_and_wrap,
@@ -49,26 +54,28 @@ from fcreview.tui.text.styles import get_verdict_style, symbols
 
 
 def final_answer_blocks(item: Item, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of the golden answers and the final answer.
-
-    Empty if the benchmark judges no final answer.
+    """Return the blocks of the golden answers and the final answer. Empty if the benchmark
+    judges no final answer.
     """
-    accepted, answer = item.extra.accepted_answers, item.extra.final_answer
-    if accepted is None:
+    accepted_answers = item.extra.accepted_answers
+    if accepted_answers is None:
         return []
-    golden = " or ".join(json.dumps(value, ensure_ascii=False, default=str) for value in accepted)
-    text = "(none)" if answer is None else answer
+
+    def heading_lines(cells: int) -> list[Line]:
+        return [rule_line(make_line("final answer", "strong"), cells)]
+
+    golden = " or ".join(
+        json.dumps(answer, ensure_ascii=False, default=str) for answer in accepted_answers
+    )
+    answer = item.extra.final_answer
+    answer_text = "(none)" if answer is None else answer
     return [
-        Block(
-            "answer",
-            lambda cells: [rule_line((("final answer", "strong"),), cells)],
-            title="final answer",
-        ),
+        Block("answer", heading_lines, title="final answer"),
         text_block(
             "answer/golden", "golden", golden, options, style="golden", title="golden answers"
         ),
         text_block(
-            "answer/given", "answer", text, options, style="predicted", title="final answer"
+            "answer/given", "answer", answer_text, options, style="predicted", title="final answer"
         ),
     ]
 
@@ -80,60 +87,71 @@ def mark_reviewed_blocks(
     blocks: Sequence[Block], opinions: Sequence[Opinion], annotator: str
 ) -> list[Block]:
     """Show the annotator's verdicts at the right end of the first line of each reviewed target."""
-    reviews: dict[str, list[Opinion]] = {}
-    for opinion in opinions:
-        mine = opinion.annotator == annotator and opinion.verdict is not None and not opinion.stale
-        if mine and opinion.target != ITEM:
-            reviews.setdefault(opinion.target, []).append(opinion)
+    own_opinions = [opinion for opinion in opinions if _is_own_part_verdict(opinion, annotator)]
+    unmarked = group_by(own_opinions, lambda opinion: opinion.target)
     marked = []
     for block in blocks:
-        own = reviews.pop(block.target or "", None)
-        marked.append(
-            block
-            if own is None
-            else replace(block, lines=partial(_lines_with_review_marks, block.lines, own))
-        )
+        # Only the first block of a target has the mark.
+        opinions_on_target = unmarked.pop(block.target or "", None)
+        if opinions_on_target is not None:
+            lines = partial(_lines_with_review_marks, block.lines, opinions_on_target)
+            block = replace(block, lines=lines)
+        marked.append(block)
     return marked
+
+
+def _is_own_part_verdict(opinion: Opinion, annotator: str) -> bool:
+    """Whether an opinion is a current verdict of the annotator on a part of the item."""
+    is_current_verdict = opinion.verdict is not None and not opinion.stale
+    return opinion.annotator == annotator and is_current_verdict and opinion.target != ITEM
 
 
 def _lines_with_review_marks(
     render: LineRenderer, opinions: Sequence[Opinion], cells: int
 ) -> list[Line]:
-    first, *others = render(cells) or [()]
-    mark: Line = ((" you", "dim"), *map(_review_mark, opinions), (" ", ""))
+    first, *others = render(cells) or [BLANK_LINE]
+    mark = LineBuilder()
+    mark.add(" you", "dim")
+    for opinion in opinions:
+        mark.add(*_review_mark(opinion))
+    mark.add(" ")
+
     # A horizontal rule needs no ellipsis where it is cut.
     if first and set(first[-1][0]) <= {symbols().rule}:
-        text, style = first[-1]
-        first = (*first[:-1], (text[: max(len(text) - line_width(mark) - 1, 0)], style))
-    return [justify_line(first, mark, cells), *others]
+        rule, style = first[-1]
+        n_dashes = max(len(rule) - mark.width - 1, 0)
+        first = (*first[:-1], (rule[:n_dashes], style))
+    return [justify_line(first, mark.build(), cells), *others]
 
 
 def _review_mark(opinion: Opinion) -> StyledText:
-    value, criterion = opinion.verdict, opinion.criterion
-    text = (
-        symbols().verdict_symbol(value)
-        if _is_shown_as_symbol(value, criterion)
-        else truncate(format_verdict(value, criterion), MAX_MARK_CELLS)
-    )
+    value = opinion.verdict
+    criterion = opinion.criterion
+    if _is_shown_as_symbol(value, criterion):
+        text = symbols().verdict_symbol(value)
+    else:
+        text = truncate(format_verdict(value, criterion), MAX_MARK_CELLS)
     return f" {text}", _value_style(value, criterion, "strong")
 
 
 def _is_shown_as_symbol(value: Any, criterion: str) -> bool:
-    return not isinstance(value, list) and not (
-        isinstance(value, bool) and criterion not in PASS_FAIL_CRITERIA
-    )
+    """Whether a symbol says enough: not for labels, and not for true and false on a criterion whose
+    values are yes and no.
+    """
+    if isinstance(value, bool):
+        return criterion in PASS_FAIL_CRITERIA
+    return not isinstance(value, list)
 
 
 def _verdict_symbol(value: Any, criterion: str) -> str:
-    return symbols().verdict_symbol(value if _is_shown_as_symbol(value, criterion) else None)
+    shown_value = value if _is_shown_as_symbol(value, criterion) else None
+    return symbols().verdict_symbol(shown_value)
 
 
 def _value_style(value: Any, criterion: str, neutral_style: str = "") -> str:
-    return (
-        get_verdict_style(value)
-        if value is None or criterion in PASS_FAIL_CRITERIA
-        else neutral_style
-    )
+    if value is None or criterion in PASS_FAIL_CRITERIA:
+        return get_verdict_style(value)
+    return neutral_style
 
 
 RATIONALE_ROWS = 8
@@ -144,17 +162,21 @@ def format_other_criteria(item: Item, source: str) -> str:
     """Format a source's verdicts on other criteria than `correct`: `func_ok ✓ · args_ok ✗`. The
     decisive step is omitted.
     """
-    verdicts = [
-        v
-        for v in item.verdicts
-        if v.source == source
-        and v.target in WHOLE_TARGETS
-        and v.criterion not in (CORRECT, DECISIVE_STEP)
-        and not _is_verdict_of_further_scorer(v)
-    ]
-    return " · ".join(
-        f"{sanitize(v.criterion)} {format_verdict_value(v.value, v.criterion)}" for v in verdicts
-    )
+    texts = []
+    for verdict in item.verdicts:
+        if verdict.source == source and _is_on_other_criterion(verdict):
+            value = format_verdict_value(verdict.value, verdict.criterion)
+            texts.append(f"{sanitize(verdict.criterion)} {value}")
+    return " · ".join(texts)
+
+
+def _is_on_other_criterion(verdict: Verdict) -> bool:
+    """Whether a verdict is on the item or response, on another criterion than `correct`. Verdicts
+    of further scorers have blocks of their own.
+    """
+    if verdict.target not in WHOLE_TARGETS or verdict.criterion in (CORRECT, DECISIVE_STEP):
+        return False
+    return not _is_verdict_of_further_scorer(verdict)
 
 
 def format_verdict_value(value: Any, criterion: str) -> str:
@@ -169,14 +191,18 @@ def format_verdict_value(value: Any, criterion: str) -> str:
 
 
 def find_main_verdict(item: Item, source: str) -> Verdict | None:
-    """Return a source's verdict on the item, else its first verdict on a part.
-
-    Decisive steps are ignored.
+    """Return a source's verdict on the item, else its first verdict on a part. Decisive steps
+    are ignored.
     """
     verdicts = [
-        each for each in item.verdicts if each.source == source and each.criterion != DECISIVE_STEP
+        verdict
+        for verdict in item.verdicts
+        if verdict.source == source and verdict.criterion != DECISIVE_STEP
     ]
-    return next((v for v in verdicts if v.target == ITEM), verdicts[0] if verdicts else None)
+    for verdict in verdicts:
+        if verdict.target == ITEM:
+            return verdict
+    return verdicts[0] if verdicts else None
 
 
 def _verdict_remark_lines(
@@ -187,16 +213,19 @@ def _verdict_remark_lines(
     """
     lines: list[Line] = []
     if show_failing_turn and item.extra.failing_turn is not None:
-        text = (
-            f"fails in turn {item.extra.failing_turn + 1} (the benchmark's own messages count turns"
-            " from 0)"
-        )
-        lines += paragraph_lines("", text, cells, "dim")
+        number = item.extra.failing_turn + 1
+        text = f"fails in turn {number} (the benchmark's own messages count turns from 0)"
+        lines += paragraph_lines("", text, cells, style="dim")
+
     for source, label in SOURCE_LABELS.items():
-        lines += paragraph_lines(f"{label}: ", format_other_criteria(item, source), cells, "dim")
+        criteria = format_other_criteria(item, source)
+        lines += paragraph_lines(f"{label}: ", criteria, cells, style="dim")
+
     if item.rule is None:
-        note = f": {item.rule_note}" if item.rule_note else ""
-        lines += paragraph_lines("", f"no recomputed verdict{note}", cells, "dim", max_note_rows)
+        text = "no recomputed verdict"
+        if item.rule_note:
+            text += f": {item.rule_note}"
+        lines += paragraph_lines("", text, cells, style="dim", max_rows=max_note_rows)
     return lines
 
 
@@ -204,42 +233,44 @@ def format_verdict_reason(verdict: Verdict | None, default_error_type: str | Non
     """Format the error type and the rationale of a verdict. `default_error_type`: used if the
     verdict has none. If the judge or scorer failed, say so.
     """
-    if verdict is not None and verdict.failure:
+    if verdict is None:
+        return default_error_type or ""
+    if verdict.failure:
         failure = describe_verdict_failure(verdict.source, verdict.failure)
         return f"{failure}: {verdict.rationale}" if verdict.rationale else failure
-    error = (verdict.error_type if verdict else None) or default_error_type
-    rationale = verdict.rationale if verdict else None
-    if error and rationale and rationale.startswith(f"{error}:"):
+
+    error_type = verdict.error_type or default_error_type
+    rationale = verdict.rationale
+    if error_type and rationale and rationale.startswith(f"{error_type}:"):
         return rationale
-    return ": ".join(part for part in (error, rationale) if part)
+    return ": ".join(part for part in (error_type, rationale) if part)
 
 
 def paragraph_lines(
-    label: str, text: str, cells: int, style: str = "", max_rows: int = RATIONALE_ROWS
+    label: str, text: str, cells: int, *, style: str = "", max_rows: int = RATIONALE_ROWS
 ) -> list[Line]:
     """Render a text with a label in at most `max_rows` rows. An empty text has no rows."""
     if not text:
         return []
-    rows, has_more = wrap_first_rows(text, cells - display_width(label) - 2, max_rows)
+    room = cells - display_width(label) - 2
+    rows, has_more = wrap_first_rows(text, room, max_rows)
     if has_more:
-        rows[-1] = clip(rows[-1], max(cells - display_width(label) - 4, 1)).rstrip("… ") + " …"
-    return [(("  ", ""), *row) for row in prefix_rows_with_label(label, rows, style)]
+        # The ellipsis takes two cells.
+        shortened = clip(rows[-1], max(room - 2, 1)).rstrip("… ")
+        rows[-1] = shortened + " …"
+    return [(("  ", ""), *line) for line in prefix_rows_with_label(label, rows, style)]
 
 
 def review_blocks(indexed: IndexedItem) -> list[Block]:
-    recorded = [] if indexed.hide_verdicts else indexed.item.extra.recorded_reviews
     blocks = []
     if indexed.opinions:
         lines = partial(_review_lines, indexed.opinions, indexed.annotator)
         blocks.append(Block("reviews", lines, title="reviews"))
-    if recorded:
-        blocks.append(
-            Block(
-                "recorded",
-                partial(_recorded_review_lines, recorded),
-                title="reviews in the run's files",
-            )
-        )
+
+    recorded = indexed.item.extra.recorded_reviews
+    if recorded and not indexed.hide_verdicts:
+        lines = partial(_recorded_review_lines, recorded)
+        blocks.append(Block("recorded", lines, title="reviews in the run's files"))
     return blocks
 
 
@@ -247,55 +278,84 @@ def _recorded_review_lines(reviews: Sequence[RecordedReview], cells: int) -> lis
     hint = " not counted as reviews until you import them with import-labels"
     lines = [rule_line((("reviews in the run's files", "strong"), (hint, "dim")), cells)]
     for review in reviews:
-        parts = [] if review.verdict is None else [format_verdict(review.verdict, review.criterion)]
-        parts += [sanitize(review.criterion)] if review.criterion != "correct" else []
-        parts += (
-            [f"on {describe_address(sanitize(review.target))}"] if review.target != ITEM else []
-        )
-        parts += [f"fault: {sanitize(review.fault)}"] if review.fault else []
-        parts += [sanitize(", ".join(review.tags))] if review.tags else []
-        parts += [sanitize(review.reason)] if review.reason else []
-        parts += [sanitize(review.time[:10])] if review.time else []
         symbol = _verdict_symbol(review.verdict, review.criterion)
         label = f"{symbol} {sanitize(review.source)}: {sanitize(review.author)}  "
-        lines += paragraph_lines(label, " · ".join(parts), cells)
+        lines += paragraph_lines(label, _describe_recorded_review(review), cells)
     return lines
+
+
+def _describe_recorded_review(review: RecordedReview) -> str:
+    """Return `fail · on turn 2 call 1 · fault: model · tags · reason · date`, without missing
+    parts.
+    """
+    parts = []
+    if review.verdict is not None:
+        parts.append(format_verdict(review.verdict, review.criterion))
+    if review.criterion != CORRECT:
+        parts.append(sanitize(review.criterion))
+    if review.target != ITEM:
+        parts.append(f"on {describe_address(sanitize(review.target))}")
+    if review.fault:
+        parts.append(f"fault: {sanitize(review.fault)}")
+    if review.tags:
+        parts.append(sanitize(", ".join(review.tags)))
+    if review.reason:
+        parts.append(sanitize(review.reason))
+    if review.time:
+        parts.append(sanitize(review.time[:DATE_CHARS]))
+    return " · ".join(parts)
+
+
+DATE_CHARS = len("2025-12-31")
 
 
 def _review_lines(opinions: Sequence[Opinion], annotator: str, cells: int) -> list[Line]:
-    lines = [rule_line((("reviews", "strong"),), cells)]
+    lines = [rule_line(make_line("reviews", "strong"), cells)]
     for opinion in opinions:
-        parts = _review_texts(opinion)
-        if opinion.target != ITEM:
-            parts.insert(
-                0 if opinion.verdict is None else 1,
-                f"on {describe_address(sanitize(opinion.target))}",
-            )
-        parts += [f"golden fix: {json.dumps(opinion.golden_fix)}"] if opinion.golden_fix else []
-        parts += ["adjudicated"] if opinion.is_adjudication else []
-        parts += ["STALE: the prediction or the golden answer has changed"] if opinion.stale else []
         symbol = _verdict_symbol(opinion.verdict, opinion.criterion)
-        lines += paragraph_lines(
-            f"{symbol} {_annotator_label(opinion, annotator)}  ", " · ".join(parts), cells
-        )
-        lines += paragraph_lines("  note  ", opinion.note or "", cells, "dim")
+        label = f"{symbol} {_annotator_label(opinion, annotator)}  "
+        lines += paragraph_lines(label, _describe_opinion(opinion), cells)
+        lines += paragraph_lines("  note  ", opinion.note or "", cells, style="dim")
     return lines
 
 
+def _describe_opinion(opinion: Opinion) -> str:
+    """Return `fail · on turn 2 call 1 · fault: model · tags: unit · adjudicated`, without
+    missing parts.
+    """
+    parts = _review_texts(opinion)
+    if opinion.target != ITEM:
+        # The target follows the verdict.
+        index = 0 if opinion.verdict is None else 1
+        parts.insert(index, f"on {describe_address(sanitize(opinion.target))}")
+    if opinion.golden_fix:
+        parts.append(f"golden fix: {json.dumps(opinion.golden_fix)}")
+    if opinion.is_adjudication:
+        parts.append("adjudicated")
+    if opinion.stale:
+        parts.append("STALE: the prediction or the golden answer has changed")
+    return " · ".join(parts)
+
+
 def _review_texts(opinion: Opinion) -> list[str]:
-    parts = (
-        [format_verdict(opinion.verdict, opinion.criterion)] if opinion.verdict is not None else []
-    )
-    if opinion.criterion == DECISIVE_STEP and is_definite(opinion.verdict):
-        parts = [f"decisive step: message {part}" for part in parts]
-    elif opinion.criterion != CORRECT:
+    """Return the verdict, the criterion, the fault, the reason and the tags of an opinion, as
+    far as they exist.
+    """
+    parts = []
+    is_decisive_step = opinion.criterion == DECISIVE_STEP and is_definite(opinion.verdict)
+    if opinion.verdict is not None:
+        verdict = format_verdict(opinion.verdict, opinion.criterion)
+        parts.append(f"decisive step: message {verdict}" if is_decisive_step else verdict)
+    if opinion.criterion != CORRECT and not is_decisive_step:
         parts.append(sanitize(opinion.criterion))
-    parts += [f"fault: {opinion.fault}"] if opinion.fault else []
-    parts += [f"override: {sanitize(opinion.reason)}"] if opinion.reason else []
-    parts += ["tags: " + sanitize(", ".join(opinion.tags))] if opinion.tags else []
-    parts += (
-        ["bulk review: not counted in agreement, calibration and estimates"] if opinion.bulk else []
-    )
+    if opinion.fault:
+        parts.append(f"fault: {opinion.fault}")
+    if opinion.reason:
+        parts.append(f"override: {sanitize(opinion.reason)}")
+    if opinion.tags:
+        parts.append(f"tags: {sanitize(', '.join(opinion.tags))}")
+    if opinion.bulk:
+        parts.append("bulk review: not counted in agreement, calibration and estimates")
     return parts
 
 
@@ -306,17 +366,19 @@ def _annotator_label(opinion: Opinion, annotator: str) -> str:
 def import_issue_blocks(issues: Sequence[ImportIssue]) -> list[Block]:
     if not issues:
         return []
+    return [Block("issues", partial(_import_issue_lines, issues), title="import issues")]
 
-    def render_lines(cells: int) -> list[Line]:
-        rendered = [rule_line(((format_count(len(issues), "import issue"), "strong"),), cells)]
-        for issue in issues:
-            location = sanitize(issue.file.rsplit("/", 1)[-1]) + (
-                f":{issue.line}" if issue.line else ""
-            )
-            rendered += paragraph_lines(f"{issue.severity}  ", f"{issue.what}  ({location})", cells)
-        return rendered
 
-    return [Block("issues", render_lines, title="import issues")]
+def _import_issue_lines(issues: Sequence[ImportIssue], cells: int) -> list[Line]:
+    title = format_count(len(issues), "import issue")
+    lines = [rule_line(make_line(title, "strong"), cells)]
+    for issue in issues:
+        _, _, file_name = issue.file.rpartition("/")
+        location = sanitize(file_name)
+        if issue.line:
+            location += f":{issue.line}"
+        lines += paragraph_lines(f"{issue.severity}  ", f"{issue.what}  ({location})", cells)
+    return lines
 
 
 def erratum_blocks(erratum: Erratum | None, options: DisplayOptions) -> list[Block]:
@@ -328,28 +390,29 @@ def erratum_blocks(erratum: Erratum | None, options: DisplayOptions) -> list[Blo
     block = Block("erratum", partial(_erratum_lines, erratum), title="errata")
     if erratum.stale:
         return [block]
-    old, title = json.dumps(erratum.old, ensure_ascii=False), "golden answer before errata"
-    return [
-        block,
-        text_block("erratum/old", "before", old, options, folded_rows=1, style="dim", title=title),
-    ]
+    old_answer = text_block(
+        "erratum/old",
+        "before",
+        json.dumps(erratum.old, ensure_ascii=False),
+        options,
+        folded_rows=1,
+        style="dim",
+        title="golden answer before errata",
+    )
+    return [block, old_answer]
 
 
 def _erratum_lines(erratum: Erratum, cells: int) -> list[Line]:
-    separator = f" {symbols().separator} "
-    authors = ", ".join(map(sanitize, erratum.who)) or "author unknown"
     title = "erratum not applied" if erratum.stale else "golden answer from errata"
-    lines = [
-        rule_line(
-            (
-                (title, "strong"),
-                (separator.join(["", authors, sanitize(erratum.date[:10])]), "dim"),
-            ),
-            cells,
-        )
-    ]
+    authors = ", ".join(sanitize(author) for author in erratum.who) or "author unknown"
+    date = sanitize(erratum.date[:DATE_CHARS])
+    separator = f" {symbols().separator} "
+    source = f"{separator}{authors}{separator}{date}"
+    lines = [rule_line(((title, "strong"), (source, "dim")), cells)]
+
     if erratum.stale:
-        lines += paragraph_lines("", f"stale: {sanitize(erratum.stale)}", cells, "warn")
+        reason = f"stale: {sanitize(erratum.stale)}"
+        lines += paragraph_lines("", reason, cells, style="warn")
     for reason in erratum.reasons:
         lines += paragraph_lines("", reason, cells)
     return lines
@@ -361,41 +424,47 @@ VERDICT_WORDS = ("true", "false", "yes", "no", "1", "0", "correct", "incorrect",
 def judge_blocks(
     indexed: IndexedItem, target: str = ITEM, max_rows: int = RATIONALE_ROWS
 ) -> list[Block]:
-    """Return the judge verdicts on the item or response.
-
-    Verdicts without a rationale share one line.
+    """Return the judge verdicts on the item or response. Verdicts without a rationale share one
+    line.
     """
     if indexed.hide_verdicts:
         return []
-    verdicts = [v for v in indexed.item.verdicts if v.source == "judge" and v.target == target]
-    labels = (
-        find_judge_label_verdict(indexed.item)
-        if indexed.item.extra.golden_labels is not None
-        else None
-    )
+
+    verdicts = [
+        verdict
+        for verdict in indexed.item.verdicts
+        if verdict.source == "judge" and verdict.target == target
+    ]
+    explained = [verdict for verdict in verdicts if _has_rationale(verdict)]
     # A judge verdict on labels is omitted here, because it is shown next to the golden labels.
-    unexplained = [v for v in verdicts if not _has_rationale(v) and v is not labels]
+    labels = None
+    if indexed.item.extra.golden_labels is not None:
+        labels = find_judge_label_verdict(indexed.item)
+    unexplained = [
+        verdict for verdict in verdicts if not _has_rationale(verdict) and verdict is not labels
+    ]
+
     blocks = []
     if unexplained:
-        render = partial(_judge_lines_without_rationale, unexplained)
-        blocks.append(Block(f"judge:{target}", render, title="judge"))
-    for at, verdict in enumerate(filter(_has_rationale, verdicts)):
-        blocks.append(_judge_rationale_block(f"judge:{target}:{at}", verdict, max_rows))
+        lines = partial(_judge_lines_without_rationale, unexplained)
+        blocks.append(Block(f"judge:{target}", lines, title="judge"))
+    for index, verdict in enumerate(explained):
+        blocks.append(_judge_rationale_block(f"judge:{target}:{index}", verdict, max_rows))
     return blocks
 
 
 def _has_rationale(verdict: Verdict) -> bool:
-    if verdict.failure:
+    """Whether a judge says more than the verdict."""
+    if verdict.failure or verdict.error_type:
         return True
     rationale = (verdict.rationale or "").strip().strip(".").casefold()
-    value = (
-        ", ".join(map(str, verdict.value))
-        if isinstance(verdict.value, list)
-        else str(verdict.value)
-    )
-    return bool(
-        verdict.error_type or (rationale and rationale not in (*VERDICT_WORDS, value.casefold()))
-    )
+    if not rationale:
+        return False
+
+    value = str(verdict.value)
+    if isinstance(verdict.value, list):
+        value = ", ".join(str(label) for label in verdict.value)
+    return rationale not in VERDICT_WORDS and rationale != value.casefold()
 
 
 def _judge_name(verdict: Verdict) -> str:
@@ -403,58 +472,89 @@ def _judge_name(verdict: Verdict) -> str:
 
 
 def _judge_verdict_text(verdict: Verdict, suffix: str = "") -> StyledText:
-    criterion = "" if verdict.criterion == "correct" else f"{sanitize(verdict.criterion)} "
-    text = f"{criterion}{format_verdict_value(verdict.value, verdict.criterion)}{suffix}"
+    text = format_verdict_value(verdict.value, verdict.criterion) + suffix
+    if verdict.criterion != CORRECT:
+        text = f"{sanitize(verdict.criterion)} {text}"
     return text, _value_style(verdict.value, verdict.criterion)
 
 
+@dataclass(frozen=True, slots=True)
+class _JudgeEntry:
+    """Verdict of a judge on a line with others."""
+
+    judge: str
+    value: Line
+    """The verdict, and the reply of the judge if it is shown here."""
+
+    @property
+    def with_name(self) -> Line:
+        return ((f"{self.judge} ", "strong"), *self.value)
+
+
+JUDGE_LINE_MARGIN = 10
+"""Width, in cells, of the rule and the separators beside the judge verdicts on a line."""
+
+
 def _judge_lines_without_rationale(verdicts: Sequence[Verdict], cells: int) -> list[Line]:
-    """Render `── judge gpt-4o ✓ · args_ok_llm ✓ "True" ──`. A reply that several verdicts share is
-    shown after the last of them.
+    """Render `── judge gpt-4o ✓ · args_ok_llm ✓ "True" ──`. A judge is named before its first
+    verdict on a line.
     """
     lines: list[Line] = []
-    parts: list[StyledText] = []
-    previous = ""
-    last_with_reply = {verdict.rationale: at for at, verdict in enumerate(verdicts)}
-    for at, verdict in enumerate(verdicts):
-        name = _judge_name(verdict)
-        value: Line = (_judge_verdict_text(verdict),)
-        if verdict.rationale and last_with_reply[verdict.rationale] == at:
-            value = (*value, (f' "{sanitize(verdict.rationale.strip())}"', "dim"))
-        named: list[StyledText] = [(f"{name} ", "strong"), *value]
-        entry = [*value] if name == previous else named
-        if parts and line_width((*parts, *entry)) + 10 > cells:
-            lines.append(rule_line(tuple(parts), cells))
-            parts, entry = [], named
-        parts += [(" · ", "dim"), *entry] if parts else entry
-        previous = name
-    return [*lines, rule_line(tuple(parts), cells)]
+    line = LineBuilder()
+    previous_judge = ""
+    for entry in _list_judge_entries(verdicts):
+        text = entry.value if entry.judge == previous_judge else entry.with_name
+        is_full = line.width + line_width(text) + JUDGE_LINE_MARGIN > cells
+        if is_full and not line.is_empty:
+            lines.append(rule_line(line.build(), cells))
+            line = LineBuilder()
+            text = entry.with_name
+        if not line.is_empty:
+            line.add(" · ", "dim")
+        line.add_line(text)
+        previous_judge = entry.judge
+    lines.append(rule_line(line.build(), cells))
+    return lines
+
+
+def _list_judge_entries(verdicts: Sequence[Verdict]) -> list[_JudgeEntry]:
+    """Return the verdicts with their judges. A reply that several verdicts share is shown after
+    the last of them.
+    """
+    last_index_by_reply = {verdict.rationale: index for index, verdict in enumerate(verdicts)}
+    entries = []
+    for index, verdict in enumerate(verdicts):
+        value = LineBuilder()
+        value.add(*_judge_verdict_text(verdict))
+        if verdict.rationale and last_index_by_reply[verdict.rationale] == index:
+            value.add(f' "{sanitize(verdict.rationale.strip())}"', "dim")
+        entries.append(_JudgeEntry(_judge_name(verdict), value.build()))
+    return entries
 
 
 def _judge_rationale_block(key: str, verdict: Verdict, max_rows: int) -> Block:
     rationale = verdict.rationale or ""
-    long = (
-        len(rationale) > 70 * max_rows
-        or len(sanitize_and_wrap(rationale, 70, max_rows + 1)) > max_rows
-    )
-    on_target = (
-        "" if verdict.target == ITEM else f" on {describe_address(sanitize(verdict.target))}"
-    )
+    is_long = len(rationale) > max_rows * ESTIMATED_ROW_CELLS
+    if not is_long:
+        rows = sanitize_and_wrap(rationale, ESTIMATED_ROW_CELLS, max_rows + 1)
+        is_long = len(rows) > max_rows
+    on_target = ""
+    if verdict.target != ITEM:
+        on_target = f" on {describe_address(sanitize(verdict.target))}"
 
     def render_lines(cells: int) -> list[Line]:
         value, style = _judge_verdict_text(verdict, on_target)
-        head: Line = ((_judge_name(verdict), "strong"), (f" {symbols().rule * 2} {value}", style))
-        return [
-            rule_line(head, cells),
-            *paragraph_lines("", format_verdict_reason(verdict, None), cells, "", max_rows),
-        ]
+        dash = symbols().rule * 2
+        head: Line = ((_judge_name(verdict), "strong"), (f" {dash} {value}", style))
+        reason = format_verdict_reason(verdict, None)
+        return [rule_line(head, cells), *paragraph_lines("", reason, cells, max_rows=max_rows)]
 
     return Block(
         key,
         render_lines,
-        foldable=long,
-        folded=long,
-        opens_pager=long,
+        foldable=is_long,
+        folded=is_long,
+        opens_pager=is_long,
         title=f"judge {sanitize(verdict.by or '')}",
         full_text=lambda: rationale,
     )
@@ -462,12 +562,11 @@ def _judge_rationale_block(key: str, verdict: Verdict, max_rows: int) -> Block:
 
 def find_judge_label_verdict(item: Item) -> Verdict | None:
     """Return the first judge verdict that assigns labels to the response, or None."""
-    found = (
-        v
-        for v in item.verdicts
-        if v.source == "judge" and v.target == RESPONSE and isinstance(v.value, list)
-    )
-    return next(found, None)
+    for verdict in item.verdicts:
+        is_on_response = verdict.source == "judge" and verdict.target == RESPONSE
+        if is_on_response and isinstance(verdict.value, list):
+            return verdict
+    return None
 
 
 TARGET_REASON_ROWS = 4
@@ -481,102 +580,115 @@ with the name of the argument.
 def target_verdict_and_review_blocks(
     indexed: IndexedItem, target: str, automatic_sources: Sequence[str] = AUTOMATIC_SOURCES
 ) -> list[Block]:
-    """Return a block with the automatic verdicts and the reviews on a target.
-
-    Empty if there are none.
+    """Return a block with the automatic verdicts and the reviews on a target. Empty if there are
+    none.
     """
-    shown = () if indexed.hide_verdicts else automatic_sources
-    verdicts = [verdict for verdict in _target_verdicts(indexed, target) if verdict.source in shown]
+    verdicts = []
+    if not indexed.hide_verdicts:
+        verdicts = [
+            verdict
+            for verdict in _target_verdicts(indexed, target)
+            if verdict.source in automatic_sources
+        ]
     opinions = indexed.opinions_by_target.get(target, [])
     if not verdicts and not opinions:
         return []
 
     def render_lines(cells: int) -> list[Line]:
-        rendered = [line for verdict in verdicts for line in _target_verdict_lines(verdict, cells)]
+        rendered: list[Line] = []
+        for verdict in verdicts:
+            rendered += _target_verdict_lines(verdict, cells)
         for opinion in opinions:
             rendered += _target_review_lines(opinion, indexed.annotator, cells)
         return rendered
 
-    return [
-        Block(
-            f"{target}/said",
-            render_lines,
-            target=target,
-            title=f"verdicts on {describe_address(target)}",
-        )
-    ]
+    title = f"verdicts on {describe_address(target)}"
+    return [Block(f"{target}/said", render_lines, target=target, title=title)]
 
 
 def _target_verdicts(indexed: IndexedItem, target: str) -> list[Verdict]:
     """Return the automatic verdicts to show below a target, without a judge's pass that has no
     rationale.
     """
-    verdicts = [v for v in indexed.verdicts.get(target, ()) if v.source != "human"]
-    flags = [
-        v
-        for v in indexed.argument_verdicts.get(target, ())
-        if v.criterion in ARGUMENT_FLAGS and v.value is True
-    ]
-    return [v for v in verdicts if v.source != "judge" or v.rationale or v.value is False] + flags
+    shown = []
+    for verdict in indexed.verdicts.get(target, ()):
+        is_silent = not verdict.rationale and verdict.value is not False
+        if verdict.source == "human" or (verdict.source == "judge" and is_silent):
+            continue
+        shown.append(verdict)
+    for verdict in indexed.argument_verdicts.get(target, ()):
+        if verdict.criterion in ARGUMENT_FLAGS and verdict.value is True:
+            shown.append(verdict)
+    return shown
 
 
 def has_failure_or_review(indexed: IndexedItem, target: str) -> bool:
     """Whether a target has a visible verdict of fail, a visible verdict by a judge, or a review."""
     if indexed.opinions_by_target.get(target):
         return True
-    return not indexed.hide_verdicts and any(
-        verdict.value is False or verdict.source == "judge"
-        for verdict in _target_verdicts(indexed, target)
-    )
+    if indexed.hide_verdicts:
+        return False
+    verdicts = _target_verdicts(indexed, target)
+    return any(verdict.value is False or verdict.source == "judge" for verdict in verdicts)
 
 
 def format_review_marks(indexed: IndexedItem, target: str) -> str:
     """Return the reviews of a target as ` · you ✗ · bob ✓`, for targets that are shown on one
     line.
     """
-    return "".join(
-        f" · {_annotator_label(opinion, indexed.annotator)}"
-        f" {_verdict_symbol(opinion.verdict, opinion.criterion)}"
-        for opinion in indexed.opinions_by_target.get(target, [])
-        if opinion.verdict is not None
-    )
+    marks = ""
+    for opinion in indexed.opinions_by_target.get(target, []):
+        if opinion.verdict is not None:
+            symbol = _verdict_symbol(opinion.verdict, opinion.criterion)
+            marks += f" · {_annotator_label(opinion, indexed.annotator)} {symbol}"
+    return marks
 
 
 def _target_verdict_lines(verdict: Verdict, cells: int) -> list[Line]:
-    by = verdict.by or ""
     is_judge = verdict.source == "judge"
-    source = _judge_name(verdict) if is_judge else SOURCE_LABELS.get(verdict.source, verdict.source)
-    argument = verdict.target.partition("/arg:")[2]
+    source = _judge_name(verdict) if is_judge else _source_label(verdict)
+    _, _, argument = verdict.target.partition("/arg:")
     if argument:
-        return paragraph_lines(f"{source}  ", f"{verdict.criterion}: {argument}", cells, "warn")
-    head = (
-        f"{source} {format_verdict_value(verdict.value, verdict.criterion)}"
-        f" {sanitize(verdict.criterion)}"
-    )
-    if by and not is_judge:
-        head += f" · {sanitize(by)}"
+        text = f"{verdict.criterion}: {argument}"
+        return paragraph_lines(f"{source}  ", text, cells, style="warn")
+
+    value = format_verdict_value(verdict.value, verdict.criterion)
+    text = f"{source} {value} {sanitize(verdict.criterion)}"
+    if verdict.by and not is_judge:
+        text += f" · {sanitize(verdict.by)}"
     reason = format_verdict_reason(verdict, None)
-    passes = verdict.value is not False or verdict.criterion not in PASS_FAIL_CRITERIA
-    style = "dim" if passes and not is_judge else ""
-    return paragraph_lines(
-        "", f"{head}: {reason}" if reason else head, cells, style, TARGET_REASON_ROWS
-    )
+    if reason:
+        text += f": {reason}"
+
+    fails = verdict.value is False and verdict.criterion in PASS_FAIL_CRITERIA
+    style = "" if fails or is_judge else "dim"
+    return paragraph_lines("", text, cells, style=style, max_rows=TARGET_REASON_ROWS)
+
+
+def _source_label(verdict: Verdict) -> str:
+    return SOURCE_LABELS.get(verdict.source, verdict.source)
 
 
 def _target_review_lines(opinion: Opinion, annotator: str, cells: int) -> list[Line]:
-    parts = [*_review_texts(opinion), *([sanitize(opinion.note)] if opinion.note else [])]
+    parts = _review_texts(opinion)
+    if opinion.note:
+        parts.append(sanitize(opinion.note))
     symbol = _verdict_symbol(opinion.verdict, opinion.criterion)
-    label = f"{_annotator_label(opinion, annotator)} {symbol}  "
-    return paragraph_lines(label, " · ".join(parts), cells, "strong", TARGET_REASON_ROWS)
+    return paragraph_lines(
+        f"{_annotator_label(opinion, annotator)} {symbol}  ",
+        " · ".join(parts),
+        cells,
+        style="strong",
+        max_rows=TARGET_REASON_ROWS,
+    )
 
 
 INCIDENT_TEXT_ROWS = 3
 
 
 def incident_blocks(item: Item) -> list[Block]:
-    """Return the block that says first why an item has no answer.
-
-    A used-up limit and a weak mark are quiet notes.
+    """Return the block that says first why an item has no answer. A used-up limit and a weak
+    mark are quiet notes.
     """
     if item.incident is None:
         return []
@@ -594,16 +706,14 @@ def incident_blocks(item: Item) -> list[Block]:
 def _incident_lines(item: Item, cells: int) -> list[Line]:
     sentence = describe_incident(item.incident or "", item.incident_certainty)
     if not item.has_incident:
-        return paragraph_lines("", sentence, cells, "dim")
+        return paragraph_lines("", sentence, cells, style="dim")
 
-    lines = paragraph_lines("! ", sentence, cells, "warn")
+    lines = paragraph_lines("! ", sentence, cells, style="warn")
     if item.incident_certainty == "human":
-        return [*lines, *paragraph_lines("", "marked by a reviewer", cells, "dim")]
-    where = f"{sanitize(item.incident_where)}: " if item.incident_where else ""
-    return [
-        *lines,
-        *paragraph_lines(where, item.incident_text or "", cells, "dim", INCIDENT_TEXT_ROWS),
-    ]
+        return lines + paragraph_lines("", "marked by a reviewer", cells, style="dim")
+    location = f"{sanitize(item.incident_where)}: " if item.incident_where else ""
+    text = item.incident_text or ""
+    return lines + paragraph_lines(location, text, cells, style="dim", max_rows=INCIDENT_TEXT_ROWS)
 
 
 HIDDEN_REASONS = "  verdicts and reasons: hidden until you submit"
@@ -623,24 +733,29 @@ class Reason:
 
 
 def find_verdict_reason(item: Item, source: str) -> Reason:
-    official = source == "official"
     verdict = find_main_verdict(item, source)
     if verdict is not None and verdict.failure:
-        return Reason(
-            source, value=None, sentence=describe_verdict_failure(source, verdict.failure), code=""
-        )
-    value, error_type = (
-        (item.official, item.error_type) if official else (item.rule, item.rule_error_type)
-    )
-    code = (verdict.error_type if verdict else None) or error_type or ""
-    sentence = (
-        format_verdict_reason(verdict, error_type).removeprefix(code).removeprefix(":").strip()
-    )
-    # The checker explains the text of the failure as if it were the model's reply.
-    if item.has_incident:
-        sentence = describe_error_type(code)
-    sentence = sentence or describe_error_type(code) or code
-    return Reason(source, value=value, sentence=sentence, code="" if sentence == code else code)
+        failure = describe_verdict_failure(source, verdict.failure)
+        return Reason(source, value=None, sentence=failure, code="")
+
+    if source == "official":
+        value = item.official
+        item_error_type = item.error_type
+    else:
+        value = item.rule
+        item_error_type = item.rule_error_type
+    code = item_error_type or ""
+    if verdict is not None and verdict.error_type:
+        code = verdict.error_type
+
+    sentence = ""
+    if not item.has_incident:
+        # In an incident, the checker would explain the text of the failure as the model's reply.
+        reason = format_verdict_reason(verdict, item_error_type)
+        sentence = reason.removeprefix(code).removeprefix(":").strip()
+    if not sentence:
+        sentence = describe_error_type(code) or code
+    return Reason(source, value, sentence=sentence, code="" if sentence == code else code)
 
 
 def verdict_reason_blocks(
@@ -649,19 +764,19 @@ def verdict_reason_blocks(
     """Return the block with the reasons of the verdicts. Empty if it would only repeat the header.
     `max_rows`: maximum number of rows of a reason.
     """
-    item = indexed.item
     if indexed.hide_verdicts:
-        return [Block("hidden", lambda _: [((HIDDEN_REASONS, "dim"),)])]
-    official, recomputed = find_verdict_reason(item, "official"), find_verdict_reason(item, "rule")
-    criteria = [text for source in SOURCE_LABELS if (text := format_other_criteria(item, source))]
-    fails = False in (official.value, recomputed.value)
-    if (
-        item.rule is not None
-        and not fails
-        and not (official.sentence or recomputed.sentence or criteria)
-    ):
+        return [Block("hidden", lambda _: [make_line(HIDDEN_REASONS, "dim")])]
+
+    item = indexed.item
+    official = find_verdict_reason(item, "official")
+    recomputed = find_verdict_reason(item, "rule")
+    fails = official.value is False or recomputed.value is False
+    has_criteria = any(format_other_criteria(item, source) for source in SOURCE_LABELS)
+    has_text = bool(official.sentence or recomputed.sentence) or has_criteria
+    if item.rule is not None and not fails and not has_text:
         return []
-    lines = partial(_reason_lines, item, official, recomputed, max_rows, options)
+
+    lines = partial(_reason_lines, item, official, recomputed, max_rows=max_rows, options=options)
     return [Block("verdicts", lines, title="verdicts"), *_scorer_verdict_blocks(item)]
 
 
@@ -671,13 +786,16 @@ def _scorer_verdict_blocks(item: Item) -> list[Block]:
     """
     blocks: list[Block] = []
     for verdict in item.verdicts:
-        if _is_verdict_of_further_scorer(verdict):
-            key = f"verdicts:{verdict.criterion}"
-            lines = partial(_scorer_verdict_lines, verdict)
-            title = sanitize(verdict.criterion)
-            blocks.append(
-                Block(key, lines, criterion=verdict.criterion, is_heading=True, title=title)
-            )
+        if not _is_verdict_of_further_scorer(verdict):
+            continue
+        block = Block(
+            f"verdicts:{verdict.criterion}",
+            partial(_scorer_verdict_lines, verdict),
+            criterion=verdict.criterion,
+            is_heading=True,
+            title=sanitize(verdict.criterion),
+        )
+        blocks.append(block)
     return blocks
 
 
@@ -689,11 +807,9 @@ def _is_verdict_of_further_scorer(verdict: Verdict) -> bool:
 
 def _scorer_verdict_lines(verdict: Verdict, cells: int) -> list[Line]:
     symbol = symbols().verdict_symbol(verdict.value)
-    label = (
-        f"{SOURCE_LABELS.get(verdict.source, verdict.source)}: {sanitize(verdict.criterion)}"
-        f" {symbol}  "
-    )
-    return paragraph_lines(label, verdict.rationale or " ", cells, "", SCORER_RATIONALE_ROWS)
+    label = f"{_source_label(verdict)}: {sanitize(verdict.criterion)} {symbol}  "
+    rationale = verdict.rationale or " "
+    return paragraph_lines(label, rationale, cells, max_rows=SCORER_RATIONALE_ROWS)
 
 
 SCORER_RATIONALE_ROWS = 3
@@ -703,86 +819,113 @@ def _reason_lines(
     item: Item,
     official: Reason,
     recomputed: Reason,
+    cells: int,
+    *,
     max_rows: int,
     options: DisplayOptions,
-    cells: int,
 ) -> list[Line]:
-    known = official.value is not None and recomputed.value is not None
-    differ = known and official.value != recomputed.value
-    first, second = recomputed, official
+    """Render the reasons of both verdicts, and remarks. If the verdicts do not differ, one
+    reason is enough.
+    """
+    has_both = official.value is not None and recomputed.value is not None
+    differ = has_both and official.value != recomputed.value
+    main, other = recomputed, official
     if recomputed.value is None and official.sentence:
-        first, second = official, recomputed
-    fails = False in (first.value, second.value)
+        main, other = official, recomputed
+
+    lines: list[Line] = []
     has_heading = options.panels or not options.frames or item.has_incident
-    title = _choose_verdicts_title(item, fails=fails, differ=differ)
-    lines = (
-        [rule_line(((title, "warn" if differ else "strong"),), cells)]
-        if has_heading or differ
-        else []
-    )
+    if has_heading or differ:
+        fails = main.value is False or other.value is False
+        title = _choose_verdicts_title(item, fails=fails, differ=differ)
+        lines.append(rule_line(make_line(title, "warn" if differ else "strong"), cells))
     if differ:
-        for reason in (first, second):
-            lines += _labelled_reason_lines(reason, cells, max_rows)
+        lines += _labelled_reason_lines(main, cells, max_rows)
+        lines += _labelled_reason_lines(other, cells, max_rows)
     else:
-        lines += _append_error_type(
-            paragraph_lines("", first.sentence, cells, "differs", max_rows), first.code, cells
-        )
-        if second.sentence and second.sentence != first.sentence:
-            rest = second if second.code != first.code else replace(second, code="")
-            lines += _labelled_reason_lines(rest, cells, max(max_rows - 1, 1), with_verdict=False)
-    show_turn = "turn" in f"{first.sentence} {second.sentence}"
-    note_rows = 1 if options.frames else RATIONALE_ROWS
+        lines += _common_reason_lines(main, other, cells, max_rows)
+
     return lines + _verdict_remark_lines(
-        item, cells, show_failing_turn=show_turn, max_note_rows=note_rows
+        item,
+        cells,
+        show_failing_turn="turn" in f"{main.sentence} {other.sentence}",
+        max_note_rows=1 if options.frames else RATIONALE_ROWS,
     )
+
+
+def _common_reason_lines(main: Reason, other: Reason, cells: int, max_rows: int) -> list[Line]:
+    """Render the reason of verdicts that do not differ and, if the other source has another
+    reason, this reason.
+    """
+    sentence = paragraph_lines("", main.sentence, cells, style="differs", max_rows=max_rows)
+    lines = _append_error_type(sentence, main.code, cells)
+    if not other.sentence or other.sentence == main.sentence:
+        return lines
+    if other.code == main.code:
+        other = replace(other, code="")
+    other_rows = max(max_rows - 1, 1)
+    return lines + _labelled_reason_lines(other, cells, other_rows, with_verdict=False)
 
 
 def _choose_verdicts_title(item: Item, *, fails: bool, differ: bool) -> str:
     if differ:
         return "Official and recomputed verdicts differ"
-    if fails and item.has_incident:
+    if not fails:
+        return "Verdicts"
+    if item.has_incident:
         return "How the benchmark counts it"
-    return "Why it fails" if fails else "Verdicts"
+    return "Why it fails"
 
 
 def _labelled_reason_lines(
     reason: Reason, cells: int, max_rows: int, *, with_verdict: bool = True
 ) -> list[Line]:
-    sign = f" {symbols().verdict_symbol(reason.value)}" if with_verdict else ""
-    label = f"{SOURCE_LABELS[reason.source]}{sign}  "
-    text = reason.sentence or ("pass" if reason.value else "fail (no reason given)")
-    style = get_verdict_style(reason.value) if with_verdict else ""
-    lines = paragraph_lines(
-        label.ljust(SOURCE_LABEL_CELLS + (2 if with_verdict else 0)), text, cells, style, max_rows
-    )
+    """Render a reason with its source and, with `with_verdict`, the symbol of the verdict."""
+    label = SOURCE_LABELS[reason.source]
+    label_cells = SOURCE_LABEL_CELLS
+    style = ""
+    if with_verdict:
+        label += f" {symbols().verdict_symbol(reason.value)}"
+        label_cells += 2
+        style = get_verdict_style(reason.value)
+
+    text = reason.sentence
+    if not text:
+        text = "pass" if reason.value else "fail (no reason given)"
+    padded_label = f"{label}  ".ljust(label_cells)
+    lines = paragraph_lines(padded_label, text, cells, style=style, max_rows=max_rows)
     return _append_error_type(lines, reason.code, cells)
 
 
 def _append_error_type(lines: list[Line], error_type: str, cells: int) -> list[Line]:
-    error_type = sanitize(error_type)
+    """Return the lines with the error type after the last line, or below it if it does not fit."""
     if not error_type or not lines:
         return lines
-    used = sum(display_width(text) for text, _ in lines[-1])
-    if used + 3 + display_width(error_type) <= cells:
-        return [*lines[:-1], (*lines[-1], ("   ", ""), (error_type, "dim"))]
-    return [*lines, (("  ", ""), (truncate_error_type(error_type, cells - 2), "dim"))]
+    error_type = sanitize(error_type)
+    *first_lines, last_line = lines
+    if line_width(last_line) + 3 + display_width(error_type) <= cells:
+        return [*first_lines, (*last_line, ("   ", ""), (error_type, "dim"))]
+    below: Line = (("  ", ""), (truncate_error_type(error_type, cells - 2), "dim"))
+    return [*lines, below]
 
 
 def suspicion_blocks(suspicion: Suspicion | None, *, has_heading: bool) -> list[Block]:
-    """Return the block with the reasons why the golden answer looks wrong.
-
-    Empty without a suspicion.
+    """Return the block with the reasons why the golden answer looks wrong. Empty without a
+    suspicion.
     """
     if suspicion is None:
         return []
-    strength = f"score {suspicion.score:.2f}, {'strong' if suspicion.is_strong else 'weak'}"
-    title = f"why the golden answer is suspect {symbols().separator} {strength}"
+    strength = "strong" if suspicion.is_strong else "weak"
+    separator = symbols().separator
+    title = f"why the golden answer is suspect {separator} score {suspicion.score:.2f}, {strength}"
 
     def render_lines(cells: int) -> list[Line]:
-        rendered = [rule_line(((title.capitalize(), "strong"),), cells)] if has_heading else []
+        rendered: list[Line] = []
+        if has_heading:
+            rendered.append(rule_line(make_line(title.capitalize(), "strong"), cells))
         for text in suspicion.reasons:
             rendered += paragraph_lines(
-                f"{symbols().separator} ", text, cells, "golden", SUSPICION_ROWS
+                f"{separator} ", text, cells, style="golden", max_rows=SUSPICION_ROWS
             )
         return rendered
 

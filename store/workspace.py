@@ -65,7 +65,12 @@ def to_safe_annotator(text: str) -> str:
 
 def is_same_filename(one: str, other: str) -> bool:
     """Return whether two names denote the same file on a file system that ignores case."""
-    return one.casefold() == other.casefold()
+    return fold_filename(one) == fold_filename(other)
+
+
+def fold_filename(name: str) -> str:
+    """Return a key that is equal for names of the same file on a file system that ignores case."""
+    return name.casefold()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@ decision for each item.
 
 `.fcreview/decisions.cache.duckdb` contains the rows and the inputs from which they were computed.
 You can delete the file at any time. fcreview uses it only if this user wrote it for the same
-database, annotator and policy, and if every journal still begins with the bytes that were read
-without a warning. Events after these bytes are read as usual.
+database, annotator and policy, and if every journal still begins with the bytes that were read.
+Events after these bytes are read as usual. Warnings about lines that do not count are cached too.
 
 In a workspace from another user, the cache could contradict the journals. An authentication code
 therefore proves that this user wrote the cache. The key of the code is outside every workspace:
@@ -18,6 +18,7 @@ import hmac
 import os
 import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -143,21 +144,25 @@ def _compute_authentication_code(key: bytes, cache_content: bytes) -> bytes:
     return hmac.new(key, cache_content, "sha256").hexdigest().encode()
 
 
+@dataclass(frozen=True, slots=True)
+class CachedJournals:
+    """The journals from which the cached decisions were computed."""
+
+    prefixes: dict[str, JournalPrefix]  # by journal name
+    warnings: list[str]
+    """Messages about lines of these prefixes that do not count."""
+
+
 def load_cached_decisions(
     connection: Connection, workspace: Workspace, inputs: Mapping[str, Any]
-) -> dict[str, JournalPrefix] | None:
-    """Fill the empty table `human_labels` from the attached cache, and return the journal prefixes
-    from which the rows were computed. Without a usable cache, leave the table empty and return
-    None.
+) -> CachedJournals | None:
+    """Fill the empty table `human_labels` from the attached cache, and return the journals from
+    which the rows were computed. Without a usable cache, leave the table empty and return None.
     """
     try:
         about = orjson.loads(connection.execute("SELECT about FROM cache.about").fetchall()[0][0])
-        prefixes = {name: JournalPrefix(*prefix) for name, prefix in about.pop("journals").items()}
-        journals = ((workspace.reviews / name, prefix) for name, prefix in prefixes.items())
-        if about != inputs or any(
-            read_unchanged_prefix(workspace.files, path, prefix) is None
-            for path, prefix in journals
-        ):
+        journals = _parse_journals(about.pop("journals"), workspace)
+        if about != inputs or not _are_unchanged(workspace, journals.prefixes):
             return None
         connection.execute("INSERT INTO human_labels SELECT * FROM cache.human_labels")
     except (duckdb.Error, ValueError, LookupError, TypeError, AttributeError):
@@ -166,14 +171,30 @@ def load_cached_decisions(
         return None
     finally:
         connection.execute("DETACH DATABASE IF EXISTS cache")
-    return prefixes
+    return journals
+
+
+def _parse_journals(value: dict[str, Any], workspace: Workspace) -> CachedJournals:
+    """Raises ValueError if the cache has warnings with paths of another place."""
+    prefixes = {name: JournalPrefix(*prefix) for name, prefix in value["prefixes"].items()}
+    journals = CachedJournals(prefixes, warnings=list(value["warnings"]))
+    if journals.warnings and value["root"] != str(workspace.root):
+        raise ValueError("the workspace was moved")
+    return journals
+
+
+def _are_unchanged(workspace: Workspace, prefixes: Mapping[str, JournalPrefix]) -> bool:
+    for name, prefix in prefixes.items():
+        if read_unchanged_prefix(workspace.files, workspace.reviews / name, prefix) is None:
+            return False
+    return True
 
 
 def write_decision_cache(
     connection: Connection,
     workspace: Workspace,
     inputs: Mapping[str, Any],
-    prefixes: Mapping[str, JournalPrefix],
+    journals: CachedJournals,
 ) -> None:
     """Write the rows of `human_labels` to a new cache file.
 
@@ -182,10 +203,12 @@ def write_decision_cache(
     key = load_authentication_key(create=True)
     if key is None:
         return
-    about = {
-        **inputs,
-        "journals": {name: [prefix.size, prefix.digest] for name, prefix in prefixes.items()},
+    prefixes = {
+        name: [prefix.size, prefix.digest, prefix.is_valid]
+        for name, prefix in journals.prefixes.items()
     }
+    stated = {"prefixes": prefixes, "warnings": journals.warnings, "root": str(workspace.root)}
+    about = {**inputs, "journals": stated}
     lines = [
         row[0]
         for row in connection.execute(

@@ -47,7 +47,7 @@ from fcreview.model.review import (
 )
 from fcreview.safe_files import MAX_JOURNAL_BYTES, WorkspaceFiles, check_file_size
 from fcreview.store.reviews.line_order import LatestPlace, Place, parse_place
-from fcreview.store.workspace import check_annotator, is_same_filename
+from fcreview.store.workspace import check_annotator, fold_filename
 
 if TYPE_CHECKING:
     from fcreview.store.reviews.review_index import UnreviewedItem
@@ -95,24 +95,53 @@ class _UnconfirmedWriteError(OSError):
     """Raised when all lines were written but `fsync` failed, so a crash can lose the lines."""
 
 
+class JournalNames:
+    """The names of the journals in a workspace, to find names that differ only in case.
+
+    A file system that ignores case would use the same file for both.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._names: dict[str, list[str]] = {}
+        for path in sorted(Path(workspace.reviews).glob("*.jsonl")):
+            self._names.setdefault(fold_filename(path.stem), []).append(path.stem)
+
+    def find_similar_name(self, annotator: str) -> str | None:
+        """Return the name of a journal that differs from the annotator's only in case, or None."""
+        for name in self._names.get(fold_filename(annotator), ()):
+            if name != annotator:
+                return name
+        return None
+
+    def find_pair(self) -> tuple[str, str] | None:
+        """Return two names that differ only in case, or None."""
+        for names in self._names.values():
+            if len(names) > 1:
+                return names[0], names[1]
+        return None
+
+
 class Journal:
     """Appends events to the journal of one annotator."""
 
-    def __init__(self, workspace: Workspace, annotator: str) -> None:
+    def __init__(
+        self, workspace: Workspace, annotator: str, names: JournalNames | None = None
+    ) -> None:
         """Raises AnnotatorError for an invalid name, JournalError if another annotator's name
         differs only in case.
+
+        `names`: the journals of the workspace, if the caller has listed them.
         """
         self.workspace, self._files = workspace, workspace.files
         self.annotator = check_annotator(annotator)
         self.path = Path(workspace.reviews) / f"{self.annotator}.jsonl"
         self._place_scanner = _PlaceScanner(self.annotator)
-        for other in sorted(self.path.parent.glob("*.jsonl")):
-            if other.stem != self.annotator and is_same_filename(other.stem, self.annotator):
-                raise JournalError(
-                    f"annotator {other.stem!a} already exists, and {self.annotator!a} differs from"
-                    " it only in case."
-                    f" Use {other.stem!a} or a different name."
-                )
+        other = (names or JournalNames(workspace)).find_similar_name(self.annotator)
+        if other is not None:
+            raise JournalError(
+                f"annotator {other!a} already exists, and {self.annotator!a} differs from it only"
+                f" in case. Use {other!a} or a different name."
+            )
 
     def append(self, key: ItemKey, annotation: Annotation, **event_fields: Any) -> Event:
         """Write one event and sync it to disk. After a JournalError, the event does not count."""

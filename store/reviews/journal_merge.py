@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from fcreview.errors import FcreviewError
 from fcreview.model.review import Event
 from fcreview.safe_files import WorkspaceFiles
-from fcreview.store.reviews.journal import Journal, JournalLine, read_valid_lines
+from fcreview.store.reviews.journal import Journal, JournalLine, JournalNames, read_valid_lines
 from fcreview.store.reviews.journal_reader import (
     describe_foreign_events,
     is_same_event,
@@ -106,19 +106,17 @@ def plan_journal_merge(
         workspace.reviews, other.reviews
     ):
         raise MergeError(f"{other.root} is the same workspace")
-    paths = list_journals(other)
-    for at, path in enumerate(paths):
-        double = next(
-            (each.stem for each in paths[:at] if is_same_filename(each.stem, path.stem)), None
+    pair = JournalNames(other).find_pair()
+    if pair is not None:
+        raise MergeError(
+            f"{other.root} has annotators {pair[0]!a} and {pair[1]!a}, which differ only in case"
         )
-        if double is not None:
-            raise MergeError(
-                f"{other.root} has annotators {double!a} and {path.stem!a}, which differ only in"
-                " case"
-            )
+
+    names = JournalNames(workspace)
     copies = []
-    for path in paths:
-        copy = _plan_journal_copy(Journal(workspace, path.stem), other.files, [path])
+    for path in list_journals(other):
+        target = Journal(workspace, path.stem, names)
+        copy = _plan_journal_copy(target, other.files, [path])
         if not include_own:
             _withhold_journal_of_user(copy, user)
         copies.append(copy)
@@ -149,12 +147,13 @@ def plan_team_merge(workspace: Workspace, user: str) -> JournalMerge:
         sources.setdefault(path.stem, []).append(path)
     places = ServerPlaces(workspace)
     places.refresh()
+    names = JournalNames(workspace)
     copies = []
     for annotator, paths in sources.items():
         # The journal cannot store the server's places, so the lines are copied in order.
         places_of_annotator = places.get_places(unicodedata.normalize("NFC", annotator))
         copy = _plan_journal_copy(
-            Journal(workspace, annotator), workspace.files, paths, places_of_annotator
+            Journal(workspace, annotator, names), workspace.files, paths, places_of_annotator
         )
         _withhold_journal_of_user(copy, user)
         copies.append(copy)

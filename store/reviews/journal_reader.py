@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JournalPrefix:
-    """The beginning of a journal whose lines were verified without a warning, so that readers
-    can trust them later.
-    """
+    """The beginning of a journal that was read, so that readers can recognise it later."""
 
     size: int
     digest: str  # BLAKE2b hash (32 bytes, in hex) of these first bytes of the journal
+    is_valid: bool = True
+    """Whether all lines were verified without a warning, so that readers can trust them."""
 
 
 def create_prefix_digest(data: bytes = b"") -> blake2b:
@@ -281,7 +281,7 @@ class JournalReader:
 
     def read_verified_events(self, prefixes: Mapping[str, JournalPrefix]) -> list[Event] | None:
         """Return the events in the prefixes of journals, by journal name, without verifying the
-        lines again. Return None if a journal no longer begins with its prefix, or if the server's
+        lines of valid prefixes again. Return None if a journal no longer begins with its prefix, or if the server's
         places have changed.
         """
         self._forget_lines()
@@ -306,12 +306,11 @@ class JournalReader:
         self._files = files
         return self._order_lines(lines)
 
-    def get_verified_prefixes(self) -> dict[str, JournalPrefix] | None:
-        """Return the prefix of each journal that has been read, by journal name; None if there is a
-        warning. Files of the server's places are included, because they decide the order too.
+    def get_prefixes(self) -> dict[str, JournalPrefix]:
+        """Return the prefix of each journal that has been read, by journal name.
+
+        Files of the server's places are included, because they decide the order too.
         """
-        if self.warnings or self.torn_lines:
-            return None
         prefixes = {file.name: file.to_prefix() for file in self._files.values() if file.offset}
         return prefixes | self._get_prefixes_of_places()
 
@@ -411,6 +410,10 @@ class _JournalFile:
             self.fragment = b""
             self.add_warning(f"{self.name}: the file cannot be read: {error.strerror or error}")
             return []
+        return self._add_bytes(data)
+
+    def _add_bytes(self, data: bytes) -> list[Event]:
+        """Return the owner's events in the bytes after `offset`, and move `offset` after them."""
         *lines, rest = data.split(b"\n")
         self.offset += len(data) - len(rest)
         events = self._parse_lines(lines)
@@ -434,18 +437,21 @@ class _JournalFile:
         data = read_unchanged_prefix(self.files, self.path, prefix)
         if data is None:
             return None
+        if not prefix.is_valid:
+            return self._add_bytes(data)
+
         events = [parse_trusted_line(line) for line in data.split(b"\n") if line.strip()]
         self.hashes = {event.hash for event in events}
-        self.offset, self.n_lines, self.last_bytes = (
-            len(data),
-            data.count(b"\n"),
-            data[-_LAST_BYTES:],
-        )
+        self.offset = len(data)
+        self.n_lines = data.count(b"\n")
+        self.last_bytes = data[-_LAST_BYTES:]
         self.digest = create_prefix_digest(data)
         return events
 
     def to_prefix(self) -> JournalPrefix:
-        return JournalPrefix(self.offset, self.digest.hexdigest())
+        has_invalid_lines = bool(self.warnings or self.n_omitted_warnings or self.torn)
+        is_valid = not has_invalid_lines and not self.foreign
+        return JournalPrefix(self.offset, digest=self.digest.hexdigest(), is_valid=is_valid)
 
     def list_warnings(self) -> list[str]:
         texts = list(self.warnings)

@@ -80,26 +80,30 @@ class ReviewTables:
         self._reader = JournalReader(workspace)
         self._unread: dict[str, JournalPrefix] = {}
         """Journals whose decisions come from the cache and whose events have not been read."""
+        self._cached_warnings: list[str] = []  # messages about lines of these journals
         self._events_without_rows: list[Event] = []  # not yet in `review_events`
         self._has_sql_views = False
         self._is_cache_outdated = False
         with pause_garbage_collection():
             self._create_tables()
-            inputs = decision_cache.collect_cache_inputs(connection, annotator, policy)
-            self._unread = (
-                decision_cache.load_cached_decisions(connection, workspace, inputs)
-                if inputs
-                else None
-            ) or {}
-            if self._unread:
+            cached = self._load_cached_decisions(workspace)
+            if cached is not None and cached.prefixes:
+                self._unread = cached.prefixes
+                self._cached_warnings = cached.warnings
                 self.add_new_journal_events()
             else:
                 self._decide_all(self._reader.read_new_events())
 
+    def _load_cached_decisions(self, workspace: Workspace) -> decision_cache.CachedJournals | None:
+        inputs = decision_cache.collect_cache_inputs(self._connection, self.annotator, self.policy)
+        if inputs is None:
+            return None
+        return decision_cache.load_cached_decisions(self._connection, workspace, inputs)
+
     @property
     def warnings(self) -> list[str]:
         """One message for each skipped journal line and for each gap in a chain."""
-        return self._reader.warnings
+        return self._cached_warnings if self._unread else self._reader.warnings
 
     def save_cache_if_outdated(self, workspace: Workspace) -> None:
         """Write the cache if it is outdated and there are at least `MIN_EVENTS` events."""
@@ -108,9 +112,10 @@ class ReviewTables:
         self.add_new_journal_events()
         self._is_cache_outdated = False
         inputs = decision_cache.collect_cache_inputs(self._connection, self.annotator, self.policy)
-        prefixes = self._reader.get_verified_prefixes()
+        prefixes = self._reader.get_prefixes()
         if inputs and prefixes:
-            decision_cache.write_decision_cache(self._connection, workspace, inputs, prefixes)
+            journals = decision_cache.CachedJournals(prefixes, warnings=self._reader.warnings)
+            decision_cache.write_decision_cache(self._connection, workspace, inputs, journals)
 
     def create_sql_views(self) -> None:
         """Create the rows and views that only users' SQL queries need: `review_events` and the

@@ -14,7 +14,7 @@ from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.journal_merge import plan_journal_merge
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
-from fcreview.store.workspace import Workspace
+from fcreview.store.workspace import Workspace, find_workspace
 from tests.store.factory import Imported, read, write_run
 
 ROWS: list[dict[str, Any]] = [{}, {"official": True}, {}, {"official": True}]
@@ -141,7 +141,54 @@ def test_journal_changed_in_the_middle_is_reported(workspace: Workspace, seen: b
         assert [each.annotator for each in opinions] == ["bob"]
         assert any("altered" in text for text in store.reviews.warnings)
     with Store.open(workspace, "alice") as store:
-        assert store.reviews.warnings, "told every time: what has anything to warn of is not kept"
+        assert any("altered" in text for text in store.reviews.warnings), "reported every time"
+
+
+INVALID_LINES = {
+    "no JSON": b"not a review",
+    "altered": b'{"act":"review","hash":"0000"}',
+    "another annotator": b"",
+}
+
+
+@pytest.mark.parametrize("kind", sorted(INVALID_LINES))
+def test_invalid_line_of_another_journal_does_not_disable_the_cache(
+    workspace: Workspace, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = INVALID_LINES[kind] or (workspace.reviews / "alice.jsonl").read_bytes().split(b"\n")[0]
+    path = workspace.reviews / "bob.jsonl"
+    path.write_bytes(path.read_bytes() + line + b"\n")
+    with Store.open(workspace, "alice") as store:
+        record_review(store, "alice", 3, verdict=False)
+        warnings = store.reviews.warnings
+        shown = read_cached_decisions(store)
+    assert any(text.startswith("bob.jsonl line") for text in warnings)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(journal_reader, "parse_line", fail_if_parsed)
+        patched.setattr(journal_reader, "parse_trusted_line", fail_if_parsed)
+        with Store.open(workspace, "alice") as store:
+            assert read_cached_decisions(store) == shown
+            assert store.reviews.warnings == warnings
+
+    with Store.open(workspace, "alice") as store:
+        record_review(store, "alice", 3, verdict=True)
+        assert store.reviews.warnings == warnings
+        shown = read_cached_decisions(store)
+    assert shown == read_without_cache(workspace)[0]
+    assert check_against_journals(workspace)
+
+
+def test_cached_warnings_have_the_paths_of_a_moved_workspace(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    renamed = workspace.reviews / "bob (conflicted copy).jsonl"
+    (workspace.reviews / "bob.jsonl").rename(renamed)
+    Store.open(workspace, "alice").close()
+    moved = find_workspace(workspace.parent_folder.rename(tmp_path / "moved"), create=False)
+    with Store.open(moved, "alice") as store:
+        (warning,) = store.reviews.warnings
+    assert str(tmp_path / "moved") in warning
 
 
 @pytest.mark.sweep

@@ -19,6 +19,13 @@ MAX_MEMBER_BYTES = 512 << 20
 """Maximum size, in bytes, of one archive member after decompression."""
 MAX_ARCHIVE_BYTES = 4 << 30
 """Maximum number of bytes that are decompressed from one archive."""
+MIN_ARCHIVE_BYTES = 1 << 30
+"""Number of bytes that may be decompressed from any archive, however small it is."""
+MAX_EXPANSION = 100
+"""Maximum ratio of an archive's bytes after and before decompression, above `MIN_ARCHIVE_BYTES`.
+
+Texts of genuine logs have a ratio of 5 to 25.
+"""
 MAX_REFERENCES = 20_000
 """Maximum number of references to other documents that are followed for one item."""
 _MEGABYTE = 1 << 20
@@ -41,33 +48,60 @@ class TextBudget:
         return True
 
 
+class ArchiveBudgetError(ArchiveError):
+    """Raised where the budget of a whole archive ends, so that no other member can be read."""
+
+
 @dataclass(slots=True)
 class ArchiveBudget:
-    """The bytes that may still be decompressed from one archive, in one pass over its members."""
+    """The bytes that may still be decompressed from one open archive."""
 
-    remaining: int = MAX_ARCHIVE_BYTES
+    limit: int = MAX_ARCHIVE_BYTES
+    n_bytes: int = 0
+    """Number of bytes that were decompressed so far."""
+
+    @classmethod
+    def for_archive(cls, n_compressed: int) -> ArchiveBudget:
+        """Return the budget of an archive that has `n_compressed` bytes in its file."""
+        expanded = max(n_compressed * MAX_EXPANSION, MIN_ARCHIVE_BYTES)
+        return cls(min(expanded, MAX_ARCHIVE_BYTES))
+
+    @property
+    def is_spent(self) -> bool:
+        return self.n_bytes > self.limit
 
     def limit_reading(self, read: Callable[[int], bytes]) -> Callable[[int], bytes]:
-        """Return a function that reads a member like `read`, and raises ArchiveError where the
-        budget ends.
+        """Return a function that reads one member like `read`, within the budget.
+
+        It raises ArchiveError for a member that is too large, and ArchiveBudgetError where the
+        budget of the archive ends.
         """
         n_read = 0
 
         def read_within_budget(size: int) -> bytes:
             nonlocal n_read
+            if self.is_spent:
+                raise self._make_error()
             data = read(size)
             n_read += len(data)
-            self.remaining -= len(data)
-            if n_read > MAX_MEMBER_BYTES:
-                raise ArchiveError(
-                    f"it has more than {format_megabytes(MAX_MEMBER_BYTES)} after decompression"
-                )
-            if self.remaining < 0:
-                limit = format_megabytes(MAX_ARCHIVE_BYTES)
-                raise ArchiveError(f"the archive has more than {limit} after decompression")
+            self.n_bytes += len(data)
+            check_member_size(n_read)
+            if self.is_spent:
+                raise self._make_error()
             return data
 
         return read_within_budget
+
+    def _make_error(self) -> ArchiveBudgetError:
+        limit = format_megabytes(self.limit)
+        return ArchiveBudgetError(f"the archive has more than {limit} after decompression")
+
+
+def check_member_size(n_bytes: int) -> None:
+    """Raise ArchiveError if an archive member has too many bytes after decompression."""
+    if n_bytes > MAX_MEMBER_BYTES:
+        limit = format_megabytes(MAX_MEMBER_BYTES)
+        raise ArchiveError(f"it has more than {limit} after decompression")
 
 
 def format_megabytes(n_bytes: int) -> str:

@@ -40,7 +40,9 @@ from fcreview.safe_files import open_file, read_file
 
 __all__ = [
     "MAX_FILE_BYTES",
+    "MAX_VALUES",
     "JsonRecord",
+    "count_values",
     "escape_and_cut_strings",
     "is_large_file",
     "make_excerpt",
@@ -265,7 +267,7 @@ def _parse_irregular_line(
     are not UTF-8.
     """
     length = len(raw_record)
-    if length > LARGE_LINE_BYTES and _has_too_many_values(raw_record):
+    if length > LARGE_LINE_BYTES and count_values(raw_record) > MAX_VALUES:
         what = f"skipped a line of {length / 1e6:.0f} MB with more than {MAX_VALUES:,} values"
         yield ImportIssue(
             file_name, line, what=what, raw=make_excerpt(raw_record), severity="error"
@@ -311,13 +313,14 @@ def _parse_irregular_line(
     yield JsonRecord(line, offset=offset, length=length, value=value)
 
 
-def _has_too_many_values(raw_record: bytes) -> bool:
-    if raw_record.count(b",") + raw_record.count(b"[") + raw_record.count(b"{") <= MAX_VALUES:
-        return False
-    marks = (
-        match for match in _TEXT_OR_VALUE.finditer(raw_record) if raw_record[match.start()] != 34
-    )
-    return next(itertools.islice(marks, MAX_VALUES, None), None) is not None
+def count_values(raw_record: bytes) -> int:
+    """Return the number of values in a JSON text, or a number up to `MAX_VALUES` above it."""
+    n_marks = raw_record.count(b",") + raw_record.count(b"[") + raw_record.count(b"{")
+    if n_marks <= MAX_VALUES:
+        return n_marks
+    # Many of the marks may be in strings.
+    marks = _TEXT_OR_VALUE.finditer(raw_record)
+    return sum(1 for mark in marks if raw_record[mark.start()] != ord('"'))
 
 
 def _describe_json_error(raw_record: bytes, error: ValueError, has_line_feed: bool) -> str:

@@ -11,28 +11,30 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common.records import as_list, as_object, list_objects
+from fcreview.importers.common.writeback import JsonObject
+from fcreview.importers.inspect.json_stream import JsonStreamError
 from fcreview.importers.inspect.log import (
     SAMPLE_FOLDER,
     SUMMARIES,
+    ArchiveReader,
     InspectLog,
     LogSample,
     UnreadableLog,
     open_log,
+    parse_json,
 )
 from fcreview.importers.inspect.scores import to_json_value
 from fcreview.model.json_value import to_json_text
 from fcreview.safe_files import (
     SIGNATURE,
-    ArchiveError,
     open_archive,
     open_file,
-    open_member,
     read_file,
 )
 
@@ -41,6 +43,8 @@ MAX_COMPARED_BYTES = 64 << 20
 """Maximum size, in bytes, of a `.json` log whose samples are read to compare it with another
 copy.
 """
+MAX_COMPARED_COPIES = 20
+"""Number of copies with different scores to which another copy is compared."""
 MAX_CHECKED_SAMPLES = 5
 """Number of samples with other scores in which edits are searched for."""
 
@@ -244,15 +248,29 @@ def _group_copies_by_scores(copies: Sequence[_Candidate]) -> list[list[_Candidat
 
     In each group, the newest copy is last.
     """
+    reader = _ScoreReader()
     groups: list[list[_Candidate]] = []
-    for copy in sorted(copies, key=lambda each: each.copy_rank):
-        for group in groups:
-            if _has_same_scores_before_edits(group[0], copy):
-                group.append(copy)
-                break
-        else:
+    for copy in sorted(copies, key=lambda candidate: candidate.copy_rank):
+        same_scores = _find_group_with_same_scores(groups, copy, reader)
+        if same_scores is None:
             groups.append([copy])
+        else:
+            same_scores.append(copy)
     return groups
+
+
+def _find_group_with_same_scores(
+    groups: Sequence[list[_Candidate]], copy: _Candidate, reader: _ScoreReader
+) -> list[_Candidate] | None:
+    for index, group in enumerate(groups):
+        # Copies with equal columns need no look at their samples.
+        if group[0].columns == copy.columns:
+            return group
+        if index >= MAX_COMPARED_COPIES:
+            continue
+        if reader.have_same_scores_before_edits(group[0].log.path, copy.log.path):
+            return group
+    return None
 
 
 def _choose_copy(copies: Sequence[_Candidate]) -> ChosenLog:
@@ -261,40 +279,81 @@ def _choose_copy(copies: Sequence[_Candidate]) -> ChosenLog:
     return ChosenLog(newest.log, [SkippedLog(each.log.path, reason) for each in copies[:-1]])
 
 
-def _has_same_scores_before_edits(first: _Candidate, second: _Candidate) -> bool:
-    if first.columns == second.columns:
+class _ScoreReader:
+    """Compares the scores of copies. It reads each log once, because there may be many copies."""
+
+    def __init__(self) -> None:
+        self._scores_by_path: dict[Path, dict[SampleKey, SampleScores] | None] = {}
+        self._edited_by_path: dict[Path, set[SampleKey]] = {}
+        """Path of a log whose samples are no members of an archive -> samples with edits."""
+
+    def have_same_scores_before_edits(self, first: Path, second: Path) -> bool:
+        """Whether two copies have the same scores, except in samples that a person edited."""
+        first_scores = self._get_scores(first)
+        second_scores = self._get_scores(second)
+        if first_scores is None or second_scores is None:
+            return False
+
+        keys = first_scores | second_scores
+        different = [key for key in keys if first_scores.get(key) != second_scores.get(key)]
+        for key in different[:MAX_CHECKED_SAMPLES]:
+            if not self._is_edited(first, key) and not self._is_edited(second, key):
+                return False
         return True
-    scores = [_read_scores(each.log.path) for each in (first, second)]
-    if scores[0] is None or scores[1] is None:
-        return False
-    different = [key for key in scores[0] | scores[1] if scores[0].get(key) != scores[1].get(key)]
-    checked = different[:MAX_CHECKED_SAMPLES]
-    return all(any(_is_edited(each.log.path, key) for each in (first, second)) for key in checked)
+
+    def _get_scores(self, path: Path) -> dict[SampleKey, SampleScores] | None:
+        if path not in self._scores_by_path:
+            self._scores_by_path[path] = _read_scores(path)
+        return self._scores_by_path[path]
+
+    def _is_edited(self, path: Path, key: SampleKey) -> bool:
+        """Whether a person edited a score of a sample."""
+        sample_id, epoch = key
+        member_name = f"{SAMPLE_FOLDER}{_get_plain_id(sample_id)}_epoch_{epoch}.json"
+        text = _read_member(path, member_name, MAX_COMPARED_BYTES)
+        if text is not None:
+            return _has_edits(as_object(_parse_or_none(text, path)))
+
+        if path not in self._edited_by_path:
+            samples = _iterate_samples(path)
+            self._edited_by_path[path] = {
+                _make_sample_key(each) for each in samples if _has_edits(each)
+            }
+        return key in self._edited_by_path[path]
 
 
 def _read_scores(path: Path) -> dict[SampleKey, SampleScores] | None:
     """Return the scores of all samples, from the summaries if there are any.
 
-    None if a log is too large for that.
+    None if a log is damaged, or too large for that.
     """
     text = _read_member(path, SUMMARIES, MAX_SUMMARY_BYTES)
     if text is not None:
-        try:
-            summaries = json.loads(text)
-        except (ValueError, RecursionError):
+        summaries = _parse_or_none(text, path)
+        if summaries is None:
             return None
-        return {
-            _make_sample_key(each): _list_score_values(each) for each in list_objects(summaries)
-        }
+        return _list_scores_by_key(list_objects(summaries))
+
     try:
         if path.is_dir() or path.stat().st_size > MAX_COMPARED_BYTES:
             return None
     except OSError:
         return None
-    return {_make_sample_key(value): _list_score_values(value) for value in _iterate_samples(path)}
+    return _list_scores_by_key(_iterate_samples(path))
 
 
-def _iterate_samples(path: Path) -> Iterator[dict[str, Any]]:
+def _parse_or_none(text: bytes, path: Path) -> Any:
+    try:
+        return parse_json(text, path, [])
+    except JsonStreamError:
+        return None
+
+
+def _list_scores_by_key(samples: Iterable[JsonObject]) -> dict[SampleKey, SampleScores]:
+    return {_make_sample_key(sample): _list_score_values(sample) for sample in samples}
+
+
+def _iterate_samples(path: Path) -> Iterator[JsonObject]:
     try:
         with open_log(path) as log:
             for sample in log.read_samples():
@@ -314,21 +373,6 @@ def _list_score_values(sample: Mapping[str, Any]) -> SampleScores:
     return {
         name: to_json_text(to_json_value(as_object(score).get("value"))) for name, score in scores
     }
-
-
-def _is_edited(path: Path, key: SampleKey) -> bool:
-    """Whether a person edited a score of a sample."""
-    sample_id, epoch = key
-    text = _read_member(
-        path, f"{SAMPLE_FOLDER}{_get_plain_id(sample_id)}_epoch_{epoch}.json", MAX_COMPARED_BYTES
-    )
-    if text is None:
-        samples = (value for value in _iterate_samples(path) if _make_sample_key(value) == key)
-        return any(_has_edits(value) for value in samples)
-    try:
-        return _has_edits(as_object(json.loads(text)))
-    except (ValueError, RecursionError):
-        return False
 
 
 def _get_plain_id(id_text: str) -> str:
@@ -355,10 +399,10 @@ def _read_member(path: Path, name: str, max_bytes: int) -> bytes | None:
         with open_file(path) as file:
             if file.read(len(SIGNATURE)) != SIGNATURE:
                 return None
-            archive = open_archive(file)
-            member = archive.NameToInfo.get(name)
+            reader = ArchiveReader.open(file)
+            member = reader.members.get(name)
             if member is None or member.file_size > max_bytes:
                 return None
-            return open_member(archive, member).read(max_bytes)
-    except (OSError, ValueError, ArchiveError):
+            return reader.read_member(name, max_bytes)
+    except (OSError, ValueError):
         return None

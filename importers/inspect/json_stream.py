@@ -2,6 +2,11 @@
 
 To skip a value, fcreview does not parse it, but counts the brackets outside strings in each chunk
 of bytes. This is several times as fast as parsing, and needs little memory.
+
+Why not `ijson`: its C backend (3.6.0) refuses `NaN`, which Inspect writes, and bytes that are not
+UTF-8. It reads a lone surrogate as `?` without an error, ends the process at an integer of 5,000
+digits, holds a long string in memory as a whole, and does not tell the position of a value. For
+200 MB of events, it needs three times as long.
 """
 
 from __future__ import annotations
@@ -10,22 +15,28 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
 
 CHUNK_BYTES = 1 << 20
-FIRST_CHUNK_BYTES = 1 << 14
+FIRST_CHUNK_BYTES = 1 << 10
 """Size of the first chunk of a value, in bytes. It is small, because most values are short."""
-_SPACES = re.compile(rb"[ \t\r\n]*")
-_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]', re.DOTALL)
-_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
-_STRING_REST = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+CHUNK_GROWTH = 16
+"""Factor by which each further chunk of a value is larger, up to `CHUNK_BYTES`."""
+MAX_KEY_BYTES = 1 << 20
+MAX_KEYS = 200_000
+"""Maximum number of keys of an object that is read key by key.
+
+A compressed object of 512 MB could have 80 million keys, which would take minutes.
+"""
+_SPACES = re.compile(rb"[ \t\r\n]*+")
 _SCALAR_END = re.compile(rb"[,\]}\s]")
 _NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"{}[]")
 _TO_STEPS = bytes(1 if byte in b"{[" else 255 if byte in b"}]" else 0 for byte in range(256))
 """Table for `bytes.translate`: an opening bracket becomes 1, and a closing bracket -1 (as a
 signed byte).
 """
-MAX_KEY_BYTES = 1 << 20
+_CLOSING_STEP = 255
+_QUOTE = b'"'
 
 
 class JsonStreamError(ValueError):
@@ -41,47 +52,52 @@ class JsonStream:
     def __init__(self, read: Callable[[int], bytes]) -> None:
         self._read = read
         self._buffer = b""
-        self._at = 0
+        self._index = 0
+        """Index of the current position in the buffer."""
         self._start = 0
         """Position in the text of the buffer's first byte."""
-        self._lines = 0
-        """Number of line feeds in the text before the buffer."""
+        self._counted_index = 0
+        """Index in the buffer up to which `_n_line_feeds` counts."""
+        self._n_line_feeds = 0
 
     @property
     def position(self) -> int:
         """Current position in the text, in bytes from 0."""
-        return self._start + self._at
+        return self._start + self._index
 
     @property
     def line(self) -> int:
         """Number of the line at the current position, from 1."""
-        return self._lines + self._buffer.count(b"\n", 0, self._at) + 1
+        self._count_line_feeds()
+        return self._n_line_feeds + 1
 
     def peek_after_space(self) -> bytes:
         """Skip white space and return the next byte, or no byte at the end of the text."""
-        while self._at < len(self._buffer) or self._read_more():
-            spaces = _SPACES.match(self._buffer, self._at)
-            self._at = spaces.end() if spaces else self._at
-            if self._at < len(self._buffer):
-                return self._buffer[self._at : self._at + 1]
+        while self._index < len(self._buffer) or self._read_more():
+            spaces = _SPACES.match(self._buffer, self._index)
+            if spaces is not None:
+                self._index = spaces.end()
+            if self._index < len(self._buffer):
+                return self._buffer[self._index : self._index + 1]
         return b""
 
     def skip_bytes(self, number: int) -> None:
         """Skip bytes that are not part of the text, such as a byte order mark."""
-        while len(self._buffer) - self._at < number and self._read_more():
+        while len(self._buffer) - self._index < number and self._read_more():
             pass
-        self._at = min(self._at + number, len(self._buffer))
+        self._index = min(self._index + number, len(self._buffer))
 
     def iterate_keys(self) -> Iterator[str]:
         """Yield the keys of an object.
 
-        The caller must read or skip each value before it asks for the next key.
+        The caller must read or skip each value before it asks for the next key. Raises
+        JsonStreamError after `MAX_KEYS` keys.
         """
         self._skip_expected_byte(b"{")
         if self._skip_byte_if_next(b"}"):
             return
-        while True:
-            if self.peek_after_space() != b'"':
+        for _ in range(MAX_KEYS):
+            if self.peek_after_space() != _QUOTE:
                 raise self._make_error("a key is missing")
             key = self._read_string(MAX_KEY_BYTES)
             self._skip_expected_byte(b":")
@@ -90,6 +106,7 @@ class JsonStream:
             if self._skip_byte_if_next(b"}"):
                 return
             self._skip_expected_byte(b",")
+        raise self._make_error(f"an object has more than {MAX_KEYS:,} keys")
 
     def iterate_elements(self) -> Iterator[int]:
         """Yield the indexes of an array's elements. The caller must read or skip each element."""
@@ -108,15 +125,17 @@ class JsonStream:
 
         If it has more than `limit` bytes, skip it and return None.
         """
-        kept: list[bytes] = []
+        chunks: list[bytes] = []
         size = 0
-        for part in self._iterate_value_chunks():
-            size += len(part)
+        for chunk in self._iterate_value_chunks():
+            size += len(chunk)
             if size <= limit:
-                kept.append(part)
+                chunks.append(chunk)
             else:
-                kept.clear()
-        return b"".join(kept) if size <= limit else None
+                chunks.clear()
+        if size > limit:
+            return None
+        return b"".join(chunks)
 
     def skip_value(self) -> int:
         """Skip the next value and return its length in bytes."""
@@ -124,95 +143,112 @@ class JsonStream:
 
     def skip_rest_of_container(self) -> None:
         """Skip the remaining elements of the current array or object, and its closing bracket."""
-        for _ in self._iterate_container_chunks(1):
+        for _ in self._iterate_container_chunks(depth=1):
             pass
 
     def _iterate_value_chunks(self) -> Iterator[bytes]:
-        first = self.peek_after_space()
-        if not first:
+        first_byte = self.peek_after_space()
+        if not first_byte:
             raise self._make_error("a value is missing")
-        if first in b"{[":
-            yield from self._iterate_container_chunks(0)
-        elif first == b'"':
+        if first_byte in b"{[":
+            yield from self._iterate_container_chunks(depth=0)
+        elif first_byte == _QUOTE:
             yield from self._iterate_string_chunks()
         else:
             yield self._read_scalar()
 
     def _iterate_container_chunks(self, depth: int) -> Iterator[bytes]:
-        in_string = False
+        """Yield the text up to the bracket that closes an array or object.
+
+        `depth`: 0 before the opening bracket, or 1 inside the array or object.
+        """
+        starts_in_string = False
         size = FIRST_CHUNK_BYTES
         while True:
-            part = self._get_next_chunk(size)
-            size = CHUNK_BYTES
-            steps, ends_in_string = _read_bracket_steps(part, in_string)
-            if _find_lowest_depth(steps, depth) <= 0:
-                end = _find_container_end(part, depth, in_string)
-                self._at += end
-                yield part[:end]
+            chunk = self._get_next_chunk(size)
+            brackets = _Brackets.of_chunk(chunk, starts_in_string=starts_in_string)
+            if brackets.close_container(depth):
+                end = _find_container_end(chunk, depth, starts_in_string=starts_in_string)
+                self._index += end
+                yield chunk[:end]
                 return
-            depth += steps.count(1) - steps.count(255)
-            in_string = ends_in_string
-            self._at += len(part)
-            yield part
+
+            depth += brackets.depth_change
+            starts_in_string = brackets.ends_in_string
+            self._index += len(chunk)
+            yield chunk
+            size = min(size * CHUNK_GROWTH, CHUNK_BYTES)
 
     def _iterate_string_chunks(self) -> Iterator[bytes]:
-        part = self._get_next_chunk(FIRST_CHUNK_BYTES)
-        match = _STRING.match(part)
-        while match is None:
-            self._at += len(part)
-            yield part
-            part = self._get_next_chunk(CHUNK_BYTES)
-            match = _STRING_REST.match(part)
-        self._at += match.end()
-        yield part[: match.end()]
+        size = FIRST_CHUNK_BYTES
+        first_index = len(_QUOTE)  # after the opening quote, which only the first chunk has
+        while True:
+            chunk = self._get_next_chunk(size)
+            closing_quote = _hide_escaped_characters(chunk).find(_QUOTE, first_index)
+            if closing_quote >= 0:
+                end = closing_quote + len(_QUOTE)
+                self._index += end
+                yield chunk[:end]
+                return
+
+            self._index += len(chunk)
+            yield chunk
+            first_index = 0
+            size = min(size * CHUNK_GROWTH, CHUNK_BYTES)
 
     def _get_next_chunk(self, size: int) -> bytes:
         """Return the next bytes of the text, which never end inside an escape sequence."""
-        if (
-            len(self._buffer) - self._at < 2
-            and not self._read_more()
-            and self._at >= len(self._buffer)
-        ):
-            raise self._make_error("the text ends inside a value")
-        part = self._buffer[self._at : self._at + size]
-        while (len(part) - len(part.rstrip(b"\\"))) % 2:
-            if self._at + len(part) >= len(self._buffer) and not self._read_more():
+        if len(self._buffer) - self._index < 2:
+            has_more = self._read_more()
+            if not has_more and self._index >= len(self._buffer):
                 raise self._make_error("the text ends inside a value")
-            part = self._buffer[self._at : self._at + len(part) + 1]
-        return part
+
+        chunk = self._buffer[self._index : self._index + size]
+        while _ends_with_escape_character(chunk):
+            if self._index + len(chunk) >= len(self._buffer) and not self._read_more():
+                raise self._make_error("the text ends inside a value")
+            chunk = self._buffer[self._index : self._index + len(chunk) + 1]
+        return chunk
 
     def _read_scalar(self) -> bytes:
-        while (match := _SCALAR_END.search(self._buffer, self._at)) is None:
-            if len(self._buffer) - self._at > CHUNK_BYTES:
+        end = _SCALAR_END.search(self._buffer, self._index)
+        while end is None:
+            if len(self._buffer) - self._index > CHUNK_BYTES:
                 raise self._make_error("a number is too long")
             if not self._read_more():
                 break
-        end = match.start() if match else len(self._buffer)
-        text = self._buffer[self._at : end]
+            end = _SCALAR_END.search(self._buffer, self._index)
+
+        end_index = len(self._buffer) if end is None else end.start()
+        text = self._buffer[self._index : end_index]
         if not text:
             raise self._make_error("a value is missing")
-        self._at = end
+        self._index = end_index
         return text
 
     def _read_string(self, limit: int) -> str:
         text = self.read_value(limit)
+        if text is None:
+            return ""
         try:
-            return str(json.loads((text or b'""').decode("utf-8", "replace")))
+            return str(json.loads(text.decode("utf-8", "replace")))
         except ValueError:
             raise self._make_error("a key is not a JSON string") from None
 
     def _skip_byte_if_next(self, byte: bytes) -> bool:
         if self.peek_after_space() != byte:
             return False
-        self._at += 1
+        self._index += 1
         return True
 
     def _skip_expected_byte(self, byte: bytes) -> None:
-        if not self._skip_byte_if_next(byte):
-            found = self.peek_after_space()
-            what = f"{byte.decode()} is expected instead of {found.decode('utf-8', 'replace')}"
-            what = what if found else "the text ends too early"
-            raise self._make_error(what)
+        if self._skip_byte_if_next(byte):
+            return
+        actual = self.peek_after_space()
+        if not actual:
+            raise self._make_error("the text ends too early")
+        actual_text = actual.decode("utf-8", "replace")
+        raise self._make_error(f"{byte.decode()} is expected instead of {actual_text}")
 
     def _make_error(self, what: str) -> JsonStreamError:
         return JsonStreamError(f"{what} at byte {self.position + 1}")
@@ -225,58 +261,80 @@ class JsonStream:
         more = self._read(CHUNK_BYTES)
         if not more:
             return False
-        self._lines += self._buffer.count(b"\n", 0, self._at)
-        self._start += self._at
-        self._buffer = self._buffer[self._at :] + more
-        self._at = 0
+        self._count_line_feeds()
+        self._start += self._index
+        self._buffer = self._buffer[self._index :] + more
+        self._index = 0
+        self._counted_index = 0
         return True
 
+    def _count_line_feeds(self) -> None:
+        self._n_line_feeds += self._buffer.count(b"\n", self._counted_index, self._index)
+        self._counted_index = self._index
 
-class BracketSteps(NamedTuple):
+
+def _ends_with_escape_character(chunk: bytes) -> bool:
+    """Whether a chunk ends inside an escape sequence: with an odd number of backslashes."""
+    n_backslashes = len(chunk) - len(chunk.rstrip(b"\\"))
+    return n_backslashes % 2 == 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Brackets:
+    """The brackets outside strings in a chunk of JSON."""
+
     steps: bytes
-    """A signed byte for each bracket outside strings: 1 for an opening and -1 for a closing
-    bracket.
-    """
+    """A signed byte for each bracket: 1 for an opening and -1 for a closing bracket."""
     ends_in_string: bool
+    """Whether the chunk ends inside a string."""
+
+    @classmethod
+    def of_chunk(cls, chunk: bytes, *, starts_in_string: bool) -> _Brackets:
+        pieces = _hide_escaped_characters(chunk).split(_QUOTE)
+        first_piece_outside = 1 if starts_in_string else 0
+        outside = b"".join(pieces[first_piece_outside::2])
+        n_quotes = len(pieces) - 1
+        ends_in_string = starts_in_string if n_quotes % 2 == 0 else not starts_in_string
+        return cls(outside.translate(_TO_STEPS, _NOT_BRACKETS), ends_in_string)
+
+    @property
+    def n_closing(self) -> int:
+        return self.steps.count(_CLOSING_STEP)
+
+    @property
+    def depth_change(self) -> int:
+        return len(self.steps) - 2 * self.n_closing
+
+    def close_container(self, start_depth: int) -> bool:
+        """Whether a bracket of the chunk closes the container, so that the depth becomes 0."""
+        if not self.steps or self.n_closing < start_depth:
+            return False
+        import numpy
+
+        steps = numpy.frombuffer(self.steps, numpy.int8)
+        lowest_depth = start_depth + int(numpy.cumsum(steps, dtype=numpy.int32).min())
+        return lowest_depth <= 0
 
 
-def _read_bracket_steps(chunk: bytes, starts_in_string: bool) -> BracketSteps:
-    if b"\\" in chunk:
-        chunk = chunk.replace(b"\\\\", b"").replace(b'\\"', b"")
-    pieces = chunk.split(b'"')
-    outside = b"".join(pieces[1 if starts_in_string else 0 :: 2])
-    return BracketSteps(
-        outside.translate(_TO_STEPS, _NOT_BRACKETS), starts_in_string ^ (len(pieces) % 2 == 0)
-    )
+def _hide_escaped_characters(chunk: bytes) -> bytes:
+    """Replace escaped quotes and backslashes by other characters. Positions stay the same."""
+    if b"\\" not in chunk:
+        return chunk
+    return chunk.replace(rb"\\", b"__").replace(rb"\"", b"__")
 
 
-def _find_lowest_depth(steps: bytes, start_depth: int) -> int:
-    """Return the lowest nesting depth in a chunk, or any number above 0 if the chunk does not
-    reach depth 0.
-    """
-    if not steps or steps.count(255) < start_depth:
-        return max(start_depth, 1)
-    import numpy
-
-    return start_depth + int(
-        numpy.cumsum(numpy.frombuffer(steps, numpy.int8), dtype=numpy.int32).min()
-    )
-
-
-def _find_container_end(chunk: bytes, depth: int, starts_in_string: bool) -> int:
+def _find_container_end(chunk: bytes, depth: int, *, starts_in_string: bool) -> int:
     """Return the index after the bracket that closes the array or object.
 
     The chunk must contain it.
     """
-    at = 0
-    if starts_in_string:
-        match = _STRING_REST.match(chunk)
-        at = match.end() if match else len(chunk)
-    for token in _TOKEN.finditer(chunk, at):
-        char = chunk[token.start()]
-        if char == 34:
-            continue
-        depth += 1 if char in b"{[" else -1
-        if depth <= 0:
-            return token.end()
-    return len(chunk)
+    import numpy
+
+    text = _hide_escaped_characters(chunk)
+    # Only the last bit of the number of quotes matters, so it may overflow.
+    n_quotes = numpy.cumsum(numpy.frombuffer(text, numpy.uint8) == ord(_QUOTE), dtype=numpy.uint8)
+    is_outside = (n_quotes & 1) == (1 if starts_in_string else 0)
+    steps = numpy.frombuffer(text.translate(_TO_STEPS), numpy.int8) * is_outside
+    depths = depth + numpy.cumsum(steps, dtype=numpy.int32)
+    is_end = (depths <= 0) & (steps < 0)
+    return int(numpy.argmax(is_end)) + 1

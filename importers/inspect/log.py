@@ -23,9 +23,17 @@ from fcreview.importers.common.budgets import (
     MAX_ITEM_TEXT,
     MAX_ITEM_TEXT_SHOWN,
     ArchiveBudget,
+    ArchiveBudgetError,
     TextBudget,
+    check_member_size,
 )
-from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, parse_record
+from fcreview.importers.common.jsonl import (
+    MAX_VALUES,
+    JsonRecord,
+    count_values,
+    make_excerpt,
+    parse_record,
+)
 from fcreview.importers.common.records import as_list, as_object, list_objects
 from fcreview.importers.inspect.attachments import AttachmentResolver, find_references
 from fcreview.importers.inspect.events import EventData, collect_event_data
@@ -63,6 +71,8 @@ MAX_EVENT_BYTES = 8 << 20
 """Maximum number of bytes of a large sample's events in which fcreview searches for the
 available functions.
 """
+MAX_READ_EVENTS = 20_000
+"""Maximum number of a large sample's events in which fcreview searches for them."""
 MAX_START_BYTES = 1 << 20
 MAX_ID_BYTES = 1 << 16
 MAX_LISTED_FIELDS = 3
@@ -210,70 +220,136 @@ def open_log(path: Path) -> Iterator[InspectLog]:
 
 
 def _open_archive_log(file: BinaryIO, path: Path) -> InspectLog:
-    archive = open_archive(file)
-    # If several members have the same name, the last one counts.
-    members = archive.NameToInfo
-    name = HEADER if HEADER in members else START
-    if name not in members:
-        raise UnreadableLog("the archive has neither header.json nor _journal/start.json")
-    header = _parse_object(open_member(archive, members[name]).read(MAX_HEADER_BYTES), path, [])
-    names = [each for each in members if is_sample_file(each)]
+    return ArchiveLog.open(path, ArchiveReader.open(file)).as_inspect_log()
 
-    def read_samples() -> Iterator[LogSample | ImportIssue]:
-        yield from _report_misplaced_samples(path, list(members))
-        budget = ArchiveBudget()
-        numbers = {
-            member.header_offset: number for number, member in enumerate(archive.infolist(), 1)
-        }
-        for sample_name in sort_sample_files(names, header):
-            member = members[sample_name]
-            line = numbers.get(member.header_offset, 1)
-            sample = LogSample(
-                {},
-                event_data=EventData(),
-                file=str(path),
-                line=line,
-                offset=member.header_offset,
-                length=max(member.compress_size, 1),
-            )
+
+@dataclass(frozen=True, slots=True)
+class ArchiveReader:
+    """Reads the members of an open archive, within its budget."""
+
+    archive: ZipFile
+    budget: ArchiveBudget
+
+    @classmethod
+    def open(cls, file: BinaryIO) -> ArchiveReader:
+        n_compressed = file.seek(0, io.SEEK_END)
+        file.seek(0)
+        return cls(open_archive(file), ArchiveBudget.for_archive(n_compressed))
+
+    @property
+    def members(self) -> dict[str, ZipInfo]:
+        """Name -> member. If several members have the same name, the last one counts."""
+        return self.archive.NameToInfo
+
+    def read_member(self, name: str, max_bytes: int) -> bytes:
+        """Return at most the first `max_bytes` bytes of a member. Raises ArchiveError."""
+        return self.open_member(name)(max_bytes)
+
+    def open_member(self, name: str) -> Callable[[int], bytes]:
+        """Return a function that reads the next bytes of a member. Both raise ArchiveError."""
+        # A member that says that it is too large costs nothing of the budget.
+        check_member_size(self.members[name].file_size)
+        return self.budget.limit_reading(open_member(self.archive, self.members[name]).read)
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveLog:
+    """A log in an archive, with a member for each sample."""
+
+    path: Path
+    reader: ArchiveReader
+    header: dict[str, Any]
+    has_header: bool
+    sample_names: list[str]
+    """Names of the members with samples, in the order of the archive."""
+
+    @classmethod
+    def open(cls, path: Path, reader: ArchiveReader) -> ArchiveLog:
+        has_header = HEADER in reader.members
+        header_name = HEADER if has_header else START
+        if header_name not in reader.members:
+            raise UnreadableLog("the archive has neither header.json nor _journal/start.json")
+        header = _parse_object(reader.read_member(header_name, MAX_HEADER_BYTES), path, [])
+        sample_names = [name for name in reader.members if is_sample_file(name)]
+        return cls(path, reader, header=header, has_header=has_header, sample_names=sample_names)
+
+    def as_inspect_log(self) -> InspectLog:
+        return InspectLog(
+            self.path,
+            header=self.header,
+            has_header=self.has_header,
+            read_samples=self.read_samples,
+            n_samples=len(self.sample_names),
+            read_scores=self.read_scores,
+        )
+
+    def read_samples(self) -> Iterator[LogSample | ImportIssue]:
+        yield from _report_misplaced_samples(self.path, list(self.reader.members))
+        infos = self.reader.archive.infolist()
+        line_by_offset = {info.header_offset: line for line, info in enumerate(infos, 1)}
+        ordered_names = sort_sample_files(self.sample_names, self.header)
+        for index, name in enumerate(ordered_names):
+            line = line_by_offset.get(self.reader.members[name].header_offset, 1)
             try:
-                if member.file_size <= MAX_WHOLE_BYTES:
-                    yield _fill_sample_from_text(
-                        sample, open_member(archive, member).read(MAX_WHOLE_BYTES + 1)
-                    )
-                else:
-                    yield _fill_sample_from_stream(sample, _stream_member(archive, member, budget))
+                yield self._read_sample(name, line)
+            except ArchiveBudgetError as error:
+                n_skipped = len(ordered_names) - index
+                samples = format_count(n_skipped, "sample was", "samples were")
+                what = f"{samples} skipped: {error}"
+                yield ImportIssue(str(self.path), line, what=what, severity="error")
+                return
             except (ArchiveError, JsonStreamError) as error:
-                what = f"the member {member.filename} was skipped: {error}"
-                yield ImportIssue(
-                    str(path), line, what=what, item=member.filename, severity="error"
-                )
+                what = f"the member {name} was skipped: {error}"
+                yield ImportIssue(str(self.path), line, what=what, item=name, severity="error")
 
-    def read_scores() -> Iterator[dict[str, Any]]:
-        summaries = list(_read_archived_summaries(archive))
-        if len(summaries) >= len(names):
+    def _read_sample(self, name: str, line: int) -> LogSample:
+        member = self.reader.members[name]
+        sample = LogSample(
+            {},
+            event_data=EventData(),
+            file=str(self.path),
+            line=line,
+            offset=member.header_offset,
+            length=max(member.compress_size, 1),
+        )
+        if member.file_size <= MAX_WHOLE_BYTES:
+            text = self.reader.read_member(name, MAX_WHOLE_BYTES + 1)
+            return _fill_sample_from_text(sample, text)
+        return _fill_sample_from_stream(sample, JsonStream(self.reader.open_member(name)))
+
+    def read_scores(self) -> Iterator[dict[str, Any]]:
+        """Yield the scores of each sample, from the summaries if they have all samples."""
+        summaries = list(self._read_summaries())
+        if len(summaries) >= len(self.sample_names):
             yield from map(get_scores, summaries)
             return
-        budget = ArchiveBudget()
-        for sample_name in names:
-            with contextlib.suppress(ArchiveError, JsonStreamError):
-                yield _read_scores_from_stream(
-                    _stream_member(archive, members[sample_name], budget)
-                )
+        for name in self.sample_names:
+            try:
+                yield _read_scores_from_stream(JsonStream(self.reader.open_member(name)), self.path)
+            except ArchiveBudgetError:
+                return  # `read_samples` reports it
+            except (ArchiveError, JsonStreamError):
+                continue
 
-    return InspectLog(
-        path,
-        header=header,
-        has_header=name == HEADER,
-        read_samples=read_samples,
-        n_samples=len(names),
-        read_scores=read_scores,
-    )
+    def _read_summaries(self) -> Iterator[dict[str, Any]]:
+        """Yield the summaries of the samples.
 
-
-def _stream_member(archive: ZipFile, member: ZipInfo, budget: ArchiveBudget) -> JsonStream:
-    """Open a member as a stream that ends with an error where the budget ends."""
-    return JsonStream(budget.limit_reading(open_member(archive, member).read))
+        A log whose run is active or has crashed has them in its journal.
+        """
+        members = self.reader.members
+        names = [SUMMARIES]
+        if SUMMARIES not in members:
+            names = [name for name in members if name.startswith(JOURNAL_SUMMARIES)]
+        for name in names:
+            if members[name].file_size > MAX_HEADER_BYTES:
+                return
+            try:
+                text = self.reader.read_member(name, MAX_HEADER_BYTES)
+                yield from list_objects(parse_json(text, self.path, []))
+            except ArchiveBudgetError:
+                return
+            except (ArchiveError, JsonStreamError):
+                continue
 
 
 def _report_misplaced_samples(path: Path, member_names: Sequence[str]) -> Iterator[ImportIssue]:
@@ -312,38 +388,16 @@ def get_scores(sample: dict[str, Any]) -> dict[str, Any]:
     return as_object(sample.get("scores"))
 
 
-def _read_archived_summaries(archive: ZipFile) -> Iterator[dict[str, Any]]:
-    """Yield the summaries of the samples.
-
-    A log whose run is active or has crashed has them in its journal.
-    """
-    members = archive.NameToInfo
-    names = (
-        [SUMMARIES]
-        if SUMMARIES in members
-        else [each for each in members if each.startswith(JOURNAL_SUMMARIES)]
-    )
-    for name in names:
-        if members[name].file_size > MAX_HEADER_BYTES:
-            return
-        try:
-            yield from list_objects(
-                json.loads(open_member(archive, members[name]).read(MAX_HEADER_BYTES))
-            )
-        except (ArchiveError, ValueError, RecursionError):
-            continue
-
-
-def _read_scores_from_stream(stream: JsonStream) -> dict[str, Any]:
+def _read_scores_from_stream(stream: JsonStream, path: Path) -> dict[str, Any]:
     """Read the field `scores` of a sample, and skip all others."""
     scores: dict[str, Any] = {}
     for key in stream.iterate_keys():
         if key != "scores":
             stream.skip_value()
             continue
-        text = stream.read_value(MAX_FIELD_BYTES)
-        with contextlib.suppress(ValueError, RecursionError):
-            scores = as_object(json.loads(text or b"null"))
+        text = stream.read_value(MAX_FIELD_BYTES) or b"null"
+        with contextlib.suppress(JsonStreamError):  # only these scores are damaged
+            scores = as_object(parse_json(text, path, []))
     return scores
 
 
@@ -396,7 +450,7 @@ def _open_unpacked_log(folder: Path) -> InspectLog:
     def read_scores() -> Iterator[dict[str, Any]]:
         for path in paths.values():
             with contextlib.suppress(OSError, JsonStreamError), open_file(path) as file:
-                yield _read_scores_from_stream(_make_json_stream(file))
+                yield _read_scores_from_stream(_make_json_stream(file), path)
 
     return InspectLog(
         folder,
@@ -475,11 +529,11 @@ def _open_json_log(file: BinaryIO, path: Path) -> InspectLog:
         has_header=True,
         read_samples=read_samples,
         n_samples=len(places),
-        read_scores=lambda: _iterate_json_scores(file),
+        read_scores=lambda: _iterate_json_scores(file, path),
     )
 
 
-def _iterate_json_scores(file: BinaryIO) -> Iterator[dict[str, Any]]:
+def _iterate_json_scores(file: BinaryIO, path: Path) -> Iterator[dict[str, Any]]:
     file.seek(0)
     stream = _make_json_stream(file)
     with contextlib.suppress(JsonStreamError):
@@ -489,7 +543,7 @@ def _iterate_json_scores(file: BinaryIO) -> Iterator[dict[str, Any]]:
                 continue
             for _ in stream.iterate_elements():
                 if stream.peek_after_space() == b"{":
-                    yield _read_scores_from_stream(stream)
+                    yield _read_scores_from_stream(stream, path)
                 else:
                     stream.skip_value()
 
@@ -504,7 +558,7 @@ def _read_json_header(file: BinaryIO, path: Path) -> tuple[dict[str, Any], list[
                 for _ in stream.iterate_elements():
                     places.append(_find_sample_place(stream))
             elif (text := stream.read_value(MAX_HEADER_BYTES)) is not None:
-                header[key] = _parse_json(text, path, [])
+                header[key] = parse_json(text, path, [])
     except JsonStreamError as error:  # The log is cut off.
         broken = str(error)
     if not isinstance(header.get("eval"), dict):
@@ -578,7 +632,7 @@ def _make_json_stream(file: BinaryIO, *, may_have_bom: bool = True) -> JsonStrea
 
 
 def _fill_sample_from_text(sample: LogSample, text: bytes) -> LogSample:
-    value = _parse_json(text, Path(sample.file), sample.issues, sample.line)
+    value = parse_json(text, Path(sample.file), sample.issues, sample.line)
     if not isinstance(value, dict):
         raise JsonStreamError("the sample is not a JSON object")
     sample.event_data = collect_event_data(value.pop("events", None))
@@ -598,6 +652,7 @@ def _fill_sample_from_stream(sample: LogSample, stream: JsonStream) -> LogSample
     budget of an item.
     """
     budget = TextBudget()
+    n_values = 0
     path = Path(sample.file)
     texts: dict[str, bytes] = {}
     attachments: dict[str, Any] = {}
@@ -613,14 +668,15 @@ def _fill_sample_from_stream(sample: LogSample, stream: JsonStream) -> LogSample
             stream.skip_value()
         else:
             text = _read_within_budget(stream, budget)
-            if text is None:
+            n_values += 0 if text is None else count_values(text)
+            if text is None or n_values > MAX_VALUES:
                 omitted.append(key)
             else:
                 texts[key] = text
 
     _report_omitted_fields(sample, omitted)
     sample.value = {
-        key: _parse_json(text, path, sample.issues, sample.line) for key, text in texts.items()
+        key: parse_json(text, path, sample.issues, sample.line) for key, text in texts.items()
     }
     _resolve_attachments(sample, AttachmentResolver(attachments, budget))
     if not any(
@@ -680,7 +736,7 @@ def _read_needed_attachments(
             n_omitted += 1
             continue
         n_read += len(text)
-        found[name] = _parse_json(text, Path(sample.file), sample.issues, sample.line)
+        found[name] = parse_json(text, Path(sample.file), sample.issues, sample.line)
     if n_omitted:
         attachments = format_count(n_omitted, "attachment was", "attachments were")
         what = (
@@ -713,12 +769,16 @@ def _read_first_events(stream: JsonStream, path: Path) -> EventData:
     """Read the events of a large sample up to the one with the available functions, and skip the
     others.
     """
-    events, first = list[Any](), stream.position
-    for _ in stream.iterate_elements():
+    events: list[Any] = []
+    start = stream.position
+    for index in stream.iterate_elements():
         text = stream.read_value(MAX_EVENT_BYTES)
         if text is not None and len(text) < MAX_EVENT_BYTES:
-            events.append(_parse_json(text, path, []))
-        if collect_event_data(events[-1:]).functions or stream.position - first > MAX_EVENT_BYTES:
+            events.append(parse_json(text, path, []))
+
+        has_functions = bool(collect_event_data(events[-1:]).functions)
+        has_read_enough = stream.position - start > MAX_EVENT_BYTES or index >= MAX_READ_EVENTS
+        if has_functions or has_read_enough:
             stream.skip_rest_of_container()
             break
     return collect_event_data(events)
@@ -738,7 +798,7 @@ def _resolve_attachments(sample: LogSample, resolver: AttachmentResolver) -> Non
         sample.issues.append(ImportIssue(sample.file, sample.line, what=refusals))
 
 
-def _parse_json(text: bytes, path: Path, issues: list[ImportIssue], line: int = 1) -> Any:
+def parse_json(text: bytes, path: Path, issues: list[ImportIssue], line: int = 1) -> Any:
     parts = list(parse_record(text, str(path), line, 0))
     problems = [part for part in parts if isinstance(part, ImportIssue)]
     records = [part for part in parts if isinstance(part, JsonRecord)]
@@ -749,7 +809,7 @@ def _parse_json(text: bytes, path: Path, issues: list[ImportIssue], line: int = 
 
 
 def _parse_object(text: bytes, path: Path, issues: list[ImportIssue]) -> dict[str, Any]:
-    value = _parse_json(text, path, issues)
+    value = parse_json(text, path, issues)
     if not isinstance(value, dict):
         raise UnreadableLog(
             f"the log contains this text instead of a JSON object: {make_excerpt(text, 80)}"

@@ -22,10 +22,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import ZipFile, ZipInfo
 
+from fcreview.importers.common.budgets import ArchiveBudget, format_megabytes
+from fcreview.importers.common.jsonl import count_values
 from fcreview.importers.common.records import as_list, as_object
 from fcreview.importers.inspect import leaderboard
 from fcreview.importers.inspect.leaderboard import LogMetrics
-from fcreview.importers.inspect.log import HEADER, SUMMARIES, is_sample_file
+from fcreview.importers.inspect.log import HEADER, SUMMARIES, ArchiveReader, is_sample_file
 from fcreview.importers.inspect.metrics import (
     EpochValue,
     MetricSpec,
@@ -48,7 +50,7 @@ from fcreview.model.address import ITEM
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.run_plan import ReviewedVerdict, RewrittenFile, RunPlan, Unrepresentable
-from fcreview.safe_files import SIGNATURE, ArchiveError, import_zipfile, open_member, read_file
+from fcreview.safe_files import SIGNATURE, ArchiveError, import_zipfile, read_file
 
 REDUCTIONS = "reductions.json"
 NOT_RECOMPUTED = "fcreview_not_recomputed"
@@ -57,6 +59,13 @@ MAX_LOG_BYTES = 512 << 20
 MAX_SAMPLE_BYTES = 64 << 20
 """Maximum size, in bytes, of a sample that can be edited, because samples are parsed as a whole
 for editing.
+"""
+MAX_EDITED_BYTES = 512 << 20
+"""Maximum size, in bytes, of all edited samples of an archive together."""
+MAX_PARSED_VALUES = 4_000_000
+"""Maximum number of JSON values that are parsed at once.
+
+Each one takes memory as a Python object.
 """
 JsonObject = dict[str, Any]
 
@@ -105,12 +114,14 @@ class LogEditor:
             raise LogEditError(f"{path.name}: {error}") from error
 
     def _edit_json_log(self, content: bytes) -> bytes:
+        _check_number_of_values(content, "the log")
         log = json.loads(content.decode("utf-8", "replace").removeprefix("\ufeff"))
         edited = EditedSamples()
-        for number, sample in enumerate(log["samples"]):
-            edited.add(str(number), sample, _apply_edits(sample, self.find_edits(sample)))
-        if not edited.changed_members:
+        for sample in log["samples"]:
+            edited.add(sample, _apply_edits(sample, self.find_edits(sample)))
+        if not edited.n_changed:
             return content
+
         if edited.changed_scorers:
             self._recompute_metrics(log, edited, log.get("reductions"))
         return json.dumps(log, indent=2, ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -119,38 +130,45 @@ class LogEditor:
         buffer = io.BytesIO(content)
         archive: ZipFile = import_zipfile().ZipFile(buffer, "a")
         members = dict(archive.NameToInfo)
-        edited = self._edit_sample_members(archive)
-        if not edited.changed_members:
+        reader = ArchiveReader(archive, ArchiveBudget.for_archive(len(content)))
+        edited = self._edit_sample_members(reader)
+        if not edited.n_changed:
             return content
         if HEADER not in members:
             raise LogEditError("the log has no header, so it cannot be edited")
 
-        replaced: dict[str, Any] = dict(edited.changed_members)
+        replaced = dict(edited.member_texts)
         if SUMMARIES in members:
-            replaced[SUMMARIES] = _update_summaries(
-                _parse_member(archive, SUMMARIES), edited.summaries
-            )
+            summaries = _update_summaries(_parse_member(reader, SUMMARIES), edited.summaries)
+            replaced[SUMMARIES] = _to_member_text(summaries)
         if edited.changed_scorers:
-            header = _parse_member(archive, HEADER)
-            reductions = _parse_member(archive, REDUCTIONS) if REDUCTIONS in members else None
+            header = _parse_member(reader, HEADER)
+            reductions = _parse_member(reader, REDUCTIONS) if REDUCTIONS in members else None
             self._recompute_metrics(header, edited, reductions)
-            replaced[HEADER] = header
+            replaced[HEADER] = _to_member_text(header)
             if reductions is not None:
-                replaced[REDUCTIONS] = reductions
-        for name, value in replaced.items():
-            _replace_member(archive, members[name], value)
+                replaced[REDUCTIONS] = _to_member_text(reductions)
+        for name, text in replaced.items():
+            _replace_member(archive, members[name], text)
         archive.close()
         return buffer.getvalue()
 
-    def _edit_sample_members(self, archive: ZipFile) -> EditedSamples:
+    def _edit_sample_members(self, reader: ArchiveReader) -> EditedSamples:
         edited = EditedSamples()
-        for name, member in archive.NameToInfo.items():
+        for name, member in reader.members.items():
             if not is_sample_file(name):
                 continue
             if member.file_size > MAX_SAMPLE_BYTES:
-                raise LogEditError(f"the sample {name} is larger than {MAX_SAMPLE_BYTES >> 20} MB")
-            sample = _parse_member(archive, name)
-            edited.add(name, sample, _apply_edits(sample, self.find_edits(sample)))
+                limit = format_megabytes(MAX_SAMPLE_BYTES)
+                raise LogEditError(f"the sample {name} is larger than {limit}")
+            sample = _parse_member(reader, name)
+            changes = _apply_edits(sample, self.find_edits(sample))
+            edited.add(sample, changes)
+            if changes:
+                edited.keep_text(name, sample)
+            if edited.n_text_bytes > MAX_EDITED_BYTES:
+                limit = format_megabytes(MAX_EDITED_BYTES)
+                raise LogEditError(f"the samples with reviews are together larger than {limit}")
         return edited
 
     def _recompute_metrics(self, log: JsonObject, edited: EditedSamples, reductions: Any) -> None:
@@ -225,16 +243,25 @@ class EditedSamples:
 
     summaries: list[JsonObject] = field(default_factory=list)
     """Scores of all samples."""
-    changed_members: dict[str, JsonObject] = field(default_factory=dict)
-    """Name of a member -> edited sample."""
+    n_changed: int = 0
+    """Number of samples with edits."""
+    member_texts: dict[str, bytes] = field(default_factory=dict)
+    """Name of a member of an archive -> JSON text of the edited sample."""
+    n_text_bytes: int = 0
+    """Length of `member_texts` together."""
     changed_scorers: set[str] = field(default_factory=set)
     """Names of the scores whose value an edit changed."""
 
-    def add(self, name: str, sample: JsonObject, changes: Sequence[ScoreChange]) -> None:
+    def add(self, sample: JsonObject, changes: Sequence[ScoreChange]) -> None:
         self.summaries.append(_make_sample_summary(sample))
         if changes:
-            self.changed_members[name] = sample
+            self.n_changed += 1
         self.changed_scorers |= {change.scorer for change in changes if change.is_value_changed}
+
+    def keep_text(self, name: str, sample: JsonObject) -> None:
+        text = _to_member_text(sample)
+        self.member_texts[name] = text
+        self.n_text_bytes += len(text)
 
 
 class ScoreChange(NamedTuple):
@@ -244,16 +271,25 @@ class ScoreChange(NamedTuple):
     is_value_changed: bool
 
 
-def _replace_member(archive: ZipFile, member: ZipInfo, value: Any) -> None:
+def _replace_member(archive: ZipFile, member: ZipInfo, text: bytes) -> None:
     archive.filelist.remove(member)
     del archive.NameToInfo[member.filename]
-    text = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
     archive.writestr(member.filename, text, compress_type=member.compress_type)
 
 
-def _parse_member(archive: ZipFile, name: str) -> Any:
-    text = open_member(archive, archive.NameToInfo[name]).read(MAX_LOG_BYTES)
+def _to_member_text(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def _parse_member(reader: ArchiveReader, name: str) -> Any:
+    text = reader.read_member(name, MAX_LOG_BYTES)
+    _check_number_of_values(text, name)
     return json.loads(text.decode("utf-8", "replace"))
+
+
+def _check_number_of_values(text: bytes, name: str) -> None:
+    if count_values(text) > MAX_PARSED_VALUES:
+        raise LogEditError(f"{name} has more than {MAX_PARSED_VALUES:,} values")
 
 
 def _make_sample_summary(sample: JsonObject) -> JsonObject:

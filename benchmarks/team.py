@@ -28,7 +28,8 @@ sys.path.insert(0, str(ROOT))
 from fcreview.model.review import Annotation, Event, ItemKey  # noqa: E402
 from fcreview.store.reviews.journal import Journal, hash_and_serialize_event  # noqa: E402
 from fcreview.store.team_exchange import TeamLink, TeamSync  # noqa: E402
-from fcreview.store.team_server import TeamServer, upgrade_schema  # noqa: E402
+from fcreview.store.team_server import TeamServer  # noqa: E402
+from fcreview.store.team_setup import upgrade_schema  # noqa: E402
 from fcreview.store.workspace import Workspace, find_workspace  # noqa: E402
 from tests.team.conftest import Team  # noqa: E402
 from tests.team.private_server import PostgresServer, find_binaries, start_server  # noqa: E402

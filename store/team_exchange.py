@@ -417,15 +417,20 @@ class Outbox:
 
         A server that was restored from a backup can lack lines sent before.
         """
+        previous = (self._offset, self._known, self._pending)
         self._offset = 0
-        self._known.clear()
-        self._pending.clear()
-        self.refused.clear()
+        self._known = set()
+        self._pending = {}
         self.count_unsent_lines()
         hashes = list(self._pending)
-        missing: set[str] = set()
-        for start in range(0, len(hashes), HASHES_PER_REQUEST):
-            missing |= server.find_missing_hashes(hashes[start : start + HASHES_PER_REQUEST])
+        try:
+            missing = _find_missing_hashes(server, hashes)
+        except BaseException:
+            # Without an answer, the lines that were sent earlier still count as sent.
+            self._offset, self._known, self._pending = previous
+            raise
+
+        self.refused.clear()
         self._known = set(hashes) - missing
         self._pending = _sort_valid_lines(
             [line for name, line in self._pending.items() if name in missing]
@@ -481,6 +486,13 @@ class Outbox:
         return [line for line in lines if line.strip()]
 
 
+def _find_missing_hashes(server: TeamServer, hashes: Sequence[str]) -> set[str]:
+    missing: set[str] = set()
+    for start in range(0, len(hashes), HASHES_PER_REQUEST):
+        missing |= server.find_missing_hashes(hashes[start : start + HASHES_PER_REQUEST])
+    return missing
+
+
 def _sort_valid_lines(lines: Iterable[bytes]) -> dict[str, bytes]:
     """Return the valid lines of a journal by hash, in order, because the server finds the place of
     an old line by the place of the previous line.
@@ -516,6 +528,16 @@ class SyncStatus:
     received: int = 0  # number of lines that were received since the start
     problem: str = ""  # why the last attempt failed; empty after a successful one
     refusal: str = ""  # message about lines that the server refused; empty if there are none
+    is_counted: bool = True  # whether `unsent` is known. The files may be unreadable
+
+    @property
+    def note(self) -> str:
+        """Text for the top line of the app, while lines cannot be sent."""
+        if not self.problem:
+            return ""
+        if not self.is_counted:
+            return "reviews not sent"
+        return f"{self.unsent:,} unsent" if self.unsent else ""
 
 
 class TeamSync:
@@ -523,7 +545,9 @@ class TeamSync:
 
     def __init__(self, workspace: Workspace, link: TeamLink) -> None:
         self.status = SyncStatus()
-        self._workspace, self._link = workspace, link
+        self._workspace = workspace
+        self._link = link
+        self._exchange: Exchange | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run_sync_loop, name="team", daemon=True)
 
@@ -542,49 +566,80 @@ class TeamSync:
 
     def _run_sync_loop(self) -> None:
         self._stopping.wait(START_SECONDS)
-        try:
-            exchange = Exchange(self._workspace, self._link)
-        except (FcreviewError, OSError) as error:
-            self.status = SyncStatus(problem=str(error))
-            return
         pause = POLL_SECONDS
         is_last = False
         while not is_last:
+            # After the app has ended, lines are sent once more, unless the server is unavailable.
             is_last = self._stopping.is_set()
             if is_last and self.status.problem:
                 break
-            problem = ""
-            try:
-                self._exchange_lines(exchange)
-            except (FcreviewError, OSError) as error:
-                exchange.close()  # the next attempt connects again
-                problem = str(error) or type(error).__name__
-            pause = min(pause * 2, MAX_WAIT_SECONDS) if problem else POLL_SECONDS
-            self.status = replace(
-                self.status,
-                unsent=exchange.outbox.count_unsent_lines(),
-                problem=problem,
-                refusal=exchange.refusal_message,
-            )
-            if not is_last:
-                self._wait_for_lines(exchange, pause, is_connected=not problem)
-        exchange.close()
 
-    def _exchange_lines(self, exchange: Exchange) -> None:
+            problem = self._try_to_exchange_lines()
+            if problem:
+                pause = min(2 * pause, MAX_WAIT_SECONDS)
+            else:
+                pause = POLL_SECONDS
+            self._update_status(problem)
+            if not is_last:
+                self._wait_for_lines(pause, is_connected=not problem)
+        self._close_connection()
+
+    def _try_to_exchange_lines(self) -> str:
+        """Exchange lines once, and return the problem; empty if there is none.
+
+        Any error is a problem and not the end of the thread, which nobody would notice.
+        """
+        try:
+            self._exchange_lines()
+        except (FcreviewError, OSError) as error:
+            problem = str(error) or type(error).__name__
+        except Exception as error:
+            problem = f"internal error: {type(error).__name__}: {error}"
+        else:
+            return ""
+        self._close_connection()  # the next attempt connects again
+        return problem
+
+    def _exchange_lines(self) -> None:
+        if self._exchange is None:
+            self._exchange = Exchange(self._workspace, self._link)
+        exchange = self._exchange
         if exchange.server is None:
             copy_missing_team_queues(exchange.connect(), self._workspace)
         exchange.push_lines()
         received = exchange.pull_lines()
         self.status = replace(self.status, received=self.status.received + received)
 
-    def _wait_for_lines(self, exchange: Exchange, seconds: float, *, is_connected: bool) -> None:
+    def _update_status(self, problem: str) -> None:
+        refusal = ""
+        if self._exchange is not None:
+            refusal = self._exchange.refusal_message
+        self.status = replace(self.status, problem=problem, refusal=refusal)
+        self._count_unsent_lines()
+
+    def _count_unsent_lines(self) -> int:
+        """Count the lines of the journal that the server lacks, and show the number."""
+        try:
+            if self._exchange is None:
+                raise TeamError("the files of the team cannot be read")
+            unsent = self._exchange.outbox.count_unsent_lines()
+        except (FcreviewError, OSError):
+            self.status = replace(self.status, is_counted=False)
+            return 0
+        if unsent != self.status.unsent or not self.status.is_counted:
+            self.status = replace(self.status, unsent=unsent, is_counted=True)
+        return unsent
+
+    def _wait_for_lines(self, seconds: float, *, is_connected: bool) -> None:
+        """Wait for the next attempt, or until the user has written lines that can be sent."""
         deadline = time.monotonic() + seconds
         while not self._stopping.wait(SCAN_SECONDS) and time.monotonic() < deadline:
-            unsent = exchange.outbox.count_unsent_lines()
-            if unsent and is_connected:
+            if self._count_unsent_lines() and is_connected:
                 return
-            if unsent != self.status.unsent:
-                self.status = replace(self.status, unsent=unsent)
+
+    def _close_connection(self) -> None:
+        if self._exchange is not None:
+            self._exchange.close()
 
 
 _RUN_DIGESTS = """

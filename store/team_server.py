@@ -1,4 +1,4 @@
-"""Connect to the PostgreSQL server of a team, call its functions, and create its tables.
+"""Connect to the PostgreSQL server of a team, and call its functions.
 
 The URL of a server contains only user, host, port and database. The password comes from PGPASSWORD,
 `~/.pgpass` or a PostgreSQL service file. A server on another machine needs a certificate that can
@@ -7,12 +7,13 @@ be verified.
 
 from __future__ import annotations
 
-import re
+import os
 import secrets
+import socket
+import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -37,7 +38,10 @@ REVEAL_RULES = (
     "own",
     "never",
 )
-STATEMENT_SECONDS = 60
+STATEMENT_SECONDS = 60  # longest time of a statement on the server
+ANSWER_SECONDS = 70.0  # longest time to wait for an answer of the server
+# Calls of `settle` before a pull. A call handles at most 5,000 lines.
+MAX_SETTLE_CALLS = 20
 _MAX_ERROR = 300
 _OWN_ERRORS = "FC"  # SQLSTATE class of team_functions.sql. Its messages are for the user.
 
@@ -148,6 +152,16 @@ class MissingPackageError(TeamError):
     exit_code = EXIT_USAGE_ERROR
 
 
+class AnswerError(TeamError):
+    """Raised when a server answers a request, but not as the functions of fcreview do."""
+
+    def __init__(self, request: str) -> None:
+        super().__init__(
+            f"the server answers in an unknown form ({request}). The administrator of the server"
+            " can run fcreview team create again"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Membership:
     project: str
@@ -196,17 +210,67 @@ class BlockingTransaction(NamedTuple):
     seconds: int  # duration of the transaction until now
 
 
-class CreatedProject(NamedTuple):
-    login: str  # login of the lead
-    password: str  # one-time password of the lead
-    warnings: list[str]  # one message for each unsafe access rule of the server
-
-
 RefusalReasons = dict[int, str]  # why the server refused a line, by position in the sent lines
 
 
+class AnswerRow:
+    """A row of an answer, whose values are checked when they are read.
+
+    The methods raise AnswerError if the value at the position has another form.
+    """
+
+    def __init__(self, request: str, values: Sequence[object]) -> None:
+        self._request = request
+        self._values = values
+
+    def get_text(self, position: int) -> str:
+        value = self._values[position]
+        if not isinstance(value, str):
+            raise AnswerError(self._request)
+        return value
+
+    def get_optional_text(self, position: int) -> str | None:
+        return None if self._values[position] is None else self.get_text(position)
+
+    def get_choice(self, position: int, choices: Sequence[str]) -> str:
+        text = self.get_text(position)
+        if text not in choices:
+            raise AnswerError(self._request)
+        return text
+
+    def get_number(self, position: int) -> int:
+        value = self._values[position]
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise AnswerError(self._request)
+        return value
+
+    def get_flag(self, position: int) -> bool:
+        value = self._values[position]
+        if not isinstance(value, bool):
+            raise AnswerError(self._request)
+        return value
+
+    def get_bytes(self, position: int) -> bytes:
+        value = self._values[position]
+        if not isinstance(value, bytes):
+            raise AnswerError(self._request)
+        return value
+
+    def get_place(self, position: int) -> Place | None:
+        value = self._values[position]
+        if value is None:
+            return None
+        if not isinstance(value, list) or not is_string_list(value):
+            raise AnswerError(self._request)
+        return parse_place(value)
+
+
 class TeamServer:
-    """An open connection to a team server. Every request is a separate transaction."""
+    """An open connection to a team server. Every request is a separate transaction.
+
+    The methods raise UnreachableError if the connection is lost, AnswerError if the answer has an
+    unknown form, and TeamError if the server refuses the request.
+    """
 
     def __init__(self, connection: Connection[Any]) -> None:
         self._connection = connection
@@ -219,18 +283,23 @@ class TeamServer:
         """
         server = cls(open_connection(address, password))
         try:
-            version = server._fetch("SELECT fcreview.schema_version()")[0][0]
-        except TeamError as error:
+            version = server._fetch_schema_version(address)
+            if version != SCHEMA_VERSION:
+                raise make_version_error(version)
+        except BaseException:
             server.close()
-            if isinstance(error, UnreachableError):
-                raise
+            raise
+        return server
+
+    def _fetch_schema_version(self, address: ServerAddress) -> int:
+        try:
+            return self._fetch_row("SELECT fcreview.schema_version()").get_number(0)
+        except (UnreachableError, AnswerError):
+            raise
+        except TeamError as error:
             raise TeamError(
                 f"{address} is not a team server, or {address.user} is not a member ({error})"
             ) from None
-        if version != SCHEMA_VERSION:
-            server.close()
-            raise _make_version_error(version)
-        return server
 
     def close(self) -> None:
         self._connection.close()
@@ -242,7 +311,16 @@ class TeamServer:
         self.close()
 
     def fetch_membership(self) -> Membership:
-        return Membership(*self._fetch("SELECT * FROM fcreview.whoami()")[0])
+        row = self._fetch_row(
+            "SELECT project, annotator, role, reveal, has_joined FROM fcreview.whoami()"
+        )
+        return Membership(
+            project=row.get_text(0),
+            annotator=row.get_text(1),
+            role=row.get_choice(2, ROLES),
+            reveal=row.get_choice(3, REVEAL_RULES),
+            has_joined=row.get_flag(4),
+        )
 
     def invite(self, annotator: str, role: str) -> Invitation | None:
         """Add a member, or change the role of a member.
@@ -250,7 +328,8 @@ class TeamServer:
         Return None if the member has already joined.
         """
         password, verifier = make_password_and_verifier(self._connection)
-        login = self._fetch("SELECT fcreview.invite(%s, %s, %s)", annotator, role, verifier)[0][0]
+        row = self._fetch_row("SELECT fcreview.invite(%s, %s, %s)", annotator, role, verifier)
+        login = row.get_optional_text(0)
         return None if login is None else Invitation(login, password)
 
     def replace_password(self, password: str) -> None:
@@ -262,38 +341,82 @@ class TeamServer:
 
         Return a reason for each position in `lines` whose line the server refused.
         """
-        rows = self._fetch("SELECT place, reason FROM fcreview.push(%b::bytea[])", list(lines))
-        return {place - 1: str(reason) for place, reason in rows}
+        request = "SELECT place, reason FROM fcreview.push(%b::bytea[])"
+        reasons: RefusalReasons = {}
+        for row in self._fetch(request, list(lines)):
+            position = row.get_number(0) - 1
+            if not 0 <= position < len(lines):
+                raise AnswerError(_name_request(request))
+            reasons[position] = row.get_text(1)
+        return reasons
 
     def pull_lines(self, cursor: str) -> tuple[str, list[PulledLine]]:
         """Return the next cursor and the lines that are new since `cursor`.
 
         An empty cursor fetches all lines.
         """
-        while self._fetch("SELECT fcreview.settle()")[0][0]:
-            pass
-        first, *rows = self._fetch(
-            "SELECT next, annotator, informed, body, place FROM fcreview.pull(%s)", cursor
-        )
-        return str(first[0]), [_make_pulled_line(*row[1:]) for row in rows]
+        self._settle()
+        request = "SELECT next, annotator, informed, body, place FROM fcreview.pull(%s)"
+        rows = self._fetch(request, cursor)
+        if not rows:
+            raise AnswerError(_name_request(request))
+
+        # The first row has only the next cursor.
+        next_cursor = rows[0].get_text(0)
+        lines = [
+            PulledLine(
+                row.get_text(1),
+                is_informed=row.get_flag(2),
+                body=row.get_bytes(3),
+                place=row.get_place(4),
+            )
+            for row in rows[1:]
+        ]
+        return next_cursor, lines
+
+    def _settle(self) -> None:
+        """Let the server reveal the items of recent lines.
+
+        Each call handles some lines, and says whether lines are left. If there are very many, the
+        next `pull_lines` continues.
+        """
+        for _ in range(MAX_SETTLE_CALLS):
+            has_more = self._fetch_row("SELECT fcreview.settle()").get_flag(0)
+            if not has_more:
+                return
 
     def find_missing_hashes(self, hashes: Sequence[str]) -> set[str]:
         """Return those of the hashes whose lines the server does not have."""
-        return (
-            {row[0] for row in self._fetch("SELECT fcreview.missing(%s)", list(hashes))}
-            if hashes
-            else set()
-        )
+        if not hashes:
+            return set()
+        request = "SELECT fcreview.missing(%s)"
+        missing = {row.get_text(0) for row in self._fetch(request, list(hashes))}
+        if not missing <= set(hashes):
+            raise AnswerError(_name_request(request))
+        return missing
 
     def fetch_members(self) -> list[Member]:
-        return [Member(*row) for row in self._fetch("SELECT * FROM fcreview.members()")]
+        rows = self._fetch("SELECT annotator, role, has_joined, lines FROM fcreview.members()")
+        return [
+            Member(
+                row.get_text(0),
+                role=row.get_choice(1, ROLES),
+                has_joined=row.get_flag(2),
+                n_lines=row.get_number(3),
+            )
+            for row in rows
+        ]
 
     def fetch_blocking_transactions(self) -> list[BlockingTransaction]:
         """Return the open transactions that delay the delivery of newer lines."""
-        rows = self._fetch("SELECT * FROM fcreview.holders()")
+        rows = self._fetch("SELECT what, login, seconds FROM fcreview.holders()")
         return [
-            BlockingTransaction(str(what), login=str(login), seconds=seconds)
-            for what, login, seconds in rows
+            BlockingTransaction(
+                row.get_text(0),
+                login=row.get_optional_text(1) or "an unknown login",
+                seconds=row.get_number(2),
+            )
+            for row in rows
         ]
 
     def assign_queue(self, name: str, queue_file: bytes, shares_json: str) -> None:
@@ -304,40 +427,73 @@ class TeamServer:
         self._fetch("SELECT fcreview.assign(%s, %b, %s)", name, queue_file, shares_json)
 
     def fetch_queue_files(self) -> list[tuple[str, bytes]]:
-        return [
-            (str(name), bytes(body))
-            for name, body in self._fetch("SELECT name, body FROM fcreview.queues()")
-        ]
+        rows = self._fetch("SELECT name, body FROM fcreview.queues()")
+        return [(row.get_text(0), row.get_bytes(1)) for row in rows]
 
     def report_run_digests(self, digests_json: str) -> None:
         self._fetch("SELECT fcreview.report_datasets(%s)", digests_json)
 
     def fetch_run_digests(self) -> list[tuple[str, RunDigest]]:
         """Return (annotator, digest) of each run of each member."""
-        return [
-            (annotator, RunDigest(*row))
-            for annotator, *row in self._fetch("SELECT * FROM fcreview.datasets()")
-        ]
+        rows = self._fetch(
+            "SELECT annotator, run, items, golden, predictions FROM fcreview.datasets()"
+        )
+        digests = []
+        for row in rows:
+            digest = RunDigest(
+                run=row.get_text(1),
+                n_items=row.get_number(2),
+                golden=row.get_text(3),
+                predictions=row.get_text(4),
+            )
+            digests.append((row.get_text(0), digest))
+        return digests
 
-    def _fetch(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        with translate_errors():
-            return self._connection.execute(sql.encode(), values, binary=True).fetchall()
+    def _fetch_row(self, sql: str, *values: Any) -> AnswerRow:
+        rows = self._fetch(sql, *values)
+        if len(rows) != 1:
+            raise AnswerError(_name_request(sql))
+        return rows[0]
+
+    def _fetch(self, sql: str, *values: Any) -> list[AnswerRow]:
+        request = _name_request(sql)
+        with translate_errors(), limit_answer_time(self._connection):
+            try:
+                rows = self._connection.execute(sql.encode(), values, binary=True).fetchall()
+            except (ValueError, TypeError, LookupError, ArithmeticError) as error:
+                raise AnswerError(request) from error  # psycopg cannot decode a value
+        return [AnswerRow(request, row) for row in rows]
 
 
-def _make_pulled_line(annotator: Any, is_informed: Any, body: Any, place: Any) -> PulledLine:
-    texts = place if is_string_list(place) else None
-    return PulledLine(
-        str(annotator), is_informed=bool(is_informed), body=bytes(body), place=parse_place(texts)
-    )
+def _name_request(sql: str) -> str:
+    """Return the name of the function that a statement calls, such as `fcreview.pull`."""
+    return "fcreview." + sql.partition("fcreview.")[2].partition("(")[0]
 
 
-def _make_version_error(version: int) -> TeamError:
-    is_newer = version > SCHEMA_VERSION
-    advice = (
-        "Update fcreview"
-        if is_newer
-        else "The administrator of the server must run fcreview team create again"
-    )
+@contextmanager
+def limit_answer_time(connection: Connection[Any]) -> Iterator[None]:
+    """End the connection if the server does not answer in time, even if it ignores the limit for
+    statements.
+    """
+    timer = threading.Timer(ANSWER_SECONDS, _shut_down_socket, [connection])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _shut_down_socket(connection: Connection[Any]) -> None:
+    """Make the waiting thread notice the end of the connection."""
+    with suppress(OSError), socket.socket(fileno=os.dup(connection.pgconn.socket)) as duplicate:
+        duplicate.shutdown(socket.SHUT_RDWR)
+
+
+def make_version_error(version: int) -> TeamError:
+    advice = "The administrator of the server must run fcreview team create again"
+    if version > SCHEMA_VERSION:
+        advice = "Update fcreview"
     return TeamError(
         f"the server has schema version {version}, but fcreview needs version {SCHEMA_VERSION}."
         f" {advice}"
@@ -381,17 +537,18 @@ def translate_errors(address: str = "") -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        first = (
-            str(error.diag.message_primary or error)
-            .partition("\n")[0]
-            .removeprefix("connection failed: ")
-        )
-        text = clip(sanitize(first), _MAX_ERROR)
+        message = str(error.diag.message_primary or error)
+        first_line, _, _ = message.partition("\n")
+        text = clip(sanitize(first_line.removeprefix("connection failed: ")), _MAX_ERROR)
         if "no password supplied" in text:
             text = f"no password found for {address}. Set PGPASSWORD, or add it to ~/.pgpass"
+
+        # Errors of the class FC come from the functions of fcreview: the server works.
         is_broken = isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError))
-        is_unreachable = is_broken and not (error.sqlstate or "").startswith(_OWN_ERRORS)
-        raise (UnreachableError if is_unreachable else TeamError)(text) from None
+        is_own_error = (error.sqlstate or "").startswith(_OWN_ERRORS)
+        if is_broken and not is_own_error:
+            raise UnreachableError(text) from None
+        raise TeamError(text) from None
 
 
 def make_password_and_verifier(connection: Connection[Any]) -> tuple[str, str]:
@@ -410,133 +567,3 @@ def _make_verifier(connection: Connection[Any], password: str) -> str:
     return connection.pgconn.encrypt_password(
         password.encode(), b"unused", b"scram-sha-256"
     ).decode()
-
-
-# SQL files that upgrade the tables by one version each, up to `SCHEMA_VERSION`
-MIGRATIONS = (
-    "team_schema.sql",
-    "team_schema_2.sql",
-)
-_PROJECT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,29}")
-# advisory lock, so that two administrators cannot create the tables at the same time
-_LOCK = 0x66637265
-_ROLES = """
-DO $$ BEGIN
-    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'fcreview_owner') THEN CREATE ROLE fcreview_owner; END IF;
-    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'fcreview_member') THEN CREATE ROLE fcreview_member; END IF;
-    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'fcreview_inviter') THEN
-        CREATE ROLE fcreview_inviter CREATEROLE;
-    END IF;
-END $$;
-ALTER ROLE fcreview_owner NOLOGIN;
-ALTER ROLE fcreview_member NOLOGIN;
-ALTER ROLE fcreview_inviter NOLOGIN;
-GRANT fcreview_member TO fcreview_inviter WITH ADMIN OPTION;
-GRANT pg_read_all_stats TO fcreview_owner;
-CREATE SCHEMA IF NOT EXISTS fcreview;
-"""
-_OWNERS = """
-DO $$ DECLARE command text; BEGIN
-    FOR command IN
-        SELECT 'ALTER TABLE ' || oid::regclass || ' OWNER TO fcreview_owner' FROM pg_class
-            WHERE relnamespace = 'fcreview'::regnamespace AND relkind = 'r'
-        UNION ALL SELECT 'ALTER FUNCTION ' || oid::regprocedure || ' OWNER TO '
-                || CASE proname WHEN 'set_login' THEN 'fcreview_inviter' ELSE 'fcreview_owner' END
-            FROM pg_proc WHERE pronamespace = 'fcreview'::regnamespace
-        UNION ALL SELECT 'ALTER SCHEMA fcreview OWNER TO fcreview_owner'
-    LOOP EXECUTE command; END LOOP;
-END $$;
-GRANT EXECUTE ON FUNCTION fcreview.set_login TO fcreview_owner;
-"""
-
-
-def create_team(
-    address: ServerAddress, project: str, lead: str, reveal_rule: str
-) -> CreatedProject:
-    """Create or upgrade the tables and functions, and create a project with its lead.
-    `reveal_rule`: one of `REVEAL_RULES`. Raises TeamError if the project exists, or if the user
-    lacks the privileges.
-    """
-    if not _PROJECT_NAME.fullmatch(project):
-        raise TeamError(
-            f"invalid project name {project!a}. Use at most 30 lower-case letters, digits, - and _"
-        )
-    with open_connection(address) as connection, translate_errors():
-        with connection.transaction():
-            upgrade_schema(connection)
-        password, verifier = make_password_and_verifier(connection)
-        values = (project, reveal_rule, lead, verifier)
-        login = str(
-            connection.execute("SELECT fcreview.create_project(%s, %s, %s, %s)", values).fetchall()[
-                0
-            ][0]
-        )
-        return CreatedProject(
-            login, password=password, warnings=_find_weak_access_rules(connection)
-        )
-
-
-def _find_weak_access_rules(connection: Connection[Any]) -> list[str]:
-    """Describe the lines of pg_hba.conf that allow a login without SCRAM.
-
-    Return none if the file is unreadable.
-    """
-    import psycopg
-
-    try:
-        rows = connection.execute(
-            "SELECT line_number, type, auth_method FROM pg_hba_file_rules"
-            " WHERE auth_method IN ('trust', 'password', 'md5') AND NOT 'replication' = ANY"
-            " (database)"
-        ).fetchall()
-    except psycopg.Error:
-        return []
-    return [
-        f"pg_hba.conf line {number} ({kind}) uses {method}, which is not safe"
-        for number, kind, method in rows
-    ]
-
-
-def upgrade_schema(connection: Connection[Any]) -> None:
-    """Upgrade the tables to `SCHEMA_VERSION`, and replace the functions.
-
-    Raises TeamError if the tables are newer.
-    """
-    connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
-    exists = connection.execute("SELECT to_regclass('fcreview.migration') IS NOT NULL").fetchall()[
-        0
-    ][0]
-    version = (
-        connection.execute("SELECT max(version) FROM fcreview.migration").fetchall()[0][0]
-        if exists
-        else 0
-    )
-    if version > SCHEMA_VERSION:
-        raise _make_version_error(version)
-    connection.execute(_ROLES)
-    for number, name in enumerate(MIGRATIONS[version:], version + 1):
-        connection.execute(_read_sql(name))
-        connection.execute("INSERT INTO fcreview.migration (version) VALUES (%s)", [number])
-    connection.execute(_read_sql("team_functions.sql"))
-    _complete_old_lines(connection)
-    connection.execute(_OWNERS)
-
-
-def _complete_old_lines(connection: Connection[Any]) -> None:
-    """Fill the columns that older versions of the tables lack.
-
-    This may take minutes on a large server.
-    """
-    is_complete = connection.execute(
-        "SELECT NOT EXISTS (SELECT FROM fcreview.line WHERE place IS NULL)"
-    ).fetchall()[0][0]
-    if is_complete:
-        return
-    connection.execute("SET LOCAL statement_timeout = 0")
-    connection.execute("ALTER TABLE fcreview.line DISABLE TRIGGER append_only")
-    connection.execute("SELECT fcreview.complete_lines()")
-    connection.execute("ALTER TABLE fcreview.line ENABLE TRIGGER append_only")
-
-
-def _read_sql(name: str) -> bytes:
-    return (files(__package__) / name).read_bytes()

@@ -74,7 +74,7 @@ UNCHECKED_FILES = {
     "store/queries/item_detail.py": "reads benchmark files",
     "store/importing/staging.py": "writes to the folder of the running import",
     "store/importing/builder.py": "writes to the folder of the running import",
-    "store/team_server.py": "reads files of the package",
+    "store/team_setup.py": "reads files of the package",
     "store/reviews/decision_cache.py": "writes the key outside the workspace",
     "store/label_fields.py": "writes to the folder of an export",
 }

@@ -297,9 +297,7 @@ class LiveReload:
         while True:
             await asyncio.sleep(TEAM_INTERVAL)
             status = team.status
-            self._show_team_note(
-                f"{status.unsent:,} unsent" if status.unsent and status.problem else ""
-            )
+            self._show_team_note(status.note)
             if status.received == shown:
                 continue
             started, shown = monotonic(), status.received

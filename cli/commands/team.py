@@ -109,6 +109,8 @@ def start_team_sync(session: WorkspaceSession) -> TeamSync | None:
 
 def print_sync_problems(status: SyncStatus) -> None:
     """Print how many reviews were not sent to the team, and why."""
+    if not status.is_counted:
+        print_message(f"fcreview: reviews cannot be sent to the team ({status.problem})")
     if status.unsent:
         why = f" ({status.problem})" if status.problem else ""
         count = format_count(status.unsent, "review")
@@ -165,7 +167,8 @@ def create_project(
     if local:
         _print_trial_server_commands(project or "pilot")
         return
-    from fcreview.store.team_server import REVEAL_RULES, create_team, parse_server_url
+    from fcreview.store.team_server import REVEAL_RULES, parse_server_url
+    from fcreview.store.team_setup import create_team
 
     if not url or not project:
         raise UsageError(

@@ -110,7 +110,7 @@ def postgres() -> Iterator[PostgresServer]:
 @pytest.fixture(scope="session")
 def make_team(postgres: PostgresServer) -> MakeTeam:
     """Return a function that creates a team with the lead lena and other members by role."""
-    from fcreview.store.team_server import upgrade_schema
+    from fcreview.store.team_setup import upgrade_schema
 
     with psycopg.connect(
         host=str(postgres.folder), port=postgres.port, dbname="postgres", user="postgres"

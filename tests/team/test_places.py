@@ -13,7 +13,8 @@ from fcreview.store.reviews.journal import Journal, hash_and_serialize_event, pa
 from fcreview.store.reviews.journal_merge import plan_team_merge
 from fcreview.store.reviews.journal_reader import JournalReader, read_events_and_warnings
 from fcreview.store.reviews.line_order import order_events, parse_place
-from fcreview.store.team_server import SCHEMA_VERSION, TeamServer, upgrade_schema
+from fcreview.store.team_server import SCHEMA_VERSION, TeamServer
+from fcreview.store.team_setup import upgrade_schema
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import make_key
 from tests.team.conftest import PASSWORD, MakeTeam

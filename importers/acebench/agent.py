@@ -9,6 +9,7 @@ that no call meets.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -69,6 +70,7 @@ Deeper values are compared as a whole.
 def fill_agent_item(
     item: Item,
     result: JsonObject,
+    *,
     question: JsonObject | None,
     answer: JsonObject | None,
     history_file: Path | None,
@@ -78,36 +80,47 @@ def fill_agent_item(
     """
     _add_question(item, question or {})
     process = [str(part) for part in as_list(result.get("process"))]
-    steps = add_conversation(item, process, _load_history(item, process, history_file))
+    history = _load_history(item, process, history_file)
+    steps = add_conversation(item, process, history)
     item.predicted = _decode_calls("predicted", process, steps)
     item.n_steps = len(process)
     if answer is None:
         return
 
+    end_state = result.get("result")
+    golden_state = answer.get(GROUND_TRUTH)
     milestones = answer.get(MILE_STONE) or []
-    _add_milestones(item, process, milestones)
-    outcome = check_end_state(result.get("result"), answer.get(GROUND_TRUTH))
+    sequence = choose_milestone_sequence(process, milestones)
+    n_met = _pair_with_milestones(item, process, sequence.best)
+    outcome = check_end_state(end_state, golden_state)
     _add_recomputed_verdicts(item, outcome, result, milestones)
     if not outcome.valid:
         set_difference_location(item, outcome.function, outcome.argument)
-        item.extra.state_differences = find_state_differences(
-            result.get("result"), answer.get(GROUND_TRUTH)
-        )
-    item.extra.metadata |= {
-        "end state": result.get("result"),
-        "golden end state": answer.get(GROUND_TRUTH),
-    }
+        item.extra.state_differences = find_state_differences(end_state, golden_state)
+
+    metadata = item.extra.metadata
+    if sequence.others:
+        metadata["other milestone sequences"] = sequence.others
+    if sequence.best:
+        metadata["milestones"] = describe_milestones(sequence.best, n_met)
+    # The process accuracy if the end state is wrong, for reviews that fail a correct end state.
+    share = compute_process_accuracy(result.get("process"), milestones, is_end_state_correct=False)
+    metadata[MILESTONES_MET] = share.in_mean
+    metadata["end state"] = end_state
+    metadata["golden end state"] = golden_state
 
 
 def _add_question(item: Item, question: JsonObject) -> None:
+    """Add the question as a message, and the initial state of the environment."""
     text = str(question.get("question", ""))
     item.question = shorten_question(text)
+    message = Message(0, -1, role="user", content=text)
     if item.category == "agent_multi_turn":
-        item.messages = [
-            Message(0, -1, role="system", content=text, name=SIMULATED_USER_INSTRUCTION)
-        ]
-    else:
-        item.messages = [Message(0, -1, role="user", content=text)]
+        # The question instructs the simulated user, and the agent does not see it.
+        message.role = "system"
+        message.name = SIMULATED_USER_INSTRUCTION
+    item.messages = [message]
+
     initial_state = question.get("initial_config")
     if initial_state:
         content = orjson.dumps(to_plain_json(initial_state)).decode()
@@ -123,42 +136,41 @@ def _load_history(
     """
     if history_file is None:
         return None
+    file = str(history_file)
     try:
         text = read_file(history_file, MAX_FILE_BYTES).decode("utf-8", "replace")
     except OSError as error:
-        add_issue(item, f"the dialogue history cannot be read: {error.strerror}", str(history_file))
+        add_issue(item, f"the dialogue history cannot be read: {error.strerror}", file)
         return None
+
     history = parse_dialogue_history(text)
     if is_other_conversation(process, history):
-        add_issue(item, OTHER_CONVERSATION, str(history_file))
+        add_issue(item, OTHER_CONVERSATION, file)
         return None
     n_unreadable = len(history.unreadable_lines)
     if n_unreadable:
         lines = format_count(n_unreadable, "line")
-        what = (
-            f"{lines} of the dialogue history, from line {history.unreadable_lines[0]}, belong to"
-            " no message"
-        )
-        add_issue(item, what, str(history_file), severity="notice")
+        first_line = history.unreadable_lines[0]
+        what = f"{lines} of the dialogue history, from line {first_line}, belong to no message"
+        add_issue(item, what, file, severity="notice")
     return history
 
 
-def _add_milestones(item: Item, process: Sequence[str], milestones: Any) -> None:
-    """Add the golden calls, and pair them with the agent's calls."""
-    sequence, others = choose_milestone_sequence(process, milestones)
-    item.golden = _decode_calls("golden", sequence, range(len(sequence)))
-    if others:
-        item.extra.metadata["other milestone sequences"] = others
-    met = find_milestone_messages(process, sequence)
-    if len(item.golden) == len(sequence) and len(item.predicted) == len(process):
-        item.pairs = pair_milestones(item.golden, item.predicted, met)
+def _pair_with_milestones(item: Item, process: Sequence[str], milestones: Sequence[str]) -> int:
+    """Add the milestones as golden calls, and pair them with the agent's calls.
+
+    Return how many milestones the agent met before it missed one.
+    """
+    item.golden = _decode_calls("golden", milestones, range(len(milestones)))
+    met_messages = find_milestone_messages(process, milestones)
+    is_one_call_each = len(item.golden) == len(milestones) and len(item.predicted) == len(process)
+    if is_one_call_each:
+        # The indexes of messages are also the indexes of calls.
+        item.pairs = pair_milestones(item.golden, item.predicted, met_messages)
     else:
-        # A milestone or a message contains several calls, so `met` does not contain indexes of
-        # calls.
         item.pairs = align_calls(item.golden, item.predicted, COMPARISON_RULES, keep_order=True)
     find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
-    if sequence:
-        item.extra.metadata["milestones"] = describe_milestones(sequence, len(met))
+    return len(met_messages)
 
 
 def _add_recomputed_verdicts(
@@ -166,20 +178,15 @@ def _add_recomputed_verdicts(
 ) -> None:
     item.rule = outcome.valid
     item.rule_error_type = outcome.error_type
-    accuracy, _ = compute_process_accuracy(result.get("process"), milestones, outcome.valid)
-    item.verdicts += [
-        Verdict(
-            "rule",
-            outcome.valid,
-            error_type=outcome.error_type,
-            rationale=outcome.message,
-            by="end state",
-        ),
-        Verdict("rule", accuracy, criterion=PROCESS_ACCURACY, by="milestones"),
-    ]
-    item.extra.metadata[MILESTONES_MET], _ = compute_process_accuracy(
-        result.get("process"), milestones, False
+    verdict = Verdict("rule", outcome.valid, error_type=outcome.error_type, by="end state")
+    verdict.rationale = outcome.message
+    item.verdicts.append(verdict)
+
+    accuracy = compute_process_accuracy(
+        result.get("process"), milestones, is_end_state_correct=outcome.valid
     )
+    verdict = Verdict("rule", accuracy.in_mean, criterion=PROCESS_ACCURACY, by="milestones")
+    item.verdicts.append(verdict)
 
 
 def _decode_calls(
@@ -190,31 +197,27 @@ def _decode_calls(
     """
     calls: list[Call] = []
     for step, text in zip(steps, texts, strict=True):
-        try:
-            decoded = decode_with_whitespace(_add_brackets(text.strip(), side))
-        except Undecodable as error:
-            name = text.strip().strip("[ ").partition("(")[0]
-            calls.append(
-                Call(
-                    side,
-                    name,
-                    arguments=None,
-                    step=step,
-                    index=len(calls),
-                    raw=text,
-                    decode_error=str(error),
-                )
-            )
-            continue
-        for name, arguments in decoded:
-            if side == "golden":
-                arguments = {
-                    argument: AcceptedValues([value]) for argument, value in arguments.items()
-                }
-            calls.append(
-                Call(side, name, arguments=arguments, step=step, index=len(calls), raw=text)
-            )
+        for call in _decode_text(side, text):
+            call.step = step
+            call.index = len(calls)
+            calls.append(call)
     return calls
+
+
+def _decode_text(side: Literal["golden", "predicted"], text: str) -> Iterator[Call]:
+    """Yield the calls in a text, or one call that could not be decoded."""
+    stripped = text.strip()
+    try:
+        decoded = decode_with_whitespace(_add_brackets(stripped, side))
+    except Undecodable as error:
+        name, _, _ = stripped.strip("[ ").partition("(")
+        yield Call(side, name, arguments=None, raw=text, decode_error=str(error))
+        return
+
+    for name, arguments in decoded:
+        if side == "golden":
+            arguments = {key: AcceptedValues([value]) for key, value in arguments.items()}
+        yield Call(side, name, arguments=arguments, raw=text)
 
 
 def _add_brackets(text: str, side: Literal["golden", "predicted"]) -> str:
@@ -239,30 +242,38 @@ def check_end_state(end_state: Any, golden_state: Any) -> CheckOutcome:
 
     Golden classes that the end state lacks are not compared.
     """
+    error_type = "wrong number of class"
     if not isinstance(end_state, list) or not isinstance(golden_state, list):
-        return CheckOutcome(
-            False, error_type="wrong number of class", message="the result record has no end state"
-        )
+        message = "the result record has no end state"
+        return CheckOutcome(False, error_type=error_type, message=message)
     if len(end_state) != len(golden_state):
-        text = f"the end state has {len(end_state)} classes instead of {len(golden_state)}"
-        return CheckOutcome(False, error_type="wrong number of class", message=text)
-    for expected in golden_state:
-        for name, golden_attributes in expected.items():
-            states = (
-                state[name] for state in end_state if isinstance(state, dict) and name in state
-            )
-            attributes = next(states, None)
+        message = f"the end state has {len(end_state)} classes instead of {len(golden_state)}"
+        return CheckOutcome(False, error_type=error_type, message=message)
+
+    for golden_classes in golden_state:
+        for class_name, golden_attributes in golden_classes.items():
+            attributes = _find_attributes(end_state, class_name)
             if attributes is None:
                 continue
-            for attribute, text in find_attribute_differences(attributes, golden_attributes):
+            differences = find_attribute_differences(attributes, golden_attributes)
+            if differences:
+                attribute, text = differences[0]
                 return CheckOutcome(
                     False,
                     error_type="class attributes wrong",
-                    message=f"{name}.{attribute}: {text}",
-                    function=name,
+                    message=f"{class_name}.{attribute}: {text}",
+                    function=class_name,
                     argument=attribute,
                 )
     return PASSED
+
+
+def _find_attributes(end_state: list[Any], class_name: str) -> Any:
+    """Return the attributes of the first object of a class, or None."""
+    for state in end_state:
+        if isinstance(state, dict) and class_name in state:
+            return state[class_name]
+    return None
 
 
 def find_attribute_differences(
@@ -270,24 +281,27 @@ def find_attribute_differences(
 ) -> list[AttributeDifference]:
     """Return the attributes whose values differ.
 
-    Attributes that only the golden state has are ignored.
+    Attributes that only the golden state has are ignored. In an object, keys that only the
+    predicted state has are ignored too.
     """
-    found = []
+    differences = []
     for name, value in predicted.items():
         if name not in golden:
-            found.append(AttributeDifference(name, "is not in the golden state"))
+            differences.append(AttributeDifference(name, "is not in the golden state"))
             continue
+
         expected = golden[name]
         if isinstance(expected, dict) and isinstance(value, dict):
-            if wrong := [
-                key for key, item in expected.items() if key not in value or value[key] != item
-            ]:
-                found.append(
-                    AttributeDifference(name, f"the values of {', '.join(map(str, wrong))} differ")
-                )
+            wrong_keys = []
+            for key, expected_item in expected.items():
+                if key not in value or value[key] != expected_item:
+                    wrong_keys.append(str(key))
+            if wrong_keys:
+                text = f"the values of {', '.join(wrong_keys)} differ"
+                differences.append(AttributeDifference(name, text))
         elif value != expected:
-            found.append(AttributeDifference(name, f"{value!r} instead of {expected!r}"))
-    return found
+            differences.append(AttributeDifference(name, f"{value!r} instead of {expected!r}"))
+    return differences
 
 
 def find_state_differences(end_state: Any, golden_state: Any) -> dict[str, StateDifference] | None:
@@ -298,57 +312,77 @@ def find_state_differences(end_state: Any, golden_state: Any) -> dict[str, State
     """
     if not isinstance(end_state, list) or not isinstance(golden_state, list):
         return None
+    golden_classes = _get_attributes_by_class(golden_state)
+    predicted_classes = _get_attributes_by_class(end_state)
+    golden_names = {name.casefold() for name in golden_classes}
+    predicted_names = {name.casefold() for name in predicted_classes}
+
     differences: dict[str, StateDifference] = {}
-    expected_by_class, attributes_by_class = (
-        _get_attributes_by_class(golden_state),
-        _get_attributes_by_class(end_state),
-    )
-    on_both_sides = {name.casefold() for name in expected_by_class} & {
-        name.casefold() for name in attributes_by_class
-    }
-    for name, expected in expected_by_class.items():
-        attributes = attributes_by_class.get(name)
-        if attributes is None:
-            if name.casefold() not in on_both_sides:
-                differences[name] = StateDifference(expected, ABSENT)
-            continue
-        for attribute, _ in find_attribute_differences(attributes, expected):
-            path, golden_value = f"{name}.{attribute}", expected.get(attribute, ABSENT)
-            differences.update(
-                _find_value_differences(path, golden_value, attributes[attribute], 0)
+    for class_name, golden_attributes in golden_classes.items():
+        if class_name in predicted_classes:
+            differences |= _find_class_differences(
+                class_name, golden_attributes, predicted_classes[class_name]
             )
-    for name, attributes in attributes_by_class.items():
-        if name.casefold() not in on_both_sides:
-            differences[name] = StateDifference(ABSENT, attributes)
-    if len(differences) > MAX_STATE_DIFFERENCES:
-        listed = dict(list(differences.items())[:MAX_STATE_DIFFERENCES])
-        return listed | {
-            f"({len(differences) - MAX_STATE_DIFFERENCES} more)": StateDifference("", "")
-        }
-    return differences or None
+        elif class_name.casefold() not in predicted_names:
+            differences[class_name] = StateDifference(golden_attributes, ABSENT)
+    for class_name, attributes in predicted_classes.items():
+        if class_name.casefold() not in golden_names:
+            differences[class_name] = StateDifference(ABSENT, attributes)
+    return _cut_differences(differences) or None
 
 
-def _get_attributes_by_class(end_state: list[Any]) -> dict[str, dict[str, Any]]:
-    pairs = (pair for state in list_objects(end_state) for pair in state.items())
-    return {str(name): attributes for name, attributes in pairs if isinstance(attributes, dict)}
+def _find_class_differences(
+    class_name: str, golden: dict[str, Any], predicted: dict[str, Any]
+) -> dict[str, StateDifference]:
+    differences: dict[str, StateDifference] = {}
+    for attribute, _ in find_attribute_differences(predicted, golden):
+        path = f"{class_name}.{attribute}"
+        golden_value = golden.get(attribute, ABSENT)
+        differences.update(_find_value_differences(path, golden_value, predicted[attribute]))
+    return differences
+
+
+def _cut_differences(differences: dict[str, StateDifference]) -> dict[str, StateDifference]:
+    """Return the first differences, and an entry with the number of those that are left out."""
+    n_more = len(differences) - MAX_STATE_DIFFERENCES
+    if n_more <= 0:
+        return differences
+    listed = dict(islice(differences.items(), MAX_STATE_DIFFERENCES))
+    listed[f"({n_more} more)"] = StateDifference("", "")
+    return listed
+
+
+def _get_attributes_by_class(state: list[Any]) -> dict[str, dict[str, Any]]:
+    """Return class -> attributes of a state `[{class: {attribute: value}}]`."""
+    attributes_by_class = {}
+    for classes in list_objects(state):
+        for name, attributes in classes.items():
+            if isinstance(attributes, dict):
+                attributes_by_class[str(name)] = attributes
+    return attributes_by_class
 
 
 def _find_value_differences(
-    path: str, golden: Any, predicted: Any, depth: int
+    path: str, golden: Any, predicted: Any, depth: int = 0
 ) -> Iterator[tuple[str, StateDifference]]:
+    """Yield (path, difference) for each differing value in two JSON values."""
     if golden == predicted:
         return
     if depth < MAX_STATE_DEPTH and isinstance(golden, dict) and isinstance(predicted, dict):
-        for name in {**golden, **predicted}:
-            values = golden.get(name, ABSENT), predicted.get(name, ABSENT)
-            yield from _find_value_differences(f"{path}.{name}", *values, depth + 1)
+        for name in golden | predicted:
+            yield from _find_value_differences(
+                f"{path}.{name}", golden.get(name, ABSENT), predicted.get(name, ABSENT), depth + 1
+            )
         return
-    are_lists = depth < MAX_STATE_DEPTH and isinstance(golden, list) and isinstance(predicted, list)
-    if are_lists and len(golden) == len(predicted):
-        for index, values in enumerate(zip(golden, predicted, strict=True)):
-            yield from _find_value_differences(f"{path}[{index}]", *values, depth + 1)
-    else:
-        yield path, StateDifference(golden, predicted)
+
+    are_lists = isinstance(golden, list) and isinstance(predicted, list)
+    if depth < MAX_STATE_DEPTH and are_lists and len(golden) == len(predicted):
+        for index, golden_element in enumerate(golden):
+            yield from _find_value_differences(
+                f"{path}[{index}]", golden_element, predicted[index], depth + 1
+            )
+        return
+    yield path, StateDifference(golden, predicted)
 
 
 class ProcessAccuracy(NamedTuple):
@@ -367,7 +401,7 @@ class ProcessAccuracy(NamedTuple):
 
 
 def compute_process_accuracy(
-    messages: Any, milestones: Any, is_end_state_correct: bool
+    messages: Any, milestones: Any, *, is_end_state_correct: bool
 ) -> ProcessAccuracy:
     """Compute the process accuracy of an agent item from the agent's messages.
 
@@ -377,19 +411,19 @@ def compute_process_accuracy(
         return ProcessAccuracy(1.0, 1.0)
     calls = messages if isinstance(messages, list) else []
     if isinstance(milestones[0], list):
-        scores = [round(compute_milestone_share(calls, sequence), 3) for sequence in milestones]
-        return ProcessAccuracy(max(scores), scores[-1])
-    score = compute_milestone_share(calls, milestones)
-    return ProcessAccuracy(score, round(score, 3))
+        shares = [round(compute_milestone_share(calls, sequence), 3) for sequence in milestones]
+        return ProcessAccuracy(in_mean=max(shares), in_process_file=shares[-1])
+    share = compute_milestone_share(calls, milestones)
+    return ProcessAccuracy(in_mean=share, in_process_file=round(share, 3))
 
 
 def compute_milestone_share(messages: Sequence[Any], milestones: Sequence[str]) -> float:
     """Return the share of milestones that the agent met before it missed one, or 1 without
     milestones.
     """
-    return (
-        len(find_milestone_messages(messages, milestones)) / len(milestones) if milestones else 1.0
-    )
+    if not milestones:
+        return 1.0
+    return len(find_milestone_messages(messages, milestones)) / len(milestones)
 
 
 def find_milestone_messages(messages: Sequence[Any], milestones: Sequence[str]) -> list[int]:
@@ -397,13 +431,16 @@ def find_milestone_messages(messages: Sequence[Any], milestones: Sequence[str]) 
     milestone and later ones.
     """
     texts = [str(message).strip() for message in messages]
-    found: list[int] = []
+    indexes: list[int] = []
+    start = 0
     for milestone in milestones:
         try:
-            found.append(texts.index(str(milestone).strip(), found[-1] + 1 if found else 0))
+            index = texts.index(str(milestone).strip(), start)
         except ValueError:
             break
-    return found
+        indexes.append(index)
+        start = index + 1
+    return indexes
 
 
 class MilestoneSequences(NamedTuple):
@@ -418,10 +455,12 @@ def choose_milestone_sequence(messages: Sequence[Any], milestones: Any) -> Miles
         return MilestoneSequences([], [])
     if not isinstance(milestones[0], list):
         return MilestoneSequences([str(milestone) for milestone in milestones], [])
+
     shares = [compute_milestone_share(list(messages), sequence) for sequence in milestones]
-    best = shares.index(max(shares))
-    others = [sequence for index, sequence in enumerate(milestones) if index != best]
-    return MilestoneSequences([str(milestone) for milestone in milestones[best]], others)
+    best_index = shares.index(max(shares))
+    best = [str(milestone) for milestone in milestones[best_index]]
+    others = [sequence for index, sequence in enumerate(milestones) if index != best_index]
+    return MilestoneSequences(best, others)
 
 
 def describe_milestones(milestones: Sequence[str], n_met: int) -> str:
@@ -429,10 +468,12 @@ def describe_milestones(milestones: Sequence[str], n_met: int) -> str:
     missed: login`.
     """
     names = [milestone.strip("[ ").partition("(")[0] for milestone in milestones]
-    met = f": {', '.join(names[:n_met])}" if n_met else ""
-    return f"{n_met} of {len(names)} met{met}" + (
-        f"; missed: {names[n_met]}" if n_met < len(names) else ""
-    )
+    description = f"{n_met} of {len(names)} met"
+    if n_met:
+        description += f": {', '.join(names[:n_met])}"
+    if n_met < len(names):
+        description += f"; missed: {names[n_met]}"
+    return description
 
 
 def pair_milestones(
@@ -443,19 +484,21 @@ def pair_milestones(
 
     `met_indexes` contains the index of the predicted call for each met milestone.
     """
+    n_met = len(met_indexes)
+    met_pairs: list[CallPair] = []
+    for milestone, index in zip(milestones[:n_met], met_indexes, strict=True):
+        met_pairs += align_calls([milestone], [predicted[index]], COMPARISON_RULES)[:1]
+
     start = met_indexes[-1] + 1 if met_indexes else 0
-    pairs = zip(milestones, met_indexes, strict=False)
-    met_pairs = [
-        align_calls([milestone], [predicted[index]], COMPARISON_RULES)[0]
-        for milestone, index in pairs
-    ]
-    rest = align_calls(
-        milestones[len(met_indexes) :], predicted[start:], COMPARISON_RULES, keep_order=True
+    later_pairs = align_calls(
+        milestones[n_met:], predicted[start:], COMPARISON_RULES, keep_order=True
     )
-    earlier = [
-        CallPair(call.turn, golden=None, predicted=call.index, name=call.name, state="+")
-        for call in predicted[:start]
-    ]
-    unmatched = [pair for pair in earlier if pair.predicted not in met_indexes]
-    missed = [pair for pair in rest if pair.golden is not None]
-    return met_pairs + missed + unmatched + [pair for pair in rest if pair.golden is None]
+    missed = [pair for pair in later_pairs if pair.golden is not None]
+    later_extra = [pair for pair in later_pairs if pair.golden is None]
+
+    earlier_extra = []
+    for call in predicted[:start]:
+        if call.index not in met_indexes:
+            pair = CallPair(call.turn, golden=None, predicted=call.index, name=call.name, state="+")
+            earlier_extra.append(pair)
+    return met_pairs + missed + earlier_extra + later_extra

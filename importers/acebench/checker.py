@@ -134,35 +134,51 @@ def check_value_type(predicted: Any, golden: Any, declared: DeclaredType) -> Typ
     type.
     """
     expected = to_python_type(declared.name)
-    skip = golden != "" and type(golden) is not expected
-    if predicted in ("true", "false") and isinstance(predicted, str):
-        predicted = predicted == "true"
-    has_declared_type = type(predicted) is expected
-    is_nested = declared.name in NESTED_TYPES
-    if has_declared_type and (
-        not is_nested or _has_elements_of_declared_type(predicted, golden, declared)
-    ):
-        return TypeCheck(True, skip)
-    if golden != "" and (type(predicted) is type(golden) or predicted == golden):
-        return TypeCheck(not has_declared_type, True)
-    return TypeCheck(False, skip)
+    has_golden = golden != ""
+    skips_comparison = has_golden and type(golden) is not expected
+
+    # For this check only, the texts `true` and `false` are booleans.
+    value = predicted
+    if isinstance(predicted, str) and predicted in ("true", "false"):
+        value = predicted == "true"
+
+    has_declared_type = type(value) is expected
+    if has_declared_type:
+        is_nested = declared.name in NESTED_TYPES
+        if not is_nested or _has_elements_of_declared_type(value, golden, declared):
+            return TypeCheck(True, skips_comparison)
+    if has_golden and (type(value) is type(golden) or value == golden):
+        # A value with elements of a wrong type fails, although it is like the golden value.
+        return TypeCheck(is_accepted=not has_declared_type, skips_comparison=True)
+    return TypeCheck(False, skips_comparison)
 
 
 def _get_element_type(declared: DeclaredType) -> DeclaredType:
+    """Return the type of the elements of an array. Without one, they are strings if the type says
+    so, as in `list(string)`, else objects.
+    """
     if isinstance(declared.items, dict) and "type" in declared.items:
         return DeclaredType(declared.items["type"], declared.items.get("items"))
-    return DeclaredType(
-        next((word for word in ("string", "enum") if word in declared.name), "dict")
-    )
+    for name in ("string", "enum"):
+        if name in declared.name:
+            return DeclaredType(name)
+    return DeclaredType("dict")
 
 
 def _has_elements_of_declared_type(predicted: Any, golden: Any, declared: DeclaredType) -> bool:
-    inner = _get_element_type(declared)
-    return any(
-        not isinstance(element, list)
-        or all(check_value_type(each, element, inner).is_accepted for each in predicted)
-        for element in golden
-    )
+    """Check the elements of a list or object as the evaluator does.
+
+    Elements are checked only against golden elements that are lists. One golden element of another
+    kind suffices, and an empty golden value is never met.
+    """
+    element_type = _get_element_type(declared)
+    for golden_element in golden:
+        if not isinstance(golden_element, list):
+            return True
+        checks = [check_value_type(element, golden_element, element_type) for element in predicted]
+        if all(check.is_accepted for check in checks):
+            return True
+    return False
 
 
 def compare_values(
@@ -170,58 +186,71 @@ def compare_values(
 ) -> ValueFailure | None:
     """Compare a predicted value with the golden value.
 
-    The message contains `path`, the name of the value.
+    The message contains `path`, the name of the value. The evaluator does not compare numbers and
+    booleans.
     """
     expected = to_python_type(declared.name)
     if expected is str:
-        if normalise_text(str(golden)) in normalise_text(str(predicted)):
-            return None
-        return ValueFailure(
-            "value_error:string", f"{path}: {predicted!r} does not contain {golden!r}"
-        )
-    if expected is list:
-        if PYTHON_TYPES.get(_get_element_type(declared).name) is dict:
-            return _compare_object_lists(path, predicted, golden)
-        is_same = list(map(_normalise_value, predicted)) == list(map(_normalise_value, golden))
-        message = f"{path}: {predicted!r} differs from {golden!r}"
-        return None if is_same else ValueFailure("value_error:list/tuple", message)
+        return _compare_texts(path, predicted, golden)
     if expected is dict:
         return compare_objects(path, predicted, golden)
+    if expected is list:
+        element_type = _get_element_type(declared)
+        if PYTHON_TYPES.get(element_type.name) is dict:
+            return _compare_object_lists(path, predicted, golden)
+        return _compare_lists(path, predicted, golden)
     return None
+
+
+def _compare_texts(path: str, predicted: Any, golden: Any) -> ValueFailure | None:
+    """A predicted text only has to contain the golden text."""
+    if normalise_text(str(golden)) in normalise_text(str(predicted)):
+        return None
+    return ValueFailure("value_error:string", f"{path}: {predicted!r} does not contain {golden!r}")
+
+
+def _compare_lists(path: str, predicted: Any, golden: Any) -> ValueFailure | None:
+    if list(map(_normalise_value, predicted)) == list(map(_normalise_value, golden)):
+        return None
+    return ValueFailure("value_error:list/tuple", f"{path}: {predicted!r} differs from {golden!r}")
 
 
 def _compare_object_lists(path: str, predicted: Any, golden: Any) -> ValueFailure | None:
     if len(predicted) != len(golden):
         message = f"{path} has {len(predicted)} objects instead of {len(golden)}"
         return ValueFailure("value_error:list_dict_count", message)
-    pairs = enumerate(zip(predicted, golden, strict=True))
-    failures = (
-        compare_objects(f"{path}[{index}]", ours, theirs) for index, (ours, theirs) in pairs
-    )
-    return next(filter(None, failures), None)
+    for index, (element, golden_element) in enumerate(zip(predicted, golden, strict=True)):
+        failure = compare_objects(f"{path}[{index}]", element, golden_element)
+        if failure is not None:
+            return failure
+    return None
 
 
 def compare_objects(path: str, predicted: Any, golden: Any) -> ValueFailure | None:
-    if (
-        not isinstance(predicted, dict)
-        or not isinstance(golden, dict)
-        or len(predicted) != len(golden)
-    ):
-        return ValueFailure(
-            "value_error", f"{path} is not an object with as many fields as the golden object"
-        )
-    for key, ours in predicted.items():
-        field = f"{path}.{key}"
+    """Compare an object field by field. The text of each golden value must occur in the predicted
+    one, also for numbers: 5 accepts 15.
+    """
+    error_type = "value_error"
+    are_objects = isinstance(predicted, dict) and isinstance(golden, dict)
+    if not are_objects or len(predicted) != len(golden):
+        message = f"{path} is not an object with as many fields as the golden object"
+        return ValueFailure(error_type, message)
+
+    for key, value in predicted.items():
+        field_path = f"{path}.{key}"
         if key not in golden:
-            return ValueFailure("value_error", f"{field} is not in the golden object")
-        theirs = golden[key]
-        if isinstance(ours, str) and ours in ("true", "false"):
-            ours = ours == "true"
-        if isinstance(theirs, dict):
-            if failure := compare_objects(field, ours, theirs):
+            return ValueFailure(error_type, f"{field_path} is not in the golden object")
+        golden_value = golden[key]
+        if isinstance(value, str) and value in ("true", "false"):
+            value = value == "true"
+
+        if isinstance(golden_value, dict):
+            failure = compare_objects(field_path, value, golden_value)
+            if failure is not None:
                 return failure
-        elif str(_normalise_value(theirs)) not in str(_normalise_value(ours)):
-            return ValueFailure("value_error", f"{field}: {ours!r} does not contain {theirs!r}")
+        elif str(_normalise_value(golden_value)) not in str(_normalise_value(value)):
+            message = f"{field_path}: {value!r} does not contain {golden_value!r}"
+            return ValueFailure(error_type, message)
     return None
 
 
@@ -235,51 +264,97 @@ def check_calls(
     answer matches, return the outcome for the first one.
     """
     first_failure = None
-    for golden in golden_answers if isinstance(golden_answers, list) else [golden_answers]:
-        outcome = _check_against_golden_answer(predicted, golden, function_docs)
+    answers = golden_answers if isinstance(golden_answers, list) else [golden_answers]
+    for answer in answers:
+        outcome = _check_against_golden_answer(predicted, answer, function_docs)
         if outcome.valid:
             return outcome
         first_failure = first_failure or outcome
-    return first_failure or CheckOutcome(
-        False, error_type=None, message="the dataset has no golden answer for this item"
-    )
+    if first_failure is None:
+        return CheckOutcome(False, message="the dataset has no golden answer for this item")
+    return first_failure
 
 
 def _check_against_golden_answer(
     predicted: list[DecodedCall], golden: dict[str, Any], function_docs: list[dict[str, Any]]
 ) -> CheckOutcome:
-    if len(predicted) != len(golden):
-        text = f"the reply has {len(predicted)} calls instead of {len(golden)}"
-        return CheckOutcome(False, error_type="wrong functions number", message=text)
-    expected = [(key, re.sub(r"_\d+$", "", key), arguments) for key, arguments in golden.items()]
-    ours, theirs = Counter(name for name, _ in predicted), Counter(name for _, name, _ in expected)
-    if ours != theirs:
-        odd = next((n for n in ours if n not in theirs), None) or next(
-            (n for n in theirs if n not in ours), None
-        )
-        text = "the reply calls a function more or less often than the golden answer"
-        if odd:
-            text = f"only the {'reply' if odd in ours else 'golden answer'} calls {odd}"
-        return CheckOutcome(False, error_type="function_mismatch", message=text, function=odd)
-    for key, name, golden_arguments in expected:
-        function_doc = next((each for each in function_docs if each["name"] in key), None)
-        outcome = CheckOutcome(
-            False,
-            error_type=UNCLEAR_ERROR,
-            message=f"no predicted call matches {name}",
-            function=name,
-        )
-        for called, arguments in predicted:
-            if called != name:
-                text = f"no predicted call matches {name}; the last call is {called}"
-                outcome = CheckOutcome(False, error_type=UNCLEAR_ERROR, message=text, function=name)
-                continue
-            outcome = check_call(called, arguments, golden_arguments, function_doc)
-            if outcome.valid:
-                break
+    mismatch = _find_function_mismatch(predicted, golden)
+    if mismatch is not None:
+        return mismatch
+    for key, golden_arguments in golden.items():
+        function_doc = _find_function_doc(key, function_docs)
+        outcome = _check_against_golden_call(predicted, key, golden_arguments, function_doc)
         if not outcome.valid:
             return outcome
     return PASSED
+
+
+def _find_function_mismatch(
+    predicted: list[DecodedCall], golden: dict[str, Any]
+) -> CheckOutcome | None:
+    """Return the failure of a reply that does not call the golden functions equally often."""
+    if len(predicted) != len(golden):
+        message = f"the reply has {len(predicted)} calls instead of {len(golden)}"
+        return CheckOutcome(False, error_type="wrong functions number", message=message)
+
+    predicted_counts = Counter(name for name, _ in predicted)
+    golden_counts = Counter(_remove_number(key) for key in golden)
+    if predicted_counts == golden_counts:
+        return None
+    error_type = "function_mismatch"
+    for name in predicted_counts:
+        if name not in golden_counts:
+            message = f"only the reply calls {name}"
+            return CheckOutcome(False, error_type=error_type, message=message, function=name)
+    for name in golden_counts:
+        if name not in predicted_counts:
+            message = f"only the golden answer calls {name}"
+            return CheckOutcome(False, error_type=error_type, message=message, function=name)
+    message = "the reply calls a function more or less often than the golden answer"
+    return CheckOutcome(False, error_type=error_type, message=message)
+
+
+def _remove_number(golden_key: str) -> str:
+    """Return the function of a golden key: `f` for `f_2`. The evaluator removes the number also if
+    it is a part of the function's name.
+    """
+    return re.sub(r"_\d+$", "", golden_key)
+
+
+def _find_function_doc(
+    golden_key: str, function_docs: list[dict[str, Any]]
+) -> dict[str, Any] | None:
+    """Return the first function whose name occurs in a golden key. The evaluator does so too,
+    although this can be another function.
+    """
+    for function_doc in function_docs:
+        if function_doc["name"] in golden_key:
+            return function_doc
+    return None
+
+
+def _check_against_golden_call(
+    predicted: list[DecodedCall],
+    golden_key: str,
+    golden_arguments: dict[str, Any],
+    function_doc: dict[str, Any] | None,
+) -> CheckOutcome:
+    """Return the outcome of the first predicted call that passes, else that of the last one.
+
+    A predicted call may pass for several golden calls, because the evaluator does not assign them.
+    """
+    name = _remove_number(golden_key)
+    message = f"no predicted call matches {name}"
+    outcome = CheckOutcome(False, error_type=UNCLEAR_ERROR, message=message, function=name)
+    for predicted_name, arguments in predicted:
+        if predicted_name == name:
+            outcome = check_call(name, arguments, golden_arguments, function_doc)
+            if outcome.valid:
+                break
+        else:
+            message = f"no predicted call matches {name}; the last call is {predicted_name}"
+            outcome = CheckOutcome(False, error_type=UNCLEAR_ERROR, message=message, function=name)
+    return outcome
 
 
 def check_call(
@@ -288,37 +363,32 @@ def check_call(
     golden_arguments: dict[str, Any],
     function_doc: dict[str, Any] | None,
 ) -> CheckOutcome:
+    """Check a predicted call against a golden call of the same name, in the evaluator's order."""
     if function_doc is None:
-        text = f"{function_name} has no function doc"
-        return CheckOutcome(
-            False, error_type="wrong_function_name", message=text, function=function_name
-        )
-    is_undeclared = function_doc.get("parameters", {}) == {}
-    if not arguments and is_undeclared:
+        message = f"{function_name} has no function doc"
+        return _fail_call(function_name, "wrong_function_name", message)
+    has_empty_schema = function_doc.get("parameters", {}) == {}
+    if not arguments and has_empty_schema:
         return PASSED
-    if not arguments or is_undeclared:
-        text = f"the call of {function_name} has no arguments, or its function doc declares none"
-        return CheckOutcome(False, error_type="wrong_param", message=text, function=function_name)
+    if not arguments or has_empty_schema:
+        message = f"the call of {function_name} has no arguments, or its function doc declares none"
+        return _fail_call(function_name, "wrong_param", message)
+
     declared = read_declared_parameters(function_doc, strict=True)
     properties = declared.properties or {}
     if golden_arguments == properties:
         return PASSED
     if not golden_arguments:
-        text = f"the golden call of {function_name} has no arguments"
-        return CheckOutcome(False, error_type="wrong_param", message=text, function=function_name)
+        message = f"the golden call of {function_name} has no arguments"
+        return _fail_call(function_name, "wrong_param", message)
     if function_doc["name"] != function_name:
-        text = f"the reply calls {function_name} instead of {function_doc['name']}"
-        return CheckOutcome(
-            False, error_type="wrong_function_name", message=text, function=function_name
-        )
-    missing = next(
-        (required for required in declared.required or () if required not in arguments), None
-    )
-    if missing is not None:
-        text = f"the required argument {missing} is missing"
-        return CheckOutcome(
-            False, error_type="lack_args", message=text, function=function_name, argument=missing
-        )
+        message = f"the reply calls {function_name} instead of {function_doc['name']}"
+        return _fail_call(function_name, "wrong_function_name", message)
+
+    for required in declared.required or ():
+        if required not in arguments:
+            message = f"the required argument {required} is missing"
+            return _fail_call(function_name, "lack_args", message, argument=required)
     return _check_arguments(function_name, arguments, golden_arguments, properties)
 
 
@@ -328,52 +398,47 @@ def _check_arguments(
     golden_arguments: dict[str, Any],
     properties: dict[str, Any],
 ) -> CheckOutcome:
+    """Check the predicted arguments. Golden arguments that the call lacks are not required."""
     for argument, value in arguments.items():
         if argument not in properties or argument not in golden_arguments:
-            text = f"the function doc or the golden call does not have the argument {argument}"
-            return CheckOutcome(
-                False,
-                error_type="addition_args",
-                message=text,
-                function=function_name,
-                argument=argument,
-            )
-        if failure := _check_argument(
-            argument, value, golden_arguments[argument], properties[argument]
-        ):
-            return CheckOutcome(
-                False,
-                error_type=failure.error_type,
-                message=failure.message,
-                function=function_name,
-                argument=argument,
-            )
+            message = f"the function doc or the golden call does not have the argument {argument}"
+            return _fail_call(function_name, "addition_args", message, argument=argument)
+        golden_value = golden_arguments[argument]
+        failure = _check_argument(argument, value, golden_value, schema=properties[argument])
+        if failure is not None:
+            return _fail_call(function_name, *failure, argument=argument)
     return PASSED
 
 
+def _fail_call(
+    function_name: str, error_type: str, message: str, argument: str | None = None
+) -> CheckOutcome:
+    return CheckOutcome(
+        False, error_type=error_type, message=message, function=function_name, argument=argument
+    )
+
+
 def _check_argument(
-    argument: str, predicted: Any, golden: Any, schema: dict[str, Any]
+    argument: str, predicted: Any, golden: Any, *, schema: dict[str, Any]
 ) -> ValueFailure | None:
     declared = DeclaredType(str(schema.get("type")), schema.get("items"))
+    value = predicted
     if declared.name == "tuple" and isinstance(predicted, tuple):
-        predicted = list(predicted)
+        value = list(predicted)
     if declared.name == "float" and type(predicted) is int:
-        predicted = float(predicted)
+        value = float(predicted)
+
     try:
-        checked = check_value_type(predicted, golden, declared)
-        if not checked.is_accepted:
-            return ValueFailure(
-                "type_error", f"{argument}: {predicted!r} is not of type {declared.name}"
-            )
-        return (
-            None
-            if checked.skips_comparison
-            else compare_values(argument, predicted, golden, declared)
-        )
+        type_check = check_value_type(value, golden, declared)
+        if not type_check.is_accepted:
+            message = f"{argument}: {value!r} is not of type {declared.name}"
+            return ValueFailure("type_error", message)
+        if type_check.skips_comparison:
+            return None
+        return compare_values(argument, value, golden, declared)
     except (KeyError, TypeError) as error:
-        return ValueFailure(
-            "type_error", f"{argument}: the declared type cannot be checked ({error})"
-        )
+        message = f"{argument}: the declared type cannot be checked ({error})"
+        return ValueFailure("type_error", message)
 
 
 def check_special_reply(reply: Any, golden: Any, category: str) -> CheckOutcome:
@@ -381,26 +446,30 @@ def check_special_reply(reply: Any, golden: Any, category: str) -> CheckOutcome:
 
     `golden` is `{function: [missing parameters]}` or `{parameter: [wrong values]}`. The reply must
     contain the function and the missing parameters, or the wrong values. It need not contain the
-    name of a parameter with wrong values.
+    name of a parameter with wrong values. If several functions or parameters fail, the message is
+    that of the last one, as in the evaluator.
     """
     text = reply if isinstance(reply, str) else ""
     phrase = REQUIRED_PHRASES[category]
     if phrase not in text:
-        return CheckOutcome(
-            False, error_type="error_detection", message=f"the reply does not contain {phrase!r}"
-        )
+        message = f"the reply does not contain {phrase!r}"
+        return CheckOutcome(False, error_type="error_detection", message=message)
+    if category == "special_irrelevant" or not isinstance(golden, dict):
+        return PASSED
+
     outcome = PASSED
-    if category != "special_irrelevant" and isinstance(golden, dict):
-        for name, words in golden.items():
-            required = [name, *words] if category == "special_incomplete" else list(words)
-            missing = [str(word) for word in required if str(word) not in text]
-            if missing:
-                message = f"the reply does not mention {', '.join(missing)}"
-                outcome = CheckOutcome(
-                    False,
-                    error_type="error_correction",
-                    message=message,
-                    function=name,
-                    argument=missing[0],
-                )
+    for name, words in golden.items():
+        if category == "special_incomplete":
+            required = [name, *words]
+        else:
+            required = list(words)
+        missing = [str(word) for word in required if str(word) not in text]
+        if missing:
+            outcome = CheckOutcome(
+                False,
+                error_type="error_correction",
+                message=f"the reply does not mention {', '.join(missing)}",
+                function=name,
+                argument=missing[0],
+            )
     return outcome

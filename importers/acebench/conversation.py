@@ -112,20 +112,27 @@ def _find_steps(process: Sequence[str], executed: Sequence[_ExecutedMessage]) ->
     if max(len(process), len(executed)) > MAX_COMPARED_MESSAGES:
         return list(range(len(process)))
 
+    step_by_index = _pair_equal_messages(process, executed)
+    steps = []
+    step = 0
+    for index in range(len(process)):
+        step = step_by_index.get(index, step)
+        steps.append(step)
+    return steps
+
+
+def _pair_equal_messages(
+    process: Sequence[str], executed: Sequence[_ExecutedMessage]
+) -> dict[int, int]:
+    """Return index of a message of the result record -> step of its partner in the history."""
     texts = [_normalise(text) for text in process]
     executed_texts = [_find_partner_text(message.content, texts) for message in executed]
     matcher = SequenceMatcher(None, texts, executed_texts, autojunk=False)
-    steps: dict[int, int] = {}
+    step_by_index: dict[int, int] = {}
     for block in matcher.get_matching_blocks():
         for offset in range(block.size):
-            steps[block.a + offset] = executed[block.b + offset].step
-
-    found = []
-    step = 0
-    for index in range(len(process)):
-        step = steps.get(index, step)
-        found.append(step)
-    return found
+            step_by_index[block.a + offset] = executed[block.b + offset].step
+    return step_by_index
 
 
 def _find_partner_text(content: str, process_texts: Sequence[str]) -> str:
@@ -159,19 +166,25 @@ def _normalise(text: str) -> str:
 def _add_history_messages(
     item: Item, messages: Sequence[HistoryMessage], process_by_step: dict[int, str]
 ) -> None:
-    known = {
-        remove_whitespace(message.content) for message in item.messages if message.role == "user"
-    }
+    """Add the messages of a history. The calls in them are left out, because the item has them."""
+    known_texts = set()
+    for known_message in item.messages:
+        if known_message.role == "user":
+            known_texts.add(remove_whitespace(known_message.content))
+
     step = -1
     for message in messages:
+        content = message.content
         if message.sender == "execution":
-            item.messages.append(Message(0, max(step, 0), role="tool", content=message.content))
+            item.messages.append(Message(0, max(step, 0), role="tool", content=content))
         elif message.sender == "user":
-            if step >= 0 or remove_whitespace(message.content) not in known:
-                item.messages.append(Message(0, step, role="user", content=message.content))
+            # The item already contains the question with which the history begins.
+            is_question = step < 0 and remove_whitespace(content) in known_texts
+            if not is_question:
+                item.messages.append(Message(0, step, role="user", content=content))
         else:
             step += 1
-            text = _remove_call(message.content, process_by_step.get(step))
+            text = _remove_call(content, process_by_step.get(step))
             if text:
                 item.messages.append(Message(0, step, role="assistant", content=text))
 

@@ -38,16 +38,23 @@ def find_counterpart_folders(
 def _list_candidates(
     folder: Path, model_folder: ModelFolder, kind: CounterpartKind, languages: Sequence[str]
 ) -> Iterator[Path]:
+    """Yield the folders in which the official and other programs would write the files."""
     yield folder
-    yield from (folder / kind, folder / f"{kind}s")
+    yield folder / kind
+    yield folder / f"{kind}s"
     yield from _list_mirrored_folders(folder, kind)
-    names = list_run_names(model_folder)
+
+    run_names = list_run_names(model_folder)
     for root in list(folder.parents)[:MAX_LEVELS]:
+        parents = []
         for language in languages:
-            parents = (root / f"{kind}_all" / f"{kind}_{language}", root / f"{kind}_{language}")
-            yield from (parent / name for parent in parents for name in names)
-        for parent in (root / kind, root / f"{kind}s"):
-            yield from (parent / name for name in names)
+            parents.append(root / f"{kind}_all" / f"{kind}_{language}")
+            parents.append(root / f"{kind}_{language}")
+        parents.append(root / kind)
+        parents.append(root / f"{kind}s")
+        for parent in parents:
+            for name in run_names:
+                yield parent / name
 
 
 def _list_mirrored_folders(folder: Path, kind: CounterpartKind) -> Iterator[Path]:
@@ -58,7 +65,9 @@ def _list_mirrored_folders(folder: Path, kind: CounterpartKind) -> Iterator[Path
     """
     other_kind = _KIND_WORDS["score" if kind == "result" else "result"]
     parts = list(folder.parts)
-    for index in range(len(parts) - 1, max(len(parts) - 1 - MAX_LEVELS, 0), -1):
+    last = len(parts) - 1
+    topmost = max(last - MAX_LEVELS, 0)
+    for index in range(last, topmost, -1):
         mirrored = other_kind.sub(kind, parts[index])
         if mirrored != parts[index]:
             parts[index] = mirrored
@@ -80,23 +89,27 @@ def list_run_names(model_folder: ModelFolder) -> list[str]:
 def find_dialogue_histories(
     folder: Path,
     model_folder: ModelFolder,
+    *,
     language: str,
     dataset: Path | None,
     categories: Sequence[str],
 ) -> list[Path]:
     """Return the dialogue histories of the run's agent categories: one file for each item."""
-    found: list[Path] = []
+    parents = list(_list_history_parents(folder, language, dataset))
+    histories: list[Path] = []
     for kind in HISTORY_KINDS:
         if f"agent_{kind}" in categories:
-            found += _find_histories_of_kind(folder, model_folder, language, dataset, kind)
-    return found
+            histories += _find_histories_of_kind(parents, model_folder, kind)
+    return histories
 
 
 def _find_histories_of_kind(
-    folder: Path, model_folder: ModelFolder, language: str, dataset: Path | None, kind: str
+    parents: Sequence[Path], model_folder: ModelFolder, kind: str
 ) -> list[Path]:
-    for parent in _list_history_parents(folder, language, dataset):
-        for name in ("", *list_run_names(model_folder)):
+    """Return the histories in the first of the folders that has some."""
+    folder_names = ["", *list_run_names(model_folder)]
+    for parent in parents:
+        for name in folder_names:
             paths = sorted((parent / kind / name).glob("*_dialogue_history.txt"))
             histories = [path for path in paths if path.is_file()]
             if histories:

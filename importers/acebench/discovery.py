@@ -8,7 +8,7 @@ datasets (`language.py`).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,8 +38,7 @@ NO_RESULTS = (
 )
 UNKNOWN_LANGUAGE = (
     "the run has no questions, because neither a folder name (result_en or result_zh) nor a dataset"
-    " tells its language."
-    " Pass --language en or zh, or the folder data_en or data_zh with --data"
+    " tells its language. Pass --language en or zh, or the folder data_en or data_zh with --data"
 )
 
 
@@ -47,7 +46,8 @@ def find_runs(
     files: Sequence[Path], dataset_folders: Sequence[Path], search: SearchOptions
 ) -> DiscoveredRuns:
     found = DiscoveredRuns()
-    opened = _sort_files(files, found)
+    found.claimed.update(path for path in files if _is_acebench_file(path))
+    opened = _sort_files(files)
     folders = _list_run_folders(opened)
     n_runs_by_model = Counter(find_model_folder(folder).model for folder in folders)
 
@@ -55,16 +55,27 @@ def find_runs(
     for folder, results in folders.items():
         location = _RunLocation.find(folder, n_runs_by_model)
         choice = choose_language(folder, results, dataset_folders, search.get_language(folder))
-        scores = _find_scores(location, choice.language, opened, search)
+        scores = _find_scores(location, choice.language, opened=opened, search=search)
         score_folders_of_runs.update(scores.folders)
-        plan = _make_plan(location, results, choice, scores)
+
+        plan = _make_plan(location, results, choice=choice, scores=scores)
         found.plans.append(plan)
         found.claimed.update(plan.files)
-        if plan.run.dataset:
-            dataset_files = gather_files([Path(plan.run.dataset)], max_depth=2).files
-            found.claimed.update(path for path in dataset_files if path.name.startswith("data_"))
+        found.claimed.update(_list_files_of_dataset(plan.run.dataset))
     found.issues += _report_unused_scores(opened, score_folders_of_runs)
     return found
+
+
+def _is_acebench_file(path: Path) -> bool:
+    is_golden = path.parent.name == "possible_answer" and path.name.startswith("data_")
+    return bool(parse_file_name(path).kind) or is_golden or path.name == "result.xlsx"
+
+
+def _list_files_of_dataset(dataset: str | None) -> list[Path]:
+    if not dataset:
+        return []
+    files = gather_files([Path(dataset)], max_depth=2).files
+    return [path for path in files if path.name.startswith("data_")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +87,10 @@ class _OpenedFiles:
     """Score and process files."""
 
 
-def _sort_files(files: Sequence[Path], found: DiscoveredRuns) -> _OpenedFiles:
+def _sort_files(files: Sequence[Path]) -> _OpenedFiles:
     opened = _OpenedFiles(defaultdict(list), defaultdict(list))
     for path in files:
         kind = parse_file_name(path).kind
-        is_golden = path.parent.name == "possible_answer" and path.name.startswith("data_")
-        if kind or is_golden or path.name == "result.xlsx":
-            found.claimed.add(path)
         if kind == "result":
             opened.results[path.parent].append(path)
         elif kind:
@@ -133,7 +141,7 @@ class _RunLocation:
 
 
 def _make_plan(
-    location: _RunLocation, results: list[Path], choice: LanguageChoice, scores: _ScoreChoice
+    location: _RunLocation, results: list[Path], *, choice: LanguageChoice, scores: _ScoreChoice
 ) -> RunPlan:
     folder = location.folder
     run = Run(
@@ -145,9 +153,8 @@ def _make_plan(
         dataset=str(choice.dataset) if choice.dataset else None,
         name_parts=list(location.model_folder.settings),
     )
-    plan = RunPlan(
-        run, results, reason=f"{len(results)} files data_<category>_result.json in {folder.name}"
-    )
+    reason = f"{len(results)} files data_<category>_result.json in {folder.name}"
+    plan = RunPlan(run, results, reason=reason)
 
     categories = [parse_file_name(path).category for path in results]
     plan.data = _list_dataset_files(choice.dataset, categories)
@@ -157,10 +164,15 @@ def _make_plan(
     plan.lost_score_folder = scores.lost_folder
     plan.takes_named_language = choice.takes_named_language
     plan.logs = find_dialogue_histories(
-        folder, location.model_folder, choice.language, choice.dataset, categories
+        folder,
+        location.model_folder,
+        language=choice.language,
+        dataset=choice.dataset,
+        categories=categories,
     )
-    _report_language_and_dataset(plan, choice)
-    _report_scores(plan, categories, scores)
+    plan.issues += _report_language_and_dataset(run, choice)
+    plan.issues += _report_ignored_scores(run, scores)
+    _report_unscored_categories(plan, categories)
     return plan
 
 
@@ -168,26 +180,24 @@ def _list_dataset_files(dataset: Path | None, categories: Sequence[str]) -> list
     """Return the question and answer files of the categories that exist."""
     if dataset is None:
         return []
-    found = []
+    files = []
     for category in categories:
         for folder in (dataset, dataset / "possible_answer"):
             path = folder / f"data_{category}.json"
             if path.is_file():
-                found.append(path)
-    return found
+                files.append(path)
+    return files
 
 
-def _report_language_and_dataset(plan: RunPlan, choice: LanguageChoice) -> None:
+def _report_language_and_dataset(run: Run, choice: LanguageChoice) -> Iterator[ImportIssue]:
     if choice.issue is not None:
-        plan.issues.append(choice.issue)
+        yield choice.issue
     if not choice.language:
-        plan.issues.append(ImportIssue(plan.run.path, None, what=UNKNOWN_LANGUAGE))
+        yield ImportIssue(run.path, None, what=UNKNOWN_LANGUAGE)
     elif choice.dataset is None:
-        what = (
-            f"the dataset data_{choice.language} was not found. Pass --data DIR to recompute"
-            " verdicts."
-        )
-        plan.issues.append(ImportIssue(plan.run.path, None, what=what))
+        what = f"the dataset data_{choice.language} was not found."
+        what += " Pass --data DIR to recompute verdicts."
+        yield ImportIssue(run.path, None, what=what)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +218,7 @@ class _ScoreChoice:
 
 
 def _find_scores(
-    location: _RunLocation, language: str, opened: _OpenedFiles, search: SearchOptions
+    location: _RunLocation, language: str, *, opened: _OpenedFiles, search: SearchOptions
 ) -> _ScoreChoice:
     """Find the score files of a run: in the folders of --score, near the results, or among the
     opened files.
@@ -228,51 +238,55 @@ def _find_scores(
 
     lost_folder = remembered[0] if remembered else None
     if near:
-        return _ScoreChoice(list_score_files(near[0]), near[1:], lost_folder=lost_folder)
-    return _ScoreChoice(_find_opened_scores(location, language, opened), lost_folder=lost_folder)
+        files = list_score_files(near[0])
+        return _ScoreChoice(files, ignored_folders=near[1:], lost_folder=lost_folder)
+    files = _find_opened_scores(location, language, opened)
+    return _ScoreChoice(files, lost_folder=lost_folder)
 
 
-def _report_scores(plan: RunPlan, categories: Sequence[str], scores: _ScoreChoice) -> None:
+def _report_ignored_scores(run: Run, scores: _ScoreChoice) -> Iterator[ImportIssue]:
     if scores.ignored_folders:
         ignored = ", ".join(map(str, scores.ignored_folders))
-        what = (
-            f"several folders contain score files of this run. Using {scores.files[0].parent};"
-            f" ignoring {ignored}"
-        )
-        plan.issues.append(ImportIssue(plan.run.path, None, what=what))
-    scored = {
-        parse_file_name(path).category
-        for path in scores.files
-        if parse_file_name(path).kind == "score"
-    }
-    report_missing_scores(
-        plan, categories, [category for category in categories if category not in scored]
-    )
+        what = "several folders contain score files of this run."
+        what += f" Using {scores.files[0].parent}; ignoring {ignored}"
+        yield ImportIssue(run.path, None, what=what)
+
+
+def _report_unscored_categories(plan: RunPlan, categories: Sequence[str]) -> None:
+    scored = set()
+    for path in plan.scores:
+        name = parse_file_name(path)
+        if name.kind == "score":
+            scored.add(name.category)
+    missing = [category for category in categories if category not in scored]
+    report_missing_scores(plan, categories, missing)
 
 
 def _list_score_folders(location: _RunLocation, language: str) -> list[Path]:
     languages = _list_languages(language)
-    found = list(
-        find_counterpart_folders(location.folder, location.model_folder, "score", languages)
-    )
-    if not found and location.model_folder.settings and location.is_only_run_of_model:
-        # Scores in `score_en/MODEL` belong to results in `result_en/MODEL/SETTING` if there is no
-        # other setting.
-        model_only = ModelFolder(location.model_folder.model, root=location.model_folder.root)
-        found = list(find_counterpart_folders(location.folder, model_only, "score", languages))
-    return found
+    folder = location.folder
+    model_folder = location.model_folder
+    folders = list(find_counterpart_folders(folder, model_folder, "score", languages))
+    if folders or not model_folder.settings or not location.is_only_run_of_model:
+        return folders
+
+    # Scores in `score_en/MODEL` belong to results in `result_en/MODEL/SETTING` if there is no other
+    # setting.
+    model_only = ModelFolder(model_folder.model, root=model_folder.root)
+    return list(find_counterpart_folders(folder, model_only, "score", languages))
 
 
 def _find_opened_scores(location: _RunLocation, language: str, opened: _OpenedFiles) -> list[Path]:
     """Return the opened score files of the same model, settings and language, if only one folder
     has such files.
     """
-    matches = [
-        folder for folder in opened.scores if _is_score_folder_of(location, folder, language)
-    ]
-    if len(matches) != 1:
+    matching_folders = []
+    for folder in opened.scores:
+        if _is_score_folder_of(location, folder, language):
+            matching_folders.append(folder)
+    if len(matching_folders) != 1:
         return []
-    return sorted(opened.scores[matches[0]])
+    return sorted(opened.scores[matching_folders[0]])
 
 
 def _is_score_folder_of(location: _RunLocation, score_folder: Path, language: str) -> bool:

@@ -169,12 +169,15 @@ def find_folder_language(folder: Path) -> LanguageHint:
     The nearest folder counts.
     """
     folders = _list_folders_upwards(folder)
-    for each in folders:
-        language = read_language_folder(each.name)
+    for candidate in folders:
+        language = read_language_folder(candidate.name)
         if language:
             return LanguageHint(language, is_certain=True)
-    for each in [*folders[1:], folder]:  # the suffix of a model's own folder is the weakest hint
-        if match := _LANGUAGE_SUFFIX.fullmatch(each.name):
+
+    # The suffix of a model's own folder is the weakest hint.
+    for candidate in [*folders[1:], folder]:
+        match = _LANGUAGE_SUFFIX.fullmatch(candidate.name)
+        if match:
             return LanguageHint(LANGUAGES[match["language"].lower()])
     return LanguageHint()
 
@@ -194,11 +197,9 @@ def read_language_folder(name: str) -> str:
 
 def is_output_folder(name: str) -> bool:
     """Whether a folder, by its name, holds the results of several models."""
-    return (
-        _OUTPUT_FOLDER.fullmatch(name) is not None
-        and not is_repeat_folder(name)
-        and not looks_like_model(name)
-    )
+    if is_repeat_folder(name) or looks_like_model(name):
+        return False
+    return _OUTPUT_FOLDER.fullmatch(name) is not None
 
 
 def is_repeat_folder(name: str) -> bool:
@@ -224,14 +225,18 @@ def find_model_folder(folder: Path) -> ModelFolder:
         return _find_model_without_root(folder)
 
     names = list(folder.relative_to(root).parts)
-    start, end = _locate_model(names, root)
-    if start < end:
-        return ModelFolder(
-            "/".join(names[start:end]), settings=[*names[end:], *names[:start]], root=root
-        )
+    span = _locate_model(names, root)
+    if span is not None:
+        model = "/".join(names[span.start : span.stop])
+        settings = names[span.stop :] + names[: span.start]
+        return ModelFolder(model, settings=settings, root=root)
     if names and is_output_folder(root.parent.name):
         return ModelFolder(names[0], settings=names[1:], root=root)
-    if not read_language_folder(root.name) and not _PLAIN_OUTPUT_FOLDER.fullmatch(root.name):
+
+    is_model_itself = not read_language_folder(root.name) and not _PLAIN_OUTPUT_FOLDER.fullmatch(
+        root.name
+    )
+    if is_model_itself:
         return ModelFolder(root.name, settings=names, root=root)
     # Only repeats stand below the root, as in `MODEL/result_en/run1`, or only files, as in
     # `MODEL/result_en`.
@@ -239,44 +244,52 @@ def find_model_folder(folder: Path) -> ModelFolder:
 
 
 def _list_folders_upwards(folder: Path) -> list[Path]:
-    folders = [folder, *folder.parents]
-    return [each for each in folders[:MAX_LEVELS] if each.name]
+    """Return a folder and the nearest folders above it, without the root of the file system."""
+    nearest = [folder, *folder.parents][:MAX_LEVELS]
+    return [candidate for candidate in nearest if candidate.name]
 
 
 def _find_root(folder: Path) -> Path | None:
+    """Find the folder that holds the results of several models: a language folder, else another
+    folder of outputs.
+    """
     folders = _list_folders_upwards(folder)
-    for each in folders:
-        if read_language_folder(each.name):
-            return each
-    for each in folders:
-        if is_output_folder(each.name) and (
-            each != folder or _PLAIN_OUTPUT_FOLDER.fullmatch(each.name)
-        ):
-            return each
+    for candidate in folders:
+        if read_language_folder(candidate.name):
+            return candidate
+    for candidate in folders:
+        if not is_output_folder(candidate.name):
+            continue
+        # The folder of the files may be a model's own, such as `output_v2`, unless its name is
+        # plainly that of a root.
+        if candidate != folder or _PLAIN_OUTPUT_FOLDER.fullmatch(candidate.name):
+            return candidate
     return None
 
 
-def _locate_model(names: Sequence[str], root: Path) -> tuple[int, int]:
-    """Return the start and the end of the model's name among the folder names below a root.
-
-    Both are 0 without one.
+def _locate_model(names: Sequence[str], root: Path) -> range | None:
+    """Return the indexes of the model's name among the folder names below a root. None without
+    one.
     """
+    # A name that looks like a model is the model, with the organization above it.
     for index, name in enumerate(names):
         if looks_like_model(name) and not is_repeat_folder(name):
             start = index
             while start > 0 and _is_model_prefix(root.joinpath(*names[:start]), names[start], root):
                 start -= 1
-            return start, index + 1
+            return range(start, index + 1)
 
+    # Otherwise, the first folder that is neither a repeat nor one of outputs is the model.
+    last_index = len(names) - 1
     for index, name in enumerate(names):
-        is_last = index + 1 == len(names)
+        is_last = index == last_index
         if is_repeat_folder(name) or (is_output_folder(name) and not is_last):
             continue
         is_provider = name.lower() in PROVIDERS
         if is_provider and not is_last and not is_repeat_folder(names[index + 1]):
-            return index, index + 2
-        return index, index + 1
-    return 0, 0
+            return range(index, index + 2)
+        return range(index, index + 1)
+    return None
 
 
 def _is_model_prefix(prefix: Path, model: str, root: Path) -> bool:
@@ -317,11 +330,12 @@ def _find_model_without_root(folder: Path) -> ModelFolder:
     models.
     """
     folders = _list_folders_upwards(folder)
-    for index, each in enumerate(folders):
-        if looks_like_model(each.name) and not is_repeat_folder(each.name):
-            has_provider = index + 1 < len(folders) and folders[index + 1].name.lower() in PROVIDERS
-            model = f"{folders[index + 1].name}/{each.name}" if has_provider else each.name
-            return ModelFolder(model, _list_names_below(folders, index))
+    for index, candidate in enumerate(folders):
+        if looks_like_model(candidate.name) and not is_repeat_folder(candidate.name):
+            model = candidate.name
+            if index + 1 < len(folders) and folders[index + 1].name.lower() in PROVIDERS:
+                model = f"{folders[index + 1].name}/{model}"
+            return ModelFolder(model, settings=_list_names_below(folders, index))
 
     index = 0
     while index + 1 < len(folders) and is_repeat_folder(folders[index].name):
@@ -330,7 +344,7 @@ def _find_model_without_root(folder: Path) -> ModelFolder:
     # `b/greedy`.
     if index == 0 and len(folders) > 1 and _has_neighbour_with(folder.parent, folder.name):
         index = 1
-    return ModelFolder(folders[index].name, _list_names_below(folders, index))
+    return ModelFolder(folders[index].name, settings=_list_names_below(folders, index))
 
 
 def _list_names_below(folders: Sequence[Path], index: int) -> list[str]:

@@ -16,9 +16,14 @@ from fcreview.errata import CategoryCorrections
 from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.acebench.agent import compute_process_accuracy
 from fcreview.importers.acebench.checker import GROUND_TRUTH, check_calls
-from fcreview.importers.acebench.decoding import NEWEST_RULE_SET, RuleSet, decode_reply
-from fcreview.importers.acebench.filenames import HISTORY_KINDS, parse_file_name
-from fcreview.importers.acebench.leaderboard import MULTI_TURN_CATEGORIES, PROCESS_ACCURACY
+from fcreview.importers.acebench.decoding import (
+    NEWEST_RULE_SET,
+    RuleSet,
+    decode_reply,
+    depends_on_rule_set,
+)
+from fcreview.importers.acebench.filenames import HISTORY_KINDS, FileName, parse_file_name
+from fcreview.importers.acebench.leaderboard import PROCESS_ACCURACY
 from fcreview.importers.common.jsonl import read_objects_with_id, read_records
 from fcreview.importers.common.records import (
     FailureList,
@@ -67,6 +72,8 @@ class CategoryInputs:
     corrections: CategoryCorrections | None = None
     ids_with_other_reply: set[str] = field(default_factory=set)
     """Items whose score entry quotes another reply than the result file contains."""
+    issues: list[ImportIssue] = field(default_factory=list)
+    """Problems of the files, except the result file."""
 
     def get_dataset_position(self, item_id: str) -> int:
         """Return the position of an item in the question file, from 0.
@@ -85,11 +92,9 @@ class CategoryInputs:
         """
         if not isinstance(entry_id, int):
             return str(entry_id)
-        return (
-            self.question_ids[entry_id]
-            if 0 <= entry_id < len(self.question_ids)
-            else f"{self.category}_{entry_id}"
-        )
+        if 0 <= entry_id < len(self.question_ids):
+            return self.question_ids[entry_id]
+        return f"{self.category}_{entry_id}"
 
     def get_golden_answer(self, item_id: str) -> Any:
         """Return the golden answer in the dataset, or None."""
@@ -111,39 +116,29 @@ class CategoryInputs:
                 yield record
 
 
-def load_category_inputs(
-    plan: RunPlan, result_file: Path, issues: list[ImportIssue]
-) -> CategoryInputs:
-    """Load the dataset, scores and process entries of a category, and set the run's official
-    metrics.
+def load_category_inputs(plan: RunPlan, result_file: Path) -> CategoryInputs:
+    """Load the dataset, scores and process entries of a category.
 
     The official verdicts are unknown until `settle_official_verdicts` is called.
     """
-    category, _ = parse_file_name(result_file)
+    category = parse_file_name(result_file).category
     inputs = CategoryInputs(category, result_file)
-    _load_dataset(inputs, plan.data, issues)
     inputs.histories = _find_category_histories(category, plan.logs)
+    _load_dataset(inputs, plan.data)
     for file in plan.scores:
-        if parse_file_name(file) == (category, "score"):
-            inputs.scored = load_failure_list(
-                file, lambda entry: inputs.get_item_id(entry["id"]), issues
-            )
+        if parse_file_name(file) == FileName(category, "score"):
+            _load_score_file(inputs, file)
     for file in plan.scores:
-        if parse_file_name(file) == (category, "process"):
-            inputs.process_file = file
-            inputs.process_entries = _load_process_entries(file, issues)
-    if inputs.scored.header:
-        plan.run.official_metrics[category] = inputs.scored.header
+        if parse_file_name(file) == FileName(category, "process"):
+            _load_process_file(inputs, file)
     return inputs
 
 
-def _load_dataset(
-    inputs: CategoryInputs, dataset_files: list[Path], issues: list[ImportIssue]
-) -> None:
+def _load_dataset(inputs: CategoryInputs, dataset_files: list[Path]) -> None:
     for file in dataset_files:
         if file.name != f"data_{inputs.category}.json":
             continue
-        records = load_records_by_id(file, issues)
+        records = load_records_by_id(file, inputs.issues)
         if file.parent.name == "possible_answer":
             inputs.answers = records
         else:
@@ -151,15 +146,22 @@ def _load_dataset(
             inputs.question_ids = list(records)
 
 
+def _load_score_file(inputs: CategoryInputs, file: Path) -> None:
+    def find_item_id(entry: JsonObject) -> str:
+        return inputs.get_item_id(entry["id"])
+
+    inputs.scored = load_failure_list(file, find_item_id, inputs.issues)
+
+
 def _find_category_histories(category: str, history_files: list[Path]) -> dict[int, Path]:
     """Return the dialogue histories of an agent category by the number of their item."""
     kind = category.removeprefix("agent_")
-    found: dict[int, Path] = {}
+    histories: dict[int, Path] = {}
     for file in history_files:
-        number = file.name.partition("_")[0]
+        number, _, _ = file.name.partition("_")
         if number.isdecimal() and _find_history_kind(file) == kind:
-            found[int(number)] = file
-    return found
+            histories[int(number)] = file
+    return histories
 
 
 def _find_history_kind(history_file: Path) -> str:
@@ -170,31 +172,34 @@ def _find_history_kind(history_file: Path) -> str:
     return ""
 
 
-def _load_process_entries(
-    process_file: Path, issues: list[ImportIssue]
-) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
-    for record in read_records(process_file):
+def _load_process_file(inputs: CategoryInputs, file: Path) -> None:
+    """Load the entries of a process file. Each line is an object with one or more entries."""
+    entries: dict[str, dict[str, Any]] = {}
+    for record in read_records(file):
         if isinstance(record, ImportIssue):
-            issues.append(record)
+            inputs.issues.append(record)
             continue
         for name, value in as_object(record.value).items():
             if isinstance(value, dict):
-                found[name] = value
-    return found
+                entries[name] = value
+    inputs.process_file = file
+    inputs.process_entries = entries
 
 
-def settle_official_verdicts(
-    inputs: CategoryInputs, rule_set: RuleSet, issues: list[ImportIssue]
-) -> None:
-    """Determine the official verdicts of a category, by the rules with which the run was scored."""
+def settle_official_verdicts(inputs: CategoryInputs, rule_set: RuleSet) -> list[ImportIssue]:
+    """Determine the official verdicts of a category, by the rules with which the run was scored.
+
+    Return the contradictions of its score files.
+    """
     inputs.rule_set = rule_set
+    issues: list[ImportIssue] = []
     if inputs.scored.path != Path():
-        _remove_entries_of_passing_items(inputs, issues)
+        issues += _remove_entries_of_passing_items(inputs)
         result_ids = [record["id"] for record in read_objects_with_id(inputs.result_file)]
         validate_failure_list(inputs.scored, result_ids, issues)
     if inputs.process_file is not None:
-        _discard_invalid_process_entries(inputs.process_file, inputs, issues)
+        issues += _discard_invalid_process_entries(inputs, inputs.process_file)
+    return issues
 
 
 def discard_official_verdicts(inputs: CategoryInputs) -> None:
@@ -205,35 +210,35 @@ def discard_official_verdicts(inputs: CategoryInputs) -> None:
     inputs.process_entries = None
 
 
-def _remove_entries_of_passing_items(inputs: CategoryInputs, issues: list[ImportIssue]) -> None:
+def _remove_entries_of_passing_items(inputs: CategoryInputs) -> Iterator[ImportIssue]:
     """Remove the entries of items that match a later golden answer, if the header counts these
-    items as passed.
+    items as passed. Yield a notice for each of them.
 
     The evaluator lists such items as failing, but counts them as correct.
     """
     scored = inputs.scored
-    passed = {
-        record["id"] for record in inputs.iterate_results() if _matches_later_answer(inputs, record)
-    }
-    if not passed or read_failure_count(scored.header) != len(scored.entries) - len(passed):
+    passed_ids = set()
+    for record in inputs.iterate_results():
+        if _matches_later_answer(inputs, record):
+            passed_ids.add(record["id"])
+
+    n_failures_without_them = len(scored.entries) - len(passed_ids)
+    if not passed_ids or read_failure_count(scored.header) != n_failures_without_them:
         return
-    for item_id in sorted(passed):
+    for item_id in sorted(passed_ids):
         del scored.entries[item_id]
-        what = (
-            f"{item_id} is listed as failing, but it matches a later golden answer. The header"
-            " counts it as passed"
-        )
-        issues.append(
-            ImportIssue(str(scored.path), None, what=what, item=item_id, severity="notice")
-        )
+        what = f"{item_id} is listed as failing, but it matches a later golden answer."
+        what += " The header counts it as passed"
+        yield ImportIssue(str(scored.path), None, what=what, item=item_id, severity="notice")
 
 
 def _matches_later_answer(inputs: CategoryInputs, result: JsonObject) -> bool:
+    """Whether a single-turn item listed as failing passes by one of several golden answers."""
     item_id = result["id"]
-    golden = inputs.get_golden_answer(item_id)
-    if item_id not in inputs.scored.entries or inputs.category in MULTI_TURN_CATEGORIES:
+    if not depends_on_rule_set(inputs.category) or item_id not in inputs.scored.entries:
         return False
-    if not isinstance(golden, list) or len(golden) < 2 or not inputs.category.startswith("normal"):
+    golden = inputs.get_golden_answer(item_id)
+    if not isinstance(golden, list) or len(golden) < 2:
         return False
     try:
         calls = decode_reply(result.get("result"), inputs.category, inputs.rule_set)
@@ -243,8 +248,8 @@ def _matches_later_answer(inputs: CategoryInputs, result: JsonObject) -> bool:
 
 
 def _discard_invalid_process_entries(
-    process_file: Path, inputs: CategoryInputs, issues: list[ImportIssue]
-) -> None:
+    inputs: CategoryInputs, process_file: Path
+) -> Iterator[ImportIssue]:
     """Discard the entries of a process file whose mean differs from the one in the score file's
     header.
 
@@ -252,31 +257,35 @@ def _discard_invalid_process_entries(
     1.
     """
     problem = _find_process_problem(inputs)
-    if problem is None:
-        return
-    inputs.process_entries = None
-    what = f"{problem}. The process accuracies are unknown"
-    issues.append(ImportIssue(str(process_file), None, what=what, severity="error"))
+    if problem is not None:
+        inputs.process_entries = None
+        what = f"{problem}. The process accuracies are unknown"
+        yield ImportIssue(str(process_file), None, what=what, severity="error")
 
 
 def _find_process_problem(inputs: CategoryInputs) -> str | None:
-    header = inputs.scored.header
-    stated = header.get(PROCESS_ACCURACY)
-    total = header.get("total_count")
+    stated_mean = inputs.scored.header.get(PROCESS_ACCURACY)
+    n_items = inputs.scored.header.get("total_count")
     entries = inputs.process_entries or {}
     values = [get_counted_process_accuracy(entry).value for entry in entries.values()]
 
-    if not isinstance(stated, (int, float)) or type(total) is not int or total < len(values):
-        return (
-            "this file cannot be checked, because no score file has process_accuracy and"
-            " total_count"
-        )
+    no_header = (
+        "this file cannot be checked, because no score file has process_accuracy and total_count"
+    )
+    if not isinstance(stated_mean, (int, float)) or type(n_items) is not int:
+        return no_header
+    if n_items < len(values):
+        return no_header
     if not all(isinstance(value, (int, float)) for value in values):
         return "an entry of the process file has no process_accuracy"
-    mean = (sum(values) + total - len(values)) / max(total, 1)
-    if abs(mean - stated) > MAX_ROUNDING_ERROR:
+
+    # The items without an entry have the process accuracy 1.
+    n_without_entry = n_items - len(values)
+    mean = (sum(values) + n_without_entry) / max(n_items, 1)
+    if abs(mean - stated_mean) > MAX_ROUNDING_ERROR:
         return (
-            f"the mean process accuracy is {mean:.4g} in this file, but {stated} in the score file"
+            f"the mean process accuracy is {mean:.4g} in this file, but {stated_mean} in the score"
+            " file"
         )
     return None
 
@@ -290,19 +299,26 @@ class CountedProcessAccuracy(NamedTuple):
 
 
 def get_counted_process_accuracy(entry: JsonObject) -> CountedProcessAccuracy:
+    """Return the process accuracy of an entry as the official mean counts it.
+
+    If there are several milestone sequences, the file has the value of the last one, but the mean
+    has that of the best one.
+    """
     stated = entry.get("process_accuracy")
     milestones = entry.get("call_process")
     if not isinstance(milestones, list) or not isinstance(stated, (int, float)):
         return CountedProcessAccuracy(stated)
-    if len(milestones) < 2 or not isinstance(milestones[0], list):
+    has_sequences = len(milestones) >= 2 and isinstance(milestones[0], list)
+    if not has_sequences:
         return CountedProcessAccuracy(stated)
 
-    # The file has the value of the last milestone sequence, but the mean has that of the best one.
-    best, last = compute_process_accuracy(entry.get("model_output"), milestones, False)
-    if last != stated or best == stated:
+    computed = compute_process_accuracy(
+        entry.get("model_output"), milestones, is_end_state_correct=False
+    )
+    if computed.in_process_file != stated or computed.in_mean == stated:
         return CountedProcessAccuracy(stated)
     note = (
         f"best of {len(milestones)} milestone sequences, as in the official mean; the process file"
         f" has {stated}"
     )
-    return CountedProcessAccuracy(best, note)
+    return CountedProcessAccuracy(computed.in_mean, note)

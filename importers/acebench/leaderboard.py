@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from fcreview.importers.acebench.filenames import CATEGORIES
@@ -70,6 +71,12 @@ SUMMARY_COLUMNS: dict[str, Any] = {
 PROGRAM_WEIGHTS = (0.578, 0.2676, 0.1545)
 """The program's weights of the normal, special and agent categories. They sum to 1.0001."""
 SUMMARY_TABLE = "result.xlsx"
+SWAP_NOTE = "the official program swaps object_short and object_deep"
+PAPER_WEIGHTS_NOTE = (
+    "weighted by the square root of the sample counts, as in the paper's appendix E"
+)
+CATEGORY_KINDS = ("normal", "special", "agent")
+"""First word of the categories in the order of the weights."""
 TABLE_2_COLUMNS = {
     "Atom": "atom",
     "Single-Turn": "single_turn",
@@ -125,38 +132,56 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
     """Compute accuracies, the row of `result.xlsx` with and without the program's errors, and
     counts of error types.
     """
-    by_category = _group_by_scored_category(items)
-    scores, process = _compute_category_rates(by_category)
-    if not scores:
+    items_by_category = _group_by_scored_category(items)
+    rates = _compute_category_rates(items_by_category)
+    if not rates.accuracy:
         return []
-    found = [scores[name].to_metric("accuracy", name) for name in CATEGORIES if name in scores]
-    found += [
-        process[name].to_metric("process accuracy", name) for name in CATEGORIES if name in process
-    ]
-    note = "the official program swaps object_short and object_deep"
-    for name, value in compute_summary_row(
-        _get_rounded_values(scores), _get_rounded_values(process)
-    ).items():
-        found.append(
-            Metric(
-                SUMMARY_TABLE, name, value=value, note=note if name.startswith("object_") else ""
-            )
-        )
-    counts = [
-        sum(len(part) for name, part in by_category.items() if name.startswith(kind))
-        for kind in ("normal", "special", "agent")
-    ]
-    exact = {name: rate.exact for name, rate in scores.items()}
-    weights = compute_paper_weights(counts)
-    corrected = compute_summary_row(
-        exact, _get_rounded_values(process), weights, swap_object_columns=False
+
+    metrics = _list_rates("accuracy", rates.accuracy)
+    metrics += _list_rates("process accuracy", rates.process_accuracy)
+    metrics += _compute_official_row(rates)
+    metrics += _compute_sound_columns(rates, items_by_category)
+    metrics += count_error_types(items)
+    return metrics
+
+
+def _list_rates(table: str, rates: Mapping[str, CategoryRate]) -> list[Metric]:
+    """Return the rates in the order of the benchmark's categories."""
+    return [rates[name].to_metric(table, name) for name in CATEGORIES if name in rates]
+
+
+def _compute_official_row(rates: CategoryRates) -> list[Metric]:
+    """Compute the row of `result.xlsx` as the program does, with its errors."""
+    row = compute_summary_row(
+        _get_rounded_values(rates.accuracy), _get_rounded_values(rates.process_accuracy)
     )
-    note = "weighted by the square root of the sample counts, as in the paper's appendix E"
-    found += [
-        Metric("sound", name, value=corrected[name], note=note if name == "Summary" else "")
-        for name in ("object_short", "object_deep", "Summary")
-    ]
-    return found + count_error_types(items)
+    metrics = []
+    for column, value in row.items():
+        note = SWAP_NOTE if column.startswith("object_") else ""
+        metrics.append(Metric(SUMMARY_TABLE, column, value=value, note=note))
+    return metrics
+
+
+def _compute_sound_columns(
+    rates: CategoryRates, items_by_category: Mapping[str, Sequence[ScoredItem]]
+) -> list[Metric]:
+    """Compute the columns of `result.xlsx` that are wrong there: not swapped, and with the weights
+    of the paper.
+    """
+    sample_counts = []
+    for kind in CATEGORY_KINDS:
+        categories = [name for name in items_by_category if name.startswith(kind)]
+        sample_counts.append(sum(len(items_by_category[name]) for name in categories))
+
+    row = compute_summary_row(
+        {name: rate.exact for name, rate in rates.accuracy.items()},
+        _get_rounded_values(rates.process_accuracy),
+        weights=compute_paper_weights(sample_counts),
+        swap_object_columns=False,
+    )
+    metrics = [Metric("sound", name, value=row[name]) for name in ("object_short", "object_deep")]
+    metrics.append(Metric("sound", "Summary", value=row["Summary"], note=PAPER_WEIGHTS_NOTE))
+    return metrics
 
 
 def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:
@@ -164,23 +189,35 @@ def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:
 
     Without both runs, return no metrics.
     """
-    known = [each for each in runs if any(item.valid is not None for item in each.items)]
-    if len(known) != len(LANGUAGES) or {each.run.language for each in known} != LANGUAGES:
+    scored_runs = []
+    for run_items in runs:
+        if any(item.valid is not None for item in run_items.items):
+            scored_runs.append(run_items)
+    languages = {run_items.run.language for run_items in scored_runs}
+    if len(scored_runs) != len(LANGUAGES) or languages != LANGUAGES:
         return []
+
     rows = []
-    for each in known:
-        scores, process = _compute_category_rates(_group_by_scored_category(each.items))
-        rows.append(compute_summary_row(_get_rounded_values(scores), _get_rounded_values(process)))
+    for run_items in scored_runs:
+        rates = _compute_category_rates(_group_by_scored_category(run_items.items))
+        row = compute_summary_row(
+            _get_rounded_values(rates.accuracy), _get_rounded_values(rates.process_accuracy)
+        )
+        rows.append(row)
+
+    note = "mean of the English and the Chinese run"
     metrics = []
     for title, column in TABLE_2_COLUMNS.items():
-        values = [value for row in rows if (value := row[column]) is not None]
-        mean = sum(values) / len(values) if len(values) == len(rows) else None
-        metrics.append(
-            Metric(
-                "both languages", title, value=mean, note="mean of the English and the Chinese run"
-            )
-        )
+        mean = _mean_if_all_known([row[column] for row in rows])
+        metrics.append(Metric("both languages", title, value=mean, note=note))
     return metrics
+
+
+def _mean_if_all_known(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return None
+    return sum(known) / len(known)
 
 
 def count_error_types(items: Sequence[ScoredItem]) -> list[Metric]:
@@ -188,44 +225,40 @@ def count_error_types(items: Sequence[ScoredItem]) -> list[Metric]:
     paper's figure 6.
     """
     failing = [item for item in items if item.valid is False]
-    counts = {
-        kind: Counter(
-            item.error_type or NO_ERROR_TYPE for item in failing if item.category.startswith(kind)
-        )
-        for kind in ("normal", "special", "agent")
-    }
-    classes = {
-        error_type: next(
-            (name for name, prefixes in ERROR_CLASSES.items() if error_type.startswith(prefixes)),
-            "other",
-        )
-        for error_type in counts["normal"]
-    }
-    metrics: list[Metric] = []
-    for name in ERROR_CLASSES:
-        of_class = [
-            (kind, count) for kind, count in counts["normal"].most_common() if classes[kind] == name
-        ]
-        note = ERROR_CLASS_NOTE if not metrics else ""
-        metrics.append(
-            Metric(
-                "normal errors",
-                name,
-                value=sum(count for _, count in of_class),
-                unit="count",
-                note=note,
-            )
-        )
-        metrics += [
-            Metric("normal errors", kind, value=count, unit="count", level=1)
-            for kind, count in of_class
-        ]
+    metrics = _count_normal_errors(_count_error_types_of_kind(failing, "normal"))
     for kind in ("special", "agent"):
-        metrics += [
-            Metric(f"{kind} errors", name, value=count, unit="count")
-            for name, count in counts[kind].most_common()
-        ]
+        for error_type, count in _count_error_types_of_kind(failing, kind).most_common():
+            metrics.append(Metric(f"{kind} errors", error_type, value=count, unit="count"))
     return metrics
+
+
+def _count_error_types_of_kind(failing: Sequence[ScoredItem], kind: str) -> Counter[str]:
+    items = [item for item in failing if item.category.startswith(kind)]
+    return Counter(item.error_type or NO_ERROR_TYPE for item in items)
+
+
+def _count_normal_errors(counts: Counter[str]) -> list[Metric]:
+    """Count the failures of each error class, with the error types of the class below it."""
+    table = "normal errors"
+    metrics: list[Metric] = []
+    for error_class in ERROR_CLASSES:
+        type_metrics = []
+        n_failures = 0
+        for error_type, count in counts.most_common():
+            if _classify_error(error_type) == error_class:
+                type_metrics.append(Metric(table, error_type, value=count, unit="count", level=1))
+                n_failures += count
+        metrics.append(Metric(table, error_class, value=n_failures, unit="count"))
+        metrics += type_metrics
+    metrics[0].note = ERROR_CLASS_NOTE
+    return metrics
+
+
+def _classify_error(error_type: str) -> str:
+    for error_class, prefixes in ERROR_CLASSES.items():
+        if error_type.startswith(prefixes):
+            return error_class
+    return "other"
 
 
 def compute_accuracy(verdicts: Sequence[bool | None], digits: int | None = 3) -> CategoryRate:
@@ -234,13 +267,14 @@ def compute_accuracy(verdicts: Sequence[bool | None], digits: int | None = 3) ->
     """
     known = [verdict for verdict in verdicts if verdict is not None]
     exact = sum(known) / len(known) if known else None
-    return CategoryRate(
-        _round_or_none(exact, digits), exact=exact, n_verdicts=len(known), n_items=len(verdicts)
-    )
+    rounded = _round_or_none(exact, digits)
+    return CategoryRate(rounded, exact=exact, n_verdicts=len(known), n_items=len(verdicts))
 
 
-DialogueStep = tuple[str, bool | None]
-"""A step of a dialogue: the id of the dialogue and the verdict on the step."""
+@dataclass(frozen=True, slots=True)
+class DialogueStep:
+    dialogue_id: str
+    verdict: bool | None
 
 
 class DialogueAccuracies(NamedTuple):
@@ -256,39 +290,53 @@ def compute_dialogue_accuracies(steps: Sequence[DialogueStep]) -> DialogueAccura
     A dialogue in which a step has no verdict is omitted. However, if another step fails, it counts
     in `all_steps`.
     """
-    dialogues: list[tuple[str, list[bool | None]]] = []
-    for name, verdict in steps:
-        if not dialogues or dialogues[-1][0] != name:
-            dialogues.append((name, []))
-        dialogues[-1][1].append(verdict)
-    all_pass = [
-        False if False in verdicts else None if None in verdicts else True
-        for _, verdicts in dialogues
-    ]
-    known = [verdict for verdict in all_pass if verdict is not None]
-    exact = round(sum(known) / len(known), 3) if known else None
-    shares = [
-        round(sum(map(bool, verdicts)) / len(verdicts), 3)
-        for _, verdicts in dialogues
-        if None not in verdicts
-    ]
-    mean = sum(shares) / len(shares) if shares else None
+    dialogues = _group_verdicts_by_dialogue(steps)
+    passed_dialogues = []
+    shares = []
+    for verdicts in dialogues:
+        is_passed = _combine_step_verdicts(verdicts)
+        if is_passed is not None:
+            passed_dialogues.append(is_passed)
+        if None not in verdicts:
+            # The program rounds the share of each dialogue, and then their mean.
+            n_passing = verdicts.count(True)
+            shares.append(round(n_passing / len(verdicts), 3))
+
+    accuracy = None
+    if passed_dialogues:
+        accuracy = round(sum(passed_dialogues) / len(passed_dialogues), 3)
+    mean_share = sum(shares) / len(shares) if shares else None
     return DialogueAccuracies(
-        CategoryRate(
-            exact,
-            exact=exact,
-            n_verdicts=len(known),
+        all_steps=CategoryRate(
+            accuracy,
+            exact=accuracy,
+            n_verdicts=len(passed_dialogues),
             n_items=len(dialogues),
             counted_noun="dialogues",
         ),
-        CategoryRate(
-            _round_or_none(mean, 3),
-            exact=mean,
+        mean_share=CategoryRate(
+            _round_or_none(mean_share, 3),
+            exact=mean_share,
             n_verdicts=len(shares),
             n_items=len(dialogues),
             counted_noun="dialogues",
         ),
     )
+
+
+def _group_verdicts_by_dialogue(steps: Sequence[DialogueStep]) -> list[list[bool | None]]:
+    """Return the verdicts of each dialogue, which consists of consecutive steps with one id."""
+    groups = groupby(steps, key=lambda step: step.dialogue_id)
+    return [[step.verdict for step in steps_of_dialogue] for _, steps_of_dialogue in groups]
+
+
+def _combine_step_verdicts(verdicts: Sequence[bool | None]) -> bool | None:
+    """Return whether a dialogue passes: every step must pass. None if this is unknown."""
+    if False in verdicts:
+        return False
+    if None in verdicts:
+        return None
+    return True
 
 
 def compute_mean_process_accuracy(items: Sequence[ScoredItem]) -> CategoryRate:
@@ -298,10 +346,15 @@ def compute_mean_process_accuracy(items: Sequence[ScoredItem]) -> CategoryRate:
     """
     if all(PROCESS_ACCURACY not in item.values for item in items):
         return CategoryRate(None, exact=None, n_verdicts=0, n_items=0)
-    shares = [share for item in items if (share := get_process_accuracy(item)) is not None]
-    mean = sum(shares) / len(shares) if shares else None
+
+    accuracies = []
+    for item in items:
+        accuracy = get_process_accuracy(item)
+        if accuracy is not None:
+            accuracies.append(accuracy)
+    mean = sum(accuracies) / len(accuracies) if accuracies else None
     return CategoryRate(
-        _round_or_none(mean, 3), exact=mean, n_verdicts=len(shares), n_items=len(items)
+        _round_or_none(mean, 3), exact=mean, n_verdicts=len(accuracies), n_items=len(items)
     )
 
 
@@ -312,19 +365,25 @@ def get_process_accuracy(item: ScoredItem) -> float | None:
     review of the end state therefore changes it, unless an annotator also reviewed the process
     accuracy.
     """
-    stated, met = item.values.get(PROCESS_ACCURACY), item.metadata.get(MILESTONES_MET)
+    stated = item.values.get(PROCESS_ACCURACY)
     value = float(stated) if isinstance(stated, (int, float)) else None
     if (ITEM, PROCESS_ACCURACY) in item.overrides:
         return value
     if ITEM_CORRECT in item.overrides and not item.is_target_reviewed(ITEM, PROCESS_ACCURACY):
-        share: float | None = item.derive_verdict("acebench", ITEM, PROCESS_ACCURACY)
-        return share
+        derived: float | None = item.derive_verdict("acebench", ITEM, PROCESS_ACCURACY)
+        return derived
+
     # The process file contains a rounded value, but the official mean uses the exact value.
-    return float(met) if isinstance(met, (int, float)) and value == round(met, 3) else value
+    exact = item.metadata.get(MILESTONES_MET)
+    if isinstance(exact, (int, float)) and value == round(exact, 3):
+        return float(exact)
+    return value
 
 
 def _round_or_none(value: float | None, digits: int | None) -> float | None:
-    return value if value is None or digits is None else round(value, digits)
+    if value is None or digits is None:
+        return value
+    return round(value, digits)
 
 
 def compute_paper_weights(sample_counts: Sequence[int]) -> list[float]:
@@ -332,7 +391,8 @@ def compute_paper_weights(sample_counts: Sequence[int]) -> list[float]:
     scaled to a sum of 1.
     """
     roots = [count**0.5 for count in sample_counts]
-    return [root / (sum(roots) or 1.0) for root in roots]
+    total = sum(roots) or 1.0
+    return [root / total for root in roots]
 
 
 def compute_summary_row(
@@ -350,43 +410,48 @@ def compute_summary_row(
     """
     row = {name: accuracies.get(f"normal_atom_{name}", 0.0) for name in ATOM_TYPES}
     if swap_object_columns:
-        row["object_short"], row["object_deep"] = row["object_deep"], row["object_short"]
-    values = {
-        **accuracies,
-        **{f"{category}_process": value for category, value in process_accuracies.items()},
-    }
+        short = row["object_short"]
+        row["object_short"] = row["object_deep"]
+        row["object_deep"] = short
+
+    values = dict(accuracies)
+    for category, value in process_accuracies.items():
+        values[f"{category}_process"] = value
     for column, category in SUMMARY_COLUMNS.items():
-        is_single = isinstance(category, str)
-        row[column] = (
-            values.get(category, 0.0) if is_single else _mean_accuracy(accuracies, category)
-        )
-    means = [
-        mean
-        for name in ("normal", "special", "agent")
-        if (mean := row[f"{name}_summary"]) is not None
-    ]
-    is_complete = len(means) == len(weights)
-    total = (
-        round(sum(w * mean for w, mean in zip(weights, means, strict=True)), 3)
-        if is_complete
-        else None
-    )
-    return row | {"Summary": total}
+        if isinstance(category, str):
+            row[column] = values.get(category, 0.0)
+        else:
+            row[column] = _mean_accuracy(accuracies, category)
+
+    row["Summary"] = _compute_summary(row, weights)
+    return row
+
+
+def _compute_summary(row: CategoryValues, weights: Sequence[float]) -> float | None:
+    """Compute the weighted mean of the three kinds of categories. None if one is unknown."""
+    products = []
+    for kind, weight in zip(CATEGORY_KINDS, weights, strict=True):
+        mean = row[f"{kind}_summary"]
+        if mean is None:
+            return None
+        products.append(weight * mean)
+    return round(sum(products), 3)
 
 
 def _mean_accuracy(accuracies: CategoryValues, categories: Sequence[str]) -> float | None:
-    values = [accuracies.get(category, 0.0) for category in categories]
-    known = [value for value in values if value is not None]
-    return round(sum(known) / len(values), 3) if len(known) == len(values) else None
+    mean = _mean_if_all_known([accuracies.get(category, 0.0) for category in categories])
+    return _round_or_none(mean, 3)
 
 
 def _group_by_scored_category(items: Sequence[ScoredItem]) -> dict[str, list[ScoredItem]]:
-    found: dict[str, list[ScoredItem]] = defaultdict(list)
+    """Return category -> its items, for the categories with a verdict."""
+    items_by_category: dict[str, list[ScoredItem]] = defaultdict(list)
+    scored_categories = set()
     for item in items:
-        found[item.category].append(item)
-    return {
-        name: part for name, part in found.items() if any(item.valid is not None for item in part)
-    }
+        items_by_category[item.category].append(item)
+        if item.valid is not None:
+            scored_categories.add(item.category)
+    return {name: part for name, part in items_by_category.items() if name in scored_categories}
 
 
 class CategoryRates(NamedTuple):
@@ -399,21 +464,28 @@ class CategoryRates(NamedTuple):
     process_accuracy: dict[str, CategoryRate]
 
 
-def _compute_category_rates(by_category: Mapping[str, Sequence[ScoredItem]]) -> CategoryRates:
-    scores: dict[str, CategoryRate] = {}
-    process: dict[str, CategoryRate] = {}
-    for name, items in by_category.items():
+def _compute_category_rates(
+    items_by_category: Mapping[str, Sequence[ScoredItem]],
+) -> CategoryRates:
+    rates = CategoryRates({}, {})
+    for name, items in items_by_category.items():
+        verdicts = [item.valid for item in items]
         if name in MULTI_TURN_CATEGORIES:
-            scores[name], process[name] = compute_dialogue_accuracies(
-                [(str(item.group), item.valid) for item in items]
-            )
+            steps = [DialogueStep(str(item.group), item.valid) for item in items]
+            dialogue_accuracies = compute_dialogue_accuracies(steps)
+            rates.accuracy[name] = dialogue_accuracies.all_steps
+            rates.process_accuracy[name] = dialogue_accuracies.mean_share
+        elif name.startswith("special"):
+            # The program rounds all accuracies except these.
+            rates.accuracy[name] = compute_accuracy(verdicts, digits=None)
         else:
-            scores[name] = compute_accuracy(
-                [item.valid for item in items], None if name.startswith("special") else 3
-            )
-        if name.startswith("agent") and (rate := compute_mean_process_accuracy(items)).n_items:
-            process[name] = rate
-    return CategoryRates(scores, process)
+            rates.accuracy[name] = compute_accuracy(verdicts)
+
+        if name.startswith("agent"):
+            process_rate = compute_mean_process_accuracy(items)
+            if process_rate.n_items:
+                rates.process_accuracy[name] = process_rate
+    return rates
 
 
 def _get_rounded_values(rates: Mapping[str, CategoryRate]) -> dict[str, float | None]:

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from fcreview.errata import CategoryCorrections
+from fcreview.errata import CategoryCorrections, GoldenCorrection
 from fcreview.importers.acebench import checker
 from fcreview.importers.acebench.agent import fill_agent_item
 from fcreview.importers.acebench.checker import (
@@ -111,35 +112,26 @@ def _report_errata(inputs: CategoryInputs) -> Iterator[ImportIssue]:
 
 
 def _read_category_items(inputs: CategoryInputs) -> Iterator[Item | ImportIssue]:
-    path = str(inputs.result_file)
+    file = str(inputs.result_file)
     first_lines: dict[str, int] = {}
     for record in read_records(inputs.result_file):
         if isinstance(record, ImportIssue):
             yield record
             continue
-        stated_id = record.value.get("id") if isinstance(record.value, dict) else None
-        if not isinstance(stated_id, str):
-            yield ImportIssue(path, record.line, what="the result record has no id and was skipped")
+        item_id = as_object(record.value).get("id")
+        if not isinstance(item_id, str):
+            yield ImportIssue(file, record.line, what="the result record has no id and was skipped")
             continue
 
-        item_id = stated_id
-        if stated_id in first_lines:
-            item_id = f"{stated_id}#{record.line}"
-            what = (
-                f"{stated_id} also occurs in line {first_lines[stated_id]}. This record is imported"
-                f" as {item_id}"
-            )
-            yield ImportIssue(path, record.line, what=what, item=item_id)
-        first_lines.setdefault(stated_id, record.line)
-
-        item = Item(
-            item_id,
-            inputs.category,
-            file=path,
-            line=record.line,
-            offset=record.offset,
-            length=record.length,
-        )
+        item = Item(item_id, inputs.category, file=file, line=record.line)
+        item.offset = record.offset
+        item.length = record.length
+        if item_id in first_lines:
+            item.id = f"{item_id}#{record.line}"
+            what = f"{item_id} also occurs in line {first_lines[item_id]}."
+            what += f" This record is imported as {item.id}"
+            yield ImportIssue(file, record.line, what=what, item=item.id)
+        first_lines.setdefault(item_id, record.line)
         yield fill_safely(item, partial(_fill_item, item, record.value, inputs))
     yield from _report_entries_without_result(inputs, first_lines)
 
@@ -157,15 +149,17 @@ def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> No
     question = inputs.questions.get(result["id"])
     answer = inputs.answers.get(result["id"])
     item.prediction_hash = answer_hash([result.get("result"), result.get("process")])
-    item.golden_hash = answer_hash(answer) if answer is not None else ""
-    item.functions = read_function_docs(question.get("function")) if question else []
+    if answer is not None:
+        item.golden_hash = answer_hash(answer)
+    if question:
+        item.functions = read_function_docs(question.get("function"))
     _add_official_verdict(item, inputs)
     _add_score_flags(item, inputs)
 
     if inputs.category.startswith("agent_"):
-        _fill_agent_item(item, result, question, answer, inputs)
+        _fill_agent_item(item, result, question=question, answer=answer, inputs=inputs)
     else:
-        _fill_non_agent_item(item, result, question, answer, inputs)
+        _fill_non_agent_item(item, result, question=question, answer=answer, inputs=inputs)
     if question is None:
         item.rule_note = "the dataset has no question for this item"
     # ACEBench writes no record for a failed request: its program stops instead.
@@ -175,145 +169,179 @@ def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> No
 def _fill_agent_item(
     item: Item,
     result: JsonObject,
+    *,
     question: JsonObject | None,
     answer: JsonObject | None,
     inputs: CategoryInputs,
 ) -> None:
     position = inputs.get_dataset_position(result["id"])
-    fill_agent_item(item, result, question, answer, inputs.histories.get(position))
-    _add_process_verdict(item, inputs, position)
-    if inputs.corrections is not None:
-        entry = inputs.corrections.entries.get(result["id"])
-        if entry is not None:
-            # An erratum for an agent item does not state whether it corrects the end state or the
-            # milestones.
-            item.extra.erratum = inputs.corrections.report_stale_entry(
-                entry, NO_AGENT_ERRATA
-            ).erratum
+    history_file = inputs.histories.get(position)
+    fill_agent_item(item, result, question=question, answer=answer, history_file=history_file)
+    if inputs.process_entries is not None:
+        entry = inputs.process_entries.get(f"{inputs.category}_{position}")
+        _add_process_verdict(item, entry)
+
+    if inputs.corrections is not None and result["id"] in inputs.corrections.entries:
+        # An erratum for an agent item does not state whether it corrects the end state or the
+        # milestones.
+        entry_of_item = inputs.corrections.entries[result["id"]]
+        correction = inputs.corrections.report_stale_entry(entry_of_item, NO_AGENT_ERRATA)
+        item.extra.erratum = correction.erratum
     add_decisive_call(item, only_effect_counts=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Reply to a normal or special question, with all that its grading needs besides the golden
+    answer.
+    """
+
+    content: Any
+    question: JsonObject | None
+    can_recompute: bool
+    """Whether the dataset has the question and the golden answer."""
+    rule_set: RuleSet = NEWEST_RULE_SET
 
 
 def _fill_non_agent_item(
     item: Item,
     result: JsonObject,
+    *,
     question: JsonObject | None,
     answer: JsonObject | None,
     inputs: CategoryInputs,
 ) -> None:
-    # Without a dataset, only the score file has golden answers, and only those of failing items.
-    entry = inputs.scored.entries.get(result["id"]) or {}
-    golden = answer.get(GROUND_TRUTH) if answer else entry.get("possible_answer")
-    can_recompute = answer is not None and question is not None
-    fill = partial(
-        fill_non_agent_item,
-        result=result,
+    """Fill a normal or special item. Errata replace its golden answer."""
+    reply = Reply(
+        result.get("result"),
         question=question,
-        can_recompute=can_recompute,
+        can_recompute=answer is not None and question is not None,
         rule_set=inputs.rule_set,
     )
-    corrected = golden
-    if inputs.corrections is not None:
-        corrected = _apply_erratum(item, result, question, golden, inputs.corrections)
-    fill(item, corrected)
-    if corrected is golden:
+    if answer:
+        golden = answer.get(GROUND_TRUTH)
+    else:
+        # Without a dataset, only the score file has golden answers: those of failing items.
+        score_entry = inputs.scored.entries.get(result["id"]) or {}
+        golden = score_entry.get("possible_answer")
+
+    if inputs.corrections is None:
+        grade_reply(item, reply, golden)
         return
+    correction = _find_correction(item, result, question, golden, corrections=inputs.corrections)
+    item.extra.erratum = correction.erratum
+    if correction.entry is None:
+        grade_reply(item, reply, golden)
+        return
+    grade_reply(item, reply, correction.entry.new)
+    _add_verdict_without_errata(item, reply, golden)
+
+
+def _add_verdict_without_errata(item: Item, reply: Reply, golden: Any) -> None:
+    """Record the verdict with the golden answer of the dataset, if the erratum changes it."""
     uncorrected = Item(item.id, item.category, functions=item.functions)
-    fill(uncorrected, golden)
-    if (uncorrected.rule, uncorrected.rule_error_type) != (item.rule, item.rule_error_type):
-        item.extra.without_errata = RecomputedVerdict(uncorrected.rule, uncorrected.rule_error_type)
+    grade_reply(uncorrected, reply, golden)
+    original = RecomputedVerdict(uncorrected.rule, uncorrected.rule_error_type)
+    if original != RecomputedVerdict(item.rule, item.rule_error_type):
+        item.extra.without_errata = original
         item.verdicts[-1].by = RULES_WITH_ERRATA
 
 
-def _apply_erratum(
+def _find_correction(
     item: Item,
-    result: dict[str, Any],
-    question: dict[str, Any] | None,
+    result: JsonObject,
+    question: JsonObject | None,
     golden: Any,
+    *,
     corrections: CategoryCorrections,
-) -> Any:
-    correction = corrections.find_correction(
-        str(result["id"]), golden, read_dialogue_messages(question)
-    )
-    if correction.entry is not None:
-        error = check_golden_fix(corrections.run, item, {GROUND_TRUTH: correction.entry.new})
-        if error is not None:
-            reason = f"the new golden answer is not valid: {error}"
-            correction = corrections.report_stale_entry(correction.entry, reason)
-    item.extra.erratum = correction.erratum
-    return golden if correction.entry is None else correction.entry.new
+) -> GoldenCorrection:
+    """Find the correction of a golden answer. A correction with an invalid answer is stale."""
+    messages = read_dialogue_messages(question)
+    correction = corrections.find_correction(str(result["id"]), golden, messages)
+    if correction.entry is None:
+        return correction
+
+    error = check_golden_fix(corrections.run, item, {GROUND_TRUTH: correction.entry.new})
+    if error is None:
+        return correction
+    reason = f"the new golden answer is not valid: {error}"
+    return corrections.report_stale_entry(correction.entry, reason)
 
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
     if item.category.startswith("agent_"):
-        return check_fix_fields(golden_fix, GROUND_TRUTH, MILE_STONE) or _find_agent_fix_error(
-            golden_fix
-        )
-    if error := check_fix_fields(golden_fix, GROUND_TRUTH):
+        error = check_fix_fields(golden_fix, GROUND_TRUTH, MILE_STONE)
+        return error or _find_agent_fix_error(golden_fix)
+
+    error = check_fix_fields(golden_fix, GROUND_TRUTH)
+    if error:
         return error
-    truth = golden_fix[GROUND_TRUTH]
+    golden = golden_fix[GROUND_TRUTH]
     if item.category == "special_irrelevant":
-        return None if isinstance(truth, str) else f"{GROUND_TRUTH} must be a string"
+        return None if isinstance(golden, str) else f"{GROUND_TRUTH} must be a string"
     if item.category.startswith("special"):
-        is_valid = isinstance(truth, dict) and truth and all(map(is_string_list, truth.values()))
-        return (
-            None
-            if is_valid
-            else f"{GROUND_TRUTH} must be an object whose values are lists of strings"
-        )
-    alternatives = truth if isinstance(truth, list) and truth else [truth]
-    return next((error for each in alternatives if (error := _find_answer_error(each, item))), None)
+        return _find_special_answer_error(golden)
+
+    # A list contains alternatives, of which one suffices.
+    alternatives = golden if isinstance(golden, list) and golden else [golden]
+    for answer in alternatives:
+        error = _find_answer_error(answer, item)
+        if error is not None:
+            return error
+    return None
+
+
+def _find_special_answer_error(golden: Any) -> str | None:
+    is_valid = isinstance(golden, dict) and golden and all(map(is_string_list, golden.values()))
+    if is_valid:
+        return None
+    return f"{GROUND_TRUTH} must be an object whose values are lists of strings"
 
 
 def _find_answer_error(golden_answer: Any, item: Item) -> str | None:
     if not isinstance(golden_answer, dict) or not golden_answer:
-        return (
-            f'{GROUND_TRUTH} must be {{"function": {{"argument": value}}}}, or a list of such'
-            " objects"
-        )
-    available = function_names(item.functions)
-    calls = (
-        (golden_key_to_function_name(key, available), arguments)
-        for key, arguments in golden_answer.items()
-    )
-    errors = (check_golden_call(name, arguments, item.functions) for name, arguments in calls)
-    return next(filter(None, errors), None)
+        form = '{"function": {"argument": value}}'
+        return f"{GROUND_TRUTH} must be {form}, or a list of such objects"
+
+    available_functions = function_names(item.functions)
+    for key, arguments in golden_answer.items():
+        name = golden_key_to_function_name(key, available_functions)
+        error = check_golden_call(name, arguments, item.functions)
+        if error:
+            return error
+    return None
 
 
 def _find_agent_fix_error(golden_fix: JsonObject) -> str | None:
-    truth, milestones = golden_fix.get(GROUND_TRUTH, []), golden_fix.get(MILE_STONE, [])
-    if not isinstance(truth, list) or not all(
-        isinstance(each, dict) and len(each) == 1 for each in truth
-    ):
-        return (
-            f'{GROUND_TRUTH} must be a list of objects with exactly one key: {{"CLASS": {{expected'
-            f" attributes}}}}"
-        )
-    is_nested = isinstance(milestones, list) and milestones and all(map(is_string_list, milestones))
-    is_valid = is_nested or is_string_list(milestones)
-    return (
-        None
-        if is_valid
-        else f"{MILE_STONE} must be a list of calls as strings, or a list of such lists"
+    states = golden_fix.get(GROUND_TRUTH, [])
+    are_states_valid = isinstance(states, list) and all(
+        isinstance(state, dict) and len(state) == 1 for state in states
     )
+    if not are_states_valid:
+        form = '{"CLASS": {expected attributes}}'
+        return f"{GROUND_TRUTH} must be a list of objects with exactly one key: {form}"
+
+    milestones = golden_fix.get(MILE_STONE, [])
+    is_nested_list = isinstance(milestones, list) and milestones
+    if is_nested_list and all(map(is_string_list, milestones)):
+        return None
+    if is_string_list(milestones):
+        return None
+    return f"{MILE_STONE} must be a list of calls as strings, or a list of such lists"
 
 
 def _add_official_verdict(item: Item, inputs: CategoryInputs) -> None:
-    scored = inputs.scored
-    item.official = scored.get_verdict(item.id)
+    item.official = inputs.scored.get_verdict(item.id)
     if item.official is None:
         return
-    entry = scored.get_failure(item.id)
-    item.error_type = (
-        str(entry["error_type"]) if entry and entry.get("error_type") is not None else None
-    )
-    rationale = "\n".join(_list_error_texts(entry.get("error"))) or None if entry else None
-    verdict = Verdict(
-        "official",
-        item.official,
-        error_type=item.error_type,
-        rationale=rationale,
-        by=scored.path.name,
-    )
+
+    verdict = Verdict("official", item.official, by=inputs.scored.path.name)
+    entry = inputs.scored.get_failure(item.id)
+    if entry:
+        if entry.get("error_type") is not None:
+            item.error_type = str(entry["error_type"])
+        verdict.error_type = item.error_type
+        verdict.rationale = "\n".join(_iterate_error_texts(entry.get("error"))) or None
     item.verdicts.append(verdict)
 
 
@@ -328,75 +356,75 @@ def _add_score_flags(item: Item, inputs: CategoryInputs) -> None:
         item.flags.append("scored_twice")
 
 
-def _add_process_verdict(item: Item, inputs: CategoryInputs, dataset_position: int) -> None:
-    if inputs.process_entries is None:
+def _add_process_verdict(item: Item, entry: JsonObject | None) -> None:
+    """Add the process accuracy of the process file. An item without an entry counts as 1."""
+    accuracy = get_counted_process_accuracy(entry) if entry else CountedProcessAccuracy(1.0)
+    verdict = Verdict("official", accuracy.value, criterion=PROCESS_ACCURACY, by="process file")
+    verdict.rationale = accuracy.note
+    item.verdicts.append(verdict)
+    # A failing item without an entry met all milestones.
+    if entry or item.official is False:
+        item.extra.metadata.setdefault(MILESTONES_MET, accuracy.value)
+
+
+def _iterate_error_texts(error: Any) -> Iterator[str]:
+    """Yield the texts of an error, which the evaluator writes as a text, or as nested lists."""
+    if not error:
         return
-    entry = inputs.process_entries.get(f"{inputs.category}_{dataset_position}")
-    value, note = get_counted_process_accuracy(entry) if entry else CountedProcessAccuracy(1.0)
-    item.verdicts.append(
-        Verdict("official", value, criterion=PROCESS_ACCURACY, rationale=note, by="process file")
-    )
-    if entry or item.official is False:  # A failing item without an entry met all milestones.
-        item.extra.metadata.setdefault(MILESTONES_MET, value)
-
-
-def _list_error_texts(error: Any) -> list[str]:
     if isinstance(error, list):
-        return [text for part in error for text in _list_error_texts(part)]
-    return [error if isinstance(error, str) else orjson.dumps(error).decode()] if error else []
+        for part in error:
+            yield from _iterate_error_texts(part)
+    elif isinstance(error, str):
+        yield error
+    else:
+        yield orjson.dumps(error).decode()
 
 
-def fill_non_agent_item(
-    item: Item,
-    golden_answer: Any,
-    *,
-    result: dict[str, Any],
-    question: dict[str, Any] | None,
-    can_recompute: bool,
-    rule_set: RuleSet = NEWEST_RULE_SET,
-) -> None:
-    """Fill a normal or special item from its records in the result and question files.
+def grade_reply(item: Item, reply: Reply, golden_answer: Any) -> None:
+    """Fill a normal or special item, and compare its reply with the golden answer.
 
-    The golden answer may come from the score file. `can_recompute` is true if the dataset has the
-    question and the golden answer.
+    The golden answer may come from the score file.
     """
-    reply = result.get("result")
-    item.messages = read_dialogue_messages(question)
+    item.messages = read_dialogue_messages(reply.question)
     turn = max((message.turn for message in item.messages), default=0)
     item.n_turns = turn + 1
     item.question = last_question(item.messages)
     if item.category.startswith("normal_multi_turn"):
-        item.group = item.id.rpartition("_")[0]
+        item.group, _, _ = item.id.rpartition("_")
+
     if item.category.startswith("special"):
-        _add_reply_message(item, reply, turn)
-        item.extra.golden_reply = _describe_required_reply(
-            checker.REQUIRED_PHRASES[item.category], golden_answer
-        )
-        if can_recompute:
-            _add_recomputed_verdict(
-                item, checker.check_special_reply(reply, golden_answer, item.category)
-            )
+        _grade_special_reply(item, reply, golden_answer, turn)
     else:
-        _fill_normal_item(
-            item, reply, golden_answer, turn=turn, can_recompute=can_recompute, rule_set=rule_set
-        )
+        _grade_normal_reply(item, reply, golden_answer, turn)
+
+
+def _grade_special_reply(item: Item, reply: Reply, golden_answer: Any, turn: int) -> None:
+    _add_reply_message(item, reply.content, turn)
+    required_phrase = checker.REQUIRED_PHRASES[item.category]
+    item.extra.golden_reply = _describe_required_reply(required_phrase, golden_answer)
+    if reply.can_recompute:
+        outcome = checker.check_special_reply(reply.content, golden_answer, item.category)
+        _add_recomputed_verdict(item, outcome)
 
 
 def read_dialogue_messages(question: dict[str, Any] | None) -> list[Message]:
+    """Read the dialogue of a normal or special question, with the time and the user profile."""
     record = question or {}
-    time, profile = (
-        value if isinstance(value := record.get(name), str) else "" for name in ("time", "profile")
+    time = record.get("time")
+    profile = record.get("profile")
+    return parse_transcript(
+        str(record.get("question", "")),
+        time=time if isinstance(time, str) else "",
+        user_profile=profile if isinstance(profile, str) else "",
     )
-    return parse_transcript(str(record.get("question", "")), time=time, user_profile=profile)
 
 
 def _add_reply_message(item: Item, reply: Any, turn: int) -> None:
-    step = max((message.step for message in item.messages if message.turn == turn), default=-1) + 1
-    item.messages.append(
-        Message(
-            turn, step, role="assistant", content=reply if isinstance(reply, str) else repr(reply)
-        )
-    )
+    """Add a reply as the last message of a turn."""
+    text = reply if isinstance(reply, str) else repr(reply)
+    steps = [message.step for message in item.messages if message.turn == turn]
+    step = max(steps, default=-1) + 1
+    item.messages.append(Message(turn, step, role="assistant", content=text))
 
 
 def _describe_required_reply(required_phrase: str, golden_answer: Any) -> str:
@@ -407,43 +435,42 @@ def _describe_required_reply(required_phrase: str, golden_answer: Any) -> str:
     return "\n".join(lines)
 
 
-def _fill_normal_item(
-    item: Item, reply: Any, golden_answer: Any, *, turn: int, can_recompute: bool, rule_set: RuleSet
-) -> None:
-    decode_error = explain_undecodable_reply(reply, item.category, rule_set)
+def _grade_normal_reply(item: Item, reply: Reply, golden_answer: Any, turn: int) -> None:
+    decode_error = explain_undecodable_reply(reply.content, item.category, reply.rule_set)
     if decode_error is None:
-        _add_decoded_reply(item, reply, turn, rule_set)
+        _add_decoded_reply(item, reply.content, turn=turn, rule_set=reply.rule_set)
     else:
-        _add_undecoded_reply(item, reply, turn, decode_error)
+        _add_undecoded_reply(item, reply.content, turn=turn, decode_error=decode_error)
 
-    alternatives = list_objects(
-        golden_answer if isinstance(golden_answer, list) else [golden_answer]
-    )
-    if alternatives:
-        item.golden = parse_golden_calls(alternatives[0], item.functions, turn)
-    if len(alternatives) > 1:
-        item.extra.metadata[OTHER_ANSWERS] = alternatives[1:]
+    # Any one of several answers suffices. The first one is shown beside the predicted calls.
+    answers = list_objects(golden_answer if isinstance(golden_answer, list) else [golden_answer])
+    if answers:
+        item.golden = parse_golden_calls(answers[0], item.functions, turn)
+    if len(answers) > 1:
+        item.extra.metadata[OTHER_ANSWERS] = answers[1:]
     item.pairs = align_calls(item.golden, item.predicted, COMPARISON_RULES)
-    if alternatives:
+    if answers:
         find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
 
-    if not can_recompute:
-        return
+    if reply.can_recompute:
+        outcome = _check_normal_reply(item, reply, golden_answer, decode_error)
+        _add_recomputed_verdict(item, outcome)
+
+
+def _check_normal_reply(
+    item: Item, reply: Reply, golden_answer: Any, decode_error: str | None
+) -> CheckOutcome:
     if decode_error is not None:
-        _add_recomputed_verdict(
-            item, CheckOutcome(False, error_type="wrong_output_format", message=decode_error)
-        )
-        return
-    calls = decode_reply(reply, item.category, rule_set)
-    _add_recomputed_verdict(item, checker.check_calls(calls, golden_answer, item.functions))
+        return CheckOutcome(False, error_type="wrong_output_format", message=decode_error)
+    calls = decode_reply(reply.content, item.category, reply.rule_set)
+    return checker.check_calls(calls, golden_answer, item.functions)
 
 
-def _add_decoded_reply(item: Item, reply: str, turn: int, rule_set: RuleSet) -> None:
+def _add_decoded_reply(item: Item, reply: str, *, turn: int, rule_set: RuleSet) -> None:
     """Add the calls of a reply, and the texts around them, which the evaluator ignores."""
     for index, (name, arguments) in enumerate(decode_for_display(reply, item.category, rule_set)):
-        item.predicted.append(
-            Call("predicted", name, arguments=arguments, turn=turn, step=0, index=index)
-        )
+        call = Call("predicted", name, arguments=arguments, turn=turn, step=0, index=index)
+        item.predicted.append(call)
     for text in split_text_around_calls(reply, item.category, rule_set):
         item.messages += _split_reasoning(text, turn)
 
@@ -456,28 +483,27 @@ def _split_reasoning(text: str, turn: int) -> list[Message]:
     thought = _THOUGHT.match(text)
     if thought is None:
         return [Message(turn, 0, role="assistant", content=text)]
-    messages = [
-        Message(turn, 0, role="assistant", content=thought["thought"].strip(), name="reasoning")
-    ]
+
+    reasoning = thought["thought"].strip()
+    messages = [Message(turn, 0, role="assistant", content=reasoning, name="reasoning")]
     rest = text[thought.end() :].strip()
     if rest:
         messages.append(Message(turn, 0, role="assistant", content=rest))
     return messages
 
 
-def _add_undecoded_reply(item: Item, reply: Any, turn: int, decode_error: str) -> None:
+def _add_undecoded_reply(item: Item, reply: Any, *, turn: int, decode_error: str) -> None:
     """Add a reply that the evaluator cannot decode: as a call that could not be decoded, or as a
     message.
     """
     text = reply if isinstance(reply, str) else repr(reply)
     if _CALL_TEXT.search(text):
         item.flags.append("undecoded")
-    if "(" in text:
-        item.predicted = [
-            Call("predicted", "", arguments=None, turn=turn, raw=text, decode_error=decode_error)
-        ]
-    else:
+    if "(" not in text:
         _add_reply_message(item, reply, turn)
+        return
+    call = Call("predicted", "", arguments=None, turn=turn, raw=text, decode_error=decode_error)
+    item.predicted = [call]
 
 
 def golden_key_to_function_name(key: str, available_functions: Container[str | None]) -> str:
@@ -485,7 +511,9 @@ def golden_key_to_function_name(key: str, available_functions: Container[str | N
 
     `f_2` means `f`, unless a function is called `f_2`.
     """
-    return key if key in available_functions else re.sub(r"_\d+$", "", key)
+    if key in available_functions:
+        return key
+    return re.sub(r"_\d+$", "", key)
 
 
 def parse_golden_calls(
@@ -501,23 +529,22 @@ def parse_golden_calls(
     for index, (key, arguments) in enumerate(answer.items()):
         name = golden_key_to_function_name(key, docs)
         required = read_declared_parameters(docs.get(name, {})).required or ()
-        accepted = {
-            argument: AcceptedValues([value], name in docs and argument not in required)
-            for argument, value in as_object(arguments).items()
-        }
+        accepted = {}
+        for argument, value in as_object(arguments).items():
+            is_optional = name in docs and argument not in required
+            accepted[argument] = AcceptedValues([value], is_optional)
         calls.append(Call("golden", name, arguments=accepted, turn=turn, step=0, index=index))
     return calls
 
 
 def _add_recomputed_verdict(item: Item, outcome: CheckOutcome) -> None:
-    item.rule, item.rule_error_type = outcome.valid, outcome.error_type
+    item.rule = outcome.valid
+    item.rule_error_type = outcome.error_type
     if not outcome.valid:
-        set_difference_location(
-            item, outcome.function or item.diff_function, outcome.argument or item.diff_argument
-        )
-    verdict = Verdict(
-        "rule", outcome.valid, error_type=outcome.error_type, rationale=outcome.message, by=RULES
-    )
+        function = outcome.function or item.diff_function
+        set_difference_location(item, function, outcome.argument or item.diff_argument)
+    verdict = Verdict("rule", outcome.valid, error_type=outcome.error_type, by=RULES)
+    verdict.rationale = outcome.message
     item.verdicts.append(verdict)
 
 
@@ -527,19 +554,27 @@ def parse_transcript(transcript: str, *, time: str = "", user_profile: str = "")
 
     The time and the user profile become system messages at the start, as in the model's prompt.
     """
-    named_texts = (("time", time), ("profile", user_profile))
-    messages = [
-        Message(0, -1, role="system", content=text, name=name) for name, text in named_texts if text
-    ]
+    messages = []
+    if time:
+        messages.append(Message(0, -1, role="system", content=time, name="time"))
+    if user_profile:
+        messages.append(Message(0, -1, role="system", content=user_profile, name="profile"))
+
     speakers = list(_SPEAKER.finditer(transcript))
     if not speakers:
-        return [*messages, Message(0, -1, role="user", content=transcript.strip())]
-    turn, step = -1, 0
-    ends = [*(speaker.start() for speaker in speakers[1:]), len(transcript)]
+        messages.append(Message(0, -1, role="user", content=transcript.strip()))
+        return messages
+
+    # A message ends where the next speaker begins. Its text may contain line breaks.
+    ends = [speaker.start() for speaker in speakers[1:]]
+    ends.append(len(transcript))
+    turn = -1
+    step = 0
     for speaker, end in zip(speakers, ends, strict=True):
         text = transcript[speaker.end() : end].rstrip("\n")
         if speaker[1] == "user":
-            turn, step = turn + 1, 0
+            turn += 1
+            step = 0
             messages.append(Message(turn, -1, role="user", content=text))
         else:
             messages.append(Message(max(turn, 0), step, role="assistant", content=text))

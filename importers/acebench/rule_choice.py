@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.errors import MALFORMED_DATA
-from fcreview.importers.acebench.checker import CheckOutcome, check_calls
+from fcreview.importers.acebench.checker import check_calls
 from fcreview.importers.acebench.decoding import (
     AUGUST_2025,
     NEWEST_RULE_SET,
@@ -82,58 +82,60 @@ class Agreement:
 def choose_rule_set(
     plan: RunPlan, categories: Sequence[CategoryInputs], *, scores_are_of_other_replies: bool
 ) -> RuleSetChoice:
-    """Choose the version that the user named, else the one that agrees with the score files,
-    else the newest.
+    """Choose the version that the user named, else the one that agrees with the score files, else
+    the newest.
     """
-    named = plan.options.get("evaluator", "")
+    named_version = plan.options.get("evaluator", "")
     for rule_set in RULE_SETS:
-        if rule_set == named:
+        if rule_set == named_version:
             return RuleSetChoice(rule_set, "chosen by the user")
     if scores_are_of_other_replies:
-        return RuleSetChoice(
-            NEWEST_RULE_SET, "the newest version, because the scores belong to other replies"
-        )
+        reason = "the newest version, because the scores belong to other replies"
+        return RuleSetChoice(NEWEST_RULE_SET, reason)
 
     agreement = _compare_with_scores(categories)
     if agreement.n_compared == 0:
-        return RuleSetChoice(
-            NEWEST_RULE_SET, "the newest version, because no score file tells which one was used"
-        )
+        reason = "the newest version, because no score file tells which one was used"
+        return RuleSetChoice(NEWEST_RULE_SET, reason)
     return _choose_by_agreement(agreement)
 
 
 def _choose_by_agreement(agreement: Agreement) -> RuleSetChoice:
-    entries = format_count(agreement.n_compared, "score entry", "score entries")
     n_august = agreement.n_agreeing[AUGUST_2025]
     n_october = agreement.n_agreeing[OCTOBER_2025]
-    fits_scores = max(n_august, n_october) >= MIN_AGREEING_SHARE * agreement.n_compared
+    n_best = max(n_august, n_october)
+    fits_scores = n_best >= MIN_AGREEING_SHARE * agreement.n_compared
+
+    entries = format_count(agreement.n_compared, "score entry", "score entries")
+    reason = f"agrees with {n_best:,} of {entries}"
     if n_august > n_october:
-        reason = f"agrees with {n_august:,} of {entries}; {OCTOBER_2025} with {n_october:,}"
+        reason += f"; {OCTOBER_2025} with {n_october:,}"
         return RuleSetChoice(AUGUST_2025, reason=reason, fits_scores=fits_scores)
     if n_october > n_august:
-        reason = f"agrees with {n_october:,} of {entries}; {AUGUST_2025} with {n_august:,}"
+        reason += f"; {AUGUST_2025} with {n_august:,}"
         return RuleSetChoice(OCTOBER_2025, reason=reason, fits_scores=fits_scores)
 
-    reason = f"agrees with {n_october:,} of {entries}, as does the other version"
+    reason += ", as does the other version"
+    # The error texts changed six days after the rules.
     if agreement.n_earlier_error_texts > 0 and agreement.n_later_error_texts == 0:
-        return RuleSetChoice(
-            AUGUST_2025,
-            reason=f"{reason}; the error texts are those before 29 October 2025",
-            fits_scores=fits_scores,
-        )
-    return RuleSetChoice(
-        NEWEST_RULE_SET, reason=f"{reason}; the newest version is used", fits_scores=fits_scores
-    )
+        reason += "; the error texts are those before 29 October 2025"
+        return RuleSetChoice(AUGUST_2025, reason=reason, fits_scores=fits_scores)
+    reason += "; the newest version is used"
+    return RuleSetChoice(NEWEST_RULE_SET, reason=reason, fits_scores=fits_scores)
 
 
 def _compare_with_scores(categories: Sequence[CategoryInputs]) -> Agreement:
+    """Compare each scored item with the result that each version of the rules gives."""
     agreement = Agreement()
     for inputs in categories:
         if not inputs.category.startswith("normal") or not inputs.scored.header:
             continue
         for item in _list_scored_items(inputs):
-            _count_error_text(item, agreement)
             agreement.add([rule_set for rule_set in RULE_SETS if item.agrees_with(rule_set)])
+            if item.has_later_error_text:
+                agreement.n_later_error_texts += 1
+            if item.has_earlier_error_text:
+                agreement.n_earlier_error_texts += 1
     return agreement
 
 
@@ -180,13 +182,12 @@ class _ScoredItem:
         """Whether the text of an error with several golden calls is the one before 29 October
         2025.
         """
-        if (
-            self.entry is None
-            or self.has_later_error_text
-            or self.entry.get("error_type") in COUNT_ERRORS
-        ):
+        if self.entry is None or self.has_later_error_text:
             return False
-        return len(as_object(self._get_first_golden_answer())) > 1
+        if self.entry.get("error_type") in COUNT_ERRORS:
+            return False
+        golden_calls = as_object(self._get_first_golden_answer())
+        return len(golden_calls) > 1
 
     def _is_quoted_by(self, rule_set: RuleSet) -> bool:
         """Whether the entry quotes the text that this version decodes.
@@ -196,11 +197,12 @@ class _ScoredItem:
         if self.entry is None or not isinstance(self.reply, str):
             return True
         category = self.inputs.category
-        decoded_texts = {
-            each: select_decoded_text(self.reply, category, each) for each in RULE_SETS
-        }
         quoted = find_quoted_reply(self.entry, category)
-        return quoted == decoded_texts[rule_set] or quoted not in decoded_texts.values()
+        if quoted == select_decoded_text(self.reply, category, rule_set):
+            return True
+        return not any(
+            quoted == select_decoded_text(self.reply, category, other) for other in RULE_SETS
+        )
 
     def _find_failure(self, rule_set: RuleSet) -> str | None:
         """Return the error type that the score file has by this version of the rules, or None if
@@ -213,16 +215,17 @@ class _ScoredItem:
             calls = decode_reply(self.reply, self.inputs.category, rule_set)
         except Undecodable:
             return WRONG_FORMAT
+
         golden = self.inputs.get_golden_answer(self.id)
         if golden is None or self.id not in self.inputs.questions:
             official = (self.entry or {}).get("error_type")
             return None if official == WRONG_FORMAT else official
+
+        answers = self._select_checked_answers(golden)
         try:
-            outcome = check_calls(
-                calls, self._select_checked_answers(golden), self.inputs.get_function_docs(self.id)
-            )
+            outcome = check_calls(calls, answers, self.inputs.get_function_docs(self.id))
         except MALFORMED_DATA:
-            outcome = CheckOutcome(False)
+            return None
         return None if outcome.valid else outcome.error_type
 
     def _select_checked_answers(self, golden: Any) -> Any:
@@ -240,11 +243,6 @@ class _ScoredItem:
         if isinstance(golden, list) and golden:
             return golden[0]
         return golden
-
-
-def _count_error_text(item: _ScoredItem, agreement: Agreement) -> None:
-    agreement.n_later_error_texts += item.has_later_error_text
-    agreement.n_earlier_error_texts += item.has_earlier_error_text
 
 
 def compare_quoted_replies(categories: Sequence[CategoryInputs]) -> QuotedReplies:
@@ -266,15 +264,13 @@ def _compare_quoted_texts(inputs: CategoryInputs, quoted_replies: QuotedReplies)
         if entry is None or not has_quoted_reply(entry):
             continue
         quoted = find_quoted_reply(entry, inputs.category)
-        quoted_replies.add(
-            inputs.category, item_id, is_same=_is_part_of_reply(quoted, record.get("result"))
-        )
+        is_same = _is_part_of_reply(quoted, record.get("result"))
+        quoted_replies.add(inputs.category, item_id, is_same=is_same)
 
 
 def has_quoted_reply(entry: JsonObject) -> bool:
-    return any(
-        name in entry for name in ("model_result_raw", "model_result", "model_result_decoded")
-    )
+    names = ("model_result_raw", "model_result", "model_result_decoded")
+    return any(name in entry for name in names)
 
 
 def find_quoted_reply(entry: JsonObject, category: str) -> Any:

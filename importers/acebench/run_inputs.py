@@ -39,17 +39,27 @@ class RunInputs:
 
 
 def load_run_inputs(plan: RunPlan) -> RunInputs:
+    """Load the files of a run, and set its official metrics.
+
+    If the scores belong to other replies, the run has neither official verdicts nor metrics.
+    """
     issues: list[ImportIssue] = []
-    categories = [load_category_inputs(plan, path, issues) for path in plan.results]
+    categories = []
+    for result_file in plan.results:
+        inputs = load_category_inputs(plan, result_file)
+        issues += inputs.issues
+        categories.append(inputs)
 
     quoted_replies = compare_quoted_replies(categories)
     are_other_replies = quoted_replies.are_scores_of_other_replies
     choice = choose_rule_set(plan, categories, scores_are_of_other_replies=are_other_replies)
-
     if not choice.fits_scores:
         issues.append(choice.make_issue(plan.run))
+
     for inputs in categories:
-        settle_official_verdicts(inputs, choice.rule_set, issues)
+        issues += settle_official_verdicts(inputs, choice.rule_set)
+        if inputs.scored.header:
+            plan.run.official_metrics[inputs.category] = inputs.scored.header
     if are_other_replies:
         issues.append(quoted_replies.make_issue(plan.run))
         plan.run.official_metrics.clear()

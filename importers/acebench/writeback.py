@@ -30,6 +30,7 @@ from fcreview.importers.acebench.inputs import CategoryInputs
 from fcreview.importers.acebench.leaderboard import (
     MULTI_TURN_CATEGORIES,
     PROCESS_ACCURACY,
+    DialogueStep,
     compute_dialogue_accuracies,
     compute_mean_process_accuracy,
     get_process_accuracy,
@@ -42,7 +43,7 @@ from fcreview.importers.acebench.read import (
 from fcreview.importers.acebench.run_inputs import load_run_inputs
 from fcreview.importers.common import writeback
 from fcreview.importers.common.jsonl import read_objects_with_id
-from fcreview.importers.common.records import FailureList, Undecodable, as_object, list_objects
+from fcreview.importers.common.records import Undecodable, as_object, list_objects
 from fcreview.importers.common.writeback import CriterionKey, GoldenFixes, JsonObject, LineEdits
 from fcreview.model.address import ITEM
 from fcreview.model.item import Call, Item, Run
@@ -65,10 +66,10 @@ def load_results_by_id(path: Path) -> dict[str, JsonObject]:
 
     If an id occurs twice, the first record counts, as in the evaluator.
     """
-    found: dict[str, JsonObject] = {}
+    results: dict[str, JsonObject] = {}
     for record in read_objects_with_id(path):
-        found.setdefault(record["id"], record)
-    return found
+        results.setdefault(record["id"], record)
+    return results
 
 
 def make_failure_entry(inputs: CategoryInputs, item: ScoredItem, result: JsonObject) -> JsonObject:
@@ -82,183 +83,250 @@ def make_failure_entry(inputs: CategoryInputs, item: ScoredItem, result: JsonObj
         "error_type": item.error_type,
     }
     if inputs.category.startswith("agent_"):
-        return (
-            {"id": inputs.get_dataset_position(item.id)}
-            | failure
-            | {"error": [[writeback.ANNOTATOR_REASON]]}
-        )
-    golden = (inputs.answers.get(item.id) or {}).get(GROUND_TRUTH)
+        # The evaluator identifies agent items by their line, and nests their errors.
+        failure["error"] = [[writeback.ANNOTATOR_REASON]]
+        return {"id": inputs.get_dataset_position(item.id), **failure}
+
+    golden = inputs.get_golden_answer(item.id)
     reply = result.get("result")
     if inputs.category.startswith("special"):
-        return (
-            {"id": item.id} | failure | {"model_result_decoded": reply, "possible_answer": golden}
-        )
-    decoded_text = reply
+        failure["model_result_decoded"] = reply
+        failure["possible_answer"] = golden
+        return {"id": item.id, **failure}
+
     if isinstance(reply, str):
-        decoded_text = select_decoded_text(reply, inputs.category, inputs.rule_set)
+        reply = select_decoded_text(reply, inputs.category, inputs.rule_set)
+    failure["model_result"] = reply
     if inputs.category in MULTI_TURN_CATEGORIES:
-        turn = {"id": item.id, "turn": str(item.group).rpartition("_")[2]}
-        return turn | failure | {"model_result": decoded_text, "possible_answer": [golden]}
-    return {"id": item.id} | failure | {"model_result": decoded_text, "possible_answer": golden}
+        failure["possible_answer"] = [golden]
+        _, _, dialogue_number = str(item.group).rpartition("_")
+        return {"id": item.id, "turn": dialogue_number, **failure}
+    failure["possible_answer"] = golden
+    return {"id": item.id, **failure}
 
 
 def rewrite_scores(
     plan: RunPlan, items: Sequence[ScoredItem]
 ) -> Iterator[RewrittenFile | Unrepresentable]:
     yield from writeback.find_unrepresentable_reviews(items, _is_representable)
-    if not any(map(_has_override, items)):
+    if not any(_has_override(item) for item in items):
         return
     for inputs in load_run_inputs(plan).categories:
         category_items = [item for item in items if item.category == inputs.category]
-        if not any(map(_has_override, category_items)):
-            continue
-        score_files = {parse_file_name(file): file for file in reversed(plan.scores)}
-        scores, process = (
-            score_files.get(FileName(inputs.category, kind)) for kind in ("score", "process")
-        )
-        if scores is None or not inputs.scored.is_complete:
-            which = "which has no score file" if scores is None else "whose score file is damaged"
-            yield Unrepresentable(
-                f"items of {inputs.category}, {which}", sum(map(_has_override, category_items))
-            )
-            continue
-        yield RewrittenFile(
-            scores, _rewrite_score_file(read_file(scores), inputs.scored, inputs, category_items)
-        )
-        if process is not None and inputs.process_entries is not None:
-            yield RewrittenFile(
-                process, _rewrite_process_file(read_file(process), inputs, category_items)
-            )
-            n_unknown = sum(
-                _has_override(item) and get_process_accuracy(item) is None
-                for item in category_items
-            )
-            if n_unknown:  # An item without an entry in the process file met all milestones.
-                yield Unrepresentable(
-                    f"items of {inputs.category} whose process accuracy is unknown", n_unknown
-                )
+        yield from _rewrite_category(plan, inputs, category_items)
+
+
+def _rewrite_category(
+    plan: RunPlan, inputs: CategoryInputs, items: Sequence[ScoredItem]
+) -> Iterator[RewrittenFile | Unrepresentable]:
+    """Yield the score file and the process file of a category, if reviews change them."""
+    reviewed = [item for item in items if _has_override(item)]
+    if not reviewed:
+        return
+
+    score_file = _find_score_file(plan, FileName(inputs.category, "score"))
+    if score_file is None:
+        kind = f"items of {inputs.category}, which has no score file"
+        yield Unrepresentable(kind, len(reviewed))
+        return
+    if not inputs.scored.is_complete:
+        kind = f"items of {inputs.category}, whose score file is damaged"
+        yield Unrepresentable(kind, len(reviewed))
+        return
+    content = _rewrite_score_file(read_file(score_file), inputs, items)
+    yield RewrittenFile(score_file, content)
+
+    process_file = _find_score_file(plan, FileName(inputs.category, "process"))
+    if process_file is None or inputs.process_entries is None:
+        return
+    content = _rewrite_process_file(read_file(process_file), inputs, reviewed, items)
+    yield RewrittenFile(process_file, content)
+
+    # An item without an entry in the process file met all milestones, so the file cannot say that
+    # a process accuracy is unknown.
+    n_unknown = sum(get_process_accuracy(item) is None for item in reviewed)
+    if n_unknown:
+        kind = f"items of {inputs.category} whose process accuracy is unknown"
+        yield Unrepresentable(kind, n_unknown)
+
+
+def _find_score_file(plan: RunPlan, name: FileName) -> Path | None:
+    for path in plan.scores:
+        if parse_file_name(path) == name:
+            return path
+    return None
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:
-    tables = dict.fromkeys(
-        folder / "result.xlsx" for path in plan.scores for folder in list(path.parents)[1:4]
-    )
+    """Find the tables beside the folder of the model or in the two folders above."""
+    tables: dict[Path, None] = {}
+    for path in plan.scores:
+        for folder in list(path.parents)[1:4]:
+            tables[folder / "result.xlsx"] = None
     return [path for path in tables if path.is_file()]
 
 
 def _is_representable(item: ScoredItem, criterion_key: CriterionKey) -> bool:
-    is_process = criterion_key == (ITEM, PROCESS_ACCURACY) and item.category.startswith("agent_")
-    return is_process or writeback.is_item_verdict(item, criterion_key)
+    is_agent_item = item.category.startswith("agent_")
+    if is_agent_item and criterion_key == (ITEM, PROCESS_ACCURACY):
+        return True
+    return writeback.is_item_verdict(item, criterion_key)
 
 
 def _has_override(item: ScoredItem) -> bool:
-    process_accuracy = item.overrides.get((ITEM, PROCESS_ACCURACY))
-    return writeback.get_item_override(item) is not None or isinstance(
-        process_accuracy, (int, float)
-    )
+    if writeback.get_item_override(item) is not None:
+        return True
+    return isinstance(item.overrides.get((ITEM, PROCESS_ACCURACY)), (int, float))
 
 
 def _rewrite_score_file(
-    content: bytes, failures: FailureList, inputs: CategoryInputs, items: Sequence[ScoredItem]
+    content: bytes, inputs: CategoryInputs, items: Sequence[ScoredItem]
 ) -> bytes:
+    """Remove the entries of items that now pass, add entries of items that now fail, and update
+    the header.
+    """
+    line_by_id = _find_entry_lines(content, inputs)
     order = writeback.positions_by_name([item.id for item in items])
-    records = list(writeback.parse_numbered_records(content))
-    lines = {
-        inputs.get_item_id(record["id"]): line
-        for line, record in records
-        if record.get("id") is not None
-    }
-    edits = LineEdits(
-        positions={line: order[item_id] for item_id, line in lines.items() if item_id in order}
-    )
+    edits = LineEdits(positions=_map_lines_to_positions(line_by_id, order))
     results = load_results_by_id(inputs.result_file)
-    n_gained_passes = 0
     verdicts: list[bool] = []
+    n_gained_passes = 0
     for item in items:
+        line = line_by_id.get(item.id)
+        has_failed = item.id in inputs.scored.entries
         override = writeback.get_item_override(item)
-        verdicts.append(item.id not in failures.entries if override is None else override)
-        if override is True and item.id in lines:
-            edits.removed.add(lines[item.id])
+        verdicts.append(not has_failed if override is None else override)
+        if override is True and line is not None:
+            edits.removed.add(line)
             n_gained_passes += 1
-        elif override is False and item.id not in failures.entries:
-            if item.id in lines:  # The file also lists items that match only a later golden answer.
-                edits.removed.add(lines[item.id])
-            edits.added.append(
-                (order[item.id], make_failure_entry(inputs, item, results.get(item.id, {})))
-            )
+        if override is False and not has_failed:
+            # The file also lists items that passed because they match a later golden answer.
+            if line is not None:
+                edits.removed.add(line)
+            entry = make_failure_entry(inputs, item, results.get(item.id, {}))
+            edits.added.append((order[item.id], entry))
             n_gained_passes -= 1
-    header = next((record for _, record in records if "total_count" in record), {})
-    new_header = _update_header(header, inputs.category, items, verdicts, n_gained_passes)
+
+    header = _find_header(content)
+    new_header = _update_header(
+        header, inputs.category, items=items, verdicts=verdicts, n_gained_passes=n_gained_passes
+    )
     edits.replaced[writeback.find_header_line_number(content)] = new_header
     return writeback.apply_line_edits(content, edits)
 
 
+def _find_entry_lines(content: bytes, inputs: CategoryInputs) -> dict[str, int]:
+    """Return item id -> number of the line with its score entry."""
+    line_by_id = {}
+    for line, record in writeback.parse_numbered_records(content):
+        if record.get("id") is not None:
+            line_by_id[inputs.get_item_id(record["id"])] = line
+    return line_by_id
+
+
+def _map_lines_to_positions(line_by_name: dict[str, int], order: dict[str, int]) -> dict[int, int]:
+    """Return line number -> position of its record among all records (`order`)."""
+    return {line: order[name] for name, line in line_by_name.items() if name in order}
+
+
+def _find_header(content: bytes) -> JsonObject:
+    for _, record in writeback.parse_numbered_records(content):
+        if "total_count" in record:
+            return record
+    return {}
+
+
 def _rewrite_process_file(
-    content: bytes, inputs: CategoryInputs, items: Sequence[ScoredItem]
+    content: bytes,
+    inputs: CategoryInputs,
+    reviewed: Sequence[ScoredItem],
+    items: Sequence[ScoredItem],
 ) -> bytes:
     """Update the entries of reviewed items in a process file, which lists items with a process
     accuracy below 1.
     """
-    lines = {
-        name: line for line, record in writeback.parse_numbered_records(content) for name in record
-    }
-    names = {item.id: f"{inputs.category}_{inputs.get_dataset_position(item.id)}" for item in items}
-    order = writeback.positions_by_name([names[item.id] for item in items])
-    edits = LineEdits(
-        positions={line: order[name] for name, line in lines.items() if name in order}
-    )
+    line_by_name: dict[str, int] = {}
+    for line, record in writeback.parse_numbered_records(content):
+        line_by_name |= dict.fromkeys(record, line)
+    order = writeback.positions_by_name([_get_process_entry_name(inputs, item) for item in items])
+    edits = LineEdits(positions=_map_lines_to_positions(line_by_name, order))
     results = load_results_by_id(inputs.result_file)
-    for item in filter(_has_override, items):
-        name, share = names[item.id], get_process_accuracy(item)
-        if name in lines:
-            edits.removed.add(lines[name])
-        if share is not None and share != 1:
-            entry = (inputs.process_entries or {}).get(name)
-            if not entry:
-                process = results.get(item.id, {}).get("process") or []
-                milestones = (inputs.answers.get(item.id) or {}).get(MILE_STONE) or []
-                entry = {
-                    PROCESS_ACCURACY: None,
-                    "model_output": process,
-                    "call_process": milestones,
-                }
-            accuracy = share if (ITEM, PROCESS_ACCURACY) in item.overrides else round(share, 3)
-            edits.added.append((order[name], {name: entry | {PROCESS_ACCURACY: accuracy}}))
+    for item in reviewed:
+        name = _get_process_entry_name(inputs, item)
+        if name in line_by_name:
+            edits.removed.add(line_by_name[name])
+
+        accuracy = get_process_accuracy(item)
+        if accuracy is None or accuracy == 1:
+            continue
+        is_reviewed_value = (ITEM, PROCESS_ACCURACY) in item.overrides
+        if not is_reviewed_value:
+            accuracy = round(accuracy, 3)  # as the evaluator does in this file
+        entry = dict((inputs.process_entries or {}).get(name) or {})
+        if not entry:
+            entry = _make_process_entry(inputs, item, results.get(item.id, {}))
+        entry[PROCESS_ACCURACY] = accuracy
+        edits.added.append((order[name], {name: entry}))
     return writeback.apply_line_edits(content, edits)
+
+
+def _get_process_entry_name(inputs: CategoryInputs, item: ScoredItem) -> str:
+    return f"{inputs.category}_{inputs.get_dataset_position(item.id)}"
+
+
+def _make_process_entry(inputs: CategoryInputs, item: ScoredItem, result: JsonObject) -> JsonObject:
+    """Make the entry of an item that met all milestones, still without its accuracy."""
+    answer = inputs.answers.get(item.id) or {}
+    return {
+        PROCESS_ACCURACY: None,
+        "model_output": result.get("process") or [],
+        "call_process": answer.get(MILE_STONE) or [],
+    }
 
 
 def _update_header(
     header: JsonObject,
     category: str,
+    *,
     items: Sequence[ScoredItem],
     verdicts: Sequence[bool],
     n_gained_passes: int,
 ) -> JsonObject:
+    """Return the header of a score file with the reviewed figures, rounded as in the evaluator."""
     if category.startswith("agent_"):
         updated = writeback.update_score_header(
             header, n_gained_passes, digits=3, rate_field="end_to_end_accuracy"
         )
-        share = compute_mean_process_accuracy(items).value
-        return updated | ({"process_accuracy": share} if share is not None else {})
+        process_accuracy = compute_mean_process_accuracy(items).value
+        if process_accuracy is not None:
+            updated = updated | {"process_accuracy": process_accuracy}
+        return updated
+
     if category in MULTI_TURN_CATEGORIES:
-        steps = [(str(item.group), verdict) for item, verdict in zip(items, verdicts, strict=True)]
-        accuracy, process = compute_dialogue_accuracies(steps)
-        rates = {"accuracy": accuracy.value, "process_accuracy": process.value}
-        return writeback.update_score_header(header, n_gained_passes) | rates
-    return writeback.update_score_header(
-        header, n_gained_passes, digits=None if category.startswith("special") else 3
-    )
+        steps = []
+        for item, verdict in zip(items, verdicts, strict=True):
+            steps.append(DialogueStep(str(item.group), verdict))
+        accuracies = compute_dialogue_accuracies(steps)
+        return writeback.update_score_header(header, n_gained_passes) | {
+            "accuracy": accuracies.all_steps.value,
+            "process_accuracy": accuracies.mean_share.value,
+        }
+
+    digits = None if category.startswith("special") else 3
+    return writeback.update_score_header(header, n_gained_passes, digits=digits)
 
 
 def rewrite_golden(
     plan: RunPlan, fixes: GoldenFixes
 ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
-    answers = {
-        path.name: path for path in reversed(plan.data) if path.parent.name == "possible_answer"
-    }
-    return writeback.rewrite_answer_files(
-        fixes, lambda category: answers.get(f"data_{category}.json")
-    )
+    def find_answer_file(category: str) -> Path | None:
+        for path in plan.data:
+            is_answer_file = path.parent.name == "possible_answer"
+            if is_answer_file and path.name == f"data_{category}.json":
+                return path
+        return None
+
+    return writeback.rewrite_answer_files(fixes, find_answer_file)
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
@@ -268,10 +336,12 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: AR
     """
     if not item.category.startswith("normal") or not writeback.has_only_decoded_calls(item.golden):
         return None
-    arguments = list(map(writeback.first_accepted_arguments, item.golden))
-    first = writeback.key_by_function_name(item.golden, arguments)
-    others = item.extra.metadata.get(OTHER_ANSWERS)
-    return {GROUND_TRUTH: [first, *others] if isinstance(others, list) and others else first}
+    arguments = [writeback.first_accepted_arguments(call) for call in item.golden]
+    first_answer = writeback.key_by_function_name(item.golden, arguments)
+    other_answers = item.extra.metadata.get(OTHER_ANSWERS)
+    if isinstance(other_answers, list) and other_answers:
+        return {GROUND_TRUTH: [first_answer, *other_answers]}
+    return {GROUND_TRUTH: first_answer}
 
 
 def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:
@@ -279,9 +349,11 @@ def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any)
 
     Return None for agent items and without a reply.
     """
-    reply, golden = as_object(record).get("result"), golden_fix.get(GROUND_TRUTH)
+    reply = as_object(record).get("result")
     if reply is None or item.category.startswith("agent_"):
         return None
+
+    golden = golden_fix.get(GROUND_TRUTH)
     if item.category.startswith("special"):
         return check_special_reply(reply, golden, item.category).valid
     try:
@@ -301,7 +373,9 @@ def _get_rule_set(run: Run) -> RuleSet:
 
 
 def parse_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> list[Call]:  # noqa: ARG001
+    """Return the calls of the first accepted answer. Empty for agent and special items."""
+    if not item.category.startswith("normal"):
+        return []
     answer = golden_fix.get(GROUND_TRUTH)
     answers = list_objects(answer if isinstance(answer, list) else [answer])
-    is_normal = item.category.startswith("normal")
-    return parse_golden_calls(answers[0], item.functions) if is_normal and answers else []
+    return parse_golden_calls(answers[0], item.functions) if answers else []

@@ -53,9 +53,9 @@ def make_agent_item(tmp_path: Path, category: str, question: str) -> Item:
     agent.fill_agent_item(
         item,
         record,
-        {"question": question, "initial_config": {"Base": {"wifi": False}}},
-        answer,
-        history,
+        question={"question": question, "initial_config": {"Base": {"wifi": False}}},
+        answer=answer,
+        history_file=history,
     )
     return item
 
@@ -134,9 +134,8 @@ def test_special_item_has_golden_reply() -> None:
     item = Item("special_incomplete_0", "special_incomplete")
     question = {"question": "user: Book it."}
     golden = {"book": ["day", "hour"]}
-    read.fill_non_agent_item(
-        item, golden, result={"result": "Which?"}, question=question, can_recompute=True
-    )
+    reply = read.Reply("Which?", question=question, can_recompute=True)
+    read.grade_reply(item, reply, golden)
     assert item.extra.golden_reply == (
         "required text: Missing necessary parameters\nrequired words for book: day, hour"
     )

@@ -211,7 +211,9 @@ def test_missed_milestone_ends_comparison() -> None:
     assert compute_milestone_share(
         ["[a()]", "[c()]"], ["[a()]", "[b()]", "[c()]"]
     ) == pytest.approx(1 / 3)
-    assert compute_process_accuracy(["[b()]"], [["[a()]"], ["[b()]"], ["[c()]"]], False) == (
+    assert compute_process_accuracy(
+        ["[b()]"], [["[a()]"], ["[b()]"], ["[c()]"]], is_end_state_correct=False
+    ) == (
         1.0,
         0.0,
     )

@@ -15,7 +15,15 @@ from typing import Literal
 from fcreview.matching.conversation import is_only_call_text, is_same_call, parse_quoted_calls
 from fcreview.matching.first_difference import ArgumentRow
 from fcreview.model.address import RESPONSE, turn_address
-from fcreview.model.item import GOLDEN_CALL, Call, CallPair, DiffState, Message
+from fcreview.model.item import (
+    GOLDEN_CALL,
+    Call,
+    CallPair,
+    DiffState,
+    Item,
+    Message,
+    Verdict,
+)
 from fcreview.model.sanitize import sanitize
 from fcreview.tui.item_view.blocks import (
     MAX_INLINE_CHARS,
@@ -41,13 +49,15 @@ from fcreview.tui.item_view.verdicts import (
 )
 from fcreview.tui.text.lines import (
     Line,
+    LineBuilder,
     fit_line,
     format_size,
     make_line,
-    pad_text,
     rule_line,
     wrap_first_rows,
 )
+
+NO_POSITION = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +69,9 @@ class TimelineEvent:
     """Index of the step, from 0. It is -1 for a golden call that was not made."""
     key: str
     """Last part of the block key, unique within the turn, such as `step:2/assistant:0`."""
-    position: int = -1
-    """Index of the call pair in the turn.
-
-    It is -1 if the event is not a call or the call has no pair.
+    position: int = NO_POSITION
+    """Index of the call pair in the turn. `NO_POSITION` if the event is not a call or the call
+    has no pair.
     """
     pair: CallPair | None = None
     call: Call | None = None
@@ -72,35 +81,110 @@ class TimelineEvent:
     """Whether the message is from the benchmark, not from the judged model."""
 
 
+class _TurnIndex:
+    """Messages, calls and call pairs of a turn, by step."""
+
+    def __init__(self, indexed: IndexedItem, turn: int) -> None:
+        messages = [each for each in indexed.messages.get(turn, []) if each.step >= 0]
+        calls = sorted(indexed.calls_of_turn(turn), key=lambda call: call.index)
+        self._messages_by_step = group_by(messages, lambda message: message.step)
+        self._calls_by_step = group_by(calls, lambda call: call.step)
+        self._pairs = indexed.pairs.get(turn, [])
+        self._position_by_call: dict[int, int] = {}
+        """Index of a predicted call -> index of its pair."""
+        for position, pair in enumerate(self._pairs):
+            if pair.predicted is not None:
+                self._position_by_call[pair.predicted] = position
+
+    @property
+    def steps(self) -> list[int]:
+        return sorted(self._messages_by_step.keys() | self._calls_by_step.keys())
+
+    def list_step_events(self, step: int, *, is_context: bool) -> list[TimelineEvent]:
+        """Return the events of a step. The calls come before the first message that is not the
+        model's reply.
+        """
+        call_events = self._list_call_events(step)
+        n_calls = len(call_events)
+        n_results = 0
+        events: list[TimelineEvent] = []
+        for index, message in enumerate(self._messages_by_step.get(step, [])):
+            name = f"{message.role}:{index}"
+            if message.role != "assistant":
+                events += call_events
+                call_events = []
+            if message.role == "tool":
+                n_results += 1
+                if n_results <= n_calls:
+                    # The event of the call contains the result.
+                    continue
+                name = f"tool:more{n_results - n_calls - 1}" if n_calls else f"tool:{n_results}"
+            event = TimelineEvent(
+                "message",
+                step=step,
+                key=f"{_step_key(step)}/{name}",
+                message=message,
+                is_context=is_context,
+            )
+            events.append(event)
+        return events + call_events
+
+    def _list_call_events(self, step: int) -> list[TimelineEvent]:
+        """Return the calls of a step with their results, which are in the order of the calls."""
+        messages = self._messages_by_step.get(step, [])
+        results = [message for message in messages if message.role == "tool"]
+        events = []
+        for index, call in enumerate(self._calls_by_step.get(step, [])):
+            position = self._position_by_call.get(call.index, NO_POSITION)
+            event = TimelineEvent(
+                "call",
+                step=step,
+                key=f"{_step_key(step)}/tool:{index + 1}",
+                position=position,
+                pair=None if position == NO_POSITION else self._pairs[position],
+                call=call,
+                observation=results[index] if index < len(results) else None,
+            )
+            events.append(event)
+        return events
+
+
+def _step_key(step: int) -> str:
+    return f"step:{step + 1}"
+
+
 def list_turn_events(indexed: IndexedItem, turn: int) -> list[TimelineEvent]:
     """Return the events of a turn after its opening messages."""
-    turn_calls = [call for (at, _), call in sorted(indexed.predicted_calls.items()) if at == turn]
-    calls = group_by(turn_calls, lambda call: call.step)
-    messages = group_by(
-        (m for m in indexed.messages.get(turn, []) if m.step >= 0), lambda message: message.step
-    )
-    missing = _missing_calls_by_predecessor(indexed, turn)
-    first_judged = _find_first_judged_step(indexed, turn)
+    content = _TurnIndex(indexed, turn)
+    missing_calls = _missing_calls_by_predecessor(indexed, turn)
+    first_judged_step = _find_first_judged_step(indexed, turn)
+
     events: list[TimelineEvent] = []
-    for step in sorted(messages.keys() | calls.keys()):
-        is_context = step < first_judged
+    for step in content.steps:
+        is_context = step < first_judged_step
         if not is_context:
-            events += missing.pop(None, [])
-        content = messages.get(step, []), calls.get(step, [])
-        events += _step_events(indexed, turn, step, *content, missing, is_context=is_context)
-    return events + [event for remaining in missing.values() for event in remaining]
+            events += missing_calls.pop(None, [])
+        for event in content.list_step_events(step, is_context=is_context):
+            events.append(event)
+            if event.call is not None:
+                events += missing_calls.pop(event.call.index, [])
+
+    # Golden calls whose predecessor is not shown come last.
+    for remaining in missing_calls.values():
+        events += remaining
+    return events
 
 
 def _find_first_judged_step(indexed: IndexedItem, turn: int) -> int | float:
-    """Return the index of the judged model's first step.
-
-    It is infinite if the benchmark supplied the whole turn.
+    """Return the index of the judged model's first step. It is infinite if the benchmark
+    supplied the whole turn.
     """
     if indexed.is_earlier_dialogue(turn):
         return float("inf")
-    return max(
-        (m.step + 1 for m in indexed.messages.get(turn, []) if m.name == GOLDEN_CALL), default=0
-    )
+    golden_steps = [
+        message.step for message in indexed.messages.get(turn, []) if message.name == GOLDEN_CALL
+    ]
+    return max(golden_steps, default=-1) + 1
 
 
 def _missing_calls_by_predecessor(
@@ -110,107 +194,53 @@ def _missing_calls_by_predecessor(
     before them on screen. The key is None for missing calls before the first predicted call.
     """
     missing: dict[int | None, list[TimelineEvent]] = {}
-    previous: int | None = None
+    predecessor: int | None = None
     for position, pair in enumerate(indexed.pairs.get(turn, [])):
         if pair.golden is None:
             continue
         if pair.predicted is not None:
-            previous = pair.predicted
-        else:
-            event = TimelineEvent(
-                "missing", step=-1, key=f"call:{position + 1}", position=position, pair=pair
-            )
-            missing.setdefault(previous, []).append(event)
+            predecessor = pair.predicted
+            continue
+        event = TimelineEvent(
+            "missing", step=-1, key=f"call:{position + 1}", position=position, pair=pair
+        )
+        missing.setdefault(predecessor, []).append(event)
     return missing
-
-
-def _step_events(
-    indexed: IndexedItem,
-    turn: int,
-    step: int,
-    messages: list[Message],
-    calls: list[Call],
-    missing_calls: dict[int | None, list[TimelineEvent]],
-    *,
-    is_context: bool,
-) -> list[TimelineEvent]:
-    """Return the events of a step. After each predicted call, insert the missing calls that follow
-    it, and remove them from `missing_calls`.
-    """
-    pairs = indexed.pairs.get(turn, [])
-    positions = {pair.predicted: at for at, pair in enumerate(pairs) if pair.predicted is not None}
-    results = [message for message in messages if message.role == "tool"]
-    key = f"step:{step + 1}"
-    call_events: list[TimelineEvent] = []
-    for at, call in enumerate(calls):
-        position = positions.get(call.index, -1)
-        pair = pairs[position] if position >= 0 else None
-        result = results[at] if at < len(results) else None
-        call_events.append(
-            TimelineEvent(
-                "call",
-                step=step,
-                key=f"{key}/tool:{at + 1}",
-                position=position,
-                pair=pair,
-                call=call,
-                observation=result,
-            )
-        )
-        call_events += missing_calls.pop(call.index, [])
-    events: list[TimelineEvent] = []
-    n_results = 0
-    for at, message in enumerate(messages):
-        name = f"{message.role}:{at}"
-        if message.role != "assistant":
-            events += call_events
-            call_events = []
-        if message.role == "tool":
-            n_results += 1
-            if n_results <= len(calls):
-                continue
-            name = f"tool:more{n_results - len(calls) - 1}" if calls else f"tool:{n_results}"
-        events.append(
-            TimelineEvent(
-                "message", step=step, key=f"{key}/{name}", message=message, is_context=is_context
-            )
-        )
-    return events + call_events
 
 
 MIN_REPEATS = 3
 
 
 def _group_repeats(events: Sequence[TimelineEvent]) -> list[Sequence[TimelineEvent]]:
-    """Group at least `MIN_REPEATS` equal events that follow each other.
-
-    Each other event has its own group.
+    """Group at least `MIN_REPEATS` equal events that follow each other. Each other event has its
+    own group.
     """
     groups: list[Sequence[TimelineEvent]] = []
-    at = 0
-    while at < len(events):
-        end = at + 1
-        while end < len(events) and _is_repeat(events[at], events[end]):
+    start = 0
+    while start < len(events):
+        end = start + 1
+        while end < len(events) and _is_repeat(events[start], events[end]):
             end += 1
-        groups += (
-            [events[at:end]] if end - at >= MIN_REPEATS else [[event] for event in events[at:end]]
-        )
-        at = end
+        if end - start >= MIN_REPEATS:
+            groups.append(events[start:end])
+        else:
+            groups += [[event] for event in events[start:end]]
+        start = end
     return groups
 
 
 def _is_repeat(first: TimelineEvent, second: TimelineEvent) -> bool:
+    """Whether both events are the same extra call, or replies with the same text."""
     if first.call is not None and second.call is not None:
-        extra = (
-            first.pair is not None
-            and second.pair is not None
-            and first.pair.state == second.pair.state in "+ "
-        )
-        return extra and is_same_call(first.call, second.call)
-    one, other = first.message, second.message
-    return bool(
-        one and other and one.role == other.role == "assistant" and one.content == other.content
-    )
+        if first.pair is None or second.pair is None:
+            return False
+        are_extra = first.pair.state == second.pair.state and first.pair.state in "+ "
+        return are_extra and is_same_call(first.call, second.call)
+
+    if first.message is None or second.message is None:
+        return False
+    are_replies = first.message.role == "assistant" and second.message.role == "assistant"
+    return are_replies and first.message.content == second.message.content
 
 
 REPLY_ROWS = 10
@@ -225,28 +255,15 @@ def final_reply_blocks(
     None if the model made a call instead. `step`: label of the step for the heading.
     """
     golden = indexed.item.extra.golden_reply
-    if golden is not None:
-        body = [*_response_label_blocks(indexed), _two_replies_block(golden, reply, options)]
-    elif reply:
-        body = [
-            text_block(
-                "response/text",
-                "",
-                reply,
-                options,
-                folded_rows=REPLY_ROWS,
-                title=RESPONSE,
-                style="predicted",
-            )
-        ]
-    else:
-        body = [Block("response/text", lambda _: [make_line("  (empty)", "dim")])]
-    judged = " · judged" if indexed.is_trajectory and golden is not None else ""
-    facts = f" · {step}{judged}" if step else judged
+    facts = f" · {step}" if step else ""
+    if indexed.is_trajectory and golden is not None:
+        facts += " · judged"
 
     def heading_lines(cells: int) -> list[Line]:
         lines = [rule_line((("response", "strong"), (facts, "dim")), cells)]
-        return lines if golden is None else [*lines, column_headings(_reply_columns(cells), "")]
+        if golden is not None:
+            lines.append(column_headings(_reply_columns(cells), ""))
+        return lines
 
     head = Block(
         RESPONSE,
@@ -257,79 +274,138 @@ def final_reply_blocks(
         title="response",
         copied_value=lambda: reply,
     )
-    reviews = target_verdict_and_review_blocks(indexed, RESPONSE, automatic_sources=())
-    return [head, *body, *judge_blocks(indexed, RESPONSE), *reviews]
+    blocks = [head]
+    if golden is not None:
+        blocks += _response_label_blocks(indexed)
+        blocks.append(_two_replies_block(golden, reply, options))
+    else:
+        blocks.append(_single_reply_block(reply or "", options))
+    blocks += judge_blocks(indexed, RESPONSE)
+    blocks += target_verdict_and_review_blocks(indexed, RESPONSE, automatic_sources=())
+    return blocks
+
+
+REPLY_TEXT_KEY = f"{RESPONSE}/text"
+
+
+def _single_reply_block(reply: str, options: DisplayOptions) -> Block:
+    if not reply:
+        return Block(REPLY_TEXT_KEY, lambda _: [make_line("  (empty)", "dim")])
+    return text_block(
+        REPLY_TEXT_KEY,
+        "",
+        reply,
+        options,
+        folded_rows=REPLY_ROWS,
+        title=RESPONSE,
+        style="predicted",
+    )
+
+
+MIN_REPLY_CELLS = 8
 
 
 def _reply_columns(cells: int) -> Columns:
-    half = max((cells - REPLY_LABEL_CELLS - 6) // 2, 8)
-    return Columns(REPLY_LABEL_CELLS, golden=half, predicted=half)
+    without_values = Columns(name=REPLY_LABEL_CELLS, golden=0, predicted=0)
+    half = max((cells - without_values.total_cells) // 2, MIN_REPLY_CELLS)
+    return replace(without_values, golden=half, predicted=half)
 
 
 def _response_label_blocks(indexed: IndexedItem) -> list[Block]:
     """Return the row that compares the golden labels of the response with the labels from a judge.
     Empty if the benchmark has no golden labels.
     """
-    golden = indexed.item.extra.golden_labels
-    if golden is None:
+    golden_labels = indexed.item.extra.golden_labels
+    if golden_labels is None:
         return []
     verdict = None if indexed.hide_verdicts else find_judge_label_verdict(indexed.item)
+    if verdict is None:
+        return [_unjudged_labels_block(golden_labels, is_hidden=indexed.hide_verdicts)]
+    row = _judged_labels_row(indexed.item, golden_labels, verdict)
+    return [_labels_block(row)]
+
+
+def _labels_block(row: ArgumentRow) -> Block:
+    return argument_block(
+        f"{RESPONSE}/labels", row, _reply_columns, title="labels", target=RESPONSE
+    )
+
+
+def _judged_labels_row(item: Item, golden_labels: Sequence[str], verdict: Verdict) -> ArgumentRow:
+    predicted = [str(label) for label in verdict.value]
+    passes = item.rule if item.official is None else item.official
+    state: DiffState = "!"
+    if set(predicted) == set(golden_labels):
+        state = "="
+    elif passes:
+        state = "~"
+    reason = None
+    if state != "=":
+        reason = f"labels from judge {verdict.by or ''}".rstrip()
+    return ArgumentRow(
+        "labels",
+        depth=0,
+        state=state,
+        golden=", ".join(golden_labels),
+        predicted=", ".join(predicted) or "(none)",
+        reason=reason,
+    )
+
+
+def _unjudged_labels_block(golden_labels: Sequence[str], *, is_hidden: bool) -> Block:
+    """Return the golden labels without a state symbol, because nothing is compared."""
     row = ArgumentRow(
         "labels",
         depth=0,
         state="=",
-        golden=", ".join(golden),
-        predicted="(hidden)" if indexed.hide_verdicts else "(not judged)",
+        golden=", ".join(golden_labels),
+        predicted="(hidden)" if is_hidden else "(not judged)",
         reason=None,
     )
-    if verdict is not None:
-        predicted = [str(label) for label in verdict.value]
-        passes = indexed.item.rule if indexed.item.official is None else indexed.item.official
-        state: DiffState = "=" if set(predicted) == set(golden) else "~" if passes else "!"
-        reason = None if state == "=" else f"labels from judge {verdict.by or ''}".rstrip()
-        row = replace(row, state=state, predicted=", ".join(predicted) or "(none)", reason=reason)
-    block = argument_block("response/labels", row, _reply_columns, "labels", RESPONSE)
-    if verdict is not None:
-        return [block]
+    block = _labels_block(row)
 
     def render_without_state_symbol(cells: int) -> list[Line]:
-        first, *rest = block.lines(cells)
-        return [(("  ", ""), *first[1:]), *rest]
+        first, *others = block.lines(cells)
+        return [(("  ", ""), *first[1:]), *others]
 
-    return [replace(block, lines=render_without_state_symbol, copied_value=None)]
+    return replace(block, lines=render_without_state_symbol, copied_value=None)
 
 
 def _two_replies_block(golden: str, reply: str | None, options: DisplayOptions) -> Block:
     predicted = NO_REPLY if reply is None else reply or "(empty)"
-    key = "response/text"
-    long = is_longer_than(golden, REPLY_ROWS // 2) or is_longer_than(predicted, REPLY_ROWS // 2)
-    exceeds_inline = max(len(golden), len(predicted)) > MAX_INLINE_CHARS
-    folded = long and (options.is_folded(key, True) or exceeds_inline)
+    is_long = is_longer_than(golden, REPLY_ROWS // 2) or is_longer_than(predicted, REPLY_ROWS // 2)
+    needs_pager = max(len(golden), len(predicted)) > MAX_INLINE_CHARS
+    folded = is_long and (needs_pager or options.is_folded(REPLY_TEXT_KEY, True))
+    max_rows = REPLY_ROWS if folded else UNLIMITED_ROWS
+    predicted_style = "predicted" if reply else "dim"
 
     def render_lines(cells: int) -> list[Line]:
-        limit = REPLY_ROWS if folded else UNLIMITED_ROWS
         widths = _reply_columns(cells)
-        left, left_has_more = wrap_first_rows(golden, widths.golden, limit)
-        right, right_has_more = wrap_first_rows(predicted, widths.predicted, limit)
+        golden_rows, golden_has_more = wrap_first_rows(golden, widths.golden, max_rows)
+        predicted_rows, predicted_has_more = wrap_first_rows(predicted, widths.predicted, max_rows)
         rendered: list[Line] = []
-        for at, (golden_row, predicted_row) in enumerate(zip_longest(left, right, fillvalue="")):
-            label = pad_text("reply" if at == 0 else "", widths.name + 2, "dim")
-            golden_part = pad_text(golden_row.rstrip(), widths.golden + 2, "golden")
-            rendered.append(
-                (("  ", ""), label, golden_part, (predicted_row, "predicted" if reply else "dim"))
-            )
-        if left_has_more or right_has_more:
-            hint = f"… {format_size(golden)} and {format_size(predicted)}, {options.unfold_hint}"
-            rendered.append(make_line(" " * (REPLY_LABEL_CELLS + 4) + hint, "dim"))
+        label = "reply"
+        for golden_row, predicted_row in zip_longest(golden_rows, predicted_rows, fillvalue=""):
+            line = LineBuilder()
+            line.add("  ")
+            line.add_padded(label, widths.name + 2, "dim")
+            line.add_padded(golden_row.rstrip(), widths.golden + 2, "golden")
+            line.add(predicted_row, predicted_style)
+            rendered.append(line.build())
+            label = ""
+        if golden_has_more or predicted_has_more:
+            sizes = f"{format_size(golden)} and {format_size(predicted)}"
+            indent = " " * (REPLY_LABEL_CELLS + 4)
+            rendered.append(make_line(f"{indent}… {sizes}, {options.unfold_hint}", "dim"))
         return rendered
 
     return Block(
-        key,
+        REPLY_TEXT_KEY,
         render_lines,
         target=RESPONSE,
-        foldable=long,
+        foldable=is_long,
         folded=folded,
-        opens_pager=exceeds_inline,
+        opens_pager=needs_pager,
         title="reply",
         full_text=lambda: f"golden\n{golden}\n\npredicted\n{predicted}",
     )
@@ -340,12 +416,14 @@ RESULT_ROWS = 4
 
 
 def turn_event_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> list[Block]:
+    """Return the blocks of the events of a turn. The final reply has a section of its own."""
     events = [
         event
         for event in list_turn_events(indexed, turn)
         if _is_event_shown(indexed, turn, event, options)
     ]
     final_reply = _find_final_reply_event(indexed, turn, events)
+
     blocks: list[Block] = []
     for group in _group_repeats(events):
         event = group[0]
@@ -357,11 +435,10 @@ def turn_event_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) 
             blocks += set_message_number(reply, indexed.message_number(event.message))
         else:
             blocks += _single_event_blocks(indexed, turn, event, options)
-    if (
-        final_reply is None
-        and turn == indexed.n_turns - 1
-        and indexed.item.extra.golden_reply is not None
-    ):
+
+    is_last_turn = turn == indexed.n_turns - 1
+    has_golden_reply = indexed.item.extra.golden_reply is not None
+    if final_reply is None and is_last_turn and has_golden_reply:
         blocks += final_reply_blocks(indexed, None, options)
     return blocks
 
@@ -369,47 +446,49 @@ def turn_event_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) 
 def _find_final_reply_event(
     indexed: IndexedItem, turn: int, events: Sequence[TimelineEvent]
 ) -> TimelineEvent | None:
+    """Return the reply in the model's last step. None if the model made a call in this step, or
+    in earlier turns.
+    """
     if turn != indexed.n_turns - 1:
         return None
-    own = [
-        e
-        for e in events
-        if not e.is_context and (e.message is None or e.message.role not in ("log", "state"))
-    ]
-    last_step = max((event.step for event in own), default=-1)
-    last_events = [event for event in own if event.step == last_step]
+    own_events = [event for event in events if _is_of_model(event)]
+    last_step = max((event.step for event in own_events), default=-1)
+    last_events = [event for event in own_events if event.step == last_step]
     if any(event.kind == "call" for event in last_events):
         return None
-    return next(
-        (
-            e
-            for e in last_events
-            if e.message and e.message.role == "assistant" and not e.message.name
-        ),
-        None,
-    )
+
+    for event in last_events:
+        message = event.message
+        if message is not None and message.role == "assistant" and not message.name:
+            return event
+    return None
+
+
+def _is_of_model(event: TimelineEvent) -> bool:
+    """Whether the event is from the dialogue of the judged model, not a log or a snapshot."""
+    if event.is_context:
+        return False
+    return event.message is None or event.message.role not in ("log", "state")
 
 
 def _single_event_blocks(
     indexed: IndexedItem, turn: int, event: TimelineEvent, options: DisplayOptions
 ) -> list[Block]:
     if event.message is not None:
-        number, is_text = (
-            indexed.message_number(event.message),
-            event.message.role in ("user", "assistant"),
-        )
         block = _message_block(indexed, turn, event, event.message, options)
+        number = indexed.message_number(event.message)
+        is_text = event.message.role in ("user", "assistant")
         return [*set_message_number([block], number, stops_cursor=is_text)]
 
     number = indexed.message_number(event.call)
     blocks: list[Block] = []
     if event.pair is not None:
-        blocks += set_message_number(
-            pair_blocks(indexed, event.pair, event.position, options), number
-        )
+        pair = pair_blocks(indexed, event.pair, event.position, options)
+        blocks += set_message_number(pair, number)
     elif event.call is not None:
         key = f"{turn_address(turn)}/{event.key}/call"
-        call = unpaired_call_blocks(key, indexed.step_label(turn, event.step), event.call, options)
+        step = indexed.step_label(turn, event.step)
+        call = unpaired_call_blocks(key, step, event.call, options)
         blocks += set_message_number(call, number, stops_cursor=True)
 
     if event.observation is not None:
@@ -425,56 +504,75 @@ def _repeated_event_blocks(
     """Return one line for several equal events and, if the reader has unfolded it, the blocks of
     each event.
     """
-    first, last = repeated[0], repeated[-1]
-    is_call = first.kind == "call"
-    start, end = (first.position, last.position) if is_call else (first.step, last.step)
-    shown = (
-        (start + 1, end + 1)
-        if is_call
-        else (indexed.step_numbers[turn, start], indexed.step_numbers[turn, end])
-    )
-    name = f"{'calls' if is_call else 'steps'} {shown[0]}-{shown[1]}"
-    key = f"{turn_address(turn)}/{first.kind}s:{start + 1}-{end + 1}"
+    first = repeated[0]
+    key = _repeated_events_key(turn, repeated)
+    name = _name_repeated_events(indexed, turn, repeated)
     folded = options.is_folded(key, True)
-    times = f"{len(repeated)}x "
-
-    def render_lines(cells: int) -> list[Line]:
-        if first.call is not None:
-            text = format_call(first.call)
-            return [fit_line((("+ ", "extra"), (f"{name} · ", "dim"), (times + text, "")), cells)]
-        text = sanitize(first.message.content[: cells * 2] if first.message else "")
-        return [
-            fit_line(
-                ((pad_label("repeats"), "dim"), (f"{name} · {times}", "dim"), (text, "")), cells
-            )
-        ]
-
     head = Block(
         key,
-        render_lines,
-        differs=is_call,
+        lambda cells: [_repeated_events_line(repeated, name, cells)],
+        differs=first.kind == "call",
         foldable=True,
         folded=folded,
         title=f"turn {turn + 1} {name}",
     )
     head.message_number = indexed.message_number(first.call or first.message)
+
+    blocks = [head]
     if not folded:
-        return [
-            head,
-            *(
-                block
-                for event in repeated
-                for block in _single_event_blocks(indexed, turn, event, options)
-            ),
-        ]
-    if first.observation is None:
-        return [head]
-    results = {event.observation.content if event.observation else "" for event in repeated}
-    label = "all" if len(results) == 1 else "first"
-    return [
-        head,
-        _result_block(turn, first, first.observation, options, is_brief=True, label=label),
-    ]
+        for event in repeated:
+            blocks += _single_event_blocks(indexed, turn, event, options)
+    elif first.observation is not None:
+        label = "all" if _have_same_result(repeated) else "first"
+        blocks.append(
+            _result_block(turn, first, first.observation, options, is_brief=True, label=label)
+        )
+    return blocks
+
+
+def _repeated_events_key(turn: int, repeated: Sequence[TimelineEvent]) -> str:
+    """Return a key such as `turn:1/calls:2-5`."""
+    first = repeated[0]
+    last = repeated[-1]
+    if first.kind == "call":
+        numbers = f"{first.position + 1}-{last.position + 1}"
+    else:
+        numbers = f"{first.step + 1}-{last.step + 1}"
+    return f"{turn_address(turn)}/{first.kind}s:{numbers}"
+
+
+def _name_repeated_events(
+    indexed: IndexedItem, turn: int, repeated: Sequence[TimelineEvent]
+) -> str:
+    """Return a name such as `calls 2-5` or `steps 3-7`."""
+    first = repeated[0]
+    last = repeated[-1]
+    if first.kind == "call":
+        return f"calls {first.position + 1}-{last.position + 1}"
+    first_number = indexed.step_numbers[turn, first.step]
+    last_number = indexed.step_numbers[turn, last.step]
+    return f"steps {first_number}-{last_number}"
+
+
+def _repeated_events_line(repeated: Sequence[TimelineEvent], name: str, cells: int) -> Line:
+    first = repeated[0]
+    times = f"{len(repeated)}x "
+    line = LineBuilder()
+    if first.call is not None:
+        line.add("+ ", "extra")
+        line.add(f"{name} · ", "dim")
+        line.add(times + format_call(first.call))
+    else:
+        content = first.message.content if first.message is not None else ""
+        line.add(pad_label("repeats"), "dim")
+        line.add(f"{name} · {times}", "dim")
+        line.add(sanitize(content[: cells * 2]))
+    return fit_line(line.build(), cells)
+
+
+def _have_same_result(events: Sequence[TimelineEvent]) -> bool:
+    contents = {event.observation.content if event.observation else "" for event in events}
+    return len(contents) == 1
 
 
 def _is_event_shown(
@@ -487,28 +585,32 @@ def _is_event_shown(
     if message is None or options.full_dialogue:
         return True
 
-    calls = [
-        call
-        for (at, _), call in indexed.predicted_calls.items()
-        if at == turn and call.step == event.step
-    ]
+    calls = [call for call in indexed.calls_of_turn(turn) if call.step == event.step]
     if message.role == "assistant":
         return _is_reply_shown(indexed, turn, message, calls)
-    if message.role not in ("log", "system"):
-        return True
+    if message.role in ("log", "system"):
+        return _is_log_shown(indexed, turn, message, has_calls=bool(calls))
+    return True
 
-    messages = [m for m in indexed.messages.get(turn, []) if m.step == event.step]
-    if calls:
-        last_reply = max(
-            (m.step for m in indexed.messages[turn] if m.role == "assistant"), default=event.step
-        )
-        last_result = max(
-            (n for n, m in enumerate(messages) if m.role == "tool"), default=len(messages)
-        )
-        return event.step >= last_reply and messages.index(message) > last_result
-    return message.role != "log" or not any(
-        m.role == "assistant" and m.content.strip() for m in messages
-    )
+
+def _is_log_shown(indexed: IndexedItem, turn: int, message: Message, *, has_calls: bool) -> bool:
+    """Whether a log or system message is shown.
+
+    In a step with calls, it is shown only at the end: after the last result, in a step after the
+    last reply. In a step without calls, a log is shown if the model said nothing.
+    """
+    turn_messages = indexed.messages.get(turn, [])
+    step_messages = [each for each in turn_messages if each.step == message.step]
+    if not has_calls:
+        has_reply = any(each.role == "assistant" and each.content.strip() for each in step_messages)
+        return message.role == "system" or not has_reply
+
+    reply_steps = [each.step for each in turn_messages if each.role == "assistant"]
+    result_indexes = [index for index, each in enumerate(step_messages) if each.role == "tool"]
+    if not result_indexes:
+        return False
+    is_after_replies = message.step >= max(reply_steps, default=message.step)
+    return is_after_replies and step_messages.index(message) > max(result_indexes)
 
 
 def _is_reply_shown(
@@ -527,7 +629,7 @@ def _is_reply_shown(
 def _message_block(
     indexed: IndexedItem, turn: int, event: TimelineEvent, message: Message, options: DisplayOptions
 ) -> Block:
-    key, step_label = f"{turn_address(turn)}/{event.key}", indexed.step_label(turn, event.step)
+    key = f"{turn_address(turn)}/{event.key}"
     if message.role == "tool":
         return _result_block(turn, event, message, options, is_brief=event.is_context)
     if message.role == "state":
@@ -538,17 +640,36 @@ def _message_block(
         return other_role_block(key, message, options)
     if message.role == "user":
         return text_block(key, "user", message.content, options, folded_rows=USER_ROWS)
-    if message.name == GOLDEN_CALL and (calls := parse_quoted_calls(message.content)):
-        text = ", ".join(format_call(call) for call in calls)
-        suffix = f" · {step_label}" if indexed.has_several_steps(turn) else ""
-        block = one_line_block(
-            key, "golden", text, style="golden", suffix=suffix, title="earlier golden call"
-        )
-        return replace(block, full_text=lambda: message.content)
-    title, style = f"turn {turn + 1} {step_label}", "dim" if message.name else ""
+
+    step_label = indexed.step_label(turn, event.step)
+    if message.name == GOLDEN_CALL:
+        calls = parse_quoted_calls(message.content)
+        if calls:
+            suffix = f" · {step_label}" if indexed.has_several_steps(turn) else ""
+            return _earlier_golden_call_block(key, calls, message, suffix)
     return text_block(
-        key, message.name or step_label, message.content, options, title=title, style=style
+        key,
+        message.name or step_label,
+        message.content,
+        options,
+        title=f"turn {turn + 1} {step_label}",
+        style="dim" if message.name else "",
     )
+
+
+def _earlier_golden_call_block(
+    key: str, calls: Sequence[Call], message: Message, suffix: str
+) -> Block:
+    """Return the block of golden calls that the benchmark supplied as a message of the dialogue."""
+    text = ", ".join(format_call(call) for call in calls)
+    block = one_line_block(
+        key, "golden", text, style="golden", suffix=suffix, title="earlier golden call"
+    )
+    return replace(block, full_text=lambda: message.content)
+
+
+ERROR_BEGINNINGS = ('{"error":', "error during", "error (")
+"""Beginnings of tool results that report an error, in lower case."""
 
 
 def _result_block(
@@ -560,9 +681,10 @@ def _result_block(
     is_brief: bool,
     label: str = "result",
 ) -> Block:
-    is_error = (
-        result.content.lstrip()[:20].lower().startswith(('{"error":', "error during", "error ("))
-    )
+    longest = max(len(beginning) for beginning in ERROR_BEGINNINGS)
+    beginning = result.content.lstrip()[:longest].lower()
+    is_error = beginning.startswith(ERROR_BEGINNINGS)
+    function_name = result.name or (event.call.name if event.call else "")
     return text_block(
         f"{turn_address(turn)}/{event.key}",
         label,
@@ -570,5 +692,5 @@ def _result_block(
         options,
         folded_rows=1 if is_brief else RESULT_ROWS,
         style="bad" if is_error else "dim",
-        title=f"result {sanitize(result.name or (event.call.name if event.call else ''))}",
+        title=f"result {sanitize(function_name)}",
     )

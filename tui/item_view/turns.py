@@ -6,8 +6,11 @@ An item that is not a trajectory has a single turn without a heading.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache, partial
+from typing import Any
 
 from fcreview.matching.conversation import REASONING, is_only_call_text
 from fcreview.matching.first_difference import ArgumentRow
@@ -18,6 +21,7 @@ from fcreview.model.sanitize import clip, sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.rows import Sibling
 from fcreview.tui.item_view.blocks import (
+    DIFFERING_STATES,
     LABEL_CELLS,
     Block,
     DisplayOptions,
@@ -39,7 +43,16 @@ from fcreview.tui.item_view.call_pairs import (
 from fcreview.tui.item_view.task import is_task_message
 from fcreview.tui.item_view.timeline import USER_ROWS, final_reply_blocks, turn_event_blocks
 from fcreview.tui.item_view.verdicts import format_review_marks, target_verdict_and_review_blocks
-from fcreview.tui.text.lines import Line, StyledText, format_size, line_width, rule_line
+from fcreview.tui.text.lines import (
+    BLANK_LINE,
+    Line,
+    LineBuilder,
+    StyledText,
+    format_size,
+    line_width,
+    make_line,
+    rule_line,
+)
 from fcreview.tui.text.styles import STATE_STYLES, get_verdict_style, symbols
 
 STATES_BY_SEVERITY = "!-+~="
@@ -47,34 +60,45 @@ OVERVIEW_ROWS = 3
 
 
 def turn_overview_blocks(indexed: IndexedItem) -> list[Block]:
-    """Return the line `turns 1 = 2 = 3 -+ fails here`.
-
-    Empty if the benchmark judges only one turn.
+    """Return the line `turns 1 = 2 = 3 -+ fails here`. Empty if the benchmark judges only one
+    turn.
     """
     if indexed.n_turns < 2 or indexed.only_last_turn_judged:
         return []
     entries = [_turn_overview_entry(indexed, turn) for turn in range(indexed.n_turns)]
-    return [
-        Block(
-            "turns",
-            lambda cells: wrap_entries("turns  ", entries, cells)[:OVERVIEW_ROWS],
-            title="turns",
-        )
-    ]
+
+    def render_lines(cells: int) -> list[Line]:
+        return wrap_entries("turns  ", entries, cells)[:OVERVIEW_ROWS]
+
+    return [Block("turns", render_lines, title="turns")]
 
 
 def _turn_overview_entry(indexed: IndexedItem, turn: int) -> Line:
+    """Return `3 -+ fails here`: the number of the turn, the states of its calls, and the reviews
+    of the turn.
+    """
+    fails = turn == indexed.failing_turn
+    entry = LineBuilder()
+    entry.add(f"{turn + 1} ", "bad" if fails else "dim")
+    states = _overview_states(indexed, turn)
+    for state in states:
+        entry.add(state, STATE_STYLES[state])
+    if not states:
+        entry.add(symbols().none, "dim")
+    if fails:
+        entry.add(" fails here", "bad")
+    entry.add(format_review_marks(indexed, turn_address(turn)), "strong")
+    return entry.build()
+
+
+def _overview_states(indexed: IndexedItem, turn: int) -> Sequence[str]:
+    """Return the states of differing calls, the most severe first. Without a difference, return the
+    most severe state.
+    """
     states = {pair.state for pair in indexed.pairs.get(turn, [])}
     by_severity = [state for state in STATES_BY_SEVERITY if state in states]
-    differing = [state for state in by_severity if state in "!-+"]
-    fails = turn == indexed.failing_turn
-    parts: list[StyledText] = [(f"{turn + 1} ", "bad" if fails else "dim")]
-    parts += [(state, STATE_STYLES[state]) for state in differing or by_severity[:1]] or [
-        (symbols().none, "dim")
-    ]
-    parts += [(" fails here", "bad")] if fails else []
-    marks = format_review_marks(indexed, turn_address(turn))
-    return (*parts, *([(marks, "strong")] if marks else []))
+    differing = [state for state in by_severity if state in DIFFERING_STATES]
+    return differing or by_severity[:1]
 
 
 def wrap_entries(label: str, entries: Sequence[Line], cells: int) -> list[Line]:
@@ -82,13 +106,18 @@ def wrap_entries(label: str, entries: Sequence[Line], cells: int) -> list[Line]:
     necessary.
     """
     rows: list[Line] = []
-    row: Line = ((label, "dim"),)
+    row = LineBuilder()
+    row.add(label, "dim")
     for entry in entries:
-        if line_width(row) + line_width(entry) + 2 > cells and line_width(row) > len(label):
-            rows.append(row)
-            row = ((" " * len(label), ""),)
-        row = (*row, *entry, ("  ", ""))
-    return [*rows, row]
+        has_entry = row.width > len(label)
+        if has_entry and row.width + line_width(entry) + 2 > cells:
+            rows.append(row.build())
+            row = LineBuilder()
+            row.add(" " * len(label))
+        row.add_line(entry)
+        row.add("  ")
+    rows.append(row.build())
+    return rows
 
 
 def conversation_items_blocks(
@@ -99,55 +128,81 @@ def conversation_items_blocks(
     """
     if len(siblings) < 2:
         return []
-    at = next((n for n, sibling in enumerate(siblings) if sibling.item == displayed_item), 0)
-    return [
-        Block(
-            "group",
-            lambda cells: [_conversation_items_line(siblings, at, key_hint, cells)],
-            title="group",
-        )
-    ]
+    displayed_index = 0
+    for index, sibling in enumerate(siblings):
+        if sibling.item == displayed_item:
+            displayed_index = index
+            break
+
+    def render_lines(cells: int) -> list[Line]:
+        return [_conversation_items_line(siblings, displayed_index, key_hint, cells)]
+
+    return [Block("group", render_lines, title="group")]
+
+
+CONVERSATION_LABEL = "group  "
 
 
 def _conversation_items_line(
     siblings: Sequence[Sibling], displayed_index: int, key_hint: str, cells: int
 ) -> Line:
-    ending: Line = ((f" {key_hint}", "dim"),) if key_hint else ()
-    room = cells - line_width(ending) - 8
-    first = last = displayed_index
-    while True:  # Add neighbours on both sides, so that the current item stays in the middle.
-        wider = [
-            (a, b)
-            for a, b in ((first - 1, last), (first, last + 1))
-            if a >= 0 and b < len(siblings)
-        ]
-        fitting = [
-            (a, b)
-            for a, b in wider
-            if line_width(_sibling_marks(siblings, a, b, displayed_index)) <= room
-        ]
+    """Return the displayed item with as many neighbours as fit."""
+    ending = make_line(f" {key_hint}", "dim") if key_hint else BLANK_LINE
+    room = cells - line_width(ending) - len(CONVERSATION_LABEL) - 1
+
+    shown = _ShownSiblings(siblings, displayed_index, first=displayed_index, last=displayed_index)
+    while True:
+        fitting = [wider for wider in shown.list_wider() if line_width(wider.build_line()) <= room]
         if not fitting:
             break
-        first, last = min(
-            fitting, key=lambda ends: abs((displayed_index - ends[0]) - (ends[1] - displayed_index))
-        )
-    return (("group  ", "dim"), *_sibling_marks(siblings, first, last, displayed_index), *ending)
+        # The displayed item stays in the middle.
+        shown = min(fitting, key=lambda wider: wider.imbalance)
+    return ((CONVERSATION_LABEL, "dim"), *shown.build_line(), *ending)
 
 
-def _sibling_marks(
-    siblings: Sequence[Sibling], first: int, last: int, displayed_index: int
-) -> Line:
-    parts: list[StyledText] = [("… ", "dim")] if first > 0 else []
-    for n in range(first, last + 1):
-        verdict = siblings[n].mark
-        mark: StyledText = (symbols().verdict_symbol(verdict), get_verdict_style(verdict))
-        parts += (
-            [(f"[{n + 1} ", "strong"), mark, ("]", "strong")]
-            if n == displayed_index
-            else [(f"{n + 1} ", "dim"), mark]
-        )
-        parts.append(("  ", ""))
-    return (*parts, *([("…", "dim")] if last < len(siblings) - 1 else []))
+@dataclass(frozen=True, slots=True)
+class _ShownSiblings:
+    """Items of a conversation from `first` to `last`, around the displayed item. All are indexes
+    from 0.
+    """
+
+    siblings: Sequence[Sibling]
+    displayed: int
+    first: int
+    last: int
+
+    @property
+    def imbalance(self) -> int:
+        """How many more items are on one side of the displayed item than on the other."""
+        return abs((self.displayed - self.first) - (self.last - self.displayed))
+
+    def list_wider(self) -> list[_ShownSiblings]:
+        """Return the ranges with one more item on the left and on the right."""
+        wider = []
+        if self.first > 0:
+            wider.append(replace(self, first=self.first - 1))
+        if self.last + 1 < len(self.siblings):
+            wider.append(replace(self, last=self.last + 1))
+        return wider
+
+    def build_line(self) -> Line:
+        line = LineBuilder()
+        if self.first > 0:
+            line.add("… ", "dim")
+        for index in range(self.first, self.last + 1):
+            verdict = self.siblings[index].mark
+            symbol: StyledText = (symbols().verdict_symbol(verdict), get_verdict_style(verdict))
+            if index == self.displayed:
+                line.add(f"[{index + 1} ", "strong")
+                line.add(*symbol)
+                line.add("]", "strong")
+            else:
+                line.add(f"{index + 1} ", "dim")
+                line.add(*symbol)
+            line.add("  ")
+        if self.last < len(self.siblings) - 1:
+            line.add("…", "dim")
+        return line.build()
 
 
 UNKNOWN_QUESTION = "question unknown: not found in any dataset"
@@ -162,73 +217,96 @@ def opening_message_blocks(indexed: IndexedItem, turn: int, options: DisplayOpti
     request and instructions.
     """
     blocks: list[Block] = []
-    unknown = turn == 0 and not has_question(indexed.item)
-    if unknown:
-        blocks.append(one_line_block(f"{turn_address(turn)}/opening", "user", UNKNOWN_QUESTION))
-    for at, message in enumerate(indexed.messages.get(turn, [])):
-        if message.step >= 0 or not _is_opening_message_shown(indexed, turn, at, message, options):
+    lacks_question = turn == 0 and not has_question(indexed.item)
+    if lacks_question:
+        key = f"{turn_address(turn)}/opening"
+        blocks.append(one_line_block(key, "user", UNKNOWN_QUESTION))
+
+    for index, message in enumerate(indexed.messages.get(turn, [])):
+        if message.step >= 0 or not _is_opening_message_shown(indexed, turn, index, options):
             continue
-        if unknown and not message.content.strip():
+        if lacks_question and not message.content.strip():
             continue
-        key = f"{turn_address(turn)}/opening:{at}"
-        number = indexed.message_number(message)
-        if message.role == "state":
-            blocks += set_message_number(
-                [state_snapshot_block(key, message.name or "", message.content)], number
-            )
-            continue
-        if message.role == "other":
-            blocks += set_message_number([other_role_block(key, message, options)], number)
-            continue
-        if options.full_dialogue:
-            rows = FULL_DIALOGUE_ROWS
-        elif message.role == "user":
-            rows = USER_ROWS
-        else:
-            rows = NAMED_MESSAGE_ROWS if message.name else UNNAMED_MESSAGE_ROWS
-        style = "" if message.role == "user" else "dim"
-        title = f"turn {turn + 1} {message.name or message.role}"
-        label = _sender_label(message)
-        block = text_block(
-            key, label, message.content, options, folded_rows=rows, title=title, style=style
-        )
+        key = f"{turn_address(turn)}/opening:{index}"
+        block = _opening_message_block(key, message, options)
         blocks += set_message_number(
-            [block], number, stops_cursor=message.role in ("user", "assistant")
+            [block],
+            indexed.message_number(message),
+            stops_cursor=message.role in ("user", "assistant"),
         )
     return blocks
 
 
-def has_question(item: Item) -> bool:
-    """Whether the item contains the question or a message before the model's first step."""
-    return bool(item.question) or any(
-        message.content.strip()
-        for message in item.messages
-        if message.step < 0 and message.role != "state"
+def _opening_message_block(key: str, message: Message, options: DisplayOptions) -> Block:
+    if message.role == "state":
+        return state_snapshot_block(key, message.name or "", message.content)
+    if message.role == "other":
+        return other_role_block(key, message, options)
+    return text_block(
+        key,
+        _sender_label(message),
+        message.content,
+        options,
+        folded_rows=_choose_opening_rows(message, options),
+        title=f"turn {message.turn + 1} {message.name or message.role}",
+        style="" if message.role == "user" else "dim",
     )
 
 
+def _choose_opening_rows(message: Message, options: DisplayOptions) -> int:
+    """Return the number of rows to which a message is folded. Named messages, such as instructions,
+    are known by their name.
+    """
+    if options.full_dialogue:
+        return FULL_DIALOGUE_ROWS
+    if message.role == "user":
+        return USER_ROWS
+    return NAMED_MESSAGE_ROWS if message.name else UNNAMED_MESSAGE_ROWS
+
+
+def has_question(item: Item) -> bool:
+    """Whether the item contains the question or a message before the model's first step."""
+    if item.question:
+        return True
+    for message in item.messages:
+        is_opening_message = message.step < 0 and message.role != "state"
+        if is_opening_message and message.content.strip():
+            return True
+    return False
+
+
 def _sender_label(message: Message) -> str:
+    """Return the name of the sender. If it does not fit into the label column, return the role."""
     name = message.name or message.role
-    return name if len(name) < LABEL_CELLS or message.role == "user" else message.role
+    fits = len(name) < LABEL_CELLS
+    return name if fits or message.role == "user" else message.role
 
 
 def _is_opening_message_shown(
-    indexed: IndexedItem, turn: int, message_index: int, message: Message, options: DisplayOptions
+    indexed: IndexedItem, turn: int, message_index: int, options: DisplayOptions
 ) -> bool:
+    message = indexed.messages[turn][message_index]
     if is_task_message(indexed.item, message):
-        return False  # A section of the task shows the message.
+        # A section of the task shows the message.
+        return False
     if options.full_dialogue or message.role in ("user", "other"):
         return True
-    if message.role == "state":  # Several snapshots are shown in the full dialogue only.
-        return sum(m.role == "state" and m.step < 0 for m in indexed.item.messages) == 1
+    if message.role == "state":
+        # Several snapshots are shown in the full dialogue only.
+        return _count_opening_snapshots(indexed.item) == 1
     if message.role == "assistant":
         return indexed.is_trajectory or is_before_user_message(indexed, turn, message_index)
     return message.role == "system" and bool(message.name)
 
 
+def _count_opening_snapshots(item: Item) -> int:
+    return sum(message.role == "state" and message.step < 0 for message in item.messages)
+
+
 def is_before_user_message(indexed: IndexedItem, turn: int, message_index: int) -> bool:
     """Whether a user message follows this message before the model's first step in the turn."""
-    return any(m.role == "user" and m.step < 0 for m in indexed.messages[turn][message_index + 1 :])
+    later_messages = indexed.messages[turn][message_index + 1 :]
+    return any(message.role == "user" and message.step < 0 for message in later_messages)
 
 
 EARLIER_DIALOGUE_KEY = "before"
@@ -237,26 +315,29 @@ MAX_UNFOLDED_MESSAGES = 5
 
 
 def earlier_dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of the turns before the judged turn.
-
-    A long dialogue is folded to one line with its size.
+    """Return the blocks of the turns before the judged turn. A long dialogue is folded to one
+    line with its size.
     """
-    last = indexed.n_turns - 1
-    messages = [
-        m for turn in range(last) for m in indexed.messages.get(turn, []) if m.role != "log"
-    ]
+    judged_turn = indexed.n_turns - 1
+    messages = []
+    for turn in range(judged_turn):
+        messages += [each for each in indexed.messages.get(turn, []) if each.role != "log"]
     if not messages:
         return []
+
     text = "".join(message.content for message in messages)
-    long = len(text) > MAX_UNFOLDED_CHARS or len(messages) > MAX_UNFOLDED_MESSAGES
-    folded = options.is_folded(EARLIER_DIALOGUE_KEY, long)
+    is_long = len(text) > MAX_UNFOLDED_CHARS or len(messages) > MAX_UNFOLDED_MESSAGES
+    folded = options.is_folded(EARLIER_DIALOGUE_KEY, is_long)
+    turns = "turn 1" if judged_turn == 1 else f"turns 1-{judged_turn}"
+    facts = f"{turns} · {format_count(len(messages), 'message')}, {format_size(text)}"
 
     def heading_lines(cells: int) -> list[Line]:
-        turns = "turn 1" if last == 1 else f"turns 1-{last}"
-        size = f" · {turns} · {format_count(len(messages), 'message')}, {format_size(text)}"
-        parts: list[StyledText] = [("earlier dialogue", "strong"), (size, "")]
-        parts += [(f" · folded, {options.unfold_hint}", "dim")] if folded else []
-        return [rule_line(tuple(parts), cells)]
+        heading = LineBuilder()
+        heading.add("earlier dialogue", "strong")
+        heading.add(f" · {facts}")
+        if folded:
+            heading.add(f" · folded, {options.unfold_hint}", "dim")
+        return [rule_line(heading.build(), cells)]
 
     head = Block(
         EARLIER_DIALOGUE_KEY,
@@ -266,8 +347,10 @@ def earlier_dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> li
         title="earlier dialogue",
         full_text=lambda: text,
     )
+    if folded:
+        return [head]
     content: list[Block] = []
-    for turn in range(0 if folded else last):
+    for turn in range(judged_turn):
         content += opening_message_blocks(indexed, turn, options)
         content += turn_event_blocks(indexed, turn, options)
     return [head, *set_parent_block(content, EARLIER_DIALOGUE_KEY)]
@@ -280,75 +363,101 @@ def state_difference_blocks(indexed: IndexedItem, turn: int) -> list[Block]:
     """Return the blocks of the environment's fields that differ from the golden state. They are
     hidden in blind review, and shown at the failing turn or, if that is unknown, at the last turn.
     """
-    end_turn = indexed.n_turns - 1 if indexed.failing_turn is None else indexed.failing_turn
-    differences = indexed.item.extra.state_differences or {}
-    if not differences or turn != end_turn or indexed.hide_verdicts:
+    shown_turn = indexed.failing_turn
+    if shown_turn is None:
+        shown_turn = indexed.n_turns - 1
+    differences = indexed.item.extra.state_differences
+    if not differences or turn != shown_turn or indexed.hide_verdicts:
         return []
-    rows = [_state_row(path, difference) for path, difference in differences.items()]
+
     key = f"{turn_address(turn)}/end"
-    title = f"turn {turn + 1} · state after the turn" if indexed.n_turns > 1 else "final state"
+    title = "final state"
+    if indexed.n_turns > 1:
+        title = f"turn {turn + 1} · state after the turn"
+    rows = [_state_row(path, difference) for path, difference in differences.items()]
     widths = cache(partial(compute_argument_columns, rows, name_share=FIELD_PATH_SHARE))
 
     def heading_lines(cells: int) -> list[Line]:
-        return [rule_line(((title, ""),), cells), column_headings(widths(cells), "field")]
+        return [rule_line(make_line(title), cells), column_headings(widths(cells), "field")]
 
-    head = Block(key, heading_lines, is_heading=True, differs=True, title=title)
-    return [
-        head,
-        *(
-            argument_block(f"{key}/arg:{row.path}", row, widths, f"{title} · {row.path}")
-            for row in rows
-        ),
-    ]
+    blocks = [Block(key, heading_lines, is_heading=True, differs=True, title=title)]
+    for row in rows:
+        row_key = f"{key}/arg:{row.path}"
+        blocks.append(argument_block(row_key, row, widths, f"{title} · {row.path}"))
+    return blocks
 
 
 def _state_row(path: str, difference: StateDifference) -> ArgumentRow:
-    state: DiffState = (
-        "-" if difference.predicted == ABSENT else "+" if difference.golden == ABSENT else "!"
+    state: DiffState = "!"
+    if difference.predicted == ABSENT:
+        state = "-"
+    elif difference.golden == ABSENT:
+        state = "+"
+    return ArgumentRow(
+        path,
+        depth=0,
+        state=state,
+        golden=_to_text(difference.golden),
+        predicted=_to_text(difference.predicted),
+        reason=None,
     )
-    golden, predicted = (
-        value if isinstance(value, str) else to_json_text(value)
-        for value in (difference.golden, difference.predicted)
-    )
-    return ArgumentRow(path, depth=0, state=state, golden=golden, predicted=predicted, reason=None)
+
+
+def _to_text(value: Any) -> str:
+    return value if isinstance(value, str) else to_json_text(value)
 
 
 MAX_OPEN_MESSAGES = 12
 
 
 def dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
+    """Return the blocks of all turns, with their messages and calls."""
     if not indexed.is_trajectory:
-        return [
-            *opening_message_blocks(indexed, 0, options),
-            *single_turn_pair_blocks(indexed, options),
-            *_single_turn_reasoning_blocks(indexed, options),
-            *_single_turn_reply_blocks(indexed, options),
-        ]
+        return _single_turn_blocks(indexed, options)
     if indexed.only_last_turn_judged:
-        last_turn = turn_blocks(indexed, indexed.n_turns - 1, options, unfolded_by_default=True)
-        return [*earlier_dialogue_blocks(indexed, options), *last_turn]
-    unfolded = _turns_unfolded_by_default(indexed)
-    turns = (
-        turn_blocks(indexed, turn, options, unfolded_by_default=turn in unfolded)
-        for turn in range(indexed.n_turns)
-    )
-    return [block for blocks in turns for block in blocks]
+        last_turn = indexed.n_turns - 1
+        blocks = earlier_dialogue_blocks(indexed, options)
+        return blocks + turn_blocks(indexed, last_turn, options, unfolded_by_default=True)
+
+    unfolded_turns = _turns_unfolded_by_default(indexed)
+    blocks = []
+    for turn in range(indexed.n_turns):
+        is_unfolded = turn in unfolded_turns
+        blocks += turn_blocks(indexed, turn, options, unfolded_by_default=is_unfolded)
+    return blocks
+
+
+def _single_turn_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
+    return [
+        *opening_message_blocks(indexed, 0, options),
+        *single_turn_pair_blocks(indexed, options),
+        *_single_turn_reasoning_blocks(indexed, options),
+        *_single_turn_reply_blocks(indexed, options),
+    ]
 
 
 def _turns_unfolded_by_default(indexed: IndexedItem) -> set[int]:
     """Return all turns of a short trajectory, else the failing and the decisive turn, else the
     first turn with a difference, else the only or the first turn with calls, else the last turn.
     """
-    if sum(len(messages) for messages in indexed.messages.values()) <= MAX_OPEN_MESSAGES:
+    n_messages = sum(len(messages) for messages in indexed.messages.values())
+    if n_messages <= MAX_OPEN_MESSAGES:
         return set(range(indexed.n_turns))
-    decisive = set() if indexed.decisive_turn is None else {indexed.decisive_turn}
+
+    turns = set()
+    if indexed.decisive_turn is not None:
+        turns.add(indexed.decisive_turn)
     if indexed.failing_turn is not None:
-        return {indexed.failing_turn} | decisive
-    differing = indexed.turns_with_differences()
-    if differing or decisive:
-        return {*differing[:1]} | decisive
-    with_calls = indexed.turns_with_calls()
-    return {0} if len(with_calls) > 1 else {with_calls[0] if with_calls else indexed.n_turns - 1}
+        turns.add(indexed.failing_turn)
+        return turns
+    turns.update(indexed.turns_with_differences()[:1])
+    if turns:
+        return turns
+
+    turns_with_calls = indexed.turns_with_calls()
+    if len(turns_with_calls) == 1:
+        return {turns_with_calls[0]}
+    return {0} if turns_with_calls else {indexed.n_turns - 1}
 
 
 def turn_blocks(
@@ -368,15 +477,14 @@ def turn_blocks(
     )
     if folded:
         return [head]
+
+    content = opening_message_blocks(indexed, turn, options)
     has_calls = indexed.pairs.get(turn) or indexed.calls_of_unpaired_turn(turn)
-    has_no_content = not has_calls and indexed.item.extra.golden_reply is None
-    content = [
-        *opening_message_blocks(indexed, turn, options),
-        *([no_calls_block(indexed, turn)] if has_no_content else []),
-        *turn_event_blocks(indexed, turn, options),
-        *state_difference_blocks(indexed, turn),
-        *target_verdict_and_review_blocks(indexed, key, automatic_sources=("judge",)),
-    ]
+    if not has_calls and indexed.item.extra.golden_reply is None:
+        content.append(no_calls_block(indexed, turn))
+    content += turn_event_blocks(indexed, turn, options)
+    content += state_difference_blocks(indexed, turn)
+    content += target_verdict_and_review_blocks(indexed, key, automatic_sources=("judge",))
     return [head, *set_parent_block(content, key)]
 
 
@@ -384,50 +492,71 @@ def turn_heading_lines(indexed: IndexedItem, turn: int, folded: bool, cells: int
     """Render `── turn 2 of 4 · calls: 2 golden, 3 predicted · =1 !1 · FAILS HERE ──`. A folded turn
     also shows the user's request.
     """
-    pairs = indexed.pairs.get(turn, [])
-    parts: list[StyledText] = [(f"turn {turn + 1} of {indexed.n_turns}", "strong")]
-    parts += [(" · judged", "strong")] if indexed.only_last_turn_judged else []
-    calls = indexed.calls_of_unpaired_turn(turn)
-    if calls:
-        steps = len({call.step for call in calls})
-        parts.append(
-            (f" · {format_count(len(calls), 'call')} in {format_count(steps, 'step')}", "")
-        )
-    elif pairs or indexed.item.extra.golden_reply is None:
-        golden = sum(pair.golden is not None for pair in pairs)
-        predicted = sum(pair.predicted is not None for pair in pairs)
-        parts.append((f" · calls: {golden} golden, {predicted} predicted", ""))
-    counts = [
-        f"{state}{n}" for state in "=~!-+" if (n := sum(pair.state == state for pair in pairs))
-    ]
-    parts.append((f" · {' '.join(counts)}" if counts else "", "dim"))
+    heading = LineBuilder()
+    heading.add(f"turn {turn + 1} of {indexed.n_turns}", "strong")
+    if indexed.only_last_turn_judged:
+        heading.add(" · judged", "strong")
+    heading.add(_format_call_counts(indexed, turn))
+    heading.add(_format_state_counts(indexed, turn), "dim")
     if turn == indexed.failing_turn:
-        parts.append((" · FAILS HERE", "bad"))
+        heading.add(" · FAILS HERE", "bad")
     if folded:
-        parts.append((" · folded", "dim"))
-    lines = [rule_line(tuple(parts), cells)]
-    request = next((m.content for m in indexed.messages.get(turn, []) if m.role == "user"), None)
+        heading.add(" · folded", "dim")
+    lines = [rule_line(heading.build(), cells)]
+
+    request = _find_request(indexed, turn)
     if folded and request is not None:
         text = clip(sanitize(request[: cells * 2]), cells - LABEL_CELLS)
         lines.append(((pad_label("user"), "dim"), (text, "")))
     return lines
 
 
+def _format_call_counts(indexed: IndexedItem, turn: int) -> str:
+    """Return ` · calls: 2 golden, 3 predicted` or, if the benchmark compares no calls of the turn,
+    ` · 5 calls in 3 steps`. Empty for a turn whose reply is compared.
+    """
+    calls = indexed.calls_of_unpaired_turn(turn)
+    if calls:
+        n_steps = len({call.step for call in calls})
+        return f" · {format_count(len(calls), 'call')} in {format_count(n_steps, 'step')}"
+
+    pairs = indexed.pairs.get(turn, [])
+    if not pairs and indexed.item.extra.golden_reply is not None:
+        return ""
+    n_golden = sum(pair.golden is not None for pair in pairs)
+    n_predicted = sum(pair.predicted is not None for pair in pairs)
+    return f" · calls: {n_golden} golden, {n_predicted} predicted"
+
+
+def _format_state_counts(indexed: IndexedItem, turn: int) -> str:
+    """Return the number of call pairs in each state: ` · =1 !1`. Empty if there are no pairs."""
+    counts: Counter[str] = Counter(pair.state for pair in indexed.pairs.get(turn, []))
+    texts = [f"{state}{counts[state]}" for state in "=~!-+" if counts[state]]
+    return f" · {' '.join(texts)}" if texts else ""
+
+
+def _find_request(indexed: IndexedItem, turn: int) -> str | None:
+    for message in indexed.messages.get(turn, []):
+        if message.role == "user":
+            return message.content
+    return None
+
+
 def _single_turn_reasoning_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
     """Return the model's reasoning under a heading of its own, because it is not a part of the
     reply.
     """
-    messages = indexed.messages.get(0, [])
     texts = [
         message.content
-        for message in messages
+        for message in indexed.messages.get(0, [])
         if message.role == "assistant" and message.name == REASONING
     ]
     if not texts:
         return []
-    heading = Block(
-        REASONING, lambda cells: [rule_line(((REASONING, "strong"),), cells)], title=REASONING
-    )
+
+    def heading_lines(cells: int) -> list[Line]:
+        return [rule_line(make_line(REASONING, "strong"), cells)]
+
     text = text_block(
         f"{REASONING}/text",
         "",
@@ -437,30 +566,34 @@ def _single_turn_reasoning_blocks(indexed: IndexedItem, options: DisplayOptions)
         style="dim",
         title=REASONING,
     )
-    return [heading, text]
+    return [Block(REASONING, heading_lines, title=REASONING), text]
 
 
 def _single_turn_reply_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
-    messages = indexed.messages.get(0, [])
-    replies = [
-        message.content
-        for at, message in enumerate(messages)
-        if message.role == "assistant"
-        and message.name != REASONING
-        and (message.step >= 0 or not is_before_user_message(indexed, 0, at))
-    ]
-    golden_reply = indexed.item.extra.golden_reply
-    if not replies:
-        return final_reply_blocks(indexed, None, options) if golden_reply is not None else []
-    text = "\n".join(replies)
+    reply = _join_replies(indexed)
+    if reply is None:
+        has_golden_reply = indexed.item.extra.golden_reply is not None
+        return final_reply_blocks(indexed, None, options) if has_golden_reply else []
     if not indexed.predicted_calls:
-        return final_reply_blocks(indexed, text, options)
-    if _is_reply_with_calls_shown(indexed, text, options):
-        is_text_of_calls = bool(indexed.pairs) or is_only_call_text(
-            text, list(indexed.predicted_calls.values())
-        )
-        return final_reply_blocks(indexed, text, options, "raw" if is_text_of_calls else "")
-    return []
+        return final_reply_blocks(indexed, reply, options)
+    if not _is_reply_with_calls_shown(indexed, reply, options):
+        return []
+
+    calls = list(indexed.predicted_calls.values())
+    is_text_of_calls = bool(indexed.pairs) or is_only_call_text(reply, calls)
+    return final_reply_blocks(indexed, reply, options, "raw" if is_text_of_calls else "")
+
+
+def _join_replies(indexed: IndexedItem) -> str | None:
+    """Return the text of the model's replies. None if there is none."""
+    replies = []
+    for index, message in enumerate(indexed.messages.get(0, [])):
+        if message.role != "assistant" or message.name == REASONING:
+            continue
+        # An assistant's message before a user message is a part of the question.
+        if message.step >= 0 or not is_before_user_message(indexed, 0, index):
+            replies.append(message.content)
+    return "\n".join(replies) if replies else None
 
 
 def _is_reply_with_calls_shown(indexed: IndexedItem, text: str, options: DisplayOptions) -> bool:
@@ -476,8 +609,10 @@ def _is_reply_with_calls_shown(indexed: IndexedItem, text: str, options: Display
 
 
 def _has_call_missing_all_arguments(indexed: IndexedItem) -> bool:
-    calls = [indexed.golden_and_predicted_call(pair) for pair in indexed.pairs.get(0, [])]
-    return any(
-        golden and golden.arguments and predicted and predicted.arguments == {}
-        for golden, predicted in calls
-    )
+    for pair in indexed.pairs.get(0, []):
+        golden, predicted = indexed.golden_and_predicted_call(pair)
+        if golden is None or predicted is None:
+            continue
+        if golden.arguments and predicted.arguments == {}:
+            return True
+    return False

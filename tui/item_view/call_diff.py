@@ -560,19 +560,23 @@ def pair_heading(
     """Return `── turn 1 · call 1 of 2 · get_weather ──` with remarks. `position_text` is empty if
     the frame shows the position.
     """
-    position = f"{position_text} · " if position_text else ""
-    ending = LineBuilder()
+    state = LineBuilder()
     if pair.state in ONE_SIDED_LABELS:
         label = ONE_SIDED_LABELS[pair.state]
-        ending.add(f" · {pair.state} {label}", STATE_STYLES[pair.state])
-    room = cells - RULE_MARGIN - display_width(position) - ending.width
+        state.add(f" · {pair.state} {label}", STATE_STYLES[pair.state])
+    ending = LineBuilder()
     for remark in remarks:
         ending.add(f" · {sanitize(remark)}", "dim")
 
-    room_beside_remarks = cells - RULE_MARGIN - display_width(position) - ending.width
-    name_cells = max(room_beside_remarks, min(room, MIN_NAME_CELLS), 1)
-    name = truncate_middle(sanitize(pair.name) or "answer", name_cells)
-    return rule_line(((position, ""), (name, "strong"), *ending.build()), cells)
+    position = f"{position_text} · " if position_text else ""
+    room = cells - RULE_MARGIN - display_width(position) - state.width
+    name_cells = max(room - ending.width, min(room, MIN_NAME_CELLS), 1)
+    heading = LineBuilder()
+    heading.add(position)
+    heading.add(truncate_middle(sanitize(pair.name) or "answer", name_cells), "strong")
+    heading.add_line(state.build())
+    heading.add_line(ending.build())
+    return rule_line(heading.build(), cells)
 
 
 def format_call(call: Call) -> str:

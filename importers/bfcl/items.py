@@ -8,7 +8,8 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
-from fcreview.errata import CategoryCorrections, Errata
+from fcreview.equivalence import EquivalenceRule
+from fcreview.errata import CategoryCorrections, Errata, ErrataEntry
 from fcreview.importers.bfcl import filenames, incidents, scores, trajectory
 from fcreview.importers.bfcl.checker.evaluate import (
     EvaluatedReply,
@@ -29,7 +30,11 @@ from fcreview.importers.common.records import add_issue, function_names, is_numb
 from fcreview.matching.align import align_calls_by_turn
 from fcreview.matching.decisive_call import add_decisive_call, find_call_loop
 from fcreview.matching.decisive_step import add_guessed_step
-from fcreview.matching.first_difference import find_first_difference, set_difference_location
+from fcreview.matching.first_difference import (
+    FirstDifference,
+    find_first_difference,
+    set_difference_location,
+)
 from fcreview.model.address import turn_address
 from fcreview.model.incident import Incident
 from fcreview.model.item import (
@@ -68,35 +73,50 @@ class GoldenCorrector(CategoryCorrections):
     def correct_item(self, item_id: str, item: DatasetItem) -> CorrectedItem:
         """Return a corrected copy of a dataset item. The original does not change, because other
         runs use it.
-
-        The copy keeps the original's golden hash, so the reviews that led to the correction do not
-        become stale.
         """
         if item.ground_truth is None:
             return CorrectedItem(item)
-        found = self.find_correction(item_id, item.ground_truth, item.opening_messages)
-        names = function_names(item.functions) if self._errata.rules else ()
-        rules = tuple(
-            rule for rule in self._errata.rules if rule.function == "" or rule.function in names
-        )
-        if found.entry is None and not rules:
-            return CorrectedItem(item, erratum=found.erratum)
+        correction = self.find_correction(item_id, item.ground_truth, item.opening_messages)
+        rules = self._find_equivalence_rules(item)
+        if correction.entry is None and not rules:
+            return CorrectedItem(item, erratum=correction.erratum)
+
         key = f"errata:{self._errata.digest}:{item_id}"
         corrected = item.expected_calls_cache.get(key)
         if corrected is None:
-            caches: dict[str, Any] = {
-                "expected_calls_cache": {},
-                "evaluation_cache": {},
-                "reply_cache": {},
-            }
-            corrected = replace(item, equivalence_rules=rules, **caches)
-            if found.entry is not None:
-                corrected.ground_truth = found.entry.new
-                corrected.golden_calls = SharedList(
-                    parse_golden_calls(found.entry.new, item.category, item.functions)
-                )
+            corrected = _make_corrected_copy(item, correction.entry, rules)
             item.expected_calls_cache[key] = corrected
-        return CorrectedItem(corrected, original=item, erratum=found.erratum)
+        return CorrectedItem(corrected, original=item, erratum=correction.erratum)
+
+    def _find_equivalence_rules(self, item: DatasetItem) -> tuple[EquivalenceRule, ...]:
+        """Return the rules for all functions, and those for the functions of the item."""
+        rules = self._errata.rules
+        if not rules:
+            return ()
+        names = function_names(item.functions)
+        return tuple(rule for rule in rules if rule.function == "" or rule.function in names)
+
+
+def _make_corrected_copy(
+    item: DatasetItem, entry: ErrataEntry | None, rules: tuple[EquivalenceRule, ...]
+) -> DatasetItem:
+    """Copy a dataset item, and apply a corrected golden answer and equivalence rules.
+
+    The copy keeps the golden hash of the item, so that the reviews that led to the correction do
+    not become stale.
+    """
+    copy = replace(
+        item,
+        equivalence_rules=rules,
+        expected_calls_cache={},
+        evaluation_cache={},
+        reply_cache={},
+    )
+    if entry is not None:
+        copy.ground_truth = entry.new
+        golden_calls = parse_golden_calls(entry.new, item.category, item.functions)
+        copy.golden_calls = SharedList(golden_calls)
+    return copy
 
 
 DECODER_FIELD = "decoder"
@@ -121,7 +141,12 @@ SHAREABLE_FIELDS = KNOWN_FIELDS - {"traceback", "inference_log"}
 """If a result record has only these fields, items of other runs can share the content of its
 item.
 """
-_item_values = attrgetter(*(each.name for each in fields(Item)))
+_item_values = attrgetter(*(field.name for field in fields(Item)))
+MAX_SECONDS = 1e300
+"""Absolute value from which a number of seconds or tokens is ignored."""
+MAX_TOKENS = 1e15
+MAX_TEXT_LENGTH = 300
+"""Longest first difference, in characters."""
 
 
 @dataclass(slots=True)
@@ -163,43 +188,43 @@ class ItemInputs:
 
 
 def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, Any]) -> Item:
-    if context.kind != "single":
-        item = _make_partial_item(context, inputs, record)
-        item.prediction_hash = answer_hash(record.get("result"))
-        _fill_multi_turn(item, context, record, inputs)
-        incident = incidents.find_incident(record)
-        apply_record_incident(item, incident, record)
-        _flag_undecoded_call(item, incident, is_undecoded=_has_undecoded_step(item))
-        return item
+    if context.kind == "single":
+        return _build_single_turn_item(context, inputs, record)
+    return _build_multi_turn_item(context, inputs, record)
+
+
+def _build_multi_turn_item(
+    context: CategoryContext, inputs: ItemInputs, record: dict[str, Any]
+) -> Item:
+    item = _make_partial_item(context, inputs, record)
+    item.prediction_hash = answer_hash(record.get("result"))
+    _fill_multi_turn(item, context, record, inputs)
+    incident = incidents.find_incident(record)
+    apply_record_incident(item, incident, record)
+    _flag_undecoded_call(item, incident, is_undecoded=_has_undecoded_step(item))
+    return item
+
+
+def _build_single_turn_item(
+    context: CategoryContext, inputs: ItemInputs, record: dict[str, Any]
+) -> Item:
+    """Build an item, or copy that of another run with the same reply.
+
+    The copy differs from it only in the `RUN_SPECIFIC_FIELDS`.
+    """
     category, config = filenames.resolve_category_and_config(inputs.id, context.category)
     settings = EvaluationSettings(
         context.rules_version, category=category, decoder=context.decoder, config=config
     )
     reply = evaluate_record(inputs.corrected.item, record, settings)
-    key = inputs.id, context.score_file_name, inputs.official
-    # The item differs from items with the same reply only in `RUN_SPECIFIC_FIELDS`.
-    is_corrected = inputs.corrected.original is not None or inputs.corrected.erratum is not None
-    is_shareable = reply.is_cached and inputs.official is not False and not is_corrected
-    is_shareable = (
-        is_shareable
-        and record.keys() <= SHAREABLE_FIELDS
-        and type(record.get("latency")) is not list
-    )
-    # Whether the request failed depends on the tokens too, not only on the reply.
     incident = incidents.find_incident(record)
-    is_shareable = is_shareable and not (incident is not None and incident.counts)
-    is_shareable = is_shareable and not _names_decoder(reply.evaluation)
+    is_shareable = _is_shareable(inputs, record, reply, incident)
+
+    key = (inputs.id, context.score_file_name, inputs.official)
     first = reply.items.get(key)
     if first is not None and is_shareable:
-        # most replies do not repeat, so only the second item with a reply creates it
-        if first.shared_content is None:
-            first.shared_content = SharedContent()
-        item = Item(*_item_values(first))
-        item.issues = []
-        item.flags = list(first.flags)
-        _set_run_specific_fields(item, inputs, record)
-        item.set_incident(incident)
-        return item
+        return _copy_item(first, inputs, record, incident)
+
     item = _make_partial_item(context, inputs, record)
     _fill_single_turn(item, record, inputs, settings, reply)
     if _names_decoder(reply.evaluation):
@@ -208,6 +233,38 @@ def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, A
     _flag_undecoded_call(item, incident, is_undecoded=reply.is_undecoded)
     if is_shareable:
         reply.items[key] = item
+    return item
+
+
+def _is_shareable(
+    inputs: ItemInputs, record: dict[str, Any], reply: EvaluatedReply, incident: Incident | None
+) -> bool:
+    """Whether all records with this reply, official verdict and score file give equal items."""
+    if not reply.is_cached or inputs.official is False:
+        return False
+    if inputs.corrected.original is not None or inputs.corrected.erratum is not None:
+        return False
+    if not record.keys() <= SHAREABLE_FIELDS or type(record.get("latency")) is list:
+        return False
+    # Whether the request failed depends on the tokens too, not only on the reply.
+    if incident is not None and incident.counts:
+        return False
+    # Other runs may have chosen the decoder for another reason.
+    return not _names_decoder(reply.evaluation)
+
+
+def _copy_item(
+    first: Item, inputs: ItemInputs, record: dict[str, Any], incident: Incident | None
+) -> Item:
+    """Copy the item of another run for a record with the same reply."""
+    # Most replies do not repeat, so only the second item with a reply creates the shared content.
+    if first.shared_content is None:
+        first.shared_content = SharedContent()
+    item = Item(*_item_values(first))
+    item.issues = []
+    item.flags = list(first.flags)
+    _set_run_specific_fields(item, inputs, record)
+    item.set_incident(incident)
     return item
 
 
@@ -227,76 +284,113 @@ def _make_partial_item(
     context: CategoryContext, inputs: ItemInputs, record: dict[str, Any]
 ) -> Item:
     """Make an item with everything except the predicted calls and the recomputed verdict."""
-    dataset_item, official = inputs.corrected.item, inputs.official
-    item = Item(inputs.id, context.category, question=dataset_item.question, official=official)
-    item.messages, item.golden = dataset_item.opening_messages, dataset_item.golden_calls
-    item.functions, item.golden_hash = dataset_item.functions, dataset_item.golden_hash
+    dataset_item = inputs.corrected.item
+    item = Item(
+        inputs.id, context.category, question=dataset_item.question, official=inputs.official
+    )
+    item.messages = dataset_item.opening_messages
+    item.golden = dataset_item.golden_calls
+    item.golden_hash = dataset_item.golden_hash
+    item.functions = dataset_item.functions
+
     item.extra = Extra(erratum=inputs.corrected.erratum, metadata=dict(dataset_item.extra))
-    _set_run_specific_fields(item, inputs, record)
-    item.extra.metadata[DECODER_FIELD] = context.decoder.name
-    latency = record.get("latency")
-    if isinstance(latency, list) and all(isinstance(turn, list) for turn in latency):
-        steps = [
-            float(each)
-            for turn in latency
-            for each in turn
-            if is_number(each) and abs(each) < 1e300
-        ]
-        item.seconds = steps or item.seconds
-    for key in record.keys() - KNOWN_FIELDS:
-        item.extra.metadata[key] = record[key]
-        context.unknown_fields.setdefault(key, item.line)
     item.extra.redacted = context.category == "rest"
+    item.extra.metadata[DECODER_FIELD] = context.decoder.name
+
+    _set_run_specific_fields(item, inputs, record)
+    step_seconds = _list_step_seconds(record.get("latency"))
+    if step_seconds:
+        item.seconds = step_seconds
+    _add_unknown_fields(item, context, record)
     if "traceback" in record:
         item.extra.metadata["traceback"] = record["traceback"]
-    if official is True:
+
+    if inputs.official is True:
         item.verdicts.append(Verdict("official", True, by=context.score_file_name))
-    elif official is False:
+    elif inputs.official is False:
         item.verdicts.append(_make_official_fail_verdict(item, inputs, context))
     return item
 
 
+def _add_unknown_fields(item: Item, context: CategoryContext, record: dict[str, Any]) -> None:
+    """Add the fields that BFCL does not have to the metadata, and note the line of the first."""
+    for key in record.keys() - KNOWN_FIELDS:
+        item.extra.metadata[key] = record[key]
+        context.unknown_fields.setdefault(key, item.line)
+
+
+def _list_step_seconds(latency: Any) -> list[float]:
+    """Return the latency of each step from `[turn][step]`. Empty if there is only a total."""
+    if not isinstance(latency, list) or not all(isinstance(turn, list) for turn in latency):
+        return []
+    seconds: list[float] = []
+    for turn in latency:
+        for step in turn:
+            if is_number(step) and abs(step) < MAX_SECONDS:
+                seconds.append(float(step))
+    return seconds
+
+
 def _set_run_specific_fields(item: Item, inputs: ItemInputs, record: dict[str, Any]) -> None:
     """Set the `RUN_SPECIFIC_FIELDS`, except the latencies of steps."""
-    tokens_in, tokens_out = record.get("input_token_count"), record.get("output_token_count")
-    latency, position = record.get("latency"), inputs.position
-    item.tokens_in = tokens_in if type(tokens_in) is int else _sum_nested_integers(tokens_in)
-    item.tokens_out = tokens_out if type(tokens_out) is int else _sum_nested_integers(tokens_out)
-    item.latency = latency if type(latency) is float else _sum_nested_numbers(latency)
-    item.file, item.line, item.offset, item.length = (
-        inputs.file,
-        position.line,
-        position.offset,
-        position.length,
-    )
+    item.tokens_in = _read_tokens(record.get("input_token_count"))
+    item.tokens_out = _read_tokens(record.get("output_token_count"))
+    item.latency = _read_latency(record.get("latency"))
+    item.file = inputs.file
+    item.line = inputs.position.line
+    item.offset = inputs.position.offset
+    item.length = inputs.position.length
+
+
+def _read_tokens(count: Any) -> int | None:
+    """Return a number of tokens, which multi-turn records have for each step."""
+    if type(count) is int:
+        return count
+    return _sum_nested_integers(count)
+
+
+def _read_latency(latency: Any) -> float | None:
+    """Return a latency in seconds, which multi-turn records have for each step."""
+    if type(latency) is float:
+        return latency
+    return _sum_nested_numbers(latency)
 
 
 def _make_official_fail_verdict(
     item: Item, inputs: ItemInputs, context: CategoryContext
 ) -> Verdict:
+    """Make the verdict of a score entry. Also set the item's error type and score record."""
     entry = inputs.score_entry
     if entry is None:
         return Verdict("official", False, by=context.score_file_name)
+
     item.error_type = scores.read_error_type(entry.record)
     if entry.length:
         item.extra.score_record = RecordLocation(
             context.score_file_path, line=entry.line, offset=entry.offset, length=entry.length
         )
-    messages = [scores.read_rationale(entry.record)]
-    for further in (each.record for each in inputs.further_entries):
-        messages.append(
-            f"then {scores.read_error_type(further)}: {scores.read_rationale(further) or ''}"
-        )
-    rationale = "\n".join(filter(None, messages)) or None
     return Verdict(
         "official",
         False,
-        target="item",
-        criterion="correct",
         error_type=item.error_type,
-        rationale=rationale,
+        rationale=_join_rationales(entry, inputs.further_entries),
         by=context.score_file_name,
     )
+
+
+def _join_rationales(
+    entry: scores.ScoreEntry, further_entries: Sequence[scores.ScoreEntry]
+) -> str | None:
+    """Return the rationale of a score entry, and those of further entries for the same item."""
+    rationales: list[str] = []
+    first = scores.read_rationale(entry.record)
+    if first:
+        rationales.append(first)
+    for further in further_entries:
+        error_type = scores.read_error_type(further.record)
+        rationale = scores.read_rationale(further.record) or ""
+        rationales.append(f"then {error_type}: {rationale}")
+    return "\n".join(rationales) or None
 
 
 def _fill_single_turn(
@@ -306,39 +400,63 @@ def _fill_single_turn(
     settings: EvaluationSettings,
     reply: EvaluatedReply,
 ) -> None:
-    evaluation, by = reply.evaluation, CHECKER
-    if settings.config is not None and (parts := filenames.split_format_sensitivity_id(item.id)):
-        item.setting = parts[1]
-        item.extra.metadata["original"] = parts[2]
-    if inputs.corrected.original is not None:
-        uncorrected = evaluate_record(inputs.corrected.original, record, settings).evaluation
-        if (uncorrected.valid, uncorrected.error_type) != (evaluation.valid, evaluation.error_type):
-            item.extra.without_errata = RecomputedVerdict(uncorrected.valid, uncorrected.error_type)
-            by = CHECKER_WITH_ERRATA
-    item.messages, item.predicted, item.pairs = reply.messages, reply.predicted, reply.pairs
+    evaluation = reply.evaluation
+    if settings.config is not None:
+        _set_format_sensitivity_fields(item)
+    item.messages = reply.messages
+    item.predicted = reply.predicted
+    item.pairs = reply.pairs
     item.shared_opening = inputs.corrected.item.opening_messages
     item.prediction_hash = reply.prediction_hash
     item.n_steps = 1
-    item.rule, item.rule_note = evaluation.valid, evaluation.note
+
+    item.extra.without_errata = _find_other_verdict_without_errata(
+        evaluation, inputs, record, settings
+    )
+    has_other_verdict = item.extra.without_errata is not None
+    item.rule = evaluation.valid
+    item.rule_note = evaluation.note
     if evaluation.valid is not None:
         item.rule_error_type = evaluation.error_type
-        rationale = "\n".join(evaluation.messages) or None
-        verdict = Verdict(
-            "rule",
-            evaluation.valid,
-            target="item",
-            criterion="correct",
-            error_type=evaluation.error_type,
-            rationale=rationale,
-            by=by,
+        item.verdicts.append(
+            Verdict(
+                "rule",
+                evaluation.valid,
+                error_type=evaluation.error_type,
+                rationale="\n".join(evaluation.messages) or None,
+                by=CHECKER_WITH_ERRATA if has_other_verdict else CHECKER,
+            )
         )
-        item.verdicts.append(verdict)
-    if (
-        item.official is False
-        or evaluation.valid is False
-        or (item.official is None and evaluation.valid is None)
-    ):
+
+    has_no_verdict = item.official is None and evaluation.valid is None
+    if item.official is False or evaluation.valid is False or has_no_verdict:
         set_first_difference(item, item.pairs, evaluation)
+
+
+def _set_format_sensitivity_fields(item: Item) -> None:
+    """Set the prompt configuration and the original item, which the id contains."""
+    parts = filenames.split_format_sensitivity_id(item.id)
+    if parts is None:
+        return
+    _, config, original_id = parts
+    item.setting = config
+    item.extra.metadata["original"] = original_id
+
+
+def _find_other_verdict_without_errata(
+    evaluation: Evaluation,
+    inputs: ItemInputs,
+    record: dict[str, Any],
+    settings: EvaluationSettings,
+) -> RecomputedVerdict | None:
+    """Return the verdict by the dataset's own golden answer, if errata change the verdict."""
+    original = inputs.corrected.original
+    if original is None:
+        return None
+    uncorrected = evaluate_record(original, record, settings).evaluation
+    if uncorrected.valid == evaluation.valid and uncorrected.error_type == evaluation.error_type:
+        return None
+    return RecomputedVerdict(uncorrected.valid, uncorrected.error_type)
 
 
 def _names_decoder(evaluation: Evaluation) -> bool:
@@ -362,70 +480,99 @@ def set_first_difference(item: Item, pairs: list[CallPair], evaluation: Evaluati
     A reply that cannot be decoded has a text but no location.
     """
     if evaluation is not None and evaluation.decode_error:
-        item.first_difference = evaluation.decode_error[:300]
+        item.first_difference = evaluation.decode_error[:MAX_TEXT_LENGTH]
         return
-    first = find_first_difference(pairs, item.golden, item.predicted, COMPARISON_RULES)
-    first.apply_to(item)
-    text = first.text
-    message = next(iter(evaluation.messages), None) if evaluation is not None else None
-    if evaluation is not None and evaluation.function is not None:
-        function, argument = evaluation.function, evaluation.argument
-        if (function, argument) != (first.function, first.argument):
-            is_inside = (
-                first.argument is not None
-                and argument is not None
-                and first.argument.startswith(str(argument))
-            )
-            text = text if is_inside else message or text
-        set_difference_location(item, function, argument)
-    elif text is None:
-        text = message
+
+    difference = find_first_difference(pairs, item.golden, item.predicted, COMPARISON_RULES)
+    difference.apply_to(item)
+    text = difference.text
+    if evaluation is not None:
+        text = _choose_difference_text(difference, evaluation)
+        if evaluation.function is not None:
+            set_difference_location(item, evaluation.function, evaluation.argument)
+
     if text is None and item.verdicts and item.verdicts[0].rationale:
         text = item.verdicts[0].rationale.split("\n", 1)[0]
-    item.first_difference = text[:300] if text else None
+    item.first_difference = text[:MAX_TEXT_LENGTH] if text else None
+
+
+def _choose_difference_text(difference: FirstDifference, evaluation: Evaluation) -> str | None:
+    """Return the text of the comparison, or the checker's message if it is about another place."""
+    message = evaluation.messages[0] if evaluation.messages else None
+    if evaluation.function is None:
+        return message if difference.text is None else difference.text
+
+    checked_place = (evaluation.function, evaluation.argument)
+    if checked_place == (difference.function, difference.argument):
+        return difference.text
+    # The comparison names the part of an argument, such as `filter.price`; the checker does not.
+    is_inside = (
+        difference.argument is not None
+        and evaluation.argument is not None
+        and difference.argument.startswith(str(evaluation.argument))
+    )
+    if is_inside:
+        return difference.text
+    return message or difference.text
 
 
 def _fill_multi_turn(
     item: Item, context: CategoryContext, record: dict[str, Any], inputs: ItemInputs
 ) -> None:
-    dataset_item, entry = inputs.corrected.item, inputs.score_entry
+    dataset_item = inputs.corrected.item
     decode = partial(decode_step, decoder=context.decoder, rules_version=context.rules_version)
-    found = trajectory.build_trajectory(
+    steps = trajectory.build_trajectory(
         record, dataset_item.opening_messages, decode, dataset_item.functions
     )
-    item.messages, item.predicted = found.messages, found.calls
-    item.n_turns, item.n_steps = found.n_turns, found.n_steps
+    item.messages = steps.messages
+    item.predicted = steps.calls
+    item.n_turns = steps.n_turns
+    item.n_steps = steps.n_steps
     item.rule_note = NOT_RECOMPUTED_NOTES[context.kind]
-    pairs: list[CallPair] = []
+
     if context.kind == "agentic":
-        answers = dataset_item.ground_truth
-        item.extra.accepted_answers = answers if isinstance(answers, list) else None
-        item.extra.final_answer = found.final_answer
-        if item.official is not None:
-            item.verdicts.append(replace(item.verdicts[0], target="response"))
+        _set_final_answer(item, dataset_item, steps.final_answer)
     else:
-        pairs = item.pairs = align_calls_by_turn(
-            dataset_item.golden_calls, found.calls, COMPARISON_RULES
-        )
+        item.pairs = align_calls_by_turn(dataset_item.golden_calls, steps.calls, COMPARISON_RULES)
+
+    entry = inputs.score_entry
     if entry is not None and item.official is False:
         scores.add_multi_turn_details(entry.record, item.extra)
-        failing = item.extra.failing_turn
-        if failing is not None:
-            item.verdicts.append(replace(item.verdicts[0], target=turn_address(failing)))
-            pairs = [pair for pair in pairs if pair.turn == failing]
-        elif item.error_type in WHOLE_ITEM_ERRORS:
-            pairs = []
-        set_first_difference(item, pairs, None)
-        if context.kind == "multi_turn" and failing is not None:
-            add_decisive_call(
-                item,
-                failing,
-                only_effect_counts=item.error_type == "multi_turn:instance_state_mismatch",
-            )
-        elif item.error_type == "multi_turn:force_terminated":
-            add_guessed_step(item, find_call_loop(item))
+        _set_failing_turn(item)
+        _add_decisive_step(item, context)
     elif item.official is None:
-        set_first_difference(item, pairs, None)
+        set_first_difference(item, item.pairs, None)
+
+
+def _set_final_answer(item: Item, dataset_item: DatasetItem, final_answer: str | None) -> None:
+    """Set the answers of an agentic item. BFCL judges only the final answer."""
+    accepted = dataset_item.ground_truth
+    item.extra.accepted_answers = accepted if isinstance(accepted, list) else None
+    item.extra.final_answer = final_answer
+    if item.official is not None:
+        item.verdicts.append(replace(item.verdicts[0], target="response"))
+
+
+def _set_failing_turn(item: Item) -> None:
+    """Add a verdict on the turn at which the checker stopped, and set the first difference."""
+    failing_turn = item.extra.failing_turn
+    pairs = item.pairs
+    if failing_turn is not None:
+        item.verdicts.append(replace(item.verdicts[0], target=turn_address(failing_turn)))
+        pairs = [pair for pair in item.pairs if pair.turn == failing_turn]
+    elif item.error_type in WHOLE_ITEM_ERRORS:
+        pairs = []
+    set_first_difference(item, pairs, None)
+
+
+def _add_decisive_step(item: Item, context: CategoryContext) -> None:
+    """Guess the step that made a multi-turn item fail."""
+    failing_turn = item.extra.failing_turn
+    if context.kind == "multi_turn" and failing_turn is not None:
+        is_state_mismatch = item.error_type == "multi_turn:instance_state_mismatch"
+        add_decisive_call(item, failing_turn, only_effect_counts=is_state_mismatch)
+    elif item.error_type == "multi_turn:force_terminated":
+        add_guessed_step(item, find_call_loop(item))
 
 
 def _flag_undecoded_call(item: Item, incident: Incident | None, *, is_undecoded: bool) -> None:
@@ -459,8 +606,10 @@ def make_degraded_item(context: CategoryContext, inputs: ItemInputs, reason: str
     item = Item(
         inputs.id, context.category, question=dataset_item.question, official=inputs.official
     )
-    item.functions, item.golden = dataset_item.functions, dataset_item.golden_calls
-    item.golden_hash, item.rule_note = dataset_item.golden_hash, reason
+    item.functions = dataset_item.functions
+    item.golden = dataset_item.golden_calls
+    item.golden_hash = dataset_item.golden_hash
+    item.rule_note = reason
     _set_run_specific_fields(item, inputs, {})
     if inputs.official is not None:
         item.verdicts.append(Verdict("official", inputs.official, by=context.score_file_name))
@@ -469,14 +618,17 @@ def make_degraded_item(context: CategoryContext, inputs: ItemInputs, reason: str
 
 
 def _sum_nested_numbers(value: Any) -> float | None:
+    """Return the sum of the numbers in nested lists; None if there is no number."""
     if is_number(value):
-        return float(value) if abs(value) < 1e300 else None
-    if isinstance(value, list):
-        parts = [part for part in map(_sum_nested_numbers, value) if part is not None]
-        return sum(parts) if parts else None
-    return None
+        return float(value) if abs(value) < MAX_SECONDS else None
+    if not isinstance(value, list):
+        return None
+    parts = [part for part in map(_sum_nested_numbers, value) if part is not None]
+    return sum(parts) if parts else None
 
 
 def _sum_nested_integers(value: Any) -> int | None:
     total = _sum_nested_numbers(value)
-    return int(total) if total is not None and abs(total) < 1e15 else None
+    if total is None or abs(total) >= MAX_TOKENS:
+        return None
+    return int(total)

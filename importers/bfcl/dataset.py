@@ -317,6 +317,11 @@ class DatasetFiles:
         return self.questions.parent / "possible_answer" / self.questions.name
 
     @property
+    def has_answers_elsewhere(self) -> bool:
+        """Whether the golden answers are not beside the questions."""
+        return self.answers is not None and self.answers.parent.parent != self.questions.parent
+
+    @property
     def record_paths(self) -> list[Path]:
         """Paths of the question file and, if it exists, the answer file, then those of `others`."""
         paths = [path for path in (self.questions, self.answers) if path is not None]

@@ -17,10 +17,11 @@ import hashlib
 import importlib.util
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -40,6 +41,7 @@ from fcreview.importers.bfcl.dataset_files import (
     is_question_file,
 )
 from fcreview.importers.bfcl.joining import (
+    Results,
     find_items_with_question,
     has_function_name,
     is_same_golden_answer,
@@ -65,6 +67,9 @@ from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 from fcreview.safe_files import open_file
 
+HASHED_BYTES = 1 << 20
+"""Number of bytes of a dataset file that are hashed at once."""
+NANOSECONDS = 1e9
 _API_KEY_HINTS = (b"api_key", b"api-key", b"api key", b"apikey", b"[redacted]")
 
 
@@ -93,63 +98,104 @@ def find_runs(
     Notices state the numbers of ignored files.
     """
     filenames.read_first.cache_clear()
-    found = DiscoveredRuns()
-    results: FilesByRun = {}
-    scores: FilesByRun = {}
-    question_folders: dict[Path, None] = {}
-    ignored: Counter[tuple[Path, str]] = Counter()
+    bfcl_files = _classify_files(files)
+    found = DiscoveredRuns(claimed=set(bfcl_files.claimed))
+    found.issues += bfcl_files.report_ignored()
+    for files_by_run in (bfcl_files.results, bfcl_files.scores):
+        found.issues += report_copies(drop_files_in_copy_folders(files_by_run))
+
+    data_folders = _list_data_folders(dataset_folders)
+    question_folders = list(bfcl_files.question_folders)
+    results = merge_model_subfolders(bfcl_files.results)
+    pairing = Pairing(results, merge_model_subfolders(bfcl_files.scores))
+    for files_of_run in pairing.pair_files(_list_named_score_folders(results, search)):
+        plan = _make_plan(files_of_run)
+        attach_dataset(plan, data_folders, question_folders, dataset_folders)
+        _report_missing_scores(plan)
+        found.plans.append(plan)
+        # Score files can be outside the opened paths.
+        found.claimed.update(plan.results, plan.scores)
+
+    _report_lost_score_folders(found.plans, search)
+    return found
+
+
+@dataclass(slots=True)
+class _BfclFiles:
+    """The files of BFCL among the opened files, by kind."""
+
+    claimed: list[Path] = field(default_factory=list)
+    results: FilesByRun = field(default_factory=dict)
+    scores: FilesByRun = field(default_factory=dict)
+    question_folders: dict[Path, None] = field(default_factory=dict)
+    """Folders with question files, in the order of the files."""
+    ignored: Counter[tuple[Path, str]] = field(default_factory=Counter)
+    """(folder, description) -> number of files that fcreview ignores."""
+
+    def report_ignored(self) -> Iterator[ImportIssue]:
+        for (folder, description), count in self.ignored.items():
+            noun = "file" if count == 1 else "files"
+            what = f"skipped {count} {noun}: {description}"
+            yield ImportIssue(str(folder), None, what=what, severity="notice")
+
+
+def _classify_files(files: Sequence[Path]) -> _BfclFiles:
+    found = _BfclFiles()
     for path in files:
         file = filenames.classify_file(path) if path.suffix in SUFFIXES else None
         if file is None:
             continue
-        found.claimed.add(path)
-        if file.kind == "ignored":
-            if file.ignored_description:
-                snapshots = next(
-                    (folder for folder in path.parents if folder.name == "memory_snapshot"), None
-                )
-                ignored[snapshots or path.parent, file.ignored_description] += 1
-        elif file.kind in ("result", "score"):
-            by_run = results if file.kind == "result" else scores
-            by_run.setdefault((filenames.find_model_folder(path), file.version), []).append(file)
+        found.claimed.append(path)
+        if file.kind in ("result", "score"):
+            files_by_run = found.results if file.kind == "result" else found.scores
+            run_key = (filenames.find_model_folder(path), file.version)
+            files_by_run.setdefault(run_key, []).append(file)
         elif file.kind == "question":
-            question_folders[path.parent] = None
-    for (folder, reason), count in ignored.items():
-        what = f"skipped {count} {'file' if count == 1 else 'files'}: {reason}"
-        found.issues.append(ImportIssue(str(folder), None, what=what, severity="notice"))
-    for files_by_run in (results, scores):
-        found.issues += report_copies(drop_files_in_copy_folders(files_by_run))
-    data_folders = [folder for root in dataset_folders for folder in walk_folders(root)]
-    merged_results = merge_model_subfolders(results)
-    pairing = Pairing(merged_results, merge_model_subfolders(scores))
-    for files_of_run in pairing.pair_files(_list_named_score_folders(merged_results, search)):
-        plan = _make_plan(files_of_run)
-        attach_dataset(plan, data_folders, list(question_folders), dataset_folders)
-        categories: FilesByCategory = plan.importer_data
-        unscored = [
-            name
-            for name, each in categories.items()
-            if not each.scores and name not in filenames.UNSCORED_CATEGORIES
-        ]
-        report_missing_scores(plan, categories, unscored)
-        found.claimed.update(plan.results, plan.scores)
-        found.plans.append(plan)
-    _report_lost_score_folders(found.plans, search)
+            found.question_folders[path.parent] = None
+        elif file.kind == "ignored" and file.ignored_description:
+            found.ignored[_find_reported_folder(path), file.ignored_description] += 1
     return found
+
+
+def _find_reported_folder(path: Path) -> Path:
+    """Return the folder for the notice about an ignored file: the snapshots of an agent's memory
+    are in many subfolders of one folder.
+    """
+    for folder in path.parents:
+        if folder.name == "memory_snapshot":
+            return folder
+    return path.parent
+
+
+def _list_data_folders(dataset_folders: Sequence[Path]) -> list[Path]:
+    """Return the folders that the user named, each followed by its subfolders."""
+    folders: list[Path] = []
+    for root in dataset_folders:
+        folders += walk_folders(root)
+    return folders
+
+
+def _report_missing_scores(plan: RunPlan) -> None:
+    """Report the categories without a score file, except those that BFCL never scores."""
+    categories: FilesByCategory = plan.importer_data
+    without_scores = [name for name, files in categories.items() if not files.scores]
+    missing = [name for name in without_scores if name not in filenames.UNSCORED_CATEGORIES]
+    report_missing_scores(plan, categories, missing)
 
 
 def _list_named_score_folders(
     results: FilesByRun, search: SearchOptions
 ) -> dict[RunKey, list[NamedFolder]]:
     """Return the folders of --score, and those of earlier commands, for each run with results."""
-    named: dict[RunKey, list[NamedFolder]] = {}
-    for key in results:
-        remembered = search.remembered_scores.get(key[0], ())
+    folders_by_run: dict[RunKey, list[NamedFolder]] = {}
+    for run_key in results:
+        model_folder, _ = run_key
+        remembered = search.remembered_scores.get(model_folder, ())
         folders = [NamedFolder(folder, is_for_run=True) for folder in remembered]
         folders += [NamedFolder(folder) for folder in search.scores if folder not in remembered]
         if folders:
-            named[key] = folders
-    return named
+            folders_by_run[run_key] = folders
+    return folders_by_run
 
 
 def _report_lost_score_folders(plans: Sequence[RunPlan], search: SearchOptions) -> None:
@@ -158,9 +204,9 @@ def _report_lost_score_folders(plans: Sequence[RunPlan], search: SearchOptions) 
     """
     for results_folder, score_folders in search.remembered_scores.items():
         plans_of_results = [plan for plan in plans if plan.results_folder == results_folder]
-        found = {plan.named_score_folder for plan in plans_of_results}
-        lost = [folder for folder in score_folders if folder not in found]
-        has_new_folder = not found.isdisjoint(search.scores)
+        present = {plan.named_score_folder for plan in plans_of_results}
+        lost = [folder for folder in score_folders if folder not in present]
+        has_new_folder = not present.isdisjoint(search.scores)
         if not plans_of_results or not lost or has_new_folder:
             continue
         first = plans_of_results[0]
@@ -171,35 +217,20 @@ def _report_lost_score_folders(plans: Sequence[RunPlan], search: SearchOptions) 
 
 
 def _make_plan(files: RunFiles) -> RunPlan:
-    categories: FilesByCategory = {}
-    order = filenames.CATEGORY_ORDER
-    for file in sorted(
-        [*files.results, *files.scores], key=lambda file: order.get(file.category, len(order))
-    ):
-        category = categories.setdefault(file.category, CategoryFiles())
-        (category.results if file.kind == "result" else category.scores).append(file.path)
-
     model_folder = describe_model_folder(files.model_folder, files.version)
     run = Run("bfcl", files.version, "en", model_folder.model, str(files.path))
     run.name_parts = [name for name in (*model_folder.repetition, files.evaluation) if name]
+
     plan = RunPlan(
         run,
         results=[file.path for file in files.results],
         scores=[file.path for file in files.scores],
+        issues=list(files.issues),
+        importer_data=_group_by_category(files),
+        results_folder=files.results_folder,
+        named_score_folder=files.named_score_folder,
     )
-    plan.issues = list(files.issues)
-    plan.importer_data = categories
-    plan.results_folder = files.results_folder
-    plan.named_score_folder = files.named_score_folder
-    plan.reason = (
-        f"{len(files.results)} result files and {len(files.scores)} score files have names of BFCL"
-    )
-    plan.reason += f" {files.version}"
-    if not any(file.is_certain for file in [*files.results, *files.scores]):
-        plan.confidence = 0.6
-        plan.reason = (
-            "file names and keys resemble those of BFCL, but no file name states the BFCL version"
-        )
+    _set_confidence(plan, files)
     if files.version not in filenames.VERSIONS:
         what = (
             f"fcreview does not know BFCL {files.version}. The run is imported by the rules of V4"
@@ -208,6 +239,38 @@ def _make_plan(files: RunFiles) -> RunPlan:
     return plan
 
 
+def _group_by_category(files: RunFiles) -> FilesByCategory:
+    """Return the files by category, in the order of BFCL. Unknown categories come last."""
+    order = filenames.CATEGORY_ORDER
+    sorted_files = sorted(
+        [*files.results, *files.scores], key=lambda file: order.get(file.category, len(order))
+    )
+    categories: FilesByCategory = {}
+    for file in sorted_files:
+        category = categories.setdefault(file.category, CategoryFiles())
+        if file.kind == "result":
+            category.results.append(file.path)
+        else:
+            category.scores.append(file.path)
+    return categories
+
+
+def _set_confidence(plan: RunPlan, files: RunFiles) -> None:
+    """Set how certain it is that the files belong to BFCL, and why."""
+    is_certain = any(file.is_certain for file in [*files.results, *files.scores])
+    if is_certain:
+        plan.reason = (
+            f"{len(files.results)} result files and {len(files.scores)} score files have names of"
+            f" BFCL {files.version}"
+        )
+    else:
+        plan.confidence = CONFIDENCE_WITHOUT_VERSION
+        plan.reason = (
+            "file names and keys resemble those of BFCL, but no file name states the BFCL version"
+        )
+
+
+CONFIDENCE_WITHOUT_VERSION = 0.6
 MAX_PARENT_FOLDERS = 5
 DATASET_SUBFOLDERS = (
     "",
@@ -217,6 +280,9 @@ DATASET_SUBFOLDERS = (
     "berkeley-function-call-leaderboard/bfcl_eval/data",
 )
 MAX_COMPARED_ENTRIES = 40
+_CATEGORIES_WITH_DOC_FILES = ("multi_turn", "memory", "web_search")
+"""Beginnings of the names of categories whose function docs are in files of their own."""
+_FOLDERS_WITHOUT_QUESTIONS = ("possible_answer", "result", "score")
 _FORMAT_SENSITIVITY_CATEGORIES = [
     *filenames.V4_CATEGORIES[:3],
     *filenames.V2_CATEGORIES[3:6],
@@ -235,50 +301,64 @@ def attach_dataset(
 
     Args:
         data_folders: the folders that the user named and their subfolders. If one of them has a
-        dataset of the run, no
-            other folder is searched.
+            dataset of the run, no other folder is searched.
         opened_folders: the folders in the opened paths that contain question files.
         named_folders: the folders that the user named. Datasets in several of them are combined.
     """
     categories: FilesByCategory = plan.importer_data
-    needed = {category: _list_question_categories(category) for category in categories}
-    search = _DatasetSearch(
-        plan,
-        list(dict.fromkeys(name for names in needed.values() for name in names)),
-        named_folders,
-    )
+    search = _DatasetSearch(plan, _list_all_question_categories(categories), named_folders)
     folders = search.find_folders(data_folders, opened_folders)
-    found = {
-        name: files for name in search.categories if (files := search.choose_files(folders, name))
-    }
-    search.report_unusual_names(found)
+    files_by_name = search.choose_files_of_all_categories(folders)
+    search.report_unusual_names(files_by_name)
 
-    for category, names in needed.items():
-        categories[category].dataset_files = [found[name] for name in names if name in found]
-    plan.data = list(dict.fromkeys(path for files in found.values() for path in files.record_paths))
-    if any(category.startswith(("multi_turn", "memory", "web_search")) for category in needed):
-        doc_folders = dict.fromkeys(
-            files.function_docs for files in found.values() if files.function_docs
-        )
-        plan.data += [
-            path for folder in doc_folders if folder for path in sorted(folder.glob("*.json"))
-        ]
+    for category, files in categories.items():
+        names = _list_question_categories(category)
+        files.dataset_files = [files_by_name[name] for name in names if name in files_by_name]
+    plan.data = _list_data_files(categories, files_by_name.values())
     plan.run.dataset = str(folders[0]) if folders else None
-    _report_categories_without_dataset(
-        plan, {name for name, names in needed.items() if found.keys().isdisjoint(names)}
-    )
+    _report_categories_without_dataset(plan)
 
 
-def _report_categories_without_dataset(plan: RunPlan, missing: set[str]) -> None:
+def _list_all_question_categories(categories: FilesByCategory) -> list[str]:
+    """Return the categories of the question files that a run needs, each once."""
+    names: dict[str, None] = {}
+    for category in categories:
+        names |= dict.fromkeys(_list_question_categories(category))
+    return list(names)
+
+
+def _list_data_files(
+    categories: FilesByCategory, dataset_files: Iterable[DatasetFiles]
+) -> list[Path]:
+    """Return the question and answer files, and the function docs if a category needs them."""
+    paths: dict[Path, None] = {}
+    doc_folders: dict[Path, None] = {}
+    for files in dataset_files:
+        paths |= dict.fromkeys(files.record_paths)
+        if files.function_docs:
+            doc_folders[files.function_docs] = None
+
+    data_files = list(paths)
+    # Records of other categories contain their function docs.
+    if any(category.startswith(_CATEGORIES_WITH_DOC_FILES) for category in categories):
+        for folder in doc_folders:
+            data_files += sorted(folder.glob("*.json"))
+    return data_files
+
+
+def _report_categories_without_dataset(plan: RunPlan) -> None:
+    categories: FilesByCategory = plan.importer_data
+    missing = [name for name, files in categories.items() if not files.dataset_files]
     if not missing:
         return
-    names = [category for category in plan.importer_data if category in missing]
-    of_categories = "" if len(names) == len(plan.importer_data) else f" for {list_some(names)}"
+    of_categories = ""
+    if len(missing) < len(categories):
+        of_categories = f" for {list_some(missing)}"
     what = (
         f"no BFCL {plan.run.generation} dataset found{of_categories}. Items without a failing score"
-        " entry have no"
+        " entry have no question and no golden answer. Pass --data DIR to show them and to"
+        " recompute verdicts"
     )
-    what += " question and no golden answer. Pass --data DIR to show them and to recompute verdicts"
     plan.issues.append(ImportIssue(plan.run.path, None, what=what))
 
 
@@ -292,7 +372,7 @@ class _DatasetSearch:
     """Searches the dataset of one run. `categories` are the categories of question files."""
 
     def __init__(self, plan: RunPlan, categories: list[str], named_folders: Sequence[Path]) -> None:
-        self.categories = categories
+        self._categories = categories
         self._plan = plan
         self._named_folders = named_folders
         self._finder = DatasetFinder(plan.run.generation, named_folders)
@@ -304,42 +384,66 @@ class _DatasetSearch:
         folders = self._find_question_folders(data_folders)
         if not folders:
             if data_folders:
-                what = (
-                    f"the data folders contain no BFCL {self._plan.run.generation} dataset for this"
-                    " run. Searching"
-                )
-                what += " near the run instead"
-                self._plan.issues.append(ImportIssue(str(data_folders[0]), None, what=what))
+                self._report_data_folders_without_dataset(data_folders)
             folders = self._find_question_folders([*opened_folders, *self._list_usual_folders()])
-        return self._rank_folders(self._drop_duplicates(folders))
+
+        different_folders = self._drop_duplicates(folders)
+        if len(different_folders) < 2:
+            return different_folders
+        ranking = self._rank_folders(different_folders)
+        self._report_ranking(ranking)
+        return ranking.folders
+
+    def _report_data_folders_without_dataset(self, data_folders: Sequence[Path]) -> None:
+        what = (
+            f"the data folders contain no BFCL {self._plan.run.generation} dataset for this run."
+            " Searching near the run instead"
+        )
+        self._plan.issues.append(ImportIssue(str(data_folders[0]), None, what=what))
 
     def _list_usual_folders(self) -> list[Path]:
-        folder = filenames.find_model_folder((self._plan.results or self._plan.scores)[0])
-        near_run = [folder, *list(folder.parents)[:MAX_PARENT_FOLDERS]]
-        below = [above / name for above in near_run for name in DATASET_SUBFOLDERS]
-        return [*below, *_find_installed_data_folders()]
+        """Return the folders where a dataset usually is: near the run, or in a Python package."""
+        first_file = (self._plan.results or self._plan.scores)[0]
+        model_folder = filenames.find_model_folder(first_file)
+        folders: list[Path] = []
+        for near_folder in [model_folder, *list(model_folder.parents)[:MAX_PARENT_FOLDERS]]:
+            folders += [near_folder / name for name in DATASET_SUBFOLDERS]
+        return folders + _find_installed_data_folders()
 
-    def choose_files(self, folders: Sequence[Path], category: str) -> DatasetFiles | None:
+    def choose_files_of_all_categories(self, folders: Sequence[Path]) -> dict[str, DatasetFiles]:
+        """Return the dataset files of each category that has any."""
+        files_by_name: dict[str, DatasetFiles] = {}
+        for name in self._categories:
+            files = self._choose_files(folders, name)
+            if files is not None:
+                files_by_name[name] = files
+        return files_by_name
+
+    def _choose_files(self, folders: Sequence[Path], category: str) -> DatasetFiles | None:
         """Return the dataset files in the first folder with readable questions or, without one, the
         first damaged ones.
 
         Files with the name of the official dataset come first. The files of other folders of the
         user are added.
         """
-        found = [
-            files for folder in folders if (files := self._finder.find_files(folder, category))
-        ]
-        found.sort(key=lambda files: not self._finder.is_exact_name(files.questions, category))
-        usable = [files for files in found if is_question_file(files.questions)]
-        damaged = [files for files in found if is_damaged_question_file(files.questions)]
-        if usable and damaged and found.index(damaged[0]) < found.index(usable[0]):
+        candidates = self._list_files(folders, category)
+        candidates.sort(key=lambda files: not self._finder.is_exact_name(files.questions, category))
+        usable = [files for files in candidates if is_question_file(files.questions)]
+        damaged = [files for files in candidates if is_damaged_question_file(files.questions)]
+        if not usable:
+            return damaged[0] if damaged else None
+
+        if damaged and candidates.index(damaged[0]) < candidates.index(usable[0]):
             what = f"this question file is empty or unreadable. Using {usable[0].questions}"
             self._plan.issues.append(
                 ImportIssue(str(damaged[0].questions), None, what=what, severity="error")
             )
-        if usable:
-            return self._add_files_of_other_named_folders(usable)
-        return damaged[0] if damaged else None
+        return self._add_files_of_other_named_folders(usable)
+
+    def _list_files(self, folders: Sequence[Path], category: str) -> list[DatasetFiles]:
+        """Return the dataset files of a category in each folder that has any."""
+        candidates = [self._finder.find_files(folder, category) for folder in folders]
+        return [files for files in candidates if files is not None]
 
     def _add_files_of_other_named_folders(self, found: Sequence[DatasetFiles]) -> DatasetFiles:
         """Return the first files with the first files in each other folder that the user named."""
@@ -359,118 +463,131 @@ class _DatasetSearch:
         containing = [folder for folder in self._named_folders if path.is_relative_to(folder)]
         return max(containing, key=lambda folder: len(folder.parts), default=None)
 
-    def report_unusual_names(self, found: Mapping[str, DatasetFiles]) -> None:
+    def report_unusual_names(self, files_by_name: Mapping[str, DatasetFiles]) -> None:
         """Add a notice for question files with a suffix, and for golden answers from another
         folder.
         """
         similar = [
             files.questions
-            for name, files in found.items()
+            for name, files in files_by_name.items()
             if not self._finder.is_exact_name(files.questions, name)
         ]
         if similar:
-            what = (
-                "no question file has the exact name. Using"
-                f" {list_some([path.name for path in similar])}"
-            )
-            self._plan.issues.append(
-                ImportIssue(str(similar[0]), None, what=what, severity="notice")
-            )
-        shared = [
-            files
-            for files in found.values()
-            if files.answers is not None and files.answers.parent.parent != files.questions.parent
-        ]
+            names = list_some([path.name for path in similar])
+            what = f"no question file has the exact name. Using {names}"
+            self._add_notice(similar[0], what)
+
+        shared = [files for files in files_by_name.values() if files.has_answers_elsewhere]
         if shared:
-            answer_folders = dict.fromkeys(
-                str(files.answers.parent) for files in shared if files.answers is not None
-            )
-            what = (
-                "no golden answers beside these questions. Using those in"
-                f" {list_some(list(answer_folders))}"
-            )
-            self._plan.issues.append(
-                ImportIssue(str(shared[0].questions), None, what=what, severity="notice")
-            )
+            folders = [str(files.answers.parent) for files in shared if files.answers is not None]
+            listed = list_some(list(dict.fromkeys(folders)))
+            what = f"no golden answers beside these questions. Using those in {listed}"
+            self._add_notice(shared[0].questions, what)
+
+    def _add_notice(self, path: Path, what: str) -> None:
+        self._plan.issues.append(ImportIssue(str(path), None, what=what, severity="notice"))
 
     def _find_question_folders(self, folders: Sequence[Path]) -> list[Path]:
-        found: dict[Path, bool] = {}
+        """Return the folders with readable questions or, without one, those with damaged ones."""
+        usable: dict[Path, None] = {}
+        damaged: dict[Path, None] = {}
         for folder in folders:
-            candidates = [self._finder.find_files(folder, category) for category in self.categories]
+            candidates = [self._finder.find_files(folder, name) for name in self._categories]
             paths = [files.questions for files in candidates if files is not None]
-            is_usable = any(is_question_file(path) for path in paths)
-            if is_usable or any(is_damaged_question_file(path) for path in paths):
-                found[folder] = is_usable
-        return [
-            folder for folder, is_usable in found.items() if is_usable or True not in found.values()
-        ]
+            if any(is_question_file(path) for path in paths):
+                usable[folder] = None
+            elif any(is_damaged_question_file(path) for path in paths):
+                damaged[folder] = None
+        return list(usable or damaged)
 
     def _drop_duplicates(self, folders: list[Path]) -> list[Path]:
         """Keep the first of several folders with equal dataset files."""
         if len(folders) < 2:
             return folders
-        first: dict[tuple[Any, ...], Path] = {}
+        first_by_content: dict[tuple[tuple[bytes, ...], ...], Path] = {}
         for folder in folders:
-            candidates = [self._finder.find_files(folder, category) for category in self.categories]
-            paths = [files.record_paths if files else [] for files in candidates]
-            key = tuple(
-                tuple(_hash_file(path, file_stamp(path)) for path in several) for several in paths
-            )
-            first.setdefault(key, folder)
-        return list(first.values())
+            first_by_content.setdefault(self._hash_dataset(folder), folder)
+        return list(first_by_content.values())
 
-    def _rank_folders(self, folders: list[Path]) -> list[Path]:
+    def _hash_dataset(self, folder: Path) -> tuple[tuple[bytes, ...], ...]:
+        """Return the hashes of the files of each category."""
+        hashes = []
+        for name in self._categories:
+            files = self._finder.find_files(folder, name)
+            paths = files.record_paths if files is not None else []
+            hashes.append(tuple(_hash_file(path, file_stamp(path)) for path in paths))
+        return tuple(hashes)
+
+    def _rank_folders(self, folders: list[Path]) -> _Ranking:
         """Sort dataset folders by matching score entries, then by fitting results, by the order of
-        the user's folders, and by date. Reports the choice.
+        the user's folders, and by date.
         """
-        if len(folders) < 2:
-            return folders
         plan = self._plan
         matches = _count_matching_entries(folders, plan, self._finder)
         ranked = sorted(folders, key=lambda folder: -matches[folder].n_equal)
-        best = [
-            folder for folder in ranked if matches[folder].n_equal == matches[ranked[0]].n_equal
-        ]
-        if len(best) > 1:
-            fits = _count_fitting_results(best, plan, self._finder)
-            dates = {folder: _make_date_sort_key(folder, plan, self._finder) for folder in best}
-            best.sort(
-                key=lambda folder: (fits[folder], self._rank_named_folder(folder), dates[folder]),
-                reverse=True,
-            )
-            ranked[: len(best)] = best
-            counts = "; ".join(f"{folder} ({fits[folder].n_known})" for folder in best)
-            what = (
-                "The score files match these datasets equally well, so the newest one that fits the"
-                " results is used. "
-            )
-            what += f"Number of results whose id is in the dataset: {counts}"
-        else:
-            counts = "; ".join(
-                f"{folder} ({matches[folder].n_equal} of {matches[folder].n_compared})"
-                for folder in ranked
-            )
-            what = f"Questions and golden answers that match the score files: {counts}"
-        what = (
-            f"{len(ranked)} different datasets match. Using {ranked[0]}. {what}. Use --data DIR to"
-            " choose another"
+        most_matches = matches[ranked[0]].n_equal
+        best = [folder for folder in ranked if matches[folder].n_equal == most_matches]
+        others = ranked[len(best) :]
+        if len(best) == 1:
+            return _Ranking(ranked, reason=_describe_matches(ranked, matches))
+
+        fits = _count_fitting_results(best, plan, self._finder)
+        dates = {folder: _make_date_sort_key(folder, plan, self._finder) for folder in best}
+        best.sort(
+            key=lambda folder: (fits[folder], self._rank_named_folder(folder), dates[folder]),
+            reverse=True,
         )
-        severity: Literal["warning", "notice"] = "warning" if len(best) > 1 else "notice"
-        # the user named several datasets
-        if len({self._find_named_folder(folder) for folder in ranked}) > 1:
-            what = (
-                f"{len(ranked)} different datasets match. Using {ranked[0]}, and the records that"
-                " only the others have"
-            )
-            what += f": {list_some([str(folder) for folder in ranked[1:]])}"
-            severity = "notice"
-        plan.issues.append(ImportIssue(plan.run.path, None, what=what, severity=severity))
-        return ranked
+        return _Ranking(best + others, reason=_describe_fits(best, fits), is_certain=False)
+
+    def _report_ranking(self, ranking: _Ranking) -> None:
+        chosen, *others = ranking.folders
+        start = f"{len(ranking.folders)} different datasets match. Using {chosen}"
+        severity: Literal["warning", "notice"] = "notice"
+        if self._has_several_named_folders(ranking.folders):
+            listed = list_some([str(folder) for folder in others])
+            what = f"{start}, and the records that only the others have: {listed}"
+        else:
+            what = f"{start}. {ranking.reason}. Use --data DIR to choose another"
+            if not ranking.is_certain:
+                severity = "warning"
+        self._plan.issues.append(
+            ImportIssue(self._plan.run.path, None, what=what, severity=severity)
+        )
+
+    def _has_several_named_folders(self, folders: Sequence[Path]) -> bool:
+        """Whether the datasets are in different folders that the user named, or some in none."""
+        return len({self._find_named_folder(folder) for folder in folders}) > 1
 
     def _rank_named_folder(self, folder: Path) -> int:
         """Return a higher number for a folder that the user named earlier."""
         named_folder = self._find_named_folder(folder)
         return -self._named_folders.index(named_folder) if named_folder is not None else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranking:
+    """Dataset folders of a run, the best first, with the reason for their order."""
+
+    folders: list[Path]
+    reason: str
+    is_certain: bool = True
+    """Whether the first folder matches more score entries than all others."""
+
+
+def _describe_matches(folders: Sequence[Path], matches: Mapping[Path, MatchingEntries]) -> str:
+    counts = [
+        f"{folder} ({matches[folder].n_equal} of {matches[folder].n_compared})"
+        for folder in folders
+    ]
+    return f"Questions and golden answers that match the score files: {'; '.join(counts)}"
+
+
+def _describe_fits(folders: Sequence[Path], fits: Mapping[Path, FittingResults]) -> str:
+    counts = [f"{folder} ({fits[folder].n_known})" for folder in folders]
+    return (
+        "The score files match these datasets equally well, so the newest one that fits the results"
+        f" is used. Number of results whose id is in the dataset: {'; '.join(counts)}"
+    )
 
 
 def walk_folders(root: Path, max_depth: int = 4) -> Iterator[Path]:
@@ -479,24 +596,24 @@ def walk_folders(root: Path, max_depth: int = 4) -> Iterator[Path]:
     """
     root = Path(os.path.abspath(root))  # noqa: PTH100
     yield root
-    for name, is_folder in list_folder(root, follow_links=False) if max_depth else ():
-        if (
-            is_folder
-            and name not in SKIPPED_FOLDERS
-            and name not in ("possible_answer", "result", "score")
-        ):
+    if max_depth == 0:
+        return
+    for name, is_folder in list_folder(root, follow_links=False):
+        is_skipped = name in SKIPPED_FOLDERS or name in _FOLDERS_WITHOUT_QUESTIONS
+        if is_folder and not is_skipped:
             yield from walk_folders(root / name, max_depth - 1)
 
 
 @lru_cache(maxsize=1)
 def _find_installed_data_folders() -> list[Path]:
+    """Return the dataset folder of the Python package `bfcl_eval`, if it is installed."""
     try:
         spec = importlib.util.find_spec("bfcl_eval")
     except (ImportError, ValueError):
         return []
-    return (
-        [Path(folder) / "data" for folder in spec.submodule_search_locations or []] if spec else []
-    )
+    if spec is None:
+        return []
+    return [Path(folder) / "data" for folder in spec.submodule_search_locations or []]
 
 
 @lru_cache(maxsize=1024)
@@ -507,17 +624,20 @@ def _hash_file(path: Path, stamp: FileStamp) -> bytes:  # noqa: ARG001
     """
     digest = hashlib.blake2b(digest_size=16)
     with open_file(path) as file:
-        while lines := file.readlines(1 << 20):
+        while lines := file.readlines(HASHED_BYTES):
             text = b"".join(lines)
             if not _has_api_key_hint(text):
                 digest.update(text)
                 continue
             for line in lines:
-                has_key = _has_api_key_hint(line)
-                digest.update(
-                    mask_api_keys(line.decode("utf-8", "replace")).encode() if has_key else line
-                )
+                digest.update(_mask_api_keys_in_line(line))
     return digest.digest()
+
+
+def _mask_api_keys_in_line(line: bytes) -> bytes:
+    if not _has_api_key_hint(line):
+        return line
+    return mask_api_keys(line.decode("utf-8", "replace")).encode()
 
 
 def _has_api_key_hint(text: bytes) -> bool:
@@ -538,53 +658,84 @@ def _count_fitting_results(
     folders: list[Path], plan: RunPlan, finder: DatasetFinder
 ) -> dict[Path, FittingResults]:
     """Count for each dataset folder the results that fit its datasets."""
-    n_known, n_named = Counter[Path](), Counter[Path]()
+    n_known: Counter[Path] = Counter()
+    n_with_function: Counter[Path] = Counter()
     categories: FilesByCategory = plan.importer_data
     for category, category_files in categories.items():
-        found = load_results(category_files.results, category)
-        datasets = {
-            folder: [
-                load_dataset(files, name)
-                for name in _list_question_categories(category)
-                if (files := finder.find_files(folder, name))
-            ]
-            for folder in folders
+        results = load_results(category_files.results, category)
+        datasets_by_folder = {
+            folder: _load_datasets(folder, category, finder) for folder in folders
         }
-        for item_id in found.records:
+        for item_id in results.records:
             dataset_id = filenames.to_dataset_id(item_id, category)
-            items = {
-                folder: next(
-                    (item for dataset in several if (item := dataset.items.get(dataset_id))), None
-                )
-                for folder, several in datasets.items()
-            }
-            n_known.update(folder for folder, item in items.items() if item is not None)
-            # an item that is equal in all datasets cannot distinguish them
-            if len(set(map(id, items.values()))) > 1:
-                record = found.read_record(item_id)
-                reply = to_json_text(record.get("result")) if isinstance(record, dict) else ""
-                n_named.update(
-                    folder
-                    for folder, item in items.items()
-                    if item and has_function_name(reply, item)
-                )
-    return {folder: FittingResults(n_known[folder], n_named[folder]) for folder in folders}
+            items_by_folder = _find_item_in_each_folder(dataset_id, datasets_by_folder)
+            n_known.update(items_by_folder.keys())
+            # An item that is equal in all datasets cannot distinguish them.
+            if _is_same_in_all_folders(items_by_folder, folders):
+                continue
+            reply = _read_reply_text(results, item_id)
+            for folder, item in items_by_folder.items():
+                if has_function_name(reply, item):
+                    n_with_function[folder] += 1
+    return {folder: FittingResults(n_known[folder], n_with_function[folder]) for folder in folders}
+
+
+def _load_datasets(folder: Path, category: str, finder: DatasetFinder) -> list[Dataset]:
+    """Load the datasets of a category in a folder. Only format sensitivity has more than one."""
+    datasets = []
+    for name in _list_question_categories(category):
+        files = finder.find_files(folder, name)
+        if files is not None:
+            datasets.append(load_dataset(files, name))
+    return datasets
+
+
+def _find_item_in_each_folder(
+    dataset_id: str, datasets_by_folder: Mapping[Path, Sequence[Dataset]]
+) -> dict[Path, DatasetItem]:
+    """Return the item with an id in each folder that has it."""
+    items_by_folder: dict[Path, DatasetItem] = {}
+    for folder, datasets in datasets_by_folder.items():
+        for dataset in datasets:
+            item = dataset.items.get(dataset_id)
+            if item is not None:
+                items_by_folder[folder] = item
+                break
+    return items_by_folder
+
+
+def _is_same_in_all_folders(
+    items_by_folder: Mapping[Path, DatasetItem], folders: Sequence[Path]
+) -> bool:
+    """Whether all folders, or none, have the item. Datasets share the object of equal items."""
+    if not items_by_folder:
+        return True
+    is_in_all_folders = len(items_by_folder) == len(folders)
+    return is_in_all_folders and len(set(map(id, items_by_folder.values()))) == 1
+
+
+def _read_reply_text(results: Results, item_id: str) -> str:
+    record = results.read_record(item_id)
+    return to_json_text(record.get("result")) if isinstance(record, dict) else ""
 
 
 def _make_date_sort_key(folder: Path, plan: RunPlan, finder: DatasetFinder) -> tuple[str, int]:
     """Return (ISO date in the path or else of the newest file, time of the newest file in
     nanoseconds).
     """
-    names = [
-        name for category in plan.importer_data for name in _list_question_categories(category)
-    ]
-    found = (finder.find_files(folder, name) for name in names)
-    changed = max(
-        (file_stamp(path)[1] for files in found if files for path in files.record_paths), default=0
-    )
-    return filenames.find_date_in_path(folder) or date.fromtimestamp(
-        changed / 1e9
-    ).isoformat(), changed
+    newest = 0
+    for name in _list_all_question_categories(plan.importer_data):
+        files = finder.find_files(folder, name)
+        if files is None:
+            continue
+        for path in files.record_paths:
+            stamp = file_stamp(path)
+            newest = max(newest, stamp[1])
+
+    day = filenames.find_date_in_path(folder)
+    if not day:
+        day = date.fromtimestamp(newest / NANOSECONDS).isoformat()
+    return day, newest
 
 
 class MatchingEntries(NamedTuple):
@@ -599,52 +750,69 @@ def _count_matching_entries(
     """Count for each dataset folder the score entries whose question and golden answer it
     contains.
     """
-    n_equal, n_compared = Counter[Path](), 0
+    n_equal: Counter[Path] = Counter()
+    n_compared = 0
     categories: FilesByCategory = plan.importer_data
     for category, category_files in categories.items():
-        name = filenames.find_question_category(category)
-        found = {folder: finder.find_files(folder, name) for folder in folders}
-        datasets = {
-            folder: load_dataset(files, category)
-            for folder, files in found.items()
-            if files is not None
-        }
+        datasets = _load_dataset_of_each_folder(folders, category, finder)
         for path in category_files.scores:
-            entries = (
-                record.value for record in read_records(path) if isinstance(record, JsonRecord)
-            )
-            for entry, _ in zip(entries, range(MAX_COMPARED_ENTRIES), strict=False):
-                prompt = entry.get("prompt") if isinstance(entry, dict) else None
-                if isinstance(prompt, dict) and "question" in prompt:
-                    n_compared += 1
-                    n_equal.update(_find_datasets_with_item(datasets, entry, prompt, category))
+            for entry in _read_entries_with_question(path):
+                n_compared += 1
+                n_equal.update(_find_datasets_with_item(datasets, entry, category))
     return {folder: MatchingEntries(n_equal[folder], n_compared) for folder in folders}
 
 
+def _load_dataset_of_each_folder(
+    folders: Sequence[Path], category: str, finder: DatasetFinder
+) -> dict[Path, Dataset]:
+    name = filenames.find_question_category(category)
+    datasets: dict[Path, Dataset] = {}
+    for folder in folders:
+        files = finder.find_files(folder, name)
+        if files is not None:
+            datasets[folder] = load_dataset(files, category)
+    return datasets
+
+
+def _read_entries_with_question(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield those of the first entries of a score file that quote the question."""
+    records = (record for record in read_records(path) if isinstance(record, JsonRecord))
+    for record in islice(records, MAX_COMPARED_ENTRIES):
+        entry = record.value
+        prompt = entry.get("prompt") if isinstance(entry, dict) else None
+        if isinstance(prompt, dict) and "question" in prompt:
+            yield entry
+
+
 def _find_datasets_with_item(
-    datasets: dict[Path, Dataset], entry: dict[str, Any], prompt: dict[str, Any], category: str
+    datasets: Mapping[Path, Dataset], entry: dict[str, Any], category: str
 ) -> Iterator[Path]:
     """Yield the folders of the datasets that contain the question and golden answer in a score
     entry.
     """
-    stated, question = prompt.get("id"), prompt["question"]
-    dataset_id = filenames.to_dataset_id(stated, category) if isinstance(stated, str) else None
-    compared: dict[int, bool] = {}
-
-    def is_equal_to_entry(item: DatasetItem) -> bool:
-        if id(item) not in compared:
-            compared[id(item)] = is_same_question(item.turns, question) and (
-                "possible_answer" not in entry
-                or is_same_golden_answer(item.ground_truth, entry["possible_answer"])
-            )
-        return compared[id(item)]
-
+    prompt = entry["prompt"]
+    stated_id = prompt.get("id")
+    # Datasets share the objects of equal items, so each is compared only once.
+    is_equal_by_item: dict[int, bool] = {}
     for folder, dataset in datasets.items():
-        items = [item] if dataset_id and (item := dataset.items.get(dataset_id)) else []
-        if any(
-            map(
-                is_equal_to_entry,
-                find_items_with_question(dataset, question) if dataset_id is None else items,
-            )
-        ):
-            yield folder
+        if isinstance(stated_id, str):
+            item = dataset.items.get(filenames.to_dataset_id(stated_id, category))
+            candidates: Iterable[DatasetItem] = [item] if item is not None else []
+        else:
+            candidates = find_items_with_question(dataset, prompt["question"])
+        for candidate in candidates:
+            key = id(candidate)
+            if key not in is_equal_by_item:
+                is_equal_by_item[key] = _is_quoted_item(candidate, entry)
+            if is_equal_by_item[key]:
+                yield folder
+                break
+
+
+def _is_quoted_item(item: DatasetItem, entry: dict[str, Any]) -> bool:
+    """Whether a score entry quotes an item's question and, if it quotes one, its golden answer."""
+    if not is_same_question(item.turns, entry["prompt"]["question"]):
+        return False
+    if "possible_answer" not in entry:
+        return True
+    return is_same_golden_answer(item.ground_truth, entry["possible_answer"])

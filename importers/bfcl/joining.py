@@ -12,12 +12,11 @@ import ast
 import contextlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, permutations
-from operator import getitem
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fcreview.importers.bfcl import filenames
 from fcreview.importers.bfcl.dataset import (
@@ -40,11 +39,27 @@ from fcreview.importers.common.records import function_names, is_integer
 from fcreview.model.item import ImportIssue
 from fcreview.model.sanitize import redact_third_party_keys
 
+NO_NUMBER = 1 << 62
+"""Sort key of ids without a number, which come last."""
+
+
+class ResultRecord(NamedTuple):
+    """A result record with its file. A record of a large file has no `value`."""
+
+    path: Path
+    record: JsonRecord
+
+    def read_value(self) -> Any:
+        """Return the content. Records of large files are read again; None if that is impossible."""
+        if self.record.value is not None:
+            return self.record.value
+        return reread_value(self.path, self.record)
+
 
 @dataclass(slots=True)
 class Results:
     category: str
-    records: dict[str, tuple[Path, JsonRecord]] = field(default_factory=dict)
+    records: dict[str, ResultRecord] = field(default_factory=dict)
     """Item id -> file and record, in dataset order."""
     repeated_ids: dict[str, list[str]] = field(default_factory=dict)
     """Record id that several items share -> ids of these items."""
@@ -56,12 +71,8 @@ class Results:
         """Return the result record of an item, without API keys; None if its file cannot be read
         again.
         """
-        value: dict[str, Any] | None = _get_or_reread_value(*self.records[item_id])
+        value: dict[str, Any] | None = self.records[item_id].read_value()
         return redact_third_party_keys(value) if self.category == "rest" else value
-
-
-def _get_or_reread_value(path: Path, record: JsonRecord) -> Any:
-    return record.value if record.value is not None else reread_value(path, record)
 
 
 def load_results(
@@ -72,78 +83,124 @@ def load_results(
     `n_scored` is the number of scored records in the score file's header.
     """
     results = Results(category)
-    by_id: dict[str, tuple[tuple[Path, JsonRecord], ...]] = {}
+    records_by_id: dict[str, tuple[ResultRecord, ...]] = {}
+    n_records = 0
     for path in paths:
-        read = _read_result_file(path, results)
-        numbers = [stated for stated, _ in read if isinstance(stated, int)]
-        first_index = 1 if numbers and min(numbers) == 1 and max(numbers) == len(numbers) else 0
-        for position, (stated, record) in enumerate(read):
-            number = stated - first_index if is_integer(stated) else position
-            item_id = stated if isinstance(stated, str) and stated else f"{category}_{number}"
-            by_id[item_id] = (*by_id.get(item_id, ()), (path, record))
-        del read
-    are_all_scored = n_scored == sum(map(len, by_id.values()))
-    for item_id, found in by_id.items():
-        if len(found) == 1 and (dataset is None or item_id not in dataset.repeated_ids):
-            results.records[item_id] = found[0]
+        file = _read_result_file(path)
+        results.issues += file.issues
+        if not file.records and not results.issues:
+            results.issues.append(ImportIssue(str(path), None, what="the result file is empty"))
+        n_records += len(file.records)
+        for item_id, record in zip(_make_item_ids(file, category), file.records, strict=True):
+            earlier = records_by_id.get(item_id, ())
+            records_by_id[item_id] = (*earlier, ResultRecord(path, record))
+
+    dataset = dataset or Dataset()
+    are_all_scored = n_scored == n_records
+    for item_id, records in records_by_id.items():
+        if len(records) == 1 and item_id not in dataset.repeated_ids:
+            results.records[item_id] = records[0]
         else:
             _add_records_with_same_id(
-                results, item_id, found, dataset or Dataset(), are_all_scored=are_all_scored
+                results, item_id, records, dataset, are_all_scored=are_all_scored
             )
-    # Sort by the numbers in the ids, which follow the order of the dataset. Ids without a number
-    # come last.
-    places = {item_id: filenames.parse_item_number(item_id) for item_id in results.records}
-    ordered = sorted(places.items(), key=lambda pair: 1 << 62 if pair[1] is None else pair[1])
-    results.records = {item_id: results.records[item_id] for item_id, _ in ordered}
+    results.records = _sort_by_number(results.records)
     return results
 
 
-def _read_result_file(path: Path, results: Results) -> list[tuple[Any, JsonRecord]]:
-    """Return (id in the record, record) of each valid line, and add issues.
+def _sort_by_number(records: dict[str, ResultRecord]) -> dict[str, ResultRecord]:
+    """Sort records by the numbers in their ids, which follow the order of the dataset."""
+    numbers: dict[str, int] = {}
+    for item_id in records:
+        number = filenames.parse_item_number(item_id)
+        numbers[item_id] = NO_NUMBER if number is None else number
+    return {item_id: records[item_id] for item_id in sorted(records, key=numbers.__getitem__)}
 
-    Records of large files have no `value`.
-    """
-    large = is_large_file(path)
-    read: list[tuple[Any, JsonRecord]] = []
-    n_without_id = 0
+
+@dataclass(slots=True)
+class _ResultFile:
+    records: list[JsonRecord] = field(default_factory=list)
+    """Valid records. Those of a large file have no `value`."""
+    stated_ids: list[Any] = field(default_factory=list)
+    """Id in each record: a text, a number, or None."""
+    issues: list[ImportIssue] = field(default_factory=list)
+
+
+def _read_result_file(path: Path) -> _ResultFile:
+    file = _ResultFile()
+    is_large = is_large_file(path)
     for record in read_records(path):
         if isinstance(record, ImportIssue):
-            results.issues.append(record)
+            file.issues.append(record)
             continue
         value = record.value
-        if not isinstance(value, dict) or (
-            "result" not in value and "id" not in value and "idx" not in value
-        ):
-            what = "the line is not a result record. Expected an object with id and result"
-            results.issues.append(
-                ImportIssue(
-                    str(path),
-                    record.line,
-                    what=what,
-                    raw=make_excerpt(str(value)),
-                    severity="error",
-                )
-            )
+        if not _is_result_record(value):
+            file.issues.append(_make_invalid_record_issue(path, record))
             continue
-        stated = value.get("idx") if value.get("id") is None else value["id"]
-        n_without_id += stated is None
-        if large:
+        file.stated_ids.append(_read_stated_id(value))
+        file.records.append(record)
+        if is_large:
             record.value = None
-        read.append((stated, record))
+
+    n_without_id = file.stated_ids.count(None)
     if n_without_id:
         what = (
             f"{n_without_id} records have no id; they are identified by their position in the file"
         )
-        results.issues.append(ImportIssue(str(path), None, what=what))
-    if not read and not results.issues:
-        results.issues.append(ImportIssue(str(path), None, what="the result file is empty"))
-    return read
+        file.issues.append(ImportIssue(str(path), None, what=what))
+    return file
+
+
+def _is_result_record(value: Any) -> bool:
+    return isinstance(value, dict) and not value.keys().isdisjoint(("result", "id", "idx"))
+
+
+def _read_stated_id(value: dict[str, Any]) -> Any:
+    """Return the id of a record. Records of V1 may have a number in `idx` instead."""
+    if value.get("id") is None:
+        return value.get("idx")
+    return value["id"]
+
+
+def _make_invalid_record_issue(path: Path, record: JsonRecord) -> ImportIssue:
+    return ImportIssue(
+        str(path),
+        record.line,
+        what="the line is not a result record. Expected an object with id and result",
+        raw=make_excerpt(str(record.value)),
+        severity="error",
+    )
+
+
+def _make_item_ids(file: _ResultFile, category: str) -> list[str]:
+    """Return an item id for each record of a file.
+
+    Records of V1 have numbers, or no ids. They get the id of the dataset: `CATEGORY_N` from 0.
+    """
+    first_number = _find_first_number(file.stated_ids)
+    item_ids = []
+    for position, stated_id in enumerate(file.stated_ids):
+        if isinstance(stated_id, str) and stated_id:
+            item_ids.append(stated_id)
+        elif is_integer(stated_id):
+            item_ids.append(f"{category}_{stated_id - first_number}")
+        else:
+            item_ids.append(f"{category}_{position}")
+    return item_ids
+
+
+def _find_first_number(stated_ids: Sequence[Any]) -> int:
+    """Return 1 if the numbers of a file count from 1 to their number, else 0."""
+    numbers = [stated_id for stated_id in stated_ids if isinstance(stated_id, int)]
+    if numbers and min(numbers) == 1 and max(numbers) == len(numbers):
+        return 1
+    return 0
 
 
 def _add_records_with_same_id(
     results: Results,
     item_id: str,
-    found: Sequence[tuple[Path, JsonRecord]],
+    records: Sequence[ResultRecord],
     dataset: Dataset,
     *,
     are_all_scored: bool,
@@ -151,19 +208,28 @@ def _add_records_with_same_id(
     """Add records with the same id as separate items, or add only the last record, with an issue
     for each other one.
     """
-    values = [_get_or_reread_value(*each) for each in found]
+    values = [record.read_value() for record in records]
     replies = [value.get("result") if isinstance(value, dict) else None for value in values]
     item_ids = assign_item_ids(item_id, replies, dataset, are_all_scored=are_all_scored)
     if item_ids is not None:
         results.repeated_ids[item_id] = item_ids
-        results.records.update(sorted(zip(item_ids, found, strict=True), key=lambda pair: pair[0]))
+        records_by_item = dict(zip(item_ids, records, strict=True))
+        results.records |= {each: records_by_item[each] for each in sorted(item_ids)}
         return
-    for (before, earlier), (path, record) in pairwise(found):
-        what = f"{item_id} occurs again. This record replaces the one in line {earlier.line}"
-        what += f" of {before}" if before != path else ""
-        results.issues.append(ImportIssue(str(path), record.line, what=what, item=item_id))
-    results.records[item_id] = found[-1]
-    results.n_replaced[item_id] = len(found) - 1
+
+    for earlier, later in pairwise(records):
+        results.issues.append(_make_replacement_issue(item_id, earlier, later))
+    results.records[item_id] = records[-1]
+    results.n_replaced[item_id] = len(records) - 1
+
+
+def _make_replacement_issue(
+    item_id: str, earlier: ResultRecord, later: ResultRecord
+) -> ImportIssue:
+    what = f"{item_id} occurs again. This record replaces the one in line {earlier.record.line}"
+    if earlier.path != later.path:
+        what += f" of {earlier.path}"
+    return ImportIssue(str(later.path), later.record.line, what=what, item=item_id)
 
 
 API_KEY = re.compile(
@@ -181,17 +247,27 @@ def is_same_question(turns: Turns, question: Any) -> bool:
     """Whether a question in a dataset and a quoted question have the same last user message in each
     turn.
 
-    System messages are ignored, because runners add their own. A turn that is empty in the dataset
-    matches any turn, because the runner fills it with a message about new functions.
+    System messages are ignored, because runners add their own.
     """
-    quoted = parse_turns(question)
-    if quoted == turns:
+    quoted_turns = parse_turns(question)
+    if quoted_turns == turns:
         return True
-    ours, theirs = _list_last_user_messages(turns), _list_last_user_messages(quoted)
-    return len(ours) == len(theirs) and all(
-        not a or a == b or mask_api_keys(a) == mask_api_keys(b)
-        for a, b in zip(ours, theirs, strict=True)
-    )
+    messages = _list_last_user_messages(turns)
+    quoted_messages = _list_last_user_messages(quoted_turns)
+    if len(messages) != len(quoted_messages):
+        return False
+    return all(map(_is_same_message, messages, quoted_messages))
+
+
+def _is_same_message(message: str, quoted_message: str) -> bool:
+    """Whether two user messages are equal, apart from placeholders of API keys.
+
+    A message that is empty in the dataset matches any message, because the runner fills it with a
+    message about new functions.
+    """
+    if not message or message == quoted_message:
+        return True
+    return mask_api_keys(message) == mask_api_keys(quoted_message)
 
 
 def find_items_with_question(dataset: Dataset, question: Any) -> Iterator[DatasetItem]:
@@ -216,9 +292,9 @@ def _make_question_key(turns: Turns) -> tuple[str, ...] | None:
 
 def is_same_golden_answer(answer: Any, quoted: Any) -> bool:
     """Whether two golden answers are equal, apart from placeholders of API keys."""
-    return bool(answer == quoted) or mask_api_keys(to_json_text(answer)) == mask_api_keys(
-        to_json_text(quoted)
-    )
+    if answer == quoted:
+        return True
+    return mask_api_keys(to_json_text(answer)) == mask_api_keys(to_json_text(quoted))
 
 
 def is_same_reply(quoted: Any, result: Any) -> bool:
@@ -228,7 +304,7 @@ def is_same_reply(quoted: Any, result: Any) -> bool:
     """
     if quoted == result or (isinstance(quoted, str) and quoted == str(result)):
         return True
-    # values in texts may be nested deeper than Python can compare
+    # Values in texts may be nested deeper than Python can compare.
     with contextlib.suppress(RecursionError):
         if _is_same_value_or_text(quoted, result):
             return True
@@ -237,27 +313,40 @@ def is_same_reply(quoted: Any, result: Any) -> bool:
 
 def _is_same_value_or_text(first: Any, second: Any) -> bool:
     """Whether two values are equal, or one is text for the other: `{"a": 1}`, `{"a": "1"}` and
-    `"{\\"a\\": 1}"`.
+    `"{\"a\": 1}"`.
     """
+    if isinstance(first, str) and isinstance(second, str):
+        return first == second or _is_same_structure_in_texts(first, second)
+    if isinstance(first, str):
+        return _is_text_of_value(first, second)
+    if isinstance(second, str):
+        return _is_text_of_value(second, first)
     if isinstance(first, dict) and isinstance(second, dict):
-        return first.keys() == second.keys() and all(
-            _is_same_value_or_text(first[key], second[key]) for key in first
-        )
+        if first.keys() != second.keys():
+            return False
+        return all(_is_same_value_or_text(first[key], second[key]) for key in first)
     if isinstance(first, list) and isinstance(second, list):
         return len(first) == len(second) and all(map(_is_same_value_or_text, first, second))
-    if isinstance(first, str) and isinstance(second, str):
-        parsed = [_parse_literal(text) for text in (first, second)]
-        is_structured = all(isinstance(value, (dict, list)) for value in parsed)
-        return first == second or (is_structured and _is_same_value_or_text(*parsed))
-    if isinstance(first, str) or isinstance(second, str):
-        text, value = (first, second) if isinstance(first, str) else (second, first)
-        if isinstance(value, (dict, list)):
-            return _is_same_value_or_text(_parse_literal(text), value)
-        return text in (str(value), str(value).lower(), to_json_text(value))
     return type(first) is type(second) and bool(first == second)
 
 
+def _is_same_structure_in_texts(first: str, second: str) -> bool:
+    """Whether two texts contain equal objects or lists, such as JSON with other blanks."""
+    first_value = _parse_literal(first)
+    second_value = _parse_literal(second)
+    if not isinstance(first_value, (dict, list)) or not isinstance(second_value, (dict, list)):
+        return False
+    return _is_same_value_or_text(first_value, second_value)
+
+
+def _is_text_of_value(text: str, value: Any) -> bool:
+    if isinstance(value, (dict, list)):
+        return _is_same_value_or_text(_parse_literal(text), value)
+    return text in (str(value), str(value).lower(), to_json_text(value))
+
+
 def _parse_literal(text: str) -> Any:
+    """Parse JSON or a Python literal; None if the text is neither or too long."""
     if len(text) > MAX_LITERAL_LENGTH:
         return None
     for parse in (json.loads, ast.literal_eval):
@@ -269,14 +358,19 @@ def _parse_literal(text: str) -> Any:
 
 
 def mask_api_keys(text: str) -> str:
-    return API_KEY.sub("KEY", text) if "key" in text.lower() or "[redacted]" in text else text
+    # Most texts have no key, and the search for the pattern takes long.
+    if "key" not in text.lower() and "[redacted]" not in text:
+        return text
+    return API_KEY.sub("KEY", text)
 
 
 def _list_last_user_messages(turns: Turns) -> list[str]:
-    by_turn = (
-        [part.get("content") for part in turn if part.get("role") == "user"] for turn in turns
-    )
-    return [convert_content_to_text(contents[-1]) if contents else "" for contents in by_turn]
+    """Return the last user message of each turn; an empty text for a turn without one."""
+    messages = []
+    for turn in turns:
+        contents = [part.get("content") for part in turn if part.get("role") == "user"]
+        messages.append(convert_content_to_text(contents[-1]) if contents else "")
+    return messages
 
 
 MAX_LITERAL_LENGTH = 100_000
@@ -291,19 +385,23 @@ def assign_replies_to_items(replies: Sequence[Any], items: Sequence[DatasetItem]
     """Return the index of the item for each reply, chosen so that most replies name a function
     of their item.
     """
-    positions = range(len(replies))
+    dataset_order = list(range(len(replies)))
     if len(replies) != len(items) or len(replies) > MAX_PERMUTED_REPLIES:
-        return list(positions)
+        return dataset_order
+
     texts = [to_json_text(reply) for reply in replies]
-    matches = [[has_function_name(text, item) for item in items] for text in texts]
-    return list(max(permutations(positions), key=lambda order: sum(map(getitem, matches, order))))
+    names_function = [[has_function_name(text, item) for item in items] for text in texts]
+
+    def count_named_functions(order: Iterable[int]) -> int:
+        return sum(names_function[reply][item] for reply, item in enumerate(order))
+
+    return list(max(permutations(dataset_order), key=count_named_functions))
 
 
 def has_function_name(reply: str, item: DatasetItem) -> bool:
-    return any(
-        name in reply or name.replace(".", "_") in reply
-        for name in function_names(item.functions) - {""}
-    )
+    """Whether a reply contains the name of an available function, also with `_` for `.`."""
+    names = function_names(item.functions) - {""}
+    return any(name in reply or name.replace(".", "_") in reply for name in names)
 
 
 def assign_item_ids(
@@ -311,27 +409,30 @@ def assign_item_ids(
 ) -> list[str] | None:
     """Return an item id for each result with the same record id; None if all results belong to one
     item.
-
-    Without a dataset, they are different items if the score file counts them all.
     """
     item_ids = dataset.repeated_ids.get(record_id)
     if item_ids is None:
+        # Without a dataset, the results are different items if the score file counts them all.
         is_split = are_all_scored and not dataset.items
-        return [make_repeated_id(record_id, n) for n in range(len(replies))] if is_split else None
+        if not is_split:
+            return None
+        return [make_repeated_id(record_id, n_earlier) for n_earlier in range(len(replies))]
+
     if len(replies) == 1:
-        text = to_json_text(replies[0])
-        return [
-            next(
-                (each for each in item_ids if has_function_name(text, dataset.items[each])),
-                item_ids[0],
-            )
-        ]
+        return [_choose_item_of_reply(replies[0], item_ids, dataset)]
     if len(item_ids) != len(replies):
         return None
-    return [
-        item_ids[n]
-        for n in assign_replies_to_items(replies, [dataset.items[each] for each in item_ids])
-    ]
+    items = [dataset.items[item_id] for item_id in item_ids]
+    return [item_ids[index] for index in assign_replies_to_items(replies, items)]
+
+
+def _choose_item_of_reply(reply: Any, item_ids: Sequence[str], dataset: Dataset) -> str:
+    """Return the id of the first item with a function that the reply names, else the first id."""
+    text = to_json_text(reply)
+    for item_id in item_ids:
+        if has_function_name(text, dataset.items[item_id]):
+            return item_id
+    return item_ids[0]
 
 
 def find_scored_item_id(
@@ -342,22 +443,31 @@ def find_scored_item_id(
     If several items have the entry's id, it is the item with the question and the reply in the
     entry.
     """
-    item_ids = results.repeated_ids.get(entry_id) or (
-        [] if results.records else dataset.repeated_ids.get(entry_id, [])
-    )
+    item_ids = _list_items_with_id(entry_id, results, dataset)
     if not item_ids:
         return entry_id
+
     prompt = entry.get("prompt")
     question = prompt.get("question") if isinstance(prompt, dict) else prompt
-    reply = entry.get("model_result_raw", entry.get("model_result"))
-    records = {each: results.read_record(each) for each in item_ids if each in results.records}
-    by_question = [
-        n
-        for n in item_ids
-        if n in dataset.items and is_same_question(dataset.items[n].turns, question)
+    same_question = [
+        item_id
+        for item_id in item_ids
+        if item_id in dataset.items and is_same_question(dataset.items[item_id].turns, question)
     ]
-    candidates = by_question or item_ids
-    has_reply = ((n, record) for n in candidates if (record := records.get(n)))
-    return next(
-        (n for n, record in has_reply if is_same_reply(reply, record.get("result"))), candidates[0]
-    )
+    candidates = same_question or item_ids
+
+    reply = entry.get("model_result_raw", entry.get("model_result"))
+    for item_id in candidates:
+        record = results.read_record(item_id) if item_id in results.records else None
+        if record is not None and is_same_reply(reply, record.get("result")):
+            return item_id
+    return candidates[0]
+
+
+def _list_items_with_id(entry_id: str, results: Results, dataset: Dataset) -> list[str]:
+    """Return the items that share the id of a score entry. Empty if only one item has it."""
+    if results.repeated_ids.get(entry_id):
+        return results.repeated_ids[entry_id]
+    if results.records:
+        return []
+    return dataset.repeated_ids.get(entry_id, [])

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import atexit
 import codecs
+import errno
 import gc
 import os
 import resource
 import signal
 import sys
 from collections.abc import Sequence
-from types import FrameType
 from typing import NamedTuple
 
 from fcreview.cli.output import OutputClosedError, print_message
+from fcreview.cli.signals import (
+    find_received_signal,
+    install_signal_handlers,
+    limit_exit_time,
+    stop_raising_exceptions,
+)
 from fcreview.errors import (
     EXIT_FAILURE,
     EXIT_INTERRUPTED,
@@ -23,6 +30,9 @@ from fcreview.errors import (
 from fcreview.model.sanitize import clip, sanitize
 from fcreview.model.wording import NO_VALUE
 
+FIRST_SIGNAL_EXIT_CODE = 128
+"""Exit code of a process that a signal has ended, minus the number of the signal."""
+EXIT_HANGUP = FIRST_SIGNAL_EXIT_CODE + signal.SIGHUP
 MIN_ADDRESS_SPACE = 1 << 30
 """Smallest limit of the address space, in bytes (`ulimit -v`). Below it, native libraries abort or
 crash when they start a thread, which Python cannot catch.
@@ -65,25 +75,25 @@ GC_THRESHOLD = 20_000
 
 It is high, because imports create many lasting objects.
 """
-TERMINATION_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
-"""Signals that end a command as Ctrl-C does, so that it cleans up.
-
-SIGHUP reports a dropped connection.
-"""
-_received_signals: list[int] = []
 
 
-def run_command_line(arguments: list[str]) -> int:
+def run_command_line(arguments: list[str], *, handles_signals: bool = False) -> int:
     """Run a command and return its exit code.
 
     Errors are printed to stderr; FCREVIEW_DEBUG=1 adds the traceback.
+
+    Args:
+        handles_signals: Whether to install signal handlers when the command is imported.
     """
     try:
         check_memory_and_folder(arguments)
         from fcreview.cli.commands import add_default_command, build_program
 
         arguments = add_default_command(arguments)
-        build_program(arguments[0])(args=arguments, prog_name="fcreview")
+        program = build_program(arguments[0])
+        if handles_signals:
+            install_signal_handlers()
+        program(args=arguments, prog_name="fcreview")
         return EXIT_SUCCESS
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else EXIT_SUCCESS
@@ -92,8 +102,11 @@ def run_command_line(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except Exception as error:
-        if _received_signals:  # a library has replaced the SystemExit by an exception of its own
-            return 128 + _received_signals[0]
+        signal_number = find_received_signal()
+        if signal_number is not None:  # a library has replaced the SystemExit by its own exception
+            return FIRST_SIGNAL_EXIT_CODE + signal_number
+        if is_terminal_lost(error):
+            return EXIT_HANGUP
         if os.environ.get("FCREVIEW_DEBUG") == "1":
             raise
         report = describe_error(error)
@@ -143,24 +156,6 @@ def describe_error(error: Exception) -> ErrorReport:
     return ErrorReport(EXIT_FAILURE, [f"internal error: {type(error).__name__}: {error}", advice])
 
 
-def install_signal_handlers() -> None:
-    """Raise SystemExit on a termination signal.
-
-    A signal that is ignored, as under `nohup`, stays ignored.
-    """
-    for each in TERMINATION_SIGNALS:
-        if signal.getsignal(each) is not signal.SIG_IGN:
-            signal.signal(each, _raise_system_exit)
-
-
-def _raise_system_exit(signal_number: int, _: FrameType | None) -> None:
-    for each in TERMINATION_SIGNALS:
-        # a second signal usually follows and must not interrupt the cleanup
-        signal.signal(each, signal.SIG_IGN)
-    _received_signals.append(signal_number)
-    raise SystemExit(128 + signal_number)
-
-
 def replace_closed_streams() -> None:
     """Open the null device for each closed standard stream (`>&-`), also for child processes.
     Otherwise the next file that is opened, perhaps a journal, would get the stream's number, and
@@ -192,24 +187,67 @@ codecs.register_error("fcreview.escape", _escape_unencodable)
 
 
 def main() -> None:
-    """Run the command line and exit. The console script `fcreview` calls this function."""
+    """Run the command line and exit."""
     gc.set_threshold(GC_THRESHOLD)
+    # Python calls functions that are registered first at last.
+    atexit.register(_end_process_before_finalization)
     replace_closed_streams()
-    install_signal_handlers()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="fcreview.escape")
-    code = run_command_line(sys.argv[1:])
-    try:
-        sys.stdout.flush()
-    except OSError as error:
-        # the interpreter flushes once more
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(error, BrokenPipeError) and code == EXIT_SUCCESS:
-            print_message(f"fcreview: standard output: {error.strerror or error}")
-            code = EXIT_FAILURE
+
+    code = run_command_line(sys.argv[1:], handles_signals=True)
+    stop_raising_exceptions()
+    code = _flush_output(code)
+
     database = sys.modules.get("fcreview.store.database")
     if database is not None and database.has_uninterruptible_query():
         sys.stderr.flush()
         os._exit(code)  # `sys.exit` would wait for the query; no file is open for writing
+    if code > FIRST_SIGNAL_EXIT_CODE:
+        limit_exit_time(code)
+    _exit_codes.append(code)
     sys.exit(code)
+
+
+def _flush_output(code: int) -> int:
+    """Write the rest of the output. Return `code`, or the exit code of an error."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        # The interpreter flushes once more at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if code != EXIT_SUCCESS or isinstance(error, BrokenPipeError):
+            return code
+        if is_terminal_lost(error):
+            return EXIT_HANGUP
+        print_message(f"fcreview: standard output: {error.strerror or error}")
+        return EXIT_FAILURE
+    return code
+
+
+def is_terminal_lost(error: Exception) -> bool:
+    """Whether a standard stream failed because its terminal no longer exists.
+
+    A program below `make` gets no SIGHUP then.
+    """
+    if not isinstance(error, OSError) or error.errno != errno.EIO:
+        return False
+    from fcreview.tui.shutdown import has_lost_terminal
+
+    return has_lost_terminal()
+
+
+_exit_codes: list[int] = []
+"""Exit code of the process, as soon as it is known."""
+
+
+def _end_process_before_finalization() -> None:
+    """End the process before the interpreter deletes its modules.
+
+    DuckDB's Python module prints a warning for each of its objects that exists at that time, for
+    example in a thread.
+    """
+    if _exit_codes:
+        sys.stderr.flush()
+        os._exit(_exit_codes[0])

@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from fcreview.cli.config import load_config
-from fcreview.cli.main import TERMINATION_SIGNALS, describe_error, install_signal_handlers
+from fcreview.cli.main import describe_error
 from fcreview.cli.options import WorkspaceOptions
+from fcreview.cli.signals import TERMINATION_SIGNALS, install_signal_handlers
 from fcreview.cli.workspace import locate_workspace, resolve_run_paths
 from fcreview.cli.workspace_import import update_workspace
 from fcreview.importers.common.discovery import gather_files

@@ -1,28 +1,25 @@
 """Run the Textual application: show the first screen, handle the actions available on every screen,
 and shut down.
 
-SIGTERM, SIGHUP and the loss of the terminal (a dropped connection) quit the app: fcreview writes
-the reviews and restores the terminal, but shows no errors.
+SIGINT, SIGTERM, SIGHUP, SIGQUIT and the loss of the terminal (a dropped connection) quit the app:
+fcreview writes the reviews and restores the terminal, but shows no errors.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
-import signal
-import socket
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
-from types import FrameType
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.geometry import Size
 from textual.theme import Theme
+from textual.widget import Widget
 
 from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import View
@@ -37,12 +34,8 @@ from fcreview.tui.keymap import (
 from fcreview.tui.queue.state import CursorPosition, QueuePosition, QueueState
 from fcreview.tui.screens.queue import QueueScreen, find_focused_item_pane
 from fcreview.tui.session import Session
-from fcreview.tui.terminal_output import (
-    CompactDriver,
-    ScreenDiffDriver,
-    open_hangup_poll,
-    redirect_lost_streams,
-)
+from fcreview.tui.shutdown import SignalShutdown, SignalWakeup
+from fcreview.tui.terminal_output import CompactDriver, ScreenDiffDriver
 from fcreview.tui.text.lines import fit_line
 from fcreview.tui.text.styles import is_colour_enabled, set_palette
 from fcreview.tui.themes import OWN_THEMES, build_css_variables, build_palette, choose_theme_name
@@ -54,95 +47,11 @@ if TYPE_CHECKING:
     from fcreview.tui.queue.state import AnnotatorSwitch
 
 
-SHUTDOWN_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
-SHUTDOWN_TIMEOUT = 10.0
-"""Maximum number of seconds between a signal and the exit of the process. Every review that the
-screen has confirmed is on disk by then.
-"""
-
-
-class SignalShutdown:
-    """Quits the app on SIGTERM, on SIGHUP and when the terminal is lost. The kernel sends SIGHUP
-    only to the first process of the session, such as `make`, which does not pass it on.
-    """
-
-    def __init__(self, quit_app: Callable[[int], object]) -> None:
-        """Install the handlers. `quit_app` is called on the event loop with the exit code."""
-        self._quit_app = quit_app
-        self._loop = asyncio.get_running_loop()
-        self._signalled = False
-        self._previous_handlers = {each: signal.getsignal(each) for each in SHUTDOWN_SIGNALS}
-        for each in SHUTDOWN_SIGNALS:
-            # nohup makes a program ignore SIGHUP
-            if self._previous_handlers[each] is not signal.SIG_IGN:
-                signal.signal(each, self._on_signal)
-        self._hangup_poll = open_hangup_poll()
-        if self._hangup_poll is not None:
-            self._loop.add_reader(self._hangup_poll, self._on_lost_terminal)
-
-    def restore_handlers(self) -> None:
-        """Restore the previous signal handlers. After a signal, keep ignoring further signals
-        instead, so that nothing interrupts the shutdown.
-        """
-        self._close_hangup_poll()
-        if not self._signalled:
-            for each, handler in self._previous_handlers.items():
-                signal.signal(each, handler)
-
-    def _close_hangup_poll(self) -> None:
-        if self._hangup_poll is not None:
-            self._loop.remove_reader(self._hangup_poll)
-            self._hangup_poll.close()
-            self._hangup_poll = None
-
-    def _on_lost_terminal(self) -> None:
-        self._close_hangup_poll()
-        if not self._signalled:
-            self._on_signal(signal.SIGHUP, None)
-
-    def _on_signal(self, number: int, _: FrameType | None) -> None:
-        for each in SHUTDOWN_SIGNALS:
-            signal.signal(each, signal.SIG_IGN)  # a dropped connection often sends both signals
-        self._signalled = True
-        redirect_lost_streams()
-        kill = threading.Timer(SHUTDOWN_TIMEOUT, os._exit, [128 + number])
-        kill.daemon = True
-        kill.start()
-        self._loop.call_soon_threadsafe(self._quit_app, 128 + number)
-
-
-class SignalWakeup:
-    """Socket that wakes the event loop on each signal until `close` is called. Create it in the
-    main thread.
-
-    Any thread may receive a signal, but its handler runs in the main thread, which waits for keys.
-    Without the socket, an app that continues after `fg` on a busy machine may stay blank until the
-    window is resized.
-    """
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._read_end, self._write_end = socket.socketpair()
-        for end in (self._read_end, self._write_end):
-            end.setblocking(False)
-        self._loop.add_reader(self._read_end, self._discard_wakeup_bytes)
-        self._previous_fd = signal.set_wakeup_fd(
-            self._write_end.fileno(), warn_on_full_buffer=False
-        )
-
-    def close(self) -> None:
-        signal.set_wakeup_fd(self._previous_fd)
-        self._loop.remove_reader(self._read_end)
-        for end in (self._read_end, self._write_end):
-            end.close()
-
-    def _discard_wakeup_bytes(self) -> None:
-        with contextlib.suppress(BlockingIOError):
-            self._read_end.recv(4096)  # Python calls the signal handlers itself.
-
-
 N_COLOURS = {"standard": 16, "256": 256, "truecolor": 1 << 24}
 """Number of colours of each colour system of Rich."""
+WIDGET_WAIT = 0.01
+"""Seconds between two checks whether all widgets have opened."""
+MAX_WAITS_FOR_WIDGETS = 300
 MIN_TERMINAL_SIZE = (60, 15)
 """Smallest supported terminal size: (columns, rows)."""
 
@@ -285,16 +194,23 @@ class FcreviewApp(App[int]):
             position=self._position,
         )
 
+    def run(self, *args: Any, **options: Any) -> int | None:
+        """Run the app. A signal quits it from now on."""
+        with SignalShutdown() as self._signal_shutdown:
+            return super().run(*args, **options)
+
+    def on_load(self) -> None:
+        """Watch signals and the terminal before Textual uses the terminal."""
+        if self._signal_shutdown is not None:
+            self._signal_shutdown.attach(self._start_to_quit_on_signal)
+
     def on_mount(self) -> None:
+        if self._signal_shutdown is not None:
+            self._signal_shutdown.install_handlers()  # Textual's driver for browsers replaces them
         self.theme_changed_signal.subscribe(self, self._on_theme_changed)
         self._set_web_page_background()
         if not self.is_headless:
             self._signal_wakeup = SignalWakeup()
-            self._signal_shutdown = SignalShutdown(
-                lambda exit_code: self.run_worker(
-                    self._quit_on_signal(exit_code), group="leave", exclusive=True
-                )
-            )
         if self._adjudicate:
             self.call_after_refresh(self._open_adjudication)
         if self._run_watcher is not None or self.session.team is not None:
@@ -333,6 +249,20 @@ class FcreviewApp(App[int]):
         if isinstance(self._driver, ScreenDiffDriver):
             self._driver.reset_screen(*size)
         self.screen.refresh()
+
+    @contextmanager
+    def suspend(self) -> Iterator[None]:
+        """Give the terminal to another program, such as an editor. Ctrl-C then does not quit the
+        app.
+        """
+        if self._signal_shutdown is not None:
+            self._signal_shutdown.ignores_interrupts = True
+        try:
+            with super().suspend():
+                yield
+        finally:
+            if self._signal_shutdown is not None:
+                self._signal_shutdown.ignores_interrupts = False
 
     def action_help(self) -> None:
         from fcreview.tui.screens.help import HelpScreen
@@ -410,6 +340,7 @@ class FcreviewApp(App[int]):
 
     async def _quit(self, switch: AnnotatorSwitch | None = None) -> None:
         if await self.session.prepare_to_quit():
+            await self._wait_for_widgets()
             self._save_position()
             queue = self.screen_stack[0]
             if switch is not None and switch.position is None and isinstance(queue, QueueScreen):
@@ -420,11 +351,32 @@ class FcreviewApp(App[int]):
             self.next_switch = switch
             self.exit(self.session.reviewed_count)
 
+    def _start_to_quit_on_signal(self, exit_code: int) -> None:
+        if self.screen_stack:
+            self.run_worker(self._quit_on_signal(exit_code), group="leave", exclusive=True)
+        else:  # the app has not started, so there are no reviews to write
+            self.exit(return_code=exit_code)
+
     async def _quit_on_signal(self, exit_code: int) -> None:
         """Quit after all reviews are on disk, and show no errors."""
         await self.session.prepare_to_quit()
+        await self._wait_for_widgets()
         self._save_position()
         self.exit(self.session.reviewed_count, return_code=exit_code)
+
+    async def _wait_for_widgets(self) -> None:
+        """Wait until no widget is opening. A widget that is removed while it opens would not find
+        its children.
+        """
+        for _ in range(MAX_WAITS_FOR_WIDGETS):
+            widgets = [
+                widget
+                for screen in self.screen_stack
+                for widget in screen.walk_children(Widget, with_self=True)
+            ]
+            if all(widget.is_mounted for widget in widgets):
+                return
+            await asyncio.sleep(WIDGET_WAIT)
 
     def _save_position(self) -> None:
         queue = self.screen_stack[0]
@@ -452,7 +404,7 @@ class FcreviewApp(App[int]):
 
     def on_unmount(self) -> None:
         if self._signal_shutdown is not None:
-            self._signal_shutdown.restore_handlers()
+            self._signal_shutdown.detach()
         if self._signal_wakeup is not None:
             self._signal_wakeup.close()
         if self._live_reload is not None:

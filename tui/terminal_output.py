@@ -11,13 +11,10 @@ stdin.
 from __future__ import annotations
 
 import contextlib
-import errno
 import itertools
 import os
 import re
-import select
 import signal
-import sys
 import termios
 import threading
 from collections.abc import Sequence
@@ -586,37 +583,6 @@ class ScreenDiffDriver(Driver):
             super().write(output)  # type: ignore[safe-super]  # the other base class writes
 
 
-def open_hangup_poll() -> select.epoll | None:
-    """Return a poll object that becomes readable when the terminal is lost.
-
-    None without a terminal or `epoll`.
-    """
-    if not hasattr(select, "epoll") or sys.__stdin__ is None or not sys.__stdin__.isatty():
-        return None
-    poll = select.epoll()
-    # the kernel reports a hang-up even if no event is asked for
-    poll.register(sys.__stdin__.fileno(), 0)
-    return poll
-
-
-def redirect_lost_streams() -> None:
-    """Redirect standard streams to the null device if their terminal is lost, because writing
-    could block or fail.
-    """
-    for stream in (sys.__stdin__, sys.__stdout__, sys.__stderr__):
-        if stream is None:
-            continue
-        try:
-            termios.tcgetattr(stream.fileno())
-        except termios.error as error:
-            if error.args[0] == errno.EIO:
-                null_device = os.open(os.devnull, os.O_RDWR)
-                os.dup2(null_device, stream.fileno())
-                os.close(null_device)
-        except (OSError, ValueError):
-            continue
-
-
 class TerminalFile:
     """Text file of the terminal that drops its output after the terminal is lost.
 
@@ -639,13 +605,79 @@ class TerminalFile:
         return self._file.fileno()
 
 
+MODES_AFTER_CONTINUE = "\x1b[?2004h\x1b[?25l\x1b[?7l"
+"""Bracketed paste on, cursor hidden, line wrap off: modes that a shell changes for its prompt."""
+
+
 class CompactDriver(ScreenDiffDriver, LinuxDriver):
-    """Textual's driver for terminals, with reduced output."""
+    """Textual's driver for terminals, with reduced output.
+
+    After SIGTSTP (Ctrl+Z), Textual gives the terminal back and takes it again on SIGCONT. Textual
+    takes it on *every* SIGCONT, also after SIGSTOP or a debugger, and then a second thread reads
+    keys. This driver takes the terminal only if it was given back, and otherwise repairs the modes
+    and the screen.
+    """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._file = cast(Any, TerminalFile(cast(TextIO, self._file)))
         self._screen_diff.erases = can_erase_with_background()
+        self._raw_attributes: list[Any] | None = None
+        self._is_suspended = False
+        self._is_resuming = False
+        self._must_try_to_resume = False
+
+    def start_application_mode(self) -> None:
+        super().start_application_mode()  # type: ignore[no-untyped-call]
+        with contextlib.suppress(termios.error):
+            self._raw_attributes = termios.tcgetattr(self.fileno)
+
+    def _sigtstp_application(self, *args: Any) -> None:
+        """Replace Textual's handler of SIGTSTP."""
+        if self._is_suspended:
+            os.kill(os.getpid(), signal.SIGSTOP)
+            return
+        self._is_suspended = self._auto_restart
+        super()._sigtstp_application(*args)
+
+    def _sigcont_application(self, *_: Any) -> None:
+        """Replace Textual's handler of SIGCONT."""
+        if not self._is_suspended and not self._is_resuming:
+            # A signal handler must not write, because the interrupted code may hold the lock of
+            # the output. The event loop may have closed already.
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._repair_terminal)
+            return
+
+        # In the background, Textual fails to take the terminal, and stops the process again. The
+        # next SIGCONT then arrives inside the call of `resume_application_mode`.
+        self._must_try_to_resume = True
+        if self._is_resuming:
+            return
+        self._is_resuming = True
+        try:
+            while self._is_suspended and self._must_try_to_resume:
+                self._must_try_to_resume = False
+                self.resume_application_mode()
+                self._is_suspended = not self._has_terminal
+        finally:
+            self._is_resuming = False
+
+    @property
+    def _has_terminal(self) -> bool:
+        return self._writer_thread is not None and self._writer_thread.is_alive()
+
+    def _repair_terminal(self) -> None:
+        """Restore the modes and the screen after the shell used the terminal."""
+        if not self._has_terminal or self._raw_attributes is None:
+            return
+        with contextlib.suppress(OSError, termios.error):
+            is_in_foreground = os.tcgetpgrp(self.fileno) == os.getpgrp()
+            if is_in_foreground:
+                termios.tcsetattr(self.fileno, termios.TCSANOW, self._raw_attributes)
+                self.write(MODES_AFTER_CONTINUE)
+                # The size may have changed. After a new size, the app sends the whole screen.
+                os.kill(os.getpid(), signal.SIGWINCH)
 
 
 def can_erase_with_background() -> bool:

@@ -83,6 +83,13 @@ class TerminalApp:
         fcntl.ioctl(self._ours, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.screen.resize(rows, columns)
 
+    @property
+    def current_attributes(self) -> list[Any]:
+        return termios.tcgetattr(self._ours)
+
+    def set_attributes(self, attributes: list[Any]) -> None:
+        termios.tcsetattr(self._ours, termios.TCSANOW, attributes)
+
     def type(self, text: str) -> None:
         os.write(self._ours, text.encode())
 

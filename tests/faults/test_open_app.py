@@ -151,6 +151,59 @@ def test_stopped_app_continues(sample: Path, environ: dict[str, str]) -> None:
     assert recorded_verdicts(sample) == [False]
 
 
+@pytest.mark.parametrize("stops", [True, False], ids=["stopped", "running"])
+def test_app_that_was_not_suspended_reads_keys_once(
+    sample: Path, environ: dict[str, str], *, stops: bool
+) -> None:
+    """SIGCONT also follows SIGSTOP, a debugger or the pause of a container. Two threads that read
+    keys would change their order, and the app would not quit.
+    """
+    with TerminalApp(["open", sample, "--queue", "dataset"], environ) as app:
+        app.until("▌")
+        app.type("\r")
+        app.until("verdict on")
+        for _ in range(times(2, 20)):
+            if stops:
+                app.signal(signal.SIGSTOP)
+                app.until(lambda: is_stopped(app.pid))
+            app.signal(signal.SIGCONT)
+            text = "abcdefghijklmnopqrstuvwxyz"
+            app.type("/")
+            app.until(lambda: app.text().splitlines()[-1].strip() == "/")
+            for key in text:
+                app.type(key)
+            app.until(text)
+            app.type("\x1b")
+            app.until(lambda: text not in app.text())  # noqa: B023 - waited for
+        app.type("f")
+        app.until("saved: fail")
+        app.type("\x11")
+        assert app.wait() == 0
+        assert app.restored
+        assert b"leaked" not in app.bytes
+    assert recorded_verdicts(sample) == [False]
+
+
+def test_app_repairs_the_terminal_after_a_stop(sample: Path, environ: dict[str, str]) -> None:
+    """A shell takes the terminal while the app is stopped, and sets its own modes."""
+    with TerminalApp(["open", sample, "--queue", "dataset"], environ) as app:
+        app.until("▌")
+        app.until(lambda: app.current_attributes != app.attributes)
+        app_attributes = app.current_attributes
+        app.signal(signal.SIGSTOP)
+        app.until(lambda: is_stopped(app.pid))
+        app.set_attributes(app.attributes)
+        app.screen.reset()
+        n_paste_modes = app.bytes.count(b"\x1b[?2004h")
+        app.signal(signal.SIGCONT)
+        app.until("▌")
+        app.until(lambda: app.current_attributes == app_attributes)
+        app.until(lambda: app.bytes.count(b"\x1b[?2004h") > n_paste_modes)
+        app.type("\x11")
+        assert app.wait() == 0
+        assert app.restored
+
+
 def is_stopped(process: int) -> bool:
     return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 

@@ -92,6 +92,8 @@ def open_annotator_list(app: App[Any], session: Session) -> None:
         app.notify(sanitize(reason), markup=False)
         return
 
+    screen = app.screen
+
     async def load_and_show() -> None:
         known = await session.query(read_other_annotators)
         names = [each.name for each in known]
@@ -105,9 +107,10 @@ def open_annotator_list(app: App[Any], session: Session) -> None:
             elif name is not None:
                 _request_switch(app, session, AnnotatorSwitch(name), is_known=name in names)
 
-        app.push_screen(
-            PickerScreen(build_annotator_table(known, session.annotator)), switch_or_ask_name
-        )
+        if app.screen is screen:  # the user has not gone to another screen in the meantime
+            app.push_screen(
+                PickerScreen(build_annotator_table(known, session.annotator)), switch_or_ask_name
+            )
 
     app.run_worker(load_and_show(), group="annotator", exclusive=True)
 
@@ -149,6 +152,8 @@ def _request_switch(
     Without `is_known` (a new name in the workspace), ask the user first.
     """
 
+    screen = app.screen
+
     async def check_and_switch() -> None:
         try:
             checked = replace(switch, annotator=await session.normalize_annotator(switch.annotator))
@@ -160,7 +165,7 @@ def _request_switch(
             app.notify(f"You already review as {name}", markup=False)
         elif is_known:
             session.request_switch(checked)
-        else:
+        elif app.screen is screen:  # the user has not gone to another screen in the meantime
             question = f"{name} has no reviews and no assigned items here. Review as {name}?"
             _call_if_confirmed(app, question, lambda: session.request_switch(checked))
 

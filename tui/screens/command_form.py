@@ -183,8 +183,12 @@ class CommandFormScreen(BottomDialog[str | None]):
         self.query_one(LineBlock).show([fit_line(((" ", ""), *line), self.app.size.width)])
 
     def action_move(self, by: int) -> None:
+        inputs = self._form.inputs
+        if not inputs:
+            return
         if not self._form.move_focus(by):
-            self._form.inputs[0 if by > 0 else -1].focus()
+            next_input = inputs[0] if by > 0 else inputs[-1]
+            next_input.focus()
 
     def action_submit(self) -> None:
         if not self._is_running:
@@ -225,6 +229,8 @@ def open_command_form(
         else partial(commands.run, form.command)
     )
 
+    screen = app.screen
+
     async def open_form() -> None:
         defaults = {**form.defaults, **values}
         described = await asyncio.to_thread(commands.describe, form.command)
@@ -249,6 +255,7 @@ def open_command_form(
                     )
                 )
 
-        app.push_screen(CommandFormScreen(form.label, fields, run), show_output)
+        if app.screen is screen:  # the user has not gone to another screen in the meantime
+            app.push_screen(CommandFormScreen(form.label, fields, run), show_output)
 
     app.run_worker(open_form(), group="form")

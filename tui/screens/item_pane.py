@@ -457,6 +457,8 @@ class ItemPane(Vertical):
         """Open the dialog `fault`, `tag` or `note` for the last completed item, which it names."""
 
         def open_prompt(subject: ReviewSubject) -> None:
+            if not self.is_in_front:
+                return  # the user has gone to another screen in the meantime
             if dialog_name == "fault":
                 review_dialogs.ask_fault(self, subject, subject.name)
             elif dialog_name == "tag":

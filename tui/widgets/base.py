@@ -181,10 +181,10 @@ class GuardedScreen(Screen[T]):
     """Whether closing the screen may discard input. The command palette then lists no command that
     closes the screen.
     """
-    _result_when_uncovered: tuple[T | None] | None = None
-    """Result of a screen that was closed while another screen covered it.
+    _result_when_resumed: tuple[T | None] | None = None
+    """Result of a screen that was closed while it opened or while another screen covered it.
 
-    The screen closes when it is uncovered.
+    The screen closes when it is open and uncovered.
     """
     _held_keys: tuple[events.Key, ...] = ()
     """Kept keys, which the screen could not handle when they were pressed."""
@@ -198,10 +198,15 @@ class GuardedScreen(Screen[T]):
 
     def dismiss(self, result: T | None = None) -> AwaitComplete:
         """Close the screen with a result. Does nothing if the screen is closed already."""
-        if self.is_on_stack:
-            if self.app.screen_stack[-1] is self:
-                return super().dismiss(result)
-            self._result_when_uncovered = (result,)
+        if not self.is_on_stack:
+            return AwaitComplete()
+
+        is_on_top = self.app.screen_stack[-1] is self
+        # A screen that is removed while it opens would not find its widgets.
+        if is_on_top and self.is_mounted:
+            return super().dismiss(result)
+        if self._result_when_resumed is None:
+            self._result_when_resumed = (result,)
         return AwaitComplete()
 
     def action_close(self) -> None:
@@ -275,8 +280,8 @@ class GuardedScreen(Screen[T]):
         )
 
     def on_screen_resume(self) -> None:
-        if self._result_when_uncovered is not None:
-            self.dismiss(*self._result_when_uncovered)
+        if self._result_when_resumed is not None:
+            self.dismiss(*self._result_when_resumed)
 
 
 class GuardedModalScreen(ModalScreen[T], GuardedScreen[T]):

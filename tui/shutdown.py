@@ -1,0 +1,238 @@
+"""Quit the app after a signal and after the loss of the terminal, from its first moment on."""
+
+from __future__ import annotations
+
+import _thread
+import asyncio
+import contextlib
+import errno
+import os
+import select
+import signal
+import socket
+import sys
+import termios
+import time
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any
+
+SHUTDOWN_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+SHUTDOWN_TIMEOUT = 10.0
+"""Maximum number of seconds between a signal and the exit of the process.
+
+Every review that the screen has confirmed is on disk by then.
+"""
+RESET_SEQUENCES = (
+    "\x1b[?2004l"  # bracketed paste
+    "\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"  # mouse
+    "\x1b[?1004l"  # reports of the focus
+    "\x1b[?2048l"  # reports of the size
+    "\x1b[?2026l"  # synchronized output
+    "\x1b[?7h"  # line wrap on
+    "\x1b[<u"  # keyboard protocol
+    "\x1b[?1049l"  # main screen
+    "\x1b[?25h"  # cursor visible
+)
+"""Output that switches off all modes of the terminal that Textual switches on."""
+
+
+class SignalShutdown:
+    """Quits the app on a shutdown signal and when the terminal is lost.
+
+    Use it as a context manager around the app, and call `attach` as soon as the event loop runs.
+    A signal that arrives before is kept. The kernel sends SIGHUP only to the first process of the
+    session, such as `make`, which does not pass it on, so the terminal is watched, too.
+    """
+
+    def __init__(self) -> None:
+        self.ignores_interrupts = False
+        """Whether SIGINT has no effect, because another program, such as an editor, uses the
+        terminal.
+        """
+        self._signal_number: int | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._quit_app: Callable[[int], object] | None = None
+        self._hangup_poll: select.epoll | None = None
+        self._previous_handlers = {each: signal.getsignal(each) for each in SHUTDOWN_SIGNALS}
+        self._terminal_attributes = _read_terminal_attributes()
+
+    def __enter__(self) -> SignalShutdown:
+        self.install_handlers()
+        return self
+
+    def __exit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Restore the previous signal handlers.
+
+        After a signal, keep ignoring further signals instead, so that nothing interrupts the
+        shutdown.
+        """
+        if self._signal_number is None:
+            for number, handler in self._previous_handlers.items():
+                signal.signal(number, handler)
+
+    def install_handlers(self) -> None:
+        if self._signal_number is not None:
+            return
+        for number, handler in self._previous_handlers.items():
+            if handler is not signal.SIG_IGN:  # nohup makes a program ignore SIGHUP
+                signal.signal(number, self._on_signal)
+
+    def attach(self, quit_app: Callable[[int], object]) -> None:
+        """Call `quit_app` with the exit code after a signal, or at once if one has arrived.
+
+        Must be called by a callback of the event loop.
+        """
+        self._loop = asyncio.get_running_loop()
+        self._quit_app = quit_app
+        if has_lost_terminal():
+            self._on_lost_terminal()
+        elif self._signal_number is not None:
+            self._schedule_quit()
+        else:
+            self._hangup_poll = _open_hangup_poll()
+            if self._hangup_poll is not None:
+                self._loop.add_reader(self._hangup_poll, self._on_lost_terminal)
+
+    def detach(self) -> None:
+        """Stop watching the terminal before the event loop closes."""
+        if self._loop is not None and self._hangup_poll is not None:
+            self._loop.remove_reader(self._hangup_poll)
+            self._hangup_poll.close()
+        self._hangup_poll = None
+        self._loop = None
+
+    def _on_lost_terminal(self) -> None:
+        if self._loop is not None and self._hangup_poll is not None:
+            self._loop.remove_reader(self._hangup_poll)
+        if self._signal_number is None:
+            self._on_signal(signal.SIGHUP, None)
+
+    def _on_signal(self, number: int, _: FrameType | None) -> None:
+        if number == signal.SIGINT and self.ignores_interrupts:
+            return
+        self._signal_number = number
+        for each in SHUTDOWN_SIGNALS:
+            signal.signal(each, signal.SIG_IGN)  # a dropped connection often sends two signals
+        redirect_lost_streams()
+        self._end_process_after_timeout(128 + number)
+        self._schedule_quit()
+
+    def _schedule_quit(self) -> None:
+        if self._loop is None or self._quit_app is None or self._signal_number is None:
+            return
+        exit_code = 128 + self._signal_number
+        with contextlib.suppress(RuntimeError):  # the event loop has closed
+            self._loop.call_soon_threadsafe(self._quit_app, exit_code)
+
+    def _end_process_after_timeout(self, exit_code: int) -> None:
+        def end_process() -> None:
+            time.sleep(SHUTDOWN_TIMEOUT)
+            _restore_terminal(self._terminal_attributes)
+            os._exit(exit_code)
+
+        # `threading.Thread` takes locks that the interrupted code may hold.
+        _thread.start_new_thread(end_process, ())
+
+
+def has_lost_terminal() -> bool:
+    """Whether the terminal of a standard stream no longer exists."""
+    return bool(_find_lost_streams())
+
+
+def redirect_lost_streams() -> None:
+    """Redirect standard streams to the null device if their terminal is lost, because writing could
+    block or fail.
+    """
+    for descriptor in _find_lost_streams():
+        null_device = os.open(os.devnull, os.O_RDWR)
+        os.dup2(null_device, descriptor)
+        os.close(null_device)
+
+
+def _find_lost_streams() -> list[int]:
+    """Return the file descriptors of the standard streams whose terminal no longer exists."""
+    descriptors = []
+    for stream in (sys.__stdin__, sys.__stdout__, sys.__stderr__):
+        if stream is None:
+            continue
+        try:
+            termios.tcgetattr(stream.fileno())
+        except termios.error as error:
+            if error.args[0] == errno.EIO:
+                descriptors.append(stream.fileno())
+        except (OSError, ValueError):
+            continue
+    return descriptors
+
+
+def _open_hangup_poll() -> select.epoll | None:
+    """Return a poll object that becomes readable when the terminal is lost.
+
+    None without a terminal or `epoll`.
+    """
+    if not hasattr(select, "epoll") or sys.__stdin__ is None or not sys.__stdin__.isatty():
+        return None
+    poll = select.epoll()
+    # The kernel reports a hang-up even if no event is asked for.
+    poll.register(sys.__stdin__.fileno(), 0)
+    return poll
+
+
+def _read_terminal_attributes() -> list[Any] | None:
+    """Return the attributes of the terminal at standard input. None without a terminal."""
+    if sys.__stdin__ is None:
+        return None
+    try:
+        return termios.tcgetattr(sys.__stdin__.fileno())
+    except (termios.error, OSError, ValueError):
+        return None
+
+
+def _restore_terminal(attributes: list[Any] | None) -> None:
+    """Restore the attributes and modes of the terminal, unless it is lost or does not accept
+    output.
+    """
+    if attributes is None or sys.__stdin__ is None or sys.__stderr__ is None:
+        return
+    with contextlib.suppress(termios.error, OSError, ValueError):
+        termios.tcsetattr(sys.__stdin__.fileno(), termios.TCSANOW, attributes)
+        descriptor = sys.__stderr__.fileno()  # Textual draws on standard error
+        _, writable, _ = select.select([], [descriptor], [], 0)
+        if writable:
+            os.write(descriptor, RESET_SEQUENCES.encode())
+
+
+class SignalWakeup:
+    """Socket that wakes the event loop on each signal until `close` is called. Create it in the
+    main thread.
+
+    Any thread may receive a signal, but its handler runs in the main thread, which waits for keys.
+    Without the socket, an app that continues after `fg` on a busy machine may stay blank until the
+    window is resized.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._read_end, self._write_end = socket.socketpair()
+        for end in (self._read_end, self._write_end):
+            end.setblocking(False)
+        self._loop.add_reader(self._read_end, self._discard_wakeup_bytes)
+        self._previous_fd = signal.set_wakeup_fd(
+            self._write_end.fileno(), warn_on_full_buffer=False
+        )
+
+    def close(self) -> None:
+        signal.set_wakeup_fd(self._previous_fd)
+        self._loop.remove_reader(self._read_end)
+        for end in (self._read_end, self._write_end):
+            end.close()
+
+    def _discard_wakeup_bytes(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            self._read_end.recv(4096)  # Python calls the signal handlers itself.

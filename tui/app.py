@@ -323,7 +323,9 @@ class FcreviewApp(App[int]):
         """
         self.last_key_time = event.time
         screen = self.screen
-        if not isinstance(screen, GuardedScreen) or screen.has_enabled_action(event.key):
+        if not isinstance(screen, GuardedScreen) or not screen.is_mounted:
+            return  # an earlier screen has received the key
+        if screen.has_enabled_action(event.key):
             return
         if getattr(screen, "is_item_loading", False):
             self.bell()

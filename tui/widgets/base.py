@@ -242,6 +242,9 @@ class GuardedScreen(Screen[T]):
         if not actions.isdisjoint(LEAVING_ACTIONS):
             self._held_keys = ()
             return False
+        if not self.is_mounted:  # the screen has no widgets yet
+            self._held_keys += (event,)
+            return True
         if event is self._released_key or any(map(self.must_ignore, actions)):
             return False
         if not self._held_keys and not any(map(self.must_wait, actions)):
@@ -282,6 +285,8 @@ class GuardedScreen(Screen[T]):
     def on_screen_resume(self) -> None:
         if self._result_when_resumed is not None:
             self.dismiss(*self._result_when_resumed)
+        else:
+            self.handle_kept_keys()
 
 
 class GuardedModalScreen(ModalScreen[T], GuardedScreen[T]):

@@ -85,7 +85,7 @@ SCREENS_WITHOUT_KEY = {
     TerminalTooSmallScreen,
 }
 """Base classes, the first screen, and the screen of a small terminal."""
-KEYS_BEFORE_NEXT = {CompareScreen: "G x g"}
+KEYS_BEFORE_NEXT = {CompareScreen: "G x k"}
 """Keys to press before the last key. The list of runs forgets the marked run."""
 MAX_TURNS = 4
 

@@ -49,7 +49,7 @@ from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, justify_line, line_width, make_line, rule_line
 from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.text.styles import symbols
-from fcreview.tui.widgets.base import GuardedScreen, is_small_screen
+from fcreview.tui.widgets.base import GuardedScreen, is_small_screen, run_while_open
 from fcreview.tui.widgets.document_view import LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.item_text import ItemText
 
@@ -195,7 +195,7 @@ class AdjudicationScreen(GuardedScreen[None]):
     # -- display
 
     def run_coroutine(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        self.run_worker(coroutine, group="actions")
+        self.run_worker(run_while_open(self, coroutine), group="actions")
 
     def show_case(self, message: StatusMessage) -> None:
         """Show another disagreement: the current one of `Adjudicator`."""

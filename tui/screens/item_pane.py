@@ -41,7 +41,7 @@ from fcreview.tui.screens.prompts import AskScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import TWO_PANES_MIN_WIDTH, Line, fit_line, make_line
 from fcreview.tui.text.run_names import format_run_name
-from fcreview.tui.widgets.base import GuardedScreen, is_small_screen, work
+from fcreview.tui.widgets.base import GuardedScreen, is_small_screen, run_while_open, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.item_text import ItemBody, ItemText
 
@@ -259,7 +259,7 @@ class ItemPane(Vertical):
         return not self.follows_list and self.app.screen is self.screen
 
     def run_coroutine(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        self.run_worker(coroutine, group="actions")
+        self.run_worker(run_while_open(self, coroutine), group="actions")
 
     def show_item(self, displayed: DisplayedItem, message: StatusMessage) -> None:
         self.show_summary(())

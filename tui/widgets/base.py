@@ -103,16 +103,24 @@ def work(
     ) -> Callable[Concatenate[Node, Params], Worker[Result | None]]:
         @wraps(method)
         async def run(self: Node, *args: Params.args, **kwargs: Params.kwargs) -> Result | None:
-            try:
-                return await method(self, *args, **kwargs)
-            except NoMatches:
-                if is_screen_active(self):
-                    raise
-                return None
+            return await run_while_open(self, method(self, *args, **kwargs))
 
         return textual_work(group=group, exclusive=exclusive)(run)
 
     return decorate
+
+
+async def run_while_open(node: DOMNode, coroutine: Awaitable[Result]) -> Result | None:
+    """Await a coroutine that uses the widgets of a node's screen.
+
+    Return None if the screen is removed while the coroutine waits, so that it finds no widgets.
+    """
+    try:
+        return await coroutine
+    except NoMatches:
+        if is_screen_active(node):
+            raise
+        return None
 
 
 def call_after_sent_keys(app: App[Any], callback: Callable[[], object]) -> None:

@@ -545,6 +545,11 @@ class Store:
             self._orders.drop_review_dependent_orders()
             return events
 
+    def has_new_reviews(self) -> bool:
+        """Return whether other processes have written reviews since the last refresh."""
+        with self.lock:
+            return self.reviews.has_new_journal_lines()
+
     def _raise_if_blind(self, feature: str) -> None:
         if self.blind:
             raise StoreError(f"{feature} is not available in blind mode")

@@ -213,7 +213,8 @@ class FcreviewApp(App[int]):
             self._signal_wakeup = SignalWakeup()
         if self._adjudicate:
             self.call_after_refresh(self._open_adjudication)
-        if self._run_watcher is not None or self.session.team is not None:
+        is_watching = self._run_watcher is not None or self.session.team is not None
+        if is_watching or self.session.in_browser:
             from fcreview.tui.live_reload import LiveReload
 
             self._live_reload = LiveReload(self, self.session, self._run_watcher)

@@ -21,6 +21,7 @@ from textual.css.query import NoMatches
 from fcreview.errors import FcreviewError
 from fcreview.model.sanitize import sanitize
 from fcreview.store.filters.tokens import FilterTerm, tokenize
+from fcreview.store.reviews.journal_reader import measure_journals
 from fcreview.store.rows import (
     ImportChanges,
     View,
@@ -41,12 +42,15 @@ if TYPE_CHECKING:
     from fcreview.store.rows import QueueRow
     from fcreview.store.store import Store
     from fcreview.store.team_exchange import TeamSync
+    from fcreview.store.workspace import Workspace
     from fcreview.tui.session import Session
 
 RETRY_DELAY = 0.25
 """Seconds between two attempts to replace the old store."""
 TEAM_INTERVAL = 0.5
 """Seconds between two checks for reviews from the team's server."""
+JOURNAL_INTERVAL = 1.0
+"""Seconds between two checks for reviews that another browser tab has written."""
 TEAM_PAUSE_FACTOR = 10
 """Minimum pause after received reviews were shown, as a multiple of the time to show them."""
 MESSAGE_DURATION = 8.0
@@ -282,6 +286,8 @@ class LiveReload:
             self._tasks.append(asyncio.create_task(self._watch_runs(self._watcher)))
         if self._session.team is not None:
             self._tasks.append(asyncio.create_task(self._watch_team(self._session.team)))
+        if self._session.in_browser and self._session.workspace is not None:
+            self._tasks.append(asyncio.create_task(self._watch_journals(self._session.workspace)))
 
     def stop(self) -> None:
         for task in self._tasks:
@@ -305,6 +311,20 @@ class LiveReload:
             with suppress(FcreviewError, NoMatches):
                 await self._show_received_reviews()
             await asyncio.sleep(TEAM_PAUSE_FACTOR * (monotonic() - started))
+
+    async def _watch_journals(self, workspace: Workspace) -> None:
+        """Show the reviews of the annotator's other browser tabs, and of other annotators."""
+        sizes = await asyncio.to_thread(measure_journals, workspace)
+        while True:
+            await asyncio.sleep(JOURNAL_INTERVAL)
+            previous = sizes
+            sizes = await asyncio.to_thread(measure_journals, workspace)
+            if sizes == previous:
+                continue
+            # the next change starts another attempt
+            with suppress(FcreviewError, NoMatches):
+                if await self._session.query(lambda store: store.has_new_reviews()):
+                    await self._show_received_reviews()
 
     def _show_team_note(self, note: str) -> None:
         if note != getattr(self._app, "team_note", ""):

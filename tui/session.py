@@ -257,6 +257,10 @@ class Session:
         return self._build_services() if self._build_services is not None else None
 
     @property
+    def workspace(self) -> Workspace | None:
+        return self._workspace
+
+    @property
     def workspace_folder(self) -> Path | None:
         """The workspace's folder `.fcreview`, or None without a workspace."""
         return self._workspace.root if self._workspace is not None else None

@@ -1,8 +1,32 @@
 // Runs before textual.js, which opens the websocket when the page has loaded.
 "use strict";
 
+const FONT_SIZE = 16;
+const SMALLEST_FONT_SIZE = 9;
+const CELL_WIDTH = 0.601; // width of a character of Roboto Mono, relative to the font size
+const CELL_HEIGHT = 1.32;
+const MIN_COLUMNS = 60; // as MIN_TERMINAL_SIZE in tui/app.py
+const MIN_ROWS = 15;
+
+// The largest font size with which the app fits the window, such as that of a phone in portrait.
+function chooseFontSize() {
+  const fitting = Math.floor(window.innerWidth / ((MIN_COLUMNS + 1) * CELL_WIDTH));
+  return Math.max(SMALLEST_FONT_SIZE, Math.min(FONT_SIZE, fitting));
+}
+
 document.addEventListener("DOMContentLoaded", () => {
   const terminal = document.getElementById("terminal");
+  const fontSize = chooseFontSize();
+  terminal.dataset.fontSize = fontSize;
+
+  const showIfTooSmall = () => {
+    const columns = Math.floor(window.innerWidth / (fontSize * CELL_WIDTH));
+    const rows = Math.floor(window.innerHeight / (fontSize * CELL_HEIGHT));
+    document.getElementById("small").hidden = columns >= MIN_COLUMNS && rows >= MIN_ROWS;
+  };
+  showIfTooSmall();
+  window.addEventListener("resize", showIfTooSmall);
+
   terminal.dataset.sessionWebsocketUrl = location.origin.replace(/^http/, "ws") + "/ws";
 
   const reopen = document.getElementById("reopen");

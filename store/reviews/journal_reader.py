@@ -589,6 +589,15 @@ def list_journals(workspace: Workspace) -> list[Path]:
     return sorted(Path(workspace.reviews).glob("*.jsonl"))
 
 
+def measure_journals(workspace: Workspace) -> dict[Path, int]:
+    """Return the size in bytes of each journal, to notice that a process has written to one."""
+    sizes = {}
+    for path in [*list_journals(workspace), *list_team_journals(workspace)]:
+        with contextlib.suppress(OSError):
+            sizes[path] = path.lstat().st_size
+    return sizes
+
+
 def list_team_journals(workspace: Workspace) -> list[Path]:
     """Return the paths of the partial journals from the team's server, sorted by folder and
     name.

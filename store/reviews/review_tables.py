@@ -198,6 +198,13 @@ class ReviewTables:
             return len(events)
         return self._add_events(events)
 
+    def has_new_journal_lines(self) -> bool:
+        """Return whether other processes have changed the journals since they were last read.
+
+        Lines that this process writes are read at once, so they do not count.
+        """
+        return self._reader.has_size_changed_since(self._unread or self._reader.get_prefixes())
+
     @property
     def events(self) -> EventIndex:
         self._read_unread_events()

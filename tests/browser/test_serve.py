@@ -13,7 +13,7 @@ import pyte
 import pytest
 
 from fcreview.cli.serve_users import UsersFile
-from tests.chromium import TIMEOUT, Browser
+from tests.chromium import TIMEOUT, Browser, chromium, open_browser
 from tests.commands import PROGRAM
 from tests.waiting import until
 
@@ -122,3 +122,51 @@ def test_a_browser_reviews_and_resumes_after_a_reload(
     assert server.process.wait(TIMEOUT) == 0
     assert not Path(f"/proc/{session}").exists()
     browser.wait_for("document.activeElement.id === 'reopen'")
+
+
+def log_in(browser: Browser, server: Server) -> None:
+    browser.open(server.address + "/")
+    browser.press(*"alice", "Tab", *PASSWORD, "Enter")
+    wait_for_page(browser)
+
+
+def test_a_phone_in_portrait_shows_the_app(browser: Browser, server: Server) -> None:
+    browser.look(390, 844, phone=True)
+    log_in(browser, server)
+    wait_for_text(browser, r"\b1/6\b")
+    assert browser.value("document.getElementById('small').hidden")
+    browser.look(280, 600, phone=True)
+    browser.wait_for("!document.getElementById('small').hidden")
+    assert "Turn the phone" in browser.value("document.getElementById('small').innerText")
+    browser.look(1280, 720)
+    browser.wait_for("document.getElementById('small').hidden")
+
+
+def test_going_back_after_a_wrong_password_sends_no_form_again(
+    browser: Browser, server: Server
+) -> None:
+    browser.look(1280, 720)
+    browser.ask("Network.clearBrowserCookies")
+    browser.open(server.address + "/")
+    browser.press(*"alice", "Tab", *"wrong password", "Enter")
+    browser.wait_for("document.body !== null && document.body.innerText.includes('Wrong name')")
+    assert browser.value("location.search") == "?login=wrong"  # so the page was not a form's answer
+    assert browser.value("performance.getEntriesByType('navigation')[0].redirectCount") == 1
+
+
+def test_a_second_tab_shows_a_new_verdict_without_a_key(
+    browser: Browser, server: Server, tmp_path: Path
+) -> None:
+    program = chromium()
+    assert program is not None
+    browser.look(1280, 720)
+    browser.ask("Network.clearBrowserCookies")
+    log_in(browser, server)
+    wait_for_text(browser, r"\b0 of 6 reviewed")
+    with open_browser(program, tmp_path / "profile") as second:
+        second.look(1280, 720)
+        log_in(second, server)
+        wait_for_text(second, r"\b0 of 6 reviewed")
+        second.press("Enter", "p")
+        wait_for_text(second, r"\b1 of 6 reviewed")
+    wait_for_text(browser, r"\b1 of 6 reviewed")

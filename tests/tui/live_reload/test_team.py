@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 
 from fcreview.model.review import Annotation
 from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
+from fcreview.store.store import Store
 from fcreview.store.team_exchange import SyncStatus
 from fcreview.store.workspace import find_workspace
 from fcreview.tui import live_reload
@@ -94,3 +97,37 @@ async def test_new_disagreements_appear_while_adjudicating(
                 pilot, lambda lines, shown=shown: shown in "\n".join(lines)
             )
             assert "item_1" in "\n".join(lines[:2]), "the displayed case stays"
+
+
+async def test_review_of_another_browser_tab_appears_without_a_key(
+    make_app: MakeApp, wait_for_screen: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_reload, "JOURNAL_INTERVAL", 0.02)
+    app = make_app([make_row(f"item_{n}") for n in range(4)])
+    app.session.in_browser = True
+    async with app.run_test(size=(120, 30)) as pilot:
+        await wait_for_screen(pilot)
+        workspace = app.session.workspace
+        assert workspace is not None
+        with Store.open(workspace, "alice") as store:  # as in the process of the other tab
+            item = store.find_items("item_2")[0]
+            Reviewer(store, Journal(workspace, "alice")).review(item, Annotation(verdict=False))
+        await wait_for_lines(pilot, lambda lines: "1 of 4 reviewed" in "\n".join(lines))
+
+
+async def test_own_review_in_a_browser_reloads_nothing(
+    make_app: MakeApp, wait_for_screen: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise, an item would leave the list at once that a filter selected before its review."""
+    monkeypatch.setattr(live_reload, "JOURNAL_INTERVAL", 0.02)
+    app = make_app([make_row(f"item_{n}") for n in range(4)])
+    app.session.in_browser = True
+    async with app.run_test(size=(120, 30)) as pilot:
+        await wait_for_screen(pilot)
+        refreshed = []
+        store = await app.session.query(lambda store: store)
+        monkeypatch.setattr(store, "refresh_reviews", lambda: refreshed.append(1))
+        await pilot.press("enter", "p")
+        await wait_for_lines(pilot, lambda lines: "1 of 4 reviewed" in "\n".join(lines))
+        await asyncio.sleep(0.3)
+        assert refreshed == []

@@ -221,22 +221,33 @@ def lock_configuration(connection: Connection) -> None:
     connection.execute("SET lock_configuration = true")
 
 
-def _omit_damaged_file(connection: Connection, error: duckdb.Error) -> bool:
-    """If a damaged file of a lake caused the error, omit the file from later queries and return
-    True. The caller can then repeat the query.
+def _omit_damaged_files(connection: Connection, error: Exception) -> bool:
+    """If damaged files of a lake caused the error, omit them from later queries and return True.
+
+    The caller can then repeat the query.
     """
-    omit = getattr(connection, "omit_damaged_file", None)
+    omit = getattr(connection, "omit_damaged_files", None)
     return omit is not None and bool(omit(error))
+
+
+_VALUE_ERRORS = (ValueError, TypeError, LookupError, AttributeError)
+"""Errors of Python code that reads a value which fcreview never writes."""
 
 
 def _retry_without_damaged_files(connection: Connection, work: Callable[[], T]) -> T:
     try:
         return work()
+    except duckdb.OutOfMemoryException:
+        raise
     except duckdb.Error as error:
-        if _omit_damaged_file(connection, error):
+        if _omit_damaged_files(connection, error):
             return _retry_without_damaged_files(connection, work)
         if is_damage_error(error):
             raise StoreError(describe_damage(error)) from error
+        raise
+    except _VALUE_ERRORS as error:
+        if _omit_damaged_files(connection, error):
+            return _retry_without_damaged_files(connection, work)
         raise
 
 
@@ -248,21 +259,25 @@ def retry_with_more_memory(connection: Connection, work: Callable[[], T]) -> T:
     try:
         return _retry_without_damaged_files(connection, work)
     except duckdb.OutOfMemoryException:
-        # locked settings already have this limit
-        with contextlib.suppress(duckdb.InvalidInputException):
-            connection.execute(f"SET memory_limit = '{MAX_MEMORY_LIMIT}'")
-        try:
-            return _retry_without_damaged_files(connection, work)
-        except duckdb.OutOfMemoryException:
-            raise StoreError(
-                f"the query needs more than {MAX_MEMORY_LIMIT} of memory. Select fewer items or"
-                " runs"
-            ) from None
-        finally:
-            with contextlib.suppress(duckdb.Error):
-                connection.execute(
-                    f"SET memory_limit = '{getattr(connection, 'memory_limit', MEMORY_LIMIT)}'"
-                )
+        return _retry_with_max_memory(connection, work)
+
+
+def _retry_with_max_memory(connection: Connection, work: Callable[[], T]) -> T:
+    with contextlib.suppress(duckdb.InvalidInputException):  # locked settings already have this
+        connection.execute(f"SET memory_limit = '{MAX_MEMORY_LIMIT}'")
+    try:
+        return _retry_without_damaged_files(connection, work)
+    except duckdb.OutOfMemoryException as error:
+        # A damaged file can state that a value has any size.
+        if _omit_damaged_files(connection, error):
+            return _retry_with_max_memory(connection, work)
+        raise StoreError(
+            f"the query needs more than {MAX_MEMORY_LIMIT} of memory. Select fewer items or runs"
+        ) from None
+    finally:
+        usual_limit = getattr(connection, "memory_limit", MEMORY_LIMIT)
+        with contextlib.suppress(duckdb.Error):
+            connection.execute(f"SET memory_limit = '{usual_limit}'")
 
 
 def has_frozen_objects() -> bool:
@@ -443,7 +458,7 @@ def run_sql(connection: Connection, statement: str, timeout: float = SQL_TIMEOUT
             " --seconds"
         ) from None
     except duckdb.Error as error:
-        if _omit_damaged_file(connection, error):
+        if _omit_damaged_files(connection, error):
             return run_sql(connection, statement, timeout)
         raise SqlError(_first_lines(error, 6)) from error
 

@@ -158,7 +158,7 @@ def _merge_similar_facts(facts: Iterable[Fact]) -> list[Fact]:
 
 def _collect_lake_facts(location: str) -> Iterator[Fact]:
     from fcreview.store.lake.lake_files import (
-        find_files_with_wrong_hash,
+        find_damaged_files,
         open_lake_files,
         read_lake,
     )
@@ -173,9 +173,10 @@ def _collect_lake_facts(location: str) -> Iterator[Fact]:
     )
     for problem in contents.problems:
         yield _build_fact("lake", problem, is_problem=True)
-    for name in find_files_with_wrong_hash(files, contents):
+    for damaged in find_damaged_files(files, contents):
+        path = f"{location}/{damaged.lake_path}"
         yield _build_fact(
-            "lake", f"{name} is damaged. Import the run in this file again", is_problem=True
+            "lake", f"{path} is damaged. Import the run in this file again", is_problem=True
         )
 
 

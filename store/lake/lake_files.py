@@ -18,9 +18,9 @@ changed since, its rows in the index are ignored.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
-import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -89,6 +89,8 @@ INDEX_ADVICE = "Queries are slower without this index. Import this part of the r
 RUN_FILE, INDEX_FILE = "_run.json", "_index.json"
 LAKE_FILE = "_lake.json"  # file that makes a folder a lake
 _COPY_BYTES = 1 << 20
+_FOLDER_PREFIXES = ("benchmark=", "run=", "_")
+"""Beginnings of the names of folders that belong to a lake."""
 
 
 class LakeFiles(Protocol):
@@ -128,6 +130,10 @@ class LakeFiles(Protocol):
         read.
         """
 
+    def list_ignored_links(self) -> list[str]:
+        """Return the symbolic links that the last call of `list_file_sizes` ignored."""
+        return []
+
     def get_duckdb_path(self, lake_path: str) -> str:
         """Return the full path or address with which DuckDB opens the file."""
         return f"{self.location}/{lake_path}"
@@ -142,21 +148,30 @@ class LocalFiles(LakeFiles):
         self.location = os.fspath(folder)
         self._folder = folder
         self._files = safe_files.WorkspaceFiles(folder)
+        self._ignored_links: list[str] = []
 
     def list_file_sizes(self) -> dict[str, int]:
-        return dict(self._iter_file_sizes(self.location, "")) if self._folder.is_dir() else {}
+        self._ignored_links = []
+        if not self._folder.is_dir():
+            return {}
+        return dict(self._iter_file_sizes(self.location, ""))
 
     def _iter_file_sizes(self, folder: str, lake_prefix: str) -> Iterator[tuple[str, int]]:
         for entry in os.scandir(folder):
             if entry.name.startswith(".") or entry.name.endswith(".tmp"):
                 continue
-            if entry.is_dir(follow_symlinks=False):
-                if entry.name.startswith(("benchmark=", "run=", "_")) or lake_prefix.startswith(
-                    "_"
-                ):
+            belongs_to_lake = lake_prefix.startswith("_") or entry.name.startswith(_FOLDER_PREFIXES)
+            if entry.is_symlink():
+                if belongs_to_lake:
+                    self._ignored_links.append(lake_prefix + entry.name)
+            elif entry.is_dir():
+                if belongs_to_lake:
                     yield from self._iter_file_sizes(entry.path, f"{lake_prefix}{entry.name}/")
-            elif stat.S_ISREG((status := entry.stat(follow_symlinks=False)).st_mode):
-                yield lake_prefix + entry.name, status.st_size
+            elif entry.is_file():
+                yield lake_prefix + entry.name, entry.stat().st_size
+
+    def list_ignored_links(self) -> list[str]:
+        return sorted(self._ignored_links)
 
     def read_files(self, lake_paths: list[str]) -> dict[str, bytes]:
         found = {}
@@ -233,6 +248,7 @@ class ObjectStoreFiles(LakeFiles):
             try:
                 found = self.file_system.find(self._root, detail=True)
             except FileNotFoundError:
+                self._raise_if_bucket_is_missing()
                 return {}
         return {
             path.removeprefix(self._root + "/"): int(entry["size"]) for path, entry in found.items()
@@ -264,6 +280,15 @@ class ObjectStoreFiles(LakeFiles):
     def hash_file_content(self, lake_path: str) -> str:
         content = self.read_files([lake_path]).get(lake_path)
         return "" if content is None else blake2b(content, digest_size=16).hexdigest()
+
+    def _raise_if_bucket_is_missing(self) -> None:
+        """Raise OSError if the bucket does not exist.
+
+        `find` does not tell a missing bucket from an empty folder.
+        """
+        bucket = self._root.partition("/")[0]
+        if not self.file_system.exists(bucket):
+            raise OSError(errno.ENOENT, f"there is no bucket {bucket}")
 
 
 @contextlib.contextmanager
@@ -396,6 +421,7 @@ class LakeContents:
     # one message for each damaged run or index, which is omitted
     problems: list[str] = field(default_factory=list)
     schema_version: str = SCHEMA_VERSION
+    is_lake: bool = True  # whether `LAKE_FILE` exists
 
     @property
     def runs_and_indexes(self) -> list[LakeRun | LakeIndex]:
@@ -409,11 +435,12 @@ def read_lake(files: LakeFiles) -> LakeContents:
     """
     sizes = files.list_file_sizes()
     texts = files.read_files([name for name in sizes if name.endswith(".json")])
-    contents = LakeContents()
-    try:
-        contents.schema_version = str(orjson.loads(texts[LAKE_FILE])["schema"])
-    except (KeyError, TypeError, ValueError):
-        contents.schema_version = "unknown"
+    contents = LakeContents(is_lake=LAKE_FILE in sizes)
+    contents.schema_version = _parse_schema_version(texts.get(LAKE_FILE, b""))
+    for link in files.list_ignored_links():
+        contents.problems.append(
+            f"{files.location}/{link} is a symbolic link and is omitted. Replace it by a copy."
+        )
     folders = {name.rpartition("/")[0] for name in sizes if name.startswith("benchmark=")}
     for folder in sorted(folders):
         if problem := _add_run(contents, folder, sizes, texts.get(f"{folder}/{RUN_FILE}")):
@@ -432,6 +459,13 @@ def read_lake(files: LakeFiles) -> LakeContents:
                 f"{files.location}/{name} is damaged. Its import issues are omitted."
             )
     return contents
+
+
+def _parse_schema_version(lake_json: bytes) -> str:
+    try:
+        return str(orjson.loads(lake_json)["schema"])
+    except (KeyError, TypeError, ValueError):
+        return "unknown"
 
 
 def _add_run(
@@ -480,12 +514,34 @@ def _describe_damaged_file(
     return None
 
 
-def find_files_with_wrong_hash(files: LakeFiles, contents: LakeContents) -> Iterator[str]:
-    """Yield the full path of each Parquet file whose content does not have the stated hash.
+@dataclass(frozen=True, slots=True)
+class DamagedFile:
+    """A Parquet file whose content does not have the stated hash."""
 
-    Reads all files.
-    """
+    part: LakeRun | LakeIndex
+    name: str  # `items.parquet`
+
+    @property
+    def lake_path(self) -> str:
+        return f"{self.part.folder}/{self.name}"
+
+
+def find_damaged_files(files: LakeFiles, contents: LakeContents) -> Iterator[DamagedFile]:
+    """Yield each Parquet file whose content does not have the stated hash. Reads all files."""
     for part in contents.runs_and_indexes:
-        for file, (_, stated) in part.files.items():
-            if files.hash_file_content(f"{part.folder}/{file}") != stated:
-                yield f"{files.location}/{part.folder}/{file}"
+        for name, (_, stated_hash) in part.files.items():
+            if files.hash_file_content(f"{part.folder}/{name}") != stated_hash:
+                yield DamagedFile(part, name)
+
+
+def read_part_again(files: LakeFiles, part: LakeRun | LakeIndex) -> LakeRun | LakeIndex | None:
+    """Read the current description of a run or index; None if it cannot be read."""
+    file_name = INDEX_FILE if isinstance(part, LakeIndex) else RUN_FILE
+    lake_path = f"{part.folder}/{file_name}"
+    try:
+        content = files.read_files([lake_path])[lake_path]
+        if isinstance(part, LakeIndex):
+            return _parse_index(part.name, content)
+        return parse_lake_run(content)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None

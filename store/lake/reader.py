@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import duckdb
 import orjson
@@ -35,11 +36,14 @@ from fcreview.store.importing.builder import (
 from fcreview.store.importing.run_importer import import_lock
 from fcreview.store.lake import lake_files
 from fcreview.store.lake.lake_files import (
+    DamagedFile,
     LakeContents,
     LakeFiles,
     LakeIndex,
     LakeRun,
+    find_damaged_files,
     open_lake_files,
+    read_part_again,
 )
 from fcreview.store.rows import strip_duplicate_mark
 from fcreview.store.workspace import Workspace, WorkspaceError
@@ -78,6 +82,20 @@ MAX_PROBLEM = 300  # maximum length of the message about a damaged file, in char
 found_problems: list[str] = []  # messages about damaged files, which a command prints at its end
 
 
+_FATAL_ERRORS = (duckdb.FatalException, duckdb.InternalException)
+"""Errors after which DuckDB refuses all further statements on a connection."""
+_ERRORS_OF_STATEMENTS = (
+    duckdb.InterruptException,
+    duckdb.ParserException,
+    duckdb.CatalogException,
+    duckdb.BinderException,
+    duckdb.PermissionException,
+)
+"""Errors that do not depend on the content of files."""
+SECONDS_BEFORE_SECOND_LOOK = 0.3
+"""Time to wait before a damaged file is read again, because an import may be replacing it."""
+
+
 class _UnexpectedContentError(Exception):
     """Raised for Parquet files with unexpected columns or rows.
 
@@ -102,6 +120,7 @@ class LakeConnection:
     def __init__(self, connection: Connection, files: LakeFiles, contents: LakeContents) -> None:
         self.connection, self._files, self._contents = connection, files, contents
         self._has_computed_columns = False
+        self._are_files_intact = False  # whether the hashes of all files were checked
         self.problems = list(contents.problems)  # one message for each damaged file
         found_problems.extend(self.problems)
 
@@ -124,19 +143,24 @@ class LakeConnection:
                 )
         return self.connection.execute(query, parameters)
 
-    def omit_damaged_file(self, error: duckdb.Error) -> bool:
-        """Remove the run or index whose file caused the error.
+    def omit_damaged_files(self, error: Exception) -> bool:
+        """Omit the runs and indexes with damaged files, if one of them caused the error. The caller
+        can then repeat the query: the runs of an omitted index are read from their own files.
 
-        Returns False if no file of the lake did.
+        Returns False if no file is damaged. Raises StoreError if the error made this connection
+        unusable.
         """
         if isinstance(error, EmptyValueError):
-            self._omit_part(self._contents.runs[error.run], f"items.parquet is damaged ({error})")
-            found = True
-        else:
-            found = self._omit_part_named_in(str(error))
-        if found:
-            self.update_views()
-        return found
+            run = self._contents.runs[error.run]
+            self._omit_part(run, f"items.parquet is damaged ({error})")
+        elif isinstance(error, _FATAL_ERRORS):
+            self._raise_for_unusable_connection(error)
+        elif not self._omit_part_named_in(str(error)) and not self._omit_parts_with_wrong_hash(
+            error
+        ):
+            return False
+        self.update_views()
+        return True
 
     def _omit_part_named_in(self, message: str) -> bool:
         """Remove the run or index of the first file in a message.
@@ -153,8 +177,44 @@ class LakeConnection:
         if not named:
             return False
         part, file = paths[min(named, key=message.index)]
-        self._omit_part(part, f"{file} is damaged")
+        self._reload_or_omit_part(part, f"{file} is damaged")
         return True
+
+    def _omit_parts_with_wrong_hash(self, error: Exception) -> bool:
+        """Remove the runs and indexes whose files do not have the stated hashes.
+
+        Returns False if all files are intact, or if damaged files cannot have caused the error.
+        """
+        if self._are_files_intact or isinstance(error, _ERRORS_OF_STATEMENTS):
+            return False
+        damaged = list(find_damaged_files(self._files, self._contents))
+        if not damaged:
+            self._are_files_intact = True  # Reading all files again would find nothing.
+            return False
+
+        time.sleep(SECONDS_BEFORE_SECOND_LOOK)  # An import may be replacing the files.
+        for part in _list_distinct_parts(damaged):
+            names = [file.name for file in damaged if file.part is part]
+            self._reload_or_omit_part(part, f"{names[0]} is damaged")
+        return True
+
+    def _reload_or_omit_part(self, part: LakeRun | LakeIndex, problem: str) -> None:
+        """Use the current files of a part if an import has written it again since, else remove
+        it.
+        """
+        current = read_part_again(self._files, part)
+        has_changed = current is not None and current.to_json() != part.to_json()
+        # The connection can access only the files that the lake had when it was opened.
+        if current is None or not has_changed or not current.files.keys() <= part.files.keys():
+            self._omit_part(part, problem)
+        elif isinstance(current, LakeRun):
+            self._delete_rows_of_run(current.number)
+            _insert_rows(self.connection, "runs", [current.row])
+            _insert_rows(self.connection, "sources", current.sources)
+            self._contents.runs[current.number] = current
+        else:
+            indexes = self._contents.indexes
+            indexes[[index.name for index in indexes].index(current.name)] = current
 
     def _omit_part(self, part: LakeRun | LakeIndex, problem: str) -> None:
         if isinstance(part, LakeIndex):
@@ -162,12 +222,26 @@ class LakeConnection:
             advice = lake_files.INDEX_ADVICE
         else:
             del self._contents.runs[part.number]
-            for table in ("runs", "sources"):
-                self.connection.execute(f"DELETE FROM {table} WHERE run = ?", [part.number])
+            self._delete_rows_of_run(part.number)
             advice = lake_files.RUN_ADVICE
         text = f"{self._files.location}/{part.folder}/{problem}. {advice}"
         self.problems.append(text)
         found_problems.append(text)
+
+    def _delete_rows_of_run(self, number: int) -> None:
+        for table in ("runs", "sources"):
+            self.connection.execute(f"DELETE FROM {table} WHERE run = ?", [number])
+
+    def _raise_for_unusable_connection(self, error: Exception) -> NoReturn:
+        damaged = list(find_damaged_files(self._files, self._contents))
+        reason = str(error).splitlines()[0][:200]
+        if not damaged:
+            raise StoreError(f"cannot read the lake {self._files.location} ({reason})") from error
+        path = f"{self._files.location}/{damaged[0].lake_path}"
+        folder = f"{self._files.location}/{damaged[0].part.folder}"
+        raise StoreError(
+            f"{path} is damaged ({reason}). Delete the folder {folder} and import its runs again"
+        ) from error
 
     def restrict_file_access(self) -> None:
         """Allow later statements to access only the Parquet files of the lake."""
@@ -191,10 +265,10 @@ class LakeConnection:
             except _UnexpectedContentError as error:
                 for part, problem in error.problems:
                     self._omit_part(part, problem)
-            except (
-                duckdb.Error
-            ) as error:  # DuckDB reads the first file of a view when it creates the view.
-                if not self._omit_part_named_in(str(error)):
+            except duckdb.Error as error:
+                # DuckDB reads the first file of a view when it creates the view.
+                is_named = self._omit_part_named_in(str(error))
+                if not is_named and not self._omit_parts_with_wrong_hash(error):
                     raise
 
     def _create_views(self) -> None:
@@ -327,6 +401,10 @@ class LakeConnection:
             raise _UnexpectedContentError(problems)
 
 
+def _list_distinct_parts(damaged: Iterable[DamagedFile]) -> list[LakeRun | LakeIndex]:
+    return list({file.part.folder: file.part for file in damaged}.values())
+
+
 def _describe_wrong_column(
     found_types: Mapping[str, str], expected_types: Mapping[str, str]
 ) -> str:
@@ -381,11 +459,16 @@ def connect_lake(workspace: Workspace, runs: Collection[int] | None = None) -> L
     assert workspace.lake is not None  # noqa: S101 - for the type checker
     files = open_lake_files(workspace.lake)
     try:
-        contents = lake_files.read_lake(files)
+        contents = _read_contents(files)
     except OSError as error:
         raise StoreError(
             f"cannot read the lake {workspace.lake}: {error.strerror or error}"
         ) from error
+    if not contents.is_lake:
+        raise StoreError(
+            f"there is no lake at {workspace.lake}. Check the address, or create the lake with"
+            " fcreview import PATH --lake"
+        )
     if contents.schema_version != SCHEMA_VERSION:
         raise StoreError(f"the lake {workspace.lake} {lake_files.OTHER_VERSION}")
     if runs is not None:
@@ -403,6 +486,17 @@ def connect_lake(workspace: Workspace, runs: Collection[int] | None = None) -> L
             f"cannot read the lake {workspace.lake} ({str(error).splitlines()[0][:200]})"
         ) from error
     return lake
+
+
+def _read_contents(files: LakeFiles) -> LakeContents:
+    """List the runs and indexes. Look again once before reporting damage, because an import may be
+    writing the files.
+    """
+    contents = lake_files.read_lake(files)
+    if not contents.problems:
+        return contents
+    time.sleep(SECONDS_BEFORE_SECOND_LOOK)
+    return lake_files.read_lake(files)
 
 
 def _create_tables(connection: Connection, contents: LakeContents) -> None:

@@ -1,0 +1,133 @@
+"""Amazon Bedrock's Converse API: content blocks that have one key instead of a type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fcreview.importers.common.records import as_object
+from fcreview.importers.dialects import values
+from fcreview.importers.dialects.conversation import (
+    MessageIssue,
+    Note,
+    ParsedMessage,
+    Reading,
+    Reasoning,
+    Text,
+    split_results,
+)
+from fcreview.importers.dialects.reading import (
+    collect_fragments,
+    make_message,
+    read_known_role,
+)
+
+FILE_KEYS = ("image", "document", "video", "audio")
+BLOCK_KEYS = {
+    "text",
+    "toolUse",
+    "toolResult",
+    "reasoningContent",
+    "cachePoint",
+    "guardContent",
+    "citationsContent",
+    *FILE_KEYS,
+}
+MESSAGE_FIELDS = {"role", "content", "stopReason", "stop_reason"}
+CALL_FIELDS = {"toolUseId", "name", "input", "type"}
+RESULT_FIELDS = {"toolUseId", "content", "status", "type"}
+ERROR_BY_STATUS = {"success": False, "error": True}
+"""Whether a result is an error, by its status. Without a status, it is unknown."""
+
+
+def read_messages(messages: Sequence[Any]) -> Iterator[ParsedMessage | MessageIssue]:
+    for index, message in enumerate(messages):
+        yield from _read_message(message, path=f"messages[{index}]")
+
+
+def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | MessageIssue]:
+    role = yield from read_known_role(message, path=path)
+    if role is None:
+        return
+    yield from values.report_unknown_fields(message, MESSAGE_FIELDS, path=path)
+    fragments = yield from collect_fragments(
+        read_blocks(message.get("content"), path=f"{path}.content")
+    )
+    yield from split_results((yield from make_message(role, fragments, message, path=path)))
+
+
+def read_blocks(content: Any, *, path: str) -> Iterator[Reading]:
+    """Yield the fragments of a list of blocks. The system prompt is such a list, too."""
+    if not isinstance(content, list):
+        yield from values.read_text(content, path=path, what="content")
+        return
+    for index, block in enumerate(content):
+        yield from _read_block(block, path=f"{path}[{index}]")
+
+
+def _read_block(block: Any, *, path: str) -> Iterator[Reading]:
+    fields = as_object(block)
+    if "text" in fields:
+        yield from values.read_text(fields["text"], path=path)
+    elif "toolUse" in fields:
+        yield from _read_call(as_object(fields["toolUse"]), path=path)
+    elif "toolResult" in fields:
+        yield from _read_result(as_object(fields["toolResult"]), path=path)
+    elif "reasoningContent" in fields:
+        yield from _read_reasoning(fields["reasoningContent"], path=path)
+    elif "json" in fields:
+        yield Text(values.to_text(fields["json"]))
+    elif any(key in fields for key in FILE_KEYS):
+        yield from _read_file(fields, path=path)
+    elif fields.keys() & BLOCK_KEYS:
+        yield Note(block)
+    else:
+        keys = ", ".join(fields) or values.to_text(block)
+        yield from values.read_unknown(f"block {keys}", block, path=path)
+
+
+def _read_call(call: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    yield from values.report_unknown_fields(call, CALL_FIELDS, path=path)
+    yield from values.read_call(
+        call.get("toolUseId"),
+        call.get("name"),
+        call.get("input"),
+        path=path,
+        is_by_provider=call.get("type") == "server_tool_use",
+    )
+
+
+def _read_result(result: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    yield from values.report_unknown_fields(result, RESULT_FIELDS, path=path)
+    fragments = yield from collect_fragments(
+        read_blocks(result.get("content"), path=f"{path}.content")
+    )
+    is_error = yield from values.read_mark(result.get("status"), ERROR_BY_STATUS, path=path)
+    yield from values.read_result(
+        result.get("toolUseId"),
+        "".join(each.text for each in fragments if isinstance(each, Text)),
+        is_error=is_error,
+        path=path,
+    )
+    for fragment in fragments:
+        if not isinstance(fragment, Text):
+            yield fragment
+
+
+def _read_reasoning(content: Any, *, path: str) -> Iterator[Reading]:
+    reasoning = as_object(as_object(content).get("reasoningText")).get("text")
+    if isinstance(reasoning, str):
+        yield Reasoning(reasoning)
+    elif "redactedContent" in as_object(content):
+        yield Note(content)
+    else:
+        yield MessageIssue("reasoning is not a text", path=path, raw=content)
+
+
+def _read_file(block: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    kind = next(key for key in FILE_KEYS if key in block)
+    content = as_object(block[kind])
+    source = as_object(content.get("source"))
+    yield from values.read_file(
+        kind, media_type=content.get("format"), data=source.get("bytes"), path=path
+    )

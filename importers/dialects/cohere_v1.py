@@ -1,0 +1,58 @@
+"""Cohere's first chat API: roles in capitals, calls and results without ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fcreview.importers.common.records import as_list, as_object
+from fcreview.importers.dialects import values
+from fcreview.importers.dialects.conversation import (
+    MessageIssue,
+    ParsedMessage,
+    Reading,
+)
+from fcreview.importers.dialects.reading import (
+    collect_fragments,
+    make_message,
+    read_known_role,
+)
+
+MESSAGE_FIELDS = {"role", "message", "tool_calls", "tool_results"}
+
+
+def read_messages(messages: Sequence[Any]) -> Iterator[ParsedMessage | MessageIssue]:
+    for index, message in enumerate(messages):
+        path = f"chat_history[{index}]"
+        role = yield from read_known_role(message, path=path)
+        if role is None:
+            continue
+        yield from values.report_unknown_fields(message, MESSAGE_FIELDS, path=path)
+        fragments = yield from collect_fragments(_read_fields(message, path=path))
+        yield (yield from make_message(role, fragments, message, path=path))
+
+
+def _read_fields(message: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    yield from values.read_text(message.get("message"), path=f"{path}.message")
+    for index, call in enumerate(as_list(message.get("tool_calls"))):
+        fields = as_object(call)
+        yield from values.read_call(
+            None,
+            fields.get("name"),
+            fields.get("parameters"),
+            path=f"{path}.tool_calls[{index}]",
+        )
+    for index, result in enumerate(as_list(message.get("tool_results"))):
+        yield from _read_result(as_object(result), path=f"{path}.tool_results[{index}]")
+
+
+def _read_result(result: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield a result, which repeats the whole call instead of an id."""
+    if "outputs" not in result:
+        yield MessageIssue("result without outputs", path=path, raw=result)
+    yield from values.read_result(
+        None,
+        values.to_text(result.get("outputs")),
+        name=as_object(result.get("call")).get("name"),
+        path=path,
+    )

@@ -1,0 +1,134 @@
+"""Recognise the dialect of a list of messages.
+
+Some signs are certain, such as a content block that only one API has. The first dialect in the
+list below of which any message has a sign is taken for all messages. The last three differ only in
+details, so that a wrong choice among them loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from fcreview.importers.common.records import as_list, as_object, list_objects
+from fcreview.importers.dialects import bedrock, mistral_entries, openai_responses
+from fcreview.importers.dialects.anthropic import is_anthropic_block
+from fcreview.importers.dialects.openai_chat import DEFAULT_MISTRAL_ID
+
+LANGCHAIN_TYPES = ("human", "ai", "AIMessageChunk", "remove")
+BEDROCK_SIGNS = bedrock.BLOCK_KEYS
+OPENAI_CHAT = "openai_chat"
+
+
+def detect_dialects(messages: Sequence[Any]) -> list[str]:
+    """Return the dialects of which the messages have signs, the one to read them with first.
+
+    Without any sign, this is OpenAI's chat format, which many programs write.
+    """
+    found = [
+        dialect
+        for dialect, has_sign in SIGNS.items()
+        if any(has_sign(as_object(message)) for message in messages)
+    ]
+    return found or [OPENAI_CHAT]
+
+
+def is_mixture(dialects: Sequence[str]) -> bool:
+    """Whether messages have signs of dialects that cannot be read alike."""
+    return sum(dialect not in READ_LIKE_OPENAI_CHAT for dialect in dialects) > 1
+
+
+def _is_langchain(message: Mapping[str, Any]) -> bool:
+    kind = message.get("type")
+    if message.get("lc") == 1 and kind == "constructor":
+        return True
+    if kind in LANGCHAIN_TYPES and ("data" in message or "content" in message):
+        return True
+    return kind == "tool" and "tool_call_id" in message and "role" not in message
+
+
+def _is_otel_genai(message: Mapping[str, Any]) -> bool:
+    return any("type" in part for part in list_objects(message.get("parts")))
+
+
+def _is_gemini(message: Mapping[str, Any]) -> bool:
+    return any("type" not in part for part in list_objects(message.get("parts")))
+
+
+def _is_bedrock(message: Mapping[str, Any]) -> bool:
+    for part in list_objects(message.get("content")):
+        if "type" not in part and part.keys() & BEDROCK_SIGNS:
+            return True
+    return False
+
+
+def _is_mistral_entry(message: Mapping[str, Any]) -> bool:
+    return message.get("type") in mistral_entries.ROLES_BY_ENTRY
+
+
+def _is_openai_responses(message: Mapping[str, Any]) -> bool:
+    if "role" not in message and message.get("type") in openai_responses.SIGN_ITEMS:
+        return True
+    parts = list_objects(message.get("content"))
+    return any(part.get("type") in openai_responses.SIGN_PARTS for part in parts)
+
+
+def _is_cohere_v1(message: Mapping[str, Any]) -> bool:
+    role = message.get("role")
+    has_capitals = isinstance(role, str) and role.isupper()
+    return has_capitals and ("message" in message or "tool_results" in message)
+
+
+def _is_anthropic(message: Mapping[str, Any]) -> bool:
+    # Cohere and Mistral have parts of the type `thinking` beside calls outside the content.
+    if "tool_calls" in message:
+        return False
+    return any(is_anthropic_block(part) for part in as_list(message.get("content")))
+
+
+def _is_cohere_v2(message: Mapping[str, Any]) -> bool:
+    return "tool_plan" in message
+
+
+def _is_ollama(message: Mapping[str, Any]) -> bool:
+    if message.get("role") == "tool" and "tool_name" in message:
+        return True
+    return any(
+        call.get("id") is None and isinstance(_get_arguments(call), dict)
+        for call in list_objects(message.get("tool_calls"))
+    )
+
+
+def _is_mistral(message: Mapping[str, Any]) -> bool:
+    calls = list_objects(message.get("tool_calls"))
+    if any(call.get("id") == DEFAULT_MISTRAL_ID for call in calls):
+        return True
+    parts = list_objects(message.get("content"))
+    return any(isinstance(part.get("thinking"), list) for part in parts)
+
+
+def _get_arguments(call: Mapping[str, Any]) -> Any:
+    return as_object(call.get("function")).get("arguments")
+
+
+SIGNS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
+    "langchain": _is_langchain,
+    "otel_genai": _is_otel_genai,
+    "gemini": _is_gemini,
+    "bedrock_converse": _is_bedrock,
+    "mistral_entries": _is_mistral_entry,
+    "openai_responses": _is_openai_responses,
+    "cohere_v1": _is_cohere_v1,
+    "anthropic": _is_anthropic,
+    "cohere_v2": _is_cohere_v2,
+    "ollama": _is_ollama,
+    "mistral": _is_mistral,
+}
+"""Whether a message has a sign of a dialect, by dialect, in the order in which they are tried."""
+READ_LIKE_OPENAI_CHAT = ("cohere_v2", "ollama", "mistral", OPENAI_CHAT)
+
+
+def list_dialects() -> Iterator[str]:
+    """Yield the names of all dialects."""
+    yield from SIGNS
+    yield OPENAI_CHAT

@@ -1,0 +1,185 @@
+"""Google's Gemini: contents with parts that have no type. Keys are in camelCase or snake_case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fcreview.importers.common.records import as_list, as_object
+from fcreview.importers.dialects import values
+from fcreview.importers.dialects.conversation import (
+    MessageIssue,
+    Note,
+    ParsedMessage,
+    Reading,
+    Reasoning,
+    ToolCall,
+    ToolResult,
+    split_results,
+)
+from fcreview.importers.dialects.reading import (
+    collect_fragments,
+    make_message,
+    read_known_role,
+)
+
+PART_KEYS = (
+    "text",
+    "functionCall",
+    "functionResponse",
+    "executableCode",
+    "codeExecutionResult",
+    "toolCall",
+    "toolResponse",
+    "inlineData",
+    "fileData",
+    "thoughtSignature",
+)
+CALL_FIELDS = {"id", "name", "args", "partialArgs", "willContinue"}
+RESPONSE_FIELDS = {"id", "name", "response", "parts", "willContinue", "scheduling"}
+FAILED_OUTCOMES = ("OUTCOME_FAILED", "OUTCOME_DEADLINE_EXCEEDED", "DEADLINE_EXCEEDED")
+
+
+def to_camel_case(key: str) -> str:
+    """Return the name of a field in the REST API, from its name in Python."""
+    first, *rest = key.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def with_camel_case_keys(value: Any) -> dict[str, Any]:
+    """Return an object with the keys of the REST API. Values are not changed."""
+    return {to_camel_case(key): field for key, field in as_object(value).items()}
+
+
+def read_messages(messages: Sequence[Any]) -> Iterator[ParsedMessage | MessageIssue]:
+    for index, content in enumerate(messages):
+        yield from _read_content(content, path=f"contents[{index}]")
+
+
+def _read_content(content: Any, *, path: str) -> Iterator[ParsedMessage | MessageIssue]:
+    # The API takes a content without a role for the user's.
+    with_role = {"role": "user"} | content if isinstance(content, dict) else content
+    role = yield from read_known_role(with_role, path=path)
+    if role is None:
+        return
+    yield from values.report_unknown_fields(content, ("role", "parts"), path=path)
+    fragments = yield from collect_fragments(read_parts(content.get("parts"), path=path))
+    yield from split_results((yield from make_message(role, fragments, content, path=path)))
+
+
+def read_candidate(candidate: Any, *, path: str) -> Iterator[ParsedMessage | MessageIssue]:
+    """Yield the reply in a candidate. Without content, its end is all that is known."""
+    fields = with_camel_case_keys(candidate)
+    content = as_object(fields.get("content"))
+    if content.get("parts") is None:
+        reason = values.to_text(fields.get("finishReason")) or "no reason"
+        yield MessageIssue(f"no content: {reason}", path=path, raw=candidate)
+    fragments = yield from collect_fragments(read_parts(content.get("parts"), path=path))
+    yield (yield from make_message("assistant", fragments, fields, path=path))
+
+
+def read_parts(parts: Any, *, path: str) -> Iterator[Reading]:
+    """Yield the fragments of a list of parts."""
+    if parts is not None and not isinstance(parts, list):
+        yield from values.read_unknown("form of parts", parts, path=path)
+    for index, part in enumerate(as_list(parts)):
+        yield from _read_part(part, path=f"{path}.parts[{index}]")
+
+
+def _read_part(part: Any, *, path: str) -> Iterator[Reading]:
+    fields = with_camel_case_keys(part)
+    kinds = [key for key in PART_KEYS if fields.get(key) is not None]
+    if not kinds:
+        keys = ", ".join(fields) or "without a key"
+        yield from values.read_unknown(f"part {keys}", part, path=path)
+        return
+    kind = kinds[0]
+    content = with_camel_case_keys(fields[kind])
+    match kind:
+        case "text":
+            yield from _read_text(fields, path=path)
+        case "functionCall":
+            yield from _read_function_call(content, path=path)
+        case "functionResponse":
+            yield from _read_response(content, path=path)
+        case "executableCode":
+            arguments = as_object(fields[kind])
+            yield ToolCall(None, "code_execution", arguments=arguments, is_by_provider=True)
+        case "codeExecutionResult":
+            yield _read_code_result(content, path=path)
+        case "toolCall":
+            yield from _read_provider_call(content, path=path)
+        case "toolResponse":
+            yield ToolResult(
+                values.read_id(content.get("id")),
+                text=values.to_text(content.get("response")),
+                path=path,
+            )
+        case "inlineData" | "fileData":
+            yield from values.read_file(
+                "file", media_type=content.get("mimeType"), data=content.get("data"), path=path
+            )
+        case _:
+            yield Note(part)
+
+
+def _read_text(part: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    text = part["text"]
+    if part.get("thought") is True and isinstance(text, str):
+        yield Reasoning(text)
+        return
+    yield from values.read_text(text, path=path)
+
+
+def _read_function_call(call: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield a call. The API leaves `args` out if there are no arguments."""
+    yield from values.report_unknown_fields(call, CALL_FIELDS, path=path)
+    yield from values.read_call(call.get("id"), call.get("name"), call.get("args", {}), path=path)
+
+
+def _read_response(response: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield the result in a function response.
+
+    The API recommends the keys `output` and `error`. Other objects are shown as JSON.
+    """
+    yield from values.report_unknown_fields(response, RESPONSE_FIELDS, path=path)
+    value = response.get("response")
+    if not isinstance(value, dict):
+        yield MessageIssue("response of a function is not an object", path=path, raw=value)
+    is_error = as_object(value).get("error") is not None
+    yield from values.read_result(
+        response.get("id"),
+        _get_response_text(value, is_error=is_error),
+        is_error=is_error,
+        name=response.get("name"),
+        path=path,
+    )
+
+
+def _get_response_text(value: Any, *, is_error: bool) -> str:
+    if value in (None, {}):
+        return ""
+    fields = as_object(value)
+    if is_error:
+        return values.to_text(fields["error"])
+    only_key = next(iter(fields), None) if len(fields) == 1 else None
+    if only_key in ("output", "result") and isinstance(fields[only_key], str):
+        return str(fields[only_key])
+    return values.to_text(value)
+
+
+def _read_code_result(result: dict[str, Any], *, path: str) -> ToolResult:
+    return ToolResult(
+        None,
+        text=values.to_text(result.get("output")),
+        is_error=result.get("outcome") in FAILED_OUTCOMES,
+        name="code_execution",
+        path=path,
+    )
+
+
+def _read_provider_call(call: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    name = call.get("name") or call.get("toolType")
+    yield from values.read_call(
+        call.get("id"), name, call.get("args", {}), path=path, is_by_provider=True
+    )

@@ -1,0 +1,171 @@
+"""LangChain's messages in its three forms: `{type, data}`, flat, and constructors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fcreview.importers.common.records import as_list, as_object
+from fcreview.importers.dialects import anthropic, openai_chat, values
+from fcreview.importers.dialects.conversation import (
+    MessageIssue,
+    Note,
+    ParsedMessage,
+    Reading,
+    Reasoning,
+    Role,
+    Text,
+    ToolCall,
+)
+from fcreview.importers.dialects.reading import collect_fragments, make_message
+
+ROLES: dict[str, Role] = {
+    "system": "system",
+    "human": "user",
+    "HumanMessageChunk": "user",
+    "ai": "assistant",
+    "AIMessageChunk": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+ROLES_WITH_FIELD: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
+ERROR_BY_STATUS = {"success": False, "error": True}
+CONSTRUCTOR = "constructor"
+REPEATED_CALL_BLOCKS = ("tool_use", "input_json_delta", "tool_call")
+"""Blocks of the content that `tool_calls` repeats."""
+
+
+def read_messages(messages: Sequence[Any]) -> Iterator[ParsedMessage | MessageIssue]:
+    for index, message in enumerate(messages):
+        yield from _read_message(message, path=f"messages[{index}]")
+
+
+def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | MessageIssue]:
+    fields = _unwrap(message)
+    role = _find_role(fields)
+    if role is None:
+        kind = values.to_text(fields.get("type")) or "none"
+        yield MessageIssue(f"message of unknown type {kind}", path=path, raw=message)
+        return
+    if role == "tool":
+        readings = _read_tool_message(fields, path=path)
+    else:
+        readings = _read_spoken_message(fields, path=path, role=role)
+    fragments = yield from collect_fragments(readings)
+    metadata = as_object(fields.get("response_metadata"))
+    yield (yield from make_message(role, fragments, metadata | fields, path=path))
+
+
+def _unwrap(message: Any) -> dict[str, Any]:
+    """Return the fields of a message in any of the three forms."""
+    fields = as_object(message)
+    if fields.get("type") == CONSTRUCTOR:
+        return as_object(fields.get("kwargs"))
+    if isinstance(fields.get("data"), dict):
+        data: dict[str, Any] = fields["data"]
+        return {"type": fields.get("type")} | data
+    return fields
+
+
+def _find_role(fields: dict[str, Any]) -> Role | None:
+    kind = fields.get("type")
+    if kind == "chat":  # a ChatMessage names its role
+        return ROLES_WITH_FIELD.get(str(fields.get("role")))
+    return ROLES.get(kind) if isinstance(kind, str) else None
+
+
+def _read_spoken_message(fields: dict[str, Any], *, path: str, role: Role) -> Iterator[Reading]:
+    has_calls = bool(fields.get("tool_calls") or fields.get("invalid_tool_calls"))
+    yield from _read_content(
+        fields.get("content"), path=f"{path}.content", role=role, has_calls=has_calls
+    )
+    additional = as_object(fields.get("additional_kwargs"))
+    reasoning = additional.get("reasoning_content")
+    if isinstance(reasoning, str):
+        yield Reasoning(reasoning)
+    for index, call in enumerate(as_list(fields.get("tool_calls"))):
+        call_fields = as_object(call)
+        yield from values.read_call(
+            call_fields.get("id"),
+            call_fields.get("name"),
+            call_fields.get("args"),
+            path=f"{path}.tool_calls[{index}]",
+        )
+    for index, call in enumerate(as_list(fields.get("invalid_tool_calls"))):
+        yield from _read_invalid_call(call, path=f"{path}.invalid_tool_calls[{index}]")
+
+    # The provider's own calls repeat the others. They count only if there are no others.
+    if not has_calls:
+        yield from openai_chat.read_calls(additional, path=f"{path}.additional_kwargs")
+
+
+def _read_invalid_call(call: Any, *, path: str) -> Iterator[Reading]:
+    """Yield a call whose arguments LangChain could not parse."""
+    fields = as_object(call)
+    readings = values.read_call(fields.get("id"), fields.get("name"), fields.get("args"), path=path)
+    for reading in readings:
+        # A text that is JSON after all was still refused, perhaps for its function.
+        if isinstance(reading, ToolCall) and reading.arguments is not None:
+            what = f"call {reading.id or reading.name} is invalid: {fields.get('error')}"
+            yield MessageIssue(what, path=path, raw=call)
+        yield reading
+
+
+def _read_content(content: Any, *, path: str, role: Role, has_calls: bool) -> Iterator[Reading]:
+    if not isinstance(content, list):
+        yield from openai_chat.read_content(content, path=path, role=role)
+        return
+    for index, block in enumerate(content):
+        yield from _read_block(block, path=f"{path}[{index}]", role=role, has_calls=has_calls)
+
+
+def _read_block(block: Any, *, path: str, role: Role, has_calls: bool) -> Iterator[Reading]:
+    fields = as_object(block)
+    kind = fields.get("type")
+    if kind == "reasoning":
+        reasoning = fields.get("reasoning")
+        if isinstance(reasoning, str):
+            yield Reasoning(reasoning)
+        else:
+            yield MessageIssue("reasoning is not a text", path=path, raw=block)
+    elif kind in REPEATED_CALL_BLOCKS and has_calls:
+        return
+    elif kind == "server_tool_call":
+        yield from values.read_call(
+            fields.get("id"),
+            fields.get("name"),
+            fields.get("args"),
+            path=path,
+            is_by_provider=True,
+        )
+    elif kind == "server_tool_result":
+        yield from _read_server_result(fields, path=path)
+    elif kind == "non_standard":
+        yield Note(block)
+    elif anthropic.is_anthropic_block(block):
+        yield from anthropic.read_blocks([block], path=path)
+    else:
+        yield from openai_chat.read_content([block], path=path, role=role)
+
+
+def _read_server_result(block: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    is_error = yield from values.read_mark(block.get("status"), ERROR_BY_STATUS, path=path)
+    text = values.to_text(block.get("output"))
+    yield from values.read_result(block.get("tool_call_id"), text, is_error=is_error, path=path)
+
+
+def _read_tool_message(fields: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    fragments = yield from collect_fragments(
+        openai_chat.read_content(fields.get("content"), path=f"{path}.content", role="tool")
+    )
+    is_error = yield from values.read_mark(fields.get("status"), ERROR_BY_STATUS, path=path)
+    yield from values.read_result(
+        fields.get("tool_call_id"),
+        "".join(each.text for each in fragments if isinstance(each, Text)),
+        is_error=is_error,
+        name=fields.get("name"),
+        path=path,
+    )
+    for fragment in fragments:
+        if not isinstance(fragment, Text):
+            yield fragment

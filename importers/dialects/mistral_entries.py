@@ -1,0 +1,84 @@
+"""Entries of Mistral's conversations: a flat list, like OpenAI's Responses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fcreview.importers.common.records import as_object
+from fcreview.importers.dialects import values
+from fcreview.importers.dialects.conversation import (
+    Fragment,
+    MessageIssue,
+    Note,
+    ParsedMessage,
+    Reading,
+    Role,
+    assemble_message,
+)
+from fcreview.importers.dialects.openai_chat import read_content
+from fcreview.importers.dialects.reading import collect_fragments
+
+ROLES_BY_ENTRY: dict[str, Role] = {
+    "message.input": "user",
+    "message.output": "assistant",
+    "function.call": "assistant",
+    "function.result": "tool",
+    "tool.execution": "assistant",
+    "agent.handoff": "assistant",
+}
+
+
+def read_messages(entries: Sequence[Any]) -> Iterator[ParsedMessage | MessageIssue]:
+    """Yield the messages. All entries of the model until another role are one message."""
+    reply: list[Fragment] = []
+    for index, entry in enumerate(entries):
+        path = f"outputs[{index}]"
+        fragments = yield from collect_fragments(_read_entry(as_object(entry), entry, path=path))
+        role = ROLES_BY_ENTRY.get(str(values.get_type(entry)), "assistant")
+        if role == "assistant":
+            reply.extend(fragments)
+            continue
+        if reply:
+            yield assemble_message("assistant", reply, path=path)
+            reply = []
+        yield assemble_message(role, fragments, path=path)
+    if reply:
+        yield assemble_message("assistant", reply, path="outputs")
+
+
+def _read_entry(fields: dict[str, Any], entry: Any, *, path: str) -> Iterator[Reading]:
+    match fields.get("type"):
+        case "message.input":
+            yield from read_content(fields.get("content"), path=f"{path}.content", role="user")
+        case "message.output":
+            yield from read_content(fields.get("content"), path=f"{path}.content", role="assistant")
+        case "function.call":
+            yield from values.read_call(
+                fields.get("tool_call_id"),
+                fields.get("name"),
+                fields.get("arguments"),
+                path=path,
+            )
+        case "tool.execution":
+            yield from values.read_call(
+                fields.get("id"),
+                fields.get("name"),
+                fields.get("arguments"),
+                path=path,
+                is_by_provider=True,
+            )
+        case "function.result":
+            yield from _read_result(fields, path=path)
+        case "agent.handoff":
+            yield Note(entry)
+        case kind:
+            label = f"entry {values.to_text(kind)}".strip()
+            yield from values.read_unknown(label, entry, path=path)
+
+
+def _read_result(entry: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    if "result" not in entry:
+        yield MessageIssue("result without a text", path=path, raw=entry)
+    text = values.to_text(entry.get("result"))
+    yield from values.read_result(entry.get("tool_call_id"), text, path=path)

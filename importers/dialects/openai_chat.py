@@ -1,0 +1,269 @@
+"""OpenAI's chat completions, and the dialects that are written like it: Cohere 2, Mistral, Ollama,
+DeepSeek, vLLM and chat templates of Hugging Face.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fcreview.importers.common.records import as_list, as_object
+from fcreview.importers.dialects import values
+from fcreview.importers.dialects.conversation import (
+    MessageIssue,
+    Note,
+    ParsedMessage,
+    Reading,
+    Reasoning,
+    Role,
+    Text,
+    ToolCall,
+)
+from fcreview.importers.dialects.reading import (
+    collect_fragments,
+    make_message,
+    read_known_role,
+)
+
+DEFAULT_MISTRAL_ID = "null"
+"""Id that Mistral's client writes if a call has none."""
+REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking")
+"""Fields with the reasoning as a text: DeepSeek and vLLM, OpenRouter, Ollama."""
+MESSAGE_FIELDS = {
+    "role",
+    "content",
+    "name",
+    "refusal",
+    "audio",
+    "annotations",
+    "tool_calls",
+    "function_call",
+    "tool_call_id",
+    "tool_name",
+    "tool_plan",
+    "citations",
+    "prefix",
+    "finish_reason",
+    "stop_reason",
+    "id",
+    "index",
+    "type",
+    "cache_control",
+    *REASONING_FIELDS,
+}
+CALL_FIELDS = {"id", "type", "index", "function", "custom", "cache_control"}
+FUNCTION_FIELDS = {"name", "arguments", "description", "index"}
+_THINK = re.compile(r"\s*(?:<think>)?(.*?)</think>\s*", re.DOTALL)
+"""Matches reasoning at the start of a text. Templates often leave the opening tag out."""
+
+
+def read_messages(messages: Sequence[Any]) -> Iterator[ParsedMessage | MessageIssue]:
+    for index, message in enumerate(messages):
+        yield from _read_message(message, path=f"messages[{index}]")
+
+
+def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | MessageIssue]:
+    role = yield from read_known_role(message, path=path)
+    if role is None:
+        return
+    yield from values.report_unknown_fields(message, MESSAGE_FIELDS, path=path)
+    if role == "tool":
+        readings = _read_tool_message(message, path=path)
+    else:
+        readings = _read_spoken_message(message, role, path=path)
+    fragments = yield from collect_fragments(readings)
+    yield (yield from make_message(role, fragments, message, path=path))
+
+
+def _read_spoken_message(message: dict[str, Any], role: Role, *, path: str) -> Iterator[Reading]:
+    yield from _read_reasoning_fields(message, path=path)
+    yield from values.read_text(message.get("tool_plan"), path=f"{path}.tool_plan")
+    yield from read_content(message.get("content"), path=f"{path}.content", role=role)
+    if message.get("refusal") is not None:
+        yield from _read_refusal(message["refusal"], path=f"{path}.refusal")
+    transcript = as_object(message.get("audio")).get("transcript")
+    if isinstance(transcript, str):
+        yield Text(transcript)
+    yield from read_calls(message, path=path)
+
+
+def _read_reasoning_fields(message: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield the reasoning. Servers may write it under two names; then the first one counts."""
+    for field in REASONING_FIELDS:
+        value = message.get(field)
+        if isinstance(value, str) and value:
+            yield Reasoning(value)
+            return
+        if value not in (None, ""):
+            yield MessageIssue(f"{field} is not a text", path=f"{path}.{field}", raw=value)
+            yield Note(value)
+
+
+# -- content
+
+
+def read_content(content: Any, *, path: str, role: Role) -> Iterator[Reading]:
+    """Yield the fragments of a content: nothing, a text, or a list of parts."""
+    if content is None:
+        return
+    if isinstance(content, str):
+        yield from _split_reasoning(content, role)
+        return
+    if not isinstance(content, list):
+        yield from values.read_unknown("content", content, path=path)
+        return
+    for index, part in enumerate(content):
+        yield from _read_part(part, path=f"{path}[{index}]")
+
+
+def _split_reasoning(text: str, role: Role) -> Iterator[Reading]:
+    """Yield the reasoning that some servers leave at the start of a reply, and then the reply."""
+    reasoning = _THINK.match(text) if role == "assistant" else None
+    if reasoning is None:
+        yield Text(text)
+        return
+    yield Reasoning(reasoning[1].strip())
+    yield Text(text[reasoning.end() :])
+
+
+def _read_part(part: Any, *, path: str) -> Iterator[Reading]:
+    if isinstance(part, str):
+        yield Text(part)
+        return
+    fields = as_object(part)
+    match fields.get("type"):
+        case "text":
+            yield from values.read_text(fields.get("text"), path=path)
+        case "refusal":
+            yield from _read_refusal(fields.get("refusal"), path=path)
+        case "thinking":
+            yield from _read_thinking(fields.get("thinking"), path=path)
+        case "document":  # Cohere
+            document = as_object(fields.get("document"))
+            yield Text(values.to_text(document.get("data")))
+        case "image_url" | "input_audio" | "file":
+            yield from _read_file(fields, path=path)
+        case kind:
+            label = f"content part {values.to_text(kind)}".strip()
+            yield from values.read_unknown(label, part, path=path)
+
+
+def _read_refusal(text: Any, *, path: str) -> Iterator[Reading]:
+    if isinstance(text, str):
+        yield Text(text, is_refusal=True)
+    else:
+        yield MessageIssue("refusal is not a text", path=path, raw=text)
+
+
+def _read_thinking(thinking: Any, *, path: str) -> Iterator[Reading]:
+    """Yield reasoning, which is a text or (Mistral) a list of text parts."""
+    if isinstance(thinking, str):
+        yield Reasoning(thinking)
+        return
+    if not isinstance(thinking, list):
+        yield MessageIssue("thinking is not a text", path=path, raw=thinking)
+        return
+    for part in thinking:
+        text = as_object(part).get("text")
+        if isinstance(text, str):
+            yield Reasoning(text)
+        else:
+            yield from values.read_unknown("part of the reasoning", part, path=path)
+
+
+def _read_file(part: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    kind = str(part["type"])
+    if kind == "image_url":
+        url = as_object(part.get("image_url")).get("url")
+        yield from read_data_url("image", url, path=path)
+        return
+    content = as_object(part.get(kind))
+    data = content.get("data") or content.get("file_data")
+    name = "audio" if kind == "input_audio" else "file"
+    media_type = content.get("format") or content.get("filename")
+    yield from values.read_file(name, media_type=media_type, data=data, path=path)
+
+
+def read_data_url(kind: str, url: Any, *, path: str) -> Iterator[Reading]:
+    """Yield the placeholder of a file in a URL such as `data:image/png;base64,...`."""
+    is_data_url = isinstance(url, str) and url.startswith("data:")
+    if not is_data_url:
+        yield from values.read_file(kind, media_type=None, data=None, path=path)
+        return
+    header, _, data = url.partition(",")
+    media_type = header.removeprefix("data:").partition(";")[0]
+    yield from values.read_file(kind, media_type=media_type, data=data, path=path)
+
+
+# -- calls and results
+
+
+def read_calls(message: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield the calls of a message, also those of the old field `function_call`."""
+    tool_calls = message.get("tool_calls")
+    if tool_calls is not None and not isinstance(tool_calls, list):
+        yield from values.read_unknown("form of tool_calls", tool_calls, path=path)
+    for index, call in enumerate(as_list(tool_calls)):
+        yield from _read_call(call, path=f"{path}.tool_calls[{index}]")
+
+    legacy_call = message.get("function_call")
+    if legacy_call is None:
+        return
+    function = as_object(legacy_call)
+    yield from values.report_unknown_fields(function, FUNCTION_FIELDS, path=f"{path}.function_call")
+    yield from values.read_call(
+        None, function.get("name"), function.get("arguments"), path=f"{path}.function_call"
+    )
+
+
+def _read_call(call: Any, *, path: str) -> Iterator[Reading]:
+    fields = as_object(call)
+    yield from values.report_unknown_fields(fields, CALL_FIELDS, path=path)
+    call_id = fields.get("id")
+    if call_id == DEFAULT_MISTRAL_ID:
+        yield MessageIssue(
+            'the id "null" is the writer\'s default, not an id', path=path, severity="notice"
+        )
+        call_id = None
+
+    kind = fields.get("type", "function")
+    if kind == "custom":
+        custom = as_object(fields.get("custom"))
+        yield from values.read_custom_call(
+            call_id, custom.get("name"), custom.get("input"), path=path
+        )
+        return
+    # Some writers leave the type out, or set it to null.
+    if kind not in ("function", None) or not isinstance(fields.get("function"), dict):
+        yield MessageIssue(_describe_unknown_call(kind), path=path, raw=call)
+        yield Note(call)
+        return
+    function = fields["function"]
+    yield from values.report_unknown_fields(function, FUNCTION_FIELDS, path=path)
+    yield from values.read_call(call_id, function.get("name"), function.get("arguments"), path=path)
+
+
+def _describe_unknown_call(kind: Any) -> str:
+    if kind in ("function", None):
+        return "tool call without a function"
+    return f"tool call of unknown type {values.to_text(kind)}"
+
+
+def _read_tool_message(message: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield the result in a message of the role `tool` or, in old files, `function`."""
+    fragments = yield from collect_fragments(
+        read_content(message.get("content"), path=f"{path}.content", role="tool")
+    )
+    if "content" not in message:
+        yield MessageIssue("result without content", path=path, raw=message)
+    call_id = message.get("tool_call_id")
+    yield from values.read_result(
+        None if call_id == DEFAULT_MISTRAL_ID else call_id,
+        "".join(each.text for each in fragments if isinstance(each, Text)),
+        name=message.get("tool_name") or message.get("name"),
+        path=path,
+    )
+    for fragment in fragments:
+        if not isinstance(fragment, Text | ToolCall):
+            yield fragment

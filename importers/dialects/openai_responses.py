@@ -1,0 +1,317 @@
+"""OpenAI's Responses: a flat list of items, in which a message and its calls are separate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fcreview.importers.common.records import as_list, as_object, list_objects
+from fcreview.importers.dialects import values
+from fcreview.importers.dialects.conversation import (
+    Fragment,
+    MessageIssue,
+    Note,
+    ParsedMessage,
+    Reading,
+    Reasoning,
+    Role,
+    Text,
+    ToolCall,
+    ToolResult,
+    assemble_message,
+)
+from fcreview.importers.dialects.openai_chat import read_data_url
+from fcreview.importers.dialects.reading import collect_fragments, read_role
+
+TEXT_PARTS = {"input_text", "output_text", "text", "summary_text", "reasoning_text"}
+SIGN_PARTS = {"input_text", "output_text"}
+"""Types of content parts that no other dialect has."""
+FILE_PARTS = {"input_image": "image", "input_file": "file", "input_audio": "audio"}
+CALL_ITEMS = ("function_call", "custom_tool_call", "mcp_call")
+CALL_ITEM_FIELDS = {
+    "type",
+    "id",
+    "call_id",
+    "name",
+    "arguments",
+    "input",
+    "status",
+    "namespace",
+    "caller",
+    "server_label",
+    "output",
+    "error",
+    "approval_request_id",
+}
+BUILT_IN_CALLS = {
+    "web_search_call",
+    "file_search_call",
+    "code_interpreter_call",
+    "image_generation_call",
+    "computer_call",
+    "local_shell_call",
+    "shell_call",
+    "apply_patch_call",
+    "tool_search_call",
+    "program",
+}
+RESULT_ITEMS = {
+    "function_call_output",
+    "custom_tool_call_output",
+    "computer_call_output",
+    "local_shell_call_output",
+    "shell_call_output",
+    "apply_patch_call_output",
+}
+TOOL_LISTS = {"mcp_list_tools", "additional_tools", "tool_search_output"}
+"""Items that declare tools. `tools` reads them."""
+NOTE_ITEMS = {
+    "mcp_approval_request",
+    "mcp_approval_response",
+    "compaction",
+    "compaction_trigger",
+    "configuration_update",
+}
+SIGN_ITEMS = {
+    "function_call",
+    "function_call_output",
+    "reasoning",
+    "custom_tool_call",
+    "custom_tool_call_output",
+    "mcp_call",
+    "item_reference",
+    *BUILT_IN_CALLS,
+    *RESULT_ITEMS,
+    *TOOL_LISTS,
+    *NOTE_ITEMS,
+}
+"""Types of items without a role that no other dialect has."""
+CALL_FIELDS = ("code", "queries", "operation", "action", "prompt", "input", "commands")
+"""Fields of a built-in call that say what it does."""
+FAILED_STATUSES = ("failed", "incomplete")
+
+
+def read_messages(items: Sequence[Any]) -> Iterator[ParsedMessage | MessageIssue]:
+    """Yield the messages of a conversation.
+
+    All items of the model until a result or another role are one message.
+    """
+    reply: list[Fragment] = []
+    for index, item in enumerate(items):
+        path = f"input[{index}]"
+        role = _get_role(item)
+        fragments = yield from collect_fragments(_read_item(item, path=path))
+        if role == "assistant":
+            reply.extend(fragments)
+            continue
+        yield from _finish_reply(reply, path=path)
+        reply = []
+        if fragments:
+            yield assemble_message(role, fragments, path=path)
+    yield from _finish_reply(reply, path="input")
+
+
+def read_reply(items: Sequence[Any]) -> Iterator[ParsedMessage | MessageIssue]:
+    """Yield the messages of one response: one message of the model, and then the results."""
+    reply: list[Fragment] = []
+    results: list[ParsedMessage] = []
+    for index, item in enumerate(items):
+        path = f"output[{index}]"
+        role = _get_role(item)
+        fragments = yield from collect_fragments(_read_item(item, path=path))
+        if role == "assistant":
+            reply.extend(fragments)
+        elif role == "tool":
+            results.append(assemble_message(role, fragments, path=path))
+        else:
+            yield assemble_message(role, fragments, path=path)
+    yield from _finish_reply(reply, path="output")
+    yield from results
+
+
+def _finish_reply(reply: Sequence[Fragment], *, path: str) -> Iterator[ParsedMessage]:
+    if reply:
+        yield assemble_message("assistant", reply, path=path)
+
+
+def _get_role(item: Any) -> Role:
+    """Return the role of an item. Items without a role are the model's, except results."""
+    fields = as_object(item)
+    if fields.get("type") in RESULT_ITEMS:
+        return "tool"
+    return read_role(fields.get("role")) or "assistant"
+
+
+def _read_item(item: Any, *, path: str) -> Iterator[Reading]:
+    fields = as_object(item)
+    kind = fields.get("type")
+    if kind in (None, "message") and "role" in fields:
+        yield from _read_message(fields, path=path)
+    elif kind in CALL_ITEMS:
+        yield from _read_call_item(fields, path=path)
+    elif kind in BUILT_IN_CALLS:
+        yield _read_built_in_call(fields, path=path)
+    elif kind in RESULT_ITEMS:
+        yield from _read_result(fields, path=path)
+    elif kind == "reasoning":
+        yield from _read_reasoning(fields, path=path)
+    elif kind == "item_reference":
+        what = f"item_reference {fields.get('id')} points outside the file"
+        yield MessageIssue(what, path=path, raw=item)
+    elif kind in NOTE_ITEMS:
+        yield Note(item)
+    elif kind not in TOOL_LISTS:
+        label = f"item {values.to_text(kind)}".strip()
+        yield from values.read_unknown(label, item, path=path)
+
+
+def _read_call_item(item: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    yield from values.report_unknown_fields(item, CALL_ITEM_FIELDS, path=path)
+    match item["type"]:
+        case "function_call":
+            yield from values.read_call(
+                item.get("call_id"), item.get("name"), item.get("arguments"), path=path
+            )
+        case "custom_tool_call":
+            yield from values.read_custom_call(
+                item.get("call_id"), item.get("name"), item.get("input"), path=path
+            )
+        case "mcp_call":
+            yield from _read_mcp_call(item, path=path)
+
+
+def _read_message(message: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    if read_role(message.get("role")) is None:
+        what = f"unknown role {values.to_text(message.get('role')) or 'none'}"
+        yield MessageIssue(what, path=path, raw=message)
+    yield from read_content(message.get("content"), path=f"{path}.content")
+
+
+def read_content(content: Any, *, path: str) -> Iterator[Reading]:
+    """Yield the fragments of a content: a text, or a list of parts."""
+    if not isinstance(content, list):
+        yield from values.read_text(content, path=path, what="content")
+        return
+    for index, part in enumerate(content):
+        yield from _read_part(part, path=f"{path}[{index}]")
+
+
+def _read_part(part: Any, *, path: str) -> Iterator[Reading]:
+    fields = as_object(part)
+    kind = fields.get("type")
+    if kind in TEXT_PARTS:
+        yield from values.read_text(fields.get("text"), path=path)
+    elif kind == "refusal" and isinstance(fields.get("refusal"), str):
+        yield Text(fields["refusal"], is_refusal=True)
+    elif kind == "input_image":
+        yield from read_data_url("image", fields.get("image_url"), path=path)
+    elif kind in FILE_PARTS:
+        data = fields.get("file_data") or as_object(fields.get("input_audio")).get("data")
+        yield from values.read_file(
+            FILE_PARTS[kind], media_type=fields.get("filename"), data=data, path=path
+        )
+    else:
+        label = f"content part {values.to_text(kind)}".strip()
+        yield from values.read_unknown(label, part, path=path)
+
+
+def _read_reasoning(item: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield the reasoning: the texts of the summary, and then those of the content."""
+    for field in ("summary", "content"):
+        for index, part in enumerate(as_list(item.get(field))):
+            text = as_object(part).get("text")
+            place = f"{path}.{field}[{index}]"
+            if isinstance(text, str):
+                yield Reasoning(text)
+            else:
+                yield from values.read_unknown("part of the reasoning", part, path=place)
+    if item.get("encrypted_content") is not None:
+        yield Note({"encrypted_content": item["encrypted_content"]})
+
+
+# -- calls and results
+
+
+def _read_mcp_call(item: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield the call of an MCP server's tool, which contains its result."""
+    server = item.get("server_label")
+    readings = values.read_call(
+        item.get("id"),
+        item.get("name"),
+        item.get("arguments"),
+        path=path,
+        is_by_provider=True,
+        server=server if isinstance(server, str) else None,
+    )
+    for reading in readings:
+        if isinstance(reading, ToolCall):
+            reading.result = _read_mcp_result(item, reading.id, path=path)
+        yield reading
+
+
+def _read_mcp_result(item: dict[str, Any], call_id: str | None, *, path: str) -> ToolResult | None:
+    error = item.get("error")
+    if error is not None:
+        return ToolResult(call_id, text=_get_error_text(error), is_error=True, path=path)
+    if item.get("output") is None:
+        return None
+    return ToolResult(call_id, text=values.to_text(item["output"]), is_error=False, path=path)
+
+
+def _get_error_text(error: Any) -> str:
+    """Return the text of an error: a text, an object with content parts, or a message."""
+    fields = as_object(error)
+    texts = [part.get("text") for part in list_objects(fields.get("content"))]
+    if texts and all(isinstance(text, str) for text in texts):
+        return "".join(str(text) for text in texts)
+    if isinstance(fields.get("message"), str):
+        return str(fields["message"])
+    return values.to_text(error)
+
+
+def _read_built_in_call(item: dict[str, Any], *, path: str) -> ToolCall:
+    """Return the call of a built-in tool, such as a web search."""
+    call_id = values.read_id(item.get("call_id")) or values.read_id(item.get("id"))
+    written = {field: item[field] for field in CALL_FIELDS if item.get(field) is not None}
+    is_only_action = list(written) == ["action"] and isinstance(written["action"], dict)
+    return ToolCall(
+        call_id,
+        str(item["type"]).removesuffix("_call"),
+        arguments=written["action"] if is_only_action else written,
+        is_by_provider=True,
+        result=_read_built_in_result(item, call_id, path=path),
+    )
+
+
+def _read_built_in_result(
+    item: dict[str, Any], call_id: str | None, *, path: str
+) -> ToolResult | None:
+    for field in ("outputs", "results", "output", "result"):
+        if item.get(field) is not None:
+            is_error = item.get("status") in FAILED_STATUSES
+            text = _join_outputs(item[field])
+            return ToolResult(call_id, text=text, is_error=is_error, path=path)
+    return None
+
+
+def _join_outputs(outputs: Any) -> str:
+    """Return the logs of a program, or the JSON of other outputs."""
+    logs = [output.get("logs") for output in list_objects(outputs)]
+    if logs and all(isinstance(log, str) for log in logs):
+        return "".join(str(log) for log in logs)
+    return values.to_text(outputs)
+
+
+def _read_result(item: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    output = item.get("output")
+    if isinstance(output, list):
+        fragments = yield from collect_fragments(read_content(output, path=f"{path}.output"))
+    else:
+        if "output" not in item:
+            yield MessageIssue("result without an output", path=path, raw=item)
+        fragments = [Text(values.to_text(output))]
+    text = "".join(each.text for each in fragments if isinstance(each, Text))
+    yield from values.read_result(item.get("call_id"), text, path=path)
+    for fragment in fragments:
+        if not isinstance(fragment, Text):
+            yield fragment

@@ -1,0 +1,208 @@
+"""Read a conversation in any dialect from a list of messages, a request, or a response."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fcreview.importers.common.records import as_list, as_object
+from fcreview.importers.dialects import (
+    anthropic,
+    bedrock,
+    cohere_v1,
+    gemini,
+    langchain,
+    mistral_entries,
+    openai_chat,
+    openai_responses,
+    otel_genai,
+)
+from fcreview.importers.dialects.conversation import (
+    MessageIssue,
+    ParsedConversation,
+    ParsedMessage,
+    Text,
+    assemble_message,
+)
+from fcreview.importers.dialects.detection import (
+    READ_LIKE_OPENAI_CHAT,
+    detect_dialects,
+    is_mixture,
+)
+from fcreview.importers.dialects.pairing import pair_results
+from fcreview.importers.dialects.reading import collect_fragments
+from fcreview.importers.dialects.tools import find_listed_tools, read_tools
+
+MessageReader = Callable[[Sequence[Any]], Iterator[ParsedMessage | MessageIssue]]
+READERS: Mapping[str, MessageReader] = {
+    "langchain": langchain.read_messages,
+    "otel_genai": otel_genai.read_messages,
+    "gemini": gemini.read_messages,
+    "bedrock_converse": bedrock.read_messages,
+    "mistral_entries": mistral_entries.read_messages,
+    "openai_responses": openai_responses.read_messages,
+    "cohere_v1": cohere_v1.read_messages,
+    "anthropic": anthropic.read_messages,
+    **dict.fromkeys(READ_LIKE_OPENAI_CHAT, openai_chat.read_messages),
+}
+MESSAGE_FIELDS = ("messages", "contents", "chat_history", "outputs", "input")
+"""Fields of a request or response that can hold the list of messages."""
+SYSTEM_FIELDS = ("system", "systemInstruction", "system_instruction", "instructions", "preamble")
+TOOL_FIELDS = ("tools", "functions", "toolConfig", "tool_config")
+
+
+@dataclass(slots=True)
+class _WrittenConversation:
+    """Parts of a conversation as they are written."""
+
+    messages: list[Any]
+    system: Any = None
+    tools: Any = None
+    output_items: list[Any] = field(default_factory=list)
+    """Items of one response of OpenAI's Responses."""
+    candidates: list[Any] = field(default_factory=list)
+    """Replies of Gemini."""
+    end: str | None = None
+    """Why the reply is incomplete."""
+
+
+def read_conversation(written: Any, *, dialect: str | None = None) -> ParsedConversation:
+    """Read a conversation.
+
+    `written` is a list of messages, or an object with such a list: a request, a response, or a
+    record of a log. Without `dialect`, the messages show which dialect it is.
+    """
+    parts = _find_parts(written)
+    dialects = [dialect] if dialect else _detect(parts)
+    conversation = ParsedConversation(dialects[0])
+    if is_mixture(dialects):
+        what = f"messages of several dialects ({', '.join(dialects)}), read as {dialects[0]}"
+        conversation.issues.append(MessageIssue(what, path="messages"))
+
+    for reading in _read_parts(parts, dialects[0]):
+        if isinstance(reading, MessageIssue):
+            conversation.issues.append(reading)
+        else:
+            conversation.messages.append(reading)
+    conversation.issues.extend(pair_results(conversation.messages))
+    _add_functions(conversation, parts)
+    return conversation
+
+
+def _detect(parts: _WrittenConversation) -> list[str]:
+    if parts.candidates:
+        return ["gemini"]
+    if parts.output_items and not parts.messages:
+        return ["openai_responses"]
+    return detect_dialects([*parts.messages, *parts.output_items])
+
+
+def _read_parts(
+    parts: _WrittenConversation, dialect: str
+) -> Iterator[ParsedMessage | MessageIssue]:
+    yield from _read_system(parts.system)
+    yield from READERS.get(dialect, openai_chat.read_messages)(parts.messages)
+    if parts.output_items:
+        yield from openai_responses.read_reply(parts.output_items)
+    for index, candidate in enumerate(parts.candidates):
+        yield from gemini.read_candidate(candidate, path=f"candidates[{index}]")
+    if parts.end is not None:
+        yield MessageIssue(f"reply incomplete: {parts.end}", path="status")
+
+
+def _read_system(system: Any) -> Iterator[ParsedMessage | MessageIssue]:
+    """Yield the system prompt that stands outside the messages: a text, blocks, or parts."""
+    if system is None or system == "":
+        return
+    if isinstance(system, dict):
+        fragments = yield from collect_fragments(
+            gemini.read_parts(system.get("parts"), path="system")
+        )
+    elif isinstance(system, list) and any("type" in as_object(block) for block in system):
+        fragments = yield from collect_fragments(anthropic.read_blocks(system, path="system"))
+    elif isinstance(system, list):
+        fragments = yield from collect_fragments(bedrock.read_blocks(system, path="system"))
+    elif isinstance(system, str):
+        fragments = [Text(system)]
+    else:
+        yield MessageIssue("system prompt is not a text", path="system", raw=system)
+        return
+    yield assemble_message("system", fragments, path="system")
+
+
+# -- finding the messages
+
+
+def _find_parts(written: Any) -> _WrittenConversation:
+    if isinstance(written, list):
+        return _WrittenConversation(list(written))
+    fields = as_object(written)
+    parts = _WrittenConversation(_find_messages(fields))
+    parts.system = _find_first(fields, SYSTEM_FIELDS)
+    parts.tools = _find_first(fields, TOOL_FIELDS)
+    if isinstance(fields.get("output"), list):
+        parts.output_items = list(fields["output"])
+    parts.candidates = as_list(fields.get("candidates"))
+    if fields.get("status") == "incomplete":
+        parts.end = as_object(fields.get("incomplete_details")).get("reason")
+    return parts
+
+
+def _find_first(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
+    for name in names:
+        if fields.get(name) is not None:
+            return fields[name]
+    return None
+
+
+def _find_messages(fields: Mapping[str, Any]) -> list[Any]:
+    for name in MESSAGE_FIELDS:
+        if isinstance(fields.get(name), list):
+            return list(fields[name])
+    if isinstance(fields.get("input"), str):  # the short form of OpenAI's Responses
+        return [{"role": "user", "content": fields["input"]}]
+    return find_reply_messages(fields)
+
+
+def find_reply_messages(response: Mapping[str, Any]) -> list[Any]:
+    """Return the messages in a response that holds one reply.
+
+    OpenAI has it in `choices`, Bedrock in `output.message`, Ollama and Cohere in `message`;
+    Anthropic's response is the message.
+    """
+    choices = as_list(response.get("choices"))
+    if choices:
+        choice = as_object(choices[0])
+        message = choice.get("message")
+        if isinstance(message, dict):
+            end = {"finish_reason": choice.get("finish_reason")}
+            return [end | message]
+        return []
+    for message in (as_object(response.get("output")).get("message"), response.get("message")):
+        if isinstance(message, dict):
+            return [message]
+    if "role" in response and "content" in response:
+        return [dict(response)]
+    return []
+
+
+def read_exchange(request: Any, response: Any) -> ParsedConversation:
+    """Read a request and the response to it as one conversation."""
+    request_fields = as_object(request)
+    response_fields = as_object(response)
+    combined = dict(request_fields)
+    combined["messages"] = _find_messages(request_fields) + find_reply_messages(response_fields)
+    for field_name in ("output", "candidates", "status", "incomplete_details"):
+        if field_name in response_fields:
+            combined[field_name] = response_fields[field_name]
+    return read_conversation(combined)
+
+
+def _add_functions(conversation: ParsedConversation, parts: _WrittenConversation) -> None:
+    for declared in (parts.tools, find_listed_tools([*parts.messages, *parts.output_items])):
+        for reading in read_tools(declared):
+            if isinstance(reading, MessageIssue):
+                conversation.issues.append(reading)
+            else:
+                conversation.functions.append(reading)

@@ -1,0 +1,273 @@
+"""Calls that a model wrote into its text, in the styles of local models.
+
+They are read only if the format names the style: a text may also quote a call.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fcreview.importers.common.json_text import parse_json_text
+from fcreview.importers.common.python_syntax import parse_expression, read_call
+from fcreview.importers.common.records import as_object
+from fcreview.importers.dialects import values
+from fcreview.importers.dialects.conversation import MessageIssue, ToolCall
+
+_THINK = re.compile(r"\s*(?:<think>)?(.*?)</think>", re.DOTALL)
+"""Matches reasoning at the start. Without an opening tag, it is all before the closing tag."""
+_HERMES = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
+_XML_FUNCTION = re.compile(r"<function=([^>\n]+)>(.*?)</function>", re.DOTALL)
+_XML_PARAMETER = re.compile(r"<parameter=([^>\n]+)>(.*?)</parameter>", re.DOTALL)
+_GLM_ARGUMENT = re.compile(r"<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
+_MISTRAL_CALL = re.compile(r"\[TOOL_CALLS\]\s*([\w.-]+)(?:\[ARGS\])?\s*(?=\{)")
+_DEEPSEEK_CALL = re.compile(
+    r"<｜tool▁call▁begin｜>(.*?)<｜tool▁sep｜>(.*?)<｜tool▁call▁end｜>", re.DOTALL
+)
+_DEEPSEEK_V3_BODY = re.compile(r"\s*([^\n]+)\n```json\n(.*)\n```\s*", re.DOTALL)
+_KIMI_CALL = re.compile(
+    r"<\|tool_call_begin\|>(.*?)<\|tool_call_argument_begin\|>(.*?)<\|tool_call_end\|>", re.DOTALL
+)
+_HARMONY_CALL = re.compile(
+    r"(?:<\|start\|>assistant)?<\|channel\|>commentary to=(?:functions\.)?(\S+?)"
+    r"\s*(?:<\|constrain\|>\w+)?<\|message\|>(.*?)<\|call\|>",
+    re.DOTALL,
+)
+_HARMONY_REASONING = re.compile(r"<\|channel\|>analysis<\|message\|>(.*?)<\|end\|>", re.DOTALL)
+_HARMONY_TAG = re.compile(r"<\|(?:start|channel|message|end|return)\|>(?:assistant|final)?")
+_SECTION_TAGS = (
+    "<｜tool▁calls▁begin｜>",
+    "<｜tool▁calls▁end｜>",
+    "<|tool_calls_section_begin|>",
+    "<|tool_calls_section_end|>",
+)
+"""Tags around all calls of a reply."""
+
+
+@dataclass(slots=True)
+class TextWithCalls:
+    """Reply whose calls were written into its text."""
+
+    text: str
+    """What remains without the calls and the reasoning."""
+    calls: list[ToolCall] = field(default_factory=list)
+    reasoning: str | None = None
+    issues: list[MessageIssue] = field(default_factory=list)
+
+
+Reading = ToolCall | MessageIssue
+
+
+class UnknownStyle(ValueError):
+    """Raised for a style of calls that no rule describes."""
+
+
+def read_text_calls(text: str, style: str, *, path: str = "text") -> TextWithCalls:
+    """Read the calls in a reply. Raises UnknownStyle for a style that is not in `STYLES`."""
+    rules = STYLES.get(style)
+    if rules is None:
+        raise UnknownStyle(f"unknown style {style}. Use one of {', '.join(STYLES)}")
+    reply = TextWithCalls(text)
+    _take_reasoning(reply, style)
+    for reading in rules.read(reply.text, path):
+        if isinstance(reading, MessageIssue):
+            reply.issues.append(reading)
+        else:
+            reply.calls.append(reading)
+
+    if not reply.calls and not rules.opening:  # a text without calls
+        return reply
+    remainder = rules.remove(reply.text)
+    unclosed = remainder.find(rules.opening) if rules.opening else -1
+    if unclosed != -1:
+        raw = remainder[unclosed:]
+        reply.issues.append(MessageIssue("call not closed", path=path, raw=raw))
+        remainder = remainder[:unclosed]
+    reply.text = remainder.strip()
+    return reply
+
+
+def _take_reasoning(reply: TextWithCalls, style: str) -> None:
+    pattern = _HARMONY_REASONING if style == "harmony" else _THINK
+    found = pattern.match(reply.text)
+    if found is not None:
+        reply.reasoning = found[1].strip()
+        reply.text = reply.text[found.end() :]
+
+
+# -- calls written as JSON
+
+
+def _read_hermes(text: str, path: str) -> Iterator[Reading]:
+    for written in _HERMES.findall(text):
+        yield from _read_json_calls(written, path=path)
+
+
+def _read_json_calls(written: str, *, path: str) -> Iterator[Reading]:
+    """Yield the calls in the JSON of a call or of a list of calls."""
+    try:
+        value = parse_json_text(written.strip(), [])
+    except (ValueError, RecursionError):
+        yield MessageIssue("call is not JSON", path=path, raw=written)
+        return
+    for call in value if isinstance(value, list) else [value]:
+        yield from _read_json_call(call, path=path)
+
+
+def _read_json_call(call: Any, *, path: str) -> Iterator[Reading]:
+    fields = as_object(call)
+    name = fields.get("name")
+    if not isinstance(name, str):
+        yield MessageIssue("call without a name", path=path, raw=call)
+        return
+    written = fields.get("arguments", fields.get("parameters"))
+    yield from _read_call(name, written, call_id=fields.get("id"), path=path)
+
+
+def _read_call(
+    name: str, written_arguments: Any, *, path: str, call_id: Any = None
+) -> Iterator[Reading]:
+    for reading in values.read_call(call_id, name, written_arguments, path=path):
+        if isinstance(reading, ToolCall | MessageIssue):
+            yield reading
+
+
+def _read_mistral(text: str, path: str) -> Iterator[Reading]:
+    """Yield calls after `[TOOL_CALLS]`: a list, or a name and its arguments."""
+    _, tag, listed = text.partition("[TOOL_CALLS]")
+    if tag and listed.lstrip().startswith("["):
+        yield from _read_json_calls(listed, path=path)
+        return
+    names = list(_MISTRAL_CALL.finditer(text))
+    for index, found in enumerate(names):
+        end = names[index + 1].start() if index + 1 < len(names) else len(text)
+        yield from _read_call(found[1], text[found.end() : end].strip(), path=path)
+
+
+def _read_llama3_json(text: str, path: str) -> Iterator[Reading]:
+    """Yield calls that are the whole text, several with `;` between them."""
+    calls = text.strip().removeprefix("<|python_tag|>")
+    if not calls.startswith("{"):
+        return
+    for written in calls.split(";"):
+        if written.strip():
+            yield from _read_json_calls(written, path=path)
+
+
+def _read_deepseek(text: str, path: str) -> Iterator[Reading]:
+    """Yield calls of DeepSeek V3, which fences the JSON and has the type before the separator,
+    and of V3.1, which has the name there.
+    """
+    for before, after in _DEEPSEEK_CALL.findall(text):
+        fenced = _DEEPSEEK_V3_BODY.fullmatch(after)
+        if fenced is not None:
+            yield from _read_call(fenced[1].strip(), fenced[2], path=path)
+        else:
+            yield from _read_call(before.strip(), after.strip(), path=path)
+
+
+def _read_kimi(text: str, path: str) -> Iterator[Reading]:
+    """Yield calls of Kimi K2. An id such as `functions.NAME:INDEX` contains the name."""
+    for call_id, written in _KIMI_CALL.findall(text):
+        name = call_id.strip().removeprefix("functions.").rpartition(":")[0]
+        yield from _read_call(name, written.strip(), call_id=call_id.strip(), path=path)
+
+
+def _read_harmony(text: str, path: str) -> Iterator[Reading]:
+    for name, written in _HARMONY_CALL.findall(text):
+        yield from _read_call(name, written.strip(), path=path)
+
+
+# -- calls written as XML or Python
+
+
+def _read_qwen3_coder(text: str, path: str) -> Iterator[Reading]:
+    """Yield calls whose parameters are tags. Values are texts; the function docs decide their
+    types.
+    """
+    for written in _HERMES.findall(text):
+        for name, body in _XML_FUNCTION.findall(written):
+            arguments = {
+                key: _strip_line_breaks(value) for key, value in _XML_PARAMETER.findall(body)
+            }
+            yield from _read_call(name.strip(), arguments, path=path)
+
+
+def _strip_line_breaks(value: str) -> str:
+    """Remove one line break at each end, which is not part of the value."""
+    return value.removeprefix("\n").removesuffix("\n")
+
+
+def _read_glm(text: str, path: str) -> Iterator[Reading]:
+    for written in _HERMES.findall(text):
+        name = written.partition("<arg_key>")[0].strip()
+        arguments = {key.strip(): value for key, value in _GLM_ARGUMENT.findall(written)}
+        yield from _read_call(name, arguments, path=path)
+
+
+def _read_pythonic(text: str, path: str) -> Iterator[Reading]:
+    """Yield calls in Python's syntax, which are the whole text. It is parsed, and never run."""
+    is_list = text.strip().startswith("[") and text.strip().endswith("]")
+    if not is_list:
+        return
+    try:
+        expression = parse_expression(text.strip())
+        nodes = expression.elts if isinstance(expression, ast.List) else [expression]
+        calls = [read_call(node) for node in nodes if isinstance(node, ast.Call)]
+    except (ValueError, RecursionError, SyntaxError) as error:
+        yield MessageIssue(f"calls are not Python: {error}", path=path, raw=text)
+        return
+    for name, arguments in calls:
+        yield from _read_call(name, arguments, path=path)
+
+
+# -- what remains without the calls
+
+
+def _remove(*patterns: re.Pattern[str]) -> Callable[[str], str]:
+    def remove(text: str) -> str:
+        for pattern in patterns:
+            text = pattern.sub("", text)
+        for tag in _SECTION_TAGS:
+            text = text.replace(tag, "")
+        return text
+
+    return remove
+
+
+def _remove_after_mistral_tag(text: str) -> str:
+    return text.partition("[TOOL_CALLS]")[0]
+
+
+def _remove_all(text: str) -> str:  # noqa: ARG001 - the whole text is calls
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    read: Callable[[str, str], Iterator[Reading]]
+    """Yields the calls in a text. The second argument is the path for issues."""
+    remove: Callable[[str], str]
+    opening: str = ""
+    """Tag that begins a call; empty if calls have no closing tag."""
+
+
+STYLES: Mapping[str, _Style] = {
+    "hermes": _Style(_read_hermes, _remove(_HERMES), "<tool_call>"),
+    "qwen3_coder": _Style(_read_qwen3_coder, _remove(_HERMES), "<tool_call>"),
+    "glm45": _Style(_read_glm, _remove(_HERMES), "<tool_call>"),
+    "mistral": _Style(_read_mistral, _remove_after_mistral_tag),
+    "mistral_v11": _Style(_read_mistral, _remove_after_mistral_tag),
+    "llama3_json": _Style(_read_llama3_json, _remove_all),
+    "pythonic": _Style(_read_pythonic, _remove_all),
+    "deepseek_v3": _Style(_read_deepseek, _remove(_DEEPSEEK_CALL), "<｜tool▁call▁begin｜>"),
+    "deepseek_v31": _Style(_read_deepseek, _remove(_DEEPSEEK_CALL), "<｜tool▁call▁begin｜>"),
+    "kimi_k2": _Style(_read_kimi, _remove(_KIMI_CALL), "<|tool_call_begin|>"),
+    "harmony": _Style(
+        _read_harmony, _remove(_HARMONY_CALL, _HARMONY_TAG), "<|channel|>commentary to="
+    ),
+}
+"""Styles by name, as vLLM and Hugging Face call them."""

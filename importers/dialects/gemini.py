@@ -35,6 +35,7 @@ PART_KEYS = (
     "fileData",
     "thoughtSignature",
 )
+CONTENT_FIELDS = {"role", "parts", "finishReason", "finishMessage"}
 CALL_FIELDS = {"id", "name", "args", "partialArgs", "willContinue"}
 RESPONSE_FIELDS = {"id", "name", "response", "parts", "willContinue", "scheduling"}
 FAILED_OUTCOMES = ("OUTCOME_FAILED", "OUTCOME_DEADLINE_EXCEEDED", "DEADLINE_EXCEEDED")
@@ -62,20 +63,29 @@ def _read_content(content: Any, *, path: str) -> Iterator[ParsedMessage | Messag
     role = yield from read_known_role(with_role, path=path)
     if role is None:
         return
-    yield from values.report_unknown_fields(content, ("role", "parts"), path=path)
+    yield from values.report_unknown_fields(content, CONTENT_FIELDS, path=path)
+    if not content.get("parts") and content.get("finishReason"):
+        what = f"no content: {content['finishReason']}"
+        yield MessageIssue(what, path=path, raw=content)
     fragments = yield from collect_fragments(read_parts(content.get("parts"), path=path))
     yield from split_results((yield from make_message(role, fragments, content, path=path)))
 
 
-def read_candidate(candidate: Any, *, path: str) -> Iterator[ParsedMessage | MessageIssue]:
-    """Yield the reply in a candidate. Without content, its end is all that is known."""
+def read_candidates(candidates: Sequence[Any]) -> Iterator[ParsedMessage | MessageIssue]:
+    """Yield the replies in the candidates of a response."""
+    for index, candidate in enumerate(candidates):
+        path = f"candidates[{index}]"
+        yield from _read_content(merge_candidate(candidate), path=path)
+
+
+def merge_candidate(candidate: Any) -> dict[str, Any]:
+    """Return the content of a candidate, with the reason why it ended.
+
+    Without content, this reason is all that is known.
+    """
     fields = with_camel_case_keys(candidate)
-    content = as_object(fields.get("content"))
-    if content.get("parts") is None:
-        reason = values.to_text(fields.get("finishReason")) or "no reason"
-        yield MessageIssue(f"no content: {reason}", path=path, raw=candidate)
-    fragments = yield from collect_fragments(read_parts(content.get("parts"), path=path))
-    yield (yield from make_message("assistant", fragments, fields, path=path))
+    end = {name: fields[name] for name in ("finishReason", "finishMessage") if fields.get(name)}
+    return {"role": "model"} | as_object(fields.get("content")) | end
 
 
 def read_parts(parts: Any, *, path: str) -> Iterator[Reading]:

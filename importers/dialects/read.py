@@ -105,8 +105,7 @@ def _read_parts(
     yield from READERS.get(dialect, openai_chat.read_messages)(parts.messages)
     if parts.output_items:
         yield from openai_responses.read_reply(parts.output_items)
-    for index, candidate in enumerate(parts.candidates):
-        yield from gemini.read_candidate(candidate, path=f"candidates[{index}]")
+    yield from gemini.read_candidates(parts.candidates)
     if parts.end is not None:
         yield MessageIssue(f"reply incomplete: {parts.end}", path="status")
 
@@ -187,16 +186,58 @@ def find_reply_messages(response: Mapping[str, Any]) -> list[Any]:
     return []
 
 
-def read_exchange(request: Any, response: Any) -> ParsedConversation:
-    """Read a request and the response to it as one conversation."""
+def join_exchange(request: Any, response: Any) -> list[Any]:
+    """Return the messages of a request and of the response to it, as they are written.
+
+    A system prompt outside the messages becomes the first one.
+    """
     request_fields = as_object(request)
     response_fields = as_object(response)
-    combined = dict(request_fields)
-    combined["messages"] = _find_messages(request_fields) + find_reply_messages(response_fields)
-    for field_name in ("output", "candidates", "status", "incomplete_details"):
-        if field_name in response_fields:
-            combined[field_name] = response_fields[field_name]
-    return read_conversation(combined)
+    messages: list[Any] = []
+    system = _find_first(request_fields, SYSTEM_FIELDS)
+    if isinstance(system, dict):  # Gemini
+        messages.append(system | {"role": "system"})
+    elif system:
+        messages.append({"role": "system", "content": system})
+    messages.extend(_find_messages(request_fields))
+    messages.extend(find_reply_messages(response_fields))
+    if isinstance(response_fields.get("output"), list):
+        messages.extend(response_fields["output"])
+    for candidate in as_list(response_fields.get("candidates"))[:1]:
+        messages.append(gemini.merge_candidate(candidate))
+    return messages
+
+
+def find_tools(*sources: Any) -> Any:
+    """Return the declared tools in the first of several objects that has some."""
+    for source in sources:
+        tools = _find_first(as_object(source), TOOL_FIELDS)
+        if tools is not None:
+            return tools
+    return None
+
+
+def has_messages(written: Any) -> bool:
+    """Whether an object holds a list of messages in a field that an API gives them.
+
+    Only the field `messages` is enough by itself. Other programs use names such as `input` too.
+    """
+    fields = as_object(written)
+    if isinstance(fields.get("messages"), list):
+        return True
+    for name in MESSAGE_FIELDS:
+        messages = as_list(fields.get(name))
+        if messages and all(_looks_like_message(message) for message in messages[:2]):
+            return True
+    return False
+
+
+def _looks_like_message(value: Any) -> bool:
+    fields = as_object(value)
+    has_body = any(name in fields for name in ("content", "parts", "message", "tool_results"))
+    if isinstance(fields.get("role"), str) and has_body:
+        return True
+    return "role" not in fields and fields.get("type") in openai_responses.SIGN_ITEMS
 
 
 def _add_functions(conversation: ParsedConversation, parts: _WrittenConversation) -> None:

@@ -100,11 +100,10 @@ def _read_function(tool: dict[str, Any], *, path: str) -> Iterator[FunctionDoc |
     if schema is None:
         what = f"tool {tool['name']} without a schema of its parameters"
         yield MessageIssue(what, path=path, raw=tool, severity="notice")
-    yield {
-        "name": tool["name"],
-        "description": values.to_text(description),
-        "parameters": schema or _make_empty_schema(),
-    }
+    doc = {"name": tool["name"], "parameters": schema or _make_empty_schema()}
+    if description is not None:
+        doc["description"] = values.to_text(description)
+    yield doc
 
 
 def _find_schema(tool: dict[str, Any]) -> dict[str, Any] | None:

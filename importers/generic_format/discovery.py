@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common.jsonl import read_first_record
-from fcreview.importers.common.records import as_list, as_object, list_objects
+from fcreview.importers.common.records import as_object
+from fcreview.importers.dialects.read import (
+    MESSAGE_FIELDS,
+    SYSTEM_FIELDS,
+    TOOL_FIELDS,
+    find_tools,
+    has_messages,
+    join_exchange,
+)
 from fcreview.model.item import Run
 from fcreview.model.json_value import to_plain_json
 from fcreview.model.sanitize import redact_credentials
@@ -39,8 +47,20 @@ RECORD_FIELDS = frozenset(
 """Names of the fields of `read.Record`. They are listed here because importing `read` is slow."""
 DISTINCTIVE_FIELDS = RECORD_FIELDS - {"id", "messages", "tools", "error", "finish_reason"}
 """Fields that chat logs do not have. A line with one of them is a record of the generic format."""
+REPLY_FIELDS = ("choices", "output", "candidates")
+"""Fields of a response that a log may have beside the fields of the request."""
 CHAT_LOG_FIELDS = frozenset(
-    {"id", "custom_id", "messages", "system", "tools", "request", "body", "response", "choices"}
+    {
+        "id",
+        "custom_id",
+        "request",
+        "body",
+        "response",
+        *MESSAGE_FIELDS,
+        *SYSTEM_FIELDS,
+        *TOOL_FIELDS,
+        *REPLY_FIELDS,
+    }
 )
 """Fields of a chat log that are not stored as metadata, because they have their own place in an
 item.
@@ -83,7 +103,7 @@ def _make_plan(path: Path, first_record: Any) -> RunPlan | None:
         confidence, reason = 0.6, "the records have id and messages"
     elif convert_chat_log_line(first_record, 1) is not first_record:
         run.generation = "chat log"
-        confidence, reason = 0.4, "an OpenAI-style chat log"
+        confidence, reason = 0.4, "a chat log"
     else:
         return None
     return RunPlan(run, [path], confidence=confidence, reason=reason, needs_scores=False)
@@ -104,38 +124,39 @@ def convert_chat_log_line(value: Any, line_number: int) -> Any:
     """Convert a line of a chat log to a record of the generic format. Any other value is returned
     unchanged.
 
-    A chat log is `{"messages": [...]}` or `{"request": {"messages": [...]}, "response": {"choices":
-    [...]}}`. In a log of Anthropic's API, the response is the reply itself, and `system` is outside
-    of the messages.
+    A chat log has the messages of a request (`{"messages": [...]}`, Gemini's `contents`, the
+    `input` of OpenAI's Responses), or the request and the response beside each other, in the
+    dialect of any API.
     """
     if not isinstance(value, dict) or value.keys() & DISTINCTIVE_FIELDS:
         return value
     request = value.get("request") or value.get("body") or value
-    if not isinstance(request, dict) or not isinstance(request.get("messages"), list):
+    if not has_messages(request):
         return value
     response = as_object(value.get("response"))
     response = as_object(response.get("body", response))
-    choices = as_list(response.get("choices") or value.get("choices"))
-    replies = [
-        choice["message"]
-        for choice in list_objects(choices[:1])
-        if isinstance(choice.get("message"), dict)
-    ]
-    if response.get("role") == "assistant":
-        replies.append({"role": "assistant", "content": response.get("content")})
-    system = request.get("system")
-    instructions = (
-        [{"role": "system", "content": system}]
-        if isinstance(system, (str, list)) and system
-        else []
-    )
-    usage = as_object(response.get("usage"))
+    reply = response or {name: value[name] for name in REPLY_FIELDS if name in value}
     return {
         "id": str(value.get("id") or value.get("custom_id") or f"chat_{line_number}"),
         "category": "chat",
-        "messages": [*instructions, *request["messages"], *replies],
-        "tools": list_objects(request.get("tools") or value.get("tools")),
+        "messages": join_exchange(request, reply),
+        "tools": _list_tools(request, value, response),
+        **_read_token_counts(response),
+        "extra": {name: field for name, field in value.items() if name not in CHAT_LOG_FIELDS},
+    }
+
+
+def _list_tools(*sources: Any) -> list[Any]:
+    """Return the declared tools. Bedrock has the list in an object."""
+    tools = find_tools(*sources)
+    if isinstance(tools, dict):
+        tools = tools.get("tools")
+    return tools if isinstance(tools, list) else []
+
+
+def _read_token_counts(response: dict[str, Any]) -> dict[str, Any]:
+    usage = as_object(response.get("usage"))
+    return {
         "tokens_in": usage.get("prompt_tokens", usage.get("input_tokens")),
         "tokens_out": usage.get("completion_tokens", usage.get("output_tokens")),
-        "extra": {name: field for name, field in value.items() if name not in CHAT_LOG_FIELDS},
     }

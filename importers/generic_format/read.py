@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,8 +20,17 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, Valid
 
 from fcreview.importers.common.incidents import apply_incident, flag_judge_failure
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, read_records
-from fcreview.importers.common.records import add_issue, fill_safely, first_question, read_tools
-from fcreview.importers.generic_format.anthropic_blocks import convert_anthropic_record
+from fcreview.importers.common.records import (
+    add_issue,
+    as_list,
+    as_object,
+    fill_safely,
+    read_tools,
+)
+from fcreview.importers.dialects.conversation import ParsedConversation
+from fcreview.importers.dialects.detection import READ_LIKE_OPENAI_CHAT
+from fcreview.importers.dialects.read import read_conversation
+from fcreview.importers.dialects.to_item import fill_conversation
 from fcreview.importers.generic_format.discovery import convert_chat_log_line
 from fcreview.importers.generic_format.incidents import find_line_incident
 from fcreview.matching.align import align_calls_by_turn
@@ -32,8 +42,6 @@ from fcreview.model.item import (
     CallPair,
     ImportIssue,
     Item,
-    Message,
-    Role,
     Verdict,
 )
 from fcreview.model.json_value import answer_hash, to_plain_json
@@ -194,57 +202,8 @@ def build_json_schema() -> dict[str, Any]:
     } | schema
 
 
-ROLE_ALIASES: dict[str, Role] = {"developer": "system", "function": "tool"}
 MAX_FIELD_ISSUES = 5
 JUDGE_WITHOUT_VALUE = "the judge gave no verdict"
-
-
-def _fill_conversation(item: Item, messages: list[ChatMessage]) -> None:
-    """Fill messages, question and predicted calls.
-
-    A user message after an assistant message begins a turn.
-    """
-    turn, step, index, n_steps, is_answered = 0, -1, 0, 0, False
-    for message in messages:
-        role: Role = ROLE_ALIASES.get(message.role, message.role)  # type: ignore[arg-type]
-        if role == "user" and is_answered:
-            turn, step, index, is_answered = turn + 1, -1, 0, False
-        if role == "assistant":
-            step, n_steps, is_answered = step + 1, n_steps + 1, True
-        text = convert_content_to_text(message.content)
-        if text or role != "assistant":
-            message_step = -1 if role in ("user", "system") else max(step, 0)
-            item.messages.append(
-                Message(
-                    turn,
-                    message_step,
-                    role=role,
-                    content=text,
-                    name=message.name or message.tool_call_id,
-                )
-            )
-        for tool_call in message.tool_calls or []:
-            item.predicted.append(
-                parse_predicted_call(tool_call.function, turn, max(step, 0), index)
-            )
-            index += 1
-    item.n_turns, item.n_steps = turn + 1, max(n_steps, 1)
-    item.question = first_question(item.messages)
-
-
-def convert_content_to_text(content: Any) -> str:
-    """Return the content of a message as text.
-
-    Parts without text, such as images, are shown as JSON.
-    """
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
-    return "\n".join(
-        str(part["text"]) if "text" in part else json.dumps(part, ensure_ascii=False)
-        for part in content
-    )
 
 
 def parse_predicted_call(
@@ -289,12 +248,11 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             if is_header:
                 Header.model_validate(line.value)
                 continue
-            record = Record.model_validate(
-                convert_anthropic_record(convert_chat_log_line(line.value, line.line))
-            )
+            source = _read_record(line)
         except ValidationError as error:
             yield from _report_validation_errors(error, path, line)
             continue
+        record = source.record
         item_id = record.id
         if item_id in known_ids:
             item_id = f"{item_id}#{line.line}"
@@ -304,9 +262,36 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
         incident = find_line_incident(line.value)
         item = Item(item_id, category=record.category, group=record.group, file=str(path))
         item.line, item.offset, item.length = line.line, line.offset, line.length
-        fill_safely(item, partial(_fill_item, item, record))
+        fill_safely(item, partial(_fill_item, item, source))
         apply_incident(item, incident)
         yield item
+
+
+@dataclass(frozen=True, slots=True)
+class _SourceRecord:
+    """Record of a file, and its messages, which may be in the dialect of any API."""
+
+    record: Record
+    conversation: ParsedConversation
+    written_messages: list[Any]
+
+    @property
+    def is_openai_chat(self) -> bool:
+        return self.conversation.dialect in READ_LIKE_OPENAI_CHAT
+
+
+def _read_record(line: JsonRecord) -> _SourceRecord:
+    """Read a line. Raises ValidationError if a field does not match the schema.
+
+    The schema describes messages of OpenAI's chat format. Other dialects have rules of their own.
+    """
+    value = convert_chat_log_line(line.value, line.line)
+    messages = as_list(as_object(value).get("messages"))
+    written = {"messages": messages, "tools": as_object(value).get("tools")}
+    conversation = read_conversation(written)
+    if conversation.dialect not in READ_LIKE_OPENAI_CHAT:
+        value = value | {"messages": [], "tools": []}
+    return _SourceRecord(Record.model_validate(value), conversation, messages)
 
 
 def _report_validation_errors(
@@ -329,9 +314,13 @@ def _report_validation_errors(
         )
 
 
-def _fill_item(item: Item, record: Record) -> None:
-    _fill_conversation(item, record.messages)
-    item.functions = read_tools(record.tools)
+def _fill_item(item: Item, source: _SourceRecord) -> None:
+    record = source.record
+    fill_conversation(item, source.conversation)
+    if source.is_openai_chat:
+        item.functions = read_tools(record.tools)
+    else:
+        item.functions = source.conversation.functions
     if record.predicted is not None:
         calls = _number_calls_in_turns(record.predicted)
         item.predicted = [
@@ -354,14 +343,19 @@ def _fill_item(item: Item, record: Record) -> None:
         item.pairs = align_calls_by_turn([], item.predicted)
         item.rule_note = "the record has no golden answer"
     _set_verdict_fields(item)
-    item.prediction_hash = answer_hash(
-        [message.model_dump(exclude_none=True) for message in record.messages]
-    )
+    item.prediction_hash = answer_hash(_list_answer_messages(source))
     item.golden_hash = (
         answer_hash([call.model_dump() for call in record.golden])
         if record.golden is not None
         else ""
     )
+
+
+def _list_answer_messages(source: _SourceRecord) -> list[Any]:
+    """Return the messages that identify an answer, so that a changed answer is noticed."""
+    if source.is_openai_chat:
+        return [message.model_dump(exclude_none=True) for message in source.record.messages]
+    return source.written_messages
 
 
 def _convert_verdict(given: RecordVerdict, item: Item) -> Verdict:

@@ -1,0 +1,159 @@
+"""Fill an item with a conversation that was read in any dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fcreview.importers.common.json_text import make_excerpt
+from fcreview.importers.common.records import first_question
+from fcreview.importers.dialects.conversation import (
+    MessageIssue,
+    ParsedConversation,
+    ParsedMessage,
+    ToolCall,
+    ToolResult,
+)
+from fcreview.importers.dialects.values import to_text
+from fcreview.model.item import Call, ImportIssue, Item, Message
+
+REASONING = "reasoning"
+"""Name of messages with the model's reasoning."""
+ERROR_MARK = "[error] "
+"""Begins the text of a result that the tool marked as an error."""
+MAX_ISSUES_WITH_ONE_TEXT = 3
+"""Number of issues with equal texts that an item lists. The rest is counted."""
+
+
+def fill_conversation(item: Item, conversation: ParsedConversation) -> None:
+    """Fill messages, question, predicted calls and issues of an item.
+
+    A user message after an assistant message begins a turn. Each assistant message is a step.
+    """
+    filler = _ConversationFiller(item)
+    for message in conversation.messages:
+        filler.add(message)
+    item.n_turns = filler.turn + 1
+    item.n_steps = max(filler.n_steps, 1)
+    item.question = first_question(item.messages)
+    item.issues.extend(make_issues(item, conversation.issues))
+
+
+class _ConversationFiller:
+    """Numbers turns, steps and calls while messages are added to an item."""
+
+    def __init__(self, item: Item) -> None:
+        self._item = item
+        self.turn = 0
+        self.n_steps = 0
+        self._step = -1
+        self._n_calls_in_turn = 0
+        self._is_answered = False
+        self._calls: list[ToolCall] = []
+
+    def add(self, message: ParsedMessage) -> None:
+        if message.role == "user" and self._is_answered:
+            self._start_turn()
+        if message.role == "assistant":
+            self._start_step()
+        if message.reasoning:
+            self._add_message(message, message.reasoning, name=REASONING)
+
+        text = _get_shown_text(message)
+        is_empty_reply = message.role == "assistant" and not text
+        if message.role != "tool" and not is_empty_reply:
+            self._add_message(message, text, name=message.name)
+        for call in message.calls:
+            self._add_call(call)
+        for result in message.results:
+            self._add_result(result)
+
+    def _start_turn(self) -> None:
+        self.turn += 1
+        self._step = -1
+        self._n_calls_in_turn = 0
+        self._is_answered = False
+
+    def _start_step(self) -> None:
+        self._step += 1
+        self.n_steps += 1
+        self._is_answered = True
+
+    def _add_message(self, message: ParsedMessage, text: str, *, name: str | None) -> None:
+        opens_turn = message.role in ("user", "system")
+        step = -1 if opens_turn else max(self._step, 0)
+        self._item.messages.append(
+            Message(self.turn, step, role=message.role, content=text, name=name)
+        )
+
+    def _add_call(self, call: ToolCall) -> None:
+        self._calls.append(call)
+        self._item.predicted.append(
+            Call(
+                "predicted",
+                call.name,
+                arguments=call.arguments,
+                turn=self.turn,
+                step=max(self._step, 0),
+                index=self._n_calls_in_turn,
+                raw=call.raw,
+                decode_error=f"the arguments {call.problem}" if call.problem else None,
+            )
+        )
+        self._n_calls_in_turn += 1
+        if call.result is not None:
+            self._add_result(call.result)
+
+    def _add_result(self, result: ToolResult) -> None:
+        mark = ERROR_MARK if result.is_error else ""
+        self._item.messages.append(
+            Message(
+                self.turn,
+                max(self._step, 0),
+                role="tool",
+                content=mark + result.text,
+                name=self._find_function(result),
+            )
+        )
+
+    def _find_function(self, result: ToolResult) -> str | None:
+        if result.name is not None:
+            return result.name
+        if result.call_index is not None:
+            return self._calls[result.call_index].name
+        return result.call_id
+
+
+def _get_shown_text(message: ParsedMessage) -> str:
+    """Return the text of a message, and then the placeholders of its images and files."""
+    placeholders = [note for note in message.notes if isinstance(note, str)]
+    return "\n".join(text for text in (message.text, *placeholders) if text)
+
+
+def make_issues(item: Item, issues: Iterable[MessageIssue]) -> list[ImportIssue]:
+    """Return import issues. Of many with one text, the first ones are listed, and one counts the
+    rest.
+    """
+    listed: list[ImportIssue] = []
+    counts: dict[str, int] = {}
+    for issue in issues:
+        counts[issue.what] = counts.get(issue.what, 0) + 1
+        if counts[issue.what] <= MAX_ISSUES_WITH_ONE_TEXT:
+            listed.append(_make_issue(item, issue))
+    for what, count in counts.items():
+        n_more = count - MAX_ISSUES_WITH_ONE_TEXT
+        if n_more > 0:
+            more = f"{what} ({n_more} more in this item)"
+            listed.append(ImportIssue(item.file, item.line, what=more, item=item.id))
+    return listed
+
+
+def _make_issue(item: Item, issue: MessageIssue) -> ImportIssue:
+    raw = None if issue.raw is None else make_excerpt(to_text(issue.raw))
+    return ImportIssue(
+        item.file,
+        item.line,
+        what=f"{issue.path}: {issue.what}",
+        raw=raw,
+        item=item.id,
+        severity=issue.severity,
+    )

@@ -144,7 +144,9 @@ def _read_result_text(block: dict[str, Any], *, path: str) -> Generator[Reading,
     """Yield the issues of a result's content, and return its text."""
     label = values.read_id(block.get("tool_use_id")) or "without an id"
     text = ""
-    for reading in read_blocks(block.get("content"), path=f"{path}.content"):
+    if block.get("content") is None:  # a tool that returned nothing
+        return text
+    for reading in read_blocks(block["content"], path=f"{path}.content"):
         if isinstance(reading, Text):
             text += reading.text
         elif isinstance(reading, MessageIssue):

@@ -33,7 +33,9 @@ def read_messages(messages: Sequence[Any]) -> Iterator[ParsedMessage | MessageIs
 
 
 def _read_fields(message: dict[str, Any], *, path: str) -> Iterator[Reading]:
-    yield from values.read_text(message.get("message"), path=f"{path}.message")
+    yield from values.read_text(
+        message.get("message"), path=f"{path}.message", is_optional="tool_results" in message
+    )
     for index, call in enumerate(as_list(message.get("tool_calls"))):
         fields = as_object(call)
         yield from values.read_call(

@@ -18,6 +18,7 @@ from fcreview.importers.dialects.openai_chat import DEFAULT_MISTRAL_ID
 LANGCHAIN_TYPES = ("human", "ai", "AIMessageChunk", "remove")
 BEDROCK_SIGNS = bedrock.BLOCK_KEYS
 OPENAI_CHAT = "openai_chat"
+BODY_FIELDS = ("content", "parts", "message", "tool_calls", "tool_results", "function_call")
 
 
 def detect_dialects(messages: Sequence[Any]) -> list[str]:
@@ -38,9 +39,32 @@ def is_mixture(dialects: Sequence[str]) -> bool:
     return sum(dialect not in READ_LIKE_OPENAI_CHAT for dialect in dialects) > 1
 
 
+def is_message_list(value: Any) -> bool:
+    """Whether a JSON value is a list of messages in any dialect.
+
+    Later elements may be of a kind that is not known yet.
+    """
+    messages = as_list(value)
+    if not messages or not all(isinstance(message, dict) for message in messages):
+        return False
+    return all(is_message(message) for message in messages[:2])
+
+
+def is_message(value: Any) -> bool:
+    """Whether a JSON value is a message, or an item of a flat list, in any dialect."""
+    if not isinstance(value, dict):
+        return False
+    has_body = any(name in value for name in BODY_FIELDS)
+    if isinstance(value.get("role"), str) and has_body:
+        return True
+    return any(has_sign(value) for has_sign in SIGNS.values())
+
+
 def _is_langchain(message: Mapping[str, Any]) -> bool:
     kind = message.get("type")
     if message.get("lc") == 1 and kind == "constructor":
+        return True
+    if "additional_kwargs" in message or "additional_kwargs" in as_object(message.get("data")):
         return True
     if kind in LANGCHAIN_TYPES and ("data" in message or "content" in message):
         return True
@@ -52,6 +76,8 @@ def _is_otel_genai(message: Mapping[str, Any]) -> bool:
 
 
 def _is_gemini(message: Mapping[str, Any]) -> bool:
+    if message.get("role") == "model" and "finishReason" in message:
+        return True
     return any("type" not in part for part in list_objects(message.get("parts")))
 
 

@@ -58,15 +58,20 @@ def read_messages(messages: Sequence[Any]) -> Iterator[ParsedMessage | MessageIs
 
 
 def _read_content(content: Any, *, path: str) -> Iterator[ParsedMessage | MessageIssue]:
-    # The API takes a content without a role for the user's.
-    with_role = {"role": "user"} | content if isinstance(content, dict) else content
+    with_role = content
+    if isinstance(content, dict) and "role" not in content:
+        # The API takes a content without a role for the user's.
+        with_role = content | {"role": "user"}
+        what = "content without a role, taken for the user's"
+        yield MessageIssue(what, path=path, severity="notice")
     role = yield from read_known_role(with_role, path=path)
     if role is None:
         return
     yield from values.report_unknown_fields(content, CONTENT_FIELDS, path=path)
-    if not content.get("parts") and content.get("finishReason"):
+    if content.get("parts") is None and content.get("finishReason"):
         what = f"no content: {content['finishReason']}"
         yield MessageIssue(what, path=path, raw=content)
+        content = content | {"parts": []}
     fragments = yield from collect_fragments(read_parts(content.get("parts"), path=path))
     yield from split_results((yield from make_message(role, fragments, content, path=path)))
 
@@ -90,6 +95,8 @@ def merge_candidate(candidate: Any) -> dict[str, Any]:
 
 def read_parts(parts: Any, *, path: str) -> Iterator[Reading]:
     """Yield the fragments of a list of parts."""
+    if parts is None:
+        yield MessageIssue("content without parts", path=path)
     if parts is not None and not isinstance(parts, list):
         yield from values.read_unknown("form of parts", parts, path=path)
     for index, part in enumerate(as_list(parts)):

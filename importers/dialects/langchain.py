@@ -47,6 +47,8 @@ def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | Messag
         kind = values.to_text(fields.get("type")) or "none"
         yield MessageIssue(f"message of unknown type {kind}", path=path, raw=message)
         return
+    if "content" not in fields:
+        yield MessageIssue("message without the field content", path=path, raw=message)
     if role == "tool":
         readings = _read_tool_message(fields, path=path)
     else:

@@ -59,8 +59,31 @@ _THINK = re.compile(r"\s*(?:<think>)?(.*?)</think>\s*", re.DOTALL)
 
 
 def read_messages(messages: Sequence[Any]) -> Iterator[ParsedMessage | MessageIssue]:
+    needs_content = _has_content_beside_calls(messages)
     for index, message in enumerate(messages):
-        yield from _read_message(message, path=f"messages[{index}]")
+        path = f"messages[{index}]"
+        yield from _report_missing_content(message, needs_content, path=path)
+        yield from _read_message(message, path=path)
+
+
+def _has_content_beside_calls(messages: Sequence[Any]) -> bool:
+    """Whether the writer gives messages with calls a content, even if it is null or empty."""
+    return any(
+        "content" in message and message.get("tool_calls")
+        for message in messages
+        if isinstance(message, dict)
+    )
+
+
+def _report_missing_content(
+    message: Any, needs_content: bool, *, path: str
+) -> Iterator[MessageIssue]:
+    fields = as_object(message)
+    has_calls = bool(fields.get("tool_calls") or fields.get("function_call"))
+    has_other_text = any(fields.get(name) for name in ("refusal", "audio", "tool_plan"))
+    is_expected = not has_other_text and (needs_content or not has_calls)
+    if fields.get("role") == "assistant" and "content" not in fields and is_expected:
+        yield MessageIssue("message without the field content", path=path, severity="notice")
 
 
 def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | MessageIssue]:
@@ -78,7 +101,9 @@ def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | Messag
 
 def _read_spoken_message(message: dict[str, Any], role: Role, *, path: str) -> Iterator[Reading]:
     yield from _read_reasoning_fields(message, path=path)
-    yield from values.read_text(message.get("tool_plan"), path=f"{path}.tool_plan")
+    yield from values.read_text(
+        message.get("tool_plan"), path=f"{path}.tool_plan", is_optional=True
+    )
     yield from read_content(message.get("content"), path=f"{path}.content", role=role)
     if message.get("refusal") is not None:
         yield from _read_refusal(message["refusal"], path=f"{path}.refusal")

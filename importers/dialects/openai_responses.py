@@ -307,8 +307,8 @@ def _read_result(item: dict[str, Any], *, path: str) -> Iterator[Reading]:
     if isinstance(output, list):
         fragments = yield from collect_fragments(read_content(output, path=f"{path}.output"))
     else:
-        if "output" not in item:
-            yield MessageIssue("result without an output", path=path, raw=item)
+        if not isinstance(output, str):
+            yield MessageIssue("output of a result is not a text", path=path, raw=item)
         fragments = [Text(values.to_text(output))]
     text = "".join(each.text for each in fragments if isinstance(each, Text))
     yield from values.read_result(item.get("call_id"), text, path=path)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.importers.common.records import as_list, as_object
+from fcreview.importers.common.records import as_list, as_object, list_objects
 from fcreview.importers.dialects import (
     anthropic,
     bedrock,
@@ -28,6 +28,7 @@ from fcreview.importers.dialects.conversation import (
 from fcreview.importers.dialects.detection import (
     READ_LIKE_OPENAI_CHAT,
     detect_dialects,
+    is_message_list,
     is_mixture,
 )
 from fcreview.importers.dialects.pairing import pair_results
@@ -48,6 +49,8 @@ READERS: Mapping[str, MessageReader] = {
 }
 MESSAGE_FIELDS = ("messages", "contents", "chat_history", "outputs", "input")
 """Fields of a request or response that can hold the list of messages."""
+REPLY_FIELDS = ("choices", "output", "candidates")
+"""Fields of a response that hold the reply."""
 SYSTEM_FIELDS = ("system", "systemInstruction", "system_instruction", "instructions", "preamble")
 TOOL_FIELDS = ("tools", "functions", "toolConfig", "tool_config")
 
@@ -85,6 +88,8 @@ def read_conversation(written: Any, *, dialect: str | None = None) -> ParsedConv
             conversation.issues.append(reading)
         else:
             conversation.messages.append(reading)
+    if not conversation.messages and not conversation.issues:
+        conversation.issues.append(MessageIssue("no messages were found", path="messages"))
     conversation.issues.extend(pair_results(conversation.messages))
     _add_functions(conversation, parts)
     return conversation
@@ -225,19 +230,16 @@ def has_messages(written: Any) -> bool:
     fields = as_object(written)
     if isinstance(fields.get("messages"), list):
         return True
-    for name in MESSAGE_FIELDS:
-        messages = as_list(fields.get(name))
-        if messages and all(_looks_like_message(message) for message in messages[:2]):
-            return True
-    return False
+    return any(is_message_list(fields.get(name)) for name in MESSAGE_FIELDS)
 
 
-def _looks_like_message(value: Any) -> bool:
-    fields = as_object(value)
-    has_body = any(name in fields for name in ("content", "parts", "message", "tool_results"))
-    if isinstance(fields.get("role"), str) and has_body:
+def has_reply(written: Any) -> bool:
+    """Whether an object is a response with a reply of the model."""
+    fields = as_object(written)
+    if find_reply_messages(fields) or is_message_list(fields.get("output")):
         return True
-    return "role" not in fields and fields.get("type") in openai_responses.SIGN_ITEMS
+    candidates = list_objects(fields.get("candidates"))
+    return any("content" in candidate or "finishReason" in candidate for candidate in candidates)
 
 
 def _add_functions(conversation: ParsedConversation, parts: _WrittenConversation) -> None:

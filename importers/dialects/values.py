@@ -185,14 +185,17 @@ def to_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def read_text(value: Any, *, path: str, what: str = "text") -> Iterator[Reading]:
+def read_text(
+    value: Any, *, path: str, what: str = "text", is_optional: bool = False
+) -> Iterator[Reading]:
     """Yield a text, and an issue for a value that is none."""
     if isinstance(value, str):
         yield Text(value)
-        return
-    if value is not None:
+    elif value is not None:
         yield MessageIssue(f"{what} is not a text", path=path, raw=value)
         yield Note(value)
+    elif not is_optional:
+        yield MessageIssue(f"{what} is missing", path=path)
 
 
 def read_unknown(kind: str, value: Any, *, path: str) -> Iterator[Reading]:

@@ -8,14 +8,18 @@ from typing import Any
 
 from fcreview.importers.common.jsonl import read_first_record
 from fcreview.importers.common.records import as_object
+from fcreview.importers.dialects.detection import is_message, is_message_list
 from fcreview.importers.dialects.read import (
     MESSAGE_FIELDS,
+    REPLY_FIELDS,
     SYSTEM_FIELDS,
     TOOL_FIELDS,
     find_tools,
     has_messages,
+    has_reply,
     join_exchange,
 )
+from fcreview.importers.generic_format.whole_conversation import read_whole_conversation
 from fcreview.model.item import Run
 from fcreview.model.json_value import to_plain_json
 from fcreview.model.sanitize import redact_credentials
@@ -47,8 +51,6 @@ RECORD_FIELDS = frozenset(
 """Names of the fields of `read.Record`. They are listed here because importing `read` is slow."""
 DISTINCTIVE_FIELDS = RECORD_FIELDS - {"id", "messages", "tools", "error", "finish_reason"}
 """Fields that chat logs do not have. A line with one of them is a record of the generic format."""
-REPLY_FIELDS = ("choices", "output", "candidates")
-"""Fields of a response that a log may have beside the fields of the request."""
 CHAT_LOG_FIELDS = frozenset(
     {
         "id",
@@ -75,31 +77,29 @@ def find_runs(
     found = DiscoveredRuns()
     for path in files:
         if path.suffix in SUFFIXES:
-            plan = _make_plan(path, read_first_record(path, MAX_FIRST_LINE_BYTES))
+            plan = _make_plan(path, _read_first_record(path))
             if plan:
                 found.plans.append(plan)
                 found.claimed.add(path)
     return found
 
 
+def _read_first_record(path: Path) -> Any:
+    """Return the first record of a file. A file that is one conversation has no other record."""
+    record = read_first_record(path, MAX_FIRST_LINE_BYTES)
+    if record is not None and not is_message(record):
+        return record
+    conversation = read_whole_conversation(path)
+    return record if conversation is None else conversation.value
+
+
 def _make_plan(path: Path, first_record: Any) -> RunPlan | None:
-    if not isinstance(first_record, dict):
-        return None
     run = Run("generic", "", "", path.stem, str(path), needs_dataset=False)
-    if "fcreview" in first_record:
-        header = to_plain_json(first_record)
-        run.benchmark = str(header.get("benchmark") or run.benchmark)
-        run.generation = str(header.get("generation") or "")
-        run.language = str(header.get("language") or "")
-        run.model = str(header.get("model") or run.model)
-        run.settings = as_object(header.get("settings"))
-        run.name_parts = [path.stem, *_describe_settings(run.settings)]
+    fields = as_object(first_record)
+    if "fcreview" in fields:
+        _apply_header(run, fields)
         confidence, reason = 1.0, "the first line is a header of the generic format"
-    elif (
-        isinstance(first_record.get("messages"), list)
-        and "id" in first_record
-        and first_record.keys() & DISTINCTIVE_FIELDS
-    ):
+    elif _is_generic_record(fields):
         confidence, reason = 0.6, "the records have id and messages"
     elif convert_chat_log_line(first_record, 1) is not first_record:
         run.generation = "chat log"
@@ -107,6 +107,21 @@ def _make_plan(path: Path, first_record: Any) -> RunPlan | None:
     else:
         return None
     return RunPlan(run, [path], confidence=confidence, reason=reason, needs_scores=False)
+
+
+def _apply_header(run: Run, fields: dict[str, Any]) -> None:
+    header = to_plain_json(fields)
+    run.benchmark = str(header.get("benchmark") or run.benchmark)
+    run.generation = str(header.get("generation") or "")
+    run.language = str(header.get("language") or "")
+    run.model = str(header.get("model") or run.model)
+    run.settings = as_object(header.get("settings"))
+    run.name_parts = [Path(run.path).stem, *_describe_settings(run.settings)]
+
+
+def _is_generic_record(fields: dict[str, Any]) -> bool:
+    has_messages_list = isinstance(fields.get("messages"), list)
+    return has_messages_list and "id" in fields and bool(fields.keys() & DISTINCTIVE_FIELDS)
 
 
 def _describe_settings(settings: dict[str, Any]) -> list[str]:
@@ -128,10 +143,12 @@ def convert_chat_log_line(value: Any, line_number: int) -> Any:
     `input` of OpenAI's Responses), or the request and the response beside each other, in the
     dialect of any API.
     """
+    if is_message_list(value):
+        return {"id": f"chat_{line_number}", "category": "chat", "messages": value}
     if not isinstance(value, dict) or value.keys() & DISTINCTIVE_FIELDS:
         return value
     request = value.get("request") or value.get("body") or value
-    if not has_messages(request):
+    if not has_messages(request) and not (request is value and has_reply(value)):
         return value
     response = as_object(value.get("response"))
     response = as_object(response.get("body", response))

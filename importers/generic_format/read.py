@@ -19,7 +19,12 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 from fcreview.importers.common.incidents import apply_incident, flag_judge_failure
-from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, read_records
+from fcreview.importers.common.jsonl import (
+    JsonRecord,
+    make_excerpt,
+    read_first_record,
+    read_records,
+)
 from fcreview.importers.common.records import (
     add_issue,
     as_list,
@@ -28,11 +33,12 @@ from fcreview.importers.common.records import (
     read_tools,
 )
 from fcreview.importers.dialects.conversation import ParsedConversation
-from fcreview.importers.dialects.detection import READ_LIKE_OPENAI_CHAT
+from fcreview.importers.dialects.detection import READ_LIKE_OPENAI_CHAT, is_message
 from fcreview.importers.dialects.read import read_conversation
 from fcreview.importers.dialects.to_item import fill_conversation
 from fcreview.importers.generic_format.discovery import convert_chat_log_line
 from fcreview.importers.generic_format.incidents import find_line_incident
+from fcreview.importers.generic_format.whole_conversation import read_whole_conversation
 from fcreview.matching.align import align_calls_by_turn
 from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.address import ADDRESS_FORMS, ITEM
@@ -239,7 +245,7 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     """Yield the items of a run, and an issue for each field that does not match the schema."""
     path = plan.results[0]
     known_ids: set[str] = set()
-    for line in read_records(path):
+    for line in _read_lines(path):
         if isinstance(line, ImportIssue):
             yield line
             continue
@@ -259,12 +265,22 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             what = f"{record.id} occurs more than once. This record is imported as {item_id}"
             yield ImportIssue(str(path), line.line, what=what, item=item_id)
         known_ids.add(item_id)
-        incident = find_line_incident(line.value)
+        incident = find_line_incident(as_object(line.value))
         item = Item(item_id, category=record.category, group=record.group, file=str(path))
         item.line, item.offset, item.length = line.line, line.offset, line.length
         fill_safely(item, partial(_fill_item, item, source))
         apply_incident(item, incident)
         yield item
+
+
+def _read_lines(path: Path) -> Iterator[JsonRecord | ImportIssue]:
+    """Yield the records of a file. A file that is one conversation is one record."""
+    first = read_first_record(path)
+    conversation = read_whole_conversation(path) if first is None or is_message(first) else None
+    if conversation is not None:
+        yield conversation
+    else:
+        yield from read_records(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,24 +290,45 @@ class _SourceRecord:
     record: Record
     conversation: ParsedConversation
     written_messages: list[Any]
-
-    @property
-    def is_openai_chat(self) -> bool:
-        return self.conversation.dialect in READ_LIKE_OPENAI_CHAT
+    is_in_schema: bool
+    """Whether the messages match the schema. Then `record` contains them."""
 
 
 def _read_record(line: JsonRecord) -> _SourceRecord:
     """Read a line. Raises ValidationError if a field does not match the schema.
 
-    The schema describes messages of OpenAI's chat format. Other dialects have rules of their own.
+    The schema describes messages of OpenAI's chat format. Messages in other dialects, and
+    messages that break the schema, are read by the rules of their dialect, which name each part
+    that they do not know.
     """
     value = convert_chat_log_line(line.value, line.line)
     messages = as_list(as_object(value).get("messages"))
     written = {"messages": messages, "tools": as_object(value).get("tools")}
     conversation = read_conversation(written)
-    if conversation.dialect not in READ_LIKE_OPENAI_CHAT:
-        value = value | {"messages": [], "tools": []}
-    return _SourceRecord(Record.model_validate(value), conversation, messages)
+    is_in_schema = conversation.dialect in READ_LIKE_OPENAI_CHAT and _match_schema(messages)
+    if messages and not is_in_schema:
+        record = _validate_without_messages(value, conversation.dialect)
+    else:
+        record = Record.model_validate(value)
+    return _SourceRecord(record, conversation, messages, is_in_schema=is_in_schema)
+
+
+def _validate_without_messages(value: dict[str, Any], dialect: str) -> Record:
+    try:
+        return Record.model_validate(value | {"messages": [], "tools": []})
+    except ValidationError:
+        if dialect in READ_LIKE_OPENAI_CHAT:
+            Record.model_validate(value)  # names the errors in the messages, too
+        raise
+
+
+def _match_schema(messages: list[Any]) -> bool:
+    try:
+        for message in messages:
+            ChatMessage.model_validate(message)
+    except ValidationError:
+        return False
+    return True
 
 
 def _report_validation_errors(
@@ -317,7 +354,7 @@ def _report_validation_errors(
 def _fill_item(item: Item, source: _SourceRecord) -> None:
     record = source.record
     fill_conversation(item, source.conversation)
-    if source.is_openai_chat:
+    if source.is_in_schema:
         item.functions = read_tools(record.tools)
     else:
         item.functions = source.conversation.functions
@@ -353,7 +390,7 @@ def _fill_item(item: Item, source: _SourceRecord) -> None:
 
 def _list_answer_messages(source: _SourceRecord) -> list[Any]:
     """Return the messages that identify an answer, so that a changed answer is noticed."""
-    if source.is_openai_chat:
+    if source.is_in_schema:
         return [message.model_dump(exclude_none=True) for message in source.record.messages]
     return source.written_messages
 

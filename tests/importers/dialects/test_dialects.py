@@ -1,0 +1,236 @@
+"""Conversations in every dialect are read as they were written, and nothing is lost in silence."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.importers.dialects.conversation import ParsedConversation, ParsedMessage
+from fcreview.importers.dialects.read import read_conversation
+from fcreview.importers.dialects.text_calls import UnknownStyle, read_text_calls
+from tests.importers.dialects.writers import DIALECTS, expect, make_conversation
+
+N_CONVERSATIONS = 200
+N_MUTATIONS = 250
+CARRIERS = {
+    "role", "content", "text", "parts", "message", "tool_calls", "function", "name", "arguments",
+    "input", "args", "parameters", "id", "call_id", "tool_call_id", "tool_use_id", "toolUseId",
+    "toolUse", "toolResult", "functionCall", "functionResponse", "response", "output", "outputs",
+    "tool_results", "type", "data",
+}  # fmt: skip
+"""Fields that carry a role, a text, a call, a result or an id."""
+OPTIONAL = {
+    ("anthropic", "content removed"),  # a tool that returned nothing
+    ("gemini", "args removed"),  # a call without arguments
+    ("gemini", "output removed"),  # a response without an output
+}
+"""Changes after which a conversation is still what the API writes."""
+
+
+def list_readings(conversation: ParsedConversation) -> list[tuple[Any, ...]]:
+    readings: list[tuple[Any, ...]] = []
+    for message in conversation.messages:
+        if message.role == "assistant":
+            calls = [(call.id, call.name, call.arguments) for call in message.calls]
+            readings.append(("assistant", message.text, message.reasoning, calls))
+        elif message.role != "tool":
+            readings.append((message.role, message.text))
+        for result in message.results:
+            readings.append(("result", result.call_index, result.text, result.is_error))
+    return readings
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_written_conversations_are_read(dialect: str) -> None:
+    rng = random.Random(dialect)
+    for _ in range(N_CONVERSATIONS):
+        conversation = make_conversation(rng)
+        read = read_conversation(DIALECTS[dialect].write(conversation), dialect=dialect)
+        assert list_readings(read) == expect(conversation, DIALECTS[dialect])
+        assert read.issues == []
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_dialect_is_recognised(dialect: str) -> None:
+    rng = random.Random(dialect)
+    for _ in range(N_CONVERSATIONS):
+        conversation = make_conversation(rng)
+        has_calls = any(reply.calls for turn in conversation.turns for reply in turn.replies)
+        if has_calls:
+            assert read_conversation(DIALECTS[dialect].write(conversation)).dialect == dialect
+
+
+def list_places(value: Any) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield the objects and fields that carry content."""
+    if isinstance(value, list):
+        for element in value:
+            yield from list_places(element)
+    elif isinstance(value, dict):
+        for name, field in value.items():
+            if name in CARRIERS:
+                yield value, name
+            is_arguments = name in ("arguments", "input", "args", "parameters")
+            if not is_arguments or isinstance(field, list):
+                yield from list_places(field)
+
+
+def mutate(written: Any, rng: random.Random) -> str:
+    holder, name = rng.choice(list(list_places(written)))
+    match rng.choice(["removed", "renamed", "retyped"]):
+        case "removed":
+            del holder[name]
+            return f"{name} removed"
+        case "renamed":
+            holder[f"{name}_x"] = holder.pop(name)
+            return f"{name} renamed"
+        case _:
+            holder[name] = 5 if isinstance(holder[name], str | list) else "five"
+            return f"{name} retyped"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_damaged_fields_are_reported(dialect: str) -> None:
+    rng = random.Random(f"damage {dialect}")
+    lost = []
+    for _ in range(N_MUTATIONS):
+        written = DIALECTS[dialect].write(make_conversation(rng))
+        before = list_readings(read_conversation(written, dialect=dialect))
+        damaged = copy.deepcopy(written)
+        change = mutate(damaged, rng)
+        read = read_conversation(damaged, dialect=dialect)
+        is_visible = any(mark in str(list_readings(read)) for mark in ("five", "'5'", ": 5", "_x"))
+        is_lost = list_readings(read) != before and not read.issues and not is_visible
+        if is_lost and (dialect, change) not in OPTIONAL:
+            lost.append(change)
+    assert lost == []
+
+
+@pytest.mark.bench
+def test_published_conversations_are_read(bench: Path) -> None:
+    folder = bench / "dialects"
+    truth = json.loads((folder / "truth.json").read_text())
+    n_files = 0
+    for name, expected in truth.items():
+        if not name.endswith(".json"):
+            continue
+        read = read_conversation(json.loads((folder / name).read_text()))
+        # Both dialects are read alike.
+        assert read.dialect == expected["dialect"] or read.dialect == "ollama"
+        assert len(read.messages) == len(expected["messages"]), name
+        for message, wanted in zip(read.messages, expected["messages"], strict=True):
+            compare_message(message, wanted)
+        assert len(read.issues) == len(expected["issues"]), name
+        n_files += 1
+    assert n_files == 23
+
+
+def compare_message(message: ParsedMessage, wanted: dict[str, Any]) -> None:
+    assert message.role == wanted["role"]
+    assert message.text == wanted.get("text", "")
+    assert message.reasoning == wanted.get("reasoning")
+    assert message.is_refusal == wanted.get("refusal", False)
+    calls = wanted.get("calls", [])
+    assert len(message.calls) == len(calls)
+    for call, wanted_call in zip(message.calls, calls, strict=True):
+        assert (call.id, call.name) == (wanted_call["id"], wanted_call["name"])
+        assert call.arguments == wanted_call["arguments"]
+        assert call.is_custom == wanted_call.get("custom", False)
+        assert call.is_by_provider == wanted_call.get("by_provider", False)
+        assert call.server == wanted_call.get("server")
+        if "raw" in wanted_call:
+            assert call.raw == wanted_call["raw"]
+        if "result" in wanted_call:
+            assert call.result is not None
+            assert call.result.text == wanted_call["result"]["text"]
+            assert call.result.is_error == wanted_call["result"]["error"]
+    for result, wanted_result in zip(message.results, wanted.get("results", []), strict=True):
+        assert (result.call_id, result.text) == (wanted_result["call_id"], wanted_result["text"])
+        assert result.is_error == wanted_result["error"]
+        if wanted_result.get("call_index") is not None:
+            assert result.call_index == wanted_result["call_index"]
+
+
+@pytest.mark.bench
+def test_published_text_calls_are_read(bench: Path) -> None:
+    folder = bench / "dialects"
+    truth = json.loads((folder / "truth.json").read_text())["text_tags.jsonl"]
+    texts = [json.loads(line)["text"] for line in (folder / "text_tags.jsonl").open()]
+    for text, wanted in zip(texts, truth["messages"], strict=True):
+        if wanted["style"] == "none":
+            continue
+        reply = read_text_calls(text, wanted["style"])
+        calls = [{"name": call.name, "arguments": call.arguments} for call in reply.calls]
+        assert (reply.text, calls, reply.reasoning) == (
+            wanted["text"],
+            wanted["calls"],
+            wanted["reasoning"],
+        )
+
+
+def call(identifier: str | None, name: str = "f") -> dict[str, Any]:
+    function = {"name": name, "arguments": "{}"}
+    return {"id": identifier, "type": "function", "function": function}
+
+
+def result(identifier: str | None, name: str | None = None) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": identifier, "content": "x", "name": name}
+
+
+def pair(*messages: dict[str, Any]) -> list[int | None]:
+    read = read_conversation([{"role": "user", "content": "hi"}, *messages])
+    return [each.call_index for message in read.messages for each in message.results]
+
+
+def test_repeated_ids_belong_to_the_last_call() -> None:
+    first = {"role": "assistant", "tool_calls": [call("call_0")]}
+    second = {"role": "assistant", "tool_calls": [call("call_0")]}
+    assert pair(first, result("call_0"), second, result("call_0")) == [0, 1]
+    assert pair(first, second, result("call_0"), result("call_0")) == [1, 0]
+
+
+def test_results_without_ids_follow_the_order_and_names() -> None:
+    reply = {"role": "assistant", "tool_calls": [call(None, "f"), call(None, "g")]}
+    assert pair(reply, result(None), result(None)) == [0, 1]
+    assert pair(reply, result(None, "g"), result(None, "f")) == [1, 0]
+    assert pair(reply, result(None, "h")) == [None]
+
+
+def test_results_without_ids_never_answer_calls_before_a_user_message() -> None:
+    reply = {"role": "assistant", "tool_calls": [call(None)]}
+    assert pair(reply, {"role": "user", "content": "and?"}, result(None)) == [None]
+
+
+def test_many_calls_are_paired_in_linear_time() -> None:
+    n_calls = 50_000
+    reply = {"role": "assistant", "tool_calls": [call(f"c{i}") for i in range(n_calls)]}
+    indexes = pair(reply, *(result(f"c{i}") for i in reversed(range(n_calls))))
+    assert indexes == list(reversed(range(n_calls)))
+
+
+def test_unclosed_text_call_is_reported() -> None:
+    reply = read_text_calls('I try. <tool_call>{"name": "f"', "hermes")
+    assert (reply.text, reply.calls) == ("I try.", [])
+    assert [issue.what for issue in reply.issues] == ["call not closed"]
+    assert reply.issues[0].raw == '<tool_call>{"name": "f"'
+
+
+@pytest.mark.parametrize("style", ["pythonic", "llama3_json"])
+def test_text_without_calls_stays_text(style: str) -> None:
+    reply = read_text_calls("Rome is warmer.", style)
+    assert (reply.text, reply.calls, reply.issues) == ("Rome is warmer.", [], [])
+
+
+def test_pythonic_calls_are_never_run() -> None:
+    reply = read_text_calls("[f(a=__import__('os').getpid())]", "pythonic")
+    assert all(isinstance(call.arguments["a"], str) for call in reply.calls if call.arguments)
+
+
+def test_unknown_style_is_refused() -> None:
+    with pytest.raises(UnknownStyle, match="unknown style xml"):
+        read_text_calls("x", "xml")

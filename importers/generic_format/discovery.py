@@ -16,10 +16,12 @@ from fcreview.importers.dialects.read import (
     TOOL_FIELDS,
     find_tools,
     has_messages,
-    has_reply,
     join_exchange,
 )
-from fcreview.importers.generic_format.whole_conversation import read_whole_conversation
+from fcreview.importers.generic_format.whole_conversation import (
+    is_conversation,
+    read_whole_conversation,
+)
 from fcreview.model.item import Run
 from fcreview.model.json_value import to_plain_json
 from fcreview.model.sanitize import redact_credentials
@@ -148,7 +150,7 @@ def convert_chat_log_line(value: Any, line_number: int) -> Any:
     if not isinstance(value, dict) or value.keys() & DISTINCTIVE_FIELDS:
         return value
     request = value.get("request") or value.get("body") or value
-    if not has_messages(request) and not (request is value and has_reply(value)):
+    if not has_messages(request) and not is_conversation(value):
         return value
     response = as_object(value.get("response"))
     response = as_object(response.get("body", response))

@@ -21,7 +21,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,10 +32,10 @@ from fcreview.importers.common.records import as_list, as_object
 from fcreview.importers.hammerbench.discovery import (
     BADCASE_FILE,
     JUDGE_FLAGS_FILE,
+    JUDGE_OFFSETS_FILE,
     JUDGE_REPLIES_FILE,
 )
 from fcreview.model.item import ImportIssue, Item, Verdict
-from fcreview.model.verdict import SAME_NAMES_KEY
 
 ParsedCall = dict[str, Any]
 """A call `{"name": str, "arguments": {...}}`.
@@ -49,9 +49,10 @@ def choose_parser_name(log_path: str) -> str:
     `default`.
     """
     lower_path = log_path.lower()
-    return next(
-        (name for name in ("ministral", "xlam", "toolace") if name in lower_path), "default"
-    )
+    for name in ("ministral", "xlam", "toolace"):
+        if name in lower_path:
+            return name
+    return "default"
 
 
 def parse_prediction(prediction: Any, parser_name: str = "default") -> ParsedCall | None:
@@ -68,26 +69,34 @@ def parse_prediction(prediction: Any, parser_name: str = "default") -> ParsedCal
         "xlam": _parse_xlam_reply,
         "toolace": _parse_toolace_reply,
     }
+    parse = parsers.get(parser_name, _parse_default_reply)
     try:
-        return parsers.get(parser_name, _parse_default_reply)(prediction)
+        return parse(prediction)
     except (ValueError, RecursionError, MemoryError):
         return None
 
 
 def _parse_default_reply(text: str) -> ParsedCall | None:
-    json_object = _parse_json_object(text.strip())
-    if json_object is not None and "name" in json_object and "parameters" in json_object:
-        return _make_parsed_call(json_object)
+    """Parse a JSON call, JSON calls in code fences, or a text that ends with a JSON call.
+
+    Only the first call counts. If a part cannot be parsed, no call counts.
+    """
+    whole_text = _parse_json_object(text.strip())
+    if whole_text is not None and "name" in whole_text and "parameters" in whole_text:
+        return _make_parsed_call(whole_text)
+
     pattern = r"```json(.*?)(?:```|\Z)" if "```json" in text else r'\{"name".*'
-    stripped = [block.strip() for block in re.findall(pattern, text, re.DOTALL) if block.strip()]
-    calls = [
-        _parse_json_object(block) or _parse_json_object(block.split("\n")[-1]) for block in stripped
-    ]
-    return (
-        _make_parsed_call(calls[0])
-        if calls and calls[0] is not None and None not in calls
-        else None
-    )
+    calls = []
+    for match in re.findall(pattern, text, re.DOTALL):
+        block = match.strip()
+        if not block:
+            continue
+        last_line = block.split("\n")[-1]
+        call = _parse_json_object(block) or _parse_json_object(last_line)
+        if call is None:
+            return None
+        calls.append(call)
+    return _make_parsed_call(calls[0]) if calls else None
 
 
 def _parse_json_object(text: str) -> dict[str, Any] | None:
@@ -99,70 +108,85 @@ def _parse_json_object(text: str) -> dict[str, Any] | None:
 
 
 def _make_parsed_call(json_call: dict[str, Any]) -> ParsedCall | None:
-    name, arguments = json_call.get("name"), json_call.get("arguments")
+    """Make a call without the empty arguments, which the evaluator drops."""
+    name = json_call.get("name")
     if name is None:
         return None
-    arguments = arguments if isinstance(arguments, dict) else as_object(json_call.get("parameters"))
-    blank = [
-        key
-        for key, argument in arguments.items()
-        if isinstance(argument, str) and argument in ("", "\\")
-    ]
-    nonblank = {key: argument for key, argument in arguments.items() if key not in blank}
-    return {"name": name, "arguments": nonblank} | ({"blank": blank} if blank else {})
+    arguments = json_call.get("arguments")
+    if not isinstance(arguments, dict):
+        arguments = as_object(json_call.get("parameters"))
+
+    filled = {}
+    blank = []
+    for key, value in arguments.items():
+        if isinstance(value, str) and value in ("", "\\"):
+            blank.append(key)
+        else:
+            filled[key] = value
+    call: ParsedCall = {"name": name, "arguments": filled}
+    if blank:
+        call["blank"] = blank
+    return call
 
 
 def _parse_ministral_reply(text: str) -> ParsedCall | None:
-    _, bracket, rest = text.partition("[TOOL_CALLS]")[2].partition("[")
+    """Parse the first list after `[TOOL_CALLS]`."""
+    _, _, after_mark = text.partition("[TOOL_CALLS]")
+    _, bracket, rest = after_mark.partition("[")
     return _parse_first_listed_call(bracket + rest)
 
 
 def _parse_xlam_reply(text: str) -> ParsedCall | None:
-    _, bracket, rest = text.partition('"tool_calls":')[2].split("\n")[0].rpartition("[")
-    return _parse_first_listed_call(bracket + rest) if bracket else None
+    """Parse the last list in the line after `"tool_calls":`."""
+    _, _, after_mark = text.partition('"tool_calls":')
+    line, _, _ = after_mark.partition("\n")
+    _, bracket, rest = line.rpartition("[")
+    if not bracket:
+        return None
+    return _parse_first_listed_call(bracket + rest)
 
 
 def _parse_first_listed_call(json_list: str) -> ParsedCall | None:
+    """Parse the first call in a list, which ends at the first `]`, as in the evaluator."""
     end = json_list.find("]")
-    value = json.loads(json_list[: end + 1]) if end >= 0 else None
-    return (
-        _make_parsed_call(value[0])
-        if isinstance(value, list) and value and isinstance(value[0], dict)
-        else None
-    )
+    if end < 0:
+        return None
+    calls = json.loads(json_list[: end + 1])
+    if not isinstance(calls, list) or not calls or not isinstance(calls[0], dict):
+        return None
+    return _make_parsed_call(calls[0])
 
 
 def _parse_toolace_reply(text: str) -> ParsedCall | None:
-    text = text.strip("[]'")
-    if len(text) > 100_000:
+    """Parse a call in Python syntax, with named arguments. Empty arguments stay."""
+    expression = text.strip("[]'")
+    if len(expression) > MAX_TOOLACE_LENGTH:
         return None
     try:
-        tree = ast.parse(text, mode="eval").body
+        node = ast.parse(expression, mode="eval").body
     except SyntaxError:
         return None
-    if not isinstance(tree, ast.Call):
+    if not isinstance(node, ast.Call):
         return None
-    name = ast.unparse(tree.func)
-    return {
-        "name": name,
-        "arguments": {word.arg: ast.literal_eval(word.value) for word in tree.keywords if word.arg},
-    }
+
+    arguments = {}
+    for keyword in node.keywords:
+        if keyword.arg:
+            arguments[keyword.arg] = ast.literal_eval(keyword.value)
+    return {"name": ast.unparse(node.func), "arguments": arguments}
 
 
 def compute_rouge_l(prediction: str, golden: str, language: str) -> float:
     """Compute the F value of ROUGE-L for two texts, from 0 to 1. It is 0 if a text is blank."""
-    hypothesis, reference = _normalize_text(prediction, language), _normalize_text(golden, language)
+    hypothesis = _normalize_text(prediction, language)
+    reference = _normalize_text(golden, language)
     if not hypothesis.strip() or not reference.strip():
         return 0.0
-    predicted_sentences, golden_sentences = (
-        _split_sentences(hypothesis),
-        _split_sentences(reference),
-    )
-    return (
-        _compute_rouge_f(predicted_sentences, golden_sentences)
-        if predicted_sentences and golden_sentences
-        else 0.0
-    )
+    predicted_sentences = _split_sentences(hypothesis)
+    golden_sentences = _split_sentences(reference)
+    if not predicted_sentences or not golden_sentences:
+        return 0.0
+    return _compute_rouge_f(predicted_sentences, golden_sentences)
 
 
 def _normalize_text(text: str, language: str) -> str:
@@ -187,44 +211,64 @@ def _compute_rouge_f(
 
     A word counts once, even if several pairs of sentences share it.
     """
-    golden_words = {word for sentence in golden_sentences for word in sentence}
-    predicted_words = {word for sentence in predicted_sentences for word in sentence}
-    hits = {
-        word
-        for reference in golden_sentences
-        for hypothesis in predicted_sentences
-        for word in _longest_common_subsequence(reference, hypothesis)
-    }
-    recall, precision = len(hits) / len(golden_words), len(hits) / len(predicted_words)
-    return 2.0 * precision * recall / (precision + recall + 1e-8)
+    golden_words = set(chain.from_iterable(golden_sentences))
+    predicted_words = set(chain.from_iterable(predicted_sentences))
+    common_words: set[str] = set()
+    for reference, hypothesis in product(golden_sentences, predicted_sentences):
+        common_words.update(_longest_common_subsequence(reference, hypothesis))
+
+    recall = len(common_words) / len(golden_words)
+    precision = len(common_words) / len(predicted_words)
+    return 2.0 * precision * recall / (precision + recall + ROUGE_EPSILON)
 
 
-def _longest_common_subsequence(x: list[str], y: list[str]) -> list[str]:
+def _longest_common_subsequence(reference: list[str], hypothesis: list[str]) -> list[str]:
     """Return the longest common subsequence of two lists of words.
 
     If there are several, the result is that of the package `rouge`. It goes back from the ends of
-    both lists, and skips a word of `x` only if skipping a word of `y` instead would give a shorter
-    subsequence.
+    both lists, and skips a word of the reference only if skipping a word of the hypothesis instead
+    would give a shorter subsequence.
     """
-    lengths = [[0] * (len(y) + 1) for _ in range(len(x) + 1)]
-    for i, a in enumerate(x, 1):
-        row, above = lengths[i], lengths[i - 1]
-        for j, b in enumerate(y, 1):
-            row[j] = above[j - 1] + 1 if a == b else max(above[j], row[j - 1])
-    i, j, common = len(x), len(y), []
-    while i and j:
-        if x[i - 1] == y[j - 1]:
-            common.append(x[i - 1])
-            i, j = i - 1, j - 1
+    lengths = _compute_subsequence_lengths(reference, hypothesis)
+    i = len(reference)
+    j = len(hypothesis)
+    common = []
+    while i > 0 and j > 0:
+        if reference[i - 1] == hypothesis[j - 1]:
+            common.append(reference[i - 1])
+            i -= 1
+            j -= 1
         elif lengths[i - 1][j] > lengths[i][j - 1]:
             i -= 1
         else:
             j -= 1
-    return common[::-1]
+    common.reverse()
+    return common
+
+
+def _compute_subsequence_lengths(x: list[str], y: list[str]) -> list[list[int]]:
+    """Return a table whose element [i][j] is the length of the longest common subsequence of the
+    first i words of `x` and the first j words of `y`.
+    """
+    lengths = [[0] * (len(y) + 1)]
+    for x_word in x:
+        above = lengths[-1]
+        row = [0]
+        for j, y_word in enumerate(y, 1):
+            if x_word == y_word:
+                row.append(above[j - 1] + 1)
+            else:
+                row.append(max(above[j], row[j - 1]))
+        lengths.append(row)
+    return lengths
 
 
 MIN_SIMILARITY = 0.7
 """Minimum ROUGE-L of each argument for which the arguments count as correct."""
+ROUGE_EPSILON = 1e-8
+"""Number that the package `rouge` adds to the denominator of F."""
+MAX_TOOLACE_LENGTH = 100_000
+MAX_CSV_FIELD_LENGTH = 1 << 27
 
 
 @dataclass(slots=True)
@@ -257,38 +301,41 @@ def check_snapshot(
     """Check the prediction of a snapshot against its label.
 
     Args:
-        predicted_call: the parsed call, or None if the prediction is text. prediction: the
-        prediction as logged. label: the golden call, or the expected refusal as text. With a
-        refusal, only `is_text` and `rejected` can be
-            true.
+        predicted_call: the parsed call, or None if the prediction is text.
+        prediction: the prediction as logged.
+        label: the golden call, or the expected refusal as text. With a refusal, only `is_text` and
+            `rejected` can be true.
         language: `en` or `zh`.
     """
     golden_arguments = as_object(as_object(label).get("arguments"))
-    name_ok = (
-        predicted_call is not None
-        and isinstance(label, dict)
-        and predicted_call.get("name") == label.get("name")
-    )
-    rejected = (
-        not name_ok
-        and "sorry" in (prediction if isinstance(prediction, str) else str(prediction)).lower()
-    )
     if predicted_call is None or not isinstance(label, dict):
         return SnapshotCheck(
-            predicted_call is None,
+            is_text=predicted_call is None,
             func_ok=False,
             args_ok=False,
-            rejected=rejected,
+            rejected=_contains_sorry(prediction),
             hallucinated=[],
             missing=list(golden_arguments),
         )
+
+    func_ok = predicted_call.get("name") == label.get("name")
     predicted_arguments = as_object(predicted_call.get("arguments"))
-    hallucinated = [key for key in predicted_arguments if key not in golden_arguments]
-    missing = [key for key in golden_arguments if key not in predicted_arguments]
-    compared = compare_arguments(predicted_call.get("arguments"), golden_arguments, language)
+    comparison = compare_arguments(predicted_call.get("arguments"), golden_arguments, language)
     return SnapshotCheck(
-        False, name_ok, compared[0], rejected, hallucinated, missing, *compared[1:]
+        is_text=False,
+        func_ok=func_ok,
+        args_ok=comparison.args_ok,
+        rejected=not func_ok and _contains_sorry(prediction),
+        hallucinated=[name for name in predicted_arguments if name not in golden_arguments],
+        missing=[name for name in golden_arguments if name not in predicted_arguments],
+        lowest_similarity=comparison.lowest_similarity,
+        lowest_argument=comparison.lowest_argument,
     )
+
+
+def _contains_sorry(prediction: Any) -> bool:
+    """Whether the evaluator takes a prediction for a refusal, also in Chinese."""
+    return "sorry" in str(prediction).lower()
 
 
 class ArgumentComparison(NamedTuple):
@@ -301,26 +348,38 @@ class ArgumentComparison(NamedTuple):
 
 
 def compare_arguments(predicted: Any, golden: dict[str, Any], language: str) -> ArgumentComparison:
+    """Compare arguments as text. Empty arguments are ignored, and so is the argument `kwargs` if
+    the label has it.
+    """
     if not isinstance(predicted, dict):
         return ArgumentComparison(False)
-    predicted_texts = {key: str(value) for key, value in predicted.items() if value != ""}
-    golden_texts = {key: str(value) for key, value in golden.items() if value != ""}
-    if any(key not in golden_texts for key in predicted_texts):
+    predicted_texts = {name: str(value) for name, value in predicted.items() if value != ""}
+    golden_texts = {name: str(value) for name, value in golden.items() if value != ""}
+    if any(name not in golden_texts for name in predicted_texts):
         return ArgumentComparison(False)
-    if golden_texts.pop("kwargs", None) is not None:
+
+    if "kwargs" in golden_texts:
+        golden_texts.pop("kwargs")
         predicted_texts.pop("kwargs", None)
     if predicted_texts == golden_texts:
         return ArgumentComparison(True)
-    scores = {
-        key: compute_rouge_l(predicted_texts[key], golden_text, language)
-        if key in predicted_texts
-        else 0.0
-        for key, golden_text in golden_texts.items()
-    }
-    if not scores:
+    if not golden_texts:
         return ArgumentComparison(False)
-    lowest_argument = min(scores, key=scores.__getitem__)
-    lowest = scores[lowest_argument]
+    return _find_lowest_similarity(predicted_texts, golden_texts, language)
+
+
+def _find_lowest_similarity(
+    predicted_texts: dict[str, str], golden_texts: dict[str, str], language: str
+) -> ArgumentComparison:
+    """Compare each golden argument with the predicted one. A missing argument is not similar."""
+    similarities = {}
+    for name, golden_text in golden_texts.items():
+        similarities[name] = 0.0
+        if name in predicted_texts:
+            similarities[name] = compute_rouge_l(predicted_texts[name], golden_text, language)
+
+    lowest_argument = min(similarities, key=lambda name: similarities[name])
+    lowest = similarities[lowest_argument]
     return ArgumentComparison(
         lowest >= MIN_SIMILARITY, lowest_similarity=lowest, lowest_argument=lowest_argument
     )
@@ -335,6 +394,15 @@ class ConversationFlags(NamedTuple):
     """Whether the arguments of each snapshot are correct."""
 
 
+@dataclass(frozen=True, slots=True)
+class JudgeAnswer:
+    """What the judge said on the arguments of a snapshot."""
+
+    accepts_arguments: bool
+    reply: str | None
+    """Text of the judge, or None if only the flag is recorded."""
+
+
 @dataclass(slots=True)
 class CompanionVerdicts:
     """Verdicts from the files next to `MT_res.json`, by conversation and snapshot."""
@@ -345,48 +413,55 @@ class CompanionVerdicts:
     """One list per conversation: the judge's reply on each snapshot."""
     flags: list[list[bool]] = field(default_factory=list)
     """One list per conversation: for each snapshot, whether the judge accepts its arguments."""
+    issues: list[ImportIssue] = field(default_factory=list)
 
-    def add_verdicts(self, item: Item, conversation_index: int, snapshot_index: int) -> None:
-        """Add the official verdict and the judge verdicts on a snapshot to its item."""
-        if conversation_index < len(self.scores):
-            name_ok, flags = self.scores[conversation_index]
-            if snapshot_index < len(flags):
-                item.official = name_ok and flags[snapshot_index]
-                item.verdicts.insert(0, Verdict("official", item.official, by=BADCASE_FILE))
-                by = f"{BADCASE_FILE}, first snapshot"
-                item.verdicts.append(Verdict("official", name_ok, criterion="func_ok", by=by))
-                item.verdicts.append(
-                    Verdict("official", flags[snapshot_index], criterion="args_ok", by=BADCASE_FILE)
-                )
-        judge_reply = get_snapshot_value(self.replies, conversation_index, snapshot_index)
-        judge_flag = get_snapshot_value(self.flags, conversation_index, snapshot_index)
-        if judge_flag is None and judge_reply is not None:
-            judge_flag = "True" in judge_reply
-        if judge_flag is not None:
-            same_names = item.extra.metadata[SAME_NAMES_KEY] = (
-                _has_golden_function_and_argument_names(item)
-            )
-            rationale, by = (
-                judge_reply.strip() if judge_reply is not None else None,
-                "recorded judge",
-            )
-            if same_names and rationale is not None and not _states_flag(rationale):
-                _add_failed_judge_verdicts(item, rationale, by)
-                return
-            item.judge = bool(judge_flag) and same_names
-            item.verdicts += [
-                Verdict("judge", item.judge, rationale=rationale, by=by),
-                Verdict("judge", item.judge, criterion="args_ok_llm", by=by),
-                Verdict(
-                    "judge",
-                    bool(judge_flag),
-                    target="item",
-                    criterion="equivalent",
-                    error_type=None,
-                    rationale=rationale,
-                    by=f"{by}, as replied",
-                ),
-            ]
+    def add_official_verdicts(
+        self, item: Item, conversation_index: int, snapshot_index: int
+    ) -> None:
+        """Add the verdicts of the evaluator on a snapshot to its item, if there are any."""
+        if conversation_index >= len(self.scores):
+            return
+        name_ok, arguments_ok = self.scores[conversation_index]
+        if snapshot_index >= len(arguments_ok):
+            return
+
+        args_ok = arguments_ok[snapshot_index]
+        item.official = name_ok and args_ok
+        item.verdicts.insert(0, Verdict("official", item.official, by=BADCASE_FILE))
+        by = f"{BADCASE_FILE}, first snapshot"
+        item.verdicts.append(Verdict("official", name_ok, criterion="func_ok", by=by))
+        verdict = Verdict("official", args_ok, criterion="args_ok", by=BADCASE_FILE)
+        item.verdicts.append(verdict)
+
+    def find_judge_answer(self, conversation_index: int, snapshot_index: int) -> JudgeAnswer | None:
+        """Return the judge's answer on a snapshot. Without a flag, the reply states it."""
+        reply = get_snapshot_value(self.replies, conversation_index, snapshot_index)
+        flag = get_snapshot_value(self.flags, conversation_index, snapshot_index)
+        text = None if reply is None else reply.strip()
+        if flag is not None:
+            return JudgeAnswer(bool(flag), text)
+        if reply is not None:
+            return JudgeAnswer("True" in reply, text)
+        return None
+
+
+def add_judge_verdicts(item: Item, answer: JudgeAnswer, *, has_golden_names: bool) -> None:
+    """Add the judge's verdicts.
+
+    The evaluator ignores an answer that accepts a call whose names are not the golden ones.
+    """
+    by = "recorded judge"
+    if has_golden_names and answer.reply is not None and not _states_flag(answer.reply):
+        _add_failed_judge_verdicts(item, answer.reply, by)
+        return
+
+    item.judge = answer.accepts_arguments and has_golden_names
+    item.verdicts.append(Verdict("judge", item.judge, rationale=answer.reply, by=by))
+    item.verdicts.append(Verdict("judge", item.judge, criterion="args_ok_llm", by=by))
+    verdict = Verdict("judge", answer.accepts_arguments, criterion="equivalent")
+    verdict.rationale = answer.reply
+    verdict.by = f"{by}, as replied"
+    item.verdicts.append(verdict)
 
 
 def _states_flag(judge_reply: str) -> bool:
@@ -408,29 +483,27 @@ def _add_failed_judge_verdicts(item: Item, judge_reply: str, by: str) -> None:
     )
 
 
-def _has_golden_function_and_argument_names(item: Item) -> bool:
+def has_golden_function_and_argument_names(item: Item) -> bool:
     """Return whether the function and argument names are the golden ones.
 
     If not, the evaluator ignores the judge.
     """
-    if not item.golden or not item.predicted or item.predicted[0].arguments is None:
+    if not item.golden or not item.predicted:
         return False
-    golden, predicted = item.golden[0], item.predicted[0]
-    return (
-        golden.name == predicted.name
-        and (golden.arguments or {}).keys() == (predicted.arguments or {}).keys()
-    )
+    golden = item.golden[0]
+    predicted = item.predicted[0]
+    if predicted.arguments is None or golden.name != predicted.name:
+        return False
+    return (golden.arguments or {}).keys() == predicted.arguments.keys()
 
 
 def get_snapshot_value(
     values_by_conversation: list[list[Any]], conversation_index: int, snapshot_index: int
 ) -> Any:
     """Return the value of a snapshot, or None without one."""
-    values = (
-        values_by_conversation[conversation_index]
-        if conversation_index < len(values_by_conversation)
-        else []
-    )
+    if conversation_index >= len(values_by_conversation):
+        return None
+    values = values_by_conversation[conversation_index]
     return values[snapshot_index] if snapshot_index < len(values) else None
 
 
@@ -438,57 +511,70 @@ def count_snapshots(conversation_result: Any) -> int:
     return len(as_list(as_object(conversation_result).get("FC_res")))
 
 
-def load_companion_verdicts(
-    folder: Path, conversation_results: list[Any], issues: list[ImportIssue]
-) -> CompanionVerdicts:
+def load_companion_verdicts(folder: Path, conversation_results: list[Any]) -> CompanionVerdicts:
     """Load the files next to `MT_res.json`.
 
     A file that does not match its conversations is ignored with an issue.
     """
     companions = CompanionVerdicts()
-    snapshot_counts = [count_snapshots(entry) for entry in conversation_results]
-    names = (BADCASE_FILE, JUDGE_FLAGS_FILE, JUDGE_REPLIES_FILE, "LLM_check_L.json")
-    badcase_file, flags_file, replies_file, offsets_file = (folder / name for name in names)
+    snapshot_counts = [count_snapshots(result) for result in conversation_results]
+    badcase_file = folder / BADCASE_FILE
     if badcase_file.is_file():
-        companions.scores = _load_badcase_flags(badcase_file, snapshot_counts, issues)
+        _load_badcase_flags(companions, badcase_file, snapshot_counts)
+
+    flags_file = folder / JUDGE_FLAGS_FILE
     if flags_file.is_file():
-        companions.flags = list(map(as_list, read_json(flags_file, issues, list) or []))
-    if replies_file.is_file() and offsets_file.is_file():
-        replies = read_json(replies_file, issues, list) or []
-        offsets = read_json(offsets_file, issues, list) or []
-        ranges = pairwise(int(offset) for offset in offsets if isinstance(offset, int))
-        companions.replies = [[str(reply) for reply in replies[start:end]] for start, end in ranges]
-        if [len(row) for row in companions.replies] != snapshot_counts:
-            companions.replies = []
-            text = (
-                "the judge's replies do not match the snapshots. Only turn_flags_res.json is used."
-            )
-            issues.append(ImportIssue(str(replies_file), None, what=text))
+        rows = read_json(flags_file, companions.issues, list) or []
+        companions.flags = [as_list(row) for row in rows]
+
+    if (folder / JUDGE_REPLIES_FILE).is_file() and (folder / JUDGE_OFFSETS_FILE).is_file():
+        _load_judge_replies(companions, folder, snapshot_counts)
     return companions
 
 
+def _load_judge_replies(
+    companions: CompanionVerdicts, folder: Path, snapshot_counts: list[int]
+) -> None:
+    """Load the judge's replies, a flat list over all conversations.
+
+    The offsets state where each conversation begins. In folders `MT0`, the released files do not
+    match, because only they were filtered by conversation.
+    """
+    replies_file = folder / JUDGE_REPLIES_FILE
+    replies = read_json(replies_file, companions.issues, list) or []
+    recorded_offsets = read_json(folder / JUDGE_OFFSETS_FILE, companions.issues, list) or []
+    offsets = [int(offset) for offset in recorded_offsets if isinstance(offset, int)]
+
+    replies_by_conversation = []
+    for start, end in pairwise(offsets):
+        replies_by_conversation.append([str(reply) for reply in replies[start:end]])
+    if [len(row) for row in replies_by_conversation] == snapshot_counts:
+        companions.replies = replies_by_conversation
+    else:
+        what = "the judge's replies do not match the snapshots. Only turn_flags_res.json is used."
+        companions.issues.append(ImportIssue(str(replies_file), None, what=what))
+
+
 def _load_badcase_flags(
-    badcase_file: Path, snapshot_counts: list[int], issues: list[ImportIssue]
-) -> list[ConversationFlags]:
-    csv.field_size_limit(1 << 27)
+    companions: CompanionVerdicts, badcase_file: Path, snapshot_counts: list[int]
+) -> None:
+    """Load the evaluator's verdicts, one row a conversation."""
+    csv.field_size_limit(MAX_CSV_FIELD_LENGTH)
     rows: list[ConversationFlags] = []
     try:
         with badcase_file.open(encoding="utf-8", errors="replace", newline="") as file:
             for row in csv.DictReader(file):
-                flags = json.loads((row.get("Args") or "[]").lower())
-                rows.append(
-                    ConversationFlags(row.get("Func Name") == "True", list(map(bool, flags)))
-                )
+                name_ok = row.get("Func Name") == "True"
+                # The cell is a Python list, such as `[True, False]`.
+                arguments_ok = json.loads((row.get("Args") or "[]").lower())
+                rows.append(ConversationFlags(name_ok, [bool(flag) for flag in arguments_ok]))
     except (OSError, csv.Error, ValueError) as error:
-        issues.append(
-            ImportIssue(
-                str(badcase_file),
-                len(rows) + 2,
-                what=f"the rest of the file cannot be read: {error}",
-            )
-        )
-    if [len(row.arguments) for row in rows] != snapshot_counts:
+        what = f"the rest of the file cannot be read: {error}"
+        row_number = len(rows) + 2
+        companions.issues.append(ImportIssue(str(badcase_file), row_number, what=what))
+
+    if [len(row.arguments) for row in rows] == snapshot_counts:
+        companions.scores = rows
+    else:
         what = "the file does not match MT_res.json, so its verdicts were skipped"
-        issues.append(ImportIssue(str(badcase_file), None, what=what))
-        return []
-    return rows
+        companions.issues.append(ImportIssue(str(badcase_file), None, what=what))

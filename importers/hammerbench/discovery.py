@@ -48,6 +48,16 @@ DATASET_FILE_NAME = re.compile(
 TYPE_FOLDER_NAME = re.compile(DATASET_FILE_NAME.pattern.removesuffix(r"\.json"))
 BASE_RESULTS_FOLDER = re.compile(r"MT_?\d+")
 LOG_KEYS = {"input", "predict", "label"}
+RESULT_FILE = "MT_res.json"
+"""Log of the conversations of one type."""
+BADCASE_FILE = "badcase.csv"
+JUDGE_FLAGS_FILE = "turn_flags_res.json"
+JUDGE_REPLIES_FILE = "LLM_check_response.json"
+JUDGE_OFFSETS_FILE = "LLM_check_L.json"
+COMPANION_FILES = (JUDGE_REPLIES_FILE, JUDGE_OFFSETS_FILE, JUDGE_FLAGS_FILE, BADCASE_FILE)
+"""Files next to `MT_res.json` with verdicts of the evaluator and the judge."""
+MAX_LEVELS = 5
+"""Number of folders above a log in which a dataset is searched."""
 MAX_HEAD_BYTES = 1 << 16
 
 
@@ -64,13 +74,12 @@ class SnapshotKey(NamedTuple):
 
 
 def split_item_id(item_id: str) -> SnapshotKey:
+    """Split an id from the right, because the names of types contain underscores."""
     parts = item_id.rsplit("_", 2)
-    is_valid = len(parts) == 3 and parts[2].isdigit()
-    return (
-        SnapshotKey(parts[0], conversation=parts[1], snapshot=int(parts[2]))
-        if is_valid
-        else SnapshotKey("", conversation=item_id, snapshot=1)
-    )
+    if len(parts) != 3 or not parts[2].isdigit():
+        return SnapshotKey("", conversation=item_id, snapshot=1)
+    type_name, conversation, number = parts
+    return SnapshotKey(type_name, conversation=conversation, snapshot=int(number))
 
 
 def read_first_array_object(path: Path) -> dict[str, Any]:
@@ -83,11 +92,13 @@ def read_first_array_object(path: Path) -> dict[str, Any]:
             text = file.read(MAX_HEAD_BYTES).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
     except OSError:
         return {}
+    if not text.startswith("["):
+        return {}
+    first_element = text[1:].lstrip()
     try:
-        value = parse_json_prefix(text[1:].lstrip()) if text.startswith("[") else None
+        return as_object(parse_json_prefix(first_element))
     except (ValueError, RecursionError):
         return {}
-    return as_object(value)
 
 
 def get_dataset_type(folder: Path) -> str:
@@ -104,17 +115,24 @@ def find_dataset_files(
     """Yield the dataset files of a language in `dataset_folders` or, without any, in folders
     `data/` near the run.
     """
-    roots = [
-        *dataset_folders,
-        *(root / "data" for root in list(run_path.parents)[:5] if (root / "data").is_dir()),
-    ]
+    roots = list(dataset_folders)
+    for parent in list(run_path.parents)[:MAX_LEVELS]:
+        if (parent / "data").is_dir():
+            roots.append(parent / "data")
+
     for root in roots:
         for folder in (root / language, root / "data" / language, root):
             for subfolder in (folder / "single-turn", folder / "multi-turn", folder):
-                files = sorted(subfolder.glob("*.json")) if subfolder.is_dir() else []
-                yield from (path for path in files if DATASET_FILE_NAME.fullmatch(path.name))
+                yield from _list_dataset_files_in(subfolder)
             if _contains_dataset_file(folder):
                 return
+
+
+def _list_dataset_files_in(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    paths = sorted(folder.glob("*.json"))
+    return [path for path in paths if DATASET_FILE_NAME.fullmatch(path.name)]
 
 
 def _contains_dataset_file(folder: Path) -> bool:
@@ -124,29 +142,20 @@ def _contains_dataset_file(folder: Path) -> bool:
     """
     if not folder.is_dir():
         return False
-    names = (path.name for path in gather_files([folder], max_files=2000, max_depth=3).files)
-    return any(
-        name.endswith("ST_Perfect.json") or fnmatch(name, "HammerBench_*.json") for name in names
-    )
+    for path in gather_files([folder], max_files=2000, max_depth=3).files:
+        if path.name.endswith("ST_Perfect.json") or fnmatch(path.name, "HammerBench_*.json"):
+            return True
+    return False
 
 
 def detect_language(path: Path, sample_text: str) -> str:
     """Return `en` or `zh`, the name of the nearest such parent folder or, without one, the
     language of the text.
     """
-    folder_language = next(
-        (part for part in reversed(path.parts[:-1]) if part in ("en", "zh")), None
-    )
-    return folder_language or ("zh" if re.search(r"[\u4e00-\u9fff]", sample_text) else "en")
-
-
-BADCASE_FILE, JUDGE_FLAGS_FILE, JUDGE_REPLIES_FILE = (
-    "badcase.csv",
-    "turn_flags_res.json",
-    "LLM_check_response.json",
-)
-COMPANION_FILES = (JUDGE_REPLIES_FILE, "LLM_check_L.json", JUDGE_FLAGS_FILE, BADCASE_FILE)
-"""Files next to `MT_res.json` with verdicts of the evaluator and the judge."""
+    for parent in path.parents:
+        if parent.name in ("en", "zh"):
+            return parent.name
+    return "zh" if re.search(r"[\u4e00-\u9fff]", sample_text) else "en"
 
 
 def find_runs(
@@ -154,28 +163,33 @@ def find_runs(
     dataset_folders: Sequence[Path],
     search: SearchOptions,  # noqa: ARG001
 ) -> DiscoveredRuns:
+    """Make a run of each flat log, and one of all result files in folders beside each other."""
     found = DiscoveredRuns()
     results_by_folder: dict[Path, list[Path]] = defaultdict(list)
     for path in files:
-        if path.name == "MT_res.json":
+        if path.name == RESULT_FILE:
             results_by_folder[path.parent.parent].append(path)
-        elif path.name in (*COMPANION_FILES, "MT_0.json") or path.name.startswith(
-            "evaluate_stdout_"
-        ):
-            if (path.parent / "MT_res.json").is_file():
+        elif _is_companion_file(path):
+            if (path.parent / RESULT_FILE).is_file():
                 found.claimed.add(path)
         elif path.suffix == ".json":
-            first = read_first_array_object(path)
-            if DATASET_FILE_NAME.fullmatch(path.name) and "messages" in first:
+            first_record = read_first_array_object(path)
+            if DATASET_FILE_NAME.fullmatch(path.name) and "messages" in first_record:
                 found.claimed.add(path)
-            elif first.keys() >= LOG_KEYS:
-                found.plans.append(_make_flat_plan(path, first, dataset_folders))
-    found.plans += [
-        _make_conversation_plan(folder, paths) for folder, paths in results_by_folder.items()
-    ]
+            elif first_record.keys() >= LOG_KEYS:
+                found.plans.append(_make_flat_plan(path, first_record, dataset_folders))
+
+    for folder, result_files in results_by_folder.items():
+        found.plans.append(_make_conversation_plan(folder, result_files))
     for plan in found.plans:
         found.claimed.update(plan.files)
     return found
+
+
+def _is_companion_file(path: Path) -> bool:
+    if path.name.startswith("evaluate_stdout_"):
+        return True
+    return path.name in COMPANION_FILES or path.name == "MT_0.json"
 
 
 def _make_flat_plan(
@@ -190,40 +204,48 @@ def _make_flat_plan(
 
 
 def _make_conversation_plan(folder: Path, result_files: list[Path]) -> RunPlan:
-    language, dataset = (
-        detect_language(result_files[0], ""),
-        "MT_0.json in the folder of each MT_res.json",
-    )
-    model_folder, skipped = _find_model_folder(folder)
+    model_folder = _find_model_folder(folder)
     run = Run(
-        "hammerbench", "conversation", language, model_folder.name, str(folder), dataset=dataset
+        "hammerbench",
+        "conversation",
+        detect_language(result_files[0], ""),
+        model=model_folder.name,
+        path=str(folder),
+        dataset=f"MT_0.json in the folder of each {RESULT_FILE}",
     )
-    run.name_parts = skipped
-    companions = [
-        each
-        for path in result_files
-        for name in COMPANION_FILES
-        if (each := path.parent / name).is_file()
-    ]
-    data = [each for path in result_files if (each := path.parent / "MT_0.json").is_file()]
-    reason = (
-        "folders with MT_res.json:"
-        f" {', '.join(get_dataset_type(path.parent) for path in result_files)}"
-    )
-    return RunPlan(run, result_files, scores=companions, data=data, reason=reason)
+    run.name_parts = _list_names_below(folder, model_folder)
+
+    companions = []
+    datasets = []
+    for result_file in result_files:
+        for name in COMPANION_FILES:
+            if (result_file.parent / name).is_file():
+                companions.append(result_file.parent / name)
+        if (result_file.parent / "MT_0.json").is_file():
+            datasets.append(result_file.parent / "MT_0.json")
+    type_names = [get_dataset_type(path.parent) for path in result_files]
+    reason = f"folders with {RESULT_FILE}: {', '.join(type_names)}"
+    return RunPlan(run, result_files, scores=companions, data=datasets, reason=reason)
 
 
-def _find_model_folder(folder: Path) -> tuple[Path, list[str]]:
-    """Find the folder with the name of the model at or above the folder of a run. Also return the
-    names of the folders below it. A folder `MT0` has the results of the base for the conversations
-    of a variant, and is beside or below the folders of the dataset types.
+def _find_model_folder(folder: Path) -> Path:
+    """Find the folder with the name of the model at or above the folder of a run.
+
+    A folder `MT0` has the results of the base for the conversations of a variant, and is beside or
+    below the folders of the dataset types.
     """
-    skipped: list[str] = []
     for candidate in (folder, *folder.parents):
-        is_part = BASE_RESULTS_FOLDER.fullmatch(candidate.name) or TYPE_FOLDER_NAME.fullmatch(
-            candidate.name
-        )
-        if candidate.name and not is_part:
-            return candidate, skipped
-        skipped.append(candidate.name)
-    return folder, []
+        is_base_folder = BASE_RESULTS_FOLDER.fullmatch(candidate.name) is not None
+        is_type_folder = TYPE_FOLDER_NAME.fullmatch(candidate.name) is not None
+        if candidate.name and not is_base_folder and not is_type_folder:
+            return candidate
+    return folder
+
+
+def _list_names_below(folder: Path, model_folder: Path) -> list[str]:
+    """Return the names of `folder` and of the folders between it and that of the model, from the
+    bottom to the top.
+    """
+    names = list(folder.relative_to(model_folder).parts)
+    names.reverse()
+    return names

@@ -5,21 +5,21 @@ Source: the released `evaluate.py` (March 2025, flat logs) and the script for co
 (December 2024). The same answers give different values in the two scripts. In the paper, PN_FP is
 called PHR, PN_FN is PMR, and Args_Acc is Acc.
 
-Overrides change the values of a snapshot by the rules of the scripts. The table lists what an
-override of each criterion implies for other criteria, and which metrics it changes.
+Overrides change the values of a snapshot by the rules of the scripts. An override of a criterion
+changes these metrics, and implies values of other criteria:
 
-| override | implies | changes the metrics |
-|---|---|---|
-| `func_ok` | if true, `rejected` is false | Func_Acc; the snapshots that count in PN_FP, PN_FN and other errors |
-| `args_ok` | | Args_Acc, PR, SR, other errors |
-| `args_ok_llm` | | the judge's variants (`... LLM`) of the metrics of `args_ok` |
-| `equivalent` | `args_ok_llm`; it is true only if function and argument names are the golden ones | as `args_ok_llm` |
-| `is_text` | | Output string ratio |
-| `rejected` | | Rejection rate; `declined` of items that should be declined |
-| `hallucinated`, `missing` | | averages of both criteria, PN_FP, PN_FN, other errors |
-| `correct` is true | `func_ok`, `args_ok` and `args_ok_llm` are true | as the implied criteria |
-| `correct` is false | `args_ok` and `args_ok_llm` are false; `func_ok` is unchanged | as the implied criteria |
-| `correct` of an item that should be declined | | `declined` only |
+* `func_ok` changes Func_Acc, and which snapshots count in PN_FP, PN_FN and other errors. If it is
+  true, `rejected` is false.
+* `args_ok` changes Args_Acc, PR, SR and other errors.
+* `args_ok_llm` changes the judge's variants (`... LLM`) of the metrics of `args_ok`.
+* `equivalent` changes the same metrics. It implies `args_ok_llm`, which is true only if function
+  and argument names are the golden ones too.
+* `is_text` changes Output string ratio.
+* `rejected` changes Rejection rate, and `declined` of items that should be declined.
+* `hallucinated` and `missing` change the averages of both criteria, PN_FP, PN_FN and other errors.
+* `correct`, if it is true, implies that `func_ok`, `args_ok` and `args_ok_llm` are true. If it is
+  false, `args_ok` and `args_ok_llm` are false, and `func_ok` is unchanged.
+* `correct` of an item that should be declined changes `declined` only.
 
 In metrics per conversation, such as PR and SR, `func_ok` of the first snapshot counts for all
 snapshots. A human verdict on a criterion takes precedence over a value that an override of another
@@ -82,46 +82,50 @@ Conversation = tuple[SnapshotOutcome, ...]
 
 def compute_flat_metrics(outcomes: Iterable[SnapshotOutcome]) -> dict[str, float]:
     """Compute the metrics of the script for flat logs, in which each snapshot counts on its own."""
-    all_counts = Counter(outcomes).items()
-    if not all_counts:
+    # Few distinct outcomes occur often, so each of them is summed once.
+    counts = Counter(outcomes)
+    n = counts.total()
+    if n == 0:
         return {}
-    name_ok_counts = [(each, n) for each, n in all_counts if each.func_ok]
+    counts_with_name_ok = Counter({each: count for each, count in counts.items() if each.func_ok})
+    n_name_ok = counts_with_name_ok.total()
+
+    n_rejected = _sum_over_snapshots(counts, lambda outcome: outcome.rejected)
+    n_texts = _sum_over_snapshots(counts, lambda outcome: outcome.is_text)
+    n_hallucinated_names = _sum_over_snapshots(counts, lambda outcome: outcome.hallucinated)
+    n_missing_names = _sum_over_snapshots(counts, lambda outcome: outcome.missing)
+    n_right_arguments = _sum_over_snapshots(counts, lambda outcome: outcome.args_ok)
+    n_with_hallucination = _sum_over_snapshots(
+        counts_with_name_ok, lambda outcome: outcome.hallucinated > 0
+    )
+    n_with_missing = _sum_over_snapshots(counts_with_name_ok, lambda outcome: outcome.missing > 0)
+    n_other_errors = _sum_over_snapshots(
+        counts_with_name_ok, lambda outcome: outcome.has_other_error
+    )
     return {
-        "Rejection rate": _compute_weighted_mean((each.rejected, n) for each, n in all_counts),
-        "Output string ratio": _compute_weighted_mean((each.is_text, n) for each, n in all_counts),
-        HALLUCINATED_AVERAGE: _compute_weighted_mean(
-            ((each.hallucinated, n) for each, n in all_counts), EPSILON
-        ),
-        MISSING_AVERAGE: _compute_weighted_mean(
-            ((each.missing, n) for each, n in all_counts), EPSILON
-        ),
-        "Func_Acc": _compute_weighted_mean((each.func_ok, n) for each, n in all_counts),
-        "PN_FP": _compute_weighted_mean(
-            ((each.hallucinated > 0, n) for each, n in name_ok_counts), EPSILON
-        ),
-        "PN_FN": _compute_weighted_mean(
-            ((each.missing > 0, n) for each, n in name_ok_counts), EPSILON
-        ),
-        "Args_Acc": _compute_weighted_mean((each.args_ok, n) for each, n in all_counts),
-        OTHER_ERRORS: _compute_weighted_mean(
-            ((each.has_other_error, n) for each, n in name_ok_counts), EPSILON
-        ),
+        "Rejection rate": n_rejected / n,
+        "Output string ratio": n_texts / n,
+        HALLUCINATED_AVERAGE: _divide_or_zero(n_hallucinated_names, n, EPSILON),
+        MISSING_AVERAGE: _divide_or_zero(n_missing_names, n, EPSILON),
+        "Func_Acc": n_name_ok / n,
+        "PN_FP": _divide_or_zero(n_with_hallucination, n_name_ok, EPSILON),
+        "PN_FN": _divide_or_zero(n_with_missing, n_name_ok, EPSILON),
+        "Args_Acc": n_right_arguments / n,
+        OTHER_ERRORS: _divide_or_zero(n_other_errors, n_name_ok, EPSILON),
     }
 
 
-def _compute_weighted_mean(
-    weighted_values: Iterable[tuple[float, int]], epsilon: float = 0.0
-) -> float:
-    """Return the weighted mean of pairs of value and weight.
-
-    `epsilon` is added to the sum of the weights.
-    """
-    pairs = list(weighted_values)
-    return _divide_or_zero(sum(value * n for value, n in pairs), sum(n for _, n in pairs), epsilon)
+def _sum_over_snapshots(
+    counts: Counter[SnapshotOutcome], get_number: Callable[[SnapshotOutcome], int]
+) -> int:
+    """Return the sum of a number over all snapshots."""
+    return sum(get_number(outcome) * count for outcome, count in counts.items())
 
 
 def _divide_or_zero(numerator: float, denominator: int, epsilon: float = 0.0) -> float:
-    return numerator / (denominator + epsilon) if denominator else 0.0
+    if denominator == 0:
+        return 0.0
+    return numerator / (denominator + epsilon)
 
 
 SnapshotSelector = Literal["all", "0", "-1", "mid"]
@@ -131,7 +135,11 @@ SnapshotSelector = Literal["all", "0", "-1", "mid"]
 def select_snapshots(conversation: Conversation, selector: SnapshotSelector) -> Conversation:
     if selector == "mid":
         return tuple(outcome for outcome in conversation if outcome.is_changed)
-    return {"all": conversation, "0": conversation[:1], "-1": conversation[-1:]}[selector]
+    if selector == "0":
+        return conversation[:1]
+    if selector == "-1":
+        return conversation[-1:]
+    return conversation
 
 
 class ConversationTally(NamedTuple):
@@ -169,9 +177,11 @@ def tally_conversation(
     selected = select_snapshots(conversation, selector)
     if not selected:
         return None
+
+    # A wrong function in the first snapshot fails all snapshots.
     first = conversation[0]
-    name_ok_snapshots = selected if first.func_ok else ()
-    flags = [outcome.args_ok for outcome in name_ok_snapshots]
+    counted = selected if first.func_ok else ()
+    arguments_ok = [outcome.args_ok for outcome in counted]
     return ConversationTally(
         1,
         n_snapshots=len(selected),
@@ -180,14 +190,23 @@ def tally_conversation(
         text_snapshots=sum(outcome.is_text for outcome in conversation),
         hallucinated=sum(outcome.hallucinated for outcome in selected),
         missing=sum(outcome.missing for outcome in selected),
-        n_name_ok_snapshots=len(flags),
-        snapshots_with_hallucination=sum(outcome.hallucinated > 0 for outcome in name_ok_snapshots),
-        snapshots_with_missing=sum(outcome.missing > 0 for outcome in name_ok_snapshots),
-        other_errors=sum(outcome.has_other_error for outcome in name_ok_snapshots),
-        right_arguments=sum(flags),
-        progress=[*flags, False].index(False) / len(flags) if flags else 0.0,
-        success=bool(flags) and all(flags),
+        n_name_ok_snapshots=len(counted),
+        snapshots_with_hallucination=sum(outcome.hallucinated > 0 for outcome in counted),
+        snapshots_with_missing=sum(outcome.missing > 0 for outcome in counted),
+        other_errors=sum(outcome.has_other_error for outcome in counted),
+        right_arguments=sum(arguments_ok),
+        progress=_compute_progress(arguments_ok),
+        success=len(arguments_ok) > 0 and all(arguments_ok),
     )
+
+
+def _compute_progress(arguments_ok: Sequence[bool]) -> float:
+    """Return the share of snapshots before the first one with wrong arguments. 0 for none."""
+    if not arguments_ok:
+        return 0.0
+    if all(arguments_ok):
+        return 1.0
+    return arguments_ok.index(False) / len(arguments_ok)
 
 
 class ConversationCounts:
@@ -197,37 +216,38 @@ class ConversationCounts:
     """
 
     def __init__(self, conversations: Iterable[Conversation]) -> None:
-        positions: dict[Conversation, int] = {}
-        self.indexes = [
-            positions.setdefault(conversation, len(positions)) for conversation in conversations
-        ]
-        self.distinct_conversations = list(positions)
-        counts = Counter(self.indexes)
-        self.n_occurrences = [counts[index] for index in range(len(positions))]
+        index_by_conversation: dict[Conversation, int] = {}
+        self.indexes: list[int] = []
+        """Index of the distinct conversation of each conversation, in the order of the files."""
+        for conversation in conversations:
+            index = index_by_conversation.setdefault(conversation, len(index_by_conversation))
+            self.indexes.append(index)
+        self.distinct_conversations = list(index_by_conversation)
+        self.n_occurrences = Counter(self.indexes)
 
     def tally_all_conversations(self, selector: SnapshotSelector) -> ConversationTally | None:
         """Return the tally of all conversations for a selector, or None if no snapshot is
         selected.
         """
-        tallies = [
-            tally_conversation(conversation, selector)
-            for conversation in self.distinct_conversations
-        ]
-        counted = [
-            (tally, n)
-            for tally, n in zip(tallies, self.n_occurrences, strict=True)
-            if tally is not None
-        ]
-        if not counted:
+        tallies = []
+        counts = []
+        progress_by_index = []
+        for index, conversation in enumerate(self.distinct_conversations):
+            tally = tally_conversation(conversation, selector)
+            if tally is None:
+                progress_by_index.append(0.0)
+                continue
+            progress_by_index.append(tally.progress)
+            tallies.append(tally)
+            counts.append(self.n_occurrences[index])
+        if not tallies:
             return None
-        counts = [n for _, n in counted]
-        columns = zip(*(tally for tally, _ in counted), strict=True)
-        progress = [tally.progress if tally is not None else 0.0 for tally in tallies]
-        # The script's order gives the same rounding.
-        in_order = sum(map(progress.__getitem__, self.indexes))
-        return ConversationTally(*(sum(map(mul, column, counts)) for column in columns))._replace(
-            progress=in_order
-        )
+
+        columns = zip(*tallies, strict=True)
+        sums = [sum(map(mul, column, counts)) for column in columns]
+        # Progress is a fraction. A sum in the script's order has the same rounding.
+        progress = sum(progress_by_index[index] for index in self.indexes)
+        return ConversationTally(*sums)._replace(progress=progress)
 
 
 def compute_conversation_metrics(
@@ -297,11 +317,15 @@ def _count_argument_names(value: Any) -> int:
 
     If an annotator answered yes instead of listing names, the count is 1.
     """
-    return len(value) if isinstance(value, list) else int(value is True)
+    if isinstance(value, list):
+        return len(value)
+    return 1 if value is True else 0
 
 
 BADCASE_METRICS = ("Func_Acc", "Args_Acc", "PR", "SR")
 """Metrics that can be computed from `badcase.csv` alone."""
+JUDGE_METRICS = ("Args_Acc", "PR", "SR")
+"""Metrics that the judge changes. It does not see function names."""
 BASE_TYPE = "Based"
 PROGRESS_TYPES = tuple(name for name in MULTI_TURN_TYPES if name != "IS")
 SELECTOR_TITLES: dict[SnapshotSelector, str] = {
@@ -323,8 +347,7 @@ CONVERSATION_NOTE = (
 )
 OTHER_ERRORS_NOTE = (
     "among snapshots that call the golden function, the share with correct argument names but a"
-    " wrong value; "
-    "the official scripts do not print it"
+    " wrong value; the official scripts do not print it"
 )
 
 
@@ -336,39 +359,36 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
     items_by_type: dict[str, list[ScoredItem]] = defaultdict(list)
     for item in items:
         items_by_type[item.category].append(item)
+
+    metrics: list[Metric] = []
     if run.generation == "conversation":
-        metrics = [
-            metric
-            for part in items_by_type.items()
-            for metric in _compute_conversation_tables(*part)
-        ]
+        for type_name, type_items in items_by_type.items():
+            metrics += _compute_conversation_tables(type_name, type_items)
         return metrics + _compare_with_base_type(items_by_type, from_flat_log=False)
+
     call_items = [item for item in items if item.category != "IS"]
-    metrics = _compute_flat_table("all types", call_items)
+    metrics += _compute_flat_table("all types", call_items)
     for type_name, type_items in items_by_type.items():
         if type_name == "IS" or type_name.startswith("ir_"):
             metrics += _compute_decline_metrics(type_name, type_items)
-        metrics += _compute_flat_table(type_name, type_items) if type_name != "IS" else []
-        metrics += (
-            _compute_progress_tables(type_name, type_items) if type_name in PROGRESS_TYPES else []
-        )
+        if type_name != "IS":
+            metrics += _compute_flat_table(type_name, type_items)
+        if type_name in PROGRESS_TYPES:
+            metrics += _compute_progress_tables(type_name, type_items)
     return metrics + _compare_with_base_type(items_by_type, from_flat_log=True)
 
 
 def _to_metric(table: str, name: str, value: float, note: str = "") -> Metric:
     unit: MetricUnit = "score" if name.startswith("Average") else "share"
-    return Metric(
-        table,
-        name,
-        value=value,
-        unit=unit,
-        note=OTHER_ERRORS_NOTE if name == OTHER_ERRORS else note,
-    )
+    if name == OTHER_ERRORS:
+        note = OTHER_ERRORS_NOTE
+    return Metric(table, name, value=value, unit=unit, note=note)
 
 
 @cached_on_item
 def _get_rule_outcome(item: ScoredItem) -> SnapshotOutcome | None:
-    return get_snapshot_outcome(item) if item.values.keys() >= {"func_ok", "args_ok"} else None
+    has_values = item.values.keys() >= {"func_ok", "args_ok"}
+    return get_snapshot_outcome(item) if has_values else None
 
 
 @cached_on_item
@@ -383,66 +403,78 @@ GetOutcome = Callable[[ScoredItem], SnapshotOutcome | None]
 def _collect_outcomes(
     items: Iterable[ScoredItem], get_outcome: GetOutcome = _get_rule_outcome
 ) -> Conversation:
-    return tuple([outcome for item in items if (outcome := get_outcome(item)) is not None])
+    """Return the outcomes of the items that have one."""
+    outcomes = [get_outcome(item) for item in items]
+    return tuple([outcome for outcome in outcomes if outcome is not None])
 
 
 def _compute_flat_table(table: str, items: Sequence[ScoredItem]) -> list[Metric]:
-    return [
-        _to_metric(table, name, value)
-        for name, value in compute_flat_metrics(_collect_outcomes(items)).items()
-    ]
+    values = compute_flat_metrics(_collect_outcomes(items))
+    return [_to_metric(table, name, value) for name, value in values.items()]
 
 
 def _compute_decline_metrics(table: str, items: Sequence[ScoredItem]) -> list[Metric]:
     verdicts = [get_declined_verdict(item) for item in items if DECLINE_KEY in item.metadata]
     known = [verdict for verdict in verdicts if verdict is not None]
+    if not known:
+        return []
     note = (
         "the correct answer is to decline, although the script counts a call of the missing"
         " function as correct"
     )
-    return [Metric(table, "declined", value=sum(known) / len(known), note=note)] if known else []
+    return [Metric(table, "declined", value=sum(known) / len(known), note=note)]
 
 
 def _compute_progress_tables(type_name: str, items: Sequence[ScoredItem]) -> list[Metric]:
     """Compute PR and SR (the paper's tables 5 and 9), and metrics of some snapshots (tables 6
     and 13).
     """
-    conversations, metrics = _count_conversations(_group_by_conversation(items).values()), []
-    for selector, title in _list_selectors(type_name):
-        table = type_name if selector == "all" else f"{type_name}, {title}"
-        names = [] if selector == "all" else [*END_SNAPSHOT_METRICS]
-        names += ["PR", "SR"] if selector in ("all", "mid") else []
-        if values := compute_conversation_metrics(conversations, selector):
-            metrics += [_to_metric(table, name, values[name], CONVERSATION_NOTE) for name in names]
+    conversations = _count_conversations(_group_by_conversation(items).values())
+    metrics = []
+    for selector in _list_selectors(type_name):
+        values = compute_conversation_metrics(conversations, selector)
+        if not values:
+            continue
+        if selector == "all":
+            table = type_name
+            names = ["PR", "SR"]
+        elif selector == "mid":
+            table = f"{type_name}, {SELECTOR_TITLES[selector]}"
+            names = [*END_SNAPSHOT_METRICS, "PR", "SR"]
+        else:
+            table = f"{type_name}, {SELECTOR_TITLES[selector]}"
+            names = list(END_SNAPSHOT_METRICS)
+        metrics += [_to_metric(table, name, values[name], CONVERSATION_NOTE) for name in names]
     return metrics
 
 
-def _list_selectors(type_name: str) -> list[tuple[SnapshotSelector, str]]:
-    """Return the selectors that apply to a type, with their titles."""
-    return [
-        each for each in SELECTOR_TITLES.items() if each[0] != "mid" or type_name in CHANGED_TYPES
-    ]
+def _list_selectors(type_name: str) -> list[SnapshotSelector]:
+    """Return the selectors that apply to a type. Only some types have changed snapshots."""
+    selectors = list(SELECTOR_TITLES)
+    if type_name not in CHANGED_TYPES:
+        selectors.remove("mid")
+    return selectors
 
 
 def _compute_conversation_tables(type_name: str, items: Sequence[ScoredItem]) -> list[Metric]:
-    groups = _group_by_conversation(items).values()
-    by_rule_counts, by_judge_counts = (
-        _count_conversations(groups),
-        _count_conversations(groups, _get_judge_outcome),
-    )
+    """Compute the metrics of the script for conversations, by rule and by judge."""
+    conversations = _group_by_conversation(items).values()
+    rule_counts = _count_conversations(conversations)
+    judge_counts = _count_conversations(conversations, _get_judge_outcome)
+    # The official verdicts come from `badcase.csv`, which has no argument names.
     has_names = any("hallucinated" in item.values for item in items)
+
     metrics = []
-    for selector, title in _list_selectors(type_name):
-        table = f"{type_name}, {title}"
-        values = compute_conversation_metrics(by_rule_counts, selector)
-        names = [name for name in values if has_names or name in BADCASE_METRICS]
-        metrics += [_to_metric(table, name, values[name]) for name in names]
-        by_judge = compute_conversation_metrics(by_judge_counts, selector)
-        metrics += [
-            Metric(table, f"{name} LLM", value=by_judge[name])
-            for name in BADCASE_METRICS[1:]
-            if by_judge
-        ]
+    for selector in _list_selectors(type_name):
+        table = f"{type_name}, {SELECTOR_TITLES[selector]}"
+        by_rule = compute_conversation_metrics(rule_counts, selector)
+        for name, value in by_rule.items():
+            if has_names or name in BADCASE_METRICS:
+                metrics.append(_to_metric(table, name, value))
+        by_judge = compute_conversation_metrics(judge_counts, selector)
+        if by_judge:
+            for name in JUDGE_METRICS:
+                metrics.append(Metric(table, f"{name} LLM", value=by_judge[name]))
     return metrics
 
 
@@ -460,16 +492,17 @@ def _group_by_conversation(snapshots: Sequence[ScoredItem]) -> dict[str, list[Sc
     groups: dict[str, list[ScoredItem]] = defaultdict(list)
     for item in snapshots:
         if item.group is not None:
-            groups[item.group.rpartition("_")[2]].append(item)
-    return {
-        conversation: sorted(group, key=_get_snapshot_number)
-        for conversation, group in groups.items()
-    }
+            _, _, conversation = item.group.rpartition("_")
+            groups[conversation].append(item)
+    for group in groups.values():
+        group.sort(key=_get_snapshot_number)
+    return dict(groups)
 
 
 @cached_on_item
 def _get_snapshot_number(item: ScoredItem) -> int:
-    return split_item_id(item.id.partition("#")[0]).snapshot
+    recorded_id, _, _ = item.id.partition("#")
+    return split_item_id(recorded_id).snapshot
 
 
 def _compare_with_base_type(
@@ -478,30 +511,31 @@ def _compare_with_base_type(
     """Compare each type with the base type over the conversations that both have (the paper's
     tables 10 and 12).
     """
-    metrics = []
     base_conversations = _group_by_conversation(items_by_type.get(BASE_TYPE, []))
-    for type_name in PROGRESS_TYPES if base_conversations else ():
-        type_conversations = _group_by_conversation(items_by_type.get(type_name, []))
-        common = [each for each in type_conversations if each in base_conversations]
-        if type_name == BASE_TYPE or not common:
+    if not base_conversations:
+        return []
+    metrics: list[Metric] = []
+    for type_name in PROGRESS_TYPES:
+        if type_name == BASE_TYPE:
             continue
-        type_metrics, base_metrics = (
-            _compute_ablation_metrics(
-                [groups[each] for each in common], from_flat_log=from_flat_log
-            )
-            for groups in (type_conversations, base_conversations)
+        conversations = _group_by_conversation(items_by_type.get(type_name, []))
+        common = [name for name in conversations if name in base_conversations]
+        type_values = _compute_ablation_metrics(
+            [conversations[name] for name in common], from_flat_log=from_flat_log
         )
+        base_values = _compute_ablation_metrics(
+            [base_conversations[name] for name in common], from_flat_log=from_flat_log
+        )
+        if not type_values or not base_values:
+            continue
+
+        table = f"{type_name} against {BASE_TYPE}"
         note = f"only the {len(common)} conversations that both types have"
-        for each in ABLATION_METRICS if type_metrics and base_metrics else ():
-            table = f"{type_name} against {BASE_TYPE}"
-            metrics.append(
-                Metric(table, f"{each}, {BASE_TYPE}", value=base_metrics[each], note=note)
-            )
-            metrics.append(
-                Metric(
-                    table, f"{each}, change", value=type_metrics[each] - base_metrics[each], level=1
-                )
-            )
+        for name in ABLATION_METRICS:
+            base = Metric(table, f"{name}, {BASE_TYPE}", value=base_values[name], note=note)
+            change = Metric(table, f"{name}, change", value=type_values[name] - base_values[name])
+            change.level = 1
+            metrics += [base, change]
     return metrics
 
 
@@ -513,7 +547,7 @@ def _compute_ablation_metrics(
     PR and SR follow the script for conversations.
     """
     values = compute_conversation_metrics(_count_conversations(conversations))
-    flat_metrics = (
-        compute_flat_metrics(_collect_outcomes(chain(*conversations))) if from_flat_log else {}
-    )
-    return values | flat_metrics if values else {}
+    if not values or not from_flat_log:
+        return values
+    items = chain.from_iterable(conversations)
+    return values | compute_flat_metrics(_collect_outcomes(items))

@@ -30,15 +30,20 @@ from fcreview.importers.common.records import (
     read_function_docs,
 )
 from fcreview.importers.hammerbench.checker import (
+    MIN_SIMILARITY,
     CompanionVerdicts,
+    ParsedCall,
     SnapshotCheck,
+    add_judge_verdicts,
     check_snapshot,
     choose_parser_name,
+    has_golden_function_and_argument_names,
     load_companion_verdicts,
     parse_prediction,
 )
 from fcreview.importers.hammerbench.discovery import (
     DATASET_FILE_NAME,
+    RESULT_FILE,
     get_dataset_type,
     split_item_id,
 )
@@ -58,7 +63,7 @@ from fcreview.model.item import (
     Verdict,
 )
 from fcreview.model.json_value import answer_hash, to_plain_json
-from fcreview.model.verdict import DECLINE_KEY, FIRST_FUNCTION_KEY
+from fcreview.model.verdict import DECLINE_KEY, FIRST_FUNCTION_KEY, SAME_NAMES_KEY
 from fcreview.run_plan import RunPlan
 
 _ROLE_PREFIX = re.compile(r"^(user|assistant):", re.MULTILINE)
@@ -78,20 +83,21 @@ def read_dialogue_before_call(
     assistant, because later turns build on them.
     """
     messages: list[Message] = []
-    turn, calls = -1, 0
+    turn = -1
+    n_calls = 0
     for record in message_records:
-        role, content = record.get("role"), record.get("content")
+        role = record.get("role")
+        content = record.get("content")
         if role == "user":
             turn += 1
             messages += parse_user_message(str(content), turn)
         elif role == "function call":
-            calls += 1
-            if calls == call_number:
+            n_calls += 1
+            if n_calls == call_number:
                 break
             text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
-            messages.append(
-                Message(max(turn, 0), 0, role="assistant", content=text, name=GOLDEN_CALL)
-            )
+            call_turn = max(turn, 0)
+            messages.append(Message(call_turn, 0, role="assistant", content=text, name=GOLDEN_CALL))
         elif turn + 1 > call_number:
             break
         else:
@@ -110,9 +116,13 @@ def split_golden_reply(messages: list[Message]) -> DialogueAndReply:
 
     If the model should decline, this text is golden.
     """
-    if not messages or messages[-1].role != "assistant" or messages[-1].name is not None:
+    if not messages:
         return DialogueAndReply(messages, None)
-    return DialogueAndReply(messages[:-1], messages[-1].content)
+    *dialogue, last = messages
+    is_assistant_text = last.role == "assistant" and last.name is None
+    if not is_assistant_text:
+        return DialogueAndReply(messages, None)
+    return DialogueAndReply(dialogue, last.content)
 
 
 def parse_flat_log_dialogue(log_input: str) -> list[Message]:
@@ -122,15 +132,18 @@ def parse_flat_log_dialogue(log_input: str) -> list[Message]:
     _, *parts = _ROLE_PREFIX.split(log_input)
     if not parts:
         return parse_user_message(log_input, 0)
+
+    roles = parts[::2]
+    contents = parts[1::2]
     messages: list[Message] = []
     turn = -1
-    for role, content in zip(parts[::2], parts[1::2], strict=True):
-        content = content.rstrip("\n")
+    for role, content in zip(roles, contents, strict=True):
+        text = content.rstrip("\n")
         if role == "user":
             turn += 1
-            messages += parse_user_message(content, turn)
+            messages += parse_user_message(text, turn)
         else:
-            messages.append(Message(max(turn, 0), 1, role="assistant", content=content))
+            messages.append(Message(max(turn, 0), 1, role="assistant", content=text))
     return messages
 
 
@@ -142,21 +155,30 @@ def parse_user_message(content: str, turn: int) -> list[Message]:
     mark = _QUOTE_MARK.search(content)
     if not mark:
         return [Message(turn, -1, role="user", content=content)]
-    own_text, quoted_text = content[: mark.start()].strip(), content[mark.end() :].strip()
-    if not own_text and "\nquery:" in quoted_text:
-        quoted_text, _, own_text = quoted_text.partition("\nquery:")
-    messages = (
-        [Message(turn, -1, role="user", content=own_text.strip())] if own_text.strip() else []
-    )
-    return [
-        *messages,
-        Message(turn, -1, role="user", content=quoted_text.strip(), name=QUOTED_MESSAGE_NAME),
-    ]
+
+    own_text = content[: mark.start()].strip()
+    quoted_text = content[mark.end() :].strip()
+    if not own_text:
+        # A single-turn query comes after the quoted text: `EK:...\nquery:...`.
+        before_query, query_mark, query = quoted_text.partition("\nquery:")
+        if query_mark:
+            quoted_text = before_query
+            own_text = query.strip()
+
+    messages = []
+    if own_text:
+        messages.append(Message(turn, -1, role="user", content=own_text))
+    quoted = quoted_text.strip()
+    messages.append(Message(turn, -1, role="user", content=quoted, name=QUOTED_MESSAGE_NAME))
+    return messages
 
 
-DIFF_RULES = ComparisonRules(
-    normalise=lambda text: " ".join(text.strip(".?!。！ ").lower().split())
-)
+def _normalise_text(text: str) -> str:
+    stripped = text.strip(".?!。！ ")
+    return " ".join(stripped.lower().split())
+
+
+DIFF_RULES = ComparisonRules(normalise=_normalise_text)
 """Rules for the differences that the screens show. The verdicts use `compute_rouge_l` instead."""
 
 
@@ -186,45 +208,48 @@ def fill_snapshot_item(
     In folders of conversations, `func_ok` of the first snapshot counts for all snapshots of the
     conversation. It is passed as `first_func_ok`, which is None if each snapshot counts on its own.
     """
-    declines = should_decline(item.category, data.label)
-    if declines:
+    expects_decline = should_decline(item.category, data.label)
+    if expects_decline:
         data.messages, golden_reply = split_golden_reply(data.messages)
         item.extra.golden_reply = data.label if isinstance(data.label, str) else golden_reply
-    item.messages, item.functions = data.messages, data.tools
+    item.messages = data.messages
+    item.functions = data.tools
     turn = max((message.turn for message in data.messages), default=0)
     item.n_turns = turn + 1
     item.question = last_question(data.messages)
-    raw = data.prediction
-    if not isinstance(raw, str):
-        raw = orjson.dumps(to_plain_json(raw)).decode()
+
     call = parse_prediction(data.prediction, data.parser)
-    if call is None:
-        item.messages = [*data.messages, Message(turn, 2, role="assistant", content=raw)]
-    else:
-        item.predicted = [
-            Call(
-                "predicted",
-                str(call.get("name")),
-                arguments=as_object(call.get("arguments")),
-                turn=turn,
-                raw=raw,
-            )
-        ]
-    if isinstance(data.label, dict) and not declines:
+    _add_prediction(item, data.prediction, call, turn)
+    if isinstance(data.label, dict) and not expects_decline:
         item.golden = [label_to_golden_call(data.label, turn)]
     item.pairs = align_calls(item.golden, item.predicted, DIFF_RULES)
     if not isinstance(data.label, (dict, str)):
         item.rule_note = "the log has no golden answer for this item"
         add_issue(item, f"{item.id} has no label, so it has no golden answer")
         return
+
     find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
     outcome = check_snapshot(call, data.prediction, data.label, data.language)
-    _add_verdicts(item, outcome, declines, first_func_ok)
+    _add_verdicts(item, outcome, expects_decline=expects_decline, first_func_ok=first_func_ok)
     if first_func_ok is not None:
         item.extra.metadata[FIRST_FUNCTION_KEY] = first_func_ok
-    _add_slot_metadata(item, data, call)
+    item.extra.metadata |= _make_slot_metadata(item, data, call)
     # HammerBench has no mark for a failed request: whatever cannot be parsed stays as text.
     apply_incident(item, find_empty_reply(data.prediction, "predict"))
+
+
+def _add_prediction(item: Item, prediction: Any, call: ParsedCall | None, turn: int) -> None:
+    """Add a prediction as a call, or as the last message if it contains none."""
+    raw = prediction
+    if not isinstance(raw, str):
+        raw = orjson.dumps(to_plain_json(raw)).decode()
+    if call is None:
+        message = Message(turn, 2, role="assistant", content=raw)
+        item.messages = [*item.messages, message]
+        return
+    name = str(call.get("name"))
+    arguments = as_object(call.get("arguments"))
+    item.predicted = [Call("predicted", name, arguments=arguments, turn=turn, raw=raw)]
 
 
 def should_decline(category: str, label: Any) -> bool:
@@ -236,27 +261,32 @@ def should_decline(category: str, label: Any) -> bool:
 
 
 def label_to_golden_call(label: dict[str, Any], turn: int) -> Call:
-    arguments = {
-        k: AcceptedValues([value], value == "")
-        for k, value in as_object(label.get("arguments")).items()
-    }
-    return Call("golden", str(label.get("name")), arguments=arguments, turn=turn, step=0, index=0)
+    """Convert a label to a golden call. An empty golden argument may be left out."""
+    accepted = {}
+    for argument, value in as_object(label.get("arguments")).items():
+        accepted[argument] = AcceptedValues([value], optional=value == "")
+    name = str(label.get("name"))
+    return Call("golden", name, arguments=accepted, turn=turn, step=0, index=0)
 
 
 def _add_verdicts(
-    item: Item, outcome: SnapshotCheck, expects_decline: bool, first_func_ok: bool | None
+    item: Item, outcome: SnapshotCheck, *, expects_decline: bool, first_func_ok: bool | None
 ) -> None:
     is_name_ok = outcome.func_ok if first_func_ok is None else first_func_ok
-    item.rule = outcome.rejected if expects_decline else is_name_ok and outcome.args_ok
-    item.rule_error_type = (
-        None if item.rule else _find_error_type(outcome, expects_decline, is_name_ok)
-    )
+    if expects_decline:
+        item.rule = outcome.rejected
+    else:
+        item.rule = is_name_ok and outcome.args_ok
+    if not item.rule:
+        item.rule_error_type = _find_error_type(
+            outcome, expects_decline=expects_decline, is_name_ok=is_name_ok
+        )
+
     rationale = None
     if outcome.lowest_similarity is not None:
         similarity = f"{outcome.lowest_similarity:.3f} ({outcome.lowest_argument})"
-        rationale = f"lowest ROUGE-L of an argument: {similarity}; required: 0.7"
-    add = item.verdicts.append
-    add(
+        rationale = f"lowest ROUGE-L of an argument: {similarity}; required: {MIN_SIMILARITY}"
+    item.verdicts.append(
         Verdict(
             "rule",
             item.rule,
@@ -265,14 +295,27 @@ def _add_verdicts(
             by="HammerBench rules",
         )
     )
-    for criterion in ("func_ok", "args_ok", "hallucinated", "missing", "rejected", "is_text"):
-        reason = rationale if criterion == "args_ok" else None
-        add(Verdict("rule", getattr(outcome, criterion), criterion=criterion, rationale=reason))
+    item.verdicts += _make_criterion_verdicts(outcome, rationale)
     if item.rule is False:
         item.diff_argument = item.diff_argument or outcome.lowest_argument
 
 
-def _find_error_type(outcome: SnapshotCheck, expects_decline: bool, is_name_ok: bool) -> str:
+def _make_criterion_verdicts(outcome: SnapshotCheck, rationale: str | None) -> Iterator[Verdict]:
+    """Yield the verdicts on the criteria of the rules. The rationale explains `args_ok`."""
+    yield Verdict("rule", outcome.func_ok, criterion="func_ok")
+    yield Verdict("rule", outcome.args_ok, criterion="args_ok", rationale=rationale)
+    yield Verdict("rule", outcome.hallucinated, criterion="hallucinated")
+    yield Verdict("rule", outcome.missing, criterion="missing")
+    yield Verdict("rule", outcome.rejected, criterion="rejected")
+    yield Verdict("rule", outcome.is_text, criterion="is_text")
+
+
+def _find_error_type(outcome: SnapshotCheck, *, expects_decline: bool, is_name_ok: bool) -> str:
+    """Return the most important error of a failing snapshot.
+
+    `is_name_ok`: whether the function name that counts is correct. In conversations, that is the
+    name in the first snapshot.
+    """
     if expects_decline:
         return "not_declined"
     if outcome.is_text:
@@ -281,105 +324,149 @@ def _find_error_type(outcome: SnapshotCheck, expects_decline: bool, is_name_ok: 
         return "wrong_first_function" if outcome.func_ok else "wrong_function"
     if outcome.hallucinated:
         return "hallucinated_parameter"
-    return "missing_parameter" if outcome.missing else "wrong_value"
+    if outcome.missing:
+        return "missing_parameter"
+    return "wrong_value"
 
 
-def _add_slot_metadata(
-    item: Item, data: SnapshotData, predicted_call: dict[str, Any] | None
-) -> None:
-    label, raw = (
-        as_object(data.label),
-        data.prediction if isinstance(data.prediction, dict) else predicted_call or {},
-    )
-    golden = as_object(label.get("arguments"))
-    predicted = as_object(raw.get("arguments")) | dict.fromkeys(
-        (predicted_call or {}).get("blank", ()), ""
-    )
-    golden_function = next(
-        (each for each in data.tools if each.get("name") == label.get("name")), {}
-    )
-    properties = read_declared_parameters(golden_function).properties or {}
-    names = dict.fromkeys([*properties, *golden, *predicted])
-    states = {
-        each: (_describe_slot_state(golden, each), _describe_slot_state(predicted, each))
-        for each in names
-    }
-    unfilled = {each: pair for each, pair in states.items() if pair != ("filled", "filled")}
-    item.extra.metadata["slots"] = (
-        f"{len(states) - len(unfilled)} of {len(states)} are filled in both calls"
-    )
-    for name, (golden_state, predicted_state) in unfilled.items():
-        item.extra.metadata[f"slot {name}"] = f"golden {golden_state}, predicted {predicted_state}"
-    earlier = data.earlier
-    earlier_values = {
-        name: earlier[name] for name, value in golden.items() if earlier.get(name, value) != value
-    }
+def _make_slot_metadata(
+    item: Item, data: SnapshotData, predicted_call: ParsedCall | None
+) -> dict[str, Any]:
+    """Return which slots both calls fill, which slots the user overrides, and whether the model
+    should decline.
+    """
+    golden = as_object(as_object(data.label).get("arguments"))
+    metadata = _describe_slots(data, golden, _list_predicted_arguments(data, predicted_call))
+
+    earlier_values = {}
+    for name, value in golden.items():
+        if name in data.earlier and data.earlier[name] != value:
+            earlier_values[name] = data.earlier[name]
     if earlier_values:
-        item.extra.metadata["overridden slots, value before"] = earlier_values
+        metadata["overridden slots, value before"] = earlier_values
     if should_decline(item.category, data.label):
-        item.extra.metadata[DECLINE_KEY] = "decline: no available function is suitable"
+        metadata[DECLINE_KEY] = "decline: no available function is suitable"
+
     if earlier_values:
-        item.extra.metadata[CHANGE_KEY] = "the user overrides a slot"
-    elif any(
-        each.name == QUOTED_MESSAGE_NAME and each.turn == item.n_turns - 1 for each in data.messages
-    ):
-        item.extra.metadata[CHANGE_KEY] = "the user refers to an attached message"
+        metadata[CHANGE_KEY] = "the user overrides a slot"
+    elif _has_quoted_message(data.messages, turn=item.n_turns - 1):
+        metadata[CHANGE_KEY] = "the user refers to an attached message"
+    return metadata
+
+
+def _has_quoted_message(messages: Sequence[Message], turn: int) -> bool:
+    return any(message.turn == turn and message.name == QUOTED_MESSAGE_NAME for message in messages)
+
+
+def _list_predicted_arguments(
+    data: SnapshotData, predicted_call: ParsedCall | None
+) -> dict[str, Any]:
+    """Return the predicted arguments, with those that the parser removed because they are empty."""
+    call = predicted_call or {}
+    logged_call = data.prediction if isinstance(data.prediction, dict) else call
+    arguments = dict(as_object(logged_call.get("arguments")))
+    for name in call.get("blank", ()):
+        arguments[name] = ""
+    return arguments
+
+
+def _describe_slots(
+    data: SnapshotData, golden: dict[str, Any], predicted: dict[str, Any]
+) -> dict[str, Any]:
+    """Return metadata with the number of slots that both calls fill, and the states of the
+    others.
+    """
+    golden_name = as_object(data.label).get("name")
+    properties: dict[str, Any] = {}
+    for tool in data.tools:
+        if tool.get("name") == golden_name:
+            properties = read_declared_parameters(tool).properties or {}
+            break
+
+    names = dict.fromkeys([*properties, *golden, *predicted])
+    other_slots = {}
+    for name in names:
+        golden_state = _describe_slot_state(golden, name)
+        predicted_state = _describe_slot_state(predicted, name)
+        if golden_state != "filled" or predicted_state != "filled":
+            other_slots[f"slot {name}"] = f"golden {golden_state}, predicted {predicted_state}"
+    n_filled = len(names) - len(other_slots)
+    return {"slots": f"{n_filled} of {len(names)} are filled in both calls", **other_slots}
 
 
 def _describe_slot_state(arguments: dict[str, Any], name: str) -> str:
-    return (
-        "absent"
-        if name not in arguments
-        else "empty"
-        if arguments[name] in ("", None)
-        else "filled"
-    )
+    if name not in arguments:
+        return "absent"
+    if arguments[name] in ("", None):
+        return "empty"
+    return "filled"
 
 
 def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
-    folders = [path for path in plan.results if path.name == "MT_res.json"]
+    result_files = [path for path in plan.results if path.name == RESULT_FILE]
     for path in plan.results:
-        if path not in folders:
+        if path.name != RESULT_FILE:
             yield from _read_flat_log(path, plan)
-    yield from _read_conversation_folders(folders, plan)
+    yield from _read_conversation_folders(result_files, plan)
 
 
 def _read_flat_log(log_file: Path, plan: RunPlan) -> Iterator[ReadRecord]:
     issues: list[ImportIssue] = []
     log = read_json(log_file, issues, list) or []
-    dataset = _load_dataset(plan.data, issues)
+    dataset = _load_dataset(plan.data)
     yield from issues
-    golden_by_conversation, seen_ids = (
-        defaultdict[tuple[str, str], dict[str, Any]](dict),
-        set[str](),
-    )
+    yield from dataset.issues
+
+    golden_by_conversation: defaultdict[tuple[str, str], dict[str, Any]] = defaultdict(dict)
+    seen_ids: set[str] = set()
     for position, record in enumerate(log, 1):
         if not isinstance(record, dict) or "predict" not in record:
-            text = f"element {position} of the array is not a log record and was skipped"
-            yield ImportIssue(str(log_file), None, what=text, raw=repr(record)[:300])
+            what = f"element {position} of the array is not a log record and was skipped"
+            yield ImportIssue(str(log_file), None, what=what, raw=repr(record)[:300])
             continue
-        recorded_id = name = str(record.get("id", f"unnamed_0_{position}"))
+        item = _make_flat_item(record, position)
+        recorded_id = _get_record_id(record, position)
         if recorded_id in seen_ids:
-            name = f"{recorded_id}#{position}"
-            text = (
-                f"{recorded_id} occurs more than once in the log. This record is imported as"
-                f" {name}."
-            )
-            yield ImportIssue(str(log_file), None, what=text, item=name)
+            item.id = f"{recorded_id}#{position}"
+            what = f"{recorded_id} occurs more than once in the log."
+            what += f" This record is imported as {item.id}."
+            yield ImportIssue(str(log_file), None, what=what, item=item.id)
         seen_ids.add(recorded_id)
-        type_name, conversation, number = split_item_id(recorded_id)
-        item = Item(
-            name,
-            category=type_name or "unknown",
-            group=f"{type_name}_{conversation}" if type_name else None,
+
+        key = split_item_id(recorded_id)
+        earlier_golden = golden_by_conversation[key.type_name, key.conversation]
+        data = _make_snapshot_data(
+            item,
+            record,
+            log_file=log_file,
+            position=position,
+            language=plan.run.language,
+            earlier_golden=earlier_golden,
         )
-        earlier_golden = golden_by_conversation[type_name, conversation]
-        source = _make_snapshot_data(item, record, log_file, position, plan, earlier_golden)
-        yield fill_safely(
-            item, partial(_fill_flat_item, item, source, record, dataset.get(recorded_id), number)
+        fill = partial(
+            _fill_flat_item,
+            item,
+            data,
+            record,
+            dataset_record=dataset.records.get(recorded_id),
+            snapshot_number=key.snapshot,
         )
-        earlier_golden.update(as_object(as_object(source.label).get("arguments")))
-    yield from compare_with_dataset(seen_ids, _list_snapshot_ids(dataset), _get_id_type)
+        yield fill_safely(item, fill)
+        earlier_golden.update(as_object(as_object(data.label).get("arguments")))
+    yield from compare_with_dataset(seen_ids, _list_snapshot_ids(dataset.records), _get_id_type)
+
+
+def _get_record_id(record: dict[str, Any], position: int) -> str:
+    return str(record.get("id", f"unnamed_0_{position}"))
+
+
+def _make_flat_item(record: dict[str, Any], position: int) -> Item:
+    """Make the item of a log record, whose id states the type and the conversation."""
+    item_id = _get_record_id(record, position)
+    key = split_item_id(item_id)
+    if not key.type_name:
+        return Item(item_id, category="unknown")
+    return Item(item_id, category=key.type_name, group=f"{key.type_name}_{key.conversation}")
 
 
 def _list_snapshot_ids(record_ids: Iterable[str]) -> Iterator[str]:
@@ -402,29 +489,29 @@ def _get_id_type(item_id: str) -> str:
 def _make_snapshot_data(
     item: Item,
     record: dict[str, Any],
+    *,
     log_file: Path,
     position: int,
-    plan: RunPlan,
+    language: str,
     earlier_golden: dict[str, Any],
 ) -> SnapshotData:
     """Return the data of a snapshot without its dialogue and tools.
 
     Set the item's position and answer hashes.
     """
-    item.file, item.line = str(log_file), position
-    predicted, label, parser = (
-        record.get("predict"),
-        record.get("label"),
-        choose_parser_name(str(log_file)),
-    )
-    item.prediction_hash, item.golden_hash = answer_hash(predicted), answer_hash(label)
+    prediction = record.get("predict")
+    label = record.get("label")
+    item.file = str(log_file)
+    item.line = position
+    item.prediction_hash = answer_hash(prediction)
+    item.golden_hash = answer_hash(label)
     return SnapshotData(
-        predicted,
+        prediction,
         label=label,
         messages=[],
         tools=[],
-        language=plan.run.language,
-        parser=parser,
+        language=language,
+        parser=choose_parser_name(str(log_file)),
         earlier=dict(earlier_golden),
     )
 
@@ -433,38 +520,33 @@ def _fill_flat_item(
     item: Item,
     data: SnapshotData,
     record: dict[str, Any],
+    *,
     dataset_record: dict[str, Any] | None,
     snapshot_number: int,
 ) -> None:
     if dataset_record:
         is_single_turn = item.category.startswith(("ST_", "ir_"))
-        data.messages = read_dialogue_before_call(
-            dataset_record["messages"], 1 if is_single_turn else snapshot_number
-        )
-        data.tools = read_function_docs(
-            dataset_record.get("multiple_tools") or dataset_record.get("single_tool")
-        )
+        call_number = 1 if is_single_turn else snapshot_number
+        data.messages = read_dialogue_before_call(dataset_record["messages"], call_number)
+        # The oldest files of type IS have only `single_tool`.
+        tools = dataset_record.get("multiple_tools") or dataset_record.get("single_tool")
+        data.tools = read_function_docs(tools)
     else:
         data.messages = parse_flat_log_dialogue(str(record.get("input", "")))
     fill_snapshot_item(item, data)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ConversationInputs:
-    """The data that the snapshots of a conversation in a folder share.
-
-    It is updated while the snapshots are read.
-    """
+    """The data that the snapshots of a conversation in a folder share."""
 
     index: int
     """Index of the conversation in `MT_res.json` and in the files next to it."""
+    type_name: str
     record: dict[str, Any]
     """Record of the conversation in `MT_0.json`, or empty if there is none."""
     companions: CompanionVerdicts
-    first_func_ok: bool | None = None
-    """`func_ok` of the first snapshot, or None before it is read."""
-    golden: dict[str, Any] = field(default_factory=dict)
-    """Golden arguments of the snapshots that are already read, by name."""
+    language: str
 
 
 def _read_conversation_folders(paths: Sequence[Path], plan: RunPlan) -> Iterator[ReadRecord]:
@@ -474,14 +556,13 @@ def _read_conversation_folders(paths: Sequence[Path], plan: RunPlan) -> Iterator
     item_ids: list[str] = []
     expected_ids: list[str] = []
     for path in paths:
-        issues: list[ImportIssue] = []
-        dataset_records = load_adjacent_dataset(path.parent, issues)
-        yield from issues
-        for record in _read_conversation_folder(path, dataset_records, plan):
+        dataset = load_adjacent_dataset(path.parent)
+        yield from dataset.issues
+        for record in _read_conversation_folder(path, dataset.records, plan):
             if isinstance(record, Item):
                 item_ids.append(record.id)
             yield record
-        expected_ids += _list_expected_snapshots(get_dataset_type(path.parent), dataset_records)
+        expected_ids += _list_expected_snapshots(get_dataset_type(path.parent), dataset.records)
     yield from compare_with_dataset(item_ids, expected_ids, _get_id_type)
 
 
@@ -510,88 +591,142 @@ def _read_conversation_folder(
 ) -> Iterator[Item | ImportIssue]:
     issues: list[ImportIssue] = []
     results = read_json(path, issues, list) or []
-    companions = load_companion_verdicts(path.parent, results, issues)
+    companions = load_companion_verdicts(path.parent, results)
     yield from issues
+    yield from companions.issues
+
     type_name = get_dataset_type(path.parent)
     for index, entry in enumerate(results):
         snapshots = as_object(entry).get("FC_res")
         if not isinstance(snapshots, list):
-            text = f"conversation {index} has no list FC_res and was skipped"
-            yield ImportIssue(str(path), None, what=text, raw=repr(entry)[:300])
+            what = f"conversation {index} has no list FC_res and was skipped"
+            yield ImportIssue(str(path), None, what=what, raw=repr(entry)[:300])
             continue
-        dataset_record = dataset_records.get(index, {})
-        group = make_conversation_id(type_name, dataset_record, index)
-        conversation = ConversationInputs(index, record=dataset_record, companions=companions)
-        for snapshot, record in enumerate(snapshots):
-            if not isinstance(record, dict):
-                text = (
-                    f"snapshot {snapshot + 1} of conversation {index} is not an object and was"
-                    " skipped"
-                )
-                yield ImportIssue(str(path), None, what=text, raw=repr(record)[:300])
-                continue
-            item = Item(id=f"{group}_{snapshot + 1}", category=type_name, group=group)
-            snapshot_source = _make_snapshot_data(
-                item, record, path, index + 1, plan, conversation.golden
-            )
-            fill = partial(
-                _fill_conversation_item, item, snapshot_source, record, conversation, snapshot
-            )
-            yield fill_safely(item, fill)
-            if conversation.first_func_ok is None:
-                func_ok = [
-                    v.value
-                    for v in item.verdicts
-                    if v.criterion == "func_ok" and v.source == "rule"
-                ]
-                conversation.first_func_ok = any(func_ok)
-            conversation.golden.update(as_object(as_object(snapshot_source.label).get("arguments")))
+        conversation = ConversationInputs(
+            index,
+            type_name=type_name,
+            record=dataset_records.get(index, {}),
+            companions=companions,
+            language=plan.run.language,
+        )
+        yield from _read_conversation(path, snapshots, conversation)
+
+
+def _read_conversation(
+    path: Path, snapshots: list[Any], conversation: ConversationInputs
+) -> Iterator[Item | ImportIssue]:
+    """Yield the items of a conversation. The later ones depend on the first and earlier ones."""
+    group = make_conversation_id(conversation.type_name, conversation.record, conversation.index)
+    first_func_ok: bool | None = None
+    earlier_golden: dict[str, Any] = {}
+    for snapshot_index, record in enumerate(snapshots):
+        number = snapshot_index + 1
+        if not isinstance(record, dict):
+            what = f"snapshot {number} of conversation {conversation.index} is not an object"
+            what += " and was skipped"
+            yield ImportIssue(str(path), None, what=what, raw=repr(record)[:300])
+            continue
+        item = Item(f"{group}_{number}", category=conversation.type_name, group=group)
+        data = _make_snapshot_data(
+            item,
+            record,
+            log_file=path,
+            position=conversation.index + 1,
+            language=conversation.language,
+            earlier_golden=earlier_golden,
+        )
+        fill = partial(
+            _fill_conversation_item,
+            item,
+            data,
+            record,
+            conversation=conversation,
+            snapshot_index=snapshot_index,
+            first_func_ok=first_func_ok,
+        )
+        yield fill_safely(item, fill)
+        if first_func_ok is None:
+            first_func_ok = _has_golden_function(item)
+        earlier_golden.update(as_object(as_object(data.label).get("arguments")))
+
+
+def _has_golden_function(item: Item) -> bool:
+    """Return the recomputed verdict on the function name; false if the item has none."""
+    for verdict in item.verdicts:
+        if verdict.source == "rule" and verdict.criterion == "func_ok":
+            return bool(verdict.value)
+    return False
 
 
 def _fill_conversation_item(
     item: Item,
     data: SnapshotData,
     record: dict[str, Any],
+    *,
     conversation: ConversationInputs,
     snapshot_index: int,
+    first_func_ok: bool | None,
 ) -> None:
-    dataset_record = conversation.record
-    messages = read_dialogue_before_call(
-        as_list(dataset_record.get("messages")), snapshot_index + 1
-    )
-    data.messages = messages or parse_flat_log_dialogue(str(record.get("input", "")))
-    data.tools = read_function_docs(
-        dataset_record.get("single_tool" if snapshot_index else "multiple_tools")
-    )
-    fill_snapshot_item(item, data, first_func_ok=conversation.first_func_ok)
-    conversation.companions.add_verdicts(item, conversation.index, snapshot_index)
+    messages = as_list(conversation.record.get("messages"))
+    data.messages = read_dialogue_before_call(messages, snapshot_index + 1)
+    if not data.messages:
+        data.messages = parse_flat_log_dialogue(str(record.get("input", "")))
+    # The official inference offers all tools in the first snapshot, and then only the golden one.
+    tools_field = "multiple_tools" if snapshot_index == 0 else "single_tool"
+    data.tools = read_function_docs(conversation.record.get(tools_field))
+    fill_snapshot_item(item, data, first_func_ok=first_func_ok)
+
+    companions = conversation.companions
+    companions.add_official_verdicts(item, conversation.index, snapshot_index)
+    judge_answer = companions.find_judge_answer(conversation.index, snapshot_index)
+    if judge_answer is not None:
+        has_golden_names = has_golden_function_and_argument_names(item)
+        item.extra.metadata[SAME_NAMES_KEY] = has_golden_names
+        add_judge_verdicts(item, judge_answer, has_golden_names=has_golden_names)
 
 
-def load_adjacent_dataset(folder: Path, issues: list[ImportIssue]) -> dict[int, dict[str, Any]]:
-    """Load the dataset records in `MT_0.json`, next to `MT_res.json`, by index.
+@dataclass(frozen=True, slots=True)
+class AdjacentDataset:
+    """The records in `MT_0.json`, next to `MT_res.json`."""
 
-    A missing file has no records.
-    """
+    records: dict[int, dict[str, Any]]
+    """Index of a conversation -> its record."""
+    issues: list[ImportIssue]
+
+
+def load_adjacent_dataset(folder: Path) -> AdjacentDataset:
+    """Load `MT_0.json` of a folder. A missing file has no records."""
+    issues: list[ImportIssue] = []
     path = folder / "MT_0.json"
-    records = (read_json(path, issues, list) or []) if path.is_file() else []
-    return {index: as_object(record) for index, record in enumerate(records)}
+    records: list[Any] = []
+    if path.is_file():
+        records = read_json(path, issues, list) or []
+    record_by_index = {index: as_object(record) for index, record in enumerate(records)}
+    return AdjacentDataset(record_by_index, issues)
 
 
-def _load_dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
-    dataset: dict[str, dict[str, Any]] = {}
+@dataclass(slots=True)
+class _Dataset:
+    """Records of the dataset files, by item id."""
+
+    records: dict[str, dict[str, Any]] = field(default_factory=dict)
+    issues: list[ImportIssue] = field(default_factory=list)
+
+
+def _load_dataset(files: list[Path]) -> _Dataset:
+    """Load the dataset files among `files`. Records without id or messages are omitted."""
+    dataset = _Dataset()
     for path in files:
-        for record in (
-            read_json(path, issues, list) or [] if DATASET_FILE_NAME.fullmatch(path.name) else ()
-        ):
-            name, messages = as_object(record).get("id"), as_object(record).get("messages")
-            if (
-                isinstance(name, str)
-                and isinstance(messages, list)
-                and dataset.setdefault(name, record) != record
-            ):
-                text = (
-                    f"{name} occurs more than once, with different content. The first record is"
-                    " used"
-                )
-                issues.append(ImportIssue(str(path), None, what=text, item=name))
+        if not DATASET_FILE_NAME.fullmatch(path.name):
+            continue
+        for record in read_json(path, dataset.issues, list) or []:
+            item_id = as_object(record).get("id")
+            messages = as_object(record).get("messages")
+            if not isinstance(item_id, str) or not isinstance(messages, list):
+                continue
+            first_record = dataset.records.setdefault(item_id, record)
+            if first_record != record:
+                what = f"{item_id} occurs more than once, with different content."
+                what += " The first record is used"
+                dataset.issues.append(ImportIssue(str(path), None, what=what, item=item_id))
     return dataset

@@ -17,7 +17,8 @@ import io
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from dataclasses import dataclass
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from fcreview.importers.common.json_file import read_json
 from fcreview.importers.common.records import as_list, as_object, list_objects
 from fcreview.importers.common.writeback import CriterionKey, GoldenFixes, JsonObject
 from fcreview.importers.hammerbench.checker import (
+    MAX_CSV_FIELD_LENGTH,
     CompanionVerdicts,
     ConversationFlags,
     check_snapshot,
@@ -39,6 +41,7 @@ from fcreview.importers.hammerbench.discovery import (
     BADCASE_FILE,
     JUDGE_FLAGS_FILE,
     JUDGE_REPLIES_FILE,
+    RESULT_FILE,
     TYPE_FOLDER_NAME,
     SnapshotKey,
     get_dataset_type,
@@ -48,6 +51,7 @@ from fcreview.importers.hammerbench.leaderboard import JUDGE_CRITERION, get_snap
 from fcreview.importers.hammerbench.read import (
     label_to_golden_call,
     load_adjacent_dataset,
+    make_conversation_id,
     should_decline,
 )
 from fcreview.model.address import ITEM
@@ -59,30 +63,54 @@ from fcreview.model.verdict import SAME_NAMES_KEY
 from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepresentable
 from fcreview.safe_files import read_file
 
-NAME_COLUMN, ARGUMENTS_COLUMN = "Func Name", "Args"
+NAME_COLUMN = "Func Name"
+ARGUMENTS_COLUMN = "Args"
+JSON_INDENTS = (4, 2, 1, None, 0, 3, 8)
+"""Indentations with which people write JSON files, the most frequent ones first."""
 
 
 def replace_badcase_flags(content: bytes, flags: Sequence[ConversationFlags]) -> bytes | None:
     """Return the content of `badcase.csv` with new flags in each row, or None if no flag
     changes.
     """
-    csv.field_size_limit(1 << 27)
-    ending = "\r\n" if content.split(b"\n", 1)[0].endswith(b"\r") else "\n"
-    header, *rows = csv.reader(io.StringIO(content.decode("utf-8", "replace"), newline=""))
-    name_index, arguments_index = header.index(NAME_COLUMN), header.index(ARGUMENTS_COLUMN)
+    csv.field_size_limit(MAX_CSV_FIELD_LENGTH)
+    first_line, _, _ = content.partition(b"\n")
+    line_end = "\r\n" if first_line.endswith(b"\r") else "\n"
+    text = content.decode("utf-8", "replace")
+    header, *rows = csv.reader(io.StringIO(text, newline=""))
+    name_index = header.index(NAME_COLUMN)
+    arguments_index = header.index(ARGUMENTS_COLUMN)
+
     new_rows = [list(row) for row in rows]
     for row, row_flags in zip(new_rows, flags, strict=False):
         row[name_index] = str(row_flags.name_ok)
         row[arguments_index] = str(row_flags.arguments)
     if new_rows == rows:
         return None
-    out = io.StringIO(newline="")
-    csv.writer(out, lineterminator=ending).writerows([header, *new_rows])
-    return out.getvalue().encode("utf-8")
+    output = io.StringIO(newline="")
+    csv.writer(output, lineterminator=line_end).writerows([header, *new_rows])
+    return output.getvalue().encode("utf-8")
 
 
-FixesByKey = dict[SnapshotKey, tuple[tuple[str, str], JsonObject]]
-"""Snapshot -> the category and id of its item, and the golden fix."""
+@dataclass(frozen=True, slots=True)
+class _SnapshotFix:
+    """A golden fix of a snapshot."""
+
+    item: tuple[str, str]
+    """Category and id of the item."""
+    golden_call: JsonObject
+
+
+FixesByKey = dict[SnapshotKey, _SnapshotFix]
+
+
+@dataclass(frozen=True, slots=True)
+class _GoldenChange:
+    """A golden call that was replaced in a file."""
+
+    key: SnapshotKey
+    old: Any
+    new: JsonObject
 
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
@@ -91,125 +119,160 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
     if set(golden_fix) != {"name", "arguments"}:
         error = writeback.check_fix_fields(golden_fix, "name", "arguments")
         return error or "a golden call must have the fields name and arguments"
-    name, arguments = golden_fix["name"], golden_fix["arguments"]
-    # The function docs also require parameters for which the user has not yet stated a value.
-    functions = [
-        each
-        | {
-            "parameters": {
-                key: value
-                for key, value in get_parameters_schema(each).items()
-                if key != "required"
-            }
-        }
-        for each in item.functions
-    ]
-    if error := writeback.check_golden_call(name, arguments, functions):
+
+    arguments = golden_fix["arguments"]
+    functions = [_remove_required_parameters(function_doc) for function_doc in item.functions]
+    error = writeback.check_golden_call(golden_fix["name"], arguments, functions)
+    if error:
         return error
-    for argument, value in arguments.items():
+    for name, value in arguments.items():
         if isinstance(value, (list, dict)) or value is None:
-            return f"the value of {argument} must be a string, a number, true or false"
+            return f"the value of {name} must be a string, a number, true or false"
     return None
+
+
+def _remove_required_parameters(function_doc: JsonObject) -> JsonObject:
+    """Return a function doc without required parameters.
+
+    HammerBench also requires parameters for which the user has not yet stated a value.
+    """
+    schema = dict(get_parameters_schema(function_doc))
+    schema.pop("required", None)
+    return function_doc | {"parameters": schema}
 
 
 def rewrite_golden(
     plan: RunPlan, fixes: GoldenFixes
 ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
     """Yield the dataset files (including `MT_0.json`) and the logs with the golden fixes."""
-    fixes_by_key: FixesByKey = {
-        split_item_id(item[1]): (item, golden_fix) for item, golden_fix in fixes.items()
-    }
+    fixes_by_key: FixesByKey = {}
+    for item, golden_call in fixes.items():
+        fixes_by_key[split_item_id(item[1])] = _SnapshotFix(item, golden_call)
+
     applied_keys: set[SnapshotKey] = set()
     for path in dict.fromkeys([*plan.data, *plan.results]):
-        raw = read_file(path)
-        try:
-            value = json.loads(raw)
-        except (ValueError, RecursionError):
+        is_log = path in plan.results
+        rewritten = _rewrite_golden_file(path, fixes_by_key, is_log=is_log)
+        if rewritten is None:
             continue
-        before = json.dumps(value)
-        replace = _replace_log_labels if path in plan.results else _replace_dataset_calls
-        changes = list(replace(path, value, fixes_by_key))
-        if json.dumps(value) == before:
+        if rewritten.content is None:
+            kind = f"golden answers in {path.name}, whose JSON layout is unknown"
+            yield Unrepresentable(kind, len(rewritten.changes))
             continue
-        new_content = _dump_with_layout_of(value, json.loads(before), raw)
-        if new_content is None:
-            yield Unrepresentable(
-                f"golden answers in {path.name}, whose JSON layout is unknown", len(changes)
-            )
-            continue
-        yield RewrittenFile(path, new_content)
-        for key, old, new in changes:
-            if path not in plan.results and key not in applied_keys:
-                applied_keys.add(key)
-                yield AppliedGoldenFix(fixes_by_key[key][0], path=path, old=old, new=new)
-    if n_missing := len(fixes_by_key.keys() - applied_keys):
+        yield RewrittenFile(path, rewritten.content)
+        if is_log:
+            continue  # A fix is reported where the dataset contains it.
+        for change in rewritten.changes:
+            if change.key not in applied_keys:
+                applied_keys.add(change.key)
+                fix = fixes_by_key[change.key]
+                yield AppliedGoldenFix(fix.item, path=path, old=change.old, new=change.new)
+
+    n_missing = len(fixes_by_key.keys() - applied_keys)
+    if n_missing:
         yield Unrepresentable("golden answers that the dataset does not contain", n_missing)
 
 
-GoldenChanges = Iterator[tuple[SnapshotKey, Any, Any]]
-"""The snapshot, the old golden call and the new golden call of each change."""
+@dataclass(frozen=True, slots=True)
+class _RewrittenGolden:
+    content: bytes | None
+    """Content of the file with the fixes, or None if its layout is unknown."""
+    changes: list[_GoldenChange]
 
 
-def _replace_dataset_calls(path: Path, records: Any, fixes_by_key: FixesByKey) -> GoldenChanges:
+def _rewrite_golden_file(
+    path: Path, fixes_by_key: FixesByKey, *, is_log: bool
+) -> _RewrittenGolden | None:
+    """Apply golden fixes to a file. Return None if it is not JSON, or if nothing changes."""
+    raw = read_file(path)
+    try:
+        value = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    old_text = json.dumps(value)
+    if is_log:
+        changes = list(_replace_log_labels(path, value, fixes_by_key))
+    else:
+        changes = list(_replace_dataset_calls(path, value, fixes_by_key))
+    if json.dumps(value) == old_text:
+        return None
+    content = _dump_with_layout_of(value, json.loads(old_text), raw)
+    return _RewrittenGolden(content, changes)
+
+
+def _replace_dataset_calls(
+    path: Path, records: Any, fixes_by_key: FixesByKey
+) -> Iterator[_GoldenChange]:
     """Replace golden calls in dataset records, in place.
 
     Yield a change for every record that contains the call.
     """
-    folder_match = (
-        TYPE_FOLDER_NAME.fullmatch(path.parent.name) if path.name == "MT_0.json" else None
-    )
     for index, record in enumerate(as_list(records)):
         if not isinstance(record, dict) or not isinstance(record.get("messages"), list):
             continue
-        record_id = str(record.get("id", index))
-        type_name, conversation, _ = (
-            (folder_match[1], record_id, 1) if folder_match else split_item_id(record_id)
-        )
-        calls = [
-            each for each in list_objects(record["messages"]) if each.get("role") == "function call"
-        ]
+        type_name, conversation = _identify_conversation(path, str(record.get("id", index)))
+        messages = list_objects(record["messages"])
+        calls = [message for message in messages if message.get("role") == "function call"]
         for number, message in enumerate(calls, 1):
-            key = (type_name, conversation, number)
-            if key in fixes_by_key and message.get("content") != fixes_by_key[key][1]:
-                old, message["content"] = message.get("content"), fixes_by_key[key][1]
-                yield key, old, message["content"]
+            key = SnapshotKey(type_name, conversation, number)
+            fix = fixes_by_key.get(key)
+            old = message.get("content")
+            if fix is not None and old != fix.golden_call:
+                message["content"] = fix.golden_call
+                yield _GoldenChange(key, old, fix.golden_call)
 
 
-def _replace_log_labels(path: Path, records: Any, fixes_by_key: FixesByKey) -> GoldenChanges:
+def _identify_conversation(path: Path, record_id: str) -> tuple[str, str]:
+    """Return type and conversation of a dataset record.
+
+    In `MT_0.json`, the name of the folder states the type, and the id is that of the conversation.
+    """
+    if path.name == "MT_0.json":
+        folder_type = TYPE_FOLDER_NAME.fullmatch(path.parent.name)
+        if folder_type is not None:
+            return folder_type[1], record_id
+    key = split_item_id(record_id)
+    return key.type_name, key.conversation
+
+
+def _replace_log_labels(
+    path: Path, records: Any, fixes_by_key: FixesByKey
+) -> Iterator[_GoldenChange]:
+    """Replace the labels in the records of a log, in place. Yield each change."""
     for key, record in _iter_log_records(path, records):
-        if (
-            key in fixes_by_key
-            and isinstance(record, dict)
-            and record.get("label") != fixes_by_key[key][1]
-        ):
-            old, record["label"] = record.get("label"), fixes_by_key[key][1]
-            yield key, old, record["label"]
+        fix = fixes_by_key.get(key)
+        if fix is None or not isinstance(record, dict):
+            continue
+        old = record.get("label")
+        if old != fix.golden_call:
+            record["label"] = fix.golden_call
+            yield _GoldenChange(key, old, fix.golden_call)
 
 
 def _iter_log_records(path: Path, records: Any) -> Iterator[tuple[SnapshotKey, Any]]:
-    if path.name != "MT_res.json":
-        yield from (
-            (split_item_id(str(record.get("id"))), record) for record in list_objects(records)
-        )
+    """Yield the snapshot and the record of each prediction in a log."""
+    if path.name != RESULT_FILE:
+        for record in list_objects(records):
+            yield split_item_id(str(record.get("id"))), record
         return
-    dataset_records, type_name = (
-        load_adjacent_dataset(path.parent, []),
-        get_dataset_type(path.parent),
-    )
+
+    dataset_records = load_adjacent_dataset(path.parent).records
+    type_name = get_dataset_type(path.parent)
     for index, entry in enumerate(as_list(records)):
-        conversation = dataset_records.get(index, {}).get("id", index)
-        for snapshot, record in enumerate(as_list(as_object(entry).get("FC_res")), 1):
-            yield SnapshotKey(type_name, conversation=str(conversation), snapshot=snapshot), record
+        conversation = str(dataset_records.get(index, {}).get("id", index))
+        for number, record in enumerate(as_list(as_object(entry).get("FC_res")), 1):
+            yield SnapshotKey(type_name, conversation, number), record
 
 
 def _dump_with_layout_of(value: Any, old_value: Any, old_content: bytes) -> bytes | None:
     """Return a JSON value with the indentation and escapes of a file, or None if the layout of
     the file is unknown.
     """
-    text = old_content.decode("utf-8", "replace")
-    for indent, escaped, end in product((4, 2, 1, None, 0, 3, 8), (False, True), ("", "\n")):
-        if json.dumps(old_value, indent=indent, ensure_ascii=escaped) + end == text:
-            return (json.dumps(value, indent=indent, ensure_ascii=escaped) + end).encode()
+    old_text = old_content.decode("utf-8", "replace")
+    for indent, is_escaped, end in product(JSON_INDENTS, (False, True), ("", "\n")):
+        if json.dumps(old_value, indent=indent, ensure_ascii=is_escaped) + end == old_text:
+            text = json.dumps(value, indent=indent, ensure_ascii=is_escaped) + end
+            return text.encode()
     return None
 
 
@@ -226,48 +289,49 @@ def rewrite_scores(
     """
     rewritten_files: list[RewrittenFile] = []
     name_ok_by_id: dict[str, bool] = {}
-    has_overrides = any(item.overrides for item in items)
-    for path in plan.results:
-        if path.name != "MT_res.json" or not has_overrides:
-            continue
-        results = read_json(path, [], list) or []
-        items_by_position = map_items_to_indexes(path, results, items)
-        companions = load_companion_verdicts(path.parent, results, [])
-        scores = enumerate(companions.scores)
-        flags = [
-            _apply_overrides_to_flags(index, recorded, items_by_position)
-            for index, recorded in scores
-        ]
-        for (conversation, _), item in items_by_position.items():
-            if conversation < len(flags):
-                name_ok_by_id[item.id] = flags[conversation].name_ok
-        rewritten_files += _rewrite_verdict_files(path.parent, items_by_position, companions, flags)
-    yield from writeback.find_unrepresentable_reviews(
-        items, lambda item, key: _is_representable(item, key, name_ok_by_id.get(item.id))
-    )
-    right_items = [
-        item
-        for item in items
-        if item.id in name_ok_by_id and writeback.get_item_override(item) is True
-    ]
-    judged_items = [item for item in right_items if JUDGE_CRITERION in item.values]
-    if n_refused := sum(not item.metadata.get(SAME_NAMES_KEY) for item in judged_items):
-        text = (
-            "pass verdicts by the judge on answers whose function or argument names are not the"
-            " golden ones"
-        )
-        yield Unrepresentable(text, n_refused)
-    if n_rejected := sum(item.values.get("rejected") is True for item in right_items):
-        text = (
-            "pass verdicts on answers that contain 'sorry', which the script counts as rejections"
-        )
-        yield Unrepresentable(text, n_rejected)
+    if any(item.overrides for item in items):
+        for path in plan.results:
+            if path.name == RESULT_FILE:
+                folder = _ReviewedFolder.load(path, items)
+                name_ok_by_id |= folder.list_name_verdicts()
+                rewritten_files += folder.rewrite_files()
+
+    def is_representable(item: ScoredItem, key: CriterionKey) -> bool:
+        return _is_representable(item, key, name_ok_by_id.get(item.id))
+
+    yield from writeback.find_unrepresentable_reviews(items, is_representable)
+    written_items = [item for item in items if item.id in name_ok_by_id]
+    yield from _find_refused_passes(written_items)
     yield from rewritten_files
 
 
+def _find_refused_passes(written_items: Sequence[ScoredItem]) -> Iterator[Unrepresentable]:
+    """Yield the pass verdicts that the files contain, but that the scripts do not count."""
+    passed = [item for item in written_items if writeback.get_item_override(item) is True]
+
+    judged = [item for item in passed if JUDGE_CRITERION in item.values]
+    n_other_names = sum(not item.metadata.get(SAME_NAMES_KEY) for item in judged)
+    if n_other_names:
+        kind = (
+            "pass verdicts by the judge on answers whose function or argument names are not the"
+            " golden ones"
+        )
+        yield Unrepresentable(kind, n_other_names)
+
+    n_rejected = sum(item.values.get("rejected") is True for item in passed)
+    if n_rejected:
+        kind = (
+            "pass verdicts on answers that contain 'sorry', which the script counts as rejections"
+        )
+        yield Unrepresentable(kind, n_rejected)
+
+
 def find_summary_files(plan: RunPlan) -> list[Path]:
-    folders = dict.fromkeys(path.parent for path in plan.results if path.name == "MT_res.json")
-    return [path for folder in folders for path in sorted(folder.glob("evaluate_stdout_*.txt"))]
+    folders = dict.fromkeys(path.parent for path in plan.results if path.name == RESULT_FILE)
+    summaries: list[Path] = []
+    for folder in folders:
+        summaries += sorted(folder.glob("evaluate_stdout_*.txt"))
+    return summaries
 
 
 def _is_representable(
@@ -276,98 +340,132 @@ def _is_representable(
     """Return whether the files can represent an override.
 
     `is_first_name_ok` is the verdict on the first snapshot's function name in the rewritten file,
-    or None without a file. If it is false, no snapshot passes, because the files contain no other
-    verdict on function names. The evaluator ignores the judge if the argument names are not the
-    golden ones.
+    or None without a file.
     """
     target, criterion = criterion_key
+    fails = item.overrides[criterion_key] is False
     if target != ITEM:
         return False
     if criterion in JUDGE_CRITERIA:
-        same_names = item.metadata.get(SAME_NAMES_KEY)
-        return same_names is not None and (
-            item.overrides[criterion_key] is False or bool(same_names)
-        )
+        # The evaluator ignores the judge if the argument names are not the golden ones.
+        has_golden_names = item.metadata.get(SAME_NAMES_KEY)
+        return has_golden_names is not None and (fails or bool(has_golden_names))
+
     if is_first_name_ok is None:
         return False
     if criterion == "func_ok":
-        return split_item_id(item.id)[2] == 1
-    may_pass = is_first_name_ok or item.overrides[criterion_key] is False
-    return criterion == "args_ok" or (criterion == CORRECT and may_pass)
+        return split_item_id(item.id).snapshot == 1
+    if criterion == "args_ok":
+        return True
+    # If the first function name is wrong, no snapshot passes, because the files contain no other
+    # verdict on function names.
+    return criterion == CORRECT and (is_first_name_ok or fails)
 
 
 def map_items_to_indexes(
     result_file: Path, results: Sequence[Any], items: Sequence[ScoredItem]
 ) -> dict[SnapshotIndexes, ScoredItem]:
     """Return the item of each snapshot in an `MT_res.json` by the indexes of the snapshot."""
-    dataset_records, type_name = (
-        load_adjacent_dataset(result_file.parent, []),
-        get_dataset_type(result_file.parent),
-    )
+    dataset_records = load_adjacent_dataset(result_file.parent).records
+    type_name = get_dataset_type(result_file.parent)
     items_by_id: dict[str, list[ScoredItem]] = defaultdict(list)
     for item in items:
         if item.category == type_name:
             items_by_id[item.id].append(item)
-    items_by_position: dict[SnapshotIndexes, ScoredItem] = {}
-    for conversation, entry in enumerate(results):
-        name = dataset_records.get(conversation, {}).get("id", conversation)
-        for snapshot in range(count_snapshots(entry)):
-            items_with_id = items_by_id.get(f"{type_name}_{name}_{snapshot + 1}")
+
+    items_by_indexes: dict[SnapshotIndexes, ScoredItem] = {}
+    for conversation, result in enumerate(results):
+        dataset_record = dataset_records.get(conversation, {})
+        group = make_conversation_id(type_name, dataset_record, conversation)
+        for snapshot in range(count_snapshots(result)):
+            items_with_id = items_by_id.get(f"{group}_{snapshot + 1}")
             if items_with_id:
-                items_by_position[conversation, snapshot] = items_with_id.pop(0)
-    return items_by_position
+                items_by_indexes[conversation, snapshot] = items_with_id.pop(0)
+    return items_by_indexes
 
 
-def _rewrite_verdict_files(
-    folder: Path,
-    items: Mapping[SnapshotIndexes, ScoredItem],
-    companions: CompanionVerdicts,
-    flags: Sequence[ConversationFlags],
-) -> Iterator[RewrittenFile]:
-    """Yield the changed files with verdicts in a folder, and set the judge's overridden replies
-    in `companions`.
-    """
-    if (
-        flags
-        and (content := replace_badcase_flags(read_file(folder / BADCASE_FILE), flags)) is not None
-    ):
-        yield RewrittenFile(folder / BADCASE_FILE, content)
-    changed: set[SnapshotIndexes] = set()
-    for (conversation, snapshot), item in items.items():
-        reply = _find_overridden_judge_flag(item)
-        if reply is None or _get_recorded_judge_flag(companions, conversation, snapshot) in (
-            None,
-            reply,
-        ):
-            continue
-        changed.add((conversation, snapshot))
-        if companions.flags:
-            companions.flags[conversation][snapshot] = reply
-        if companions.replies:
-            companions.replies[conversation][snapshot] = f" {reply}"
-    replies = [text for row in companions.replies for text in row]
-    for path, value in (
-        (folder / JUDGE_FLAGS_FILE, companions.flags),
-        (folder / JUDGE_REPLIES_FILE, replies),
-    ):
-        if changed and value:
-            yield RewrittenFile(path, writeback.dump_with_indentation_of(value, read_file(path)))
+@dataclass(frozen=True, slots=True)
+class _ReviewedFolder:
+    """A folder of conversations with its recorded verdicts and the reviews of its items."""
+
+    path: Path
+    items_by_indexes: Mapping[SnapshotIndexes, ScoredItem]
+    companions: CompanionVerdicts
+    flags: list[ConversationFlags]
+    """The evaluator's verdicts on each conversation, with the overrides."""
+
+    @classmethod
+    def load(cls, result_file: Path, items: Sequence[ScoredItem]) -> _ReviewedFolder:
+        results = read_json(result_file, [], list) or []
+        items_by_indexes = map_items_to_indexes(result_file, results, items)
+        companions = load_companion_verdicts(result_file.parent, results)
+        flags = []
+        for index, recorded in enumerate(companions.scores):
+            flags.append(_apply_overrides_to_flags(index, recorded, items_by_indexes))
+        return cls(result_file.parent, items_by_indexes, companions=companions, flags=flags)
+
+    def list_name_verdicts(self) -> dict[str, bool]:
+        """Return item id -> verdict on the function name of the first snapshot."""
+        name_ok_by_id = {}
+        for (conversation, _), item in self.items_by_indexes.items():
+            if conversation < len(self.flags):
+                name_ok_by_id[item.id] = self.flags[conversation].name_ok
+        return name_ok_by_id
+
+    def rewrite_files(self) -> Iterator[RewrittenFile]:
+        """Yield the files with verdicts that the overrides change."""
+        badcase_file = self.path / BADCASE_FILE
+        if self.flags:
+            content = replace_badcase_flags(read_file(badcase_file), self.flags)
+            if content is not None:
+                yield RewrittenFile(badcase_file, content)
+        yield from self._rewrite_judge_files()
+
+    def _rewrite_judge_files(self) -> Iterator[RewrittenFile]:
+        new_flags = [list(row) for row in self.companions.flags]
+        new_replies = [list(row) for row in self.companions.replies]
+        is_changed = False
+        for (conversation, snapshot), item in self.items_by_indexes.items():
+            flag = _find_overridden_judge_flag(item)
+            recorded = _get_recorded_judge_flag(self.companions, conversation, snapshot)
+            if flag is None or recorded is None or flag == recorded:
+                continue
+            is_changed = True
+            if new_flags:
+                new_flags[conversation][snapshot] = flag
+            if new_replies:
+                new_replies[conversation][snapshot] = f" {flag}"
+        if not is_changed:
+            return
+
+        if new_flags:
+            yield _dump_json_file(self.path / JUDGE_FLAGS_FILE, new_flags)
+        all_replies = list(chain.from_iterable(new_replies))
+        if all_replies:
+            yield _dump_json_file(self.path / JUDGE_REPLIES_FILE, all_replies)
+
+
+def _dump_json_file(path: Path, value: Any) -> RewrittenFile:
+    return RewrittenFile(path, writeback.dump_with_indentation_of(value, read_file(path)))
 
 
 def _apply_overrides_to_flags(
     conversation_index: int,
     recorded: ConversationFlags,
-    items_by_position: Mapping[SnapshotIndexes, ScoredItem],
+    items_by_indexes: Mapping[SnapshotIndexes, ScoredItem],
 ) -> ConversationFlags:
-    name_ok, flags = recorded.name_ok, list(recorded.arguments)
-    first_item = items_by_position.get((conversation_index, 0))
+    """Return the verdicts on a conversation with the overrides of its snapshots."""
+    name_ok = recorded.name_ok
+    first_item = items_by_indexes.get((conversation_index, 0))
     if first_item is not None and first_item.overrides:
         name_ok = get_snapshot_outcome(first_item).func_ok
-    for snapshot in range(len(flags)):
-        item = items_by_position.get((conversation_index, snapshot))
+
+    arguments_ok = list(recorded.arguments)
+    for snapshot in range(len(arguments_ok)):
+        item = items_by_indexes.get((conversation_index, snapshot))
         if item is not None and item.overrides:
-            flags[snapshot] = get_snapshot_outcome(item).args_ok
-    return ConversationFlags(name_ok, flags)
+            arguments_ok[snapshot] = get_snapshot_outcome(item).args_ok
+    return ConversationFlags(name_ok, arguments_ok)
 
 
 def _find_overridden_judge_flag(item: ScoredItem) -> bool | None:
@@ -380,23 +478,27 @@ def _find_overridden_judge_flag(item: ScoredItem) -> bool | None:
     args_ok = get_snapshot_outcome(item, JUDGE_CRITERION).args_ok
     if (ITEM, "equivalent") in item.overrides:
         return bool(item.overrides[ITEM, "equivalent"])
-    return None if not args_ok and not item.metadata.get(SAME_NAMES_KEY) else args_ok
+    # With other names, the verdict is false whatever the judge says.
+    if not args_ok and not item.metadata.get(SAME_NAMES_KEY):
+        return None
+    return args_ok
 
 
 def _get_recorded_judge_flag(
     companions: CompanionVerdicts, conversation: int, snapshot: int
 ) -> bool | None:
-    reply = get_snapshot_value(companions.flags or companions.replies, conversation, snapshot)
-    return None if reply is None else bool(reply) if companions.flags else "True" in reply
+    if companions.flags:
+        flag = get_snapshot_value(companions.flags, conversation, snapshot)
+        return None if flag is None else bool(flag)
+    reply = get_snapshot_value(companions.replies, conversation, snapshot)
+    return None if reply is None else "True" in reply
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
     if len(item.golden) != 1 or not writeback.has_only_decoded_calls(item.golden):
         return None
-    return {
-        "name": item.golden[0].name,
-        "arguments": writeback.first_accepted_arguments(item.golden[0]),
-    }
+    golden = item.golden[0]
+    return {"name": golden.name, "arguments": writeback.first_accepted_arguments(golden)}
 
 
 def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
@@ -406,15 +508,24 @@ def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any)
     golden fix of a later snapshot does not change this. The prediction comes from the item, because
     `record` is None for JSON arrays.
     """
-    last_message = item.messages[-1].content if item.messages else None
-    raw = item.predicted[0].raw if item.predicted else last_message
-    if raw is None:
+    prediction = _get_prediction(item)
+    if prediction is None:
         return None
-    call = parse_prediction(raw, choose_parser_name(f"{run.path}/{item.file}"))
-    outcome = check_snapshot(call, raw, golden_fix, run.language)
-    is_independent = run.generation != "conversation" or item.id.endswith("_1")
-    name_ok = outcome.func_ok if is_independent else _infer_first_func_ok(item)
+    call = parse_prediction(prediction, choose_parser_name(f"{run.path}/{item.file}"))
+    outcome = check_snapshot(call, prediction, golden_fix, run.language)
+
+    name_ok: bool | None = outcome.func_ok
+    is_later_snapshot = run.generation == "conversation" and not item.id.endswith("_1")
+    if is_later_snapshot:
+        name_ok = _infer_first_func_ok(item)
     return None if name_ok is None else name_ok and outcome.args_ok
+
+
+def _get_prediction(item: Item) -> str | None:
+    """Return the prediction of an item, which is the text of its call, or its last message."""
+    if item.predicted:
+        return item.predicted[0].raw
+    return item.messages[-1].content if item.messages else None
 
 
 def _infer_first_func_ok(item: Item) -> bool | None:
@@ -422,12 +533,9 @@ def _infer_first_func_ok(item: Item) -> bool | None:
 
     None means unknown.
     """
-    error = item.rule_error_type
-    return (
-        None
-        if error in ("text", "refused")
-        else error not in ("wrong_function", "wrong_first_function")
-    )
+    if item.rule_error_type in ("text", "refused"):
+        return None
+    return item.rule_error_type not in ("wrong_function", "wrong_first_function")
 
 
 def parse_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> list[Call]:  # noqa: ARG001

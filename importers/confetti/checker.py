@@ -30,6 +30,8 @@ from fcreview.model.item import AcceptedValues, Call, GoldenObject
 from fcreview.model.verdict import FIXED_SOFT_SCORE_KEY, SOFT_SCORE_DECIMALS, combine_soft_scores
 
 ACT_CRITERION = "dialog_act"
+BFCL_TYPES = {"object": "dict", "number": "float"}
+"""JSON Schema's name of a type -> BFCL's name."""
 
 
 def has_common_act_label(predicted: Iterable[str], golden: Iterable[str]) -> bool:
@@ -59,22 +61,24 @@ def check_reply(reply: Any, dataset_item: DatasetItem) -> Evaluation:
 
 def adapt_function_doc_to_bfcl(function_doc: dict[str, Any]) -> dict[str, Any]:
     schema = {"required": [], **get_parameters_schema(function_doc), "type": "dict"}
-    return {**function_doc, "parameters": _adapt_parameter_schema(schema)}
+    return function_doc | {"parameters": _adapt_parameter_schema(schema)}
 
 
 def _adapt_parameter_schema(schema: Any) -> Any:
+    """Return a schema with BFCL's names of types, at any depth."""
     if not isinstance(schema, dict):
         return schema
     adapted = dict(schema)
-    if isinstance(adapted.get("type"), str):
-        adapted["type"] = {"object": "dict", "number": "float"}.get(
-            adapted["type"], adapted["type"]
-        )
-    if "items" in adapted:
-        adapted["items"] = _adapt_parameter_schema(adapted["items"])
-    if isinstance(adapted.get("properties"), dict):
+    declared_type = schema.get("type")
+    if isinstance(declared_type, str):
+        adapted["type"] = BFCL_TYPES.get(declared_type, declared_type)
+    if "items" in schema:
+        adapted["items"] = _adapt_parameter_schema(schema["items"])
+
+    properties = schema.get("properties")
+    if isinstance(properties, dict):
         adapted["properties"] = {
-            name: _adapt_parameter_schema(each) for name, each in adapted["properties"].items()
+            name: _adapt_parameter_schema(inner) for name, inner in properties.items()
         }
     return adapted
 
@@ -86,23 +90,25 @@ def adapt_golden_answer_to_bfcl(golden_answer: Any) -> Any:
     """
     if not isinstance(golden_answer, list):
         return golden_answer
-    return [
-        {
-            name: {
-                key: [_wrap_object_fields_in_lists(value) for value in accepted]
-                for key, accepted in arguments.items()
-            }
-        }
-        for call in golden_answer
-        if isinstance(call, dict)
-        for name, arguments in call.items()
-    ]
+    calls = []
+    for call in golden_answer:
+        if not isinstance(call, dict):
+            continue
+        for name, arguments in call.items():
+            adapted = {}
+            for parameter, accepted in arguments.items():
+                adapted[parameter] = [_wrap_object_fields_in_lists(value) for value in accepted]
+            calls.append({name: adapted})
+    return calls
 
 
 def _wrap_object_fields_in_lists(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
-    return {key: inner if isinstance(inner, list) else [inner] for key, inner in value.items()}
+    wrapped = {}
+    for name, field_value in value.items():
+        wrapped[name] = field_value if isinstance(field_value, list) else [field_value]
+    return wrapped
 
 
 def make_golden_calls(golden_answer: Any, turn: int) -> list[Call]:
@@ -111,12 +117,13 @@ def make_golden_calls(golden_answer: Any, turn: int) -> list[Call]:
     In an object argument, each field has its own list of accepted values.
     """
     calls: list[Call] = []
-    for name, arguments in (entry for call in as_list(golden_answer) for entry in call.items()):
-        accepted = {
-            key: AcceptedValues(list(map(_to_golden_value, values)))
-            for key, values in arguments.items()
-        }
-        calls.append(Call("golden", name, arguments=accepted, turn=turn, step=0, index=len(calls)))
+    for golden_call in as_list(golden_answer):
+        for name, arguments in golden_call.items():
+            accepted = {}
+            for parameter, values in arguments.items():
+                accepted[parameter] = AcceptedValues([_to_golden_value(value) for value in values])
+            call = Call("golden", name, arguments=accepted, turn=turn, index=len(calls))
+            calls.append(call)
     return calls
 
 
@@ -165,47 +172,59 @@ def find_chain_positions(
     Conversations whose call records and dialog act records have different function names are
     omitted.
     """
+    calls_by_conversation = _group_by_conversation(call_records)
     acts_by_conversation = _group_by_conversation(act_records)
     positions: dict[str, ChainPosition] = {}
-    for conversation, records in _group_by_conversation(call_records).items():
-        positions |= (
-            _find_positions_in_conversation(records, acts_by_conversation.get(conversation, []))
-            or {}
-        )
+    for conversation, calls in calls_by_conversation.items():
+        acts = acts_by_conversation.get(conversation, [])
+        positions |= _find_positions_in_conversation(calls, acts)
     return positions
 
 
 def _group_by_conversation(records: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    dialogs: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    records_by_conversation: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for record in records:
-        dialogs[get_conversation_id(record["dialog_id"])].append(record)
-    return dialogs
+        conversation = get_conversation_id(record["dialog_id"])
+        records_by_conversation[conversation].append(record)
+    return records_by_conversation
 
 
 def _find_positions_in_conversation(
     call_records: list[dict[str, Any]], act_records: list[dict[str, Any]]
-) -> dict[str, ChainPosition] | None:
-    start, positions = 0, {}
+) -> dict[str, ChainPosition]:
+    """Assign the call records to the calls in the dialog act records, which have the same order.
+
+    Return no positions if the function names differ, or if a call record is left.
+    """
+    positions: dict[str, ChainPosition] = {}
+    n_assigned = 0
     for act_record in act_records:
-        names = [
-            name
-            for name in map(parse_function_name, as_list(act_record.get("ground_truth_content")))
-            if name
-        ]
-        turn_records = call_records[start : start + len(names)]
-        if [_get_golden_function_name(record) for record in turn_records] != names:
-            return None
-        for index, record in enumerate(turn_records):
-            positions[record["id"]] = ChainPosition(
-                act_record["dialog_id"], index=index, length=len(names)
-            )
-        start += len(names)
-    return positions if start == len(call_records) else None
+        names = _list_function_names(act_record)
+        chain = call_records[n_assigned : n_assigned + len(names)]
+        if [_get_golden_function_name(record) for record in chain] != names:
+            return {}
+        for index, record in enumerate(chain):
+            position = ChainPosition(act_record["dialog_id"], index=index, length=len(names))
+            positions[record["id"]] = position
+        n_assigned += len(names)
+    return positions if n_assigned == len(call_records) else {}
+
+
+def _list_function_names(act_record: dict[str, Any]) -> list[str]:
+    """Return the functions that a golden reply calls. Its content also contains texts."""
+    names = []
+    for part in as_list(act_record.get("ground_truth_content")):
+        name = parse_function_name(part)
+        if name:
+            names.append(name)
+    return names
 
 
 def _get_golden_function_name(record: dict[str, Any]) -> str | None:
     golden = as_list(record.get("ground_truth"))
-    return next(iter(as_object(golden[0])), None) if golden else None
+    if not golden:
+        return None
+    return next(iter(as_object(golden[0])), None)
 
 
 SCORE_DECIMALS = SOFT_SCORE_DECIMALS
@@ -226,13 +245,13 @@ def compute_token_f1(golden: str, predicted: str) -> float:
     """
     if golden == predicted:
         return 1.0
-    predicted_words, golden_words = (
-        Counter(re.findall(r"\w+", text.lower())) for text in (predicted, golden)
-    )
-    shared = sum((predicted_words & golden_words).values())
-    if not shared:
+    predicted_words = Counter(re.findall(r"\w+", predicted.lower()))
+    golden_words = Counter(re.findall(r"\w+", golden.lower()))
+    n_shared = (predicted_words & golden_words).total()
+    if n_shared == 0:
         return 0.0
-    precision, recall = shared / sum(predicted_words.values()), shared / sum(golden_words.values())
+    precision = n_shared / predicted_words.total()
+    recall = n_shared / golden_words.total()
     return 2 * precision * recall / (precision + recall)
 
 
@@ -245,26 +264,31 @@ def compute_parameter_scores(
 
     A missing or unexpected one scores 0.
     """
-    scores = dict.fromkeys(sorted({*golden, *predicted}), 0.0)
-    for name in golden.keys() & predicted.keys():
-        scores[name] = round(
-            _compute_best_score(golden[name], predicted[name], similarity), SCORE_DECIMALS
-        )
+    scores = {}
+    for name in sorted({*golden, *predicted}):
+        scores[name] = 0.0
+        if name in golden and name in predicted:
+            score = _compute_best_score(golden[name], predicted[name], similarity)
+            scores[name] = round(score, SCORE_DECIMALS)
     return scores
 
 
 def _compute_best_score(
     accepted_values: list[Any], predicted: Any, similarity: Similarity
 ) -> float:
-    scores = [
-        similarity(golden, predicted)
-        if isinstance(golden, str) and isinstance(predicted, str)
-        else float(type(golden) is type(predicted) and golden == predicted)
-        for golden in accepted_values
-    ]
+    """Return the highest score of a predicted value over the accepted values."""
+    scores = [_compute_value_score(golden, predicted, similarity) for golden in accepted_values]
+    # The data does not wrap a list-valued parameter in a second list.
     if isinstance(predicted, list) and predicted == accepted_values:
         scores.append(1.0)
     return max(scores, default=0.0)
+
+
+def _compute_value_score(golden: Any, predicted: Any, similarity: Similarity) -> float:
+    if isinstance(golden, str) and isinstance(predicted, str):
+        return similarity(golden, predicted)
+    is_equal = type(golden) is type(predicted) and golden == predicted
+    return 1.0 if is_equal else 0.0
 
 
 def compute_soft_score(is_name_correct: bool, parameter_scores: Mapping[str, float]) -> float:
@@ -272,4 +296,6 @@ def compute_soft_score(is_name_correct: bool, parameter_scores: Mapping[str, flo
 
     Return 0 if a score is 0 or the function name is wrong, and 1 if there are no parameters.
     """
-    return combine_soft_scores(parameter_scores.values()) if is_name_correct else 0.0
+    if not is_name_correct:
+        return 0.0
+    return combine_soft_scores(parameter_scores.values())

@@ -25,6 +25,8 @@ SOFT_SCORE_FILE = "BFCL_v2_conversationsclean_soft.json"
 HALLUCINATION_FILE = "parameter_hallucination_judge.json"
 ACT_JUDGE_FILE = "dialog_act_judge.json"
 METRICS_FILE = "metrics.json"
+MAX_LEVELS = 4
+"""Number of folders above the results in which a dataset is searched."""
 SCORE_FOLDER_FILES = (*SCORE_FILES, SOFT_SCORE_FILE, HALLUCINATION_FILE, ACT_JUDGE_FILE)
 """Names of the files that contain verdicts on items: score files, soft scores and judge
 verdicts.
@@ -38,16 +40,14 @@ def find_runs(
 ) -> DiscoveredRuns:
     """Make a run of each folder with result files."""
     found = DiscoveredRuns()
+    known_names = {*RESULT_FILES, *QUESTION_FILES, *SCORE_FOLDER_FILES}
     results_by_folder: dict[Path, list[Path]] = {}
     for path in files:
         if path.name in RESULT_FILES:
             results_by_folder.setdefault(path.parent, []).append(path)
-        if (
-            path.name in RESULT_FILES
-            or path.name in QUESTION_FILES
-            or path.name in SCORE_FOLDER_FILES
-        ):
+        if path.name in known_names:
             found.claimed.add(path)
+
     for folder, result_files in results_by_folder.items():
         plan = _make_plan(folder, result_files, list(dataset_folders))
         found.plans.append(plan)
@@ -67,30 +67,32 @@ def _make_plan(
     run.name_parts = list_telling_folders(result_folder.parent)
     reason = "BFCL_v2 result files of the categories conversationsclean and dialogacts"
     plan = RunPlan(run, sorted(result_files), reason=reason)
+
     score_folder = find_score_folder(result_folder)
     if score_folder is not None:
-        plan.scores = [
-            score_folder / name for name in SCORE_FOLDER_FILES if (score_folder / name).is_file()
-        ]
-    if dataset_folder is not None:
-        candidates = [
-            dataset_folder / sub / name
-            for name in QUESTION_FILES
-            for sub in ("", "possible_answer")
-        ]
-        plan.data = [path for path in candidates if path.is_file()]
+        candidates = [score_folder / name for name in SCORE_FOLDER_FILES]
+        plan.scores = [path for path in candidates if path.is_file()]
+    if dataset_folder is None:
+        what = "no CONFETTI questions were found. Pass --data DIR."
+        plan.issues.append(ImportIssue(str(result_folder), None, what=what))
     else:
-        plan.issues.append(
-            ImportIssue(
-                str(result_folder), None, what="no CONFETTI questions were found. Pass --data DIR."
-            )
-        )
+        plan.data = _list_dataset_files(dataset_folder)
+
     categories = [RESULT_FILES[path.name] for path in plan.results]
     scored = {SCORE_FILES[path.name] for path in plan.scores if path.name in SCORE_FILES}
-    report_missing_scores(
-        plan, categories, [category for category in categories if category not in scored]
-    )
+    missing = [category for category in categories if category not in scored]
+    report_missing_scores(plan, categories, missing)
     return plan
+
+
+def _list_dataset_files(dataset_folder: Path) -> list[Path]:
+    """Return the files with questions and golden answers that exist."""
+    paths = []
+    for name in QUESTION_FILES:
+        for path in (dataset_folder / name, dataset_folder / "possible_answer" / name):
+            if path.is_file():
+                paths.append(path)
+    return paths
 
 
 def find_score_folder(result_folder: Path) -> Path | None:
@@ -105,10 +107,13 @@ def find_score_folder(result_folder: Path) -> Path | None:
 
 def find_dataset_folder(result_folder: Path, dataset_folders: list[Path]) -> Path | None:
     """Return the first folder with question files: one of `dataset_folders` or one near the run."""
-    nearby_folders = [
-        root / subfolder for root in list(result_folder.parents)[:4] for subfolder in ("data", "")
-    ]
-    for folder in [*dataset_folders, *(root / "data" for root in dataset_folders), *nearby_folders]:
+    candidates = list(dataset_folders)
+    candidates += [folder / "data" for folder in dataset_folders]
+    for parent in list(result_folder.parents)[:MAX_LEVELS]:
+        candidates.append(parent / "data")
+        candidates.append(parent)
+
+    for folder in candidates:
         if any((folder / name).is_file() for name in QUESTION_FILES):
             return folder
     return None

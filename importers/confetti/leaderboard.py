@@ -6,18 +6,15 @@ scores of its calls. Parameter validity covers the calls of the golden function.
 accuracy, a turn is correct if at least one predicted label is golden. The F1 of the labels is
 computed from the overall precision and recall, as the values in Table 5 are.
 
-The table shows the effects of an override. An override on an item or call takes precedence over
-overrides on its parts.
+An override on an item or call takes precedence over overrides on its parts. It has these effects:
 
-| override | changes |
-|---|---|
-| `correct` of a call item or its parts | binary accuracy |
-| `soft_score` of a call item | soft accuracy per call and per turn |
-| `soft_score` of an argument | the score of the call is recomputed, with the same effects |
-| `hallucinated` of an argument, or the list of names for the item | parameter validity |
-| `name_matches` of a call | whether its arguments count in parameter validity |
-| `dialog_act` of the response | dialog act accuracy, labels, confusion |
-| `correct` of a dialog act item | dialog act accuracy |
+* `correct` of a call item or its parts changes binary accuracy.
+* `soft_score` of a call item changes soft accuracy per call and per turn.
+* `soft_score` of an argument has the same effects, because the score of its call is recomputed.
+* `hallucinated` of an argument, or the list of names for the item, changes parameter validity.
+* `name_matches` of a call decides whether its arguments count in parameter validity.
+* `dialog_act` of the response changes dialog act accuracy, labels and confusion.
+* `correct` of a dialog act item changes dialog act accuracy.
 
 A human verdict on an item or argument takes precedence over a verdict that follows from another
 verdict. Values on which annotators disagree keep the automatic verdict.
@@ -27,7 +24,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from itertools import permutations
+from dataclasses import dataclass
+from itertools import permutations, product
 from typing import Any, NamedTuple
 
 from fcreview.importers.confetti.checker import (
@@ -42,6 +40,7 @@ from fcreview.model.metric import Metric, ScoredItem, cached_on_item, get_chain_
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.model.verdict import DIALOG_ACTS, GOLDEN_ACTS_KEY
 
+CALLS_TABLE = "function calling"
 SOFT_SCORE_CRITERION = "soft_score"
 HALLUCINATED_CRITERION = "hallucinated"
 
@@ -49,24 +48,25 @@ HALLUCINATED_CRITERION = "hallucinated"
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
     call_items = [item for item in items if item.category == CALLS_CATEGORY]
     act_items = [item for item in items if item.category == ACTS_CATEGORY]
-    metrics = (
-        [Metric("function calling", "binary accuracy", value=pass_rate(call_items))]
-        if call_items
-        else []
-    )
-    scores = [(item, get_soft_score(item)) for item in call_items]
-    soft_scores = [score for _, score in scores if score is not None]
-    if soft_scores:
-        metrics.append(
-            Metric(
-                "function calling",
-                "soft accuracy, per call",
-                value=compute_mean_or_zero(soft_scores),
-            )
-        )
-        metrics += _compute_chain_metrics(scores)
+    metrics: list[Metric] = []
+    if call_items:
+        metrics.append(Metric(CALLS_TABLE, "binary accuracy", value=pass_rate(call_items)))
+    metrics += _compute_soft_accuracies(call_items)
     metrics += _compute_validity_metrics(call_items)
-    return metrics + (compute_act_metrics(act_items) if act_items else [])
+    if act_items:
+        metrics += compute_act_metrics(act_items)
+    return metrics
+
+
+def _compute_soft_accuracies(call_items: Sequence[ScoredItem]) -> list[Metric]:
+    """Compute the mean soft score of calls and that of turns; empty without soft scores."""
+    scores = [get_soft_score(item) for item in call_items]
+    known_scores = [score for score in scores if score is not None]
+    if not known_scores:
+        return []
+    mean = compute_mean_or_zero(known_scores)
+    metric = Metric(CALLS_TABLE, "soft accuracy, per call", value=mean)
+    return [metric, *_compute_chain_metrics(call_items)]
 
 
 @cached_on_item
@@ -79,61 +79,95 @@ def get_soft_score(item: ScoredItem) -> float | None:
     value = item.values.get(SOFT_SCORE_CRITERION)
     if not isinstance(value, (int, float)):
         return None
-    is_overridden = any(criterion == SOFT_SCORE_CRITERION for _, criterion in item.overrides)
-    if (
-        not is_overridden
-        or item.is_target_reviewed(ITEM, SOFT_SCORE_CRITERION)
-        or FIXED_SCORE_REASON in item.metadata
-    ):
+    is_any_overridden = any(criterion == SOFT_SCORE_CRITERION for _, criterion in item.overrides)
+    is_reviewed = item.is_target_reviewed(ITEM, SOFT_SCORE_CRITERION)
+    if not is_any_overridden or is_reviewed or FIXED_SCORE_REASON in item.metadata:
         return float(value)
-    scores = {
-        target: score
-        for target, criterion, score in item.part_verdicts
-        if criterion == SOFT_SCORE_CRITERION
-    }
-    is_complete = all(isinstance(score, (int, float)) for score in scores.values())
-    return compute_soft_score(True, scores) if is_complete else None
+
+    argument_scores = {}
+    for target, criterion, score in item.part_verdicts:
+        if criterion != SOFT_SCORE_CRITERION:
+            continue
+        if not isinstance(score, (int, float)):
+            return None
+        argument_scores[target] = score
+    return compute_soft_score(True, argument_scores)
 
 
-def _compute_chain_metrics(item_scores: Sequence[tuple[ScoredItem, float | None]]) -> list[Metric]:
-    scores_by_turn = [
-        (turn, item, score)
-        for item, score in item_scores
-        if (turn := get_chain_id(item)) is not None
-    ]
-    items_by_turn = {turn: item for turn, item, _ in scores_by_turn}
-    products: dict[str, float] = {}
-    for turn, _, score in scores_by_turn:
+@dataclass(slots=True)
+class _Turn:
+    """An agent turn, which is a chain of calls."""
+
+    item: ScoredItem
+    """Last call item of the turn."""
+    score: float | None = None
+    """Product of the soft scores of its calls, or None if no call has one."""
+
+    def add_call(self, item: ScoredItem) -> None:
+        self.item = item
+        score = get_soft_score(item)
         if score is not None:
-            products[turn] = products.get(turn, 1.0) * score
-    if not products:
+            self.score = score if self.score is None else self.score * score
+
+    @property
+    def length_name(self) -> str:
+        length = self.item.metadata["chain"]["length"]
+        return str(length) if length < 4 else "4+"
+
+    @property
+    def functions_name(self) -> str:
+        n_functions = self.item.n_functions
+        if n_functions <= 9:
+            return "1-9"
+        return "10-19" if n_functions <= 19 else "20+"
+
+    @property
+    def user_turns_name(self) -> str:
+        n_turns = self.item.n_turns
+        if n_turns <= 5:
+            return "1-5"
+        return "6-10" if n_turns <= 10 else "11+"
+
+
+def _compute_chain_metrics(call_items: Sequence[ScoredItem]) -> list[Metric]:
+    """Compute the mean score of agent turns, over all turns and in the groups of the paper."""
+    turns = [turn for turn in _list_turns(call_items) if turn.score is not None]
+    if not turns:
         return []
-    mean = compute_mean_or_zero(list(products.values()))
-    metrics = [Metric("function calling", "soft accuracy, chain product per turn", value=mean)]
-    tables: dict[str, Callable[[ScoredItem], str]] = {
-        "by chain length": lambda item: (
-            str(length) if (length := item.metadata["chain"]["length"]) < 4 else "4+"
-        ),
-        "by functions offered": lambda item: _choose_bucket_name(
-            item.n_functions, (9, 19), ("1-9", "10-19", "20+")
-        ),
-        "by user turns": lambda item: _choose_bucket_name(
-            item.n_turns, (5, 10), ("1-5", "6-10", "11+")
-        ),
-    }
-    for table, group_name in tables.items():
-        groups: defaultdict[str, list[float]] = defaultdict(list)
-        for turn, product in products.items():
-            groups[group_name(items_by_turn[turn])].append(product)
-        for name, part in sorted(groups.items()):
-            metrics.append(
-                Metric(table, name, value=compute_mean_or_zero(part), note=f"{len(part)} turns")
-            )
+    mean = _compute_mean_turn_score(turns)
+    metrics = [Metric(CALLS_TABLE, "soft accuracy, chain product per turn", value=mean)]
+    metrics += _compute_group_means("by chain length", turns, lambda turn: turn.length_name)
+    metrics += _compute_group_means("by functions offered", turns, lambda turn: turn.functions_name)
+    metrics += _compute_group_means("by user turns", turns, lambda turn: turn.user_turns_name)
     return metrics
 
 
-def _choose_bucket_name(value: int, limits: tuple[int, int], names: tuple[str, str, str]) -> str:
-    return names[0] if value <= limits[0] else names[1] if value <= limits[1] else names[2]
+def _list_turns(call_items: Sequence[ScoredItem]) -> list[_Turn]:
+    """Return the turns in the order of their first calls."""
+    turns: dict[str, _Turn] = {}
+    for item in call_items:
+        chain_id = get_chain_id(item)
+        if chain_id is not None:
+            turns.setdefault(chain_id, _Turn(item)).add_call(item)
+    return list(turns.values())
+
+
+def _compute_group_means(
+    table: str, turns: Sequence[_Turn], get_group: Callable[[_Turn], str]
+) -> list[Metric]:
+    """Return a metric with the mean score of each group of turns."""
+    groups: defaultdict[str, list[_Turn]] = defaultdict(list)
+    for turn in turns:
+        groups[get_group(turn)].append(turn)
+    metrics = []
+    for name, group in sorted(groups.items()):
+        mean = _compute_mean_turn_score(group)
+        metrics.append(Metric(table, name, value=mean, note=f"{len(group)} turns"))
+    return metrics
+
+
+def _compute_mean_turn_score(turns: Sequence[_Turn]) -> float:
+    return compute_mean_or_zero([turn.score for turn in turns if turn.score is not None])
 
 
 def _compute_validity_metrics(call_items: Sequence[ScoredItem]) -> list[Metric]:
@@ -142,8 +176,9 @@ def _compute_validity_metrics(call_items: Sequence[ScoredItem]) -> list[Metric]:
     Only predicted calls of the golden function count.
     """
     counts = [_count_valid_arguments(item) for item in call_items]
-    n_valid, n_judged = sum(count.valid for count in counts), sum(count.judged for count in counts)
-    if not n_judged:
+    n_valid = sum(count.valid for count in counts)
+    n_judged = sum(count.judged for count in counts)
+    if n_judged == 0:
         return []
     note = f"share of {n_judged} arguments that the judge checked"
     return [Metric("parameter validity", "valid parameters", value=n_valid / n_judged, note=note)]
@@ -159,16 +194,19 @@ class ArgumentCounts(NamedTuple):
 
 @cached_on_item
 def _count_valid_arguments(item: ScoredItem) -> ArgumentCounts:
-    flags = get_hallucination_flags(item)
-    named_calls = {
-        target
-        for target, criterion, value in item.part_verdicts
-        if criterion == "name_matches" and value
-    }
-    judged = [
-        flag for target, flag in flags.items() if get_enclosing_call_address(target) in named_calls
-    ]
-    return ArgumentCounts(sum(not flag for flag in judged), len(judged))
+    calls_with_golden_name = set()
+    for target, criterion, value in item.part_verdicts:
+        if criterion == "name_matches" and value:
+            calls_with_golden_name.add(target)
+
+    n_valid = 0
+    n_judged = 0
+    for target, is_hallucinated in get_hallucination_flags(item).items():
+        if get_enclosing_call_address(target) in calls_with_golden_name:
+            n_judged += 1
+            if not is_hallucinated:
+                n_valid += 1
+    return ArgumentCounts(n_valid, judged=n_judged)
 
 
 def get_hallucination_flags(item: ScoredItem) -> dict[str, Any]:
@@ -176,17 +214,18 @@ def get_hallucination_flags(item: ScoredItem) -> dict[str, Any]:
 
     An override of the item's list covers all its calls.
     """
-    flags = {
-        target: value
-        for target, criterion, value in item.part_verdicts
-        if criterion == HALLUCINATED_CRITERION
-    }
-    names = item.overrides.get((ITEM, HALLUCINATED_CRITERION))
-    if isinstance(names, list):
-        for target in flags:
-            address = parse_address(target)
-            if address is not None and not item.is_target_reviewed(target, HALLUCINATED_CRITERION):
-                flags[target] = address.argument in names
+    flags = {}
+    for target, criterion, value in item.part_verdicts:
+        if criterion == HALLUCINATED_CRITERION:
+            flags[target] = value
+
+    flagged_names = item.overrides.get((ITEM, HALLUCINATED_CRITERION))
+    if not isinstance(flagged_names, list):
+        return flags
+    for target in flags:
+        address = parse_address(target)
+        if address is not None and not item.is_target_reviewed(target, HALLUCINATED_CRITERION):
+            flags[target] = address.argument in flagged_names
     return flags
 
 
@@ -198,8 +237,16 @@ SHORT_LABELS = dict(
     zip(DIALOG_ACTS, ("function", "inform", "seek_info", "reject", "other"), strict=True)
 )
 LABEL_MATCHES = ("golden and predicted", "golden only", "predicted only")
-ActLabelPair = tuple[frozenset[str], frozenset[str]]
-"""The predicted labels and the golden labels of a turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActLabelPair:
+    """The labels of a turn."""
+
+    predicted: frozenset[str]
+    golden: frozenset[str]
+
+
 ActLabelPairCounts = Mapping[ActLabelPair, int]
 """Predicted and golden labels -> number of turns that have them."""
 
@@ -210,26 +257,26 @@ def compute_act_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     Accuracy covers all items with a verdict. The other metrics cover the turns with predicted and
     golden labels.
     """
-    verdicts = [valid for item in items if (valid := get_act_verdict(item)) is not None]
-    accuracy = sum(verdicts) / len(verdicts) if verdicts else None
+    verdicts = [get_act_verdict(item) for item in items]
+    known_verdicts = [verdict for verdict in verdicts if verdict is not None]
+    accuracy = sum(known_verdicts) / len(known_verdicts) if known_verdicts else None
     metrics = [Metric("response quality", "dialog act accuracy", value=accuracy)]
-    pairs = Counter([pair for item in items if (pair := _get_act_label_pair(item)) is not None])
-    if pairs:
-        note = (
-            "computed from the labels of the predicted replies; the paper's Table 5 covers the"
-            " golden replies"
-        )
-        scores = compute_act_label_scores(pairs)
-        metrics += [
-            Metric("dialog act labels", name, value=value, note=note)
-            for name, value in scores.items()
-        ]
-        metrics += _compute_confusion_metrics(pairs)
-        for label, counts in count_turns_by_label_match(pairs).items():
-            metrics += [
-                Metric("dialog acts", f"{label}: {match}", value=n, unit="count", level=1)
-                for match, n in counts.items()
-            ]
+
+    pairs = [_get_act_label_pair(item) for item in items]
+    pair_counts = Counter(pair for pair in pairs if pair is not None)
+    if not pair_counts:
+        return metrics
+    note = (
+        "computed from the labels of the predicted replies; the paper's Table 5 covers the"
+        " golden replies"
+    )
+    for name, value in compute_act_label_scores(pair_counts).items():
+        metrics.append(Metric("dialog act labels", name, value=value, note=note))
+    metrics += _compute_confusion_metrics(pair_counts)
+    for label, counts in count_turns_by_label_match(pair_counts).items():
+        for match, n_turns in counts.items():
+            name = f"{label}: {match}"
+            metrics.append(Metric("dialog acts", name, value=n_turns, unit="count", level=1))
     return metrics
 
 
@@ -246,21 +293,26 @@ def get_act_verdict(item: ScoredItem) -> bool | None:
 
 @cached_on_item
 def _get_act_label_pair(item: ScoredItem) -> ActLabelPair | None:
-    predicted, golden = item.values.get(ACT_CRITERION), item.metadata.get(GOLDEN_ACTS_KEY)
-    if isinstance(predicted, list) and isinstance(golden, list):
-        return frozenset(predicted), frozenset(golden)
-    return None
+    predicted = item.values.get(ACT_CRITERION)
+    golden = item.metadata.get(GOLDEN_ACTS_KEY)
+    if not isinstance(predicted, list) or not isinstance(golden, list):
+        return None
+    return ActLabelPair(frozenset(predicted), golden=frozenset(golden))
 
 
 def compute_act_label_scores(pairs: ActLabelPairCounts) -> dict[str, float]:
     """Compute the precision, recall and F1 of the predicted labels over all turns, from 0 to 1."""
-    both = sum(len(predicted & golden) * n for (predicted, golden), n in pairs.items())
-    predicted, golden = (
-        sum(len(labels[side]) * n for labels, n in pairs.items()) for side in (0, 1)
-    )
-    precision = both / predicted if predicted else 0.0
-    recall = both / golden if golden else 0.0
-    f1 = 2 * precision * recall / (precision + recall) if both else 0.0
+    n_predicted = 0
+    n_golden = 0
+    n_common = 0
+    for pair, n_turns in pairs.items():
+        n_predicted += len(pair.predicted) * n_turns
+        n_golden += len(pair.golden) * n_turns
+        n_common += len(pair.predicted & pair.golden) * n_turns
+
+    precision = n_common / n_predicted if n_predicted else 0.0
+    recall = n_common / n_golden if n_golden else 0.0
+    f1 = 2 * precision * recall / (precision + recall) if n_common else 0.0
     return {"precision": precision, "recall": recall, "F1": f1}
 
 
@@ -268,18 +320,21 @@ def _compute_confusion_metrics(pairs: ActLabelPairCounts) -> list[Metric]:
     """Count, for each pair of different labels, the turns with one as golden label and the other
     as predicted label.
     """
-    note, metrics = "number of turns in which no predicted label is golden", []
-    confused = [(*labels, n) for labels, n in pairs.items() if not labels[0] & labels[1]]
+    n_turns_by_labels: Counter[tuple[str, str]] = Counter()
+    for pair, n_turns in pairs.items():
+        if pair.predicted & pair.golden:
+            continue
+        for golden, predicted in product(pair.golden, pair.predicted):
+            n_turns_by_labels[golden, predicted] += n_turns
+
+    note = "number of turns in which no predicted label is golden"
+    metrics = []
     for golden, predicted in permutations(DIALOG_ACTS, 2):
-        count = sum(
-            n
-            for predicted_labels, labels, n in confused
-            if golden in labels and predicted in predicted_labels
-        )
         name = f"{SHORT_LABELS[golden]} taken for {SHORT_LABELS[predicted]}"
-        metrics.append(
-            Metric("dialog acts confused", name, value=count, unit="count", level=1, note=note)
-        )
+        n_turns = n_turns_by_labels[golden, predicted]
+        metric = Metric("dialog acts confused", name, value=n_turns, unit="count", level=1)
+        metric.note = note
+        metrics.append(metric)
     return metrics
 
 
@@ -288,15 +343,15 @@ def count_turns_by_label_match(pairs: ActLabelPairCounts) -> dict[str, dict[str,
     predicted only.
     """
     counts = {label: dict.fromkeys(LABEL_MATCHES, 0) for label in DIALOG_ACTS}
-    for (predicted, golden), n_turns in pairs.items():
-        for label in predicted | golden:
-            both, golden_only, predicted_only = LABEL_MATCHES
-            match = (
-                both
-                if label in predicted & golden
-                else golden_only
-                if label in golden
-                else predicted_only
-            )
-            counts.setdefault(label, dict.fromkeys(LABEL_MATCHES, 0))[match] += n_turns
+    for pair, n_turns in pairs.items():
+        for label in pair.predicted | pair.golden:
+            if label not in counts:
+                counts[label] = dict.fromkeys(LABEL_MATCHES, 0)
+            counts[label][_name_match(pair, label)] += n_turns
     return counts
+
+
+def _name_match(pair: ActLabelPair, label: str) -> str:
+    if label in pair.golden and label in pair.predicted:
+        return "golden and predicted"
+    return "golden only" if label in pair.golden else "predicted only"

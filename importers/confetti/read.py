@@ -7,11 +7,14 @@ hallucinated parameters, and its position in the chain of calls.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fcreview.importers.bfcl.checker.evaluate import Evaluation
 from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES
 from fcreview.importers.bfcl.incidents import find_incident, remove_reply_of_failed_request
 from fcreview.importers.common.incidents import add_failed_verdict, apply_incident
@@ -56,11 +59,13 @@ from fcreview.model.item import (
     GOLDEN_CALL,
     ArgumentDiff,
     Call,
+    CallPair,
     ImportIssue,
     Item,
     Message,
     ReadRecord,
     Role,
+    SourceName,
     Verdict,
 )
 from fcreview.model.json_value import answer_hash, append_to_path, to_json_text
@@ -86,113 +91,149 @@ class RunRecords:
     act_labels: RecordsById = field(default_factory=dict)
     chain_positions: dict[str, ChainPosition] = field(default_factory=dict)
     """Item id -> position of the call in its agent turn."""
+    issues: list[ImportIssue] = field(default_factory=list)
 
 
-def load_run_records(plan: RunPlan, issues: list[ImportIssue]) -> RunRecords:
-    """Load all files of a run except the results."""
-    loaded = RunRecords()
-    answers: dict[str, RecordsById] = {CALLS_CATEGORY: {}, ACTS_CATEGORY: {}}
-    for path in plan.data:
-        records = load_records_by_id(path, issues)
-        if path.parent.name == "possible_answer":
-            loaded.answers |= records
-            answers[QUESTION_FILES[path.name]] = records
-        else:
-            loaded.questions |= records
-    calls, acts = (
-        [each for each in part.values() if isinstance(each.get("dialog_id"), str)]
-        for part in answers.values()
-    )
-    loaded.chain_positions = find_chain_positions(calls, acts)
+def load_run_records(plan: RunPlan) -> RunRecords:
+    """Load all files of a run except the results, and set the run's official metrics."""
+    records = RunRecords()
+    _load_dataset(records, plan.data)
     for path in plan.scores:
         if path.name in SCORE_FILES:
-            _load_score_file(SCORE_FILES[path.name], path, loaded, plan, issues)
+            _load_score_file(records, SCORE_FILES[path.name], path, plan)
         elif path.name == SOFT_SCORE_FILE:
-            loaded.soft_scores = load_records_by_id(path, issues)
+            records.soft_scores = load_records_by_id(path, records.issues)
         elif path.name == HALLUCINATION_FILE:
-            loaded.hallucination_flags = load_records_by_id(path, issues)
+            records.hallucination_flags = load_records_by_id(path, records.issues)
         elif path.name == ACT_JUDGE_FILE:
-            loaded.act_labels = load_records_by_id(path, issues)
-    return loaded
+            records.act_labels = load_records_by_id(path, records.issues)
+    return records
 
 
-def _load_score_file(
-    category: str, score_file: Path, records: RunRecords, plan: RunPlan, issues: list[ImportIssue]
-) -> None:
+def _load_dataset(records: RunRecords, dataset_files: Sequence[Path]) -> None:
+    """Load questions and golden answers, and find the chains of calls in the golden answers."""
+    answers_by_category: dict[str, RecordsById] = {}
+    for path in dataset_files:
+        loaded = load_records_by_id(path, records.issues)
+        if path.parent.name == "possible_answer":
+            records.answers |= loaded
+            answers_by_category[QUESTION_FILES[path.name]] = loaded
+        else:
+            records.questions |= loaded
+
+    call_answers = answers_by_category.get(CALLS_CATEGORY, {})
+    act_answers = answers_by_category.get(ACTS_CATEGORY, {})
+    records.chain_positions = find_chain_positions(
+        _select_records_of_dialogs(call_answers), _select_records_of_dialogs(act_answers)
+    )
+
+
+def _select_records_of_dialogs(records: RecordsById) -> list[JsonObject]:
+    return [record for record in records.values() if isinstance(record.get("dialog_id"), str)]
+
+
+def _load_score_file(records: RunRecords, category: str, score_file: Path, plan: RunPlan) -> None:
     """Load the score file of a category and compare its counts with the results.
 
     Skip a category without results.
     """
-    result_files = [file for file in plan.results if RESULT_FILES[file.name] == category]
-    if not result_files:
+    result_ids = []
+    has_results = False
+    for result_file in plan.results:
+        if RESULT_FILES[result_file.name] == category:
+            has_results = True
+            result_ids += [record["id"] for record in read_objects_with_id(result_file)]
+    if not has_results:
         return
-    scored = load_failure_list(
-        score_file, lambda entry: get_failing_item_id(entry, category), issues
-    )
+
+    def find_item_id(entry: JsonObject) -> str:
+        return get_failing_item_id(entry, category)
+
+    scored = load_failure_list(score_file, find_item_id, records.issues)
     if scored.header:
         plan.run.official_metrics[category] = scored.header
-    for item_id, entry in scored.entries.items():
-        if item_id != (expected := get_failing_item_id({"id": entry["id"]}, category)):
-            text = (
-                f"score entry {entry['id']} should have the id {expected}, but has {item_id}. Using"
-                f" {item_id}"
-            )
-            issues.append(ImportIssue(str(score_file), None, what=text, item=item_id))
-    validate_failure_list(
-        scored, [each["id"] for file in result_files for each in read_objects_with_id(file)], issues
-    )
+    records.issues += _report_moved_entries(scored, category)
+    validate_failure_list(scored, result_ids, records.issues)
     records.scores_by_category[category] = scored
+
+
+def _report_moved_entries(scored: FailureList, category: str) -> Iterator[ImportIssue]:
+    """Yield an issue for each entry whose line number and prompt identify different items."""
+    for item_id, entry in scored.entries.items():
+        id_of_line = get_failing_item_id({"id": entry["id"]}, category)
+        if item_id != id_of_line:
+            what = f"score entry {entry['id']} should have the id {id_of_line}, but has {item_id}."
+            what += f" Using {item_id}"
+            yield ImportIssue(str(scored.path), None, what=what, item=item_id)
 
 
 def get_failing_item_id(score_entry: dict[str, Any], category: str) -> str:
     """Return the item id of a score entry: the id in its prompt or, without one, the id for its
     line number, from 1.
     """
-    prompt_id, position = as_object(score_entry.get("prompt")).get("id"), score_entry["id"]
-    return str(
-        prompt_id or (f"{category}_{position - 1}" if isinstance(position, int) else position)
-    )
+    prompt_id = as_object(score_entry.get("prompt")).get("id")
+    if prompt_id:
+        return str(prompt_id)
+    line_number = score_entry["id"]
+    if isinstance(line_number, int):
+        return f"{category}_{line_number - 1}"
+    return str(line_number)
 
 
 def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
-    issues: list[ImportIssue] = []
-    records = load_run_records(plan, issues)
-    yield from issues
+    records = load_run_records(plan)
+    yield from records.issues
+
     result_ids: list[str] = []
     for path in plan.results:
-        seen_ids: set[str] = set()
-        for row in read_records(path):
-            if isinstance(row, ImportIssue):
-                yield row
-            elif not isinstance(row.value, dict) or not isinstance(row.value.get("id"), str):
+        ids_of_file: set[str] = set()
+        for record in read_records(path):
+            if isinstance(record, ImportIssue):
+                yield record
+            elif not isinstance(as_object(record.value).get("id"), str):
                 what = "the result record has no id and was skipped"
-                yield ImportIssue(str(path), row.line, what=what, raw=str(row.value)[:300])
+                raw = str(record.value)[:300]
+                yield ImportIssue(str(path), record.line, what=what, raw=raw)
             else:
-                name = row.value["id"]
-                if name in seen_ids:
-                    name = f"{name}#{row.line}"
-                    text = (
-                        f"{row.value['id']} occurs more than once. This record is imported as"
-                        f" {name}."
-                    )
-                    yield ImportIssue(str(path), row.line, what=text, item=name)
-                seen_ids.add(row.value["id"])
-                yield _read_item(name, row, path, records)
-        scored = records.scores_by_category.get(RESULT_FILES[path.name])
-        for name in sorted(scored.entries.keys() - seen_ids) if scored else ():
-            yield ImportIssue(
-                str(path),
-                None,
-                what=f"{name} is in the score file but has no result record",
-                item=name,
-            )
-        if plan.run.dataset is not None:
-            questions_file = Path(plan.run.dataset) / path.name.replace("_result", "")
-            yield from report_missing_records(
-                questions_file, records.questions, records.answers, seen_ids
-            )
-        result_ids += seen_ids
+                yield from _read_result(record, path, records=records, earlier_ids=ids_of_file)
+                ids_of_file.add(record.value["id"])
+        yield from _report_entries_without_result(path, records, ids_of_file)
+        yield from _report_missing_dataset_records(plan, path, records, ids_of_file)
+        result_ids += ids_of_file
     yield from compare_with_dataset(result_ids, records.questions, get_id_category)
+
+
+def _read_result(
+    record: JsonRecord, path: Path, *, records: RunRecords, earlier_ids: Set[str]
+) -> Iterator[Item | ImportIssue]:
+    """Yield the item of a result record. Its id gets the line number if it occurs again."""
+    item_id = record.value["id"]
+    if item_id in earlier_ids:
+        item_id = f"{item_id}#{record.line}"
+        what = f"{record.value['id']} occurs more than once. This record is imported as {item_id}."
+        yield ImportIssue(str(path), record.line, what=what, item=item_id)
+    yield _read_item(item_id, record, path, records)
+
+
+def _report_entries_without_result(
+    result_file: Path, records: RunRecords, result_ids: Set[str]
+) -> Iterator[ImportIssue]:
+    scored = records.scores_by_category.get(RESULT_FILES[result_file.name])
+    if scored is None:
+        return
+    for item_id in sorted(scored.entries.keys() - result_ids):
+        what = f"{item_id} is in the score file but has no result record"
+        yield ImportIssue(str(result_file), None, what=what, item=item_id)
+
+
+def _report_missing_dataset_records(
+    plan: RunPlan, result_file: Path, records: RunRecords, result_ids: Set[str]
+) -> Iterator[ImportIssue]:
+    if plan.run.dataset is not None:
+        questions_file = Path(plan.run.dataset) / result_file.name.replace("_result", "")
+        yield from report_missing_records(
+            questions_file, records.questions, records.answers, result_ids
+        )
 
 
 def get_id_category(item_id: str) -> str:
@@ -200,50 +241,56 @@ def get_id_category(item_id: str) -> str:
     return item_id.rpartition("_")[0]
 
 
-def _read_item(item_id: str, row: JsonRecord, result_file: Path, records: RunRecords) -> Item:
-    record, category = row.value, RESULT_FILES[result_file.name]
-    question, answer = records.questions.get(record["id"], {}), records.answers.get(record["id"])
-    item = Item(
-        item_id,
-        category,
-        file=str(result_file),
-        line=row.line,
-        offset=row.offset,
-        length=row.length,
-    )
-    item.prediction_hash = answer_hash(record.get("result"))
+def _read_item(item_id: str, record: JsonRecord, result_file: Path, records: RunRecords) -> Item:
+    result = record.value
+    question = records.questions.get(result["id"], {})
+    answer = records.answers.get(result["id"])
+    category = RESULT_FILES[result_file.name]
+    item = Item(item_id, category, file=str(result_file), line=record.line)
+    item.offset = record.offset
+    item.length = record.length
+    item.prediction_hash = answer_hash(result.get("result"))
     item.golden_hash = answer_hash(answer.get("ground_truth")) if answer else ""
-    return fill_safely(item, lambda: _fill_item(item, record, question, answer, records))
+    fill = partial(_fill_item, item, result, question=question, answer=answer, records=records)
+    return fill_safely(item, fill)
 
 
 def _fill_item(
     item: Item,
-    record: JsonObject,
+    result: JsonObject,
+    *,
     question: JsonObject,
     answer: JsonObject | None,
     records: RunRecords,
 ) -> None:
-    category, record_id = item.category, record["id"]
-    _add_official_verdict(item, category, record_id, records)
-    source = question or answer or {}
-    item.group = (
-        checker.get_conversation_id(str(source["dialog_id"])) if "dialog_id" in source else None
-    )
+    record_id = result["id"]
+    _add_official_verdict(item, records.scores_by_category.get(item.category), record_id)
+    dialog_record = question or answer or {}
+    if "dialog_id" in dialog_record:
+        item.group = checker.get_conversation_id(str(dialog_record["dialog_id"]))
     item.messages = read_messages(question.get("question"))
     item.n_turns = max((message.turn for message in item.messages), default=0) + 1
     if records.answers and (answer is None or "ground_truth" not in answer):
         add_issue(item, f"the dataset has no golden answer for {record_id}")
     item.question = last_question(item.messages)
     item.functions = read_function_docs(question.get("function"))
-    tokens_in, tokens_out = record.get("input_token_count"), record.get("output_token_count")
+    _add_token_counts(item, result)
+
+    if item.category == CALLS_CATEGORY:
+        fill_call_item(item, result.get("result"), answer, record_id, records)
+    else:
+        judge_record = records.act_labels.get(record_id)
+        _fill_dialog_act_item(item, result.get("result"), answer, judge_record)
+    _apply_record_incident(item, result)
+
+
+def _add_token_counts(item: Item, result: JsonObject) -> None:
+    tokens_in = result.get("input_token_count")
+    tokens_out = result.get("output_token_count")
+    latency = result.get("latency")
     item.tokens_in = tokens_in if is_integer(tokens_in) else None
     item.tokens_out = tokens_out if is_integer(tokens_out) else None
-    item.latency = record["latency"] if isinstance(record.get("latency"), (int, float)) else None
-    if category == CALLS_CATEGORY:
-        fill_call_item(item, record.get("result"), answer, record_id, records)
-    else:
-        _fill_dialog_act_item(item, record.get("result"), answer, record_id, records)
-    _apply_record_incident(item, record)
+    item.latency = latency if isinstance(latency, (int, float)) else None
 
 
 def _apply_record_incident(item: Item, record: JsonObject) -> None:
@@ -259,45 +306,54 @@ def _apply_record_incident(item: Item, record: JsonObject) -> None:
 def read_messages(question: Any) -> list[Message]:
     """Read the dialogue of a question.
 
-    Each user message begins a turn. Content that is not text becomes JSON text.
+    Each user message begins a turn, and each result of a call ends a step. Content that is not text
+    becomes JSON text.
     """
     messages: list[Message] = []
-    turn, step = -1, 0
+    turn = -1
+    step = 0
     for entry in list_objects(question):
-        role, content = entry.get("role"), entry.get("content")
+        role = entry.get("role")
+        content = entry.get("content")
         text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
-        content_type = entry.get("content_type")
-        is_plain = content_type in (None, "text", "function_result")
-        name = (
-            GOLDEN_CALL
-            if content_type == "function_call"
-            else None
-            if is_plain
-            else str(content_type)
-        )
+        name = _name_content(entry.get("content_type"))
         if role == "user":
-            turn, step = turn + 1, 0
+            turn += 1
+            step = 0
             messages.append(Message(turn, -1, role="user", content=text, name=name))
-        else:
-            message_role: Role = role if role in ("system", "assistant", "tool") else "log"
-            messages.append(Message(max(turn, 0), step, role=message_role, content=text, name=name))
-            step += role == "tool"
+            continue
+
+        message_role: Role = role if role in ("system", "assistant", "tool") else "log"
+        messages.append(Message(max(turn, 0), step, role=message_role, content=text, name=name))
+        if role == "tool":
+            step += 1
     return messages
 
 
-def _add_official_verdict(item: Item, category: str, record_id: str, records: RunRecords) -> None:
-    scored = records.scores_by_category.get(category)
-    item.official = scored.get_verdict(record_id) if scored else None
-    if scored is None or item.official is None:
+def _name_content(content_type: Any) -> str | None:
+    """Return the name of a message whose content is not plain text or the result of a call."""
+    if content_type in (None, "text", "function_result"):
+        return None
+    if content_type == "function_call":
+        return GOLDEN_CALL
+    return str(content_type)
+
+
+def _add_official_verdict(item: Item, scored: FailureList | None, record_id: str) -> None:
+    if scored is None:
         return
+    item.official = scored.get_verdict(record_id)
+    if item.official is None:
+        return
+
     entry = scored.get_failure(record_id) or {}
-    item.error_type, error = _to_text_or_none(entry.get("error_type")), entry.get("error")
-    rationale = (
-        "\n".join(map(str, error)) if isinstance(error, list) else str(error) if error else None
-    )
-    verdict = Verdict(
-        "official", item.official, error_type=item.error_type, rationale=rationale, by="score file"
-    )
+    item.error_type = _to_text_or_none(entry.get("error_type"))
+    verdict = Verdict("official", item.official, error_type=item.error_type, by="score file")
+    error = entry.get("error")
+    if isinstance(error, list):
+        verdict.rationale = "\n".join(map(str, error))
+    elif error:
+        verdict.rationale = str(error)
     item.verdicts.append(verdict)
 
 
@@ -320,58 +376,67 @@ def fill_call_item(
     record_id: str,
     records: RunRecords,
 ) -> None:
-    turn, step = _find_reply_position(item)
+    """Fill a call item: predicted and golden calls, recomputed verdict, soft scores and flags."""
     golden = golden_record.get("ground_truth") if golden_record else None
-    outcome = checker.check_reply(
-        reply, checker.make_bfcl_dataset_item(record_id, item.functions, golden)
-    )
-    item.predicted = [
-        Call("predicted", name, arguments=arguments, turn=turn, step=step, index=index)
-        for index, (name, arguments) in enumerate(outcome.calls or ())
-    ]
-    if outcome.calls is None and str(reply).strip():
-        item.predicted = [
-            Call(
-                "predicted",
-                "",
-                arguments=None,
-                turn=turn,
-                step=step,
-                index=0,
-                raw=str(reply),
-                decode_error=outcome.decode_error,
-            )
-        ]
-    if position := records.chain_positions.get(record_id):
-        chain = {"turn": position.turn, "position": position.index + 1, "length": position.length}
-        item.extra.metadata["chain"] = chain
+    dataset_item = checker.make_bfcl_dataset_item(record_id, item.functions, golden)
+    outcome = checker.check_reply(reply, dataset_item)
+    item.predicted = _make_predicted_calls(outcome, reply, _find_reply_position(item))
+    position = records.chain_positions.get(record_id)
+    if position is not None:
+        item.extra.metadata["chain"] = {
+            "turn": position.turn,
+            "position": position.index + 1,
+            "length": position.length,
+        }
     if golden is None:
         item.rule_note = "the dataset has no golden answer for this item"
         item.pairs = align_calls([], item.predicted)
         return
-    item.golden = checker.make_golden_calls(golden, turn)
+
+    item.golden = checker.make_golden_calls(golden, item.n_turns - 1)
     item.pairs = align_calls(item.golden, item.predicted, COMPARISON_RULES)
     _mark_ambiguous_golden_lists(item)
     find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
     if item.functions:
-        item.rule, item.rule_error_type = outcome.valid, outcome.error_type
-        rationale = "; ".join(outcome.messages) or None
-        by = "BFCL v2 rules, adapted"
-        item.verdicts.append(
-            Verdict(
-                "rule", outcome.valid, error_type=outcome.error_type, rationale=rationale, by=by
-            )
-        )
-        if outcome.valid is False:
-            location = (
-                outcome.function or item.diff_function,
-                outcome.argument or item.diff_argument,
-            )
-            set_difference_location(item, *location)
+        _add_recomputed_verdict(item, outcome)
     else:
         item.rule_note = "the dataset has no question for this item"
-    _add_soft_scores(item, golden, records.soft_scores.get(record_id))
-    _add_hallucination_flags(item, records.hallucination_flags.get(record_id))
+
+    reason = _add_soft_scores(item, golden, records.soft_scores.get(record_id))
+    if reason is not None:
+        item.extra.metadata[checker.FIXED_SCORE_REASON] = reason
+    judge_record = records.hallucination_flags.get(record_id)
+    if judge_record is not None:
+        fits_calls = _add_hallucination_flags(item, judge_record)
+        if not fits_calls:
+            item.extra.metadata["judge's raw reply"] = judge_record.get("response")
+
+
+def _make_predicted_calls(outcome: Evaluation, reply: Any, position: ReplyPosition) -> list[Call]:
+    """Return the calls of a reply, or one call that could not be decoded; none if it is blank."""
+    turn, step = position
+    if outcome.calls is None and str(reply).strip():
+        call = Call("predicted", "", arguments=None, turn=turn, step=step, raw=str(reply))
+        call.decode_error = outcome.decode_error
+        return [call]
+
+    calls = []
+    for index, (name, arguments) in enumerate(outcome.calls or ()):
+        call = Call("predicted", name, arguments=arguments, turn=turn, step=step, index=index)
+        calls.append(call)
+    return calls
+
+
+def _add_recomputed_verdict(item: Item, outcome: Evaluation) -> None:
+    item.rule = outcome.valid
+    item.rule_error_type = outcome.error_type
+    verdict = Verdict("rule", outcome.valid, error_type=outcome.error_type)
+    verdict.rationale = "; ".join(outcome.messages) or None
+    verdict.by = "BFCL v2 rules, adapted"
+    item.verdicts.append(verdict)
+    if outcome.valid is False:
+        function = outcome.function or item.diff_function
+        set_difference_location(item, function, outcome.argument or item.diff_argument)
 
 
 def _mark_ambiguous_golden_lists(item: Item) -> None:
@@ -380,138 +445,154 @@ def _mark_ambiguous_golden_lists(item: Item) -> None:
     The authors may have meant one list with these values, but the rules accept each of the values.
     """
     for pair in item.pairs:
-        golden_arguments = item.golden[pair.golden].arguments if pair.golden is not None else None
-        predicted_arguments = (
-            item.predicted[pair.predicted].arguments if pair.predicted is not None else None
-        )
-        for name, accepted in (golden_arguments or {}).items():
-            if len(accepted.any_of) < 2 or name not in (predicted_arguments or {}):
-                continue
-            path = append_to_path("", name)
-            stored = f"the golden answer contains the list {to_json_text(accepted.any_of)}"
-            if (found := next((each for each in pair.diff if each.path == path), None)) is not None:
-                found.reason = f"{found.reason}; {stored}"
-                continue
-            pair.diff.append(
-                ArgumentDiff(path, state="~", reason=f"{stored}, and the rules accept each element")
-            )
-            pair.state = "~" if pair.state == "=" else pair.state
+        if pair.golden is None or pair.predicted is None:
+            continue
+        golden_arguments = item.golden[pair.golden].arguments or {}
+        predicted_arguments = item.predicted[pair.predicted].arguments or {}
+        for name, accepted in golden_arguments.items():
+            is_ambiguous = len(accepted.any_of) >= 2
+            if is_ambiguous and name in predicted_arguments:
+                _add_note_on_list(pair, name, accepted.any_of)
 
 
-def _add_soft_scores(item: Item, golden_answer: Any, score_record: dict[str, Any] | None) -> None:
+def _add_note_on_list(pair: CallPair, name: str, values: list[Any]) -> None:
+    """Add the golden list to the difference of an argument, or as a difference of its own."""
+    note = f"the golden answer contains the list {to_json_text(values)}"
+    path = append_to_path("", name)
+    for difference in pair.diff:
+        if difference.path == path:
+            difference.reason = f"{difference.reason}; {note}"
+            return
+    reason = f"{note}, and the rules accept each element"
+    pair.diff.append(ArgumentDiff(path, state="~", reason=reason))
+    if pair.state == "=":
+        pair.state = "~"
+
+
+def _add_soft_scores(
+    item: Item, golden_answer: Any, score_record: dict[str, Any] | None
+) -> str | None:
+    """Add the recomputed and the recorded soft scores of the item and its arguments.
+
+    Return the reason why reviews of arguments do not change the soft score of the item, or None if
+    they do.
+    """
+    name_matches, scores = _compute_argument_scores(item, golden_answer)
+    soft_score = checker.compute_soft_score(name_matches, scores)
     turn = item.n_turns - 1
-    name, accepted = next(iter(golden_answer[0].items())) if golden_answer else ("", {})
-    call = (
-        item.predicted[0]
-        if len(item.predicted) == 1 and item.predicted[0].arguments is not None
-        else None
+    item.verdicts += _make_soft_score_verdicts(
+        "rule", soft_score, scores=scores, turn=turn, by="token F1"
     )
-    name_matches = call is not None and call.name == name
-    argument_scores: dict[str, float] = {}
-    if call is not None and name_matches:
-        argument_scores = checker.compute_parameter_scores(accepted, call.arguments or {})
-    soft_score = checker.compute_soft_score(name_matches, argument_scores)
-    item.verdicts.append(Verdict("rule", soft_score, criterion="soft_score", by="token F1"))
-    item.verdicts += [
-        Verdict(
-            "rule",
-            score,
-            target=_get_argument_address(turn, 0, parameter),
-            criterion="soft_score",
-            by="token F1",
-        )
-        for parameter, score in argument_scores.items()
-    ]
+
+    reason = None
     if score_record is not None:
         official = score_record.get("soft_score")
-        item.verdicts.append(
-            Verdict("official", official, criterion="soft_score", by="soft score file")
+        official_scores = as_object(score_record.get("param_scores"))
+        item.verdicts += _make_soft_score_verdicts(
+            "official", official, scores=official_scores, turn=turn, by="soft score file"
         )
-        scores = as_object(score_record.get("param_scores"))
         name_matches = bool(score_record.get("function_match", name_matches))
-        if name_matches and not _is_mean_of_argument_scores(official, scores):
+        if not _is_mean_of_argument_scores(official, official_scores):
             reason = "the recorded soft score is not the mean of the argument scores"
-            item.extra.metadata[checker.FIXED_SCORE_REASON] = reason
-        for parameter, score in scores.items():
-            address = _get_argument_address(turn, 0, parameter)
-            item.verdicts.append(
-                Verdict(
-                    "official", score, target=address, criterion="soft_score", by="soft score file"
-                )
-            )
+    # Without a call of the golden function, the score is 0 whatever the arguments are.
     if not name_matches:
-        item.extra.metadata[checker.FIXED_SCORE_REASON] = (
-            "the reply is not exactly one call of the golden function"
-        )
+        reason = "the reply is not exactly one call of the golden function"
+    return reason
+
+
+class _ArgumentScores(NamedTuple):
+    name_matches: bool
+    """Whether the reply is exactly one call of the golden function."""
+    scores: dict[str, float]
+    """Argument -> its soft score. Empty if `name_matches` is false."""
+
+
+def _compute_argument_scores(item: Item, golden_answer: Any) -> _ArgumentScores:
+    golden_name = ""
+    accepted: Any = {}
+    if golden_answer:
+        golden_name, accepted = next(iter(golden_answer[0].items()))
+    if len(item.predicted) != 1:
+        return _ArgumentScores(False, {})
+    call = item.predicted[0]
+    if call.arguments is None or call.name != golden_name:
+        return _ArgumentScores(False, {})
+    return _ArgumentScores(True, checker.compute_parameter_scores(accepted, call.arguments))
+
+
+def _make_soft_score_verdicts(
+    source: SourceName, soft_score: Any, *, scores: dict[str, Any], turn: int, by: str
+) -> Iterator[Verdict]:
+    """Yield the verdicts on the soft score of the item and on those of its arguments."""
+    yield Verdict(source, soft_score, criterion="soft_score", by=by)
+    for name, score in scores.items():
+        address = _get_argument_address(turn, 0, name)
+        yield Verdict(source, score, target=address, criterion="soft_score", by=by)
 
 
 def _is_mean_of_argument_scores(soft_score: Any, argument_scores: dict[str, Any]) -> bool:
-    numbers = {
-        name: value for name, value in argument_scores.items() if isinstance(value, (int, float))
-    }
-    return (
-        isinstance(soft_score, (int, float))
-        and abs(soft_score - checker.compute_soft_score(True, numbers))
-        < 10**-checker.SCORE_DECIMALS
-    )
+    if not isinstance(soft_score, (int, float)):
+        return False
+    numbers = {}
+    for name, value in argument_scores.items():
+        if isinstance(value, (int, float)):
+            numbers[name] = value
+    difference = abs(soft_score - checker.compute_soft_score(True, numbers))
+    return bool(difference < 10**-checker.SCORE_DECIMALS)
 
 
 def _get_argument_address(turn: int, pair_position: int, name: str) -> str:
     return argument_address(turn, pair_position, append_to_path("", name))
 
 
-def _add_hallucination_flags(item: Item, judge_record: dict[str, Any] | None) -> None:
-    """Add the judge's flags as verdicts on arguments.
+def _add_hallucination_flags(item: Item, judge_record: dict[str, Any]) -> bool:
+    """Add the judge's flags as verdicts on the item, on the names of calls and on arguments.
 
-    If a flag matches no argument, also add the judge's raw reply.
+    Return whether the flags fit the predicted calls: one list for each call, with names of its
+    arguments.
     """
-    if judge_record is None:
-        return
     judge_name = str(judge_record.get("judge_model") or "judge")
-    rationale = _to_text_or_none(judge_record.get("rationale"))
-    if not isinstance(judge_record.get("hallucinated_parameters"), list):
+    flags = judge_record.get("hallucinated_parameters")
+    if not isinstance(flags, list):
         failure = _describe_unreadable_reply(judge_record)
         add_failed_verdict(item, "judge", failure=failure, by=judge_name, criterion="hallucinated")
-        return
-    flags = as_list(judge_record.get("hallucinated_parameters"))
+        return True
+
     flagged_by_call = [[str(name) for name in as_list(names)] for names in flags]
-    flagged_names = [name for names_of_call in flagged_by_call for name in names_of_call]
-    item.verdicts.append(
-        Verdict(
-            "judge", flagged_names, criterion="hallucinated", rationale=rationale, by=judge_name
-        )
-    )
-    golden_name = item.golden[0].name if item.golden else None
-    turn = item.n_turns - 1
-    positions = {pair.predicted: position for position, pair in enumerate(item.pairs)}
-    unmatched = set(flagged_names)
+    all_flagged = list(chain.from_iterable(flagged_by_call))
+    rationale = _to_text_or_none(judge_record.get("rationale"))
+    verdict = Verdict("judge", all_flagged, criterion="hallucinated", by=judge_name)
+    verdict.rationale = rationale
+    item.verdicts.append(verdict)
+
+    pair_positions = {pair.predicted: position for position, pair in enumerate(item.pairs)}
+    unmatched_names = set(all_flagged)
     for call, flagged in zip(item.predicted, flagged_by_call, strict=False):
-        position = positions.get(call.index, call.index)
-        names = list(call.arguments or {})
-        unmatched -= set(names)
-        address, name_ok = call_address(turn, position), call.name == golden_name
-        item.verdicts.append(
-            Verdict("judge", name_ok, target=address, criterion="name_matches", by=judge_name)
-        )
-        for name in names:
-            address, flag = _get_argument_address(turn, position, name), name in flagged
-            item.verdicts.append(
-                Verdict(
-                    "judge",
-                    flag,
-                    target=address,
-                    criterion="hallucinated",
-                    error_type=None,
-                    rationale=rationale,
-                    by=judge_name,
-                )
-            )
-    if unmatched or len(flagged_by_call) != len(item.predicted):
-        item.extra.metadata["judge's raw reply"] = judge_record.get("response")
+        position = pair_positions.get(call.index, call.index)
+        for verdict in _make_flag_verdicts(item, call, position, flagged):
+            verdict.by = judge_name
+            if verdict.criterion == "hallucinated":
+                verdict.rationale = rationale
+            item.verdicts.append(verdict)
+        unmatched_names -= (call.arguments or {}).keys()
+    return not unmatched_names and len(flagged_by_call) == len(item.predicted)
+
+
+def _make_flag_verdicts(
+    item: Item, call: Call, pair_position: int, flagged: Sequence[str]
+) -> Iterator[Verdict]:
+    """Yield whether a call has the golden name, and whether each argument is hallucinated."""
+    turn = item.n_turns - 1
+    golden_name = item.golden[0].name if item.golden else None
+    address = call_address(turn, pair_position)
+    yield Verdict("judge", call.name == golden_name, target=address, criterion="name_matches")
+    for name in call.arguments or {}:
+        address = _get_argument_address(turn, pair_position, name)
+        yield Verdict("judge", name in flagged, target=address, criterion="hallucinated")
 
 
 def _fill_dialog_act_item(
-    item: Item, reply: Any, golden_record: JsonObject | None, record_id: str, records: RunRecords
+    item: Item, reply: Any, golden_record: JsonObject | None, judge_record: JsonObject | None
 ) -> None:
     """Fill a dialog act item.
 
@@ -519,49 +600,47 @@ def _fill_dialog_act_item(
     """
     turn, step = _find_reply_position(item)
     item.messages.append(Message(turn, step, role="assistant", content=str(reply)))
-    golden = golden_record.get("ground_truth") if golden_record else None
+    golden = None
     if golden_record:
+        golden = golden_record.get("ground_truth")
         item.extra.metadata[GOLDEN_ACTS_KEY] = golden
         item.extra.golden_reply = _join_golden_content(golden_record.get("ground_truth_content"))
-        item.extra.golden_labels = (
-            [str(label) for label in golden] if isinstance(golden, list) else None
-        )
-    judge_record = records.act_labels.get(record_id)
+        if isinstance(golden, list):
+            item.extra.golden_labels = [str(label) for label in golden]
+
     if judge_record is None:
         item.rule_note = "no file states a judge's labels for this reply"
         return
     judge_name = str(judge_record.get("judge_model") or "judge")
-    judge_reply = _to_text_or_none(judge_record.get("response"))
     labels = [str(label) for label in as_list(judge_record.get("predicted_dialog_acts"))]
     if not labels:
         _add_failed_act_verdict(item, judge_record, judge_name)
         return
-    item.verdicts.append(
-        Verdict(
-            "judge",
-            labels,
-            target=RESPONSE,
-            criterion=checker.ACT_CRITERION,
-            error_type=None,
-            rationale=judge_reply,
-            by=judge_name,
-        )
-    )
+
+    verdict = Verdict("judge", labels, target=RESPONSE, criterion=checker.ACT_CRITERION)
+    verdict.rationale = _to_text_or_none(judge_record.get("response"))
+    verdict.by = judge_name
+    item.verdicts.append(verdict)
     if isinstance(golden, list):
-        item.rule = checker.has_common_act_label(labels, golden)
-        item.rule_error_type = None if item.rule else "dialog_act:no_overlap"
-        reason = (
-            f"labels: {', '.join(labels) or 'none'}; golden labels: {', '.join(map(str, golden))}"
-        )
-        error_type, by = item.rule_error_type, "label overlap"
-        item.verdicts.append(
-            Verdict("rule", item.rule, error_type=error_type, rationale=reason, by=by)
-        )
-        item.judge = item.rule
-        item.verdicts.append(
-            Verdict("judge", item.judge, error_type=error_type, rationale=reason, by=judge_name)
-        )
-        item.first_difference = None if item.rule else reason
+        _compare_act_labels(item, labels, golden, judge_name)
+
+
+def _compare_act_labels(item: Item, labels: list[str], golden: list[Any], judge_name: str) -> None:
+    """Add the verdicts on an item: one common label suffices, as in the paper."""
+    passes = checker.has_common_act_label(labels, golden)
+    reason = f"labels: {', '.join(labels)}; golden labels: {', '.join(map(str, golden))}"
+    item.rule = passes
+    item.judge = passes
+    if not passes:
+        item.rule_error_type = "dialog_act:no_overlap"
+        item.first_difference = reason
+
+    verdict = Verdict("rule", passes, error_type=item.rule_error_type, rationale=reason)
+    verdict.by = "label overlap"
+    item.verdicts.append(verdict)
+    verdict = Verdict("judge", passes, error_type=item.rule_error_type, rationale=reason)
+    verdict.by = judge_name
+    item.verdicts.append(verdict)
 
 
 def _add_failed_act_verdict(item: Item, judge_record: JsonObject, judge_name: str) -> None:

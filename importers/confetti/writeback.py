@@ -41,68 +41,77 @@ def apply_overrides_to_soft_score(record: JsonObject, item: ScoredItem) -> JsonO
     the arguments.
     """
     new_record = dict(record)
-    if "valid" in new_record and isinstance(item.overrides.get(ITEM_CORRECT), bool):
-        new_record["valid"] = item.overrides[ITEM_CORRECT]
-    scores = dict(as_object(new_record.get("param_scores")))
-    overrides = item.overrides.items()
-    overridden_scores = {
-        target: value for (target, each), value in overrides if each == SOFT_SCORE_CRITERION
-    }
-    names = {append_to_path("", name): name for name in scores}
-    for target, value in overridden_scores.items():
+    verdict = item.overrides.get(ITEM_CORRECT)
+    if "valid" in record and isinstance(verdict, bool):
+        new_record["valid"] = verdict
+
+    argument_scores = dict(as_object(record.get("param_scores")))
+    name_by_path = {append_to_path("", name): name for name in argument_scores}
+    has_overridden_score = False
+    for (target, criterion), value in item.overrides.items():
+        if criterion != SOFT_SCORE_CRITERION:
+            continue
+        has_overridden_score = True
         address = parse_address(target)
-        if address is not None and address.argument in names and isinstance(value, (int, float)):
-            scores[names[address.argument]] = value
-    if scores:
-        new_record["param_scores"] = scores
+        if address is None or address.argument is None:
+            continue
+        name = name_by_path.get(address.argument)
+        if name is not None and isinstance(value, (int, float)):
+            argument_scores[name] = value
+    if argument_scores:
+        new_record["param_scores"] = argument_scores
+
     score = get_soft_score(item)
-    if overridden_scores and score is not None:
+    if has_overridden_score and score is not None:
         new_record["soft_score"] = score
     return new_record
 
 
 def apply_overrides_to_hallucination_flags(record: JsonObject, item: ScoredItem) -> JsonObject:
     """Return a judge's record with the overridden flags. It keeps flags that match no argument."""
-    old_lists = record.get("hallucinated_parameters")
+    recorded = record.get("hallucinated_parameters")
     is_overridden = any(criterion == HALLUCINATED_CRITERION for _, criterion in item.overrides)
-    if not isinstance(old_lists, list) or not is_overridden:
+    if not isinstance(recorded, list) or not is_overridden:
         return record
-    flags = get_hallucination_flags(item)
+
     actions = as_list(record.get("predicted_actions"))
+    # The judge's verdicts on the names of calls are in the order of its lists.
     calls = [target for target, criterion, _ in item.part_verdicts if criterion == "name_matches"]
-    new_lists = [list(as_list(names)) for names in old_lists]
+    new_lists = [list(as_list(names)) for names in recorded]
     for position, (call, names) in enumerate(zip(calls, new_lists, strict=False)):
-        argument_names = (
-            _map_argument_paths_to_names(actions[position]) if position < len(actions) else {}
-        )
-        for target, flagged in flags.items():
-            address = parse_address(target)
-            if (
-                address is None
-                or address.argument is None
-                or get_enclosing_call_address(target) != call
-            ):
-                continue
-            name = argument_names.get(address.argument, address.argument)
-            if flagged and name not in names:
+        action = actions[position] if position < len(actions) else None
+        name_by_path = _map_argument_paths_to_names(action)
+        for path, is_flagged in _list_flags_of_call(item, call).items():
+            name = name_by_path.get(path, path)
+            if is_flagged and name not in names:
                 names.append(name)
-            elif not flagged and name in names:
+            elif not is_flagged and name in names:
                 names.remove(name)
     return record | {"hallucinated_parameters": new_lists}
+
+
+def _list_flags_of_call(item: ScoredItem, call_target: str) -> dict[str, Any]:
+    """Return argument path -> whether the argument of a call is hallucinated."""
+    flags = {}
+    for target, is_flagged in get_hallucination_flags(item).items():
+        address = parse_address(target)
+        if address is None or address.argument is None:
+            continue
+        if get_enclosing_call_address(target) == call_target:
+            flags[address.argument] = is_flagged
+    return flags
 
 
 def _map_argument_paths_to_names(predicted_call: Any) -> dict[str, str]:
     """Return argument path -> argument name for a predicted call `{function: {argument:
     value}}`.
     """
-    arguments = (
-        next(iter(predicted_call.values()), None) if isinstance(predicted_call, dict) else None
-    )
-    return (
-        {append_to_path("", str(name)): str(name) for name in arguments}
-        if isinstance(arguments, dict)
-        else {}
-    )
+    if not isinstance(predicted_call, dict):
+        return {}
+    arguments = next(iter(predicted_call.values()), None)
+    if not isinstance(arguments, dict):
+        return {}
+    return {append_to_path("", str(name)): str(name) for name in arguments}
 
 
 def apply_overrides_to_act_labels(record: JsonObject, item: ScoredItem) -> JsonObject:
@@ -123,41 +132,44 @@ FIX_FIELD = "ground_truth"
 
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
-    if error := writeback.check_fix_fields(golden_fix, FIX_FIELD):
+    error = writeback.check_fix_fields(golden_fix, FIX_FIELD)
+    if error:
         return error
     golden_answer = golden_fix[FIX_FIELD]
     if item.category != discovery.CALLS_CATEGORY:
-        labels = as_list(golden_answer)
-        is_valid = labels and all(label in DIALOG_ACTS for label in labels)
-        return (
-            None
-            if is_valid
-            else f"{FIX_FIELD} must be a list of these labels: {', '.join(DIALOG_ACTS)}"
-        )
+        return _find_label_error(golden_answer)
+
     calls = as_list(golden_answer)
     if len(calls) != 1 or not isinstance(calls[0], dict) or len(calls[0]) != 1:
         return f'{FIX_FIELD} must be one call: [{{"function": {{"parameter": [accepted values]}}}}]'
     ((name, arguments),) = calls[0].items()
-    if error := writeback.check_golden_call(name, arguments, item.functions):
+    error = writeback.check_golden_call(name, arguments, item.functions)
+    if error:
         return error
-    invalid = [
-        parameter
-        for parameter, accepted in arguments.items()
-        if not isinstance(accepted, list) or not accepted
-    ]
-    return f"{invalid[0]} must be a list of accepted values" if invalid else None
+    for parameter, accepted in arguments.items():
+        if not isinstance(accepted, list) or not accepted:
+            return f"{parameter} must be a list of accepted values"
+    return None
+
+
+def _find_label_error(golden_answer: Any) -> str | None:
+    labels = as_list(golden_answer)
+    if labels and all(label in DIALOG_ACTS for label in labels):
+        return None
+    return f"{FIX_FIELD} must be a list of these labels: {', '.join(DIALOG_ACTS)}"
 
 
 def rewrite_golden(
     plan: RunPlan, fixes: GoldenFixes
 ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
-    answers = [each for each in plan.data if each.parent.name == "possible_answer"]
-    return writeback.rewrite_answer_files(
-        fixes,
-        lambda category: next(
-            (each for each in answers if discovery.QUESTION_FILES[each.name] == category), None
-        ),
-    )
+    def find_answer_file(category: str) -> Path | None:
+        for path in plan.data:
+            is_answer_file = path.parent.name == "possible_answer"
+            if is_answer_file and discovery.QUESTION_FILES[path.name] == category:
+                return path
+        return None
+
+    return writeback.rewrite_answer_files(fixes, find_answer_file)
 
 
 ITEM_FILES = {
@@ -172,6 +184,12 @@ ARGUMENT_FILES = {
     HALLUCINATED_CRITERION: discovery.HALLUCINATION_FILE,
 }
 """Criterion of an argument -> name of the file that contains the verdict."""
+OVERRIDE_FUNCTIONS: dict[str, Callable[[JsonObject, ScoredItem], JsonObject]] = {
+    discovery.SOFT_SCORE_FILE: apply_overrides_to_soft_score,
+    discovery.HALLUCINATION_FILE: apply_overrides_to_hallucination_flags,
+    discovery.ACT_JUDGE_FILE: apply_overrides_to_act_labels,
+}
+"""Name of a file with a record for each item -> function that applies overrides to a record."""
 
 
 def rewrite_scores(
@@ -180,75 +198,79 @@ def rewrite_scores(
     """Yield the score files and judge files with the overrides, and the overrides that these
     files cannot represent.
     """
-    records = load_run_records(plan, [])
+    records = load_run_records(plan)
     score_file_names = {path.name for path in plan.scores}
-    yield from writeback.find_unrepresentable_reviews(
-        items, lambda *key: bool(score_file_names.intersection(_list_files_with_verdict(*key)))
-    )
-    overridden_items = {item.id: item for item in items if item.overrides}
-    override_functions: dict[str, Callable[[dict[str, Any], ScoredItem], dict[str, Any]]] = {
-        discovery.SOFT_SCORE_FILE: apply_overrides_to_soft_score,
-        discovery.HALLUCINATION_FILE: apply_overrides_to_hallucination_flags,
-        discovery.ACT_JUDGE_FILE: apply_overrides_to_act_labels,
-    }
+
+    def is_representable(item: ScoredItem, key: CriterionKey) -> bool:
+        return not score_file_names.isdisjoint(_list_files_with_verdict(item, key))
+
+    yield from writeback.find_unrepresentable_reviews(items, is_representable)
     for path in plan.scores:
         raw = read_file(path)
-        if path.name in discovery.SCORE_FILES:
-            category = discovery.SCORE_FILES[path.name]
+        category = discovery.SCORE_FILES.get(path.name)
+        if category is None:
+            edits = _plan_record_edits(path, raw, items)
+        else:
+            category_items = [item for item in items if item.category == category]
             scored = records.scores_by_category.get(category)
             if scored is None or not scored.is_complete:
-                verdicts = [
-                    get_overridden_verdict(item) for item in items if item.category == category
-                ]
-                if n_overridden := sum(verdict is not None for verdict in verdicts):
-                    yield Unrepresentable(
-                        f"items of {category}, whose score file is damaged", n_overridden
-                    )
+                yield from _report_damaged_score_file(category, category_items)
                 continue
-            edits = _plan_score_file_edits(plan, category, raw, records, items)
-        else:
-            edits = LineEdits()
-            for line, record in writeback.parse_numbered_records(raw):
-                item = overridden_items.get(str(record.get("id")))
-                new_record = (
-                    override_functions[path.name](record, item) if item is not None else record
-                )
-                if new_record != record:
-                    edits.replaced[line] = new_record
+            edits = _plan_score_file_edits(plan, category, raw, records, category_items)
         if edits:
             yield RewrittenFile(path, writeback.apply_line_edits(raw, edits))
 
 
+def _report_damaged_score_file(
+    category: str, items: Sequence[ScoredItem]
+) -> Iterator[Unrepresentable]:
+    n_overridden = sum(get_overridden_verdict(item) is not None for item in items)
+    if n_overridden:
+        yield Unrepresentable(f"items of {category}, whose score file is damaged", n_overridden)
+
+
+def _plan_record_edits(path: Path, raw: bytes, items: Sequence[ScoredItem]) -> LineEdits:
+    """Plan the edits of a file with a record for each item: soft scores or a judge's verdicts."""
+    apply_overrides = OVERRIDE_FUNCTIONS[path.name]
+    overridden_items = {item.id: item for item in items if item.overrides}
+    edits = LineEdits()
+    for line, record in writeback.parse_numbered_records(raw):
+        item = overridden_items.get(str(record.get("id")))
+        if item is None:
+            continue
+        new_record = apply_overrides(record, item)
+        if new_record != record:
+            edits.replaced[line] = new_record
+    return edits
+
+
 def find_summary_files(plan: RunPlan) -> list[Path]:
     folders = dict.fromkeys(path.parent for path in plan.scores)
-    return [
-        folder / discovery.METRICS_FILE
-        for folder in folders
-        if (folder / discovery.METRICS_FILE).is_file()
-    ]
+    paths = [folder / discovery.METRICS_FILE for folder in folders]
+    return [path for path in paths if path.is_file()]
 
 
 def _list_files_with_verdict(item: ScoredItem, criterion_key: CriterionKey) -> Sequence[str]:
     """Return the names of the files that contain the verdict on a target and criterion of an
     item.
     """
-    target, criterion = criterion_key
     if criterion_key == ITEM_CORRECT:
-        return [
-            name for name, category in discovery.SCORE_FILES.items() if category == item.category
-        ]
+        score_files = discovery.SCORE_FILES.items()
+        return [name for name, category in score_files if category == item.category]
+
+    target, criterion = criterion_key
     address = parse_address(target)
-    if address is not None and address.argument is not None:
-        return [ARGUMENT_FILES[criterion]] if criterion in ARGUMENT_FILES else []
-    return list(ITEM_FILES.get(criterion_key, ()))
+    if address is None or address.argument is None:
+        return list(ITEM_FILES.get(criterion_key, ()))
+    if criterion in ARGUMENT_FILES:
+        return [ARGUMENT_FILES[criterion]]
+    return []
 
 
 def get_overridden_verdict(item: ScoredItem) -> bool | None:
     """Return the overridden verdict on an item, or None if the score file keeps its verdict."""
-    if (
-        item.category == discovery.ACTS_CATEGORY
-        and (RESPONSE, checker.ACT_CRITERION) in item.overrides
-    ):
+    has_overridden_labels = (RESPONSE, checker.ACT_CRITERION) in item.overrides
+    if item.category == discovery.ACTS_CATEGORY and has_overridden_labels:
         return get_act_verdict(item)
     return writeback.get_item_override(item)
 
@@ -259,57 +281,54 @@ def _plan_score_file_edits(
     """Plan the edits of a score file: remove the items that now pass, and add the items that now
     fail.
     """
-    category_items = [item for item in items if item.category == category]
-    positions = writeback.positions_by_name([item.id for item in category_items])
-    records_of_file = list(writeback.parse_numbered_records(raw))
-    line_numbers = {
-        get_failing_item_id(each, category): line for line, each in records_of_file if "id" in each
-    }
-    edits = LineEdits(
-        positions={
-            line: positions[name] for name, line in line_numbers.items() if name in positions
-        }
-    )
-    results = _read_replies_by_id(plan, category)
+    header: JsonObject | None = None
+    line_by_id: dict[str, int] = {}
+    for line, record in writeback.parse_numbered_records(raw):
+        if header is None and "total_count" in record:
+            header = record
+        if "id" in record:
+            line_by_id[get_failing_item_id(record, category)] = line
+
+    order = writeback.positions_by_name([item.id for item in items])
+    positions = {line: order[item_id] for item_id, line in line_by_id.items() if item_id in order}
+    edits = LineEdits(positions=positions)
+    replies = _read_replies_by_id(plan, category)
     n_new_passes = 0
-    for item in category_items:
+    for item in items:
         verdict = get_overridden_verdict(item)
-        if verdict is True and item.id in line_numbers:
-            edits.removed.add(line_numbers[item.id])
+        is_listed = item.id in line_by_id
+        if verdict is True and is_listed:
+            edits.removed.add(line_by_id[item.id])
             n_new_passes += 1
-        elif verdict is False and item.id not in line_numbers:
-            edits.added.append(
-                (positions[item.id], _make_failure_entry(plan, records, item, results.get(item.id)))
-            )
+        elif verdict is False and not is_listed:
+            entry = _make_failure_entry(plan, records, item=item, reply=replies.get(item.id))
+            edits.added.append((order[item.id], entry))
             n_new_passes -= 1
-    header = next((record for _, record in records_of_file if "total_count" in record), None)
+
     if edits and header is not None:
-        edits.replaced[writeback.find_header_line_number(raw)] = writeback.update_score_header(
-            header, n_new_passes
-        )
+        header_line = writeback.find_header_line_number(raw)
+        edits.replaced[header_line] = writeback.update_score_header(header, n_new_passes)
     return edits
 
 
 def _read_replies_by_id(plan: RunPlan, category: str) -> dict[str, Any]:
-    result_files = [path for path in plan.results if discovery.RESULT_FILES[path.name] == category]
-    records = (
-        row.value
-        for path in result_files
-        for row in read_records(path)
-        if isinstance(row, JsonRecord)
-    )
-    objects = (value for value in records if isinstance(value, dict))
-    return {
-        value["id"]: value.get("result")
-        for value in objects
-        if isinstance(value.get("id"), str | int)
-    }
+    replies: dict[Any, Any] = {}
+    for path in plan.results:
+        if discovery.RESULT_FILES[path.name] != category:
+            continue
+        for record in read_records(path):
+            if isinstance(record, JsonRecord) and isinstance(record.value, dict):
+                item_id = record.value.get("id")
+                if isinstance(item_id, str | int):
+                    replies[item_id] = record.value.get("result")
+    return replies
 
 
 def _make_failure_entry(
-    plan: RunPlan, records: RunRecords, item: ScoredItem, reply: Any
+    plan: RunPlan, records: RunRecords, *, item: ScoredItem, reply: Any
 ) -> dict[str, Any]:
-    number = item.id.rpartition("_")[2]
+    """Make the entry of a failing item. As in BFCL V2, its id is the line number of the item."""
+    _, _, number = item.id.rpartition("_")
     failure: dict[str, Any] = {
         "id": int(number) + 1 if number.isdigit() else item.id,
         "model_name": plan.run.model,
@@ -329,19 +348,17 @@ def _make_failure_entry(
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
     """Return the golden call or the golden labels as a golden fix, or None without them."""
     if item.category != discovery.CALLS_CATEGORY:
-        return {FIX_FIELD: item.extra.golden_labels} if item.extra.golden_labels else None
+        labels = item.extra.golden_labels
+        return {FIX_FIELD: labels} if labels else None
     if not writeback.has_only_decoded_calls(item.golden):
         return None
+
     calls = []
     for call in item.golden:
-        accepted = {name: each.any_of for name, each in (call.arguments or {}).items()}
-        calls.append(
-            {
-                call.name: {
-                    name: list(map(_to_golden_fix_value, each)) for name, each in accepted.items()
-                }
-            }
-        )
+        arguments = {}
+        for name, accepted in (call.arguments or {}).items():
+            arguments[name] = [_to_golden_fix_value(value) for value in accepted.any_of]
+        calls.append({call.name: arguments})
     return {FIX_FIELD: calls}
 
 
@@ -355,24 +372,27 @@ def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any)
     """Recompute the verdict with a golden fix. Return None if that is not possible."""
     golden_answer = golden_fix.get(FIX_FIELD)
     if item.category != discovery.CALLS_CATEGORY:
-        judged = (
-            each
-            for each in item.verdicts
-            if each.criterion == checker.ACT_CRITERION and each.source == "judge"
-        )
-        labels = next((verdict.value for verdict in judged), None)
+        labels = _find_judged_labels(item)
         if not isinstance(labels, list) or not isinstance(golden_answer, list):
             return None
         return checker.has_common_act_label(labels, golden_answer)
+
     if not isinstance(record, dict) or not item.functions:
         return None
     dataset_item = checker.make_bfcl_dataset_item(item.id, item.functions, golden_answer)
     return checker.check_reply(record.get("result"), dataset_item).valid
 
 
+def _find_judged_labels(item: Item) -> Any:
+    """Return the labels that the judge gave to the predicted reply, or None."""
+    for verdict in item.verdicts:
+        if verdict.source == "judge" and verdict.criterion == checker.ACT_CRITERION:
+            return verdict.value
+    return None
+
+
 def parse_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> list[Call]:  # noqa: ARG001
-    return (
-        checker.make_golden_calls(golden_fix.get(FIX_FIELD), 0)
-        if item.category == discovery.CALLS_CATEGORY
-        else []
-    )
+    """Return the golden calls of a golden fix. Dialog act items have none."""
+    if item.category != discovery.CALLS_CATEGORY:
+        return []
+    return checker.make_golden_calls(golden_fix.get(FIX_FIELD), 0)

@@ -21,7 +21,7 @@ from fcreview.importers.confetti.checker import (
     find_chain_positions,
     has_common_act_label,
 )
-from fcreview.importers.confetti.leaderboard import count_turns_by_label_match
+from fcreview.importers.confetti.leaderboard import ActLabelPair, count_turns_by_label_match
 from fcreview.importers.registry import compute_metrics, discover, read_items
 from fcreview.model.item import Item
 from fcreview.model.metric import METRIC_SOURCES
@@ -101,7 +101,8 @@ def test_small_rules() -> None:
     assert compute_soft_score(True, {"a": 1.0, "b": 0.0}) == 0.0
     assert compute_soft_score(False, {"a": 1.0}) == 0.0
     assert has_common_act_label(["a", "b"], ["b"]) and not has_common_act_label([], ["b"])
-    labels = (frozenset({"agent_other"}), frozenset({"agent_other", "agent_inform_user"}))
+    golden_labels = frozenset({"agent_other", "agent_inform_user"})
+    labels = ActLabelPair(frozenset({"agent_other"}), golden=golden_labels)
     assert count_turns_by_label_match({labels: 1})["agent_inform_user"]["golden only"] == 1
 
 

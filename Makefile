@@ -78,7 +78,7 @@ cluster: compiled
 	$(CLUSTER)/venv/bin/python -m pip install --quiet --upgrade pip
 	$(CLUSTER)/venv/bin/python -m pip install --quiet -e '.[cluster]' 'aiobotocore[boto3]' hypothesis pytest pytest-asyncio
 	$(CLUSTER)/venv/bin/python -m pip install --quiet 'moto[server]>=5'
-	$(CLUSTER)/venv/bin/python -m pytest -q tests/store/lake tests/cli/commands/test_lake.py tests/cli/commands/test_lake_cluster.py
+	$(CLUSTER)/venv/bin/python -m pytest -q tests/store/lake tests/cli/commands/test_lake.py tests/cli/commands/test_lake_cluster.py tests/cli/test_dask_cluster.py
 
 bench: compiled
 	$(BIN)/python benchmarks/run_all.py

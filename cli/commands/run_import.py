@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -340,8 +339,6 @@ SCORE_NAMES = (
 ScoresByRun = dict[int, dict[str, Any]]
 # A worker imports one part at a time, because an import uses the whole process.
 _import_lock = threading.Lock()
-# Number of parts for each worker. With several small parts, all workers finish at a similar time.
-PARTS_PER_WORKER = 4
 
 
 def _fetch_score_counts(workspace: Workspace) -> ScoresByRun:
@@ -466,69 +463,57 @@ def _import_on_cluster(
     """Import all runs at the paths into a lake with the workers of a Dask cluster, which need
     access to the paths.
 
-    `scheduler` is the address of the Dask scheduler or the path of its scheduler file (`.json`). By
-    default, `n_parts` is `PARTS_PER_WORKER` for each worker. Raises CommandError if Dask is not
-    installed or the cluster is unreachable.
+    `scheduler` and `n_parts` are those of `run_parts_on_cluster`. Raises CommandError if the
+    cluster cannot be used, or if a part failed.
     """
+    from fcreview.cli.dask_cluster import run_parts_on_cluster
     from fcreview.store.lake.writer import LakePart
     from fcreview.store.rows import ImportSummary
 
-    try:
-        distributed = import_module("distributed")
-    except ImportError:
-        raise CommandError("--dask needs Dask: pip install 'fcreview[cluster]'") from None
-    options = replace(
+    options = _make_paths_absolute(options)
+
+    def make_call(number: int, count: int) -> Sequence[Any]:
+        return import_part_on_worker, options, location, LakePart(number, count)
+
+    summary = ImportSummary()
+    scores: ScoresByRun = {}
+    failures = []
+    outcomes = run_parts_on_cluster(scheduler, n_parts, make_call)
+    for outcome in outcomes:
+        if outcome.result is None:
+            failures.append(f"part {outcome.number}/{len(outcomes)}: {outcome.error}")
+            continue
+        result, scores_of_part = outcome.result
+        summary.runs += result.runs
+        _add_new_issues(summary, result.issues)
+        scores |= scores_of_part
+
+    if failures:
+        lost = f"{len(failures)} of {len(outcomes)} parts failed"
+        raise CommandError(f"{lost}. The lake contains the other parts. {failures[0]}")
+    return summary, scores
+
+
+def _make_paths_absolute(options: WorkspaceOptions) -> WorkspaceOptions:
+    """Make the paths independent of the working folder, which other processes do not share."""
+    errata = options.errata
+    if errata not in (None, NO_ERRATA):
+        errata = os.path.abspath(errata)  # noqa: PTH100
+    return replace(
         options,
         paths=[path.resolve() for path in options.paths],
         data=[path.resolve() for path in options.data or ()],
-        errata=options.errata
-        if options.errata in (None, NO_ERRATA)
-        else os.path.abspath(options.errata),  # noqa: PTH100
+        errata=errata,
     )
-    try:
-        client = distributed.Client(
-            **{"scheduler_file" if scheduler.endswith(".json") else "address": scheduler}
-        )
-    except (OSError, ValueError) as error:
-        raise CommandError(
-            f"fcreview cannot connect to the Dask scheduler {scheduler}: {error}"
-        ) from error
-    with client:
-        n_parts = n_parts or PARTS_PER_WORKER * max(1, len(client.nthreads()))
-        parts = [LakePart(number, n_parts) for number in range(1, n_parts + 1)]
-        futures = [
-            client.submit(import_part_on_worker, options, location, part, pure=False)
-            for part in parts
-        ]
-        summary, scores, searched, failures = (
-            ImportSummary(),
-            ScoresByRun(),
-            list[dict[str, Any]](),
-            [],
-        )
-        for part, future in zip(parts, futures, strict=True):
-            try:
-                result, found = future.result()
-            except Exception as error:  # another process can raise any kind of exception
-                failures.append(
-                    f"part {part.number}/{part.count}: {type(error).__name__}:"
-                    f" {' '.join(str(error).split())}"
-                )
-                continue
-            summary.runs += result.runs
-            # Each worker searches for runs, so that the results of all parts repeat the issues of
-            # the search.
-            summary.issues += [
-                issue for issue in result.issues if "run" in issue or issue not in searched
-            ]
-            searched += [
-                issue for issue in result.issues if "run" not in issue and issue not in searched
-            ]
-            scores |= found
-    if failures:
-        lost = f"{len(failures)} of {n_parts} parts failed"
-        raise CommandError(f"{lost}. The lake contains the other parts. {failures[0][:300]}")
-    return summary, scores
+
+
+def _add_new_issues(summary: ImportSummary, issues: Sequence[dict[str, Any]]) -> None:
+    """Add the issues of a part. Each worker searches for runs, so that the results of all parts
+    repeat the issues of the search, which belong to no run.
+    """
+    for issue in issues:
+        if "run" in issue or issue not in summary.issues:
+            summary.issues.append(issue)
 
 
 def import_part_on_worker(

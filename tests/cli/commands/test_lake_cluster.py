@@ -140,6 +140,13 @@ def test_missing_object_store_is_reported_in_one_line(place: LakeFolder, bucket:
     done = place("runs", "s3://no-such-bucket/lake", "--workspace", place.folder / "reviews")
     assert done.code == 1
     assert len(done.err.strip().splitlines()) == 1
+    assert "there is no bucket no-such-bucket" in done.err
+
+
+def test_mistyped_address_says_that_there_is_no_lake(place: LakeFolder, bucket: str) -> None:
+    done = place("runs", f"{bucket}/typo", "--workspace", place.folder / "reviews")
+    assert done.code == 1
+    assert f"there is no lake at {bucket}/typo" in done.err
 
 
 @pytest.fixture(scope="module")

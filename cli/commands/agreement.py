@@ -112,7 +112,7 @@ OTHER_COLUMNS_WIDTH, MIN_FIRST_COLUMN_WIDTH = 66, 24
 NOTES = (
     "The verdict 'unsure', adjudications, and retracted or stale reviews are excluded.",
     "Brackets contain the 95 % confidence interval. – means not available.",
-    "A coefficient has no interval if there is no disagreement.",
+    "Kappa, alpha and AC1 have no interval without a disagreement or with fewer than 10 items.",
 )
 
 

@@ -1,29 +1,45 @@
 """Compute the agreement of annotators: all coefficients, with intervals, for each group of ratings.
 
-Units with the same labels form one pattern. A `Statistic` is a function that computes one
-coefficient for many samples with a few matrix products. Its argument `pattern_counts`, of shape
-(samples, patterns), contains the number of units of each pattern in each sample. It returns one
-value per sample, or NaN if the coefficient is undefined. `label_counts`, of shape (patterns,
-categories), contains the number of annotators who chose each category.
-
-Percent agreement has Wilson's interval with the effective number of units (see
-`paired_difference`). The other coefficients have jackknife intervals: `estimate_with_jackknife`
-explains the method.
+`agreement_coefficients` defines the coefficients, `agreement_intervals` their intervals.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import atanh, isnan, sqrt, tanh
-from typing import Literal, NamedTuple
+from math import isnan
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fcreview.model.effective_verdict import is_definite
+from fcreview.stats.agreement_coefficients import (
+    ZERO_TOLERANCE,
+    FloatArray,
+    IntArray,
+    Statistic,
+    build_cohen_kappa,
+    build_fleiss_kappa,
+    build_gwet_ac1,
+    build_gwet_ac2,
+    build_krippendorff_alpha,
+    build_ordinal_krippendorff_alpha,
+    build_percent_agreement,
+    build_weighted_kappa,
+    compute_masi_distances,
+    compute_pairwise_agreement,
+    make_quadratic_weights,
+)
+from fcreview.stats.agreement_intervals import (
+    MIN_ITEMS,
+    NO_LABEL,
+    ItemGroup,
+    compute_bayesian_bootstrap_interval,
+    draw_plausible_counts,
+    make_prior_units,
+)
 from fcreview.stats.agreement_ratings import (
     AgreementCoefficient,
     AgreementScope,
@@ -41,223 +57,7 @@ from fcreview.stats.agreement_ratings import (
     list_label_keys,
     to_label_key,
 )
-from fcreview.stats.paired_difference import compute_clustered_rate, compute_t_quantile
-
-FloatArray = NDArray[np.float64]
-Statistic = Callable[[FloatArray], FloatArray]
-_ZERO_TOLERANCE = 1e-12
-
-
-def compute_pairwise_agreement(label_counts: FloatArray) -> FloatArray:
-    """Return the share of equal pairs of labels in each pattern; 0 for a pattern with fewer than
-    two labels.
-    """
-    n_labels = label_counts.sum(1)
-    share: FloatArray = (label_counts * (label_counts - 1)).sum(1) / np.maximum(
-        n_labels * (n_labels - 1), 1
-    )
-    return share
-
-
-def build_percent_agreement(agreement: NDArray[np.float64 | np.bool_]) -> Statistic:
-    """Build the statistic for percent agreement.
-
-    `agreement` is the share of equal pairs of labels in each pattern.
-    """
-
-    def compute_mean_agreement(pattern_counts: FloatArray) -> FloatArray:
-        return _divide_or_nan(pattern_counts @ agreement, pattern_counts.sum(1))
-
-    return compute_mean_agreement
-
-
-def build_cohen_kappa(labels: NDArray[np.int64]) -> Statistic:
-    """Build the statistic for unweighted kappa (Cohen 1960) from category indexes of two
-    annotators in each pattern.
-    """
-    one_hot = np.eye(int(labels.max(initial=0)) + 1)[labels]
-    first, second = one_hot[:, 0], one_hot[:, 1]
-    equal = (labels[:, 0] == labels[:, 1]).astype(np.float64)
-
-    def compute_kappa(pattern_counts: FloatArray) -> FloatArray:
-        n_units = pattern_counts.sum(1)
-        by_chance = ((pattern_counts @ first) * (pattern_counts @ second)).sum(1)
-        return _correct_for_chance(
-            _divide_or_nan(pattern_counts @ equal, n_units), _divide_or_nan(by_chance, n_units**2)
-        )
-
-    return compute_kappa
-
-
-def build_fleiss_kappa(label_counts: FloatArray) -> Statistic:
-    """Build the statistic for Fleiss' kappa (Fleiss 1971).
-
-    All patterns must have the same number of labels.
-    """
-    agreement = compute_pairwise_agreement(label_counts)
-
-    def compute_kappa(pattern_counts: FloatArray) -> FloatArray:
-        category_counts = pattern_counts @ label_counts
-        prevalence = _divide_or_nan(category_counts, category_counts.sum(1, keepdims=True))
-        observed = _divide_or_nan(pattern_counts @ agreement, pattern_counts.sum(1))
-        return _correct_for_chance(observed, (prevalence**2).sum(1))
-
-    return compute_kappa
-
-
-def build_gwet_ac1(label_counts: FloatArray) -> Statistic:
-    """Build the statistic for Gwet's AC1 (Gwet 2008, with missing labels as in Gwet 2014). Units
-    with one label count only for the prevalence of the categories. `label_counts` has a column for
-    every category of the scale.
-    """
-    has_pairs = (label_counts.sum(1) > 1).astype(np.float64)
-    agreement = compute_pairwise_agreement(label_counts)
-    shares = label_counts / label_counts.sum(1, keepdims=True)
-    n_other_categories = label_counts.shape[1] - 1 or np.nan
-
-    def compute_ac1(pattern_counts: FloatArray) -> FloatArray:
-        prevalence = (pattern_counts @ shares) / pattern_counts.sum(1, keepdims=True)
-        by_chance = (prevalence * (1 - prevalence)).sum(1) / n_other_categories
-        return _correct_for_chance(
-            _divide_or_nan(pattern_counts @ agreement, pattern_counts @ has_pairs), by_chance
-        )
-
-    return compute_ac1
-
-
-def make_quadratic_weights(scores: FloatArray) -> FloatArray:
-    """Return how much two scores agree: 1 for equal scores, 0 for the lowest and the highest
-    (Fleiss and Cohen 1973).
-    """
-    distance = (scores[:, np.newaxis] - scores) ** 2
-    largest = distance.max(initial=0.0) or 1.0
-    weights: FloatArray = 1 - distance / largest
-    return weights
-
-
-def build_weighted_kappa(labels: NDArray[np.int64], weights: FloatArray) -> Statistic:
-    """Build the statistic for weighted kappa (Cohen 1968) from category indexes of two
-    annotators in each pattern.
-    """
-    one_hot = np.eye(len(weights))[labels]
-    first, second = one_hot[:, 0], one_hot[:, 1]
-    agreement = weights[labels[:, 0], labels[:, 1]]
-
-    def compute_kappa(pattern_counts: FloatArray) -> FloatArray:
-        n_units = pattern_counts.sum(1)
-        by_chance = (((pattern_counts @ first) @ weights) * (pattern_counts @ second)).sum(1)
-        observed = _divide_or_nan(pattern_counts @ agreement, n_units)
-        return _correct_for_chance(observed, _divide_or_nan(by_chance, n_units**2))
-
-    return compute_kappa
-
-
-def build_gwet_ac2(label_counts: FloatArray, weights: FloatArray) -> Statistic:
-    """Build the statistic for Gwet's AC2, the weighted form of AC1 (Gwet 2014, chapter 5)."""
-    n_labels = label_counts.sum(1)
-    has_pairs = (n_labels > 1).astype(np.float64)
-    weighted = (label_counts * (label_counts @ weights - 1)).sum(1)
-    agreement = has_pairs * weighted / np.maximum(n_labels * (n_labels - 1), 1)
-    shares = label_counts / label_counts.sum(1, keepdims=True)
-    n_categories = label_counts.shape[1]
-    chance_factor = (
-        weights.sum() / (n_categories * (n_categories - 1)) if n_categories > 1 else np.nan
-    )
-
-    def compute_ac2(pattern_counts: FloatArray) -> FloatArray:
-        prevalence = (pattern_counts @ shares) / pattern_counts.sum(1, keepdims=True)
-        by_chance = chance_factor * (prevalence * (1 - prevalence)).sum(1)
-        return _correct_for_chance(
-            _divide_or_nan(pattern_counts @ agreement, pattern_counts @ has_pairs), by_chance
-        )
-
-    return compute_ac2
-
-
-def build_krippendorff_alpha(label_counts: FloatArray, distance: FloatArray) -> Statistic:
-    """Build the statistic for Krippendorff's alpha (Krippendorff 2004, chapter 11). Every pattern
-    must have at least two labels. `distance`, of shape (categories, categories), contains the
-    squared distances.
-    """
-    disagreement = ((label_counts @ distance) * label_counts).sum(1) / (label_counts.sum(1) - 1)
-
-    def compute_alpha(pattern_counts: FloatArray) -> FloatArray:
-        category_counts = pattern_counts @ label_counts
-        expected = ((category_counts @ distance) * category_counts).sum(1)
-        return _compute_alpha_from_disagreement(
-            pattern_counts @ disagreement, expected, category_counts.sum(1)
-        )
-
-    return compute_alpha
-
-
-def build_ordinal_krippendorff_alpha(label_counts: FloatArray) -> Statistic:
-    """Build the statistic for ordinal alpha.
-
-    The distance of categories is the squared difference of mean ranks.
-    """
-    low, high = np.triu_indices(label_counts.shape[1], 1)
-    pairs = label_counts[:, low] * label_counts[:, high] / (label_counts.sum(1, keepdims=True) - 1)
-
-    def compute_alpha(pattern_counts: FloatArray) -> FloatArray:
-        category_counts = pattern_counts @ label_counts
-        mean_rank = category_counts.cumsum(1) - category_counts / 2
-        distance = (mean_rank[:, low] - mean_rank[:, high]) ** 2
-        expected = (category_counts[:, low] * category_counts[:, high] * distance).sum(1)
-        return _compute_alpha_from_disagreement(
-            ((pattern_counts @ pairs) * distance).sum(1), expected, category_counts.sum(1)
-        )
-
-    return compute_alpha
-
-
-def compute_masi_distances(sets: Sequence[frozenset[str]]) -> FloatArray:
-    """Return the MASI distances between sets of labels (Passonneau 2006), of shape (sets, sets).
-    The distance is 1 minus the product of the Jaccard index and 1 for equal sets, 2/3 for a set and
-    its subset, or 1/3 for other sets.
-    """
-    words = sorted(frozenset().union(*sets))
-    contains = np.array([[word in each for word in words] for each in sets], dtype=np.float64)
-    size = contains.sum(1)
-    common = contains @ contains.T
-    union = size[:, None] + size - common
-    smaller = np.minimum(size[:, None], size)
-    monotonicity = np.select([common == union, common == smaller], [1.0, 2 / 3], 1 / 3)
-    return 1 - monotonicity * np.where(union > 0, common / np.maximum(union, 1), 1)
-
-
-def _compute_alpha_from_disagreement(
-    observed: FloatArray, expected: FloatArray, n_labels: FloatArray
-) -> FloatArray:
-    return 1 - _divide_or_nan(observed * (n_labels - 1), expected)
-
-
-def _correct_for_chance(observed: FloatArray, by_chance: FloatArray) -> FloatArray:
-    return _divide_or_nan(observed - by_chance, 1 - by_chance)
-
-
-def _divide_or_nan(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    """Divide element by element. Where the denominator is 0, the result is NaN."""
-    is_defined = np.abs(denominator) > _ZERO_TOLERANCE
-    ratio: FloatArray = np.where(
-        is_defined, numerator / np.where(is_defined, denominator, 1), np.nan
-    )
-    return ratio
-
-
-_MAX_COUNTS = 2_000_000
-"""Maximum number of pattern counts that are in memory at a time."""
-_STEP = 1e-4
-"""Number of units by which the count of a pattern changes to measure its influence on a
-coefficient.
-"""
-_MAX_SMOOTHED_VALUE = 0.999999
-PRIOR_AGREEMENTS = 1.0
-PRIOR_DISAGREEMENTS = 0.5
-"""Numbers of units that are added for the interval of two annotators, spread over all pairs of
-categories. They were chosen by simulation (`benchmarks/coverage/agreement.py`). Without them, the
-intervals of kappa and alpha are much too narrow if one category is rare.
-"""
+from fcreview.stats.intervals import compute_mid_p_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,91 +75,7 @@ class CoefficientEstimate:
 
 
 NO_DISAGREEMENT = "no disagreement"
-SINGLE_ITEM = "only one item"
-
-
-RESAMPLES = 1000
-SEED = 0
-INTERVAL_PERCENTILES = (2.5, 97.5)
-
-
-class BootstrapEstimate(NamedTuple):
-    """Coefficient with its bootstrap interval. The value is None if the coefficient is undefined.
-    The ends of the interval are None if the coefficient is undefined in more than half of the
-    resamples.
-    """
-
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-
-    def omit_interval_of_single_unit(self, n_units: int) -> BootstrapEstimate:
-        """Return the estimate, without its interval if there is only one unit, because all
-        resamples are then equal.
-        """
-        return self if n_units > 1 else BootstrapEstimate(self.value)
-
-
-def bootstrap(
-    units_per_pattern: NDArray[np.int64],
-    statistics: Sequence[Statistic],
-    n_resamples: int = RESAMPLES,
-    seed: int = SEED,
-) -> list[BootstrapEstimate]:
-    """Compute each statistic and its bootstrap interval, from the middle 95 % of the resampled
-    values (Efron and Tibshirani 1993, chapter 13). The intervals are too narrow for fewer than a
-    few dozen units. `units_per_pattern` is the number of units that have each pattern.
-    """
-    values = [
-        float(statistic(units_per_pattern[np.newaxis].astype(np.float64))[0])
-        for statistic in statistics
-    ]
-    resampled: list[list[FloatArray]] = [[] for _ in statistics]
-    for pattern_counts in _iter_resamples(units_per_pattern, n_resamples, seed):
-        for chunks, statistic in zip(resampled, statistics, strict=True):
-            chunks.append(statistic(pattern_counts))
-    return [
-        _build_estimate(value, np.concatenate(chunks))
-        for value, chunks in zip(values, resampled, strict=True)
-    ]
-
-
-def _build_estimate(value: float, resampled_values: FloatArray) -> BootstrapEstimate:
-    if np.isnan(value):
-        return BootstrapEstimate()
-    defined = resampled_values[~np.isnan(resampled_values)]
-    if len(defined) * 2 < len(resampled_values):
-        return BootstrapEstimate(value)
-    low, high = np.percentile(defined, INTERVAL_PERCENTILES)
-    return BootstrapEstimate(value, low=float(low), high=float(high))
-
-
-def _iter_resamples(
-    units_per_pattern: NDArray[np.int64], n_resamples: int, seed: int
-) -> Iterator[FloatArray]:
-    generator = np.random.default_rng(seed)
-    n_units = int(units_per_pattern.sum())
-    step = max(1, _MAX_COUNTS // len(units_per_pattern))
-    for start in range(0, n_resamples, step):
-        size = min(step, n_resamples - start)
-        yield generator.multinomial(n_units, units_per_pattern / n_units, size=size).astype(
-            np.float64
-        )
-
-
-IntArray = NDArray[np.int64]
-NO_LABEL = -1
-"""Value in `RatingTable.cells` of a unit that the annotator did not label."""
-MAX_PRIOR_CATEGORIES = 20
-
-
-@dataclass(frozen=True, slots=True)
-class ItemGroup:
-    """Items whose units have the same patterns. Units of one item are not independent."""
-
-    patterns: tuple[int, ...]
-    """Pattern of each unit of such an item, sorted."""
-    n_items: int
+FEW_ITEMS = f"fewer than {MIN_ITEMS} items"
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,55 +127,58 @@ def build_rating_table(criterion: str, ratings: Sequence[Rating]) -> RatingTable
     annotators = sorted({rating.annotator for rating in ratings})
     values = [rating.value for rating in ratings]
     label_keys = list_label_keys(criterion, values)
-    column = {name: at for at, name in enumerate(annotators)}
-    code = {key: at for at, key in enumerate(label_keys)}
-    row: dict[tuple[int, str], int] = {}
-    rows = [row.setdefault((rating.item, rating.target), len(row)) for rating in ratings]
-    cells = np.full((len(row), len(annotators)), NO_LABEL, dtype=np.int64)
-    cells[rows, [column[rating.annotator] for rating in ratings]] = [
-        code[to_label_key(value)] for value in values
-    ]
+    column_of_annotator = {name: column for column, name in enumerate(annotators)}
+    code_of_label = {key: code for code, key in enumerate(label_keys)}
+
+    row_of_unit: dict[tuple[int, str], int] = {}
+    for rating in ratings:
+        row_of_unit.setdefault((rating.item, rating.target), len(row_of_unit))
+    cells = np.full((len(row_of_unit), len(annotators)), NO_LABEL, dtype=np.int64)
+    for rating in ratings:
+        row = row_of_unit[rating.item, rating.target]
+        column = column_of_annotator[rating.annotator]
+        cells[row, column] = code_of_label[to_label_key(rating.value)]
 
     patterns, pattern_of_unit, units_per_pattern = np.unique(
         cells, axis=0, return_inverse=True, return_counts=True
     )
-    items = [item for item, _ in row]
-    prior_cells, prior_units = _make_prior_units(len(annotators), len(label_keys))
+    item_of_unit = [item for item, _ in row_of_unit]
+    prior = make_prior_units(
+        len(annotators),
+        n_labels=_find_most_frequent_label_count(patterns, units_per_pattern),
+        n_categories=len(label_keys),
+    )
+    no_units = np.zeros(len(prior.cells), dtype=np.int64)
     return RatingTable(
         annotators=tuple(annotators),
         label_keys=tuple(label_keys),
         level=infer_measurement_level(values),
-        cells=np.concatenate([patterns, prior_cells]),
-        units_per_pattern=np.concatenate(
-            [units_per_pattern, np.zeros(len(prior_cells), dtype=np.int64)]
-        ),
-        item_groups=_group_items(items, pattern_of_unit.reshape(-1).tolist()),
-        prior_units=np.concatenate([np.zeros(len(patterns)), prior_units]),
+        cells=np.concatenate([patterns, prior.cells]),
+        units_per_pattern=np.concatenate([units_per_pattern, no_units]),
+        item_groups=_group_items(item_of_unit, pattern_of_unit.reshape(-1).tolist()),
+        prior_units=np.concatenate([np.zeros(len(patterns)), prior.units]),
     )
 
 
-def _group_items(items: Sequence[int], pattern_of_unit: Sequence[int]) -> tuple[ItemGroup, ...]:
-    """Group items with the same patterns. `items` contains the item of each unit."""
+def _find_most_frequent_label_count(cells: IntArray, units_per_pattern: IntArray) -> int:
+    """Return the number of labels that most units have, at least 2. If two numbers are equally
+    frequent, return the larger one.
+    """
+    n_labels = (cells != NO_LABEL).sum(axis=1)
+    n_units_by_count = np.bincount(n_labels, units_per_pattern, minlength=3)
+    counts = range(2, len(n_units_by_count))
+    return max(counts, key=lambda count: (n_units_by_count[count], count))
+
+
+def _group_items(
+    item_of_unit: Sequence[int], pattern_of_unit: Sequence[int]
+) -> tuple[ItemGroup, ...]:
+    """Group items with the same patterns."""
     patterns_of_item: dict[int, list[int]] = {}
-    for item, pattern in zip(items, pattern_of_unit, strict=True):
+    for item, pattern in zip(item_of_unit, pattern_of_unit, strict=True):
         patterns_of_item.setdefault(item, []).append(pattern)
     counts = Counter(tuple(sorted(patterns)) for patterns in patterns_of_item.values())
     return tuple(ItemGroup(patterns, n_items) for patterns, n_items in sorted(counts.items()))
-
-
-def _make_prior_units(n_annotators: int, n_categories: int) -> tuple[IntArray, FloatArray]:
-    """Return the patterns that are added for intervals, and the number of units of each. Only two
-    annotators who use at least two and not very many categories have such patterns.
-    """
-    if n_annotators != 2 or not 2 <= n_categories <= MAX_PRIOR_CATEGORIES:
-        return np.zeros((0, n_annotators), dtype=np.int64), np.zeros(0)
-    pairs = np.array(
-        [(a, b) for a in range(n_categories) for b in range(n_categories)], dtype=np.int64
-    )
-    is_equal = pairs[:, 0] == pairs[:, 1]
-    n_unequal = n_categories * (n_categories - 1)
-    units = np.where(is_equal, PRIOR_AGREEMENTS / n_categories, PRIOR_DISAGREEMENTS / n_unequal)
-    return pairs, units
 
 
 def compute_agreement(
@@ -493,141 +212,90 @@ def compute_coefficients(group: RatingGroup) -> Iterator[AgreementCoefficient]:
     of annotators.
     """
     table = build_rating_table(group.criterion, group.ratings)
-    n_labels = (table.cells != NO_LABEL).sum(axis=1)
-    for request in _build_requests_for_all_annotators(table):
-        n = int((table.units_per_pattern * n_labels)[request.patterns].sum())
-        yield _make_coefficient(group, table, request, n_labels=n)
+    yield from _compute_requested(group, table, _build_requests_for_all_annotators(table))
 
-    ratings_by_annotator: dict[str, list[Rating]] = {name: [] for name in table.annotators}
-    for rating in group.ratings:
-        ratings_by_annotator[rating.annotator].append(rating)
-    for first, second in combinations(table.annotators, 2):
-        ratings = [*ratings_by_annotator[first], *ratings_by_annotator[second]]
-        table_of_pair = build_rating_table(group.criterion, ratings)
+    for pair in combinations(table.annotators, 2):
+        ratings_of_pair = [rating for rating in group.ratings if rating.annotator in pair]
+        table_of_pair = build_rating_table(group.criterion, ratings_of_pair)
         # With two annotators, the percentage of all annotators is the same.
         has_share = len(table.annotators) > 2
-        for request in _build_requests_for_pair(
-            table_of_pair, has_share=has_share, level=table.level
-        ):
-            n_units = int(table_of_pair.units_per_pattern[request.patterns].sum())
-            yield _make_coefficient(group, table_of_pair, request, n_labels=2 * n_units)
+        requests = _build_requests_for_pair(table_of_pair, has_share=has_share, level=table.level)
+        yield from _compute_requested(group, table_of_pair, requests)
 
 
-def _make_coefficient(
-    group: RatingGroup, table: RatingTable, request: _CoefficientRequest, n_labels: int
-) -> AgreementCoefficient:
-    estimate = _estimate_coefficient(request, table)
-    return AgreementCoefficient(
-        scope=group.scope,
-        benchmark=group.benchmark,
-        category=group.category,
-        criterion=group.criterion,
-        level=request.level,
-        metric=request.metric,
-        annotators=request.annotators,
-        value=estimate.value,
-        low=estimate.low,
-        high=estimate.high,
-        n_units=int(table.units_per_pattern[request.patterns].sum()),
-        n_labels=n_labels,
-        given=group.given,
-        interval=estimate.method,
-        interval_note=estimate.note,
-    )
+def _compute_requested(
+    group: RatingGroup, table: RatingTable, requests: Iterable[_CoefficientRequest]
+) -> Iterator[AgreementCoefficient]:
+    plausible_counts = draw_plausible_counts(table.item_groups, table.prior_units)
+    n_labels = (table.cells != NO_LABEL).sum(axis=1)
+    for request in requests:
+        estimate = _estimate_coefficient(request, table, plausible_counts)
+        units = table.units_per_pattern[request.patterns]
+        yield AgreementCoefficient(
+            scope=group.scope,
+            benchmark=group.benchmark,
+            category=group.category,
+            criterion=group.criterion,
+            level=request.level,
+            metric=request.metric,
+            annotators=request.annotators,
+            value=estimate.value,
+            low=estimate.low,
+            high=estimate.high,
+            n_units=int(units.sum()),
+            n_labels=int(units @ n_labels[request.patterns]),
+            given=group.given,
+            interval=estimate.method,
+            interval_note=estimate.note,
+        )
 
 
-def _estimate_coefficient(request: _CoefficientRequest, table: RatingTable) -> CoefficientEstimate:
+def _estimate_coefficient(
+    request: _CoefficientRequest, table: RatingTable, plausible_counts: FloatArray
+) -> CoefficientEstimate:
     """Compute a coefficient and choose its interval."""
     counts = table.units_per_pattern.astype(np.float64)
     value = float(request.statistic(counts[np.newaxis])[0])
     if isnan(value):
         return CoefficientEstimate()
-    item_groups = _select_item_groups(table.item_groups, request.patterns)
-    if sum(group.n_items for group in item_groups) < 2:
-        return CoefficientEstimate(value, note=SINGLE_ITEM)
-    if request.metric == "percent":
-        return _estimate_percent_agreement(value, item_groups, request)
-    has_disagreement = bool((counts[request.patterns] @ (1 - request.agreement)) > _ZERO_TOLERANCE)
-    if not has_disagreement:
+
+    n_units = float(counts[request.patterns].sum())
+    n_equal = float(counts[request.patterns] @ request.agreement)
+    is_percent = request.metric == "percent"
+    if is_percent and _has_independent_pairs(table):
+        low, high = compute_mid_p_interval(round(n_equal), round(n_units))
+        return CoefficientEstimate(value, low=low, high=high, method="mid-p")
+    # Without a disagreement, the labels do not show how rare disagreements are.
+    if not is_percent and n_units - n_equal <= ZERO_TOLERANCE:
         return CoefficientEstimate(value, note=NO_DISAGREEMENT)
-    return estimate_with_jackknife(value, table, request.statistic, item_groups)
+    if _count_items(table.item_groups, request.patterns) < MIN_ITEMS:
+        return CoefficientEstimate(value, note=FEW_ITEMS)
 
-
-def _select_item_groups(item_groups: Iterable[ItemGroup], patterns: IntArray) -> list[ItemGroup]:
-    """Keep the given patterns of each item, and the items that have one of them."""
-    chosen = set(patterns.tolist())
-    selected = []
-    for group in item_groups:
-        kept = tuple(pattern for pattern in group.patterns if pattern in chosen)
-        if kept:
-            selected.append(ItemGroup(kept, group.n_items))
-    return selected
-
-
-def _estimate_percent_agreement(
-    value: float, item_groups: Sequence[ItemGroup], request: _CoefficientRequest
-) -> CoefficientEstimate:
-    """Compute Wilson's interval. The units of an item are a cluster."""
-    share_of_pattern = dict(zip(request.patterns.tolist(), request.agreement.tolist(), strict=True))
-    sizes: list[int] = []
-    equal: list[float] = []
-    for group in item_groups:
-        sizes += [len(group.patterns)] * group.n_items
-        equal += [sum(share_of_pattern[pattern] for pattern in group.patterns)] * group.n_items
-    rate = compute_clustered_rate(sizes, equal)
-    if rate is None:
+    interval = compute_bayesian_bootstrap_interval(value, request.statistic, plausible_counts)
+    if interval is None:
         return CoefficientEstimate(value)
-    return CoefficientEstimate(value, low=rate.low, high=rate.high, method="wilson")
+    return CoefficientEstimate(
+        value, low=interval.low, high=interval.high, method="bayesian bootstrap"
+    )
 
 
-def estimate_with_jackknife(
-    value: float, table: RatingTable, statistic: Statistic, item_groups: Sequence[ItemGroup]
-) -> CoefficientEstimate:
-    """Compute the interval of a coefficient by the infinitesimal jackknife (Efron 1982, chapter 6).
+def _count_items(item_groups: Iterable[ItemGroup], patterns: IntArray) -> int:
+    """Count the items with a unit that has one of the patterns."""
+    counted = set(patterns.tolist())
+    n_items = 0
+    for group in item_groups:
+        if not counted.isdisjoint(group.patterns):
+            n_items += group.n_items
+    return n_items
 
-    The influence of an item is the derivative of the coefficient with respect to the item's weight.
-    The variance is the sum of the squared influences, as in Gwet's variance (Gwet 2008), but also
-    holds for several units of an item. The ends are computed on the logit scale with Student's t,
-    because coefficients near 1 have skewed distributions. For two annotators, the interval is
-    computed with `prior_units`.
+
+def _has_independent_pairs(table: RatingTable) -> bool:
+    """Whether each unit has at most two labels and no item has several units, so that equal pairs
+    have a binomial distribution.
     """
-    counts = table.units_per_pattern + table.prior_units
-    center = float(statistic(counts[np.newaxis])[0])
-    prior_groups = [
-        ItemGroup((int(pattern),), n_items=1) for pattern in np.flatnonzero(table.prior_units)
-    ]
-    influences = _compute_influences(statistic, counts, [*item_groups, *prior_groups])
-    n_items = sum(group.n_items for group in item_groups)
-    weights = np.array([float(group.n_items) for group in item_groups])
-    weights = np.concatenate([weights, table.prior_units[table.prior_units > 0]])
-    variance = float(weights @ influences**2) * weights.sum() / (n_items - 1)
-    if isnan(center) or isnan(variance):
-        return CoefficientEstimate(value)
-
-    center = min(max(center, -_MAX_SMOOTHED_VALUE), _MAX_SMOOTHED_VALUE)
-    # atanh is half the logit of (1 + value) / 2, which is between 0 and 1.
-    half_width = compute_t_quantile(n_items - 1) * sqrt(variance) / (1 - center**2)
-    low = min(value, tanh(atanh(center) - half_width))
-    high = max(value, tanh(atanh(center) + half_width))
-    return CoefficientEstimate(value, low=low, high=high, method="jackknife")
-
-
-def _compute_influences(
-    statistic: Statistic, counts: FloatArray, item_groups: Sequence[ItemGroup]
-) -> FloatArray:
-    """Return the derivative of the statistic with respect to the number of items of each group."""
-    influences = [np.zeros(0)]
-    step = max(1, _MAX_COUNTS // len(counts))
-    for start in range(0, len(item_groups), step):
-        chunk = item_groups[start : start + step]
-        change = np.zeros((len(chunk), len(counts)))
-        for row, group in enumerate(chunk):
-            for pattern in group.patterns:
-                change[row, pattern] += _STEP
-        more = statistic(counts + change)
-        less = statistic(counts - change)
-        influences.append((more - less) / (2 * _STEP))
-    return np.concatenate(influences)
+    n_labels = (table.cells != NO_LABEL).sum(axis=1)
+    has_single_units = all(len(group.patterns) == 1 for group in table.item_groups)
+    return has_single_units and int(n_labels.max(initial=0)) <= 2
 
 
 def _build_requests_for_all_annotators(table: RatingTable) -> Iterator[_CoefficientRequest]:
@@ -635,9 +303,8 @@ def _build_requests_for_all_annotators(table: RatingTable) -> Iterator[_Coeffici
     counts = table.count_labels().astype(np.float64)
     n_labels = (table.cells != NO_LABEL).sum(axis=1)
     several = np.flatnonzero(n_labels > 1)
-    balanced = np.flatnonzero(
-        n_labels == _find_most_frequent_label_count(n_labels, table.units_per_pattern)
-    )
+    label_count = _find_most_frequent_label_count(table.cells, table.units_per_pattern)
+    balanced = np.flatnonzero(n_labels == label_count)
     agreement = compute_pairwise_agreement(counts)
 
     yield _build_percent_request(table)
@@ -731,11 +398,6 @@ def _restrict_to_patterns(patterns: IntArray, statistic: Statistic) -> Statistic
     return lambda pattern_counts: statistic(pattern_counts[:, patterns])
 
 
-def _find_most_frequent_label_count(n_labels: IntArray, units_per_pattern: IntArray) -> int:
-    frequency = np.bincount(n_labels, units_per_pattern, minlength=3)[2:]
-    return len(frequency) + 1 - int(frequency[::-1].argmax())
-
-
 def _choose_krippendorff_alpha(table: RatingTable, label_counts: FloatArray) -> Statistic:
     if table.level == "ordinal":
         return build_ordinal_krippendorff_alpha(label_counts)
@@ -809,8 +471,9 @@ def _compute_self_agreement_on(
             )
         )
     table = build_rating_table(criterion, ratings)
+    plausible_counts = draw_plausible_counts(table.item_groups, table.prior_units)
     share, kappa = (
-        _estimate_coefficient(request, table)
+        _estimate_coefficient(request, table, plausible_counts)
         for request in _build_requests_for_pair(table, has_share=True, level="nominal")
     )
     return SelfAgreement(

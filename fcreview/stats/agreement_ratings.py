@@ -155,7 +155,7 @@ class RatingGroup:
 CoefficientName = Literal["percent", "fleiss", "alpha", "ac1", "ac2", "cohen", "weighted"]
 """`ac2` and `weighted` (weighted kappa) exist only for scores."""
 PAIR_COEFFICIENTS: tuple[CoefficientName, ...] = ("cohen", "weighted")
-IntervalMethod = Literal["wilson", "jackknife"]
+IntervalMethod = Literal["mid-p", "bayesian bootstrap"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ class AgreementCoefficient:
     given: BlindStatus
     interval: IntervalMethod | None = None
     interval_note: str = ""
-    """Why there is no interval: `no disagreement`, or `only one item`."""
+    """Why there is no interval: `no disagreement`, or `fewer than 10 items`."""
 
 
 def split_by_blind_status(ratings: Iterable[Rating]) -> dict[BlindStatus, list[Rating]]:

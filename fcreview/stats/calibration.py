@@ -26,7 +26,7 @@ from fcreview.stats.agreement_ratings import infer_measurement_level, to_label_k
 from fcreview.stats.intervals import compute_wilson_interval
 
 if TYPE_CHECKING:
-    from fcreview.stats.agreement import FloatArray, IntArray, Statistic
+    from fcreview.stats.agreement_coefficients import FloatArray, IntArray, Statistic
 
 WEIGHT_DIGITS = 9
 """Decimals to which the weights of pairs are equal."""
@@ -286,7 +286,7 @@ def compute_binary_measures(confusion_counts: Sequence[int]) -> list[Calibration
     """
     import numpy as np
 
-    from fcreview.stats.agreement import build_cohen_kappa
+    from fcreview.stats.agreement_coefficients import build_cohen_kappa
 
     tp, fp, fn, tn = confusion_counts
     n = tp + fp + fn + tn
@@ -311,7 +311,7 @@ def compute_multiclass_measures(label_pairs: Sequence[tuple[int, int]]) -> list[
     """
     import numpy as np
 
-    from fcreview.stats.agreement import build_cohen_kappa
+    from fcreview.stats.agreement_coefficients import build_cohen_kappa
 
     patterns, counts = np.unique(
         np.array(label_pairs, dtype=np.int64).reshape(-1, 2), axis=0, return_counts=True
@@ -388,7 +388,7 @@ def _compute_f1(pattern_counts: FloatArray) -> FloatArray:
 def _compute_bootstrap_measures(
     counts: IntArray, statistics: dict[MeasureName, Statistic]
 ) -> list[CalibrationMeasure]:
-    from fcreview.stats.agreement import bootstrap
+    from fcreview.stats.bootstrap import bootstrap
 
     n = int(counts.sum())
     estimates = bootstrap(counts, list(statistics.values()))

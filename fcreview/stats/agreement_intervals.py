@@ -1,0 +1,139 @@
+"""Compute 95 % intervals of agreement coefficients, also for few items.
+
+* Percent agreement of two annotators on independent units has the mid-p interval of a share.
+* All other coefficients have an interval by the Bayesian bootstrap (Rubin 1981, Annals of
+  Statistics 9:130). The items get random weights, which are as plausible as the equal weights of
+  the sample, and the interval contains the middle 95 % of the coefficients. The targets of an item
+  have one weight, because they are not independent.
+
+A small sample rarely contains the rare labels and disagreements that would change a coefficient.
+`make_prior_units` therefore adds a few units with all kinds of labels. Their numbers were chosen by
+simulation (`benchmarks/coverage/agreement.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fcreview.stats.agreement_coefficients import FloatArray, IntArray, Statistic
+from fcreview.stats.intervals import NORMAL_QUANTILE
+from fcreview.stats.paired_difference import compute_t_quantile
+
+NO_LABEL = -1
+"""Value in `RatingTable.cells` and in the cells of prior units of a missing label."""
+PRIOR_AGREEMENTS = 1.5
+PRIOR_DISAGREEMENTS = 0.5
+"""Numbers of units with equal and with different labels that are added for intervals."""
+MAX_PRIOR_CATEGORIES = 20
+MIN_ITEMS = 10
+"""Number of items below which the Bayesian bootstrap does not contain the true value often
+enough.
+"""
+SEED = 0
+DRAWS = 4000
+MIN_DRAWS = 500
+MAX_DRAWN_NUMBERS = 4_000_000
+"""Number of random numbers above which there are fewer than `DRAWS` draws."""
+INTERVAL_PERCENTILES = (2.5, 97.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class ItemGroup:
+    """Items whose units have the same patterns. Units of one item are not independent."""
+
+    patterns: tuple[int, ...]
+    """Pattern of each unit of such an item, sorted."""
+    n_items: int
+
+
+@dataclass(frozen=True, slots=True)
+class PriorUnits:
+    """Units that are added for intervals."""
+
+    cells: IntArray
+    """Labels of each pattern, of shape (patterns, annotators)."""
+    units: FloatArray
+    """Number of units of each pattern, less than 1."""
+
+
+def make_prior_units(n_annotators: int, n_labels: int, n_categories: int) -> PriorUnits:
+    """Make the units that are added for intervals: in some, `n_labels` annotators agree, and in
+    the others, one of them disagrees with all others.
+
+    There are none for a single annotator or category, and for very many categories.
+    """
+    if n_labels < 2 or not 2 <= n_categories <= MAX_PRIOR_CATEGORIES:
+        return PriorUnits(np.zeros((0, n_annotators), dtype=np.int64), units=np.zeros(0))
+
+    cells = np.full((n_categories**2, n_annotators), NO_LABEL, dtype=np.int64)
+    first_labels = np.repeat(np.arange(n_categories), n_categories)
+    other_labels = np.tile(np.arange(n_categories), n_categories)
+    # Coefficients of more than two annotators do not depend on which annotator disagrees.
+    cells[:, 0] = first_labels
+    cells[:, 1:n_labels] = other_labels[:, np.newaxis]
+
+    share_of_agreement = PRIOR_AGREEMENTS / n_categories
+    share_of_disagreement = PRIOR_DISAGREEMENTS / (n_categories * (n_categories - 1))
+    is_equal = first_labels == other_labels
+    return PriorUnits(cells, units=np.where(is_equal, share_of_agreement, share_of_disagreement))
+
+
+def draw_plausible_counts(item_groups: Sequence[ItemGroup], prior_units: FloatArray) -> FloatArray:
+    """Draw random numbers of units of each pattern, of shape (draws, patterns), by giving each
+    item a weight from an exponential distribution.
+
+    `prior_units` contains the number of prior units of each pattern.
+    """
+    n_drawn = max(len(prior_units), len(item_groups))
+    n_draws = max(MIN_DRAWS, min(DRAWS, MAX_DRAWN_NUMBERS // n_drawn))
+    generator = np.random.default_rng(SEED)
+    weight = _compute_mean_weight(item_groups)
+
+    counts = generator.standard_gamma(prior_units, size=(n_draws, len(prior_units)))
+    for group in item_groups:
+        # The sum of n exponential variables has a gamma distribution with the shape n.
+        group_weights = generator.standard_gamma(weight * group.n_items, size=n_draws)
+        for pattern in group.patterns:
+            counts[:, pattern] += group_weights
+    return counts
+
+
+def _compute_mean_weight(item_groups: Sequence[ItemGroup]) -> float:
+    """Return the mean weight of an item. Below 1, the weights vary more, so intervals get wider.
+
+    If items have several targets, few items show little about the differences between items.
+    Student's t and the correction of the variance account for that. The power 1.5 was chosen by
+    simulation.
+    """
+    if all(len(group.patterns) == 1 for group in item_groups):
+        return 1.0
+    n_items = sum(group.n_items for group in item_groups)
+    if n_items < MIN_ITEMS:
+        return 1.0  # There is no interval.
+    quantile_ratio = NORMAL_QUANTILE / compute_t_quantile(n_items - 1)
+    variance_ratio = quantile_ratio**2 * (n_items - 1) / n_items
+    return float(variance_ratio**1.5)
+
+
+def compute_bayesian_bootstrap_interval(
+    value: float, statistic: Statistic, plausible_counts: FloatArray
+) -> Interval | None:
+    """Return the middle 95 % of the coefficients of `plausible_counts`, extended to the value.
+
+    Returns None if the coefficient is undefined in more than half of the draws.
+    """
+    drawn_values = statistic(plausible_counts)
+    defined = drawn_values[~np.isnan(drawn_values)]
+    if 2 * len(defined) < len(drawn_values):
+        return None
+    low, high = np.percentile(defined, INTERVAL_PERCENTILES)
+    return Interval(min(value, float(low)), high=max(value, float(high)))

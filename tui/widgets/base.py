@@ -384,27 +384,37 @@ class Panel(Vertical):
 
         Textual would redraw the content too.
         """
-        before = self._border_title, self._border_subtitle
-        self._border_title, self._border_subtitle = Content(self._title), Content(self._facts)
-        if self.has_class("-flat") and self._title:
-            self._border_title = self._flat_title()
+        old_title = self._border_title
+        old_facts = self._border_subtitle
+        self._border_title = self._make_title()
+        self._border_subtitle = Content(self._facts)
         if not self.is_mounted:
             return
-        width, height = self.outer_size
-        left, top = self.gutter.left, self.gutter.top
-        for old, new, row in (
-            (before[0], self._border_title, -top),
-            (before[1], self._border_subtitle, height - top - 1),
-        ):
-            if old is None or old.plain != new.plain:
-                self.refresh(Region(-left, row, width, 1))
 
-    def _flat_title(self) -> Content:
+        top_row = -self.gutter.top
+        bottom_row = self.outer_size.height - self.gutter.top - 1
+        if old_title is None or old_title.plain != self._border_title.plain:
+            self._refresh_border_row(top_row)
+        if old_facts is None or old_facts.plain != self._border_subtitle.plain:
+            self._refresh_border_row(bottom_row)
+
+    def _refresh_border_row(self, row: int) -> None:
+        """Redraw a row of the border. Rows and columns count from the content of the panel."""
+        self.refresh(Region(-self.gutter.left, row, self.outer_size.width, 1))
+
+    def _make_title(self) -> Content:
+        if self.has_class("-flat") and self._title:
+            return self._make_flat_title()
+        return Content(self._title)
+
+    def _make_flat_title(self) -> Content:
         """Return the title between blanks, which Textual adds only where a border has corners."""
         if not (self._shows_flat_facts and self._facts):
             return Content(f" {self._title} ")
-        room = self.outer_size.width - FLAT_MARGIN - display_width(self._title)
-        facts = truncate(self._facts, max(room - 3, 1))
-        filler = symbols().rule * max(room - display_width(facts), 1)
+
+        free_cells = self.outer_size.width - FLAT_MARGIN - display_width(self._title)
+        facts = truncate(self._facts, max(free_cells - 3, 1))
+        filler = symbols().rule * max(free_cells - display_width(facts), 1)
+        # The title is bold, and the facts beside it are not.
         dim = Style.from_rich_style(get_style("dim") + RichStyle(bold=False))
         return Content.assemble(f" {self._title}", (f" {filler} ", dim), (f"{facts} ", dim))

@@ -38,42 +38,53 @@ def render_strip(
     """Render a line as a Textual strip of exactly `cells`, with the matches of `highlight`
     (casefolded) highlighted.
     """
-    segments = (
-        [Segment(gutter, base + get_style("cursor") if gutter.strip() else base)] if gutter else []
-    )
-    ascii_only = symbols().rule.isascii()
+    segments: list[Segment] = []
+    if gutter:
+        segments.append(_gutter_segment(gutter, base))
     for text, name in line:
-        if ascii_only and not text.isascii():
-            text = text.translate(ASCII_REPLACEMENTS)
-        text_style = base + get_style(name)
-        segments += (
-            _highlight_matches(text, text_style, highlight)
-            if highlight
-            else [Segment(text, text_style)]
-        )
+        style = base + get_style(name)
+        segments += _highlight_matches(_replace_non_ascii_punctuation(text), style, highlight)
+
     segments = list(Segment.simplify(segments))  # Fewer colour codes help on a slow connection.
-    used = sum(display_width(segment.text) for segment in segments)
-    if used < cells:
-        segments.append(Segment(" " * (cells - used), base))
-        return Strip(segments, cells)
-    return (
-        Strip(segments).adjust_cell_length(cells, base) if used > cells else Strip(segments, cells)
-    )
+    used_cells = sum(display_width(segment.text) for segment in segments)
+    if used_cells > cells:
+        return Strip(segments).adjust_cell_length(cells, base)
+    if used_cells < cells:
+        segments.append(Segment(" " * (cells - used_cells), base))
+    return Strip(segments, cells)
+
+
+def _gutter_segment(gutter: str, base: Style) -> Segment:
+    """Return the cell of the cursor column. A blank has no colour."""
+    has_cursor = gutter.strip() != ""
+    return Segment(gutter, base + get_style("cursor") if has_cursor else base)
+
+
+def _replace_non_ascii_punctuation(text: str) -> str:
+    """Return the text for a terminal with ASCII symbols only, or the same text for others."""
+    uses_ascii = symbols().rule.isascii()
+    if not uses_ascii or text.isascii():
+        return text
+    return text.translate(ASCII_REPLACEMENTS)
 
 
 def _highlight_matches(text: str, text_style: Style, highlight: str) -> list[Segment]:
+    """Return segments of the text, in which the matches have a style of their own."""
+    if not highlight:
+        return [Segment(text, text_style)]
     folded = text.casefold()
+    # Positions in the folded text are valid only if folding did not change the length.
     if highlight not in folded or len(folded) != len(text):
         return [Segment(text, text_style)]
+
+    match_style = text_style + get_style("match")
     segments: list[Segment] = []
     start = 0
-    while (at := folded.find(highlight, start)) >= 0:
-        end = at + len(highlight)
-        segments += [
-            Segment(text[start:at], text_style),
-            Segment(text[at:end], text_style + get_style("match")),
-        ]
-        start = end
+    while (match_start := folded.find(highlight, start)) >= 0:
+        match_end = match_start + len(highlight)
+        segments.append(Segment(text[start:match_start], text_style))
+        segments.append(Segment(text[match_start:match_end], match_style))
+        start = match_end
     segments.append(Segment(text[start:], text_style))
     return [segment for segment in segments if segment.text]
 
@@ -93,9 +104,18 @@ class LineBar(Widget):
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        return render_strip(
-            fit_line(self.line, self.size.width) if y == 0 else (), self.size.width, self.rich_style
-        )
+        cells = self.size.width
+        line = fit_line(self.line, cells) if y == 0 else ()
+        return render_strip(line, cells, self.rich_style)
+
+
+@dataclass(frozen=True, slots=True)
+class _RevealedRow:
+    """Row that the view keeps visible: the arguments of `DocumentLayout.reveal`."""
+
+    block_index: int
+    row: int
+    entire_block: bool
 
 
 class DocumentView(StaticFocusWidget, can_focus=True):
@@ -124,11 +144,10 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         self._gutter = gutter
         self._strips: list[Strip] = []
         self._drawn_size = Size(0, 0)
-        self._revealed: list[tuple[int, int, bool]] = []
-        """Arguments of the last calls of `reveal`: all while the view has no size, later at most
-        two.
+        self._revealed: list[_RevealedRow] = []
+        """Rows of the last calls of `reveal`, which is repeated when the size changes.
 
-        They are repeated when the size changes.
+        All calls while the view has no size, later at most two.
         """
 
     @property
@@ -146,11 +165,15 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         """Show a document from row `top` with the cursor on block `cursor`, now or as soon as
         the view has a size.
         """
-        self.document_layout = DocumentLayout(source, self.cells, max(self.size.height, 1))
-        self.document_layout.top = self.document_layout.clamp_top(top) if self.size else top
-        if not self.size:  # A hidden view must be laid out when it is shown again.
-            self._drawn_size = self.size
-        self.cursor, self._revealed = cursor, []
+        layout = DocumentLayout(source, self.cells, max(self.size.height, 1))
+        if self.size:
+            layout.top = layout.clamp_top(top)
+        else:
+            layout.top = top
+            self._drawn_size = self.size  # A hidden view must be laid out when it is shown again.
+        self.document_layout = layout
+        self.cursor = cursor
+        self._revealed = []
         self.redraw()
 
     def reveal(
@@ -161,8 +184,11 @@ class DocumentView(StaticFocusWidget, can_focus=True):
 
         With `keep_previous`, keep the row of the previous call visible too, if both fit.
         """
-        previous = self._revealed if not self.size else self._revealed[-1:] if keep_previous else []
-        self._revealed = [*previous, (index, row, entire_block)]
+        if self.size and not keep_previous:
+            self._revealed = []
+        elif self.size:
+            self._revealed = self._revealed[-1:]
+        self._revealed.append(_RevealedRow(index, row, entire_block))
         if self.size and self.document_layout is not None:
             self.document_layout.reveal(index, row, entire_block=entire_block)
             self.redraw()
@@ -175,46 +201,60 @@ class DocumentView(StaticFocusWidget, can_focus=True):
             self._fit_to_size()
             self.refresh()
             return
-        before, self._strips = self._strips, self._render_strips()
-        changed = [
-            y for y, (old, new) in enumerate(zip(before, self._strips, strict=True)) if old != new
-        ]
-        if changed:
-            self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
+
+        old_strips = self._strips
+        self._strips = self._render_strips()
+        changed_rows = []
+        for y, (old, new) in enumerate(zip(old_strips, self._strips, strict=True)):
+            if old != new:
+                changed_rows.append(Region(0, y, self.size.width, 1))
+        if changed_rows:
+            self.refresh(*changed_rows)
 
     def _fit_to_size(self) -> None:
         self._drawn_size = self.size
         if self.document_layout is not None:
             self.document_layout.resize(self.cells, max(self.size.height, 1))
-            for index, row, whole in self._revealed:
-                self.document_layout.reveal(index, row, entire_block=whole)
+            for revealed in self._revealed:
+                self.document_layout.reveal(
+                    revealed.block_index, revealed.row, entire_block=revealed.entire_block
+                )
             self._revealed = self._revealed[-2:]
         self._strips = self._render_strips()
 
     def _render_strips(self) -> list[Strip]:
-        layout, base, cells = self.document_layout, self.rich_style, self.size.width
-        strips: list[Strip] = []
-        if layout is not None:
-            for index, row in layout.visible_rows():
-                mark = (
-                    (symbols().cursor if index == self.cursor and row == 0 else " ")
-                    if self._gutter
-                    else ""
-                )
-                strips.append(
-                    render_strip(
-                        layout.block_lines(index)[row],
-                        cells,
-                        base,
-                        gutter=mark,
-                        highlight=self.highlight,
-                    )
-                )
-        free = self.size.height - len(strips)
-        mark = " " if self._gutter else ""
-        lines = self.footer(free)[:free] if free > 0 else ()
-        foot = [render_strip(line, cells, base, gutter=mark) for line in lines]
-        return strips + [Strip.blank(cells, base)] * (free - len(foot)) + foot
+        """Return the strips of all rows: the document, free rows, and the footer."""
+        strips = self._render_document_strips()
+        n_free_rows = self.size.height - len(strips)
+        if n_free_rows <= 0:
+            return strips
+
+        footer = self._render_footer_strips(n_free_rows)
+        blank = Strip.blank(self.size.width, self.rich_style)
+        return strips + [blank] * (n_free_rows - len(footer)) + footer
+
+    def _render_document_strips(self) -> list[Strip]:
+        layout = self.document_layout
+        if layout is None:
+            return []
+        strips = []
+        for block_index, row in layout.visible_rows():
+            line = layout.block_lines(block_index)[row]
+            has_cursor = block_index == self.cursor and row == 0
+            strips.append(self._render_row(line, has_cursor=has_cursor, highlight=self.highlight))
+        return strips
+
+    def _render_footer_strips(self, n_free_rows: int) -> list[Strip]:
+        lines = self.footer(n_free_rows)[:n_free_rows]
+        return [self._render_row(line) for line in lines]
+
+    def _render_row(self, line: Line, *, has_cursor: bool = False, highlight: str = "") -> Strip:
+        gutter = ""
+        if self._gutter:
+            gutter = symbols().cursor if has_cursor else " "
+        return render_strip(
+            line, self.size.width, self.rich_style, gutter=gutter, highlight=highlight
+        )
 
     def render_line(self, y: int) -> Strip:
         if self._drawn_size != self.size:
@@ -236,11 +276,13 @@ class DocumentView(StaticFocusWidget, can_focus=True):
     def scroll_to_edge(self, side: int) -> None:
         """Scroll to the end (1) or the beginning (-1) of the document."""
         self._revealed = []
-        if self.document_layout is not None:
-            self.document_layout.scroll_to(
-                DOCUMENT_START if side < 0 else self.document_layout.find_last_top()
-            )
-            self.redraw()
+        if self.document_layout is None:
+            return
+        if side < 0:
+            self.document_layout.scroll_to(DOCUMENT_START)
+        else:
+            self.document_layout.scroll_to(self.document_layout.find_last_top())
+        self.redraw()
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         event.stop()
@@ -279,14 +321,19 @@ class LineBlock(Widget):
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        return render_strip(
-            self.lines[y] if y < len(self.lines) else (), self.size.width, self.rich_style
-        )
+        line = self.lines[y] if y < len(self.lines) else ()
+        return render_strip(line, self.size.width, self.rich_style)
 
 
 VERDICT_LABELS = [action.label for action in ITEM_ACTIONS if action.action.startswith("verdict(")]
 LAST_LABELS = ("quit", "palette", "help")
 """Labels of the hints that come last in the key line, in this order."""
+
+
+def _last_label_order(hint: tuple[str, str]) -> int:
+    """Sort key that moves the hints of `LAST_LABELS` to the end."""
+    _, label = hint
+    return LAST_LABELS.index(label) if label in LAST_LABELS else -1
 
 
 class TopLine(LineBar):
@@ -320,19 +367,26 @@ class KeyLine(LineBar):
 
     def __init__(self, *, keep_last: int = 2, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
-        self._always = keep_last
+        self._keep_last = keep_last
         self._priority_hints: list[tuple[str, str]] = []
 
     def update(self) -> None:
         """Show the hints of the bindings that are active now."""
         hints = list_key_hints(self.screen)
         if self._priority_hints:
-            verdicts = [hint for hint in hints if hint[1] in VERDICT_LABELS]
-            others = [hint for hint in hints if hint not in verdicts]
-            hints = [(" ".join(key for key, _ in verdicts), ""), *self._priority_hints, *others]
-        hints.sort(key=lambda hint: LAST_LABELS.index(hint[1]) if hint[1] in LAST_LABELS else -1)
-        always = self._always + any(label == "palette" for _, label in hints)
-        self.show(key_hints_line(hints, self.size.width, always))
+            hints = self._insert_priority_hints(hints)
+        hints.sort(key=_last_label_order)
+
+        # The key of the palette leads to all other actions.
+        has_palette = any(label == "palette" for _, label in hints)
+        n_always_shown = self._keep_last + 1 if has_palette else self._keep_last
+        self.show(key_hints_line(hints, self.size.width, n_always_shown))
+
+    def _insert_priority_hints(self, hints: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Return the verdict keys without labels, the priority hints, and the other hints."""
+        verdict_keys = [key for key, label in hints if label in VERDICT_LABELS]
+        other_hints = [(key, label) for key, label in hints if label not in VERDICT_LABELS]
+        return [(" ".join(verdict_keys), ""), *self._priority_hints, *other_hints]
 
     def set_priority_hints(self, hints: list[tuple[str, str]]) -> None:
         """Show these (key, label) hints before all others, except the verdict keys, which lose

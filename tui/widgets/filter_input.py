@@ -48,9 +48,10 @@ class WordAtCursor(NamedTuple):
 
 def find_word_at_cursor(text: str, cursor: int) -> WordAtCursor:
     """Return the word to the left of the cursor. A leading minus is not part of the word."""
-    found = _LAST_WORD.search(text[:cursor])
-    start = found.start() if found else cursor
-    start += text[start:cursor].startswith("-")
+    match = _LAST_WORD.search(text[:cursor])
+    start = match.start() if match else cursor
+    if text[start:cursor].startswith("-"):
+        start += 1
     return WordAtCursor(start, text[start:cursor])
 
 
@@ -65,39 +66,56 @@ class CompletionContext:
 
 def list_completions(text: str, cursor: int, context: CompletionContext) -> list[Completion]:
     """Return completions of the word at the cursor, the most frequent value first."""
-    blind, facets = context.blind, context.facets
     word = find_word_at_cursor(text, cursor).text
-    if word.startswith(SAVED_FILTER_PREFIX) or not word:
-        saved = [
-            Completion(SAVED_FILTER_PREFIX + name, sanitize(where))
-            for name, where in context.saved.items()
-        ]
-        matching = [each for each in saved if each.text.lower().startswith(word.lower())]
-        return (
-            matching
-            if word
-            else [Completion(*each) for each in list_filter_help(blind=blind)] + matching
-        )
-    key, colon, typed = word.partition(":")
-    if not colon:
-        return [
-            Completion(*each)
-            for each in list_filter_help(blind=blind)
-            if each[0].startswith(word.lower())
-        ]
-    if f"{key}:" not in {name for name, _ in list_filter_help(blind=blind)}:
-        return []
-    head, _, last = typed.rpartition("|")
-    prefix = f"{key}:{head}|" if head else f"{key}:"
-    counts = dict(facets.get(key, ()))
-    values = [*counts, *(name for name in list_key_values(key, blind=blind) if name not in counts)]
+    if not word:
+        return _list_key_completions("", context) + _list_saved_filter_completions("", context)
+    if word.startswith(SAVED_FILTER_PREFIX):
+        return _list_saved_filter_completions(word, context)
+    if ":" not in word:
+        return _list_key_completions(word, context)
+    return _list_value_completions(word, context)
+
+
+def _list_saved_filter_completions(word: str, context: CompletionContext) -> list[Completion]:
+    completions = []
+    for name, where in context.saved.items():
+        completion = Completion(SAVED_FILTER_PREFIX + name, sanitize(where))
+        if completion.text.lower().startswith(word.lower()):
+            completions.append(completion)
+    return completions
+
+
+def _list_key_completions(word: str, context: CompletionContext) -> list[Completion]:
+    """Return the filter keys that begin with the word, such as `official:`."""
     return [
-        Completion(
-            prefix + _quote_if_needed(value), f"{counts[value]:,}" if value in counts else ""
-        )
-        for value in values
-        if value.lower().startswith(last.strip('"').lower())
+        Completion(key, description)
+        for key, description in list_filter_help(blind=context.blind)
+        if key.startswith(word.lower())
     ]
+
+
+def _list_value_completions(word: str, context: CompletionContext) -> list[Completion]:
+    """Return completions of the last value of a word such as `category:simple|live_`."""
+    key, _, typed = word.partition(":")
+    keys = {name for name, _ in list_filter_help(blind=context.blind)}
+    if f"{key}:" not in keys:
+        return []
+
+    earlier_values, _, last_value = typed.rpartition("|")
+    prefix = f"{key}:{earlier_values}|" if earlier_values else f"{key}:"
+    beginning = last_value.strip('"').lower()
+    counts = dict(context.facets.get(key, ()))
+
+    values = list(counts)
+    values += [name for name in list_key_values(key, blind=context.blind) if name not in counts]
+
+    completions = []
+    for value in values:
+        if not value.lower().startswith(beginning):
+            continue
+        description = f"{counts[value]:,}" if value in counts else ""
+        completions.append(Completion(prefix + _quote_if_needed(value), description))
+    return completions
 
 
 def _quote_if_needed(value: str) -> str:
@@ -121,22 +139,51 @@ def format_completions(
     """Format completions on one line, starting with index `first_index`: ` official: pass, fail ...
     and 3 more matches`.
     """
-    labels = [
-        each.display_text.strip()
-        for each in (*completions[first_index:], *completions[:first_index])[:max_count]
-    ]
-    more = (
-        f"   and {len(completions) - max_count:,} more matches"
-        if len(completions) > max_count
-        else ""
-    )
-    return " " + "   ".join(labels) + more if labels else " no matches"
+    if not completions:
+        return " no matches"
+
+    rotated = [*completions[first_index:], *completions[:first_index]]
+    labels = [completion.display_text.strip() for completion in rotated[:max_count]]
+    line = " " + "   ".join(labels)
+    n_more = len(completions) - max_count
+    if n_more > 0:
+        line += f"   and {n_more:,} more matches"
+    return line
+
+
+@dataclass(frozen=True, slots=True)
+class _InsertedCompletion:
+    """Completion that Tab has inserted."""
+
+    edited_text: str
+    """Text of the line after the completion was inserted."""
+    choices: Sequence[Completion]
+    index: int
+    """Index of the inserted completion in `choices`."""
 
 
 class FilterInput(SafeInput):
     """Text box of the filter line."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(FILTER_INPUT_ACTIONS)
+
+
+def _place_message_at_caret(message: str, caret_cells: int, line_cells: int) -> str:
+    """Return a line with a caret after `caret_cells`, and the message on the side with room for it.
+
+    If neither side has enough room, move the caret to the left.
+    """
+    message_cells = display_width(message)
+    if caret_cells + 2 + message_cells <= line_cells:
+        return " " * caret_cells + "^ " + message
+    if message_cells + 2 <= caret_cells:
+        return " " * (caret_cells - message_cells - 1) + message + " ^"
+
+    # A caret at the beginning of the text points to the prompt if it is moved only a little.
+    indent = 0
+    if caret_cells >= 3:
+        indent = min(caret_cells, max(line_cells - message_cells - 2, 0))
+    return " " * indent + "^ " + message
 
 
 class RunSearchInput(SafeInput):
@@ -185,8 +232,7 @@ class FilterLine(Vertical):
         self._hint = ""
         self._filters = filters
         self._completion_context = CompletionContext(blind=filters.blind)
-        self._last_completion: tuple[str, list[Completion], int] | None = None
-        """(text after the last completion, all completions, index of the inserted completion)."""
+        self._last_completion: _InsertedCompletion | None = None
         self._history_index = 0
         """Index into the history counted from its end: 0 for new text, -1 for the latest entry."""
         self._filter_to_save: str | None = None
@@ -208,7 +254,10 @@ class FilterLine(Vertical):
 
         `kind`: `filter` or `search`. `hint`: shown until there is a message.
         """
-        self.kind, self._hint, self._history_index, self._filter_to_save = kind, hint, 0, None
+        self.kind = kind
+        self._hint = hint
+        self._history_index = 0
+        self._filter_to_save = None
         self.display = True
         self._set_prompt(kind, text, hint)
         self.query_one(FilterInput).focus()
@@ -226,30 +275,26 @@ class FilterLine(Vertical):
 
     def show_error(self, message: str, position: int | None) -> None:
         """Show an error message, with a caret under the character at `position` of the text."""
-        line = self.query_one(FilterInput)
         if position is None:
             self._show_message(f" {message}", "bad")
             return
+
+        line = self.query_one(FilterInput)
         line.cursor_position = min(position, len(line.value))
-        at = (
-            len(self.kind)
-            + 2
-            + display_width(sanitize(line.value[:position]))
-            - int(line.scroll_offset.x)
-        )
-        room = self.size.width or self.screen.size.width
-        text = sanitize(message)
-        if at + 2 + display_width(text) <= room:
-            self._show_message(" " * at + "^ " + text, "bad")
-        elif display_width(text) + 2 <= at:
-            self._show_message(" " * (at - display_width(text) - 1) + text + " ^", "bad")
-        else:
-            indent = 0 if at < 3 else min(at, max(room - display_width(text) - 2, 0))
-            self._show_message(" " * indent + "^ " + text, "bad")
+        prompt_cells = len(self.kind) + 2
+        text_cells = display_width(sanitize(line.value[:position]))
+        caret_cells = prompt_cells + text_cells - int(line.scroll_offset.x)
+        error_line = _place_message_at_caret(sanitize(message), caret_cells, self._line_cells)
+        self._show_message(error_line, "bad")
+
+    @property
+    def _line_cells(self) -> int:
+        """Width of the line. A line that was just shown has no size yet."""
+        return self.size.width or self.screen.size.width
 
     def _show_message(self, text: str, style: str) -> None:
-        cells = self.size.width or self.screen.size.width
-        self.query_one("#filter-says", LineBar).show(((truncate(text, cells), style),))
+        message_bar = self.query_one("#filter-says", LineBar)
+        message_bar.show(((truncate(text, self._line_cells), style),))
 
     def _set_text(self, text: str, cursor: int) -> None:
         line = self.query_one(FilterInput)
@@ -285,8 +330,11 @@ class FilterLine(Vertical):
         word = find_word_at_cursor(event.value, cursor).text
         if word.startswith(SAVED_FILTER_PREFIX) and not self._completion_context.saved:
             self._read_saved_filters()
-        found = list_completions(event.value, cursor, self._completion_context) if word else []
-        self._show_message(format_completions(found, 0) if found else self._hint, "dim")
+        completions = []
+        if word:
+            completions = list_completions(event.value, cursor, self._completion_context)
+        message = format_completions(completions, 0) if completions else self._hint
+        self._show_message(message, "dim")
 
     def _read_saved_filters(self) -> None:
         self._completion_context = replace(
@@ -306,19 +354,26 @@ class FilterLine(Vertical):
             facets, saved=self._filters.usable_filters, blind=blind
         )
         line = self.query_one(FilterInput)
-        if self._last_completion is not None and self._last_completion[0] == line.value:
-            _, found, at = self._last_completion
-            at = (at + 1) % len(found)
+        last = self._last_completion
+        if last is not None and last.edited_text == line.value:
+            choices = last.choices
+            index = (last.index + 1) % len(choices)
         else:
-            found, at = (
-                list_completions(line.value, line.cursor_position, self._completion_context),
-                0,
-            )
-        if found:
-            text, cursor = insert_completion(line.value, line.cursor_position, found[at])
-            self._set_text(text, cursor)
-            self._last_completion = (text, found, at) if len(found) > 1 else None
-        self._show_message(format_completions(found, at), "dim")
+            choices = list_completions(line.value, line.cursor_position, self._completion_context)
+            index = 0
+
+        if choices:
+            self._insert_completion(choices, index)
+        self._show_message(format_completions(choices, index), "dim")
+
+    def _insert_completion(self, choices: Sequence[Completion], index: int) -> None:
+        line = self.query_one(FilterInput)
+        edited = insert_completion(line.value, line.cursor_position, choices[index])
+        self._set_text(edited.text, edited.cursor)
+        if len(choices) > 1:
+            self._last_completion = _InsertedCompletion(edited.text, choices, index)
+        else:
+            self._last_completion = None
 
     # -- history and saved filters
 

@@ -35,6 +35,9 @@ from fcreview.tui.text.layout import DOCUMENT_START, RowPosition
 from fcreview.tui.text.lines import BLANK_LINE, Line, docs_column_width
 from fcreview.tui.widgets.document_view import Divider, DocumentView
 
+ROWS_WITHOUT_STOP = 3
+"""Rows by which a move of the cursor scrolls if there is no block to move to."""
+
 
 class ItemText(DocumentView):
     """Widget with the document of an item and a cursor. Its keys move the cursor, fold and search.
@@ -67,8 +70,10 @@ class ItemText(DocumentView):
         self.has_docs_column = False
         """Whether the function docs are shown beside the text."""
         self._indexed: IndexedItem | None = None
-        self._other_runs: tuple[int, Sequence[QueueRow]] = (0, ())
-        """(number of an item, rows of the item in other runs)."""
+        self._other_runs_item = 0
+        """Number of the item to which `_other_runs` belong."""
+        self._other_runs: Sequence[QueueRow] = ()
+        """Rows of the item in other runs."""
 
     @property
     def scroll_position(self) -> str:
@@ -81,9 +86,9 @@ class ItemText(DocumentView):
         block = self.required_cursor.block
         if block.copied_value is not None:
             return json.dumps(block.copied_value(), ensure_ascii=False, indent=2, default=str)
-        return (
-            block.full_text() if block.full_text is not None else self.required_cursor.detail.row.id
-        )
+        if block.full_text is not None:
+            return block.full_text()
+        return self.required_cursor.detail.row.id
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         return self.document_cursor is not None
@@ -105,11 +110,13 @@ class ItemText(DocumentView):
 
     def copy_state_from(self, other: ItemText) -> None:
         """Show the item of another widget with its cursor, folds and scroll position."""
-        self.document_cursor, self.highlight = other.required_cursor, other.highlight
-        top = other.document_layout.top if other.document_layout is not None else DOCUMENT_START
-        self.show(
-            BlockSource(self.required_cursor.blocks), top=top, cursor=self.required_cursor.index
-        )
+        cursor = other.required_cursor
+        self.document_cursor = cursor
+        self.highlight = other.highlight
+        top = DOCUMENT_START
+        if other.document_layout is not None:
+            top = other.document_layout.top
+        self.show(BlockSource(cursor.blocks), top=top, cursor=cursor.index)
         self._show_cursor()
 
     def update_item(self, detail: ItemDetail) -> None:
@@ -120,25 +127,23 @@ class ItemText(DocumentView):
 
     def update_after_reload(self, detail: ItemDetail, message: StatusMessage | None) -> None:
         """Show the same item after a reload. Redraw it only if its document has changed."""
-        top, blocks = self._row_at_top(), self.required_cursor.blocks
+        top = self._row_at_top()
+        old_blocks = self.required_cursor.blocks
         self.required_cursor.refresh(detail)
-        if self.required_cursor.blocks != blocks:
-            self._show_blocks(top, message)
-        else:
+        if self.required_cursor.blocks == old_blocks:
             self._notify_moved(message)
+        else:
+            self._show_blocks(top, message)
 
     def set_section_frames(self, frame_sections: bool) -> None:
         """Draw frames around all sections or, as on a small screen, only around calls."""
-        if (
-            self.document_cursor is not None
-            and frame_sections != self.document_cursor.options.panels
-        ):
-            top = self._row_at_top()
-            self.document_cursor.options = replace(
-                self.document_cursor.options, panels=frame_sections
-            )
-            self.document_cursor.rebuild()
-            self._show_blocks(top)
+        cursor = self.document_cursor
+        if cursor is None or cursor.options.panels == frame_sections:
+            return
+        top = self._row_at_top()
+        cursor.options = replace(cursor.options, panels=frame_sections)
+        cursor.rebuild()
+        self._show_blocks(top)
 
     @property
     def required_cursor(self) -> Cursor:
@@ -164,12 +169,10 @@ class ItemText(DocumentView):
         """Return (key of the block, row of the block) at the top of the screen, for
         `_show_blocks`.
         """
-        layout = self.document_layout
-        return (
-            (self.required_cursor.blocks[layout.top.block].key, layout.top.row)
-            if layout
-            else ("", 0)
-        )
+        if self.document_layout is None:
+            return "", 0
+        top = self.document_layout.top
+        return self.required_cursor.blocks[top.block].key, top.row
 
     def _show_blocks(self, top: tuple[str, int], message: StatusMessage | None = None) -> None:
         """Show the rebuilt document.
@@ -177,13 +180,11 @@ class ItemText(DocumentView):
         `top`: row at the top of the screen, from `_row_at_top` before the rebuild.
         """
         key, row = top
-        at = self.required_cursor.find_block_index(key, 0)
-        position = RowPosition(at, row if self.required_cursor.blocks[at].key == key else 0)
-        self.show(
-            BlockSource(self.required_cursor.blocks),
-            top=position,
-            cursor=self.required_cursor.index,
-        )
+        cursor = self.required_cursor
+        index = cursor.find_block_index(key, 0)
+        is_same_block = cursor.blocks[index].key == key
+        position = RowPosition(index, row if is_same_block else 0)
+        self.show(BlockSource(cursor.blocks), top=position, cursor=cursor.index)
         self._show_cursor(message=message)
 
     def _show_cursor(self, row: int = 0, message: StatusMessage | None = None) -> None:
@@ -201,11 +202,11 @@ class ItemText(DocumentView):
 
         An annotator must not confirm a judge verdict on a reply that is below the screen.
         """
-        at = self.required_cursor.index
-        until = last_index_of_target(self.required_cursor.blocks, at)
-        if until > at:
-            self.reveal(until)
-            self.reveal(at, keep_previous=True)
+        first_index = self.required_cursor.index
+        last_index = last_index_of_target(self.required_cursor.blocks, first_index)
+        if last_index > first_index:
+            self.reveal(last_index)
+            self.reveal(first_index, keep_previous=True)
 
     def _footer_lines(self, block_key: str, free_rows: int) -> Sequence[Line]:
         if self.required_cursor.options.panels:
@@ -224,21 +225,25 @@ class ItemText(DocumentView):
         """Return the panels below the document: function docs, unless a column shows them, and
         other runs.
         """
-        cells, detail = self.cells, self.required_cursor.detail
-        functions, docs = detail.item.functions, self.required_cursor.options.docs_choice
-        is_beside = self.has_docs_column or bool(docs)
-        lines = (
-            []
-            if is_beside
-            else docs_panel_lines(functions, self.functions_at_cursor, cells, free_rows)
-        )
-        rows = self._other_runs[1] if self._other_runs[0] == detail.row.item else ()
-        lines += other_runs_panel_lines(rows, cells, free_rows - len(lines))
-        return [*lines, *([BLANK_LINE] * (free_rows + 1 - len(lines)))]
+        detail = self.required_cursor.detail
+        lines: list[Line] = []
+
+        shows_docs_elsewhere = self.has_docs_column or self.required_cursor.options.docs_choice
+        if not shows_docs_elsewhere:
+            lines += docs_panel_lines(
+                detail.item.functions, self.functions_at_cursor, self.cells, free_rows
+            )
+        if self._other_runs_item == detail.row.item:
+            free_rows_below = free_rows - len(lines)
+            lines += other_runs_panel_lines(self._other_runs, self.cells, free_rows_below)
+
+        n_blank_lines = free_rows + 1 - len(lines)
+        return lines + [BLANK_LINE] * n_blank_lines
 
     def show_other_runs(self, item_number: int, rows: Sequence[QueueRow]) -> None:
         """Show the rows of the item in other runs, if there is room below the document."""
-        self._other_runs = item_number, rows
+        self._other_runs_item = item_number
+        self._other_runs = rows
         self.redraw()
 
     @property
@@ -246,11 +251,12 @@ class ItemText(DocumentView):
         """Functions and parameter at the cursor, else of the nearest call, else all available
         functions.
         """
-        reading, indexed = self.required_cursor, self._indexed_item
+        item = self._indexed_item
+        cursor = self.required_cursor
         return (
-            functions_at_block(indexed, reading.block.key)
-            or functions_at_block(indexed, reading.nearest_call_address or "")
-            or first_available_functions(indexed)
+            functions_at_block(item, cursor.block.key)
+            or functions_at_block(item, cursor.nearest_call_address or "")
+            or first_available_functions(item)
         )
 
     @property
@@ -280,16 +286,20 @@ class ItemText(DocumentView):
 
         If there is none, scroll.
         """
-        blocks, top = self.required_cursor.blocks, self._row_at_top()
-        if self.required_cursor.move(step):
-            if self.required_cursor.blocks is not blocks:
-                self._show_blocks(top, NO_MESSAGE)
-            else:
-                self._show_cursor(message=NO_MESSAGE)
-            self._scroll_to_target()
-        else:
-            self.scroll_rows(step * 3)
+        top = self._row_at_top()
+        cursor = self.required_cursor
+        old_blocks = cursor.blocks
+        if not cursor.move(step):
+            self.scroll_rows(step * ROWS_WITHOUT_STOP)
             self._notify_moved(NO_MESSAGE)
+            return
+
+        was_rebuilt = cursor.blocks is not old_blocks
+        if was_rebuilt:
+            self._show_blocks(top, NO_MESSAGE)
+        else:
+            self._show_cursor(message=NO_MESSAGE)
+        self._scroll_to_target()
 
     def action_step_turn(self, step: int) -> None:
         if self.required_cursor.move_by_turn(step):
@@ -348,25 +358,21 @@ class ItemText(DocumentView):
         if block is None:
             self._warn("no functions are available here")
             return
-        documents = self.required_cursor.options.docs_choice
-        message = (
-            f"function docs: {documents}, here and in the next items"
-            if documents
-            else "function docs hidden"
-        )
-        self._show_blocks(top, StatusMessage(message))
-        if documents:
-            self.reveal(self.required_cursor.blocks.index(block))
-            self.reveal(self.required_cursor.index, entire_block=False)
+        choice = self.required_cursor.options.docs_choice
+        if not choice:
+            self._show_blocks(top, StatusMessage("function docs hidden"))
+            return
+        message = StatusMessage(f"function docs: {choice}, here and in the next items")
+        self._show_blocks(top, message)
+        self.reveal(self.required_cursor.blocks.index(block))
+        self.reveal(self.required_cursor.index, entire_block=False)
 
     def action_search_again(self, by: int) -> None:
         if self.required_cursor.last_search:
             self.search(self.required_cursor.last_search, by)
         else:
-            self._warn(
-                "no search term yet; press"
-                f" {find_action_key_names(self.app).get('item.search', '')} to search"
-            )
+            search_key = find_action_key_names(self.app).get("item.search", "")
+            self._warn(f"no search term yet; press {search_key} to search")
 
     def search(self, text: str, direction: int = 1) -> None:
         """Move to the next (1) or previous (-1) match."""
@@ -378,11 +384,12 @@ class ItemText(DocumentView):
             self._warn(f"no match for {sanitize(text)}")
             return
         self._show_blocks(top)
-        opener = self.required_cursor.options.open_key
-        where = f" · in folded text; press {opener} to open it" if match.row < 0 else ""
-        self._show_cursor(
-            max(match.row, 0), StatusMessage(f"match {match.number} of {match.count}{where}")
-        )
+        message = f"match {match.number} of {match.count}"
+        is_folded = match.row < 0
+        if is_folded:
+            open_key = self.required_cursor.options.open_key
+            message += f" · in folded text; press {open_key} to open it"
+        self._show_cursor(max(match.row, 0), StatusMessage(message))
 
 
 class ItemBody(Horizontal):
@@ -397,8 +404,10 @@ class ItemBody(Horizontal):
         self._docs.can_focus = False
         self._divider = Divider()
         self._docs_cells = -1
-        self._drawn: tuple[object, RelevantFunctions] = (None, NO_FUNCTIONS)
-        """(available functions, functions at the cursor) when the docs column was last drawn."""
+        self._drawn_available: object = None
+        """Available functions when the docs column was last drawn."""
+        self._drawn_at_cursor: RelevantFunctions = NO_FUNCTIONS
+        """Functions at the cursor when the docs column was last drawn."""
 
     def compose(self) -> ComposeResult:
         yield self._text
@@ -418,26 +427,30 @@ class ItemBody(Horizontal):
         Return whether it is shown.
         """
         cursor = self._text.document_cursor
-        without_functions = cursor is not None and not cursor.detail.item.functions
-        cells = 0 if without_functions else docs_column_width(self.size.width)
+        has_no_functions = cursor is not None and not cursor.detail.item.functions
+        cells = 0 if has_no_functions else docs_column_width(self.size.width)
+        is_shown = cells > 0
         if cells != self._docs_cells:
             self._docs_cells = cells
-            self._divider.display = self._docs.display = self._text.has_docs_column = cells > 0
             self._docs.styles.width = cells
-        return cells > 0
+            self._docs.display = is_shown
+            self._divider.display = is_shown
+            self._text.has_docs_column = is_shown
+        return is_shown
 
     def _draw_docs(self) -> None:
         """Draw the docs of the functions at the cursor, unless they are already drawn."""
         if not self._show_docs_if_they_fit() or self._text.document_cursor is None:
             return
-        functions, here = (
-            self._text.required_cursor.detail.item.functions,
-            self._text.functions_at_cursor,
-        )
-        if self._drawn[0] is functions and self._drawn[1] == here:
+
+        available = self._text.document_cursor.detail.item.functions
+        at_cursor = self._text.functions_at_cursor
+        if available is self._drawn_available and at_cursor == self._drawn_at_cursor:
             return
-        self._drawn = (functions, here)
-        beside = FunctionDocsSource(functions, shown=here, cells=self._docs.cells)
-        self._docs.show(beside)
-        if beside.marked_block_index is not None:
-            self._docs.reveal(beside.marked_block_index)
+        self._drawn_available = available
+        self._drawn_at_cursor = at_cursor
+
+        docs = FunctionDocsSource(available, shown=at_cursor, cells=self._docs.cells)
+        self._docs.show(docs)
+        if docs.marked_block_index is not None:
+            self._docs.reveal(docs.marked_block_index)

@@ -39,8 +39,11 @@ def render_list_strip(line: Line, cells: int, base: Style, *, reverse: bool = Fa
 
     `reverse` marks the line under the cursor.
     """
-    fitted = fit_line(line, cells) if sum(len(text) for text, _ in line) * 2 > cells else line
-    return render_strip(fitted, cells, base + get_style("cursor" if reverse else ""))
+    n_characters = sum(len(text) for text, _ in line)
+    # A character has at most two cells, so a short line needs no measurement.
+    if n_characters * 2 > cells:
+        line = fit_line(line, cells)
+    return render_strip(line, cells, base + get_style("cursor" if reverse else ""))
 
 
 class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=False):
@@ -115,9 +118,10 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
         index = max(0, min(index, self.total - 1))
         if index == self.cursor:
             return
-        before, self.cursor = self.cursor, index
+        old_index = self.cursor
+        self.cursor = index
         if not self._scroll_to_cursor():
-            self.refresh_line(before)
+            self.refresh_line(old_index)
             self.refresh_line(index)
 
     def _scroll_to_cursor(self) -> bool:
@@ -185,18 +189,20 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
         self.move_cursor(index)
 
     def render_line(self, y: int) -> Strip:
-        index, cells, base = y + int(self.scroll_offset.y), self.size.width, self.rich_style
+        index = y + int(self.scroll_offset.y)
+        cells = self.size.width
+        base = self.rich_style
+
         if index >= self.total:
-            return render_list_strip(
-                self.empty_line if y == 0 and not self.total else (), cells, base
-            )
+            shows_message = self.total == 0 and y == 0
+            return render_list_strip(self.empty_line if shows_message else (), cells, base)
         if not self._has_cursor:
             return render_list_strip(self.line_at(index), cells, base)
-        here = index == self.cursor and self.is_cursor_shown
-        mark: Line = ((symbols().cursor_mark if here else " ", "cursor_mark"),)
-        return render_list_strip(
-            mark + self.line_at(index), cells, base, reverse=here and self.reverse_cursor
-        )
+
+        is_at_cursor = index == self.cursor and self.is_cursor_shown
+        mark = symbols().cursor_mark if is_at_cursor else " "
+        line: Line = ((mark, "cursor_mark"), *self.line_at(index))
+        return render_list_strip(line, cells, base, reverse=is_at_cursor and self.reverse_cursor)
 
 
 class TextList(LineList):

@@ -116,15 +116,25 @@ def list_run_rows(runs: Sequence[RunRow], state: RunListState) -> list[RunListRo
 
     A search omits the first line and unfolds all groups.
     """
-    matching = sort_runs(search_runs(runs, state.search), state.order, reverse=state.is_reversed)
+    found_runs = search_runs(runs, state.search)
+    sorted_runs = sort_runs(found_runs, state.order, reverse=state.is_reversed)
+
     rows = [] if state.search else [RunListRow(runs)]
-    for group in group_runs(matching, state.grouping):
-        has_line = bool(state.grouping) and (state.grouping != "model" or len(group.runs) > 1)
+    for group in group_runs(sorted_runs, state.grouping):
+        has_line = _has_group_line(group, state)
         if has_line:
             rows.append(RunListRow(group.runs, group))
-        if not has_line or state.search or group.name in state.unfolded:
+        is_unfolded = state.search or group.name in state.unfolded
+        if is_unfolded or not has_line:
             rows += [RunListRow((run,), run=run, is_in_group=has_line) for run in group.runs]
     return rows
+
+
+def _has_group_line(group: RunGroup, state: RunListState) -> bool:
+    """Whether a group has a line of its own. A model with a single run has none."""
+    if not state.grouping:
+        return False
+    return state.grouping != "model" or len(group.runs) > 1
 
 
 MIN_MODEL_CELLS = 12
@@ -153,97 +163,128 @@ def build_run_list_table(
     """
     rows = list_run_rows(runs, state)
     titles = {format_run_title(run) for run in runs}
-    title = titles.pop() if len(titles) == 1 else ""
-    sorted_title = COLUMN_TITLES.get(state.order, state.order)
-    columns = [
-        replace(each, priority=SORTED_COLUMN) if each.column.title == sorted_title else each
-        for each in _run_columns(runs, state, show_benchmark=not title, blind=blind)
-    ]
+    common_title = titles.pop() if len(titles) == 1 else ""
+
+    columns = _run_columns(runs, state, show_benchmark=not common_title, blind=blind)
+    columns = _keep_sorted_column(columns, state)
     columns = _drop_columns_to_fit(columns, rows, width - MARGIN_CELLS)
-    lacks_dataset = bool(runs) and all(run.info.lacks_dataset for run in runs)
-    notes = [state.order_description, title, "no dataset" if lacks_dataset else ""]
+
+    n_runs = len(runs)
+    if state.search:
+        n_runs = len({run.run for row in rows for run in row.runs})
     return ChoiceTable(
         title="runs",
         noun="run",
-        columns=[each.column for each in columns],
-        rows=[[each.format_cell(row) for each in columns] for row in rows],
+        columns=[column.column for column in columns],
+        rows=[[column.format_cell(row) for column in columns] for row in rows],
         values=[row.choice for row in rows],
-        total=len({run.run for row in rows for run in row.runs} if state.search else runs),
-        note=f" {symbols().separator} ".join(filter(None, notes)),
+        total=n_runs,
+        note=_format_list_note(runs, state, common_title),
         empty_message="no matches",
     )
+
+
+def _format_list_note(runs: Sequence[RunRow], state: RunListState, common_title: str) -> str:
+    notes = [state.order_description]
+    if common_title:
+        notes.append(common_title)
+    if runs and all(run.info.lacks_dataset for run in runs):
+        notes.append("no dataset")
+    return f" {symbols().separator} ".join(note for note in notes if note)
+
+
+def _keep_sorted_column(columns: Sequence[RunColumn], state: RunListState) -> list[RunColumn]:
+    """Return the columns with a priority for the sorted column that is never omitted."""
+    sorted_title = COLUMN_TITLES.get(state.order, state.order)
+    return [
+        replace(column, priority=SORTED_COLUMN) if column.column.title == sorted_title else column
+        for column in columns
+    ]
 
 
 def _drop_columns_to_fit(
     columns: list[RunColumn], rows: Sequence[RunListRow], width: int
 ) -> list[RunColumn]:
-    texts = [[each.format_cell(row)[0] for each in columns] for row in rows]
-    sizes = compute_column_widths([each.column.title for each in columns], texts)
-    kept = dict(zip(columns, sizes, strict=True))
-    while sum(kept.values()) + COLUMN_GAP * (len(kept) - 1) > width:
-        lowest = min(kept, key=lambda each: each.priority)
-        if lowest.priority >= SORTED_COLUMN:
+    """Omit the columns with the lowest priorities until the table is at most `width` cells wide."""
+    titles = [column.column.title for column in columns]
+    texts = [[column.format_cell(row)[0] for column in columns] for row in rows]
+    cells_by_column = dict(zip(columns, compute_column_widths(titles, texts), strict=True))
+
+    while True:
+        table_cells = sum(cells_by_column.values()) + COLUMN_GAP * (len(cells_by_column) - 1)
+        if table_cells <= width:
             break
-        del kept[lowest]
-    return list(kept)
+        least_important = min(cells_by_column, key=lambda column: column.priority)
+        if least_important.priority >= SORTED_COLUMN:
+            break
+        del cells_by_column[least_important]
+    return list(cells_by_column)
 
 
 def _run_columns(
     runs: Sequence[RunRow], state: RunListState, *, show_benchmark: bool, blind: bool
 ) -> list[RunColumn]:
-    lacking = {run.info.lacks_dataset for run in runs}
-    has_reviews = any(run.reviewed or run.in_part for run in runs)
-    columns = [
-        RunColumn(
-            TextColumn("name", truncate=_cut_middle_evenly, min_width=MIN_MODEL_CELLS),
-            lambda row: _name_cell(row, state),
-        ),
-        _items_column(runs),
-    ]
-    if len({find_run_date_or_folder(run) for run in runs}) > 1 and state.grouping != "date":
-        folder = TextColumn("folder", truncate=_cut_middle_evenly)
-        columns.append(
-            _single_run_column(
-                folder, 2, lambda run: (sanitize(find_run_date_or_folder(run)), "dim")
-            )
-        )
-    if show_benchmark and state.grouping != "generation":
-        columns.append(
-            _single_run_column(
-                TextColumn("bench", min_width=7), 5, lambda run: (format_run_title(run), "dim")
-            )
-        )
+    """Return the columns that distinguish the runs or have a value for any run."""
+    columns = [_name_column(state), _items_column(runs)]
+    if state.grouping != "date" and len({find_run_date_or_folder(run) for run in runs}) > 1:
+        columns.append(_folder_column())
+    if state.grouping != "generation" and show_benchmark:
+        columns.append(_benchmark_column())
     if not blind:
-        columns.append(
-            _rate_column(
-                "official", "official", ALWAYS_SHOWN, lambda run: (run.official_rate_text, "")
-            )
-        )
-        if any(run.incidents for run in runs):
-            column = TextColumn("w/o incidents", align_right=True)
-            columns.append(
-                _single_run_column(column, 8, lambda run: (run.without_incidents_text, ""))
-            )
-        if any(run.rule_known for run in runs):
-            columns.append(_rate_column("recomp.", "rule", 4, _recomputed_cell))
-        columns.append(
-            _rate_column(
-                "corrected", "effective", ALWAYS_SHOWN if has_reviews else 3, _corrected_cell
-            )
-        )
-    if len(lacking) > 1:
-        dataset = TextColumn("dataset")
-        columns.append(
-            _single_run_column(
-                dataset, 7, lambda run: ("none" if run.info.lacks_dataset else "", "warn")
-            )
-        )
+        columns += _verdict_columns(runs)
+    if len({run.info.lacks_dataset for run in runs}) > 1:
+        columns.append(_dataset_column())
+
     columns.append(_count_column("by you", "yours", 8))
     if not blind and any(run.reviewed > run.yours for run in runs):
         columns.append(_count_column("reviewed", "reviewed", 7))
     if any(run.n_issues for run in runs):
-        columns.append(_count_column("issues", "n_issues", 1, "warn"))
+        columns.append(_count_column("issues", "n_issues", 1, style="warn"))
     return columns
+
+
+def _verdict_columns(runs: Sequence[RunRow]) -> list[RunColumn]:
+    """Return the columns with pass rates. The corrected rate is always shown if there are reviews,
+    because otherwise it equals the official one.
+    """
+    columns = [_rate_column("official", "official", ALWAYS_SHOWN, _official_cell)]
+    if any(run.incidents for run in runs):
+        columns.append(_without_incidents_column())
+    if any(run.rule_known for run in runs):
+        columns.append(_rate_column("recomp.", "rule", 4, _recomputed_cell))
+    has_reviews = any(run.reviewed or run.in_part for run in runs)
+    corrected_priority = ALWAYS_SHOWN if has_reviews else 3
+    columns.append(_rate_column("corrected", "effective", corrected_priority, _corrected_cell))
+    return columns
+
+
+def _name_column(state: RunListState) -> RunColumn:
+    column = TextColumn("name", truncate=_cut_middle_evenly, min_width=MIN_MODEL_CELLS)
+    return RunColumn(column, format_cell=lambda row: _name_cell(row, state))
+
+
+def _folder_column() -> RunColumn:
+    column = TextColumn("folder", truncate=_cut_middle_evenly)
+    return _single_run_column(
+        column, 2, lambda run: (sanitize(find_run_date_or_folder(run)), "dim")
+    )
+
+
+def _benchmark_column() -> RunColumn:
+    column = TextColumn("bench", min_width=7)
+    return _single_run_column(column, 5, lambda run: (format_run_title(run), "dim"))
+
+
+def _dataset_column() -> RunColumn:
+    """Return the column that marks runs without a dataset."""
+    return _single_run_column(
+        TextColumn("dataset"), 7, lambda run: ("none" if run.info.lacks_dataset else "", "warn")
+    )
+
+
+def _without_incidents_column() -> RunColumn:
+    column = TextColumn("w/o incidents", align_right=True)
+    return _single_run_column(column, 8, lambda run: (run.without_incidents_text, ""))
 
 
 def _items_column(runs: Sequence[RunRow]) -> RunColumn:
@@ -275,20 +316,24 @@ def _count_column(title: str, attribute: str, priority: int, style: str = "") ->
 
 def _name_cell(row: RunListRow, state: RunListState) -> StyledText:
     if row.group is not None:
-        is_unfolded = state.search or row.group.name in state.unfolded
-        sign = symbols().unfolded if is_unfolded else symbols().folded
-        return (
-            f"{sign} {sanitize(row.group.name) or '(none)'}  {format_count(len(row.runs), 'run')}",
-            "strong",
-        )
+        return _group_name_cell(row, row.group, state)
     if row.run is None:
         return "all runs", "strong"
     name = format_run_name(row.run)
-    if not row.is_in_group:
-        return ("  " if state.grouping else "") + name, ""
-    if state.grouping == "model":
-        name = _remove_model(name, row.run)
-    return f"    {name}", ""
+    if row.is_in_group:
+        if state.grouping == "model":
+            name = _remove_model(name, row.run)
+        return f"    {name}", ""
+    if state.grouping:
+        return f"  {name}", ""
+    return name, ""
+
+
+def _group_name_cell(row: RunListRow, group: RunGroup, state: RunListState) -> StyledText:
+    is_unfolded = state.search or group.name in state.unfolded
+    sign = symbols().unfolded if is_unfolded else symbols().folded
+    name = sanitize(group.name) or "(none)"
+    return f"{sign} {name}  {format_count(len(row.runs), 'run')}", "strong"
 
 
 def _remove_model(name: str, run: RunRow) -> str:
@@ -328,27 +373,44 @@ def _rate_column(
     )
 
 
+def _official_cell(run: RunRow) -> StyledText:
+    return run.official_rate_text, ""
+
+
 def _recomputed_cell(run: RunRow) -> StyledText:
-    counts = run.rule_pass, run.rule_known, run.n_items
-    return format_recomputed_pass_rate(*counts, lacks_dataset=run.info.lacks_dataset), ""
+    rate = format_recomputed_pass_rate(
+        run.rule_pass, run.rule_known, run.n_items, lacks_dataset=run.info.lacks_dataset
+    )
+    return rate, ""
 
 
 def _corrected_cell(run: RunRow) -> StyledText:
-    rate = format_pass_rate(run.effective_pass, run.effective_known, run.n_items)
-    return rate + (
-        f" {symbols().separator} {run.disputed:,} open" if run.disputed else ""
-    ), "strong"
+    text = format_pass_rate(run.effective_pass, run.effective_known, run.n_items)
+    if run.disputed:
+        text += f" {symbols().separator} {run.disputed:,} open"
+    return text, "strong"
 
 
 def _rate_range_cell(row: RunListRow, source: str) -> StyledText:
-    complete = [
-        run for run in row.runs if row.group and getattr(run, f"{source}_known") == run.n_items > 0
-    ]
-    rates = sorted(getattr(run, f"{source}_pass") / run.n_items for run in complete)
+    """Return the lowest and highest pass rate of the runs of a group.
+
+    A run counts only if all its items have a verdict.
+    """
+    if row.group is None:
+        return "", ""
+    rates = []
+    for run in row.runs:
+        n_known = getattr(run, f"{source}_known")
+        if n_known == run.n_items > 0:
+            rates.append(getattr(run, f"{source}_pass") / run.n_items)
     if not rates:
         return "", ""
-    lowest, highest = (f"{100 * rate:.1f}" for rate in (rates[0], rates[-1]))
-    return (f"{lowest} %" if lowest == highest else f"{lowest}-{highest} %"), "dim"
+
+    lowest = f"{100 * min(rates):.1f}"
+    highest = f"{100 * max(rates):.1f}"
+    if lowest == highest:
+        return f"{lowest} %", "dim"
+    return f"{lowest}-{highest} %", "dim"
 
 
 def _cut_middle_evenly(text: str, width: int) -> str:
@@ -406,34 +468,41 @@ class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
 
     def _redraw(self, cursor_choice: RunChoice | None) -> None:
         """Redraw the list with the cursor on this line, or on its group if the group is folded."""
-        blind = self._make_compare_screen is None
-        self._choices = choices = build_run_list_table(
-            self._runs, self._list_state, self.size.width, blind=blind
+        choices = build_run_list_table(
+            self._runs, self._list_state, self.size.width, blind=self._is_blind
         )
         if self._marked_run is not None:
-            name = next(
-                (format_run_name(run) for run in self._runs if run.run == self._marked_run), ""
-            )
-            key = find_action_key_names(self.app).get("runs.compare", "")
-            choices.note = (
-                f"A: run {self._marked_run} {truncate_middle(name, 30)}; mark B with {key}"
-            )
-        if cursor_choice not in choices.values and self._list_state.grouping:
-            label = GROUP_LABELS[self._list_state.grouping]
-            cursor_choice = next(
-                (label(run) for run in self._runs if run.run == cursor_choice), None
-            )
-        choices.cursor = (
-            choices.values.index(cursor_choice) if cursor_choice in choices.values else 0
-        )
+            choices.note = self._format_marked_run(self._marked_run)
+        choices.cursor = self._find_choice_index(choices.values, cursor_choice)
+        self._choices = choices
+
         self._draw()
         self.list.move_cursor(choices.cursor)
         self.refresh_bindings()
 
+    @property
+    def _is_blind(self) -> bool:
+        return self._make_compare_screen is None
+
+    def _format_marked_run(self, run_number: int) -> str:
+        """Return the note that names run A and the key that chooses run B."""
+        marked = [run for run in self._runs if run.run == run_number]
+        name = format_run_name(marked[0]) if marked else ""
+        key = find_action_key_names(self.app).get("runs.compare", "")
+        return f"A: run {run_number} {truncate_middle(name, 30)}; mark B with {key}"
+
+    def _find_choice_index(self, values: Sequence[RunChoice], choice: RunChoice | None) -> int:
+        """Return the index of a choice, or of its group, or 0."""
+        if choice not in values and self._list_state.grouping:
+            label = GROUP_LABELS[self._list_state.grouping]
+            groups = [label(run) for run in self._runs if run.run == choice]
+            choice = groups[0] if groups else None
+        return values.index(choice) if choice in values else 0
+
     # -- order, groups and search
 
     def action_next_order(self) -> None:
-        self._list_state.select_next_order(blind=self._make_compare_screen is None)
+        self._list_state.select_next_order(blind=self._is_blind)
         self._redraw(self._choice_at_cursor)
 
     def action_reverse_order(self) -> None:
@@ -449,12 +518,19 @@ class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
 
         After folding, the cursor is on the line of the group.
         """
-        rows, at = self._choices.values if self._choices is not None else (), self.list.cursor
-        name = next((value for value in reversed(rows[: at + 1]) if isinstance(value, str)), None)
-        if name is None or (name in self._list_state.unfolded) == unfold or rows[at] == ALL_RUNS:
+        if self._choices is None:
             return
-        self._list_state.unfolded ^= {name}
-        self._redraw(name if not unfold else self._choice_at_cursor)
+        # The runs of a group stand below its line.
+        values_up_to_cursor = self._choices.values[: self.list.cursor + 1]
+        group_names = [value for value in values_up_to_cursor if isinstance(value, str)]
+        if not group_names or values_up_to_cursor[-1] == ALL_RUNS:
+            return
+
+        group_name = group_names[-1]
+        if (group_name in self._list_state.unfolded) == unfold:
+            return
+        self._list_state.unfolded ^= {group_name}
+        self._redraw(self._choice_at_cursor if unfold else group_name)
 
     def action_move(self, by: int) -> None:
         self.list.action_move(by)
@@ -498,7 +574,7 @@ class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
     @property
     def hidden_actions(self) -> frozenset[str]:
         """Ids of actions that only show a message now. The key line and the help omit them."""
-        hidden = {"runs.compare"} if self._make_compare_screen is None else set()
+        hidden = {"runs.compare"} if self._is_blind else set()
         return frozenset(hidden | ({"app.help"} if self._is_searching else set()))
 
     def action_mark_run(self) -> None:

@@ -22,6 +22,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple
 
 from fcreview.importers.common.records import as_object
@@ -34,7 +35,7 @@ from fcreview.importers.complexfuncbench.log import (
 from fcreview.matching.align import align_calls
 from fcreview.model.address import call_address
 from fcreview.model.function_schema import read_declared_parameters
-from fcreview.model.item import AcceptedValues, Call, CallPair, Message
+from fcreview.model.item import AcceptedValues, Call, CallPair, Message, Role
 
 OPTIONAL_FUNCTIONS = frozenset(
     {
@@ -122,28 +123,26 @@ def is_equal_value(parameter: str, predicted: Any, golden: Any) -> bool:
     The order of filters in `categories_filter` is ignored.
     """
     if parameter == "categories_filter" and isinstance(predicted, str) and isinstance(golden, str):
-        filters, golden_filters = (
-            {name.strip() for name in text.split(",")} for text in (predicted, golden)
-        )
-        return filters == golden_filters
+        return _split_filters(predicted) == _split_filters(golden)
     return bool(predicted == golden)
+
+
+def _split_filters(text: str) -> set[str]:
+    return {name.strip() for name in text.split(",")}
 
 
 def is_equal_call(predicted: dict[str, Any], golden: dict[str, Any]) -> bool:
     """Return whether two calls have the same function name, parameter names and values."""
-    predicted_arguments, golden_arguments = (
-        predicted.get("arguments") or {},
-        golden.get("arguments") or {},
-    )
-    if (
-        predicted.get("name") != golden.get("name")
-        or predicted_arguments.keys() != golden_arguments.keys()
-    ):
+    if predicted.get("name") != golden.get("name"):
         return False
-    return all(
-        is_equal_value(key, predicted_arguments[key], golden_arguments[key])
-        for key in golden_arguments
-    )
+    predicted_arguments = predicted.get("arguments") or {}
+    golden_arguments = golden.get("arguments") or {}
+    if predicted_arguments.keys() != golden_arguments.keys():
+        return False
+    for name, value in golden_arguments.items():
+        if not is_equal_value(name, predicted_arguments[name], value):
+            return False
+    return True
 
 
 def find_exact_parameter_error(
@@ -154,27 +153,25 @@ def find_exact_parameter_error(
     Without an error, a later tier decides.
     """
     if predicted.get("name") != golden.get("name"):
-        return CallError(
-            "func_error", f"the model calls {predicted.get('name')} instead of {golden.get('name')}"
-        )
+        message = f"the model calls {predicted.get('name')} instead of {golden.get('name')}"
+        return CallError("func_error", message)
+
     exact_parameters = EXACT_PARAMETERS.get(golden["name"], frozenset())
-    predicted_arguments, golden_arguments = (
-        predicted.get("arguments") or {},
-        golden.get("arguments") or {},
-    )
-    for key in sorted(golden_arguments):
-        if key in exact_parameters:
-            if key not in predicted_arguments:
-                return CallError(
-                    "param_missing", message=f"the argument {key} is missing", parameter=key
-                )
-            if not is_equal_value(key, predicted_arguments[key], golden_arguments[key]):
-                return CallError(
-                    "value_error",
-                    message=f"the value of {key} must be equal to the golden value",
-                    parameter=key,
-                )
+    predicted_arguments = predicted.get("arguments") or {}
+    golden_arguments = golden.get("arguments") or {}
+    for name in sorted(golden_arguments):
+        if name not in exact_parameters:
+            continue
+        if name not in predicted_arguments:
+            return _make_missing_argument_error(name)
+        if not is_equal_value(name, predicted_arguments[name], golden_arguments[name]):
+            message = f"the value of {name} must be equal to the golden value"
+            return CallError("value_error", message=message, parameter=name)
     return None
+
+
+def _make_missing_argument_error(name: str) -> CallError:
+    return CallError("param_missing", message=f"the argument {name} is missing", parameter=name)
 
 
 def find_call_error(predicted: dict[str, Any], golden: dict[str, Any]) -> CallError:
@@ -183,27 +180,19 @@ def find_call_error(predicted: dict[str, Any], golden: dict[str, Any]) -> CallEr
     It concerns the alphabetically first golden argument that differs or, if none differs, an
     unexpected argument.
     """
-    predicted_arguments, golden_arguments = (
-        predicted.get("arguments") or {},
-        golden.get("arguments") or {},
-    )
-    for key in sorted(golden_arguments):
-        if key not in predicted_arguments:
-            return CallError(
-                "param_missing", message=f"the argument {key} is missing", parameter=key
-            )
-        if predicted_arguments[key] != golden_arguments[key]:
-            return CallError(
-                "value_error",
-                message=f"the value of {key} is not equal to the golden value",
-                parameter=key,
-            )
-    extra = next((key for key in predicted_arguments if key not in golden_arguments), None)
-    return CallError(
-        "param_hallucination",
-        message=f"the golden call does not have the argument {extra}",
-        parameter=extra,
-    )
+    predicted_arguments = predicted.get("arguments") or {}
+    golden_arguments = golden.get("arguments") or {}
+    for name in sorted(golden_arguments):
+        if name not in predicted_arguments:
+            return _make_missing_argument_error(name)
+        if predicted_arguments[name] != golden_arguments[name]:
+            message = f"the value of {name} is not equal to the golden value"
+            return CallError("value_error", message=message, parameter=name)
+
+    unexpected = [name for name in predicted_arguments if name not in golden_arguments]
+    parameter = unexpected[0] if unexpected else None
+    message = f"the golden call does not have the argument {parameter}"
+    return CallError("param_hallucination", message=message, parameter=parameter)
 
 
 _PYTHON_TYPES = {"string": (str,), "number": (int, float), "boolean": (bool,), "array": (list,)}
@@ -214,19 +203,32 @@ def find_format_error(call: dict[str, Any], function_docs: list[dict[str, Any]])
 
     As in the evaluator, a number may be a boolean.
     """
-    function_doc = next((f for f in function_docs if f.get("name") == call.get("name")), None)
+    function_doc = _find_function_doc(call.get("name"), function_docs)
     if function_doc is None:
         return f"{call.get('name')} is not an available function"
     declared = read_declared_parameters(function_doc, strict=True)
-    properties, given = declared.properties or {}, call.get("arguments") or {}
-    if missing := [name for name in declared.required or () if name not in given]:
+    properties = declared.properties or {}
+    arguments = call.get("arguments") or {}
+
+    missing = [name for name in declared.required or () if name not in arguments]
+    if missing:
         return f"the call does not have the required parameters {', '.join(missing)}"
-    if unknown := [name for name in given if name not in properties]:
+    unknown = [name for name in arguments if name not in properties]
+    if unknown:
         return f"the function does not have the parameters {', '.join(unknown)}"
-    for name, value in given.items():
-        type_name = (properties[name] or {}).get("type")
-        if type_name in _PYTHON_TYPES and not isinstance(value, _PYTHON_TYPES[type_name]):
-            return f"{name} must be of type {type_name}"
+    for name, value in arguments.items():
+        declared_type = (properties[name] or {}).get("type")
+        if declared_type not in _PYTHON_TYPES:
+            continue
+        if not isinstance(value, _PYTHON_TYPES[declared_type]):
+            return f"{name} must be of type {declared_type}"
+    return None
+
+
+def _find_function_doc(name: Any, function_docs: list[dict[str, Any]]) -> dict[str, Any] | None:
+    for function_doc in function_docs:
+        if function_doc.get("name") == name:
+            return function_doc
     return None
 
 
@@ -245,26 +247,26 @@ def parse_golden_path(record: dict[str, Any] | None) -> GoldenPath:
     """Read the golden path from a dataset record. Without a record, the path is empty."""
     path = GoldenPath()
     # If `conversations` is not a list, this raises an error, which `fill_safely` reports.
-    for entry in map(as_object, (record or {}).get("conversations") or []):
-        if entry.get("function_call"):
-            for call in entry["function_call"]:
-                arguments = as_object(as_object(call).get("arguments"))
-                accepted = {name: AcceptedValues([value]) for name, value in arguments.items()}
-                path.calls.append(
-                    Call(
-                        "golden",
-                        str(call.get("name")),
-                        arguments=accepted,
-                        turn=0,
-                        step=path.steps,
-                        index=len(path.calls),
-                    )
-                )
+    for entry in (record or {}).get("conversations") or []:
+        message = as_object(entry)
+        content = message.get("content")
+        if message.get("function_call"):
+            for call in message["function_call"]:
+                path.calls.append(_make_golden_call(call, path.steps, len(path.calls)))
             path.steps += 1
-        elif entry.get("role") == "observation" and isinstance(entry.get("content"), list):
-            path.observations += entry["content"]
-    path.observations += [None] * (len(path.calls) - len(path.observations))
+        elif message.get("role") == "observation" and isinstance(content, list):
+            path.observations += content
+
+    n_missing_replies = len(path.calls) - len(path.observations)
+    path.observations += [None] * n_missing_replies
     return path
+
+
+def _make_golden_call(call: Any, step: int, index: int) -> Call:
+    arguments = as_object(as_object(call).get("arguments"))
+    accepted = {name: AcceptedValues([value]) for name, value in arguments.items()}
+    name = str(call.get("name"))
+    return Call("golden", name, arguments=accepted, turn=0, step=step, index=index)
 
 
 @dataclass(slots=True)
@@ -277,11 +279,47 @@ class PredictedPath:
     replies: list[list[Any]] = field(default_factory=list)
     """Replies to the calls of each step."""
 
+    @property
+    def calls(self) -> list[Call]:
+        return list(chain.from_iterable(self.steps))
+
+    @property
+    def last_step(self) -> int:
+        """Number of the last step, from 0, or -1 before the first step."""
+        return len(self.steps) - 1
+
+    def add_step(self, function_calls: Any) -> None:
+        """Add a step with its calls, or with a single call that is not in a list."""
+        raw_calls = function_calls if isinstance(function_calls, list) else [function_calls]
+        step = self.last_step + 1
+        first_index = len(self.calls)
+        calls = []
+        for index, raw_call in enumerate(raw_calls, first_index):
+            calls.append(_make_predicted_call(raw_call, step, index))
+        self.steps.append(calls)
+        self.replies.append([])
+
+    def add_replies(self, content: Any) -> None:
+        """Add replies to the calls of the last step.
+
+        Some runners write the replies of a step as one list, others write one JSON text for each
+        call.
+        """
+        replies = content if isinstance(content, list) else [_parse_json_if_text(content)]
+        if self.replies:
+            self.replies[-1] += replies
+        step = max(self.last_step, 0)
+        for reply in replies:
+            text = convert_to_text(reply)
+            self.messages.append(Message(0, step, role="tool", content=text))
+
+    def add_message(self, role: Role, step: int, content: Any) -> None:
+        self.messages.append(Message(0, step, role=role, content=convert_to_text(content)))
+
 
 def parse_predicted_path(record: dict[str, Any]) -> PredictedPath:
     """Read the predicted path from `gen_convs` of a result record.
 
-    Some runners write the replies of a step as one list, others write one JSON text for each call.
     The GLM runner repeats the system prompt before every model reply, but the predicted path
     contains it once.
     """
@@ -290,75 +328,50 @@ def parse_predicted_path(record: dict[str, Any]) -> PredictedPath:
     for entry in record.get("gen_convs") or []:
         if not isinstance(entry, dict):
             continue
-        role, content = entry.get("role"), entry.get("content")
-        step = len(path.steps) - 1
-        if function_calls := entry.get("function_call"):
-            step_calls = function_calls if isinstance(function_calls, list) else [function_calls]
-            numbered = enumerate(step_calls, sum(map(len, path.steps)))
-            path.steps.append(
-                [_make_predicted_call(call, step + 1, index) for index, call in numbered]
-            )
-            path.replies.append([])
+        role = entry.get("role")
+        content = entry.get("content")
+        if entry.get("function_call"):
+            path.add_step(entry["function_call"])
         elif role == "observation":
-            replies = content if isinstance(content, list) else [_parse_json_if_text(content)]
-            if path.replies:
-                path.replies[-1] += replies
-            path.messages += [
-                Message(0, max(step, 0), role="tool", content=convert_to_text(reply))
-                for reply in replies
-            ]
+            path.add_replies(content)
         elif role == "system":
             n_system_prompts += 1
-            path.messages += (
-                [Message(0, -1, role="system", content=convert_to_text(content))]
-                if n_system_prompts == 1
-                else []
-            )
+            if n_system_prompts == 1:
+                path.add_message("system", -1, content)
         elif role == "user":
-            path.messages.append(
-                Message(0, -1 if step < 0 else step, role="user", content=convert_to_text(content))
-            )
+            path.add_message("user", path.last_step, content)
         elif content is not None:
-            path.messages.append(
-                Message(0, step + 1, role="assistant", content=convert_to_text(content))
-            )
+            path.add_message("assistant", path.last_step + 1, content)
+
     if n_system_prompts > 1:
         text = f"The record contains {n_system_prompts} copies of the system prompt."
-        path.messages.append(Message(0, -1, role="log", content=text))
+        path.add_message("log", -1, text)
     return path
 
 
-def _make_predicted_call(call: Any, step: int, index: int) -> Call:
-    if not isinstance(call, dict) or not isinstance(call.get("name"), str):
-        return Call(
-            "predicted",
-            "",
-            arguments=None,
-            turn=0,
-            step=step,
-            index=index,
-            raw=convert_to_text(call),
-            decode_error="the value is not a call",
-        )
-    arguments = _parse_json_if_text(call.get("arguments"))
-    if not isinstance(arguments, dict):
-        error = "the arguments are not a JSON object"
-        return Call(
-            "predicted",
-            call["name"],
-            arguments=None,
-            turn=0,
-            step=step,
-            index=index,
-            raw=convert_to_text(call),
-            decode_error=error,
-        )
-    return Call("predicted", call["name"], arguments=arguments, turn=0, step=step, index=index)
+def _make_predicted_call(raw_call: Any, step: int, index: int) -> Call:
+    call = Call("predicted", "", arguments=None, turn=0, step=step, index=index)
+    if not isinstance(raw_call, dict) or not isinstance(raw_call.get("name"), str):
+        call.raw = convert_to_text(raw_call)
+        call.decode_error = "the value is not a call"
+        return call
+
+    call.name = raw_call["name"]
+    arguments = _parse_json_if_text(raw_call.get("arguments"))
+    if isinstance(arguments, dict):
+        call.arguments = arguments
+    else:
+        call.raw = convert_to_text(raw_call)
+        call.decode_error = "the arguments are not a JSON object"
+    return call
 
 
 def _parse_json_if_text(value: Any) -> Any:
+    """Return the value of a JSON text. Another value or text is returned as it is."""
+    if not isinstance(value, str):
+        return value
     try:
-        return json.loads(value) if isinstance(value, str) else value
+        return json.loads(value)
     except (ValueError, RecursionError):
         return value
 
@@ -392,24 +405,135 @@ def derive_call_verdicts(
     log: EvaluationLog | None,
 ) -> list[CallVerdict]:
     """Return a verdict on each predicted call, in the order of the calls."""
-    turns: list[LoggedTurn | None] = list(log.turns) if log else []
+    finder = _VerdictFinder(golden_path, function_docs, has_log=log is not None)
+    logged_turns: list[LoggedTurn] = list(log.turns) if log else []
     verdicts: list[CallVerdict] = []
-    accepted_indexes: set[int] = set()
     for step, calls in enumerate(predicted_path.steps):
-        turn = turns[step] if step < len(turns) else None
+        logged_turn = logged_turns[step] if step < len(logged_turns) else LoggedTurn()
         replies = predicted_path.replies[step]
-        comparisons = list(turn.comparisons) if turn else []
+        verdicts += finder.find_step_verdicts(calls, replies, logged_turn.comparisons)
+    _set_guessed_golden_calls(verdicts, golden_path, finder.accepted_indexes)
+    return verdicts
+
+
+@dataclass(slots=True)
+class _VerdictFinder:
+    """Finds the verdicts on the calls of a sample, step by step."""
+
+    golden_path: GoldenPath
+    function_docs: list[JsonCall]
+    has_log: bool
+    accepted_indexes: set[int] = field(default_factory=set)
+    """Indexes of the golden calls for which an earlier step has an accepted call."""
+
+    def find_step_verdicts(
+        self, calls: list[Call], replies: list[Any], comparisons: list[LoggedComparison]
+    ) -> list[CallVerdict]:
+        """Return the verdicts on the calls of a step: from the log, else from the replies."""
+        remaining = list(comparisons)
+        verdicts = []
         for position, call in enumerate(calls):
-            reply = replies[position] if position < len(replies) else None
-            verdicts.append(
-                _find_logged_verdict(call, comparisons, golden_path, accepted_indexes)
-                or _infer_verdict_from_reply(
-                    call, reply, golden_path, function_docs, accepted_indexes, log is not None
-                )
-            )
-        accepted = (each.golden for each in verdicts if each.ok and each.golden is not None)
-        accepted_indexes.update(golden.index for golden in accepted)
-    return _guess_golden_calls(verdicts, golden_path, accepted_indexes)
+            comparison = find_comparison(call, remaining)
+            if comparison is not None:
+                remaining.remove(comparison)
+                verdicts.append(self._convert_comparison(call, comparison))
+            else:
+                reply = replies[position] if position < len(replies) else None
+                verdicts.append(self._infer_from_reply(call, reply))
+
+        for verdict in verdicts:
+            if verdict.ok and verdict.golden is not None:
+                self.accepted_indexes.add(verdict.golden.index)
+        return verdicts
+
+    def _convert_comparison(self, call: Call, comparison: LoggedComparison) -> CallVerdict:
+        equal_calls = []
+        for golden_call in self.golden_path.calls:
+            if call_to_json(golden_call) == comparison.golden:
+                equal_calls.append(golden_call)
+        verdict = CallVerdict(
+            call,
+            golden=self._choose_unused(equal_calls),
+            tier=comparison.tier,
+            ok=comparison.accepted,
+            error_type=comparison.error_type,
+            rationale=comparison.message,
+        )
+        if comparison.judge is not None:
+            verdict.rationale = str(comparison.judge.get("reason"))
+        has_error_type = comparison.accepted or comparison.error_type is not None
+        if not has_error_type and comparison.golden is not None:
+            error = find_call_error(call_to_json(call), comparison.golden)
+            verdict.error_type = error.error_type
+        return verdict
+
+    def _infer_from_reply(self, call: Call, reply: Any) -> CallVerdict:
+        """Infer the verdict on a call from the reply that the evaluator gave the model.
+
+        It gives back the error of an invalid call, the recorded reply to the golden call of an
+        accepted one, and a generic reply for any other call.
+        """
+        if isinstance(reply, dict) and set(reply) == {"error"}:
+            return _make_format_verdict(call, "format_error", str(reply["error"]))
+        if reply == GENERIC_REPLY:
+            return self._explain_generic_reply(call)
+
+        if reply is not None:
+            golden_call = self._find_golden_call_with_reply(reply)
+            if golden_call is not None:
+                is_equal = is_equal_call(call_to_json(call), call_to_json(golden_call))
+                tier = "rule" if is_equal else "unknown"
+                return CallVerdict(call, golden=golden_call, tier=tier, ok=True)
+        if call.arguments is None:
+            return _make_format_verdict(call, "decode_error", call.decode_error)
+
+        for golden_call in self.golden_path.calls:
+            is_unused = golden_call.index not in self.accepted_indexes
+            if is_unused and is_equal_call(call_to_json(call), call_to_json(golden_call)):
+                return CallVerdict(call, golden=golden_call, tier="rule", ok=True)
+        # The log contains every comparison, so a call without one was not compared.
+        tier = "unpaired" if self.has_log else "unknown"
+        return CallVerdict(call, golden=None, tier=tier, ok=None)
+
+    def _explain_generic_reply(self, call: Call) -> CallVerdict:
+        """Return the verdict on a call that was not accepted. One runner also gives the generic
+        reply for format errors.
+        """
+        format_error = find_format_error(call_to_json(call), self.function_docs)
+        if format_error is not None:
+            return _make_format_verdict(call, "format_error", format_error)
+        if self.has_log:
+            return CallVerdict(call, golden=None, tier="unpaired", ok=None)
+        return CallVerdict(call, golden=None, tier="unknown", ok=False)
+
+    def _find_golden_call_with_reply(self, reply: Any) -> Call | None:
+        calls = []
+        for golden_call in self.golden_path.calls:
+            if self.golden_path.observations[golden_call.index] == reply:
+                calls.append(golden_call)
+        return self._choose_unused(calls)
+
+    def _choose_unused(self, golden_calls: list[Call]) -> Call | None:
+        """Return the first golden call without an accepted call, else the first one."""
+        for golden_call in golden_calls:
+            if golden_call.index not in self.accepted_indexes:
+                return golden_call
+        return golden_calls[0] if golden_calls else None
+
+
+def find_comparison(call: Call, comparisons: Sequence[LoggedComparison]) -> LoggedComparison | None:
+    """Return the first comparison of a predicted call, or None."""
+    json_call = call_to_json(call)
+    for comparison in comparisons:
+        if comparison.predicted == json_call:
+            return comparison
+    return None
+
+
+def _make_format_verdict(call: Call, error_type: str, rationale: str | None) -> CallVerdict:
+    return CallVerdict(
+        call, golden=None, tier="format", ok=False, error_type=error_type, rationale=rationale
+    )
 
 
 def call_to_json(call: Call) -> JsonCall:
@@ -419,159 +543,74 @@ def call_to_json(call: Call) -> JsonCall:
     return {"name": call.name, "arguments": arguments}
 
 
-def _find_logged_verdict(
-    call: Call,
-    comparisons: list[LoggedComparison],
-    golden_path: GoldenPath,
-    accepted_indexes: set[int],
-) -> CallVerdict | None:
-    for comparison in comparisons:
-        if comparison.predicted == call_to_json(call):
-            comparisons.remove(comparison)
-            equal_calls = [
-                each for each in golden_path.calls if call_to_json(each) == comparison.golden
-            ]
-            golden = _choose_unused_golden_call(equal_calls, accepted_indexes)
-            reason = (
-                comparison.message
-                if comparison.judge is None
-                else str(comparison.judge.get("reason"))
-            )
-            error_type = comparison.error_type
-            if not comparison.accepted and error_type is None and comparison.golden is not None:
-                error_type = find_call_error(call_to_json(call), comparison.golden).error_type
-            return CallVerdict(
-                call,
-                golden=golden,
-                tier=comparison.tier,
-                ok=comparison.accepted,
-                error_type=error_type,
-                rationale=reason,
-            )
-    return None
-
-
-def _choose_unused_golden_call(golden_calls: list[Call], accepted_indexes: set[int]) -> Call | None:
-    first = next(iter(golden_calls), None)
-    return next((call for call in golden_calls if call.index not in accepted_indexes), first)
-
-
-def _infer_verdict_from_reply(
-    call: Call,
-    reply: Any,
-    golden_path: GoldenPath,
-    function_docs: list[JsonCall],
-    accepted_indexes: set[int],
-    has_log: bool,
-) -> CallVerdict:
-    if isinstance(reply, dict) and set(reply) == {"error"}:
-        return CallVerdict(
-            call,
-            golden=None,
-            tier="format",
-            ok=False,
-            error_type="format_error",
-            rationale=str(reply["error"]),
-        )
-    if reply == GENERIC_REPLY:
-        if format_error := find_format_error(call_to_json(call), function_docs):
-            return CallVerdict(
-                call,
-                golden=None,
-                tier="format",
-                ok=False,
-                error_type="format_error",
-                rationale=format_error,
-            )
-        return (
-            CallVerdict(call, golden=None, tier="unpaired", ok=None)
-            if has_log
-            else CallVerdict(call, golden=None, tier="unknown", ok=False)
-        )
-    if reply is not None:
-        equal_replies = [
-            each for each in golden_path.calls if golden_path.observations[each.index] == reply
-        ]
-        if (golden_call := _choose_unused_golden_call(equal_replies, accepted_indexes)) is not None:
-            tier = (
-                "rule"
-                if is_equal_call(call_to_json(call), call_to_json(golden_call))
-                else "unknown"
-            )
-            return CallVerdict(call, golden=golden_call, tier=tier, ok=True)
-    if call.arguments is None:
-        return CallVerdict(
-            call,
-            golden=None,
-            tier="format",
-            ok=False,
-            error_type="decode_error",
-            rationale=call.decode_error,
-        )
-    for golden in golden_path.calls:
-        if golden.index not in accepted_indexes and is_equal_call(
-            call_to_json(call), call_to_json(golden)
-        ):
-            return CallVerdict(call, golden=golden, tier="rule", ok=True)
-    return CallVerdict(call, golden=None, tier="unpaired" if has_log else "unknown", ok=None)
-
-
-def _guess_golden_calls(
+def _set_guessed_golden_calls(
     verdicts: list[CallVerdict], golden_path: GoldenPath, accepted_indexes: set[int]
-) -> list[CallVerdict]:
+) -> None:
     """Set the golden call of each verdict without one to the most similar unused golden call of
     the same function.
     """
-    unpaired = [
-        each for each in verdicts if each.golden is None and each.predicted.arguments is not None
-    ]
-    partner_indexes = {each.golden.index for each in verdicts if each.golden is not None}
-    remaining = [
-        call for call in golden_path.calls if call.index not in accepted_indexes | partner_indexes
-    ]
-    by_index = {each.predicted.index: each for each in unpaired}
-    for pair in align_calls(remaining, [each.predicted for each in unpaired]):
+    used_indexes = set(accepted_indexes)
+    unpaired: dict[int, CallVerdict] = {}
+    for verdict in verdicts:
+        if verdict.golden is not None:
+            used_indexes.add(verdict.golden.index)
+        elif verdict.predicted.arguments is not None:
+            unpaired[verdict.predicted.index] = verdict
+    unused = [call for call in golden_path.calls if call.index not in used_indexes]
+
+    for pair in align_calls(unused, [verdict.predicted for verdict in unpaired.values()]):
         if pair.golden is None or pair.predicted is None:
             continue
-        verdict, golden = by_index[pair.predicted], golden_path.calls[pair.golden]
+        verdict = unpaired[pair.predicted]
+        golden = golden_path.calls[pair.golden]
         if golden.name == verdict.predicted.name:
-            verdict.golden, verdict.is_golden_guessed = golden, True
-            error = find_exact_parameter_error(
-                call_to_json(verdict.predicted), call_to_json(golden)
-            )
-            if verdict.tier == "unknown" and error:
-                verdict.tier, verdict.error_type, verdict.rationale = (
-                    "exact",
-                    error.error_type,
-                    error.message,
-                )
-    return verdicts
+            _set_guessed_golden_call(verdict, golden)
+
+
+def _set_guessed_golden_call(verdict: CallVerdict, golden: Call) -> None:
+    verdict.golden = golden
+    verdict.is_golden_guessed = True
+    if verdict.tier != "unknown":
+        return
+    error = find_exact_parameter_error(call_to_json(verdict.predicted), call_to_json(golden))
+    if error is not None:
+        verdict.tier = "exact"
+        verdict.error_type = error.error_type
+        verdict.rationale = error.message
 
 
 def is_optional_call(call: Call) -> bool:
-    """Return whether a golden call is optional: the model may omit or repeat it."""
+    """Return whether a golden call is optional: the model may omit or repeat it.
+
+    Besides the optional functions, this is `Search_Hotels` with the search type `hotel`.
+    """
     if call.name in OPTIONAL_FUNCTIONS:
         return True
+    if call.name != "Search_Hotels":
+        return False
     search_type = (call.arguments or {}).get("search_type")
-    return (
-        call.name == "Search_Hotels" and search_type is not None and search_type.any_of == ["hotel"]
-    )
+    return search_type is not None and search_type.any_of == ["hotel"]
 
 
 def find_missing_golden_calls(path: GoldenPath, verdicts: Sequence[CallVerdict]) -> list[Call]:
     """Return the golden calls that the model had to make, but for which the evaluator accepted
     no predicted call.
     """
-    covered = {each.golden.index for each in verdicts if each.ok and each.golden is not None}
-    return [call for call in path.calls if call.index not in covered and not is_optional_call(call)]
+    covered_indexes = set()
+    for verdict in verdicts:
+        if verdict.ok and verdict.golden is not None:
+            covered_indexes.add(verdict.golden.index)
+    missing = [call for call in path.calls if call.index not in covered_indexes]
+    return [call for call in missing if not is_optional_call(call)]
 
 
 def index_verdicts_by_address(
     pairs: Sequence[CallPair], verdicts: Sequence[CallVerdict]
 ) -> dict[str, CallVerdict]:
-    by_predicted = {verdict.predicted.index: verdict for verdict in verdicts}
-    return {
-        call_address(0, position): by_predicted[pair.predicted]
-        for position, pair in enumerate(pairs)
-        if pair.predicted in by_predicted
-    }
+    """Return address of a pair -> verdict on its predicted call."""
+    verdict_by_call = {verdict.predicted.index: verdict for verdict in verdicts}
+    verdict_by_address = {}
+    for position, pair in enumerate(pairs):
+        if pair.predicted in verdict_by_call:
+            verdict_by_address[call_address(0, position)] = verdict_by_call[pair.predicted]
+    return verdict_by_address

@@ -20,6 +20,8 @@ RESULT_KEYS = {"id", "gen_convs", "message", "count_dict"}
 DATASET_NAME = "ComplexFuncBench.jsonl"
 DATASET_KEYS = {"id", "conversations", "functions"}
 MAX_FIRST_RECORD_BYTES = 64 << 20
+MAX_LEVELS = 4
+"""Number of folders above the results in which a dataset is searched."""
 
 
 def find_runs(
@@ -32,12 +34,8 @@ def find_runs(
     result_files: list[Path] = []
     dataset_files: list[Path] = []
     for path in files:
-        if path.suffix == ".log" and path.parent.name == "logs":
-            folder = path.parent.parent
-            if (
-                folder.with_suffix(".jsonl").is_file()
-                or folder.with_name(folder.name + ".jsonl").is_file()
-            ):
+        if path.suffix == ".log":
+            if _is_log_of_experiment(path):
                 found.claimed.add(path)
         elif path.suffix == ".jsonl" or _is_array_of_results(path):
             keys = _read_first_record_keys(path)
@@ -45,12 +43,24 @@ def find_runs(
                 result_files.append(path)
             elif _is_dataset_file(path, keys):
                 dataset_files.append(path)
+
     for path in result_files:
-        plan = _make_plan(path, result_files, dataset_files, dataset_folders)
+        run_dataset = _find_run_dataset(path, dataset_files, dataset_folders)
+        plan = _make_plan(path, _name_run(path, result_files), run_dataset)
         found.plans.append(plan)
         found.claimed.update(plan.files)
     found.claimed.update(dataset_files)
     return found
+
+
+def _is_log_of_experiment(path: Path) -> bool:
+    """Return whether a file is in the folder `EXPERIMENT/logs` beside `EXPERIMENT.jsonl`."""
+    if path.parent.name != "logs":
+        return False
+    experiment = path.parent.parent
+    # The name of an experiment can contain a dot.
+    result_file = experiment.with_name(f"{experiment.name}.jsonl")
+    return experiment.with_suffix(".jsonl").is_file() or result_file.is_file()
 
 
 def _is_array_of_results(path: Path) -> bool:
@@ -80,62 +90,66 @@ def _is_dataset_file(path: Path, keys: set[str]) -> bool:
     return keys >= DATASET_KEYS or (path.name == DATASET_NAME and not keys)
 
 
-def _make_plan(
-    result_file: Path,
-    result_files: list[Path],
-    dataset_files: list[Path],
-    dataset_folders: Sequence[Path],
-) -> RunPlan:
-    siblings = [other for other in result_files if other.parent == result_file.parent]
-    name = (
-        result_file.parent.name
-        if len(siblings) == 1
-        else f"{result_file.parent.name} ({result_file.stem})"
-    )
-    files = _find_run_dataset(result_file, dataset_files, dataset_folders)
-    log_folder = result_file.with_suffix("") / "logs"
-    dataset = (
-        os.path.commonpath([each.absolute() for each in files])
-        if len(files) > 1
-        else "".join(map(str, files))
-    )
-    run = Run("complexfuncbench", "v1", "en", name, str(result_file), dataset=dataset or None)
+def _name_run(result_file: Path, result_files: list[Path]) -> str:
+    """Return the model, and also the experiment if the model has several."""
+    model = result_file.parent.name
+    n_experiments = sum(other.parent == result_file.parent for other in result_files)
+    return model if n_experiments == 1 else f"{model} ({result_file.stem})"
+
+
+def _make_plan(result_file: Path, name: str, dataset_files: list[Path]) -> RunPlan:
+    dataset = None
+    if len(dataset_files) > 1:
+        dataset = os.path.commonpath([file.absolute() for file in dataset_files])
+    elif dataset_files:
+        dataset = str(dataset_files[0])
+    run = Run("complexfuncbench", "v1", "en", name, str(result_file), dataset=dataset)
     run.settings["experiment"] = result_file.stem
     run.name_parts = list_telling_folders(result_file.parent.parent)
+
     reason = "the records have gen_convs, message and count_dict"
-    plan = RunPlan(run, [result_file], data=files, reason=reason, needs_scores=False)
+    plan = RunPlan(run, [result_file], data=dataset_files, reason=reason, needs_scores=False)
+    log_folder = result_file.with_suffix("") / "logs"
     plan.logs = sorted(path for path in log_folder.glob("*.log") if path.is_file())
-    if not files:
-        text = (
-            f"{DATASET_NAME} was not found, so there are no golden calls. Pass --data DIR, the"
-            " folder of the file."
-        )
-        plan.issues.append(ImportIssue(str(result_file), None, what=text))
+    if not dataset_files:
+        what = f"{DATASET_NAME} was not found, so there are no golden calls."
+        what += " Pass --data DIR, the folder of the file."
+        plan.issues.append(ImportIssue(str(result_file), None, what=what))
     if not plan.logs:
-        text = (
-            f"the folder {result_file.stem}/logs has no logs, so the verdicts on some calls are"
-            " unknown"
-        )
-        plan.issues.append(ImportIssue(str(result_file), None, what=text, severity="notice"))
+        what = f"the folder {result_file.stem}/logs has no logs, so the verdicts on some calls are"
+        what += " unknown"
+        plan.issues.append(ImportIssue(str(result_file), None, what=what, severity="notice"))
     return plan
 
 
 def _find_run_dataset(
     result_file: Path, dataset_files: Sequence[Path], dataset_folders: Sequence[Path]
 ) -> list[Path]:
-    if passed := list(_iter_dataset_files(dataset_folders)):
-        return passed
-    folders = [folder for root in list(result_file.parents)[:4] for folder in (root / "data", root)]
-    files = dataset_files or list(_iter_dataset_files(folders))
+    """Return the dataset files of a run: those that the user named, else the nearest ones."""
+    named = list(_iter_dataset_files(dataset_folders))
+    if named:
+        return named
+    candidates = list(dataset_files)
+    if not candidates:
+        folders = []
+        for parent in list(result_file.parents)[:MAX_LEVELS]:
+            folders.append(parent / "data")
+            folders.append(parent)
+        candidates = list(_iter_dataset_files(folders))
+
     # A file that shares fewer parent folders with the run may belong to another run.
-    shared = {
-        file: len(os.path.commonpath([result_file.absolute(), file.absolute()])) for file in files
-    }
-    return sorted(file for file, length in shared.items() if length == max(shared.values()))
+    shared_lengths = {}
+    for file in candidates:
+        shared_path = os.path.commonpath([result_file.absolute(), file.absolute()])
+        shared_lengths[file] = len(shared_path)
+    longest = max(shared_lengths.values(), default=0)
+    return sorted(file for file, length in shared_lengths.items() if length == longest)
 
 
 def _iter_dataset_files(folders: Iterable[Path]) -> Iterator[Path]:
     for folder in folders:
-        for path in sorted(folder.glob("*.jsonl")) if folder.is_dir() else ():
+        if not folder.is_dir():
+            continue
+        for path in sorted(folder.glob("*.jsonl")):
             if _is_dataset_file(path, _read_first_record_keys(path)):
                 yield path

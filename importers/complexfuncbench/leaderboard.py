@@ -7,13 +7,13 @@ There are three groups of metrics:
 * the same metrics, but with success rates over the existing records
 * the paper's error analysis (Figures 4 and 5) and distribution of steps (Figure 6)
 
-The table shows the effect of an override on a call (criterion `equivalent`, or `correct` of the
-call):
+An override on a call (criterion `equivalent`, or `correct` of the call) has these effects, which
+for the sample follow from `Extra.needs`:
 
-| override | effect on call accuracy | effect on the sample (by `Extra.needs`) |
-|---|---|---|
-| accepted call is wrong | -1 accepted call | fails if its golden call has no other accepted call |
-| rejected call is correct | +1 if no call was accepted for its golden call | passes if no golden call is missing |
+* If an accepted call is wrong, one call less is accepted in call accuracy. The sample fails if the
+  golden call has no other accepted call.
+* If a rejected call is correct, one call more is accepted in call accuracy, unless another call was
+  accepted for its golden call. The sample passes if no golden call is missing.
 
 A golden call is missing if it is required and has no accepted call.
 
@@ -41,7 +41,7 @@ from fcreview.importers.complexfuncbench.checker import (
 )
 from fcreview.importers.complexfuncbench.log import JsonCall
 from fcreview.model.item import Run
-from fcreview.model.metric import Metric, ScoredItem
+from fcreview.model.metric import Metric, MetricUnit, ScoredItem
 from fcreview.model.verdict import EQUIVALENT
 
 SAMPLES_PER_DOMAIN = {
@@ -55,6 +55,7 @@ SAMPLES_PER_DOMAIN = {
 are missing.
 """
 N_SAMPLES = sum(SAMPLES_PER_DOMAIN.values())
+DEFAULT_SAMPLES_PER_DOMAIN = 150
 
 
 @dataclass(slots=True)
@@ -85,19 +86,16 @@ def list_reviewed_calls(item: ScoredItem) -> list[ReviewedCall]:
     overrides.
     """
     calls = []
-    for address, call in as_object(item.metadata.get("calls")).items():
+    for address, summary in as_object(item.metadata.get("calls")).items():
         derived = item.derive_verdict("complexfuncbench", address, EQUIVALENT)
-        override = item.overrides.get((address, EQUIVALENT), derived)
-        wrong = call.get("wrong") or {}
-        calls.append(
-            ReviewedCall(
-                call["accepted"],
-                golden=call.get("golden"),
-                error=call.get("error"),
-                wrong_parameter_types=wrong,
-                override=override,
-            )
+        call = ReviewedCall(
+            summary["accepted"],
+            golden=summary.get("golden"),
+            error=summary.get("error"),
+            wrong_parameter_types=summary.get("wrong") or {},
+            override=item.overrides.get((address, EQUIVALENT), derived),
         )
+        calls.append(call)
     return calls
 
 
@@ -115,26 +113,31 @@ def compute_call_counts(item: ScoredItem, calls: list[ReviewedCall]) -> CallCoun
     override accepts counts only if its golden call has no other accepted call.
     """
     recorded = as_object(item.metadata.get("counts"))
-    n_accepted = sum(call.officially_accepted is True for call in calls)
-    correct = get_count_or_zero(recorded, "correct_call_num") if recorded else n_accepted
-    covered = {call.golden for call in calls if call.officially_accepted and call.accepted}
+    if recorded:
+        n_correct = get_count_or_zero(recorded, "correct_call_num")
+    else:
+        n_correct = sum(call.officially_accepted is True for call in calls)
+    n_golden = get_count_or_zero(recorded, "total_call_num") or item.n_golden
+
+    covered = set()
     for call in calls:
-        if call.officially_accepted and not call.accepted:
-            correct -= 1
-        elif (
-            call.accepted
-            and not call.officially_accepted
-            and call.golden is not None
-            and call.golden not in covered
-        ):
-            correct += 1
+        if call.officially_accepted and call.accepted:
             covered.add(call.golden)
-    return CallCounts(correct, get_count_or_zero(recorded, "total_call_num") or item.n_golden)
+    for call in calls:
+        is_newly_rejected = call.officially_accepted and not call.accepted
+        is_newly_accepted = call.accepted and not call.officially_accepted
+        if is_newly_rejected:
+            n_correct -= 1
+        elif is_newly_accepted and call.golden is not None and call.golden not in covered:
+            n_correct += 1
+            covered.add(call.golden)
+    return CallCounts(n_correct, golden=n_golden)
 
 
 def get_count_or_zero(counts: Mapping[str, Any], field_name: str) -> int:
     """Return a field of `count_dict`, or 0 if the field is missing or not an integer."""
-    return counts[field_name] if is_integer(counts.get(field_name)) else 0
+    count = counts.get(field_name)
+    return count if is_integer(count) else 0
 
 
 def get_sample_error_type(item: ScoredItem, calls: list[ReviewedCall]) -> str | None:
@@ -143,12 +146,13 @@ def get_sample_error_type(item: ScoredItem, calls: list[ReviewedCall]) -> str | 
     """
     if item.valid is not False:
         return None
-    rejected = (
-        call.error
-        for call in calls
-        if call.officially_accepted and call.accepted is False and call.error
-    )
-    return item.error_type or next(rejected, None)
+    if item.error_type:
+        return item.error_type
+    for call in calls:
+        is_newly_rejected = call.officially_accepted and call.accepted is False
+        if is_newly_rejected and call.error:
+            return call.error
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,14 +178,18 @@ def compute_printed_metrics(
     success rate.
     """
     successes = Counter(outcome.domain for outcome in outcomes if outcome.success)
-    domains = _group_by_domain(outcomes)
+    success_rates = {}
+    for domain, n_successes in successes.items():
+        # The program divides by these numbers even if records are missing.
+        n_samples = SAMPLES_PER_DOMAIN.get(domain, DEFAULT_SAMPLES_PER_DOMAIN)
+        success_rates[domain] = n_successes / n_samples * 100
+
+    call_accuracies = {}
+    for domain, outcomes_of_domain in _group_by_domain(outcomes).items():
+        call_accuracies[domain] = compute_call_accuracy(outcomes_of_domain)
     return {
-        "Domain Success Rate": {
-            name: n / SAMPLES_PER_DOMAIN.get(name, 150) * 100 for name, n in successes.items()
-        },
-        "Domain Call Accuracy": {
-            name: compute_call_accuracy(part) for name, part in domains.items()
-        },
+        "Domain Success Rate": success_rates,
+        "Domain Call Accuracy": call_accuracies,
         "Overall Success Rate": successes.total() / N_SAMPLES * 100,
         "Overall Call Accuracy": compute_call_accuracy(outcomes),
         "Complete Score": compute_mean_score([outcome.completeness for outcome in outcomes]),
@@ -195,27 +203,28 @@ def compute_metrics_of_present_records(
     """Compute the metrics of `print_results.py`, but divide the success rates by the number of
     existing records.
     """
-    rates = {name: compute_success_rate(part) for name, part in _group_by_domain(outcomes).items()}
     metrics = compute_printed_metrics(outcomes)
-    return metrics | {
-        "Domain Success Rate": rates,
-        "Overall Success Rate": compute_success_rate(outcomes),
+    domains = _group_by_domain(outcomes)
+    metrics["Domain Success Rate"] = {
+        domain: compute_success_rate(part) for domain, part in domains.items()
     }
+    metrics["Overall Success Rate"] = compute_success_rate(outcomes)
+    return metrics
 
 
 def compute_success_rate(outcomes: Sequence[SampleOutcome]) -> float:
     """Return the share of successful samples in percent."""
-    return (
-        sum(outcome.success is True for outcome in outcomes) / len(outcomes) * 100
-        if outcomes
-        else 0.0
-    )
+    if not outcomes:
+        return 0.0
+    n_successes = sum(outcome.success is True for outcome in outcomes)
+    return n_successes / len(outcomes) * 100
 
 
 def compute_call_accuracy(outcomes: Sequence[SampleOutcome]) -> float:
     """Return the number of accepted calls divided by the number of golden calls, in percent."""
-    golden = sum(outcome.golden_calls for outcome in outcomes)
-    return sum(outcome.correct_calls for outcome in outcomes) / golden * 100 if golden else 0.0
+    n_correct = sum(outcome.correct_calls for outcome in outcomes)
+    n_golden = sum(outcome.golden_calls for outcome in outcomes)
+    return n_correct / n_golden * 100 if n_golden else 0.0
 
 
 def _group_by_domain(outcomes: Sequence[SampleOutcome]) -> dict[str, list[SampleOutcome]]:
@@ -243,8 +252,13 @@ PAPER_ERROR_TYPES = (
     "stop_early",
 )
 """Error types of the paper's Figure 4. The paper calls `param_hallucination` just hallucination."""
-ReviewedSample = tuple[ScoredItem, list[ReviewedCall]]
-"""A sample and its predicted calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewedSample:
+    item: ScoredItem
+    calls: list[ReviewedCall]
+    """Predicted calls of the sample."""
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
@@ -252,52 +266,53 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
 
     A sample without a record counts only if annotators gave it a verdict.
     """
-    with_verdict = [item for item in items if item.valid is not None]
-    samples = [(item, list_reviewed_calls(item)) for item in with_verdict]
+    samples = []
+    for item in items:
+        if item.valid is not None:
+            samples.append(ReviewedSample(item, list_reviewed_calls(item)))
     if not samples:
         return []
-    outcomes = [_make_outcome(item, calls) for item, calls in samples]
-    metrics = _convert_to_metrics(
-        "as printed", compute_printed_metrics(outcomes), FIXED_DENOMINATOR_NOTE
-    )
-    metrics += _convert_to_metrics(
-        "over the records present", compute_metrics_of_present_records(outcomes), ""
-    )
-    return (
-        metrics
-        + _compute_error_type_metrics(samples)
-        + _compute_parameter_type_metrics(samples)
-        + _compute_step_metrics(with_verdict)
-    )
 
-
-def _convert_to_metrics(table: str, values: Mapping[str, Any], note: str) -> list[Metric]:
-    metrics = []
-    for name, value in values.items():
-        if isinstance(value, dict):
-            metrics += [
-                Metric(table, f"{name}: {domain}", value=rate, unit="percent", level=1)
-                for domain, rate in value.items()
-            ]
-        else:
-            unit: Any = "score" if name.endswith("Score") else "percent"
-            metrics.append(
-                Metric(table, name, value=value, unit=unit, note=note if "Success" in name else "")
-            )
+    outcomes = [_make_outcome(sample) for sample in samples]
+    printed = compute_printed_metrics(outcomes)
+    present = compute_metrics_of_present_records(outcomes)
+    metrics = _convert_to_metrics("as printed", printed, FIXED_DENOMINATOR_NOTE)
+    metrics += _convert_to_metrics("over the records present", present, "")
+    metrics += _compute_error_type_metrics(samples)
+    metrics += _compute_parameter_type_metrics(samples)
+    metrics += _compute_step_metrics(samples)
     return metrics
 
 
-def _make_outcome(item: ScoredItem, calls: list[ReviewedCall]) -> SampleOutcome:
-    counts = compute_call_counts(item, calls)
-    scores = (item.values.get(name) for name in ("completeness", "correctness"))
-    completeness, correctness = (score if is_integer(score) else None for score in scores)
+def _convert_to_metrics(
+    table: str, values: Mapping[str, float | dict[str, float]], success_note: str
+) -> list[Metric]:
+    """Convert values by name. `success_note` is the note of the success rate over all domains."""
+    metrics = []
+    for name, value in values.items():
+        if isinstance(value, dict):
+            for domain, rate in value.items():
+                title = f"{name}: {domain}"
+                metrics.append(Metric(table, title, value=rate, unit="percent", level=1))
+            continue
+        unit: MetricUnit = "score" if name.endswith("Score") else "percent"
+        note = success_note if "Success" in name else ""
+        metrics.append(Metric(table, name, value=value, unit=unit, note=note))
+    return metrics
+
+
+def _make_outcome(sample: ReviewedSample) -> SampleOutcome:
+    item = sample.item
+    counts = compute_call_counts(item, sample.calls)
+    completeness = item.values.get("completeness")
+    correctness = item.values.get("correctness")
     return SampleOutcome(
         item.category,
         success=item.valid,
         correct_calls=counts.correct,
         golden_calls=counts.golden,
-        completeness=completeness,
-        correctness=correctness,
+        completeness=completeness if is_integer(completeness) else None,
+        correctness=correctness if is_integer(correctness) else None,
     )
 
 
@@ -305,62 +320,88 @@ def _compute_error_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metri
     """Compute the values of the paper's Figure 4: the share of each type among the samples with
     an error type.
     """
-    type_counts = Counter(
-        error_type for item, calls in samples if (error_type := get_sample_error_type(item, calls))
-    )
-    names = [*PAPER_ERROR_TYPES, *(name for name in type_counts if name not in PAPER_ERROR_TYPES)]
-    total = type_counts.total()
-    counts = [Metric("error types", name, value=type_counts[name], unit="count") for name in names]
+    type_counts: Counter[str] = Counter()
+    for sample in samples:
+        error_type = get_sample_error_type(sample.item, sample.calls)
+        if error_type:
+            type_counts[error_type] += 1
+
+    names = list(PAPER_ERROR_TYPES)
+    names += [name for name in type_counts if name not in PAPER_ERROR_TYPES]
+    n_samples = type_counts.total()
     note = "share of the failed samples with an error type"
-    shares = [type_counts[name] / total if total else None for name in names]
-    return counts + [
-        Metric("error shares", name, value=share, note=note)
-        for name, share in zip(names, shares, strict=True)
-    ]
+    counts = []
+    shares = []
+    for name in names:
+        count = type_counts[name]
+        share = count / n_samples if n_samples else None
+        counts.append(Metric("error types", name, value=count, unit="count"))
+        shares.append(Metric("error shares", name, value=share, note=note))
+    return counts + shares
 
 
 def _compute_parameter_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
     """Compute the values of the paper's Figure 5: the share of compared parameters that differ
     in a rejected call.
     """
-    wrong, compared = Counter[str](), Counter[str]()
-    for item, calls in samples:
-        compared.update(item.metadata.get("parameters compared") or {})
-        for call in calls:
-            wrong.update(call.wrong_parameter_types.values() if call.accepted is False else ())
-    names = [name for name in PARAMETER_TYPES if compared[name]]
-    counts = [
-        Metric("wrong parameters by type", name, value=wrong[name], unit="count") for name in names
-    ]
+    n_compared: Counter[str] = Counter()
+    n_wrong: Counter[str] = Counter()
+    for sample in samples:
+        n_compared.update(sample.item.metadata.get("parameters compared") or {})
+        for call in sample.calls:
+            if call.accepted is False:
+                n_wrong.update(call.wrong_parameter_types.values())
+
     note = "share of the parameters in compared calls"
-    return counts + [
-        Metric("error rate by type", name, value=wrong[name] / compared[name], note=note)
-        for name in names
-    ]
+    counts = []
+    rates = []
+    for name in PARAMETER_TYPES:
+        if n_compared[name]:
+            rate = n_wrong[name] / n_compared[name]
+            counts.append(
+                Metric("wrong parameters by type", name, value=n_wrong[name], unit="count")
+            )
+            rates.append(Metric("error rate by type", name, value=rate, note=note))
+    return counts + rates
 
 
-def _compute_step_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
-    counts = [
-        item.metadata["counts"] for item in items if isinstance(item.metadata.get("counts"), dict)
-    ]
-    model_steps = [get_count_or_zero(each, "real_turn_num") for each in counts]
-    golden_steps = [get_count_or_zero(each, "total_turn_num") for each in counts]
-    if not sum(golden_steps):
+def _compute_step_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
+    """Compare the steps of the model with those of the golden path; empty without recorded
+    counts.
+    """
+    model_steps = []
+    golden_steps = []
+    for sample in samples:
+        counts = sample.item.metadata.get("counts")
+        if isinstance(counts, dict):
+            model_steps.append(get_count_or_zero(counts, "real_turn_num"))
+            golden_steps.append(get_count_or_zero(counts, "total_turn_num"))
+    n_model_steps = sum(model_steps)
+    n_golden_steps = sum(golden_steps)
+    if n_golden_steps == 0:
         return []
+
+    n_samples = len(model_steps)
     metrics = [
-        Metric(
-            "steps", "taken / golden path", value=sum(model_steps) / sum(golden_steps), unit="score"
-        ),
-        Metric("steps", "mean, taken", value=sum(model_steps) / len(counts), unit="score"),
-        Metric("steps", "mean, golden path", value=sum(golden_steps) / len(counts), unit="score"),
+        _make_score("taken / golden path", n_model_steps / n_golden_steps),
+        _make_score("mean, taken", n_model_steps / n_samples),
+        _make_score("mean, golden path", n_golden_steps / n_samples),
     ]
-    # The paper's Figure 6 shows the number of samples with each number of steps.
-    for table, values in (("steps taken", model_steps), ("steps of the golden path", golden_steps)):
-        metrics += [
-            Metric(table, f"{steps}", value=count, unit="count")
-            for steps, count in sorted(Counter(values).items())
-        ]
+    metrics += _count_samples_by_steps("steps taken", model_steps)
+    metrics += _count_samples_by_steps("steps of the golden path", golden_steps)
     return metrics
+
+
+def _make_score(name: str, value: float) -> Metric:
+    return Metric("steps", name, value=value, unit="score")
+
+
+def _count_samples_by_steps(table: str, steps_by_sample: Sequence[int]) -> list[Metric]:
+    """Return the number of samples with each number of steps, as in the paper's Figure 6."""
+    counts = sorted(Counter(steps_by_sample).items())
+    return [
+        Metric(table, str(n_steps), value=n_samples, unit="count") for n_steps, n_samples in counts
+    ]
 
 
 _PARAMETER_TYPE_WORDS = {
@@ -391,10 +432,10 @@ def classify_parameter(parameter_name: str) -> str:
     `sort_option_id`.
     """
     words = {word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", parameter_name)}
-    return next(
-        (name for name, type_words in _PARAMETER_TYPE_WORDS.items() if words & type_words),
-        OTHER_TYPE,
-    )
+    for type_name, type_words in _PARAMETER_TYPE_WORDS.items():
+        if words & type_words:
+            return type_name
+    return OTHER_TYPE
 
 
 def summarize_call(verdict: CallVerdict) -> dict[str, Any]:
@@ -409,19 +450,28 @@ def summarize_call(verdict: CallVerdict) -> dict[str, Any]:
     summary: dict[str, Any] = {"accepted": verdict.ok}
     if verdict.golden is not None:
         summary["golden"] = verdict.golden.index + 1
+
+    wrong_parameters = _list_wrong_parameters(verdict)
+    error_type = verdict.error_type
+    if error_type is None and wrong_parameters and verdict.golden is not None:
+        predicted = call_to_json(verdict.predicted)
+        error_type = find_call_error(predicted, call_to_json(verdict.golden)).error_type
+    if error_type is not None:
+        summary["error"] = error_type
+    if wrong_parameters:
+        summary["wrong"] = {name: classify_parameter(name) for name in wrong_parameters}
+    return summary
+
+
+def _list_wrong_parameters(verdict: CallVerdict) -> list[str]:
+    """Return the compared parameters that differ or that only one of the calls has."""
     predicted, golden = _get_compared_arguments(verdict)
-    equal = {
-        n for n in golden.keys() & predicted.keys() if is_equal_value(n, predicted[n], golden[n])
-    }
-    wrong = {name: classify_parameter(name) for name in [*golden, *predicted] if name not in equal}
-    error = verdict.error_type
-    if error is None and wrong and verdict.golden is not None:
-        error = find_call_error(
-            call_to_json(verdict.predicted), call_to_json(verdict.golden)
-        ).error_type
-    if error is not None:
-        summary["error"] = error
-    return summary | ({"wrong": wrong} if wrong else {})
+    wrong = []
+    for name in golden | predicted:
+        has_both = name in golden and name in predicted
+        if not has_both or not is_equal_value(name, predicted[name], golden[name]):
+            wrong.append(name)
+    return wrong
 
 
 class ComparedArguments(NamedTuple):
@@ -435,7 +485,8 @@ class ComparedArguments(NamedTuple):
 
 
 def _get_compared_arguments(verdict: CallVerdict) -> ComparedArguments:
-    predicted, golden = verdict.predicted, verdict.golden
+    golden = verdict.golden
+    predicted = verdict.predicted
     if golden is None or verdict.tier == "format" or golden.name != predicted.name:
         return ComparedArguments({}, {})
     return ComparedArguments(
@@ -445,11 +496,8 @@ def _get_compared_arguments(verdict: CallVerdict) -> ComparedArguments:
 
 def count_compared_parameters(verdicts: Sequence[CallVerdict]) -> dict[str, int]:
     """Return the number of compared parameters by parameter type."""
-    calls = [_get_compared_arguments(verdict) for verdict in verdicts]
-    return dict(
-        Counter(
-            classify_parameter(name)
-            for predicted, golden in calls
-            for name in {**golden, **predicted}
-        )
-    )
+    counts: Counter[str] = Counter()
+    for verdict in verdicts:
+        predicted, golden = _get_compared_arguments(verdict)
+        counts.update(classify_parameter(name) for name in golden | predicted)
+    return dict(counts)

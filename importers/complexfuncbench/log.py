@@ -27,6 +27,22 @@ SURPLUS_CALL = "Output FC:"
 """Beginning of the only error record that the released runner writes itself: a call although no
 golden call is left.
 """
+COMPARISON = "Start compare_single_call:"
+RULE_SUCCESS = "Rule-based compare success"
+RESPONSE_SUCCESS = "Response-based compare success"
+JUDGE_OUTPUT = "LLM-based comparison output:"
+JUDGE_SUCCESS = "LLM-based compare success"
+FAILURE = "All compare method failed"
+EXACT_FAILURE = "{'error_type'"
+OUTCOME_BEGINNINGS = (
+    RULE_SUCCESS,
+    RESPONSE_SUCCESS,
+    JUDGE_OUTPUT,
+    JUDGE_SUCCESS,
+    FAILURE,
+    EXACT_FAILURE,
+)
+"""Beginnings of the records that state an outcome of a comparison."""
 MAX_LITERAL_CHARS = 4_000_000
 
 JsonCall = dict[str, Any]
@@ -119,97 +135,113 @@ def _parse_json(text: str) -> Any:
 
 def parse_log(text: str) -> EvaluationLog:
     """Parse the last attempt at a sample in a log."""
-    log = EvaluationLog()
-    comparison: LoggedComparison | None = None
-    for log_record in split_log_records(text):
-        if not log_record.header:
-            continue
-        record = log_record.body
-        head, _, body = record.partition("\n")
-        turn = log.turns[-1] if log.turns else None
-        if head.startswith("Test Example "):
-            log = EvaluationLog(attempts=log.attempts + 1)
-        elif head.startswith("Function Calls:"):
-            log.turns.append(
-                LoggedTurn(predicted=_read_calls(_parse_json(body), log, "Function Calls"))
-            )
-        elif head.startswith("Golden Function Call:") and turn:
-            _read_calls(_parse_json(body), log, "Golden Function Call")
-        elif head.startswith("Start compare_single_call:") and turn:
-            predicted, _, golden = body.partition("\n")
-            first, second = (
-                _get_call_or_none(parse_python_literal(text)) for text in (predicted, golden)
-            )
-            comparison = LoggedComparison(first, second)
-            turn.comparisons.append(comparison)
-        elif comparison is not None and try_apply_outcome(record, comparison):
-            continue
-        elif head.startswith("Success matched:") and turn:
-            _read_calls(parse_python_literal(record.partition(":")[2]), log, "Success matched")
-        elif head.startswith("Observations:") and turn:
-            turn.observations = as_list(_parse_json(body))
+    reader = _LogReader()
+    for record in split_log_records(text):
+        if record.header:
+            reader.read_record(record)
+    return reader.log
+
+
+class _LogReader:
+    """Reads a log record by record."""
+
+    def __init__(self) -> None:
+        self.log = EvaluationLog()
+        """Content of the current attempt."""
+        self._comparison: LoggedComparison | None = None
+        """Comparison to which the next outcome belongs."""
+
+    def read_record(self, record: LogRecord) -> None:
+        title, _, content = record.body.partition("\n")
+        turn = self.log.turns[-1] if self.log.turns else None
+        if title.startswith("Test Example "):
+            self.log = EvaluationLog(attempts=self.log.attempts + 1)
+        elif title.startswith("Function Calls:"):
+            calls = self._read_calls(_parse_json(content), "Function Calls")
+            self.log.turns.append(LoggedTurn(predicted=calls))
+        elif turn is not None and title.startswith("Golden Function Call:"):
+            self._read_calls(_parse_json(content), "Golden Function Call")
+        elif turn is not None and title.startswith(COMPARISON):
+            self._comparison = _parse_comparison(content)
+            turn.comparisons.append(self._comparison)
+        elif self._comparison is not None and is_comparison_outcome(record.body):
+            apply_comparison_outcome(record.body, self._comparison)
+        elif turn is not None and title.startswith("Success matched:"):
+            _, _, matched = record.body.partition(":")
+            self._read_calls(parse_python_literal(matched), "Success matched")
+        elif turn is not None and title.startswith("Observations:"):
+            turn.observations = as_list(_parse_json(content))
         else:
-            _read_query_or_surplus_call(record, log)
-            _read_ending(log_record, log)
-    return log
+            self._read_single_line(record)
+
+    def _read_calls(self, value: Any, record_title: str) -> list[JsonCall]:
+        """Return the calls in a list.
+
+        For another value, add a problem with the title of the record to the log.
+        """
+        if not isinstance(value, list):
+            problem = f"the log record '{record_title}' does not contain a list of calls"
+            self.log.problems.append(problem)
+            return []
+        calls = [_get_call_or_none(element) for element in value]
+        return [call for call in calls if call is not None]
+
+    def _read_single_line(self, record: LogRecord) -> None:
+        """Read the query, a surplus call, the outcome of the attempt, or an error."""
+        text = record.body
+        if text.startswith("Query: "):
+            self.log.query = text.removeprefix("Query: ").rstrip("\n")
+        if text.startswith(SURPLUS_CALL):
+            self.log.surplus_call = text.removeprefix(SURPLUS_CALL).strip()
+        elif text.startswith(OUTCOME):
+            self.log.outcome = text.removeprefix(OUTCOME).strip()
+        elif record.header.endswith(ERROR_LEVELS):
+            self.log.error = text.strip()
 
 
-def _read_ending(record: LogRecord, log: EvaluationLog) -> None:
-    """Set the outcome or the error of an attempt if a record states it."""
-    text = record.body
-    if text.startswith(OUTCOME):
-        log.outcome = text.removeprefix(OUTCOME).strip()
-    elif record.header.endswith(ERROR_LEVELS) and not text.startswith(SURPLUS_CALL):
-        log.error = text.strip()
+def _parse_comparison(content: str) -> LoggedComparison:
+    """Parse two lines with the predicted and the golden call as Python literals."""
+    predicted, _, golden = content.partition("\n")
+    return LoggedComparison(
+        _get_call_or_none(parse_python_literal(predicted)),
+        _get_call_or_none(parse_python_literal(golden)),
+    )
 
 
-def _read_query_or_surplus_call(record_text: str, log: EvaluationLog) -> None:
-    if record_text.startswith("Query: "):
-        log.query = record_text.removeprefix("Query: ").rstrip("\n")
-    elif record_text.startswith(SURPLUS_CALL):
-        log.surplus_call = record_text.partition(":")[2].strip()
+def is_comparison_outcome(record_text: str) -> bool:
+    """Return whether a log record states an outcome of the comparison before it."""
+    return record_text.startswith(OUTCOME_BEGINNINGS)
 
 
-def try_apply_outcome(record_text: str, comparison: LoggedComparison) -> bool:
-    """Set the outcome of a comparison from a later log record.
-
-    Return False if the record states no outcome.
-    """
-    if record_text.startswith("Rule-based compare success"):
-        comparison.tier, comparison.accepted = "rule", True
-    elif record_text.startswith("Response-based compare success"):
-        comparison.tier, comparison.accepted = "response", True
-    elif record_text.startswith("LLM-based comparison output:"):
+def apply_comparison_outcome(record_text: str, comparison: LoggedComparison) -> None:
+    """Set the outcome of a comparison from a log record."""
+    if record_text.startswith(RULE_SUCCESS):
+        comparison.tier = "rule"
+        comparison.accepted = True
+    elif record_text.startswith(RESPONSE_SUCCESS):
+        comparison.tier = "response"
+        comparison.accepted = True
+    elif record_text.startswith(JUDGE_SUCCESS):
         comparison.tier = "judge"
-        parsed = parse_python_literal(record_text.partition(":")[2])
-        comparison.judge = (
-            parsed
-            if isinstance(parsed, dict)
-            else {"reason": record_text.partition(":")[2].strip()}
-        )
-    elif record_text.startswith("LLM-based compare success"):
-        comparison.tier, comparison.accepted = "judge", True
-    elif record_text.startswith("All compare method failed"):
+        comparison.accepted = True
+    elif record_text.startswith(JUDGE_OUTPUT):
+        comparison.tier = "judge"
+        comparison.judge = _parse_judge_output(record_text.removeprefix(JUDGE_OUTPUT))
+    elif record_text.startswith(EXACT_FAILURE):
+        error = as_object(parse_python_literal(record_text))
+        comparison.tier = "exact"
         comparison.accepted = False
-    elif record_text.startswith("{'error_type'"):
-        parsed = as_object(parse_python_literal(record_text))
-        comparison.tier, comparison.accepted = "exact", False
-        comparison.error_type, comparison.message = parsed.get("error_type"), parsed.get("content")
-    else:
-        return False
-    return True
+        comparison.error_type = error.get("error_type")
+        comparison.message = error.get("content")
+    elif record_text.startswith(FAILURE):
+        comparison.accepted = False
+
+
+def _parse_judge_output(text: str) -> dict[str, Any]:
+    """Return the judge's answer. A text that is not a Python object becomes the reason."""
+    answer = parse_python_literal(text)
+    return answer if isinstance(answer, dict) else {"reason": text.strip()}
 
 
 def _get_call_or_none(value: Any) -> JsonCall | None:
     return value if isinstance(as_object(value).get("name"), str) else None
-
-
-def _read_calls(value: Any, log: EvaluationLog, record_title: str) -> list[JsonCall]:
-    """Return the calls in a list.
-
-    For another value, add a problem with the title of the record to the log.
-    """
-    if not isinstance(value, list):
-        log.problems.append(f"the log record '{record_title}' does not contain a list of calls")
-        return []
-    return [call for call in map(_get_call_or_none, value) if call]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +37,16 @@ from fcreview.matching.decisive_call import add_decisive_call
 from fcreview.matching.diff import diff_call
 from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.address import RESPONSE, call_address
-from fcreview.model.item import CallPair, ImportIssue, Item, ReadRecord, SourceName, Verdict
+from fcreview.model.item import (
+    Call,
+    CallPair,
+    DiffState,
+    ImportIssue,
+    Item,
+    ReadRecord,
+    SourceName,
+    Verdict,
+)
 from fcreview.model.json_value import answer_hash
 from fcreview.model.verdict import EQUIVALENT
 from fcreview.run_plan import RunPlan
@@ -51,38 +62,75 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
     """Yield the items of a run: one for each result record, and one for each log without a
     record.
     """
-    path = plan.results[0]
-    issues: list[ImportIssue] = []
-    samples = read_dataset(plan.data, issues)
-    yield from issues
+    dataset = read_dataset(plan.data)
+    yield from dataset.issues
+
     logs = {file.stem: file for file in plan.logs}
-    seen_ids: set[str] = set()
-    for row in read_records(path):
-        if isinstance(row, ImportIssue):
-            yield row
+    sample_ids: set[str] = set()
+    for record in read_records(plan.results[0]):
+        if isinstance(record, ImportIssue):
+            yield record
             continue
-        name = as_object(row.value).get("id")
-        if not isinstance(name, str) or not isinstance(row.value.get("gen_convs"), list):
-            what = "the record has no id or no gen_convs and was skipped"
-            yield ImportIssue(str(path), row.line, what=what, raw=str(row.value)[:300])
-            continue
-        item_id = f"{name}#{row.line}" if name in seen_ids else name
-        if item_id != name:
-            text = f"{name} occurs more than once. This record is imported as {item_id}."
-            yield ImportIssue(str(path), row.line, what=text, item=name)
-        item = _read_item(row, item_id, samples.get(name), logs.pop(name, None), path)
-        _report_missing_sample(item, name, samples)
-        yield item
-        seen_ids.add(name)
-    for name, file in logs.items():
-        if name not in seen_ids:
-            seen_ids.add(name)
-            item = _read_item_from_log(name, file, samples.get(name))
-            _report_missing_sample(item, name, samples)
-            yield item
-    if plan.data and (n_missing := len(seen_ids - samples.keys())):
-        yield make_missing_records_issue(plan.data[0], "sample", n_missing, len(seen_ids))
-    yield from compare_with_dataset(seen_ids, samples, get_domain)
+        yield from _read_result(
+            record, plan.results[0], samples=dataset.samples, logs=logs, earlier_ids=sample_ids
+        )
+        if _is_result(record.value):
+            sample_ids.add(record.value["id"])
+
+    for sample_id, log_file in logs.items():
+        if sample_id not in sample_ids:
+            yield _read_item_from_log(sample_id, log_file, dataset.samples)
+    sample_ids |= logs.keys()
+
+    n_missing = len(sample_ids - dataset.samples.keys())
+    if plan.data and n_missing:
+        yield make_missing_records_issue(plan.data[0], "sample", n_missing, len(sample_ids))
+    yield from compare_with_dataset(sample_ids, dataset.samples, get_domain)
+
+
+def _is_result(value: Any) -> bool:
+    record = as_object(value)
+    return isinstance(record.get("id"), str) and isinstance(record.get("gen_convs"), list)
+
+
+def _read_result(
+    record: JsonRecord,
+    result_file: Path,
+    *,
+    samples: dict[str, JsonObject],
+    logs: dict[str, Path],
+    earlier_ids: Set[str],
+) -> Iterator[Item | ImportIssue]:
+    """Yield the item of a result record.
+
+    If the sample has several records, the log belongs to the first one.
+    """
+    file = str(result_file)
+    if not _is_result(record.value):
+        what = "the record has no id or no gen_convs and was skipped"
+        yield ImportIssue(file, record.line, what=what, raw=str(record.value)[:300])
+        return
+
+    sample_id = record.value["id"]
+    item_id = sample_id
+    log_file = logs.get(sample_id)
+    if sample_id in earlier_ids:
+        log_file = None
+        item_id = f"{sample_id}#{record.line}"
+        what = f"{sample_id} occurs more than once. This record is imported as {item_id}."
+        yield ImportIssue(file, record.line, what=what, item=sample_id)
+
+    item = Item(item_id, get_domain(sample_id), file=file, line=record.line)
+    item.offset = record.offset
+    item.length = record.length
+    item.prediction_hash = answer_hash(record.value["gen_convs"])
+    item.rule_note = NOT_RECOMPUTED_NOTE
+    sample = samples.get(sample_id)
+    if sample:
+        item.golden_hash = answer_hash(sample.get("conversations"))
+    fill_safely(item, partial(_fill_item, item, record.value, sample=sample, log_file=log_file))
+    _report_missing_sample(item, sample_id, samples)
+    yield item
 
 
 def get_domain(sample_id: str) -> str:
@@ -90,87 +138,83 @@ def get_domain(sample_id: str) -> str:
     return sample_id.rpartition("-")[0]
 
 
-def read_dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
-    """Read the samples of all dataset files by id.
+@dataclass(slots=True)
+class Dataset:
+    """Samples of the dataset files, by id."""
+
+    samples: dict[str, JsonObject] = field(default_factory=dict)
+    issues: list[ImportIssue] = field(default_factory=list)
+
+
+def read_dataset(files: list[Path]) -> Dataset:
+    """Read the samples of all dataset files.
 
     If an id occurs more than once, the first sample counts.
     """
-    dataset: dict[str, dict[str, Any]] = {}
+    dataset = Dataset()
     for file in files:
-        for row in read_records(file):
-            if isinstance(row, ImportIssue):
-                issues.append(row)
+        for record in read_records(file):
+            if isinstance(record, ImportIssue):
+                dataset.issues.append(record)
                 continue
-            name = as_object(row.value).get("id")
-            if isinstance(name, str) and dataset.setdefault(name, row.value) != row.value:
-                text = (
-                    f"{name} occurs more than once in the dataset, with different content. The"
-                    " first one is used."
-                )
-                issues.append(ImportIssue(str(file), row.line, what=text, item=name))
+            sample_id = as_object(record.value).get("id")
+            if not isinstance(sample_id, str):
+                continue
+            first_sample = dataset.samples.setdefault(sample_id, record.value)
+            if first_sample != record.value:
+                what = f"{sample_id} occurs more than once in the dataset, with different content."
+                what += " The first one is used."
+                issue = ImportIssue(str(file), record.line, what=what, item=sample_id)
+                dataset.issues.append(issue)
     return dataset
 
 
-def _read_item(
-    row: JsonRecord,
-    item_id: str,
+def _fill_item(
+    item: Item,
+    record: dict[str, Any],
+    *,
     sample: dict[str, Any] | None,
     log_file: Path | None,
-    result_file: Path,
-) -> Item:
-    record = row.value
-    category = get_domain(record["id"])
-    item = Item(
-        item_id,
-        category,
-        file=str(result_file),
-        line=row.line,
-        offset=row.offset,
-        length=row.length,
-    )
-    item.prediction_hash = answer_hash(record["gen_convs"])
-    item.golden_hash = answer_hash((sample or {}).get("conversations")) if sample else ""
-    item.rule_note = NOT_RECOMPUTED_NOTE
-    return fill_safely(item, lambda: _fill_item(item, record, sample, _read_log(log_file, item)))
-
-
-def _fill_item(
-    item: Item, record: dict[str, Any], sample: dict[str, Any] | None, log: EvaluationLog | None
 ) -> None:
+    log = _read_log(log_file, item)
     _add_official_verdict(item, record)
     _add_response_scores(item, record)
     golden_path = checker.parse_golden_path(sample)
-    item.golden, item.functions = (
-        golden_path.calls,
-        read_function_docs((sample or {}).get("functions")),
+    item.golden = golden_path.calls
+    item.functions = read_function_docs((sample or {}).get("functions"))
+    verdicts = _fill_calls_and_verdicts(
+        item, record, golden_path=golden_path, function_docs=item.functions, log=log
     )
-    by_address = _fill_calls_and_verdicts(item, record, golden_path, item.functions, log)
     item.n_steps = len({call.step for call in item.predicted})
+
+    item.extra.compared_with = _list_compared_calls(item, verdicts) or None
+    item.extra.metadata |= _make_metadata(record, golden_path, verdicts, log)
+    item.extra.metadata |= _make_metric_inputs(verdicts)
     if sample:
         find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
-    unpaired = {
-        call_address(0, position) for position, pair in enumerate(item.pairs) if pair.golden is None
-    }
-    compared = {
-        name: each.golden.index
-        for name, each in by_address.items()
-        if each.golden and name in unpaired
-    }
-    item.extra.compared_with = compared or None
-    if sample:
         item.extra.needs = list_addresses_by_required_call(
-            golden_path, by_address, bool(item.official)
+            golden_path, verdicts, bool(item.official)
         )
-    _add_metadata(item, record, golden_path, list(by_address.values()), log)
-    _store_metric_inputs(item, by_address)
-    if sample:
         add_decisive_call(item, only_effect_counts=False)
     apply_incident(item, find_record_incident(record))
+
+
+def _list_compared_calls(item: Item, verdicts: Mapping[str, CallVerdict]) -> dict[str, int]:
+    """Return address of an unpaired predicted call -> index of the golden call with which the
+    evaluator compared it.
+    """
+    compared = {}
+    for position, pair in enumerate(item.pairs):
+        verdict = verdicts.get(call_address(0, position))
+        if pair.golden is None and verdict is not None and verdict.golden is not None:
+            compared[call_address(0, position)] = verdict.golden.index
+    return compared
 
 
 def _fill_calls_and_verdicts(
     item: Item,
     record: JsonObject,
+    *,
     golden_path: GoldenPath,
     function_docs: list[JsonObject],
     log: EvaluationLog | None,
@@ -180,27 +224,35 @@ def _fill_calls_and_verdicts(
     Return the verdicts by address.
     """
     path = checker.parse_predicted_path(record)
-    item.messages, item.predicted = path.messages, [call for step in path.steps for call in step]
+    item.messages = path.messages
+    item.predicted = path.calls
     item.question = first_question(item.messages)
-    verdicts = checker.derive_call_verdicts(path, golden_path, function_docs, log)
-    item.pairs = pair_calls(verdicts, golden_path)
-    by_address = checker.index_verdicts_by_address(item.pairs, verdicts)
-    for address, each in by_address.items():
-        source: SourceName = "judge" if each.tier == "judge" else "official"
-        tier = f"{each.tier} tier" + (", golden call guessed" if each.is_golden_guessed else "")
-        by = JUDGE_NAME if source == "judge" else tier
-        item.verdicts.append(
-            Verdict(
-                source,
-                each.ok,
-                target=address,
-                criterion=EQUIVALENT,
-                error_type=each.error_type,
-                rationale=each.rationale,
-                by=by,
-            )
-        )
-    return by_address
+    call_verdicts = checker.derive_call_verdicts(path, golden_path, function_docs, log)
+    item.pairs = pair_calls(call_verdicts, golden_path)
+
+    verdict_by_address = checker.index_verdicts_by_address(item.pairs, call_verdicts)
+    for address, call_verdict in verdict_by_address.items():
+        item.verdicts.append(_make_call_verdict(address, call_verdict))
+    return verdict_by_address
+
+
+def _make_call_verdict(address: str, call_verdict: CallVerdict) -> Verdict:
+    source: SourceName = "official"
+    by = f"{call_verdict.tier} tier"
+    if call_verdict.is_golden_guessed:
+        by += ", golden call guessed"
+    if call_verdict.tier == "judge":
+        source = "judge"
+        by = JUDGE_NAME
+    return Verdict(
+        source,
+        call_verdict.ok,
+        target=address,
+        criterion=EQUIVALENT,
+        error_type=call_verdict.error_type,
+        rationale=call_verdict.rationale,
+        by=by,
+    )
 
 
 def _report_missing_sample(item: Item, sample_id: str, samples: dict[str, JsonObject]) -> None:
@@ -208,31 +260,33 @@ def _report_missing_sample(item: Item, sample_id: str, samples: dict[str, JsonOb
 
     If there is no dataset, add only the note.
     """
-    if sample_id not in samples:
-        item.rule_note = "the dataset does not contain this sample"
-        if samples:
-            add_issue(
-                item,
-                f"{sample_id} is not in the dataset, so its golden calls and functions are missing",
-            )
+    if sample_id in samples:
+        return
+    item.rule_note = "the dataset does not contain this sample"
+    if samples:
+        what = f"{sample_id} is not in the dataset, so its golden calls and functions are missing"
+        add_issue(item, what)
 
 
-def _read_item_from_log(sample_id: str, log_file: Path, sample: dict[str, Any] | None) -> Item:
+def _read_item_from_log(sample_id: str, log_file: Path, samples: dict[str, JsonObject]) -> Item:
     """Read an item from its log.
 
     The evaluator writes no result record for a sample that ends without an answer.
     """
-    item = Item(id=sample_id, category=sample_id.rpartition("-")[0], file=str(log_file), line=1)
+    item = Item(sample_id, category=get_domain(sample_id), file=str(log_file), line=1)
     item.rule_note = NOT_RECOMPUTED_NOTE
     item.extra.metadata["outcome"] = "no result record, because the run ended without an answer"
     what = "this log has no result record, so the sample has no official verdict"
     add_issue(item, what, str(log_file), severity="notice")
-    return fill_safely(item, lambda: _fill_item_from_log(item, sample, _read_log(log_file, item)))
+
+    fill = partial(_fill_item_from_log, item, sample=samples.get(sample_id), log_file=log_file)
+    fill_safely(item, fill)
+    _report_missing_sample(item, sample_id, samples)
+    return item
 
 
-def _fill_item_from_log(
-    item: Item, sample: dict[str, Any] | None, log: EvaluationLog | None
-) -> None:
+def _fill_item_from_log(item: Item, *, sample: dict[str, Any] | None, log_file: Path) -> None:
+    log = _read_log(log_file, item)
     golden_path = checker.parse_golden_path(sample)
     item.golden = golden_path.calls
     if log is not None:
@@ -241,11 +295,14 @@ def _fill_item_from_log(
             dialogue.append({"role": "assistant", "function_call": turn.predicted})
             dialogue.append({"role": "observation", "content": turn.observations})
         item.prediction_hash = answer_hash(dialogue)
-        function_docs = read_function_docs((sample or {}).get("functions"))
-        by_address = _fill_calls_and_verdicts(
-            item, {"gen_convs": dialogue}, golden_path, function_docs, log
+        verdicts = _fill_calls_and_verdicts(
+            item,
+            {"gen_convs": dialogue},
+            golden_path=golden_path,
+            function_docs=read_function_docs((sample or {}).get("functions")),
+            log=log,
         )
-        _store_metric_inputs(item, by_address)
+        item.extra.metadata |= _make_metric_inputs(verdicts)
     apply_incident(item, find_log_incident(log))
 
 
@@ -265,115 +322,137 @@ def _read_log(log_file: Path | None, item: Item) -> EvaluationLog | None:
 def pair_calls(verdicts: list[CallVerdict], golden_path: GoldenPath) -> list[CallPair]:
     """Pair predicted calls with golden calls, in golden order.
 
-    Predicted calls without a golden call come last.
+    A golden call is paired with the first predicted call that was compared with it, unless a later
+    one was accepted and the first one differs. Predicted calls without a golden call come last.
     """
-    pairs: dict[int, CallPair] = {}
+    paired: dict[int, CallPair] = {}
     unpaired: list[CallPair] = []
     for verdict in verdicts:
-        call, golden = verdict.predicted, verdict.golden
-        if golden is None or (
-            golden.index in pairs and not (verdict.ok and pairs[golden.index].state == "!")
-        ):
-            unpaired.append(
-                CallPair(0, golden=None, predicted=call.index, name=call.name, state="+")
-            )
+        golden = verdict.golden
+        if golden is None:
+            unpaired.append(_make_unpaired(verdict.predicted.index, verdict.predicted.name))
             continue
-        if golden.index in pairs:
-            replaced = pairs[golden.index]
-            unpaired.append(
-                CallPair(
-                    0, golden=None, predicted=replaced.predicted, name=replaced.name, state="+"
-                )
-            )
-        diff = diff_call(golden, call)
-        state = "=" if not diff else "~" if all(each.state == "~" for each in diff) else "!"
-        pairs[golden.index] = CallPair(
-            0,
-            golden=golden.index,
-            predicted=call.index,
-            name=golden.name,
-            state=state,  # type: ignore[arg-type]
-            diff=diff,
-        )
+
+        earlier = paired.get(golden.index)
+        if earlier is None:
+            paired[golden.index] = _make_pair(golden, verdict.predicted)
+        elif verdict.ok and earlier.state == "!":
+            unpaired.append(_make_unpaired(earlier.predicted, earlier.name))
+            paired[golden.index] = _make_pair(golden, verdict.predicted)
+        else:
+            unpaired.append(_make_unpaired(verdict.predicted.index, verdict.predicted.name))
+
     for call in golden_path.calls:
-        pairs.setdefault(
-            call.index, CallPair(0, golden=call.index, predicted=None, name=call.name, state="-")
-        )
-    ordered = [pairs[index] for index in sorted(pairs)]
-    return ordered + sorted(unpaired, key=lambda pair: pair.predicted or 0)
+        if call.index not in paired:
+            paired[call.index] = CallPair(
+                0, golden=call.index, predicted=None, name=call.name, state="-"
+            )
+    pairs = [paired[index] for index in sorted(paired)]
+    return pairs + sorted(unpaired, key=lambda pair: pair.predicted or 0)
 
 
-def _store_metric_inputs(item: Item, verdicts_by_address: dict[str, CallVerdict]) -> None:
-    calls = {address: summarize_call(verdict) for address, verdict in verdicts_by_address.items()}
-    item.extra.metadata["calls"] = calls
-    item.extra.metadata["parameters compared"] = count_compared_parameters(
-        list(verdicts_by_address.values())
+def _make_unpaired(predicted_index: int | None, name: str) -> CallPair:
+    return CallPair(0, golden=None, predicted=predicted_index, name=name, state="+")
+
+
+def _make_pair(golden: Call, predicted: Call) -> CallPair:
+    differences = diff_call(golden, predicted)
+    state: DiffState = "!"
+    if not differences:
+        state = "="
+    elif all(difference.state == "~" for difference in differences):
+        state = "~"
+    return CallPair(
+        0,
+        golden=golden.index,
+        predicted=predicted.index,
+        name=golden.name,
+        state=state,
+        diff=differences,
     )
+
+
+def _make_metric_inputs(verdict_by_address: dict[str, CallVerdict]) -> dict[str, Any]:
+    """Return the metadata from which the metrics are computed."""
+    calls = {}
+    for address, verdict in verdict_by_address.items():
+        calls[address] = summarize_call(verdict)
+    verdicts = list(verdict_by_address.values())
+    return {"calls": calls, "parameters compared": count_compared_parameters(verdicts)}
 
 
 def _add_official_verdict(item: Item, record: dict[str, Any]) -> None:
+    """Add the outcome in `message`: the text `Success.`, an error, or a list of errors."""
     message = record.get("message")
-    item.official = message == "Success." if isinstance(message, str) else False
-    entries = [message] if isinstance(message, dict) else as_list(message)
+    errors = [message] if isinstance(message, dict) else as_list(message)
+    item.official = message == "Success."
     if not item.official:
-        error_type = as_object(next(iter(entries), None)).get("error_type", "unknown")
+        first_error = as_object(errors[0]) if errors else {}
+        error_type = first_error.get("error_type", "unknown")
         # In an exported override without an error type, the error type is null.
         item.error_type = None if error_type is None else str(error_type)
-    lines = (f"{each.get('error_type')}: {each.get('content')}" for each in list_objects(entries))
-    text = message if isinstance(message, str) else "\n".join(lines)
-    item.verdicts.append(
-        Verdict("official", item.official, error_type=item.error_type, rationale=text, by="message")
-    )
+
+    if isinstance(message, str):
+        rationale = message
+    else:
+        lines = []
+        for error in list_objects(errors):
+            lines.append(f"{error.get('error_type')}: {error.get('content')}")
+        rationale = "\n".join(lines)
+    verdict = Verdict("official", item.official, error_type=item.error_type, by="message")
+    verdict.rationale = rationale
+    item.verdicts.append(verdict)
 
 
 def _add_response_scores(item: Item, record: dict[str, Any]) -> None:
     evaluation = as_object(record.get("resp_eval"))
-    for key, criterion in (("complete", "completeness"), ("correct", "correctness")):
-        entry = evaluation.get(key)
-        if not isinstance(entry, dict):
-            continue
-        failure = find_judge_failure(entry.get("score"), entry.get("reason"))
-        if failure is not None:
-            add_failed_verdict(
-                item, "judge", failure=failure, by=JUDGE_NAME, target=RESPONSE, criterion=criterion
-            )
-            continue
-        text = f"{entry.get('reason') or ''}".strip() or None
-        item.verdicts.append(
-            Verdict(
-                "judge",
-                entry["score"],
-                target=RESPONSE,
-                criterion=criterion,
-                error_type=None,
-                rationale=text,
-                by=JUDGE_NAME,
-            )
+    _add_response_score(item, evaluation.get("complete"), "completeness")
+    _add_response_score(item, evaluation.get("correct"), "correctness")
+
+
+def _add_response_score(item: Item, entry: Any, criterion: str) -> None:
+    """Add the judge's score of the final response, or the reason why there is none."""
+    if not isinstance(entry, dict):
+        return
+    failure = find_judge_failure(entry.get("score"), entry.get("reason"))
+    if failure is not None:
+        add_failed_verdict(
+            item, "judge", failure=failure, by=JUDGE_NAME, target=RESPONSE, criterion=criterion
         )
+        return
+    verdict = Verdict("judge", entry["score"], target=RESPONSE, criterion=criterion, by=JUDGE_NAME)
+    reason = entry.get("reason") or ""
+    verdict.rationale = str(reason).strip() or None
+    item.verdicts.append(verdict)
 
 
-def _add_metadata(
-    item: Item,
+def _make_metadata(
     record: dict[str, Any],
     golden_path: GoldenPath,
-    verdicts: list[CallVerdict],
+    verdict_by_address: dict[str, CallVerdict],
     log: EvaluationLog | None,
-) -> None:
+) -> dict[str, Any]:
+    metadata: dict[str, Any] = {}
+    verdicts = list(verdict_by_address.values())
     counts = record.get("count_dict")
     if isinstance(counts, dict):
-        item.extra.metadata["counts"] = counts
-        golden_steps = golden_path.steps or counts.get("total_turn_num")
-        item.extra.metadata["steps"] = (
-            f"{counts.get('real_turn_num')} model steps, {golden_steps} golden steps"
-        )
-    if missing_calls := checker.find_missing_golden_calls(golden_path, verdicts):
-        item.extra.metadata["golden calls not covered"] = [call.name for call in missing_calls]
-    if n_format_errors := sum(verdict.tier == "format" for verdict in verdicts):
-        item.extra.metadata["format errors"] = n_format_errors
+        metadata["counts"] = counts
+        n_model_steps = counts.get("real_turn_num")
+        n_golden_steps = golden_path.steps or counts.get("total_turn_num")
+        metadata["steps"] = f"{n_model_steps} model steps, {n_golden_steps} golden steps"
+
+    missing_calls = checker.find_missing_golden_calls(golden_path, verdicts)
+    if missing_calls:
+        metadata["golden calls not covered"] = [call.name for call in missing_calls]
+    n_format_errors = sum(verdict.tier == "format" for verdict in verdicts)
+    if n_format_errors:
+        metadata["format errors"] = n_format_errors
+
     if log is not None and log.attempts > 1:
-        item.extra.metadata["attempts in the log"] = log.attempts
+        metadata["attempts in the log"] = log.attempts
     if log is not None and log.surplus_call:
-        item.extra.metadata["surplus call"] = log.surplus_call
+        metadata["surplus call"] = log.surplus_call
+    return metadata
 
 
 def list_addresses_by_required_call(
@@ -387,12 +466,22 @@ def list_addresses_by_required_call(
     every required call was accepted, the result ends with an empty list, so that no verdict on a
     call makes the sample pass.
     """
-    required, answered = list[list[str]](), list[list[str]]()
-    for call in golden_path.calls:
-        answers = [address for address, verdict in verdicts.items() if verdict.golden is call]
-        accepted = any(verdicts[address].ok for address in answers)
-        required += [answers] if accepted or not checker.is_optional_call(call) else []
-        answered += [answers] if accepted else []
+    required: list[list[str]] = []
+    accepted: list[list[str]] = []
+    for golden_call in golden_path.calls:
+        addresses = []
+        is_accepted = False
+        for address, verdict in verdicts.items():
+            if verdict.golden is golden_call:
+                addresses.append(address)
+                is_accepted = is_accepted or bool(verdict.ok)
+        if is_accepted:
+            accepted.append(addresses)
+        if is_accepted or not checker.is_optional_call(golden_call):
+            required.append(addresses)
+
     if is_success:
-        return answered
-    return [*required, []] if len(answered) == len(required) else required
+        return accepted
+    if len(accepted) == len(required):
+        required.append([])
+    return required

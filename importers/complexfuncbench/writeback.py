@@ -12,13 +12,14 @@ a new run.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fcreview.importers.common import writeback
+from fcreview.importers.common.records import as_object
 from fcreview.importers.common.writeback import CriterionKey, GoldenFixes, JsonObject, LineEdits
 from fcreview.importers.complexfuncbench import checker
 from fcreview.importers.complexfuncbench.checker import PredictedPath
@@ -28,11 +29,15 @@ from fcreview.importers.complexfuncbench.leaderboard import (
     list_reviewed_calls,
 )
 from fcreview.importers.complexfuncbench.log import (
+    COMPARISON,
+    FAILURE,
+    JUDGE_OUTPUT,
+    JUDGE_SUCCESS,
     EvaluationLog,
-    LoggedComparison,
+    LogRecord,
+    is_comparison_outcome,
     parse_log,
     split_log_records,
-    try_apply_outcome,
 )
 from fcreview.importers.complexfuncbench.read import pair_calls, read_dataset
 from fcreview.model.address import RESPONSE, parse_address
@@ -47,25 +52,27 @@ FIX_FIELD = "function_calls"
 
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
-    if error := writeback.check_fix_fields(golden_fix, FIX_FIELD):
+    error = writeback.check_fix_fields(golden_fix, FIX_FIELD)
+    if error:
         return error
     steps = golden_fix[FIX_FIELD]
     if not isinstance(steps, list) or not all(isinstance(step, list) for step in steps):
-        return (
-            f'{FIX_FIELD} must be a list of steps, and each step a list of {{"name", "arguments"}}'
-        )
+        form = '{"name", "arguments"}'
+        return f"{FIX_FIELD} must be a list of steps, and each step a list of {form}"
+
     sizes = Counter(call.step for call in item.golden)
-    expected = [sizes[step] for step in range(len(sizes))]
-    if list(map(len, steps)) != expected:
-        numbers = ", ".join(map(str, expected))
+    expected_sizes = [sizes[step] for step in range(len(sizes))]
+    if [len(step) for step in steps] != expected_sizes:
+        numbers = ", ".join(map(str, expected_sizes))
         return (
             f"the steps of {item.id} must have {numbers} calls, because the dataset has a reply to"
             " each call"
         )
-    for call in (call for step in steps for call in step):
+    for call in chain.from_iterable(steps):
         if not isinstance(call, dict) or set(call) != {"name", "arguments"}:
             return 'a call must have the form {"name": string, "arguments": object}'
-        if error := writeback.check_golden_call(call["name"], call["arguments"], item.functions):
+        error = writeback.check_golden_call(call["name"], call["arguments"], item.functions)
+        if error:
             return error
     return None
 
@@ -78,38 +85,48 @@ def rewrite_golden(
     If several files contain a sample, all of them get the fix.
     """
     fixes_by_id = writeback.key_fixes_by_record(fixes)
-    missing = set(fixes_by_id)
+    missing_ids = set(fixes_by_id)
     for path in plan.data:
-        for each in writeback.rewrite_golden_file(path, fixes_by_id, replace=_replace_golden_calls):
-            if isinstance(each, AppliedGoldenFix):
-                missing.discard(each.item[1])
-            if not isinstance(each, Unrepresentable):
-                yield each
-    if missing:
-        yield Unrepresentable(
-            "golden calls of samples that the dataset does not contain", len(missing)
-        )
+        changes = writeback.rewrite_golden_file(path, fixes_by_id, replace=_replace_golden_calls)
+        for change in changes:
+            if isinstance(change, AppliedGoldenFix):
+                missing_ids.discard(change.item[1])
+            # A sample that one file lacks may be in another file.
+            if not isinstance(change, Unrepresentable):
+                yield change
+    if missing_ids:
+        kind = "golden calls of samples that the dataset does not contain"
+        yield Unrepresentable(kind, len(missing_ids))
 
 
 def _replace_golden_calls(
     record: JsonObject, golden_fix: JsonObject
 ) -> tuple[Any, Any, JsonObject]:
     """Return the old golden calls, the new golden calls and the record with the new calls."""
-    new_steps = iter(golden_fix[FIX_FIELD])
-    old_steps, turns = list[Any](), list[Any]()
+    new_steps = golden_fix[FIX_FIELD]
+    old_steps: list[Any] = []
+    turns: list[Any] = []
     for turn in record.get("conversations") or []:
-        if isinstance(turn, dict) and turn.get("function_call"):
-            old_steps.append(turn["function_call"])
-            turns.append(turn | {"function_call": next(new_steps, turn["function_call"])})
+        if not isinstance(turn, dict) or not turn.get("function_call"):
+            turns.append(turn)
+            continue
+        step = len(old_steps)
+        old_steps.append(turn["function_call"])
+        if step < len(new_steps):
+            turns.append(turn | {"function_call": new_steps[step]})
         else:
             turns.append(turn)
-    return old_steps, golden_fix[FIX_FIELD], record | {"conversations": turns}
+    return old_steps, new_steps, record | {"conversations": turns}
 
 
-ComparisonPosition = tuple[int, int]
-"""Position of a comparison in the last attempt of a log: its turn and its number in the turn,
-both from 0.
-"""
+class ComparisonPosition(NamedTuple):
+    """Position of a comparison in the last attempt of a log, from 0."""
+
+    turn: int
+    number: int
+    """Number of the comparison in the turn."""
+
+
 JUDGE_REASON = "an annotator gave this verdict"
 
 
@@ -133,70 +150,90 @@ def apply_overrides_to_log(
         dataset_record: dataset record of the sample, or None.
         overrides: address of a call -> whether an annotator accepts it.
     """
-    log, predicted_path = parse_log(log_text), checker.parse_predicted_path(result_record)
+    log = parse_log(log_text)
+    predicted_path = checker.parse_predicted_path(result_record)
     golden_path = checker.parse_golden_path(dataset_record)
     function_docs = (dataset_record or {}).get("functions") or []
     verdicts = checker.derive_call_verdicts(predicted_path, golden_path, function_docs, log)
-    comparisons = _find_comparison_positions(predicted_path, log)
-    by_address = checker.index_verdicts_by_address(pair_calls(verdicts, golden_path), verdicts)
-    positions = {
-        address: comparisons.get(each.predicted.index) for address, each in by_address.items()
-    }
-    found = {address: at for address in overrides if (at := positions.get(address)) is not None}
-    new_text = _replace_outcomes(
-        log_text, {at: overrides[address] for address, at in found.items()}
-    )
-    return OverriddenLog(new_text, overrides.keys() - found)
+    pairs = pair_calls(verdicts, golden_path)
+
+    position_by_call = _find_comparison_positions(predicted_path, log)
+    verdict_by_position = {}
+    missing_addresses = set(overrides)
+    for address, call_verdict in checker.index_verdicts_by_address(pairs, verdicts).items():
+        position = position_by_call.get(call_verdict.predicted.index)
+        if address in overrides and position is not None:
+            verdict_by_position[position] = overrides[address]
+            missing_addresses.remove(address)
+    return OverriddenLog(_replace_outcomes(log_text, verdict_by_position), missing_addresses)
 
 
 def _find_comparison_positions(
     predicted_path: PredictedPath, log: EvaluationLog
 ) -> dict[int, ComparisonPosition]:
-    """Return the position of each predicted call's comparison in the log, matched as in
+    """Return index of a predicted call -> position of its comparison in the log, matched as in
     `derive_call_verdicts`.
     """
     positions: dict[int, ComparisonPosition] = {}
-    for turn, (calls, logged) in enumerate(zip(predicted_path.steps, log.turns, strict=False)):
-        remaining = list(enumerate(logged.comparisons))
+    for turn, (calls, logged_turn) in enumerate(zip(predicted_path.steps, log.turns, strict=False)):
+        number_by_object = {id(each): n for n, each in enumerate(logged_turn.comparisons)}
+        remaining = list(logged_turn.comparisons)
         for call in calls:
-            comparison = next(
-                (each for each in remaining if each[1].predicted == checker.call_to_json(call)),
-                None,
-            )
+            comparison = checker.find_comparison(call, remaining)
             if comparison is not None:
-                remaining.remove(comparison)
-                positions[call.index] = (turn, comparison[0])
+                remaining = [other for other in remaining if other is not comparison]
+                number = number_by_object[id(comparison)]
+                positions[call.index] = ComparisonPosition(turn, number)
     return positions
 
 
-def _replace_outcomes(
-    log_text: str, verdicts_by_position: Mapping[ComparisonPosition, bool]
-) -> str:
-    records = list(split_log_records(log_text))
-    attempts = [
-        index for index, record in enumerate(records) if record.body.startswith("Test Example ")
-    ]
-    last_attempt = max(attempts, default=0)
+def _replace_outcomes(log_text: str, verdict_by_position: Mapping[ComparisonPosition, bool]) -> str:
+    """Replace the evaluator's outcomes of comparisons by those of a judge that agrees with the
+    annotator.
+    """
     lines: list[str] = []
-    turn, comparison, verdict = -1, -1, None
-    for index, record in enumerate(records):
-        if index >= last_attempt and record.body.startswith("Function Calls:"):
-            turn, comparison = turn + 1, -1
-        if verdict is not None and try_apply_outcome(record.body, LoggedComparison(None, None)):
+    is_outcome_replaced = False
+    for located in _locate_comparisons(list(split_log_records(log_text))):
+        record = located.record
+        if is_outcome_replaced and is_comparison_outcome(record.body):
             continue
-        verdict = None
         lines += record.lines
-        if index >= last_attempt and record.body.startswith("Start compare_single_call:"):
-            comparison += 1
-            verdict = verdicts_by_position.get((turn, comparison))
-            if verdict is not None:
-                outcome = "LLM-based compare success." if verdict else "All compare method failed."
-                reply = {"is_equal": verdict, "reason": JUDGE_REASON}
-                lines += [
-                    f"{record.header}LLM-based comparison output: {reply}",
-                    f"{record.header}{outcome}",
-                ]
+        verdict = None
+        if located.position is not None:
+            verdict = verdict_by_position.get(located.position)
+        is_outcome_replaced = verdict is not None
+        if verdict is not None:
+            answer = {"is_equal": verdict, "reason": JUDGE_REASON}
+            outcome = f"{JUDGE_SUCCESS}." if verdict else f"{FAILURE}."
+            lines.append(f"{record.header}{JUDGE_OUTPUT} {answer}")
+            lines.append(f"{record.header}{outcome}")
     return "\n".join(lines)
+
+
+class _LocatedRecord(NamedTuple):
+    record: LogRecord
+    position: ComparisonPosition | None
+    """Position of the comparison that the record begins, or None for other records."""
+
+
+def _locate_comparisons(records: Sequence[LogRecord]) -> Iterator[_LocatedRecord]:
+    """Yield the records of a log, with the positions of the comparisons in its last attempt."""
+    last_attempt = 0
+    for index, record in enumerate(records):
+        if record.body.startswith("Test Example "):
+            last_attempt = index
+
+    turn = -1
+    number = -1
+    for index, record in enumerate(records):
+        position = None
+        if index >= last_attempt and record.body.startswith("Function Calls:"):
+            turn += 1
+            number = -1
+        elif index >= last_attempt and record.body.startswith(COMPARISON):
+            number += 1
+            position = ComparisonPosition(turn, number)
+        yield _LocatedRecord(record, position)
 
 
 RESPONSE_SCORE_FIELDS = {"completeness": "complete", "correctness": "correct"}
@@ -213,31 +250,37 @@ def rewrite_scores(
     path = plan.results[0]
     raw = read_file(path)
     overridden_items = {item.id: item for item in items if item.overrides}
-    samples = read_dataset(plan.data, []) if overridden_items else {}
-    edits, seen_ids, found_ids, n_missing_calls = LineEdits(), set[str](), set[str](), 0
+    samples = read_dataset(plan.data).samples if overridden_items else {}
+    edits = LineEdits()
+    seen_ids: set[str] = set()
+    written_ids: set[str] = set()
+    n_missing_calls = 0
     for line, record in writeback.parse_numbered_records(raw):
-        name = str(record.get("id"))
-        item = overridden_items.get(f"{name}#{line}" if name in seen_ids else name)
-        seen_ids.add(name)
+        sample_id = str(record.get("id"))
+        item_id = f"{sample_id}#{line}" if sample_id in seen_ids else sample_id
+        seen_ids.add(sample_id)
+        item = overridden_items.get(item_id)
         if item is None:
             continue
-        found_ids.add(item.id)
+        written_ids.add(item.id)
         new_record = apply_overrides_to_record(record, item)
         if new_record != record:
             edits.replaced[line] = new_record
-        log, missing = _rewrite_log(plan, record, item, samples)
-        n_missing_calls += missing
-        if log is not None:
-            yield log
-    yield from writeback.find_unrepresentable_reviews(
-        items, lambda item, key: item.id in found_ids and _is_representable(key)
-    )
+        log = _rewrite_log(plan, record, item, samples)
+        n_missing_calls += log.n_missing_calls
+        if log.file is not None:
+            yield log.file
+
+    def is_representable(item: ScoredItem, key: CriterionKey) -> bool:
+        return item.id in written_ids and _is_representable(key)
+
+    yield from writeback.find_unrepresentable_reviews(items, is_representable)
     if n_missing_calls:
-        text = (
+        kind = (
             "verdicts on calls that the logs do not contain (only the count of accepted calls is"
             " updated)"
         )
-        yield Unrepresentable(text, n_missing_calls)
+        yield Unrepresentable(kind, n_missing_calls)
     if edits:
         yield RewrittenFile(path, writeback.apply_line_edits(raw, edits))
 
@@ -253,31 +296,37 @@ def _rewrite_log(
     plan: RunPlan, result_record: JsonObject, item: ScoredItem, samples: dict[str, JsonObject]
 ) -> RewrittenLog:
     """Write the overrides on the calls of a sample into its log."""
-    overrides = {
-        target: value
-        for (target, criterion), value in item.overrides.items()
-        if criterion in ROLL_UP_CRITERIA
-        and isinstance(value, bool)
-        and parse_address(target) is not None
-    }
+    overrides = {}
+    for (target, criterion), value in item.overrides.items():
+        is_part = parse_address(target) is not None
+        if is_part and criterion in ROLL_UP_CRITERIA and isinstance(value, bool):
+            overrides[target] = value
     if not overrides:
         return RewrittenLog(None, 0)
-    path = next((each for each in plan.logs if each.stem == item.id), None)
+    path = _find_log(plan, item.id)
     if path is None:
         return RewrittenLog(None, len(overrides))
+
     text = read_file(path).decode("utf-8", "surrogateescape")
-    new_text, missing = apply_overrides_to_log(text, result_record, samples.get(item.id), overrides)
-    content = new_text.encode("utf-8", "surrogateescape")
-    return RewrittenLog(RewrittenFile(path, content) if new_text != text else None, len(missing))
+    new_log = apply_overrides_to_log(text, result_record, samples.get(item.id), overrides)
+    n_missing = len(new_log.missing_addresses)
+    if new_log.text == text:
+        return RewrittenLog(None, n_missing)
+    content = new_log.text.encode("utf-8", "surrogateescape")
+    return RewrittenLog(RewrittenFile(path, content), n_missing)
+
+
+def _find_log(plan: RunPlan, sample_id: str) -> Path | None:
+    for path in plan.logs:
+        if path.stem == sample_id:
+            return path
+    return None
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:
     """Find saved output of `print_results.py`."""
-    return [
-        path
-        for result_file in plan.results
-        if (path := result_file.with_suffix(".print_results.txt")).is_file()
-    ]
+    paths = [result_file.with_suffix(".print_results.txt") for result_file in plan.results]
+    return [path for path in paths if path.is_file()]
 
 
 def _is_representable(criterion_key: CriterionKey) -> bool:
@@ -285,43 +334,60 @@ def _is_representable(criterion_key: CriterionKey) -> bool:
     response score.
     """
     target, criterion = criterion_key
-    part = parse_address(target)
-    if part is not None:
-        return part.call is not None and part.argument is None and criterion in ROLL_UP_CRITERIA
-    return criterion_key == ITEM_CORRECT or (
-        target == RESPONSE and criterion in RESPONSE_SCORE_FIELDS
-    )
+    address = parse_address(target)
+    if address is not None:
+        is_call = address.call is not None and address.argument is None
+        return is_call and criterion in ROLL_UP_CRITERIA
+    if target == RESPONSE:
+        return criterion in RESPONSE_SCORE_FIELDS
+    return criterion_key == ITEM_CORRECT
 
 
 def apply_overrides_to_record(record: JsonObject, item: ScoredItem) -> JsonObject:
     """Return a result record with the outcome, count of accepted calls and response scores after
     the overrides.
     """
-    new_record, calls = dict(record), list_reviewed_calls(item)
-    if writeback.get_item_override(item) is True:
+    new_record = dict(record)
+    calls = list_reviewed_calls(item)
+    verdict = writeback.get_item_override(item)
+    if verdict is True:
         new_record["message"] = "Success."
-    elif writeback.get_item_override(item) is False:
+    elif verdict is False:
         error_type = get_sample_error_type(item, calls)
         new_record["message"] = {"error_type": error_type, "content": writeback.ANNOTATOR_REASON}
+
     counts = record.get("count_dict")
-    if isinstance(counts, dict) and any(call.override is not None for call in calls):
-        new_record["count_dict"] = counts | {
-            "correct_call_num": compute_call_counts(item, calls).correct
-        }
-    scores = record.get("resp_eval")
-    for criterion, name in RESPONSE_SCORE_FIELDS.items():
+    is_call_overridden = any(call.override is not None for call in calls)
+    if isinstance(counts, dict) and is_call_overridden:
+        n_correct = compute_call_counts(item, calls).correct
+        new_record["count_dict"] = counts | {"correct_call_num": n_correct}
+
+    new_scores = _list_overridden_scores(item)
+    if new_scores:
+        new_record["resp_eval"] = _replace_response_scores(record.get("resp_eval"), new_scores)
+    return new_record
+
+
+def _list_overridden_scores(item: ScoredItem) -> dict[str, int]:
+    """Return name of a field of `resp_eval` -> overridden score."""
+    scores = {}
+    for criterion, field_name in RESPONSE_SCORE_FIELDS.items():
         value = item.overrides.get((RESPONSE, criterion))
         if isinstance(value, int):
-            missing = {"score": NO_SCORE, "reason": "the judge gave no score"}
-            scores = (
-                dict(scores)
-                if isinstance(scores, dict)
-                else dict.fromkeys(RESPONSE_SCORE_FIELDS.values(), missing)
-            )
-            before = scores.get(name)
-            scores[name] = (before if isinstance(before, dict) else {}) | {"score": value}
-            new_record["resp_eval"] = scores
-    return new_record
+            scores[field_name] = value
+    return scores
+
+
+def _replace_response_scores(recorded: Any, new_scores: Mapping[str, int]) -> JsonObject:
+    """Return `resp_eval` with new scores. If the record has none, the other score is missing."""
+    if isinstance(recorded, dict):
+        entries = dict(recorded)
+    else:
+        no_score = {"score": NO_SCORE, "reason": "the judge gave no score"}
+        entries = dict.fromkeys(RESPONSE_SCORE_FIELDS.values(), no_score)
+    for field_name, score in new_scores.items():
+        entries[field_name] = as_object(entries.get(field_name)) | {"score": score}
+    return entries
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
@@ -330,15 +396,11 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: AR
     """
     if not writeback.has_only_decoded_calls(item.golden):
         return None
-    steps = groupby(sorted(item.golden, key=lambda call: call.step), key=lambda call: call.step)
-    calls = [
-        [
-            {"name": each.name, "arguments": writeback.first_accepted_arguments(each)}
-            for each in step
-        ]
-        for _, step in steps
-    ]
-    return {FIX_FIELD: calls}
+    calls_by_step: defaultdict[int, list[JsonObject]] = defaultdict(list)
+    for call in item.golden:
+        arguments = writeback.first_accepted_arguments(call)
+        calls_by_step[call.step].append({"name": call.name, "arguments": arguments})
+    return {FIX_FIELD: [calls_by_step[step] for step in sorted(calls_by_step)]}
 
 
 def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001

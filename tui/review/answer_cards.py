@@ -5,10 +5,15 @@ automatic verdicts.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 from fcreview.model.address import ITEM, describe_address
-from fcreview.model.decision import format_answer_letter
+from fcreview.model.decision import (
+    Disagreement,
+    format_answer_letter,
+)
 from fcreview.model.effective_verdict import is_definite, is_same_verdict
 from fcreview.model.incident import INCIDENT
 from fcreview.model.item import Item, Verdict
@@ -27,17 +32,25 @@ from fcreview.stats.agreement_ratings import (
 from fcreview.store.rows import ItemDetail
 from fcreview.tui.item_view.verdicts import SOURCE_LABELS
 from fcreview.tui.review.adjudication import AdjudicationCase, AdjudicatorRole, CaseList, case_name
-from fcreview.tui.text.graphics import box_lines, join_boxes, share_bar, verdict_badge
+from fcreview.tui.review.verdict_keys import FAIL_KEY, GOLDEN_WRONG_KEY, PASS_KEY, UNSURE_KEY
+from fcreview.tui.text.graphics import (
+    FRAME_CELLS,
+    box_lines,
+    join_boxes,
+    share_bar,
+    verdict_badge,
+)
 from fcreview.tui.text.lines import (
     BLANK_LINE,
+    KeyHint,
     Line,
+    LineBuilder,
     StyledText,
     fit_line,
     justify_line,
     key_hints_line,
     line_width,
     make_line,
-    pad_text,
     truncate_middle,
     wrap_first_rows,
 )
@@ -60,56 +73,64 @@ _QUESTIONS = {
 
 def format_question(case: AdjudicationCase) -> str:
     """Return the question that the adjudicator answers, such as `Is this call correct?`.
-
     Sanitized.
     """
-    criterion, last = case.disagreement.criterion, case.disagreement.target.rpartition("/")[2]
-    part = _PARTS.get(last.partition(":")[0], "part")
     if is_fault_disagreement(case.disagreement):
         return "All pass. Which fault applies?"
+    criterion = case.disagreement.criterion
+    _, _, last_part = case.disagreement.target.rpartition("/")
+    kind, _, _ = last_part.partition(":")
     question = _QUESTIONS.get(criterion, "Which {criterion} applies?")
-    return sanitize(question.format(criterion=criterion, part=part))
+    return sanitize(question.format(criterion=criterion, part=_PARTS.get(kind, "part")))
 
 
 def question_line(cases: CaseList, case: AdjudicationCase, detail: ItemDetail, cells: int) -> Line:
     """Return the line ` Is this call correct?   simple_13 · turn 1 call 1            unresolved
     · 2 of 7`.
     """
-    dot = f" {symbols().separator} "
-    state, style = ("resolved", "good") if case.resolved else ("unresolved", "disputed")
-    right: Line = (
-        (" ", ""),
-        (state, style),
-        (f"{dot}{cases.at + 1} of {len(cases.cases)} ", "dim"),
-    )
-    target = case.disagreement.target
-    name = sanitize(
-        dot.join([detail.row.id, *([describe_address(target)] if target != ITEM else [])])
-    )
+    separator = f" {symbols().separator} "
+    right = LineBuilder()
+    right.add(" ")
+    if case.resolved:
+        right.add("resolved", "good")
+    else:
+        right.add("unresolved", "disputed")
+    right.add(f"{separator}{cases.at + 1} of {len(cases.cases)} ", "dim")
+
+    name = detail.row.id
+    if case.disagreement.target != ITEM:
+        name += separator + describe_address(case.disagreement.target)
+    name = sanitize(name)
     question = format_question(case)
-    room = cells - line_width(right) - 5 - len(question)
+    room = cells - right.width - len(question) - 5
+
+    left = LineBuilder()
     if room < min(len(name), MIN_CARD_CELLS):
-        short = truncate_middle(case_name(case, detail), cells - line_width(right) - 3)
-        return justify_line(((f" {short}", "strong"),), right, cells)
-    return justify_line(
-        ((f" {question}", "strong"), ("   ", ""), (truncate_middle(name, room), "dim")),
-        right,
-        cells,
-    )
+        # Without room for the question, the name of the case ends with the criterion.
+        short_name = truncate_middle(case_name(case, detail), cells - right.width - 3)
+        left.add(f" {short_name}", "strong")
+    else:
+        left.add(f" {question}", "strong")
+        left.add("   ")
+        left.add(truncate_middle(name, room), "dim")
+    return justify_line(left.build(), right.build(), cells)
 
 
 def adjudication_progress_line(cases: CaseList, annotator: str, cells: int) -> Line:
-    """Return the right part of the top line: `━━━─── 3 of 8 resolved  lead`.
-
-    `cells`: width of the screen.
+    """Return the right part of the top line: `━━━─── 3 of 8 resolved  lead`. `cells`: width of
+    the screen.
     """
-    total, done = len(cases.cases), cases.n_resolved
-    name: Line = ((sanitize(annotator), "people"),)
-    if not total:
-        return name
-    figure = "all resolved" if cases.are_all_resolved else f"{done} of {total} resolved"
-    progress = share_bar(done / total, BAR_CELLS) if cells >= BOX_MIN_CELLS else ()
-    return (*progress, (f"  {figure}  ", "strong"), *name)
+    n_cases = len(cases.cases)
+    line = LineBuilder()
+    if n_cases and cells >= BOX_MIN_CELLS:
+        line.add_line(share_bar(cases.n_resolved / n_cases, BAR_CELLS))
+    if n_cases:
+        figure = f"{cases.n_resolved} of {n_cases} resolved"
+        if cases.are_all_resolved:
+            figure = "all resolved"
+        line.add(f"  {figure}  ", "strong")
+    line.add(sanitize(annotator), "people")
+    return line.build()
 
 
 def answer_lines(
@@ -123,164 +144,285 @@ def answer_lines(
     verdicts, as far as they fit. Annotators are named only if the case is resolved. `screen_size`:
     (columns, rows).
     """
-    cells, height = screen_size
-    is_tall = height >= BOX_MIN_ROWS
-    rows = height // 2 if is_tall else max(height * 3 // 8, MIN_CARD_ROWS + 3)
+    cells, screen_rows = screen_size
+    is_tall = screen_rows >= BOX_MIN_ROWS
+    max_rows = screen_rows // 2 if is_tall else max(screen_rows * 3 // 8, MIN_CARD_ROWS + 3)
     has_box = is_tall and cells >= BOX_MIN_CELLS
-    verdicts = _verdict_lines(case, item, role, cells - (4 if has_box else 1))
-    below = box_lines("Majority and automatic verdicts", verdicts, cells) if has_box else verdicts
-    hint = f"{symbols().ellipsis} {pager_key} shows all"
-    shown = _answer_card_lines(
-        case, cells, max(rows - len(below), MIN_CARD_ROWS + 1), hint, spaced=is_tall
+
+    if has_box:
+        verdicts = _verdict_lines(case, item, role, cells - FRAME_CELLS)
+        below = box_lines("Majority and automatic verdicts", verdicts, cells)
+    else:
+        verdicts = _verdict_lines(case, item, role, cells - 1)
+        below = [fit_line(((" ", ""), *line), cells) for line in verdicts]
+
+    cards = _answer_card_lines(
+        case,
+        cells,
+        max_rows=max(max_rows - len(below), MIN_CARD_ROWS + 1),
+        overflow_hint=f"{symbols().ellipsis} {pager_key} shows all",
+        spaced=is_tall,
     )
-    if not has_box:
-        below = [fit_line(((" ", ""), *line), cells) for line in below]
-    return [*shown, *below[: max(rows - len(shown), 1)]]
+    n_rows_below = max(max_rows - len(cards), 1)
+    return cards + below[:n_rows_below]
+
+
+@dataclass(frozen=True, slots=True)
+class _CardLayout:
+    """Sizes of the cards of a disagreement, and what they show."""
+
+    cells: int
+    """Width of a row of cards."""
+    cards_per_row: int
+    max_content_rows: int
+    """Maximum number of rows of a card, without the border."""
+    overflow_hint: str
+    """Last line of a card that does not fit."""
+    spaced: bool
+    """Whether a blank line precedes notes."""
+    shows_names: bool
+
+    def card_width(self, column: int) -> int:
+        """Return the width of the card in a column, from 0. The cards of a row are one cell
+        apart.
+        """
+        room = self.cells - self.cards_per_row + 1
+        width = room // self.cards_per_row
+        if column == self.cards_per_row - 1:
+            # The last card takes the cells that do not divide evenly.
+            width += room % self.cards_per_row
+        return width
+
+    def fit_content(self, content: list[Line], n_rows: int) -> list[Line]:
+        """Fill a card with blank lines, or cut it, to `n_rows` rows."""
+        if len(content) <= n_rows:
+            return content + [BLANK_LINE] * (n_rows - len(content))
+        if n_rows == 1:
+            return content[:1]
+        return [*content[: n_rows - 1], make_line(self.overflow_hint, "dim")]
 
 
 def _answer_card_lines(
-    case: AdjudicationCase, cells: int, max_rows: int, overflow_hint: str, *, spaced: bool
+    case: AdjudicationCase, cells: int, *, max_rows: int, overflow_hint: str, spaced: bool
 ) -> list[Line]:
+    """Return the answers as cards side by side or, if the cards do not fit into `max_rows`, on a
+    line each.
+    """
     answers = case.disagreement.answers
-    per_row = max(min(len(answers), (cells + 1) // (MIN_CARD_CELLS + 1)), 1)
-    n_rows = -(-len(answers) // per_row)
-    if n_rows * MIN_CARD_ROWS > max_rows:
-        lines = [
-            _one_line_answer(at, answer, cells, show_name=case.resolved)
-            for at, answer in enumerate(answers)
-        ]
-        return (
-            lines
-            if len(lines) <= max_rows
-            else [*lines[: max_rows - 1], make_line(f" {overflow_hint}", "dim")]
-        )
-    width = (cells - per_row + 1) // per_row
-    room = max_rows // n_rows - 2
-    lines = []
-    for first in range(0, len(answers), per_row):
-        numbered = list(enumerate(answers))[first : first + per_row]
-        contents = [
-            _card_content(answer, width - 4, spaced=spaced and room > 3) for _, answer in numbered
-        ]
-        height = min(max(map(len, contents)), room)
-        boxes = []
-        for (at, answer), content in zip(numbered, contents, strict=True):
-            if len(content) > height:
-                content = (
-                    [*content[: height - 1], make_line(overflow_hint, "dim")]
-                    if height > 1
-                    else content[:1]
-                )
-            blank: list[Line] = [BLANK_LINE] * (height - len(content))
-            extra = (cells - per_row + 1) % per_row if at % per_row == per_row - 1 else 0
-            boxes.append(
-                box_lines(
-                    _card_title(at, answer, show_name=case.resolved),
-                    [*content, *blank],
-                    width + extra,
-                )
-            )
-        lines += join_boxes(boxes)
+    fitting_per_row = (cells + 1) // (MIN_CARD_CELLS + 1)
+    per_row = max(min(len(answers), fitting_per_row), 1)
+    n_card_rows = ceil(len(answers) / per_row)
+    if n_card_rows * MIN_CARD_ROWS > max_rows:
+        return _one_line_answers(case, cells, max_rows, overflow_hint)
+
+    max_content_rows = max_rows // n_card_rows - BORDER_ROWS
+    layout = _CardLayout(
+        cells=cells,
+        cards_per_row=per_row,
+        max_content_rows=max_content_rows,
+        overflow_hint=overflow_hint,
+        spaced=spaced and max_content_rows > MIN_CARD_ROWS,
+        shows_names=case.resolved,
+    )
+    lines: list[Line] = []
+    for first_index in range(0, len(answers), per_row):
+        row_answers = answers[first_index : first_index + per_row]
+        lines += _card_row_lines(row_answers, first_index, layout)
     return lines
+
+
+BORDER_ROWS = 2
+
+
+def _card_row_lines(
+    answers: Sequence[Opinion], first_index: int, layout: _CardLayout
+) -> list[Line]:
+    """Return cards of equal height side by side. `first_index`: index of the first answer, which
+    determines its letter.
+    """
+    content_cells = layout.card_width(0) - FRAME_CELLS
+    contents = [_card_content(answer, content_cells, spaced=layout.spaced) for answer in answers]
+    highest = max(len(content) for content in contents)
+    n_rows = min(highest, layout.max_content_rows)
+
+    boxes = []
+    for column, (answer, content) in enumerate(zip(answers, contents, strict=True)):
+        title = _card_title(first_index + column, answer, show_name=layout.shows_names)
+        lines = layout.fit_content(content, n_rows)
+        boxes.append(box_lines(title, lines, layout.card_width(column)))
+    return join_boxes(boxes)
+
+
+def _one_line_answers(
+    case: AdjudicationCase, cells: int, max_rows: int, overflow_hint: str
+) -> list[Line]:
+    lines = []
+    for index, answer in enumerate(case.disagreement.answers):
+        lines.append(_one_line_answer(index, answer, cells, show_name=case.resolved))
+    if len(lines) <= max_rows:
+        return lines
+    return [*lines[: max_rows - 1], make_line(f" {overflow_hint}", "dim")]
 
 
 def _card_title(index: int, answer: Opinion, *, show_name: bool) -> str:
     letter = format_answer_letter(index)
-    return (
-        f"{letter} {symbols().separator} {sanitize(answer.annotator)}"
-        if show_name
-        else f"Annotator {letter}"
-    )
+    if not show_name:
+        return f"Annotator {letter}"
+    return f"{letter} {symbols().separator} {sanitize(answer.annotator)}"
 
 
 def _value_badge(value: Any, criterion: str) -> StyledText:
-    if not is_definite(value) or (isinstance(value, bool) and criterion in PASS_FAIL_CRITERIA):
+    is_pass_or_fail = isinstance(value, bool) and criterion in PASS_FAIL_CRITERIA
+    if is_pass_or_fail or not is_definite(value):
         return verdict_badge(value)
     return f" {format_verdict(value, criterion)} ", "unsure_badge"
 
 
 def _card_content(answer: Opinion, cells: int, *, spaced: bool) -> list[Line]:
-    badge = _value_badge(answer.verdict, answer.criterion)
-    lines: list[Line] = [fit_line((badge,), cells)]
-    if answer.fault:
-        fault: Line = (("fault ", "dim"), (answer.fault, "strong"))
-        joined = (badge, ("  ", ""), *fault)
-        lines = [joined] if line_width(joined) <= cells else [*lines, fault]
-    facts: list[Line] = (
-        [make_line(f"tags {sanitize(', '.join(answer.tags))}", "dim")] if answer.tags else []
-    )
-    facts += [make_line("has a golden fix", "dim")] if answer.golden_fix else []
-    lines += [fit_line(fact, cells) for fact in facts]
-    if answer.note:
-        rows, has_more = wrap_first_rows(answer.note, cells, MAX_NOTE_ROWS)
-        if has_more:
-            rows = [*rows[:-1], rows[-1].rstrip()[: cells - 2] + " " + symbols().ellipsis]
-        lines += [
-            *([BLANK_LINE] if spaced else []),
-            *(make_line(row.rstrip(), "note") for row in rows),
-        ]
+    """Return the verdict, the fault, the tags and the note of an answer. `spaced`: whether a blank
+    line precedes the note.
+    """
+    lines = _card_verdict_lines(answer, cells)
+    if answer.tags:
+        tags = make_line(f"tags {sanitize(', '.join(answer.tags))}", "dim")
+        lines.append(fit_line(tags, cells))
+    if answer.golden_fix:
+        lines.append(fit_line(make_line("has a golden fix", "dim"), cells))
+    if not answer.note:
+        return lines
+
+    if spaced:
+        lines.append(BLANK_LINE)
+    rows, has_more = wrap_first_rows(answer.note, cells, MAX_NOTE_ROWS)
+    if has_more:
+        rows[-1] = f"{rows[-1].rstrip()[: cells - 2]} {symbols().ellipsis}"
+    lines += [make_line(row.rstrip(), "note") for row in rows]
     return lines
 
 
+def _card_verdict_lines(answer: Opinion, cells: int) -> list[Line]:
+    """Return the verdict and the fault, on one line if they fit."""
+    badge = _value_badge(answer.verdict, answer.criterion)
+    if not answer.fault:
+        return [fit_line((badge,), cells)]
+    fault: Line = (("fault ", "dim"), (answer.fault, "strong"))
+    joined: Line = (badge, ("  ", ""), *fault)
+    if line_width(joined) <= cells:
+        return [joined]
+    return [fit_line((badge,), cells), fault]
+
+
 def _one_line_answer(index: int, answer: Opinion, cells: int, *, show_name: bool) -> Line:
-    parts: list[StyledText] = [
-        (f" {format_answer_letter(index)} ", "key"),
-        _value_badge(answer.verdict, answer.criterion),
-    ]
-    parts += [("  fault ", "dim"), (answer.fault, "strong")] if answer.fault else []
-    parts += [(f"  {sanitize(answer.annotator)}", "strong")] if show_name else []
-    parts += [(f"  {wrap_first_rows(answer.note, cells, 1)[0][0]}", "note")] if answer.note else []
-    return fit_line(tuple(parts), cells)
+    line = LineBuilder()
+    line.add(f" {format_answer_letter(index)} ", "key")
+    line.add(*_value_badge(answer.verdict, answer.criterion))
+    if answer.fault:
+        line.add("  fault ", "dim")
+        line.add(answer.fault, "strong")
+    if show_name:
+        line.add(f"  {sanitize(answer.annotator)}", "strong")
+    if answer.note:
+        first_rows = wrap_first_rows(answer.note, cells, 1)
+        line.add(f"  {first_rows.rows[0]}", "note")
+    return fit_line(line.build(), cells)
+
+
+@dataclass(frozen=True, slots=True)
+class _VerdictRow:
+    """Line about a verdict, below the answers."""
+
+    label: str
+    parts: Sequence[StyledText]
+    """Texts with gaps between them. Empty texts are omitted."""
+    optional_part: StyledText = ("", "")
+    """Text at the end that is omitted if it does not fit."""
+
+    def build_line(self, label_cells: int, cells: int) -> Line:
+        line = _labelled_line(self.label, label_cells, [*self.parts, self.optional_part])
+        if line_width(line) <= cells:
+            return line
+        return _labelled_line(self.label, label_cells, self.parts)
 
 
 def _verdict_lines(
     case: AdjudicationCase, item: Item, role: AdjudicatorRole, cells: int
 ) -> list[Line]:
-    disagreement, mine = case.disagreement, role.review
-    rows: list[tuple[str, list[StyledText]]] = []
+    """Return the adjudicator's review, the majority and the automatic verdicts. A line may be
+    wider than `cells`.
+    """
+    rows = _list_own_verdict_rows(case, role)
+    rows.append(_majority_row(case.disagreement))
+    for verdict in list_verdicts_for_adjudication(item, case.disagreement):
+        rows.append(_automatic_verdict_row(verdict, case.disagreement.criterion))
+
+    longest_label = max(len(row.label) for row in rows)
+    label_cells = min(longest_label, MIN_CARD_CELLS)
+    return [row.build_line(label_cells, cells) for row in rows]
+
+
+def _list_own_verdict_rows(case: AdjudicationCase, role: AdjudicatorRole) -> list[_VerdictRow]:
+    rows = []
     if role.is_involved and not case.resolved:
-        rows.append(("you", [("one answer is yours; let another person resolve it", "warn")]))
-    if mine is not None and (mine.verdict is not None or mine.fault or mine.note):
-        parts = [_value_badge(mine.verdict, mine.criterion)] if mine.verdict is not None else []
-        parts += [("fault ", "dim"), (mine.fault, "strong")] if mine.fault else []
-        rows.append(("you", [*parts, (sanitize(mine.note or ""), "note")]))
+        warning = "one answer is yours; let another person resolve it"
+        rows.append(_VerdictRow("you", [(warning, "warn")]))
+
+    own = role.review
+    if own is None or (own.verdict is None and not own.fault and not own.note):
+        return rows
+    parts: list[StyledText] = []
+    if own.verdict is not None:
+        parts.append(_value_badge(own.verdict, own.criterion))
+    if own.fault:
+        parts.append(("fault ", "dim"))
+        parts.append((own.fault, "strong"))
+    parts.append((sanitize(own.note or ""), "note"))
+    rows.append(_VerdictRow("you", parts))
+    return rows
+
+
+def _majority_row(disagreement: Disagreement) -> _VerdictRow:
     if is_fault_disagreement(disagreement):
-        rows.append(("majority", [(FAULT_UNRESOLVED, "")]))
-    elif disagreement.majority is None:
-        rows.append(("majority", [("none", "dim")]))
-    else:
-        votes = sum(
-            is_same_verdict(answer.verdict, disagreement.majority)
-            for answer in disagreement.answers
-        )
-        text = f"{votes} of {len(disagreement.answers)}, not applied"
-        rows.append(
-            (
-                "majority",
-                [_value_badge(disagreement.majority, disagreement.criterion), (text, "dim")],
-            )
-        )
-    for verdict in list_verdicts_for_adjudication(item, disagreement):
-        rows.append(
-            (_source_name(verdict), _automatic_verdict_texts(verdict, disagreement.criterion))
-        )
-    label_cells = min(max(len(label) for label, _ in rows), MIN_CARD_CELLS)
-    lines = []
-    for label, parts in rows:
-        line = _labelled_line(label, label_cells, parts)
-        has_code = len(parts) > 1 and parts[-1][0] and parts[-1][1] == "dim"
-        lines.append(line[:-2] if has_code and line_width(line) > cells else line)
-    return lines
+        return _VerdictRow("majority", [(FAULT_UNRESOLVED, "")])
+    majority = disagreement.majority
+    if majority is None:
+        return _VerdictRow("majority", [("none", "dim")])
+    n_answers = len(disagreement.answers)
+    n_votes = sum(is_same_verdict(answer.verdict, majority) for answer in disagreement.answers)
+    return _VerdictRow(
+        "majority",
+        [_value_badge(majority, disagreement.criterion)],
+        optional_part=(f"{n_votes} of {n_answers}, not applied", "dim"),
+    )
+
+
+def _automatic_verdict_row(verdict: Verdict, disputed_criterion: str) -> _VerdictRow:
+    """Return the verdict with its criterion, if it is another one, its rationale and its error
+    type.
+    """
+    criterion = ""
+    if verdict.criterion != disputed_criterion:
+        criterion = sanitize(verdict.criterion)
+    return _VerdictRow(
+        _source_name(verdict),
+        [
+            (criterion, "dim"),
+            _value_badge(verdict.value, verdict.criterion),
+            (sanitize(verdict.rationale or ""), "note"),
+        ],
+        optional_part=(sanitize(verdict.error_type or ""), "dim"),
+    )
 
 
 def _labelled_line(label: str, label_cells: int, parts: Sequence[StyledText]) -> Line:
-    line: list[StyledText] = [pad_text(label, label_cells, "dim")]
+    line = LineBuilder()
+    line.add_padded(label, label_cells, "dim")
     gap = "  "
     for text, style in parts:
         if text:
-            line += [(gap, ""), (text, style)]
+            line.add(gap)
+            line.add(text, style)
             gap = "" if text.endswith("fault ") else "  "
-    return tuple(line)
+    return line.build()
 
 
 def _source_name(verdict: Verdict) -> str:
@@ -289,61 +431,86 @@ def _source_name(verdict: Verdict) -> str:
     return SOURCE_LABELS.get(verdict.source, verdict.source)
 
 
-def _automatic_verdict_texts(verdict: Verdict, criterion: str) -> list[StyledText]:
-    other = sanitize(verdict.criterion) if verdict.criterion != criterion else ""
-    reason = sanitize(verdict.rationale or "")
-    code = sanitize(verdict.error_type or "")
-    return [
-        (other, "dim"),
-        _value_badge(verdict.value, verdict.criterion),
-        (reason, "note"),
-        (code, "dim"),
-    ]
-
-
-SHARED_ORDER = ("accept ", "pass", "fail", "golden wrong", "enter value", "fault", "note", "undo")
-OPTIONAL_HINTS = (("previous", 2), ("unsure", 2), ("next", 2), ("palette", 1), ("golden wrong", 1))
+ACCEPT_PREFIX = "accept "
+SHARED_ORDER = (
+    ACCEPT_PREFIX,
+    PASS_KEY.label,
+    FAIL_KEY.label,
+    GOLDEN_WRONG_KEY.label,
+    "enter value",
+    "fault",
+    "note",
+    "undo",
+)
+"""Beginnings of the labels of the first hints, in their order."""
+OPTIONAL_HINTS = (
+    ("previous", 2),
+    (UNSURE_KEY.label, 2),
+    ("next", 2),
+    ("palette", 1),
+    (GOLDEN_WRONG_KEY.label, 1),
+)
 """(label, gap) of each hint that is omitted, in this order, if the line is too short. `gap`:
 minimum number of blanks between hints, in cells.
 """
 
 
-def adjudication_keys_line(hints: Sequence[tuple[str, str]], cells: int) -> Line:
+def adjudication_keys_line(hints: Sequence[KeyHint], cells: int) -> Line:
     """Lay out (key, label) hints. The keys of verdict, fault, note and undo are never omitted."""
-    accept = [(key, label) for key, label in hints if label.startswith("accept ")]
-    kept = sorted((hint for hint in hints if hint not in accept), key=_hint_sort_key)
-    if accept:
-        keys = [key for key, _ in accept]
-        are_consecutive = len(keys) > 1 and "".join(keys) in "123456789"
-        joined = f"{keys[0]}-{keys[-1]}" if are_consecutive else " ".join(keys)
-        kept.insert(
-            0, (joined, "accept " + " ".join(label.removeprefix("accept ") for _, label in accept))
-        )
-    for label, gap in OPTIONAL_HINTS:
-        if sum(display_width(f"{key} {name}") + gap for key, name in kept) > cells + gap - 1:
-            kept = [hint for hint in kept if hint[1] != label]
-    return key_hints_line(kept, cells, 1)
+    accept_hints = [(key, label) for key, label in hints if label.startswith(ACCEPT_PREFIX)]
+    other_hints = [(key, label) for key, label in hints if not label.startswith(ACCEPT_PREFIX)]
+    shown = sorted(other_hints, key=_hint_sort_key)
+    if accept_hints:
+        shown.insert(0, _join_accept_hints(accept_hints))
+
+    for optional_label, gap in OPTIONAL_HINTS:
+        used = sum(display_width(f"{key} {label}") for key, label in shown)
+        n_gaps = len(shown) - 1
+        if used + n_gaps * gap > cells - 1:
+            shown = [(key, label) for key, label in shown if label != optional_label]
+    return key_hints_line(shown, cells, 1)
 
 
-def _hint_sort_key(hint: tuple[str, str]) -> tuple[int, bool]:
-    rank = next(
-        (at for at, label in enumerate(SHARED_ORDER) if hint[1].startswith(label)),
-        len(SHARED_ORDER),
-    )
-    return rank, hint[1] == "help"
+def _join_accept_hints(hints: Sequence[KeyHint]) -> KeyHint:
+    """Return one hint for several answers, such as `1-3` and `accept A B C`."""
+    keys = [key for key, _ in hints]
+    letters = [label.removeprefix(ACCEPT_PREFIX) for _, label in hints]
+    are_consecutive = len(keys) > 1 and "".join(keys) in "123456789"
+    joined_keys = f"{keys[0]}-{keys[-1]}" if are_consecutive else " ".join(keys)
+    return joined_keys, ACCEPT_PREFIX + " ".join(letters)
+
+
+def _hint_sort_key(hint: KeyHint) -> tuple[int, bool]:
+    """Return the rank in `SHARED_ORDER`, and whether the hint is that of the help, which is
+    last.
+    """
+    _, label = hint
+    for rank, beginning in enumerate(SHARED_ORDER):
+        if label.startswith(beginning):
+            return rank, False
+    return len(SHARED_ORDER), label == "help"
 
 
 def format_all_answers(case: AdjudicationCase, detail: ItemDetail) -> str:
     """Return all reviews of the annotators and the automatic verdicts as a text for the pager."""
-    parts, disagreement = [], case.disagreement
-    for at, answer in enumerate(disagreement.answers):
-        annotator = f" · {answer.annotator}" if case.resolved else ""
-        lines = [f"{format_answer_letter(at)}{annotator} · {format_opinion(answer)}"]
-        lines += [f"tags: {', '.join(answer.tags)}"] if answer.tags else []
-        lines += [f"golden fix: {answer.golden_fix}"] if answer.golden_fix else []
-        lines += [answer.note] if answer.note else []
-        parts.append("\n".join(lines))
-    parts.append(f"majority · {format_majority(disagreement)}")
+    disagreement = case.disagreement
+    paragraphs = []
+    for index, answer in enumerate(disagreement.answers):
+        paragraphs.append(_format_answer(index, answer, show_name=case.resolved))
+    paragraphs.append(f"majority · {format_majority(disagreement)}")
     for verdict in list_verdicts_for_adjudication(detail.item, disagreement):
-        parts.append(f"{verdict.source} · {format_source_verdict(verdict, disagreement.criterion)}")
-    return "\n\n".join(parts)
+        value = format_source_verdict(verdict, disagreement.criterion)
+        paragraphs.append(f"{verdict.source} · {value}")
+    return "\n\n".join(paragraphs)
+
+
+def _format_answer(index: int, answer: Opinion, *, show_name: bool) -> str:
+    annotator = f" · {answer.annotator}" if show_name else ""
+    lines = [f"{format_answer_letter(index)}{annotator} · {format_opinion(answer)}"]
+    if answer.tags:
+        lines.append(f"tags: {', '.join(answer.tags)}")
+    if answer.golden_fix:
+        lines.append(f"golden fix: {answer.golden_fix}")
+    if answer.note:
+        lines.append(answer.note)
+    return "\n".join(lines)

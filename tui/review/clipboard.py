@@ -17,12 +17,22 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fcreview.exporters.report_pages import format_code_block, format_code_span, format_titled_block
-from fcreview.model.address import RESPONSE, parse_address
-from fcreview.model.item import Call
+from fcreview.model.address import (
+    ITEM,
+    RESPONSE,
+    parse_address,
+)
+from fcreview.model.item import (
+    Call,
+    Item,
+)
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_verdict
 from fcreview.safe_files import WorkspaceFiles
-from fcreview.store.rows import ItemDetail
+from fcreview.store.rows import (
+    ItemDetail,
+    QueueRow,
+)
 from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.call_diff import format_call
 from fcreview.tui.item_view.call_pairs import call_to_json
@@ -49,10 +59,12 @@ def copy_text(text: str, workspace_folder: Path | None, terminal: TerminalWriter
     Return a status message that names the file.
     """
     if terminal is not None and terminal.is_web:
-        if (sequence := osc52_sequence(text, {})) is None:
+        sequence = osc52_sequence(text, {})
+        if sequence is None:
             return "the text is too long for the clipboard"
         terminal.write(sequence)
         return "copied to the clipboard"
+
     path = sanitize(shorten_path(write_copy_file(text, workspace_folder)))
     sequence = osc52_sequence(text, os.environ)
     if sequence is None or terminal is None:
@@ -65,10 +77,10 @@ def shorten_path(path: Path) -> str:
     """Return the shortest spelling of the path: absolute, relative to the current folder or
     relative to `~`.
     """
-    names = [str(path), os.path.relpath(path)]
+    spellings = [str(path), os.path.relpath(path)]
     if path.is_relative_to(Path.home()):
-        names.append(f"~/{path.relative_to(Path.home())}")
-    return min(names, key=len)
+        spellings.append(f"~/{path.relative_to(Path.home())}")
+    return min(spellings, key=len)
 
 
 def osc52_sequence(text: str, env: Mapping[str, str]) -> str | None:
@@ -114,21 +126,27 @@ def format_target_calls(detail: ItemDetail, target: str) -> str:
     """Format the predicted calls of the target (call, turn or item) or, if there are none, its
     golden calls.
     """
-    item, part = detail.item, parse_address(target)
-    calls = item.predicted or item.golden
-    if part is not None:
-        calls = [call for call in calls if call.turn == part.turn] or calls
-    if part is not None and part.call is not None:
-        pair = [pair for pair in item.pairs if pair.turn == part.turn][part.call]
-        predicted = [
-            call
-            for call in item.predicted
-            if (call.turn, call.index) == (pair.turn, pair.predicted)
-        ]
-        calls = predicted or [
-            call for call in item.golden if (call.turn, call.index) == (pair.turn, pair.golden)
-        ]
+    calls = _find_target_calls(detail.item, target)
     return "\n".join(format_call(call) for call in calls)
+
+
+def _find_target_calls(item: Item, target: str) -> list[Call]:
+    part = parse_address(target)
+    item_calls = item.predicted or item.golden
+    if part is None:
+        return item_calls
+    if part.call is None:
+        turn_calls = [call for call in item_calls if call.turn == part.turn]
+        return turn_calls or item_calls
+
+    pairs_of_turn = [pair for pair in item.pairs if pair.turn == part.turn]
+    pair = pairs_of_turn[part.call]
+    predicted = _select_call(item.predicted, pair.turn, pair.predicted)
+    return predicted or _select_call(item.golden, pair.turn, pair.golden)
+
+
+def _select_call(calls: Sequence[Call], turn: int, index: int | None) -> list[Call]:
+    return [call for call in calls if call.turn == turn and call.index == index]
 
 
 def format_call_diff(detail: ItemDetail, annotator: str, *, hide_verdicts: bool = False) -> str:
@@ -138,13 +156,12 @@ def format_call_diff(detail: ItemDetail, annotator: str, *, hide_verdicts: bool 
     options = DisplayOptions(
         unfold_all=True, hide_verdicts=hide_verdicts, print_hint="in full on the item screen"
     )
-    blocks = build_document(detail, annotator, options)
-    comparisons = [
-        block for block in blocks if block.target == RESPONSE or "/call:" in (block.target or "")
-    ]
-    return "\n".join(
-        plain_text(line).rstrip() for block in comparisons for line in block.lines(COPY_WIDTH)
-    )
+    texts = []
+    for block in build_document(detail, annotator, options):
+        target = block.target or ""
+        if target == RESPONSE or "/call:" in target:
+            texts += [plain_text(line).rstrip() for line in block.lines(COPY_WIDTH)]
+    return "\n".join(texts)
 
 
 def format_item_markdown(
@@ -161,41 +178,57 @@ def format_item_markdown(
 def _markdown_lines(
     detail: ItemDetail, annotator: str, diff: str, open_command: str
 ) -> Iterator[str]:
-    row, run, item = detail.row, detail.run, detail.item
+    """Yield the item as Markdown. `diff`: comparison of the golden and predicted calls."""
+    row = detail.row
+    run_title = format_code_span(detail.run.full_title)
     yield f"### {format_code_span(row.id)}"
     yield ""
-    yield (
-        f"{format_code_span(run.full_title)}, {format_code_span(row.run_name)},"
-        f" {format_code_span(row.category)}"
-    )
-    sources = (("official", row.official), ("recomputed", row.rule), ("judge", row.judge))
-    verdicts = [
-        f"{source} {format_verdict(value)}" for source, value in sources if value is not None
-    ]
+    yield f"{run_title}, {format_code_span(row.run_name)}, {format_code_span(row.category)}"
+    verdicts = _format_automatic_verdicts(row)
     if verdicts:
-        error = row.error_type or row.rule_error_type
-        yield ", ".join(verdicts) + (f": {format_code_span(error)}" if error else "")
+        yield verdicts
     yield ""
-    questions = [message.content for message in item.messages if message.role == "user"]
-    yield from format_titled_block(
-        "Question", format_code_block("\n\n".join(questions) or item.question)
-    )
+
+    messages = [message.content for message in detail.item.messages if message.role == "user"]
+    question = "\n\n".join(messages) or detail.item.question
+    yield from format_titled_block("Question", format_code_block(question))
     yield from format_titled_block("Golden and predicted", format_code_block(diff or "no calls"))
-    for verdict in item.verdicts:
+    for verdict in detail.item.verdicts:
         if verdict.rationale:
-            yield from format_titled_block(
-                f"{verdict.source} {format_code_span(verdict.by or '')}",
-                format_code_block(verdict.rationale),
-            )
-    mine = next(
-        (o for o in detail.opinions if (o.annotator, o.target) == (annotator, "item")), None
-    )
-    if mine is not None and mine.note:
-        yield from format_titled_block("Note", format_code_block(mine.note))
-    if mine is not None and mine.golden_fix:
-        fix = json.dumps(mine.golden_fix, ensure_ascii=False, indent=2)
-        yield from format_titled_block("Corrected golden answer", format_code_block(fix, "json"))
+            title = f"{verdict.source} {format_code_span(verdict.by or '')}"
+            yield from format_titled_block(title, format_code_block(verdict.rationale))
+    yield from _own_review_markdown(detail, annotator)
     yield from format_code_block(open_command)
+
+
+def _format_automatic_verdicts(row: QueueRow) -> str:
+    """Return `official fail, judge pass: wrong_count`. Empty without verdicts."""
+    value_by_source = {"official": row.official, "recomputed": row.rule, "judge": row.judge}
+    verdicts = []
+    for source, value in value_by_source.items():
+        if value is not None:
+            verdicts.append(f"{source} {format_verdict(value)}")
+    text = ", ".join(verdicts)
+    error_type = row.error_type or row.rule_error_type
+    if verdicts and error_type:
+        text += f": {format_code_span(error_type)}"
+    return text
+
+
+def _own_review_markdown(detail: ItemDetail, annotator: str) -> Iterator[str]:
+    """Yield the note and the corrected golden answer of the annotator."""
+    own = None
+    for opinion in detail.opinions:
+        if opinion.annotator == annotator and opinion.target == ITEM:
+            own = opinion
+            break
+    if own is None:
+        return
+    if own.note:
+        yield from format_titled_block("Note", format_code_block(own.note))
+    if own.golden_fix:
+        fix = json.dumps(own.golden_fix, ensure_ascii=False, indent=2)
+        yield from format_titled_block("Corrected golden answer", format_code_block(fix, "json"))
 
 
 def format_item_json(detail: ItemDetail) -> str:
@@ -223,15 +256,13 @@ def _calls_to_json(calls: Sequence[Call]) -> list[dict[str, Any]]:
 
 
 def format_open_command(detail: ItemDetail, workspace_folder: Path | None) -> str:
-    """Return the shell command that opens the item.
-
-    It names the workspace folder if the run is not inside it.
+    """Return the shell command that opens the item. It names the workspace folder if the run is
+    not inside it.
     """
     path = Path(detail.run.path)
     parts = ["fcreview", "open", str(path), "--item", detail.row.id, "--run", str(detail.row.run)]
-    if workspace_folder is not None and workspace_folder.resolve() not in (
-        path.resolve(),
-        *path.resolve().parents,
-    ):
-        parts += ["--workspace", str(workspace_folder)]
+    if workspace_folder is not None:
+        run_folders = [path.resolve(), *path.resolve().parents]
+        if workspace_folder.resolve() not in run_folders:
+            parts += ["--workspace", str(workspace_folder)]
     return shlex.join(parts)

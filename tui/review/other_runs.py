@@ -5,10 +5,16 @@ predictions of two runs side by side.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import (
+    Iterable,
+    Sequence,
+)
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import (
+    TYPE_CHECKING,
+    Any,
+)
 
 from fcreview.matching.first_difference import build_argument_rows
 from fcreview.model.item import Call, CallPair, Item
@@ -24,11 +30,11 @@ from fcreview.tui.text.lines import (
     BLANK_LINE,
     ChoiceTable,
     Line,
+    LineBuilder,
     StyledText,
     TextColumn,
     fit_line,
     make_line,
-    pad_text,
     plain_text,
     rule_line,
     sanitize_and_wrap,
@@ -51,32 +57,66 @@ def other_runs_panel_lines(run_rows: Sequence[QueueRow], cells: int, free_rows: 
     """Return a panel with the verdict and the first difference of the item in each other run. Empty
     if there is no room.
     """
-    if not run_rows or free_rows < MIN_PANEL_ROWS + (len(run_rows) > 1):
+    min_rows = MIN_PANEL_ROWS if len(run_rows) == 1 else MIN_PANEL_ROWS + 1
+    if not run_rows or free_rows < min_rows:
         return []
-    names = [format_run_name(row) for row in run_rows]
-    name_cells = min(max(map(display_width, names)), MAX_RUN_NAME_CELLS)
-    fitting = free_rows - 2 if len(run_rows) <= free_rows - 2 else free_rows - 3
-    lines: list[Line] = []
-    for row, name in list(zip(run_rows, names, strict=True))[:fitting]:
-        value = get_automatic_verdict(row)
-        sign: StyledText = (f"{symbols().verdict_symbol(value)} ", get_verdict_style(value))
-        difference = difference_line(row) or make_line("no difference" if value else "", "dim")
-        name_part = pad_text(truncate_middle(name, name_cells), name_cells + 2)
-        lines.append(fit_line((sign, name_part, *difference), cells - FRAME_CELLS))
-    if len(run_rows) > fitting:
-        lines.append(
-            make_line(
-                f"{symbols().ellipsis} {format_count(len(run_rows) - fitting, 'more run')}", "dim"
-            )
-        )
-    verdicts = [value for row in run_rows if (value := get_automatic_verdict(row)) is not None]
-    facts = f"fail: {verdicts.count(False)} of {len(verdicts)}" if verdicts else ""
-    return box_lines("Other runs", lines, cells, ((facts, "dim"),) if facts else ())
+
+    max_lines = free_rows - BORDER_ROWS
+    n_shown = len(run_rows)
+    if n_shown > max_lines:
+        n_shown = max_lines - 1  # The last line has the number of the other runs.
+    longest_name = max(display_width(format_run_name(row)) for row in run_rows)
+    name_cells = min(longest_name, MAX_RUN_NAME_CELLS)
+    inner_cells = cells - FRAME_CELLS
+    lines = [_other_run_line(row, name_cells, inner_cells) for row in run_rows[:n_shown]]
+    if n_shown < len(run_rows):
+        n_hidden = format_count(len(run_rows) - n_shown, "more run")
+        lines.append(make_line(f"{symbols().ellipsis} {n_hidden}", "dim"))
+    return box_lines("Other runs", lines, cells, _failure_count_line(run_rows))
+
+
+BORDER_ROWS = 2
+
+
+def _other_run_line(row: QueueRow, name_cells: int, cells: int) -> Line:
+    """Return the verdict, the name and the first difference of a run."""
+    verdict = get_automatic_verdict(row)
+    name = truncate_middle(format_run_name(row), name_cells)
+    line = LineBuilder()
+    line.add(f"{symbols().verdict_symbol(verdict)} ", get_verdict_style(verdict))
+    line.add_padded(name, name_cells + 2)
+    difference = difference_line(row)
+    if difference:
+        line.add_line(difference)
+    elif verdict:
+        line.add("no difference", "dim")
+    return fit_line(line.build(), cells)
+
+
+def _failure_count_line(run_rows: Sequence[QueueRow]) -> Line:
+    """Return `fail: 3 of 8` for the runs with a verdict. Empty without verdicts."""
+    verdicts = _list_known_verdicts(run_rows)
+    if not verdicts:
+        return BLANK_LINE
+    return make_line(f"fail: {verdicts.count(False)} of {len(verdicts)}", "dim")
+
+
+def _list_known_verdicts(rows: Iterable[QueueRow]) -> list[bool]:
+    """Return the automatic verdicts, without missing ones."""
+    verdicts = []
+    for row in rows:
+        verdict = get_automatic_verdict(row)
+        if verdict is not None:
+            verdicts.append(verdict)
+    return verdicts
 
 
 def get_automatic_verdict(row: QueueRow) -> bool | None:
     """Return the official verdict, else the recomputed verdict, else the judge verdict."""
-    return next((value for value in (row.official, row.rule, row.judge) if value is not None), None)
+    for verdict in (row.official, row.rule, row.judge):
+        if verdict is not None:
+            return verdict
+    return None
 
 
 NO_CALL = "(no call)"
@@ -97,103 +137,131 @@ class RunPrediction:
 
 
 def read_predictions(store: Store, item: int) -> list[RunPrediction]:
-    """Return the predictions of all runs for this item, the most frequent first.
-
-    Equal predictions are adjacent.
+    """Return the predictions of all runs for this item, the most frequent first. Equal
+    predictions are adjacent.
     """
-    calls_by_item = {
-        each.item: each.calls for each in store.fetch_predictions_of_same_question(item)
-    }
+    calls_by_item = {}
+    for prediction in store.fetch_predictions_of_same_question(item):
+        calls_by_item[prediction.item] = prediction.calls
     counts = Counter(calls_by_item.values())
-    order = [calls for calls, _ in counts.most_common()]
-    items = sorted(calls_by_item, key=lambda each: (order.index(calls_by_item[each]), each))
-    predictions = [(row, calls_by_item[row.item]) for row in store.fetch_rows(items)]
-    return [RunPrediction(row, calls=calls, n_equal=counts[calls]) for row, calls in predictions]
+    ranks = {calls: rank for rank, (calls, _) in enumerate(counts.most_common())}
+
+    items = sorted(calls_by_item, key=lambda number: (ranks[calls_by_item[number]], number))
+    predictions = []
+    for row in store.fetch_rows(items):
+        calls = calls_by_item[row.item]
+        predictions.append(RunPrediction(row, calls, n_equal=counts[calls]))
+    return predictions
 
 
 def summarize_predictions(predictions: Sequence[RunPrediction]) -> str:
     """Summarize the predictions: `9 of 12 runs fail · 7 predictions equal`. Failures are omitted if
     no verdict is visible.
     """
-    verdicts = [
-        verdict for each in predictions if (verdict := get_automatic_verdict(each.row)) is not None
-    ]
-    most = max(each.n_equal for each in predictions)
-    summary = f"{most} predictions equal" if most > 1 else "all predictions differ"
-    return (
-        f"{verdicts.count(False)} of {format_count(len(verdicts), 'run')} fail · {summary}"
-        if verdicts
-        else summary
-    )
+    largest_group = max(prediction.n_equal for prediction in predictions)
+    summary = "all predictions differ"
+    if largest_group > 1:
+        summary = f"{largest_group} predictions equal"
+
+    verdicts = _list_known_verdicts(prediction.row for prediction in predictions)
+    if not verdicts:
+        return summary
+    n_runs = format_count(len(verdicts), "run")
+    return f"{verdicts.count(False)} of {n_runs} fail · {summary}"
 
 
 def prediction_choice_table(
     predictions: Sequence[RunPrediction], item: int, *, blind: bool = False
 ) -> ChoiceTable[int]:
-    """List the runs with their predictions.
-
-    `blind`: hide the verdicts of items that the annotator has not reviewed.
+    """List the runs with their predictions. `blind`: hide the verdicts of items that the
+    annotator has not reviewed.
     """
-    distinct = list(dict.fromkeys(each.calls for each in predictions))
-    prefixes = [
-        shared
-        for other in distinct[1:]
-        if (shared := common_prefix_length(distinct[0], other)) > MIN_PREFIX
-    ]
-    prefix = distinct[0][: min(prefixes, default=0)]
-    values = [each.row.item for each in predictions]
-    first_rows = {
-        distinct.index(each.calls): at for at, each in reversed(list(enumerate(predictions)))
-    }
+    prefix = _find_common_prefix(predictions)
+    rows = []
+    seen_calls = set()
+    for prediction in predictions:
+        is_first = prediction.calls not in seen_calls
+        seen_calls.add(prediction.calls)
+        rows.append(_prediction_table_row(prediction, prefix, blind=blind, is_first=is_first))
+
+    items = [prediction.row.item for prediction in predictions]
+    displayed_item = strip_duplicate_mark(item)
     return ChoiceTable(
         title=f"{sanitize(predictions[0].row.id)} in other runs",
         noun="run",
         columns=(
             TextColumn("equal", align_right=True),
             TextColumn("model", truncate=truncate_middle, min_width=12),
-            *(TextColumn(name) for name in ("official", "recomp.", "you")),
+            TextColumn("official"),
+            TextColumn("recomp."),
+            TextColumn("you"),
             TextColumn("prediction", min_width=30),
         ),
-        rows=[
-            _prediction_table_row(each, at in first_rows.values(), prefix, blind)
-            for at, each in enumerate(predictions)
-        ],
-        values=values,
-        cursor=values.index(strip_duplicate_mark(item))
-        if strip_duplicate_mark(item) in values
-        else 0,
+        rows=rows,
+        values=items,
+        cursor=items.index(displayed_item) if displayed_item in items else 0,
         note=summarize_predictions(predictions),
     )
 
 
-def _prediction_table_row(
-    prediction: RunPrediction, is_first_occurrence: bool, common_prefix: str, blind: bool
-) -> list[StyledText]:
-    """Return the cells of a run's row.
-
-    `is_first_occurrence`: whether no run above has the same prediction.
+def _find_common_prefix(predictions: Sequence[RunPrediction]) -> str:
+    """Return the beginning that the most frequent prediction shares with others, so that the table
+    can cut it. Short common beginnings do not count.
     """
-    row, calls = prediction.row, prediction.calls or NO_CALL
+    first, *others = dict.fromkeys(prediction.calls for prediction in predictions)
+    lengths = [common_prefix_length(first, other) for other in others]
+    long_enough = [length for length in lengths if length > MIN_PREFIX]
+    return first[: min(long_enough, default=0)]
+
+
+def _prediction_table_row(
+    prediction: RunPrediction, common_prefix: str, *, blind: bool, is_first: bool
+) -> list[StyledText]:
+    """Return the cells of a run's row. `is_first`: whether no run above has the same prediction."""
+    row = prediction.row
+    calls = prediction.calls or NO_CALL
     if common_prefix and calls.startswith(common_prefix):
         calls = symbols().ellipsis + calls[len(common_prefix) - PREFIX_TAIL :]
-    verdicts: list[StyledText] = [
-        (symbols().verdict_symbol(each), get_verdict_style(each))
-        for each in (row.official, row.rule, row.you)
-    ]
+
+    official = _verdict_cell(row.official)
+    recomputed = _verdict_cell(row.rule)
     if blind and row.you is None:
-        verdicts[:2] = [("hidden", "dim")] * 2
-    count: StyledText = (f"{prediction.n_equal}", "strong") if is_first_occurrence else ("", "")
+        official = recomputed = ("hidden", "dim")
     return [
-        count,
+        (str(prediction.n_equal), "strong") if is_first else ("", ""),
         (format_run_name(row), ""),
-        *verdicts,
-        (sanitize(calls), "" if is_first_occurrence else "dim"),
+        official,
+        recomputed,
+        _verdict_cell(row.you),
+        (sanitize(calls), "" if is_first else "dim"),
     ]
+
+
+def _verdict_cell(value: Any) -> StyledText:
+    return symbols().verdict_symbol(value), get_verdict_style(value)
 
 
 COLUMNS_MIN_CELLS = 120
 """Smallest width, in cells, for the golden answer and two predictions side by side."""
 MAX_QUESTION_LINES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """Titled lines about the golden answer or a prediction."""
+
+    title: str
+    lines: Sequence[Line]
+
+    def wrap(self, cells: int) -> list[Line]:
+        """Return a heading and the wrapped lines. A part of a line with another style begins a
+        new row.
+        """
+        wrapped = [rule_line(make_line(self.title, "strong"), cells)]
+        for line in self.lines:
+            for text, style in line:
+                wrapped += [make_line(row, style) for row in wrap_sanitized(text, cells)]
+        return wrapped
 
 
 def flip_detail_lines(flip: Flip, item_a: Item, item_b: Item, cells: int) -> list[Line]:
@@ -202,35 +270,47 @@ def flip_detail_lines(flip: Flip, item_a: Item, item_b: Item, cells: int) -> lis
 
     `item_a`, `item_b`: the item in run A and in run B.
     """
-    questions = [message.content for message in item_a.messages if message.role == "user"]
-    lines = [
-        make_line(row)
-        for row in sanitize_and_wrap(
-            "\n".join(questions) or item_a.question, cells, MAX_QUESTION_LINES
-        )
+    messages = [message.content for message in item_a.messages if message.role == "user"]
+    question = "\n".join(messages) or item_a.question
+    question_rows = sanitize_and_wrap(question, cells, MAX_QUESTION_LINES)
+    lines = [make_line(row) for row in question_rows]
+    for row in wrap_sanitized(sanitize(flip.cause), cells):
+        lines.append(make_line(row, "strong"))
+
+    sections = [
+        _golden_section(item_a, item_b, golden_differs=flip.golden_differs),
+        _Section(f"A {format_verdict(flip.a.verdict)}", _predicted_call_lines(item_a)),
+        _Section(f"B {format_verdict(flip.b.verdict)}", _predicted_call_lines(item_b)),
     ]
-    lines += [make_line(row, "strong") for row in wrap_sanitized(sanitize(flip.cause), cells)]
-    sections = [("golden", _golden_call_lines(item_a))]
-    if flip.golden_differs:
-        heading_b = make_line("golden answer of B", "dim")
-        both = [*_golden_call_lines(item_a), heading_b, *_golden_call_lines(item_b)]
-        sections = [("golden answer of A, then of B", both)]
-    sections += [
-        (f"{name} {format_verdict(outcome.verdict)}", _predicted_call_lines(item))
-        for name, outcome, item in (("A", flip.a, item_a), ("B", flip.b, item_b))
-    ]
-    if cells < COLUMNS_MIN_CELLS:
-        return [*lines, *(line for section in sections for line in _section_lines(*section, cells))]
-    column_cells = (cells - 2 * COLUMN_GAP) // 3
-    columns = [_section_lines(*section, column_cells) for section in sections]
+    if cells >= COLUMNS_MIN_CELLS:
+        return [*lines, BLANK_LINE, *_lay_out_side_by_side(sections, cells)]
+    for section in sections:
+        lines += section.wrap(cells)
+    return lines
+
+
+def _golden_section(item_a: Item, item_b: Item, *, golden_differs: bool) -> _Section:
+    lines = _golden_call_lines(item_a)
+    if not golden_differs:
+        return _Section("golden", lines)
+    lines.append(make_line("golden answer of B", "dim"))
+    lines += _golden_call_lines(item_b)
+    return _Section("golden answer of A, then of B", lines)
+
+
+def _lay_out_side_by_side(sections: Sequence[_Section], cells: int) -> list[Line]:
+    gaps = (len(sections) - 1) * COLUMN_GAP
+    column_cells = (cells - gaps) // len(sections)
+    columns = [section.wrap(column_cells) for section in sections]
     rows = zip_longest(*columns, fillvalue=BLANK_LINE)
-    return [*lines, BLANK_LINE, *(_join_side_by_side(row, column_cells) for row in rows)]
+    return [_join_side_by_side(row, column_cells) for row in rows]
 
 
 def _golden_call_lines(item: Item) -> list[Line]:
-    return [line for call in item.golden for line in _call_lines(call, item)] or [
-        make_line("no call", "dim")
-    ]
+    lines: list[Line] = []
+    for call in item.golden:
+        lines += _call_lines(call, item)
+    return lines or [make_line("no call", "dim")]
 
 
 def _predicted_call_lines(item: Item) -> list[Line]:
@@ -238,12 +318,12 @@ def _predicted_call_lines(item: Item) -> list[Line]:
     calls without a pair.
     """
     indexed = IndexedItem(item)
+    lines: list[Line] = []
+    for pair in item.pairs:
+        golden, predicted = indexed.golden_and_predicted_call(pair)
+        lines += _pair_lines(pair, golden, predicted, item)
+
     paired = {(pair.turn, pair.predicted) for pair in item.pairs}
-    lines = [
-        line
-        for pair in item.pairs
-        for line in _pair_lines(pair, *indexed.golden_and_predicted_call(pair), item)
-    ]
     for call in item.predicted:
         if (call.turn, call.index) not in paired:
             lines += _call_lines(call, item)
@@ -251,9 +331,10 @@ def _predicted_call_lines(item: Item) -> list[Line]:
 
 
 def _call_lines(call: Call, item: Item) -> list[Line]:
-    arguments = (call.arguments or {}).items()
-    texts = [f"    {sanitize(name)}: {sanitize(to_json_text(value))}" for name, value in arguments]
-    return [*_call_name_lines(call, " ", item), *map(make_line, texts)]
+    lines = _call_name_lines(call, " ", item)
+    for name, value in (call.arguments or {}).items():
+        lines.append(make_line(f"    {sanitize(name)}: {sanitize(to_json_text(value))}"))
+    return lines
 
 
 def _pair_lines(
@@ -261,46 +342,43 @@ def _pair_lines(
 ) -> list[Line]:
     if predicted is None:
         return [make_line(f"- {sanitize(pair.name)} not called", "diff")]
+
     lines = _call_name_lines(predicted, pair.state, item)
     for row in build_argument_rows(golden, predicted, pair.diff):
-        if row.path:
-            text = (
-                f"{'  ' * row.depth}{row.path}:"
-                f" {row.predicted if row.predicted is not None else 'omitted'}"
-            )
-            lines.append(
-                make_line(f"  {row.state} {sanitize(text)}", "" if row.state in "=~" else "diff")
-            )
+        if not row.path:
+            # The line above has the name of the function.
+            continue
+        indent = "  " * row.depth
+        value = "omitted" if row.predicted is None else row.predicted
+        text = f"  {row.state} {sanitize(f'{indent}{row.path}: {value}')}"
+        lines.append(make_line(text, "" if row.state in "=~" else "diff"))
     return lines
 
 
 def _call_name_lines(call: Call, state_symbol: str, item: Item) -> list[Line]:
     """Return the line with the name of a call and, if the call was not decoded, the error."""
-    has_turns = any(each.turn for each in (*item.golden, *item.predicted))
-    turn = f"  turn {call.turn + 1}" if has_turns else ""
-    style = "strong" if state_symbol in " =~" else "diff"
-    lines = [make_line(f"{state_symbol} {sanitize(call.name)}{turn}", style)]
+    text = f"{state_symbol} {sanitize(call.name)}"
+    has_several_turns = any(each.turn > 0 for each in item.golden + item.predicted)
+    if has_several_turns:
+        text += f"  turn {call.turn + 1}"
+    lines = [make_line(text, "strong" if state_symbol in " =~" else "diff")]
     if call.arguments is None:
-        lines.append(
-            make_line(f"    {sanitize(call.decode_error or call.raw or 'cannot be read')}", "dim")
-        )
+        problem = call.decode_error or call.raw or "cannot be read"
+        lines.append(make_line(f"    {sanitize(problem)}", "dim"))
     return lines
-
-
-def _section_lines(title: str, lines: Sequence[Line], cells: int) -> list[Line]:
-    wrapped = [
-        make_line(row, style)
-        for line in lines
-        for text, style in line
-        for row in wrap_sanitized(text, cells)
-    ]
-    return [rule_line(((title, "strong"),), cells), *wrapped]
 
 
 def _join_side_by_side(lines: Sequence[Line], column_cells: int) -> Line:
     """Join lines to one line, in columns of `column_cells`."""
-    joined: list[StyledText] = []
-    for at, line in enumerate(lines):
-        text, style = line[0] if len(line) == 1 else (plain_text(line), "strong" if line else "")
-        joined += [*([(" " * COLUMN_GAP, "")] if at else []), pad_text(text, column_cells, style)]
-    return tuple(joined)
+    joined = LineBuilder()
+    for line in lines:
+        if not joined.is_empty:
+            joined.add(" " * COLUMN_GAP)
+        if len(line) == 1:
+            text, style = line[0]
+        else:
+            # A heading has several parts, a missing line has none.
+            text = plain_text(line)
+            style = "strong" if line else ""
+        joined.add_padded(text, column_cells, style)
+    return joined.build()

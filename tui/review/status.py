@@ -15,7 +15,10 @@ from fcreview.model.review import CORRECT, ITEM_CORRECT, Annotation, Event
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.verdict import DECISIVE_STEP, PASS_FAIL, PASS_FAIL_CRITERIA
 from fcreview.model.wording import format_count
-from fcreview.store.rows import View
+from fcreview.store.rows import (
+    QueueRow,
+    View,
+)
 from fcreview.tui.review.recorder import (
     GOLDEN_WRONG_PREFIX,
     KeyLookup,
@@ -23,7 +26,16 @@ from fcreview.tui.review.recorder import (
     ReviewSubject,
     format_verdict_with_criterion,
 )
-from fcreview.tui.text.lines import Line, justify_line, line_width, truncate, truncate_middle
+from fcreview.tui.text.lines import (
+    BLANK_LINE,
+    Line,
+    join_lines,
+    justify_line,
+    line_width,
+    make_line,
+    truncate,
+    truncate_middle,
+)
 from fcreview.tui.text.styles import symbols
 
 if TYPE_CHECKING:
@@ -64,8 +76,11 @@ class Pace:
 
     def record_item(self, item: Hashable, now: float) -> None:
         """Count a reviewed item. `now`: time in seconds of a monotonic clock."""
-        if self._last_time is not None and now - self._last_time < BREAK_SECONDS:
-            self._durations = [*self._durations, now - self._last_time][-AVERAGED_ITEMS:]
+        if self._last_time is not None:
+            duration = now - self._last_time
+            if duration < BREAK_SECONDS:
+                self._durations.append(duration)
+                del self._durations[:-AVERAGED_ITEMS]
         self._last_time = now
         self.reviewed_items.add(item)
 
@@ -81,15 +96,16 @@ class Pace:
 
     @property
     def summary(self) -> str:
-        """Progress as text: `30 reviewed · 1,482 left · 4.1 s/item`.
-
-        Empty before the first review.
+        """Progress as text: `30 reviewed · 1,482 left · 4.1 s/item`. Empty before the first
+        review.
         """
-        if not self.reviewed_items:
+        n_reviewed = len(self.reviewed_items)
+        if not n_reviewed:
             return ""
-        parts = [f"{len(self.reviewed_items):,} reviewed"]
+        parts = [f"{n_reviewed:,} reviewed"]
         if self.unreviewed_at_start is not None:
-            parts.append(f"{max(self.unreviewed_at_start - len(self.reviewed_items), 0):,} left")
+            n_left = max(self.unreviewed_at_start - n_reviewed, 0)
+            parts.append(f"{n_left:,} left")
         if self._durations:
             parts.append(f"{median(self._durations):.1f} s/item")
         return " · ".join(parts)
@@ -129,6 +145,28 @@ KEY_HINTS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _StatusParts:
+    """Parts at the right of the status line. A part without content is empty."""
+
+    pace: Line
+    in_arguments: Line
+    score: Line
+    """Question that the next score key answers."""
+    target: Line
+    """Target and criterion of the next verdict key."""
+    position: Line
+
+    @property
+    def all_but_pace(self) -> Line:
+        joined = _join_parts(self.in_arguments, self.score, self.target, self.position)
+        return joined if self.position else (*joined, (" ", ""))
+
+    @property
+    def questions(self) -> Line:
+        return _join_parts(self.score, self.target)
+
+
 def status_line(
     message: tuple[str, str],
     question: PendingQuestion,
@@ -138,78 +176,118 @@ def status_line(
     key_names: Mapping[str, str] | None = None,
     pace: str = "",
 ) -> Line:
-    """Return ` saved: fail · live_simple_3-2-1     T verdict on: turn 2 call 1 · 40 %`.
-
-    Without a message, the line begins with key hints.
+    """Return ` saved: fail · live_simple_3-2-1     T verdict on: turn 2 call 1 · 40 %`. Without a
+    message, the line begins with key hints.
 
     `scroll_position`: see `DocumentLayout.scroll_position`. `key_names`: first key of each action
     by action id.
     """
     key_names = key_names or {}
-    target, target_name = question.target, describe_address(question.target)
-    target_key = f" {key_names['item.target']} " if "item.target" in key_names else " "
-    subject = (
-        target_name if question.criterion == CORRECT else f"{target_name} {question.criterion}"
+    parts = _StatusParts(
+        pace=make_line(f" {pace}", "dim") if pace else BLANK_LINE,
+        in_arguments=make_line(" in arguments", "dim") if is_in_arguments else BLANK_LINE,
+        score=_score_part(question, key_names),
+        target=_target_part(question, key_names),
+        position=make_line(f" {scroll_position} ", "dim") if scroll_position else BLANK_LINE,
     )
-    is_on_item = (target, question.criterion) == ITEM_CORRECT
-    verdict: Line = (
-        (target_key, "key"),
-        (f"verdict on: {sanitize(subject)}", "dim" if is_on_item else "warn"),
-    )
-    score_keys = " ".join(key_names[action] for action in SCORE_ACTIONS if action in key_names)
-    score: Line = ()
-    if question.score_question:
-        score = ((f" {score_keys} on: {sanitize(question.score_question)}", "warn"),)
-    position: Line = ((f" {scroll_position} ", "dim"),) if scroll_position else ()
-    right = _join_parts(
-        ((" in arguments", "dim"),) if is_in_arguments else (), score, verdict, position
-    )
-    if not position:
-        right = (*right, (" ", ""))
-    without_position = _join_parts(score, verdict)
     text, style = message
     if not text:
-        right = right if line_width(right) < cells else without_position
-        return justify_line(
-            ((" " + format_key_hints(key_names, cells - line_width(right) - 2), "dim"),),
-            right,
-            cells,
-        )
-    left: Line = ((" " + text, style),)
-    undo_key = key_names.get("item.undo", "") if text.startswith("saved:") else ""
-    undo: Line = ((" · ", "dim"), (undo_key, "key"), (" undo", "dim")) if undo_key else ()
-    pace_part: Line = ((f" {pace}", "dim"),) if pace else ()
-    if target == ITEM:
-        choices = [_join_parts(pace_part, right), _join_parts(pace_part, score, position)]
-        choices += [_join_parts(score, position), score]
-    else:
-        choices = [_join_parts(pace_part, right), right, without_position]
-        if score and question.score_question.startswith(target_name):
-            choices.append(score)
-    undo = undo if line_width((*left, *undo, *choices[-1])) < cells else ()
-    fitting = (each for each in choices if line_width((*left, *undo, *each)) < cells)
-    chosen = next(fitting, choices[-1])  # The target must always be visible.
-    suffix = f" · {sanitize(target_name)}"
-    if target != ITEM and text.endswith(suffix) and line_width(left) + line_width(chosen) >= cells:
-        if not score:  # A score question already names the target.
-            chosen = ((target_key, "key"), (f"verdict on:{suffix[2:]}", "warn"))
-        room, short = max(cells - line_width(chosen) - 2, 1), text.removesuffix(suffix)
-        # keeps the criterion at the end
-        for prefix in (
-            f"golden {symbols().failed} ",
-            f"{symbols().ellipsis} ",
-        ):
-            if display_width(short) > room:
-                short = text.removesuffix(suffix).replace(GOLDEN_WRONG_PREFIX, prefix)
-        left = ((" " + truncate(short, room), style),)
-    return justify_line((*left, *undo), chosen, cells)
+        return _key_hints_status_line(parts, key_names, cells)
+
+    left = make_line(f" {text}", style)
+    undo = _undo_part(text, key_names)
+    choices = _list_right_parts(parts, question)
+    if line_width((*left, *undo, *choices[-1])) >= cells:
+        undo = BLANK_LINE
+    fitting = [right for right in choices if line_width((*left, *undo, *right)) < cells]
+    right = fitting[0] if fitting else choices[-1]
+
+    # A message about a part ends with the name of the part, which the right side also shows.
+    target_name = sanitize(describe_address(question.target))
+    message_ending = f" · {target_name}"
+    is_too_wide = line_width(left) + line_width(right) >= cells
+    if is_too_wide and question.target != ITEM and text.endswith(message_ending):
+        if not parts.score:
+            right = ((_target_key(key_names), "key"), (f"verdict on: {target_name}", "warn"))
+        room = max(cells - line_width(right) - 2, 1)
+        short_text = _shorten_saved_message(text.removesuffix(message_ending), room)
+        left = make_line(f" {truncate(short_text, room)}", style)
+    return justify_line((*left, *undo), right, cells)
+
+
+def _key_hints_status_line(parts: _StatusParts, key_names: Mapping[str, str], cells: int) -> Line:
+    right = parts.all_but_pace
+    if line_width(right) >= cells:
+        right = parts.questions
+    hints = format_key_hints(key_names, cells - line_width(right) - 2)
+    return justify_line(make_line(f" {hints}", "dim"), right, cells)
+
+
+def _list_right_parts(parts: _StatusParts, question: PendingQuestion) -> list[Line]:
+    """Return what can stand at the right of a message, the widest first. The last is shown even if
+    it does not fit, because a target other than the item must always be visible.
+    """
+    with_pace = _join_parts(parts.pace, parts.all_but_pace)
+    if question.target == ITEM:
+        return [
+            with_pace,
+            _join_parts(parts.pace, parts.score, parts.position),
+            _join_parts(parts.score, parts.position),
+            parts.score,
+        ]
+
+    choices = [with_pace, parts.all_but_pace, parts.questions]
+    if parts.score and question.score_question.startswith(describe_address(question.target)):
+        # The question of the score names the target.
+        choices.append(parts.score)
+    return choices
+
+
+def _target_part(question: PendingQuestion, key_names: Mapping[str, str]) -> Line:
+    """Return ` T verdict on: turn 2 call 1 equivalent`."""
+    subject = describe_address(question.target)
+    if question.criterion != CORRECT:
+        subject += f" {question.criterion}"
+    is_on_item = (question.target, question.criterion) == ITEM_CORRECT
+    style = "dim" if is_on_item else "warn"
+    return ((_target_key(key_names), "key"), (f"verdict on: {sanitize(subject)}", style))
+
+
+def _target_key(key_names: Mapping[str, str]) -> str:
+    """Return the key that switches the target, with blanks around it."""
+    key = key_names.get("item.target", "")
+    return f" {key} " if key else " "
+
+
+def _score_part(question: PendingQuestion, key_names: Mapping[str, str]) -> Line:
+    """Return ` 0 1 2 on: response completeness`. Empty if the item has no scores."""
+    if not question.score_question:
+        return BLANK_LINE
+    keys = " ".join(key_names[action] for action in SCORE_ACTIONS if action in key_names)
+    return make_line(f" {keys} on: {sanitize(question.score_question)}", "warn")
+
+
+def _undo_part(text: str, key_names: Mapping[str, str]) -> Line:
+    """Return ` · z undo` after the message about a saved review, else an empty line."""
+    key = key_names.get("item.undo", "")
+    if not key or not text.startswith("saved:"):
+        return BLANK_LINE
+    return ((" · ", "dim"), (key, "key"), (" undo", "dim"))
+
+
+def _shorten_saved_message(text: str, cells: int) -> str:
+    """Shorten `golden wrong, so` at the beginning of a message, because the criterion is at its
+    end.
+    """
+    short = text
+    for prefix in (f"golden {symbols().failed} ", f"{symbols().ellipsis} "):
+        if display_width(short) > cells:
+            short = text.replace(GOLDEN_WRONG_PREFIX, prefix)
+    return short
 
 
 def _join_parts(*parts: Line) -> Line:
-    joined: Line = ()
-    for part in filter(None, parts):
-        joined = (*joined, (" ·", "dim"), *part) if joined else part
-    return joined
+    return join_lines(parts, (" ·", "dim"))
 
 
 def score_prompt_message(target: str, criterion: str) -> StatusMessage:
@@ -222,19 +300,22 @@ def format_key_hints(key_names: Mapping[str, str], cells: int) -> str:
     """Format as many key hints as fit into `cells`, by priority: `] [ items · j k move · .
     difference · q queue`.
     """
-    highest = max(hint.priority for hint in KEY_HINTS)
-    for lowest in range(highest + 1):
-        hints = [
-            " ".join(
-                [*(key_names[action] for action in hint.actions if action in key_names), hint.label]
-            )
-            for hint in KEY_HINTS
-            if hint.priority >= lowest and any(action in key_names for action in hint.actions)
-        ]
-        text = " · ".join(hints)
-        if len(text) <= cells or lowest == highest:
-            return text
-    return ""
+    text = ""
+    highest_priority = max(hint.priority for hint in KEY_HINTS)
+    for lowest_priority in range(highest_priority + 1):
+        text = _join_key_hints(key_names, lowest_priority)
+        if len(text) <= cells:
+            break
+    return text
+
+
+def _join_key_hints(key_names: Mapping[str, str], lowest_priority: int) -> str:
+    hints = []
+    for hint in KEY_HINTS:
+        keys = [key_names[action] for action in hint.actions if action in key_names]
+        if keys and hint.priority >= lowest_priority:
+            hints.append(" ".join([*keys, hint.label]))
+    return " · ".join(hints)
 
 
 MAX_SUMMARY_ITEMS = 5_000
@@ -255,20 +336,32 @@ def summarize_queue(
     If the view contains no reviewed items, the summary covers `session_items`: the items that were
     reviewed in this session, as {number: id}.
     """
-    rows = [row for row in store.fetch_page(view, 0, MAX_SUMMARY_ITEMS) if row.you is not None]
+    rows = _fetch_reviewed_rows(store, view)
     if not rows and session_items:
-        view = View(f"item:{','.join(map(str, session_items))}", "dataset")
-        rows = store.fetch_page(view, 0, MAX_SUMMARY_ITEMS)
-        rows = [row for row in rows if row.you is not None and row.id == session_items[row.item]]
-    counts = {word: sum(row.you == verdict for row in rows) for word, verdict in PASS_FAIL.items()}
-    items = format_count(len(rows), "item")
-    lines = [
-        f"{items} reviewed: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()),
-        pace,
-    ]
-    if not blind and (agreement := _format_agreement(store, view, annotator)):
-        lines.append(agreement)
-    return [line for line in lines if line]
+        numbers = ",".join(str(item) for item in session_items)
+        view = View(f"item:{numbers}", "dataset")
+        # After an import, a number can belong to another item.
+        rows = [
+            row for row in _fetch_reviewed_rows(store, view) if row.id == session_items[row.item]
+        ]
+
+    counts = []
+    for word, verdict in PASS_FAIL.items():
+        count = sum(row.you == verdict for row in rows)
+        counts.append(f"{count:,} {word}")
+    lines = [f"{format_count(len(rows), 'item')} reviewed: {', '.join(counts)}"]
+    if pace:
+        lines.append(pace)
+    if not blind:
+        agreement = _format_agreement(store, view, annotator)
+        if agreement:
+            lines.append(agreement)
+    return lines
+
+
+def _fetch_reviewed_rows(store: Store, view: View) -> list[QueueRow]:
+    rows = store.fetch_page(view, 0, MAX_SUMMARY_ITEMS)
+    return [row for row in rows if row.you is not None]
 
 
 def _format_agreement(store: Store, view: View, annotator: str) -> str:
@@ -277,30 +370,36 @@ def _format_agreement(store: Store, view: View, annotator: str) -> str:
 
     In a queue file, only verdicts by annotators to whom an item is assigned count.
     """
+    n_shared = 0
+    n_equal = 0
+    for verdicts in _collect_item_verdicts(store, view).values():
+        if annotator in verdicts and len(verdicts) > 1:
+            n_shared += 1
+            n_equal += len(set(verdicts.values())) == 1
+    if not n_shared:
+        return ""
+    return f"all annotators agree on {n_equal:,} of {format_count(n_shared, 'shared item')}"
+
+
+def _collect_item_verdicts(store: Store, view: View) -> dict[int, dict[str, object]]:
+    """Return the verdicts on each item, by annotator."""
     assigned = _read_assigned_annotators(store, view.queue_file) if view.queue_file else None
     verdicts: dict[int, dict[str, object]] = {}
     for rating in store.analysis.fetch_ratings(view):
-        is_assigned = assigned is None or rating.annotator in assigned.get(rating.key, ())
-        if (
-            is_assigned
-            and rating.target == ITEM
-            and rating.criterion == CORRECT
-            and is_definite(rating.value)
-        ):
+        if assigned is not None and rating.annotator not in assigned.get(rating.key, ()):
+            continue
+        is_item_verdict = (rating.target, rating.criterion) == ITEM_CORRECT
+        if is_item_verdict and is_definite(rating.value):
             verdicts.setdefault(rating.item, {})[rating.annotator] = rating.value
-    shared = [each for each in verdicts.values() if annotator in each and len(each) > 1]
-    equal = sum(len(set(each.values())) == 1 for each in shared)
-    if not shared:
-        return ""
-    return f"all annotators agree on {equal:,} of {format_count(len(shared), 'shared item')}"
+    return verdicts
 
 
 def _read_assigned_annotators(store: Store, queue_name: str) -> Mapping[ItemKey, set[str]]:
     queue = store.load_queue(queue_name)
     assigned: dict[ItemKey, set[str]] = {}
     for share in queue.shares:
-        for at in share.order:
-            assigned.setdefault(queue.items[at].key, set()).add(share.annotator)
+        for index in share.order:
+            assigned.setdefault(queue.items[index].key, set()).add(share.annotator)
     return assigned
 
 
@@ -324,31 +423,31 @@ class Override:
         return SOURCE_NAMES.get(source, sanitize(source))
 
     def format_question(self, cells: int) -> str:
-        """Return `Why pass although the checker failed simple_3?`.
-
-        A long name is shortened to fit into `cells`.
+        """Return `Why pass although the checker failed simple_3?`. A long name is shortened to
+        fit into `cells`.
         """
-        value, verdict = (
-            self.contradicted.get("value"),
-            format_verdict_with_criterion(self.verdict, self.criterion),
-        )
-        action = f"gave {format_verdict_with_criterion(value, self.criterion)} to"
-        if (
-            self.criterion in PASS_FAIL_CRITERIA
-            and isinstance(value, bool)
-            and isinstance(self.verdict, bool)
-        ):
-            action = "passed" if value else "failed"
-        start = f"Why {verdict} although the {self.contradicted_source_name} {action} "
-        part, item = self.subject.part_name, sanitize(self.subject.detail.row.id)
-        name = f"{part} of {item}" if part else item
-        name_cells = max(cells - display_width(start) - 1, MIN_NAME_CELLS)
-        return f"{start}{truncate_middle(name, name_cells)}?"
+        verdict = format_verdict_with_criterion(self.verdict, self.criterion)
+        contradiction = f"the {self.contradicted_source_name} {self._contradicted_action}"
+        start = f"Why {verdict} although {contradiction} "
+
+        name = sanitize(self.subject.detail.row.id)
+        if self.subject.part_name:
+            name = f"{self.subject.part_name} of {name}"
+        room = max(cells - display_width(start) - 1, MIN_NAME_CELLS)
+        return f"{start}{truncate_middle(name, room)}?"
+
+    @property
+    def _contradicted_action(self) -> str:
+        """What the contradicted source did: `failed`, or `gave equivalent fail to`."""
+        value = self.contradicted.get("value")
+        are_pass_or_fail = isinstance(value, bool) and isinstance(self.verdict, bool)
+        if are_pass_or_fail and self.criterion in PASS_FAIL_CRITERIA:
+            return "passed" if value else "failed"
+        return f"gave {format_verdict_with_criterion(value, self.criterion)} to"
 
     def format_reason_label(self, reason: str) -> str:
-        return REASON_LABELS.get(reason, sanitize(reason)).replace(
-            "{}", self.contradicted_source_name
-        )
+        label = REASON_LABELS.get(reason, sanitize(reason))
+        return label.replace("{}", self.contradicted_source_name)
 
 
 class OverrideReasons:
@@ -364,33 +463,41 @@ class OverrideReasons:
         """Set the last override from an event with a verdict, or clear it if the verdict
         contradicts nothing.
         """
-        if event is not None and event.verdict is not None and event.criterion != DECISIVE_STEP:
+        if event is None:
+            return
+        if event.verdict is None or event.criterion == DECISIVE_STEP:
+            # An event without a verdict can add the reason for the last override.
+            if event.overrules:
+                self.is_answered = True
+            return
+
+        self.override = None
+        if event.overrules:
             # The target of a score can differ from the cursor.
-            subject = replace(subject, target=event.target)
-            over = event.overrules
-            self.override = (
-                Override(
-                    subject, criterion=event.criterion, verdict=event.verdict, contradicted=over
-                )
-                if over
-                else None
+            scored_subject = replace(subject, target=event.target)
+            self.override = Override(
+                scored_subject,
+                event.criterion,
+                verdict=event.verdict,
+                contradicted=event.overrules,
             )
-            self.is_answered = event.fault == "golden"  # A wrong golden answer is the reason.
-        elif event is not None and event.overrules:
-            self.is_answered = True
+        # A wrong golden answer is the reason.
+        self.is_answered = event.fault == "golden"
 
     def find_reason(self, number: int) -> str:
         """Return the override reason with this number, from 1. Empty if there is no such reason."""
-        return self._reasons[number - 1] if 0 < number <= len(self._reasons) else ""
+        if not 1 <= number <= len(self._reasons):
+            return ""
+        return self._reasons[number - 1]
 
     @property
     def unavailable_message(self) -> str:
         if self.override is None:
             return "your last verdict contradicts no automatic verdict"
-        reasons = [
-            f"{number} {sanitize(reason)}" for number, reason in enumerate(self._reasons, start=1)
+        numbered = [
+            f"{number} {sanitize(reason)}" for number, reason in enumerate(self._reasons, 1)
         ]
-        return f"reasons: {', '.join(reasons)}"
+        return f"reasons: {', '.join(numbered)}"
 
     def key_hints(self, *, has_scores: bool) -> list[tuple[str, str]]:
         """Return (key, label) pairs of the keys that select a reason. On a `has_scores` item,
@@ -398,8 +505,10 @@ class OverrideReasons:
         """
         if self.override is None or self.is_answered:
             return []
-        labels = map(self.override.format_reason_label, self._reasons)
-        reasons = [] if has_scores else zip(map(self._key, REASON_ACTIONS), labels, strict=False)
-        return [(key, label) for key, label in reasons if key] or [
-            (self._key("item.why"), "reasons")
-        ]
+        hints = []
+        if not has_scores:
+            for action, reason in zip(REASON_ACTIONS, self._reasons, strict=False):
+                key = self._key(action)
+                if key:
+                    hints.append((key, self.override.format_reason_label(reason)))
+        return hints or [(self._key("item.why"), "reasons")]

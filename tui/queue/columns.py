@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import (
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+)
+from dataclasses import (
+    dataclass,
+    replace,
+)
+from typing import Any, Literal, NamedTuple, assert_never
 
 from fcreview.model.incident import WEAK_NOTE, describe_incident, format_incident_title
 from fcreview.model.sanitize import display_width, pad, sanitize
 from fcreview.model.wording import INCIDENT_PREFIX, describe_error_type
 from fcreview.store.rows import SUSPECTS_QUEUE, ColumnWidths, QueueRow, Suspicion
 from fcreview.tui.text.lines import (
+    BLANK_LINE,
     Line,
+    LineBuilder,
     StyledText,
     center_text,
     fit_line,
     line_width,
-    pad_text,
+    make_line,
+    plain_text,
     truncate,
     truncate_difference,
     truncate_middle,
@@ -55,7 +68,11 @@ def find_displayed_error_type(row: QueueRow) -> str:
     """Return the official error type, else the recomputed one if the recomputed verdict is a
     failure.
     """
-    return row.error_type or (row.rule_error_type or "" if row.rule is False else "")
+    if row.error_type:
+        return row.error_type
+    if row.rule is False:
+        return row.rule_error_type or ""
+    return ""
 
 
 def difference_line(row: QueueRow) -> Line:
@@ -63,106 +80,180 @@ def difference_line(row: QueueRow) -> Line:
     predicted value), else explain the error type.
     """
     if row.is_incident:
-        return ((describe_incident(row.incident or "", row.incident_certainty), "warn"),)
-    text, function, argument = (
-        row.first_difference or "",
-        row.diff_function or "",
-        row.diff_argument,
-    )
-    what, golden, predicted = "", "", ""
-    if not text:
-        error = find_displayed_error_type(row)
-        if meaning := describe_error_type(error):
-            return ((meaning, ""),)
-        fails_with_equal_calls = row.official is False and row.n_golden > 0 and row.n_predicted > 0
-        return ((EQUAL_CALLS, "dim"),) if fails_with_equal_calls and not error else ()
-    if argument and (row.diff_golden or row.diff_predicted):
-        path = text.partition(" ")[0]
-        what = path if path.startswith((f"{argument}.", f"{argument}[")) else argument
-        golden, predicted = row.diff_golden or "none", row.diff_predicted or "missing"
-    elif function and text == f"{function} not called":
-        golden, predicted = function, "not called"
-    elif function and text == f"{function} called, not in golden":
-        golden, predicted = "no call", function
-    elif match := CALLED_FUNCTION.fullmatch(text):
-        what, golden, predicted = "function", match[2], match[1]
-    else:
-        return ((sanitize(text), ""),)
-    return _value_pair_line(what, golden, predicted)
+        return make_line(describe_incident(row.incident or "", row.incident_certainty), "warn")
+    if not row.first_difference:
+        return _line_without_difference(row)
+    pair = _find_value_pair(row, row.first_difference)
+    if pair is None:
+        return make_line(sanitize(row.first_difference))
+    return pair.build_line()
 
 
-def _value_pair_line(argument: str | None, golden: str, predicted: str) -> Line:
-    head: Line = ((f"{sanitize(argument)}  ", ""),) if argument else ()
-    return (
-        *head,
-        (sanitize(golden), "golden"),
-        (f" {symbols().arrow} ", "dim"),
-        (sanitize(predicted), "predicted"),
-    )
+def _line_without_difference(row: QueueRow) -> Line:
+    error_type = find_displayed_error_type(row)
+    meaning = describe_error_type(error_type)
+    if meaning:
+        return make_line(meaning)
+    has_calls = row.n_golden > 0 and row.n_predicted > 0
+    if row.official is False and has_calls and not error_type:
+        return make_line(EQUAL_CALLS, "dim")
+    return BLANK_LINE
+
+
+def _find_value_pair(row: QueueRow, text: str) -> _ValuePair | None:
+    """Return the two sides of the first difference with the text `text`. None if they are
+    unknown.
+    """
+    if row.diff_argument and (row.diff_golden or row.diff_predicted):
+        return _ValuePair.sanitize(
+            _find_differing_path(row.diff_argument, text),
+            golden=row.diff_golden or "none",
+            predicted=row.diff_predicted or "missing",
+        )
+
+    function = row.diff_function
+    if function and text == f"{function} not called":
+        return _ValuePair.sanitize("", golden=function, predicted="not called")
+    if function and text == f"{function} called, not in golden":
+        return _ValuePair.sanitize("", golden="no call", predicted=function)
+    match = CALLED_FUNCTION.fullmatch(text)
+    if match:
+        return _ValuePair.sanitize("function", golden=match[2], predicted=match[1])
+    return None
+
+
+def _find_differing_path(argument: str, text: str) -> str:
+    """Return the path of the nested value with which the text begins, else the argument."""
+    path, _, _ = text.partition(" ")
+    is_nested = path.startswith((f"{argument}.", f"{argument}["))
+    return path if is_nested else argument
+
+
+NAME_GAP = "  "
+
+
+@dataclass(frozen=True, slots=True)
+class _ValuePair:
+    """The two sides of a first difference, sanitized."""
+
+    name: str
+    """Name of the argument. Empty if the calls as a whole differ."""
+    golden: str
+    predicted: str
+
+    @classmethod
+    def sanitize(cls, name: str | None, *, golden: str, predicted: str) -> _ValuePair:
+        return cls(sanitize(name or ""), golden=sanitize(golden), predicted=sanitize(predicted))
+
+    @classmethod
+    def from_line(cls, line: Line) -> _ValuePair:
+        """Return the pair from which `build_line` made the line."""
+        *head, (golden, _), _, (predicted, _) = line
+        name = plain_text(tuple(head)).removesuffix(NAME_GAP)
+        return cls(name, golden=golden, predicted=predicted)
+
+    @property
+    def name_part(self) -> Line:
+        return make_line(self.name + NAME_GAP) if self.name else BLANK_LINE
+
+    @property
+    def predicted_part(self) -> Line:
+        return ((f" {symbols().arrow} ", "dim"), (self.predicted, "predicted"))
+
+    def build_line(self) -> Line:
+        return (*self.name_part, (self.golden, "golden"), *self.predicted_part)
+
+    def find_room_for_values(self, width: int) -> int:
+        """Return the cells that a line of `width` cells has for both values."""
+        return width - line_width(self.build_line()) + self.values_width
+
+    @property
+    def values_width(self) -> int:
+        return display_width(self.golden) + display_width(self.predicted)
+
+    def cut_common_beginning(self, cells: int) -> _ValuePair:
+        """Replace the common beginning of the values by an ellipsis. `cells`: width for each
+        value.
+        """
+        start = _find_differing_word_start(self.golden, self.predicted, cells)
+        if not start:
+            return self
+        ellipsis = symbols().ellipsis
+        return replace(
+            self,
+            golden=ellipsis + self.golden[start:],
+            predicted=ellipsis + self.predicted[start:],
+        )
+
+    def truncate_values(self, cells: int) -> _ValuePair:
+        """Shorten both values to `cells`. A short value leaves its room to the other one."""
+        golden_cells = max(cells // 2, cells - display_width(self.predicted))
+        golden = _truncate_value(self.golden, min(golden_cells, display_width(self.golden)))
+        predicted = _truncate_value(self.predicted, cells - display_width(golden))
+        return replace(self, golden=golden, predicted=predicted)
 
 
 def parse_difference_line(text: str) -> Line:
-    """Return the text of a first difference as a line of `difference_line`.
-
-    A text of unknown form stays one part.
+    """Return the text of a first difference as a line of `difference_line`. A text of unknown
+    form stays one part.
     """
     for pattern in DIFFERENCE_TEXTS:
-        if match := pattern.fullmatch(text):
-            parts = match.groupdict()
-            return _value_pair_line(
-                parts.get("what"),
-                parts.get("golden") or "none",
-                parts.get("predicted") or "not called",
-            )
-    return ((sanitize(text), ""),)
+        match = pattern.fullmatch(text)
+        if match is None:
+            continue
+        parts = match.groupdict()
+        pair = _ValuePair.sanitize(
+            parts.get("what"),
+            golden=parts.get("golden") or "none",
+            predicted=parts.get("predicted") or "not called",
+        )
+        return pair.build_line()
+    return make_line(sanitize(text))
 
 
 def shorten_difference_line(line: Line, width: int) -> Line:
-    """Shorten a line of `difference_line` to `width` cells.
-
-    The common beginning of the two values is cut first.
+    """Shorten a line of `difference_line` to `width` cells. The common beginning of the two
+    values is cut first.
     """
     if line_width(line) <= width:
         return line
-    if len(line) < 3:
+    is_value_pair = len(line) >= 3
+    if not is_value_pair:
         text, style = line[0]
-        return ((truncate_difference(text, width), style),)
-    *head, (golden, _), arrow, (predicted, _) = line
-    if predicted in ABSENT:
-        return _shorten_line_without_prediction(
-            tuple(head), golden, (arrow, (predicted, "predicted")), width
-        )
-    start = _find_differing_word_start(golden, predicted, (width - line_width((*head, arrow))) // 2)
-    golden, predicted = (
-        symbols().ellipsis + text[start:] if start else text for text in (golden, predicted)
-    )
-    room = width - line_width((*head, arrow))
-    needed = min(display_width(golden) + display_width(predicted), MIN_VALUE_CELLS * 2)
-    if room < needed and head:
-        name_cells = max(line_width(tuple(head)) - 2 + room - needed, MIN_VALUE_CELLS)
-        head = [(truncate(head[0][0].rstrip(), name_cells) + "  ", "")]
-        room = width - line_width((*head, arrow))
+        return make_line(truncate_difference(text, width), style)
+
+    pair = _ValuePair.from_line(line)
+    if pair.predicted in ABSENT:
+        return _shorten_line_without_prediction(pair, width)
+    pair = pair.cut_common_beginning(pair.find_room_for_values(width) // 2)
+
+    # The name is cut only if the values would not have their least width.
+    needed = min(pair.values_width, 2 * MIN_VALUE_CELLS)
+    missing = needed - pair.find_room_for_values(width)
+    if missing > 0 and pair.name:
+        name_cells = max(display_width(pair.name) - missing, MIN_VALUE_CELLS)
+        pair = replace(pair, name=truncate(pair.name.rstrip(), name_cells))
+    room = pair.find_room_for_values(width)
     if room < needed:
-        return fit_line((*head, (golden, "golden"), arrow, (predicted, "predicted")), width)
-    half = room // 2
-    golden_cells = max(half, room - display_width(predicted))
-    golden = _truncate_value(golden, min(golden_cells, display_width(golden)))
-    predicted = _truncate_value(predicted, room - display_width(golden))
-    return (*head, (golden, "golden"), arrow, (predicted, "predicted"))
+        return fit_line(pair.build_line(), width)
+    return pair.truncate_values(room).build_line()
 
 
-def _shorten_line_without_prediction(
-    name_part: Line, golden: str, absent_part: Line, width: int
-) -> Line:
+def _shorten_line_without_prediction(pair: _ValuePair, width: int) -> Line:
     """Shorten the line of a golden value or call that the prediction lacks. If the golden value of
     an argument does not fit beside the name of the argument, omit it.
     """
-    room = width - line_width((*name_part, *absent_part))
+    room = width - line_width(pair.name_part) - line_width(pair.predicted_part)
     if room >= MIN_VALUE_CELLS:
-        return (*name_part, (_truncate_value(golden, room), "golden"), *absent_part)
-    first = (name_part[0][0].rstrip(), "") if name_part else (golden, "golden")
-    name_cells = max(width - line_width(absent_part), MIN_VALUE_CELLS)
-    return fit_line(((truncate(first[0], name_cells), first[1]), *absent_part), width)
+        golden = _truncate_value(pair.golden, room)
+        return (*pair.name_part, (golden, "golden"), *pair.predicted_part)
+
+    cells = max(width - line_width(pair.predicted_part), MIN_VALUE_CELLS)
+    if pair.name:
+        first = make_line(truncate(pair.name.rstrip(), cells))
+    else:
+        first = make_line(truncate(pair.golden, cells), "golden")
+    return fit_line((*first, *pair.predicted_part), width)
 
 
 def _find_differing_word_start(golden: str, predicted: str, width: int) -> int:
@@ -171,11 +262,16 @@ def _find_differing_word_start(golden: str, predicted: str, width: int) -> int:
     """
     if golden == predicted:
         return 0
-    common = _measure_common_prefix((golden, predicted))
-    start = max((found.end() for found in WORD_BOUNDARY.finditer(golden, 0, common)), default=0)
-    # two characters of context
-    start = start if common - start + MIN_COMMON_CHARS < width else common - 2
+    n_common = _measure_common_prefix((golden, predicted))
+    word_starts = [match.end() for match in WORD_BOUNDARY.finditer(golden, 0, n_common)]
+    start = max(word_starts, default=0)
+    if n_common - start + MIN_COMMON_CHARS >= width:
+        start = n_common - CONTEXT_CHARS
     return start if start >= MIN_COMMON_CHARS else 0
+
+
+CONTEXT_CHARS = 2
+"""Number of equal characters that are shown before the first difference inside a long word."""
 
 
 def _truncate_value(text: str, width: int) -> str:
@@ -184,8 +280,18 @@ def _truncate_value(text: str, width: int) -> str:
     return truncate(text, width)
 
 
-VERDICT_TITLES = {"official": "official", "rule": "recomp.", "judge": "judge", "you": "you"}
-NARROW_TITLES = {"official": "offic."}
+ColumnName = Literal[
+    "item", "model", "category", "score", "official", "rule", "judge", "you", "difference"
+]
+VerdictColumnName = Literal["official", "rule", "judge", "you"]
+AUTOMATIC_COLUMNS: tuple[VerdictColumnName, ...] = ("official", "rule", "judge")
+VERDICT_TITLES: dict[VerdictColumnName, str] = {
+    "official": "official",
+    "rule": "recomp.",
+    "judge": "judge",
+    "you": "you",
+}
+NARROW_TITLES: dict[VerdictColumnName, str] = VERDICT_TITLES | {"official": "offic."}
 """Titles of verdict columns in a list that has no room for the whole words."""
 DIFFERENCE_TITLE = "first difference: golden {arrow} predicted"
 SUSPICION_TITLE = "reason for suspicion"
@@ -208,14 +314,24 @@ LEAD_CELLS = 3
 """Width, in cells, of the cursor, the flag and a blank before the columns."""
 MIN_TAIL_CELLS = 3
 CATEGORY_MIN_CELLS = 90
+"""Minimum width of the list, in cells, for the category."""
+CATEGORY_MARGIN_CELLS = 2
+"""Width, in cells, that the difference has beyond `COMFORTABLE_DIFFERENCE_CELLS` beside a
+category.
+"""
+
+
+class QueueColumn(NamedTuple):
+    name: ColumnName
+    width: int
+    """Width in cells, without the blank before the column."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueColumns:
     """Columns of the list of items, from left to right."""
 
-    columns: tuple[tuple[str, int], ...]
-    """(name, width in cells) of each column. The width excludes the blank before the column."""
+    columns: tuple[QueueColumn, ...]
     shows_question: bool = False
     """Whether the column `difference` shows the question instead of the first difference."""
     has_narrow_titles: bool = False
@@ -227,68 +343,219 @@ class QueueColumns:
         all rows. In a narrow list, omit the recomputed, judge and official verdicts, in this order,
         before ids are cut.
         """
-        size = 0 if width < 100 else 1 if width < 140 else 2
-        omitted = {
-            name
-            for name, exists in (("rule", widths.has_rule), ("judge", widths.has_judge))
-            if not exists
-        }
-        hides_verdicts = blind or widths.has_score
-        names = (
-            {"official", "rule", "judge"} - omitted - widths.constant
-            if not hides_verdicts
-            else set()
+        limits = _ColumnLimits.choose(width, widths)
+        verdicts = _choose_verdict_columns(limits, _list_differing_verdicts(widths, blind=blind))
+
+        # Each column takes its width and a blank from the free cells. The difference gets the rest.
+        free = limits.count_free_cells(verdicts)
+        model = _choose_model_width(free, limits, widths)
+        free -= _width_with_blank(model)
+        item = _choose_item_width(free, limits, widths)
+        free -= _width_with_blank(item)
+        category = _choose_category_width(free, limits, widths)
+        free -= _width_with_blank(category)
+        difference = free - 1
+        if difference < MIN_COLUMN_CELLS:
+            difference = 0
+
+        columns = [
+            QueueColumn("item", item),
+            QueueColumn("model", model),
+            QueueColumn("category", category),
+            QueueColumn("score", limits.score),
+            *verdicts.columns,
+            QueueColumn("difference", difference),
+        ]
+        return cls(
+            tuple(column for column in columns if column.width > 0),
+            shows_question=blind or not (widths.has_difference or widths.error),
+            has_narrow_titles=verdicts.has_narrow_titles,
         )
-        model = min(max(widths.model, MIN_COLUMN_CELLS), (16, 24, 30)[size]) if widths.model else 0
-        least_model = min(MIN_COLUMN_CELLS if width >= NARROW_CELLS else MIN_MODEL_CELLS, model)
-        least_id = 22 if width < NARROW_CELLS and not model else (18, 30, 34)[size]
-        least_id = min(max(widths.item, 4), least_id)
-        preferred = PREFERRED_SUSPICION_CELLS if widths.has_score else PREFERRED_DIFFERENCE_CELLS
-        score = SCORE_CELLS + 1 if widths.has_score else 0
-        for name in ("", "title", "rule", "judge", "official"):
-            names.discard(name)
-            titles = _choose_verdict_titles(is_narrow=name != "")
-            verdicts = [
-                (each, len(title))
-                for each, title in titles.items()
-                if each in names or each == "you"
-            ]
-            rest = (
-                width
-                - LEAD_CELLS
-                - sum(size + 1 for _, size in verdicts)
-                - 1
-                - (model + 1 if model else 0)
-                - score
-            )
-            if rest + model - least_model - least_id - 1 >= COMFORTABLE_DIFFERENCE_CELLS:
-                break
-        spare = min(max(preferred - (rest - least_id - 1), 0), model - least_model)
-        rest, model = rest + spare, model - spare
-        if widths.run_names:
-            labels = shorten_run_names(widths.run_names, model)
-            least = max(display_width(labels.get(name, name)) for name in widths.run_names)
-            rest, model = rest + model - least, least
-        item = min(max(widths.item, 4), max(rest - 1 - preferred, least_id))
-        item = min(item, max(rest - 1 - MIN_DIFFERENCE_CELLS, MIN_ID_CELLS))
-        columns = [("item", item)] + ([("model", model)] if model else [])
-        rest -= item + 1
-        category = min(
-            max(widths.category, 8), (14, 20, 22)[size], rest - COMFORTABLE_DIFFERENCE_CELLS - 3
-        )
-        has_category = widths.category and not widths.id_repeats_category
-        if has_category and width >= CATEGORY_MIN_CELLS and category >= MIN_COLUMN_CELLS:
-            columns.append(("category", category))
-            rest -= category + 1
-        columns += ([("score", SCORE_CELLS)] if score else []) + verdicts
-        if rest >= MIN_COLUMN_CELLS:
-            columns.append(("difference", rest))
-        shows_question = blind or not (widths.has_difference or widths.error)
-        return cls(tuple(columns), shows_question, has_narrow_titles=name != "")
 
 
-def _choose_verdict_titles(*, is_narrow: bool) -> dict[str, str]:
-    return VERDICT_TITLES | (NARROW_TITLES if is_narrow else {})
+def _width_with_blank(width: int) -> int:
+    """Return the cells that a column takes from the list. A column of width 0 is not shown."""
+    return width + 1 if width > 0 else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _SizeClass:
+    """Limits of columns in lists with at least `min_list_width` cells. All numbers are cells."""
+
+    min_list_width: int
+    max_model: int
+    min_item: int
+    max_category: int
+
+
+SIZE_CLASSES = (
+    _SizeClass(min_list_width=140, max_model=30, min_item=34, max_category=22),
+    _SizeClass(min_list_width=100, max_model=24, min_item=30, max_category=20),
+    _SizeClass(min_list_width=0, max_model=16, min_item=18, max_category=14),
+)
+"""Size classes, the widest lists first."""
+MIN_ITEM_WITHOUT_MODEL = 22
+"""Width, in cells, below which ids are cut last in a narrow list without run names."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ColumnLimits:
+    """Limits of the columns of one list. All numbers are cells."""
+
+    list_width: int
+    max_model: int
+    """Width of run names if there is room. 0 if all rows are of one run."""
+    min_model: int
+    min_item: int
+    """Width below which ids are cut only for the least width of the difference."""
+    max_category: int
+    preferred_difference: int
+    score: int
+    """Width of the score. 0 if there is none."""
+
+    @classmethod
+    def choose(cls, list_width: int, widths: ColumnWidths) -> _ColumnLimits:
+        size = _find_size_class(list_width)
+        is_narrow = list_width < NARROW_CELLS
+
+        max_model = 0
+        if widths.model:
+            max_model = min(max(widths.model, MIN_COLUMN_CELLS), size.max_model)
+        min_model = MIN_MODEL_CELLS if is_narrow else MIN_COLUMN_CELLS
+        min_item = size.min_item
+        if is_narrow and not max_model:
+            min_item = MIN_ITEM_WITHOUT_MODEL
+        return cls(
+            list_width=list_width,
+            max_model=max_model,
+            min_model=min(min_model, max_model),
+            min_item=min(_needed_item_width(widths), min_item),
+            max_category=size.max_category,
+            preferred_difference=(
+                PREFERRED_SUSPICION_CELLS if widths.has_score else PREFERRED_DIFFERENCE_CELLS
+            ),
+            score=SCORE_CELLS if widths.has_score else 0,
+        )
+
+    def count_free_cells(self, verdicts: _VerdictColumns) -> int:
+        """Return the cells for the columns other than verdicts and score, with the blank before
+        each column.
+        """
+        used = LEAD_CELLS + _width_with_blank(self.score) + verdicts.total_width
+        return self.list_width - used
+
+    def has_room_for_difference(self, verdicts: _VerdictColumns) -> bool:
+        """Whether the difference is comfortable to read if run names and ids have their least
+        widths.
+        """
+        free = self.count_free_cells(verdicts)
+        difference = free - _width_with_blank(self.min_model) - _width_with_blank(self.min_item) - 1
+        return difference >= COMFORTABLE_DIFFERENCE_CELLS
+
+
+def _find_size_class(list_width: int) -> _SizeClass:
+    for size in SIZE_CLASSES:
+        if list_width >= size.min_list_width:
+            return size
+    raise ValueError(f"a list cannot be {list_width} cells wide")
+
+
+@dataclass(frozen=True, slots=True)
+class _VerdictColumns:
+    """Verdict columns of a list. The annotator's own verdict is always shown."""
+
+    automatic: frozenset[VerdictColumnName]
+    has_narrow_titles: bool
+
+    @property
+    def columns(self) -> list[QueueColumn]:
+        """The columns, which are as wide as their titles."""
+        columns = []
+        for name, title in _verdict_titles(is_narrow=self.has_narrow_titles).items():
+            if name == "you" or name in self.automatic:
+                columns.append(QueueColumn(name, len(title)))
+        return columns
+
+    @property
+    def total_width(self) -> int:
+        return sum(_width_with_blank(column.width) for column in self.columns)
+
+
+def _list_differing_verdicts(widths: ColumnWidths, *, blind: bool) -> frozenset[VerdictColumnName]:
+    """Return the automatic verdicts that exist, differ between rows and may be shown."""
+    if blind or widths.has_score:
+        return frozenset()
+    existing = {"official": True, "rule": widths.has_rule, "judge": widths.has_judge}
+    return frozenset(
+        name for name in AUTOMATIC_COLUMNS if existing[name] and name not in widths.constant
+    )
+
+
+def _choose_verdict_columns(
+    limits: _ColumnLimits, names: frozenset[VerdictColumnName]
+) -> _VerdictColumns:
+    """Return the most verdict columns that leave room for the difference. First, the titles are
+    shortened.
+    """
+    choices = [
+        _VerdictColumns(names, has_narrow_titles=False),
+        _VerdictColumns(names, has_narrow_titles=True),
+    ]
+    omissions: tuple[VerdictColumnName, ...] = ("rule", "judge", "official")
+    for omitted in omissions:
+        names = names - {omitted}
+        choices.append(_VerdictColumns(names, has_narrow_titles=True))
+    for choice in choices:
+        if limits.has_room_for_difference(choice):
+            return choice
+    return choices[-1]
+
+
+def _choose_model_width(free: int, limits: _ColumnLimits, widths: ColumnWidths) -> int:
+    """Return the width of run names. They shrink until the difference has its preferred width. 0
+    if there are none.
+    """
+    model = limits.max_model
+    if model:
+        used = _width_with_blank(model) + _width_with_blank(limits.min_item)
+        difference = free - used - 1
+        missing = max(limits.preferred_difference - difference, 0)
+        model = max(model - missing, limits.min_model)
+    if not widths.run_names:
+        return model
+    short_names = shorten_run_names(widths.run_names, model)
+    return max(display_width(short_names.get(name, name)) for name in widths.run_names)
+
+
+def _needed_item_width(widths: ColumnWidths) -> int:
+    return max(widths.item, len("item"))
+
+
+def _choose_item_width(free: int, limits: _ColumnLimits, widths: ColumnWidths) -> int:
+    """Return the width of ids. They are cut to `min_item` for the difference to have its preferred
+    width, and to `MIN_ID_CELLS` for it to have its least width.
+    """
+    for_both = free - 2
+    beside_preferred = max(for_both - limits.preferred_difference, limits.min_item)
+    beside_least = max(for_both - MIN_DIFFERENCE_CELLS, MIN_ID_CELLS)
+    return min(_needed_item_width(widths), beside_preferred, beside_least)
+
+
+def _choose_category_width(free: int, limits: _ColumnLimits, widths: ColumnWidths) -> int:
+    """Return the width of the category. 0 if ids repeat it or there is no room."""
+    if not widths.category or widths.id_repeats_category:
+        return 0
+    if limits.list_width < CATEGORY_MIN_CELLS:
+        return 0
+    for_both = free - 2
+    beside_difference = for_both - COMFORTABLE_DIFFERENCE_CELLS - CATEGORY_MARGIN_CELLS
+    needed = max(widths.category, len("category"))
+    category = min(needed, limits.max_category, beside_difference)
+    return category if category >= MIN_COLUMN_CELLS else 0
+
+
+def _verdict_titles(*, is_narrow: bool) -> dict[VerdictColumnName, str]:
+    return NARROW_TITLES if is_narrow else VERDICT_TITLES
 
 
 _WORD_END = re.compile("[-_ /:@]")
@@ -297,18 +564,28 @@ NO_LABELS: Mapping[str, str] = {}
 
 
 def queue_heading_line(columns: QueueColumns, queue_name: str = "") -> Line:
-    difference = (
-        "question" if columns.shows_question else DIFFERENCE_TITLE.format(arrow=symbols().arrow)
-    )
-    difference = SUSPICION_TITLE if queue_name == SUSPECTS_QUEUE else difference
-    titles = {
-        **_choose_verdict_titles(is_narrow=columns.has_narrow_titles),
-        "difference": difference,
-    }
-    cells = "".join(
-        " " + pad(truncate(titles.get(name, name), size), size) for name, size in columns.columns
-    )
-    return ((" " * (LEAD_CELLS - 1) + cells, "dim"),)
+    heading = LineBuilder()
+    heading.add(" " * (LEAD_CELLS - 1), "dim")
+    for column in columns.columns:
+        title = truncate(_column_title(column.name, columns, queue_name), column.width)
+        heading.add(f" {pad(title, column.width)}", "dim")
+    return make_line(plain_text(heading.build()), "dim")
+
+
+def _column_title(name: ColumnName, columns: QueueColumns, queue_name: str) -> str:
+    match name:
+        case "item" | "model" | "category" | "score":
+            return name
+        case "official" | "rule" | "judge" | "you":
+            return _verdict_titles(is_narrow=columns.has_narrow_titles)[name]
+        case "difference":
+            if queue_name == SUSPECTS_QUEUE:
+                return SUSPICION_TITLE
+            if columns.shows_question:
+                return "question"
+            return DIFFERENCE_TITLE.format(arrow=symbols().arrow)
+        case _:
+            assert_never(name)
 
 
 def queue_row_line(
@@ -317,66 +594,100 @@ def queue_row_line(
     """Return a row as a line: a flag (`i` for import issues, or the symbol of a stale review) and
     the cells. `short_names`: short forms of ids and run names, by the full forms.
     """
-    flag: StyledText = (
-        ("i", "warn") if row.n_issues else (symbols().stale, "warn") if row.stale else (" ", "")
-    )
-    parts: list[StyledText] = [flag]
-    for name, size in columns.columns:
-        parts.append((" ", ""))
-        if name == "difference":
-            parts += _make_difference_cell(row, size, columns.shows_question)
+    line = LineBuilder()
+    line.add(*_row_flag(row))
+    for column in columns.columns:
+        line.add(" ")
+        if column.name == "difference":
+            line.add_line(_make_difference_cell(row, column.width, columns.shows_question))
         else:
-            parts.append(_make_column_cell(row, name, size, short_names))
-    return tuple(parts)
+            line.add(*_make_column_cell(row, column.name, column.width, short_names))
+    return line.build()
+
+
+def _row_flag(row: QueueRow) -> StyledText:
+    if row.n_issues:
+        return "i", "warn"
+    if row.stale:
+        return symbols().stale, "warn"
+    return " ", ""
 
 
 def _make_column_cell(
-    row: QueueRow, column_name: str, width: int, short_names: Mapping[str, str]
+    row: QueueRow,
+    column_name: Literal["item", "model", "category", "score", "official", "rule", "judge", "you"],
+    width: int,
+    short_names: Mapping[str, str],
 ) -> StyledText:
     match column_name:
-        case "item" | "model":
-            text = row.id if column_name == "item" else row.run_name
-            short_name = short_names.get(text) or truncate_middle(sanitize(text), width)
-            if column_name == "item":
-                return pad(short_name, width), ""
-            return pad(use_own_separator(short_name), width), "dim"
-        case "score":
-            return pad(
-                f"{row.suspicion.score:.2f}" if isinstance(row, SuspectRow) else "", width
-            ), ""
+        case "item":
+            return pad(_shorten_name(row.id, width, short_names), width), ""
+        case "model":
+            run_name = use_own_separator(_shorten_name(row.run_name, width, short_names))
+            return pad(run_name, width), "dim"
         case "category":
             return pad(truncate_middle(sanitize(row.category), width), width), "dim"
+        case "score":
+            score = f"{row.suspicion.score:.2f}" if isinstance(row, SuspectRow) else ""
+            return pad(score, width), ""
+        case "official":
+            return _automatic_verdict_cell(row.official, width)
+        case "rule":
+            return _automatic_verdict_cell(row.rule, width)
+        case "judge":
+            return _automatic_verdict_cell(row.judge, width)
+        case "you":
+            return _own_verdict_cell(row, width)
         case _:
-            value = getattr(row, column_name)
-            is_own = column_name == "you"
-            symbol = (
-                symbols().annotator_symbol(value, row.your_parts)
-                if is_own
-                else symbols().verdict_symbol(value)
-            )
-            if is_own and row.is_own_verdict_contradicted:
-                return center_text(f"({symbol})", width), "dim"
-            return center_text(symbol, width), get_verdict_style(value)
+            assert_never(column_name)
+
+
+def _shorten_name(name: str, width: int, short_names: Mapping[str, str]) -> str:
+    return short_names.get(name) or truncate_middle(sanitize(name), width)
+
+
+def _automatic_verdict_cell(value: Any, width: int) -> StyledText:
+    return center_text(symbols().verdict_symbol(value), width), get_verdict_style(value)
+
+
+def _own_verdict_cell(row: QueueRow, width: int) -> StyledText:
+    symbol = symbols().annotator_symbol(row.you, row.your_parts)
+    if row.is_own_verdict_contradicted:
+        # A verdict in parentheses does not count.
+        return center_text(f"({symbol})", width), "dim"
+    return center_text(symbol, width), get_verdict_style(row.you)
+
+
+CODE_GAP = "   "
+"""Blanks between the first difference and the code after it."""
 
 
 def _make_difference_cell(row: QueueRow, width: int, shows_question: bool) -> Line:
+    cell = LineBuilder()
+    cell.add_line(_difference_text(row, width, shows_question=shows_question))
+    cell.pad_to(width)
+    return cell.build()
+
+
+def _difference_text(row: QueueRow, width: int, *, shows_question: bool) -> Line:
+    """Return the content of the last column, at most `width` wide."""
     # An incident comes first, whatever the column shows. It reveals no verdict, so blind review
     # shows it too.
     if shows_question and not row.is_incident:
-        return (pad_text(truncate(sanitize(row.question), width), width, "dim"),)
+        return make_line(truncate(sanitize(row.question), width), "dim")
     if isinstance(row, SuspectRow):
-        line = fit_line(_suspicion_line(row), width)
-        return (*line, (" " * max(width - line_width(line), 0), ""))
+        return fit_line(_suspicion_line(row), width)
+
     line = difference_line(row)
-    code = _find_difference_code(row)
     if row.is_incident and line_width(line) > width:
-        line = ((format_incident_title(row.incident or ""), "warn"),)
+        line = make_line(format_incident_title(row.incident or ""), "warn")
     room = width - line_width(line)
     if room < 0:
-        line = shorten_difference_line(line, width)
-    elif code and room >= display_width(code) + 3:
-        line = (*line, ("   ", ""), (code, "dim"))
-    return (*line, (" " * max(width - line_width(line), 0), ""))
+        return shorten_difference_line(line, width)
+    code = _find_difference_code(row)
+    if code and room >= len(CODE_GAP) + display_width(code):
+        return (*line, (CODE_GAP, ""), (code, "dim"))
+    return line
 
 
 def _find_difference_code(row: QueueRow) -> str:
@@ -391,38 +702,56 @@ def _find_difference_code(row: QueueRow) -> str:
 
 
 def _suspicion_line(row: SuspectRow) -> Line:
-    """Return why a golden answer looks wrong.
-
-    Weak reasons are dim, and the first weak suspect is marked.
+    """Return why a golden answer looks wrong. Weak reasons are dim, and the first weak suspect
+    is marked.
     """
     title, _, details = sanitize(row.suspicion.summary).partition(":")
-    mark: Line = ((f"{FIRST_WEAK} {symbols().separator} ", "warn"),) if row.is_first_weak else ()
-    is_strong = row.suspicion.is_strong
-    return (
-        *mark,
-        (f"{title}:", "strong" if is_strong else "dim"),
-        (details, "" if is_strong else "dim"),
-    )
+    line = LineBuilder()
+    if row.is_first_weak:
+        line.add(f"{FIRST_WEAK} {symbols().separator} ", "warn")
+    if row.suspicion.is_strong:
+        line.add(f"{title}:", "strong")
+        line.add(details)
+    else:
+        line.add(f"{title}:", "dim")
+        line.add(details, "dim")
+    return line.build()
 
 
 def shorten_ids(ids: Sequence[str], width: int) -> dict[str, str]:
-    """Return short forms of the ids that are wider than `width`, by id.
-
-    They keep the end of the id and are unique.
+    """Return short forms of the ids that are wider than `width`, by id. They keep the end of the
+    id and are unique.
     """
-    wide = {each: text for each in ids if display_width(text := sanitize(each)) > width}
-    groups: dict[str, list[str]] = {}
-    for each, text in wide.items():
-        groups.setdefault(truncate_middle(text, width), []).append(each)
-    labels = {group[0]: label for label, group in groups.items() if len(group) == 1}
-    used = {*labels.values(), *(sanitize(each) for each in ids if each not in wide)}
-    for label, group in groups.items():
-        start = _measure_common_prefix([wide[each] for each in group]) if len(group) > 1 else 0
-        for each in group if len(group) > 1 else ():
-            forms = _list_short_forms(wide[each], start, width)
-            labels[each] = next((form for form in forms if form not in used), label)
-            used.add(labels[each])
-    return labels
+    texts = {item_id: sanitize(item_id) for item_id in ids}
+    wide_ids = [item_id for item_id, text in texts.items() if display_width(text) > width]
+    ids_by_form: dict[str, list[str]] = {}
+    for item_id in wide_ids:
+        ids_by_form.setdefault(truncate_middle(texts[item_id], width), []).append(item_id)
+
+    short_forms = {}
+    for form, similar_ids in ids_by_form.items():
+        if len(similar_ids) == 1:
+            short_forms[similar_ids[0]] = form
+    used = set(short_forms.values())
+    used.update(texts[item_id] for item_id in texts.keys() - set(wide_ids))
+
+    # Ids with the same short form get forms that show where they differ.
+    for form, similar_ids in ids_by_form.items():
+        if len(similar_ids) == 1:
+            continue
+        first_difference = _measure_common_prefix([texts[item_id] for item_id in similar_ids])
+        for item_id in similar_ids:
+            forms = _list_short_forms(texts[item_id], first_difference, width)
+            short_forms[item_id] = _find_unused(forms, used, default=form)
+            used.add(short_forms[item_id])
+    return short_forms
+
+
+def _find_unused(forms: Iterable[str], used: Set[str], *, default: str) -> str:
+    for form in forms:
+        if form not in used:
+            return form
+    return default
 
 
 def shorten_run_names(names: Sequence[str], width: int) -> dict[str, str]:
@@ -432,32 +761,54 @@ def shorten_run_names(names: Sequence[str], width: int) -> dict[str, str]:
     the last word. In a narrow column, it has only the last word if the last words of all names
     differ.
     """
-    labels, texts = shorten_ids(names, width), sorted(map(sanitize, names))
-    used = {*labels.values(), *texts}
-    last_words = {
-        text: symbols().ellipsis + text[max(_find_word_ends(text), default=len(text)) :]
-        for text in texts
-    }
-    if (
-        width < MIN_COLUMN_CELLS
-        and len({*last_words.values()}) == len(last_words)
-        and max(map(display_width, last_words.values()), default=0) <= width
-    ):
-        return {name: last_words[sanitize(name)] for name in labels}
-    for name in labels:
-        text = sanitize(name)
-        cuts, last = _find_word_ends(text), last_words[text]
-        heads = [text[:at].rstrip(f" {symbols().separator}") for at in reversed(cuts)]
-        forms = [head + symbols().ellipsis for head in heads if _is_unique_prefix(texts, head)]
-        forms += [head + last for head in (*heads, text[: max(width - display_width(last), 1)])]
-        fitting = (form for form in forms if display_width(form) <= width and form not in used)
-        labels[name] = next(fitting, labels[name])
-        used.add(labels[name])
-    return labels
+    short_names = shorten_ids(names, width)
+    texts = sorted(sanitize(name) for name in names)
+    if width < MIN_COLUMN_CELLS and _have_distinct_last_words(texts, width):
+        return {name: _last_word(sanitize(name)) for name in short_names}
+
+    used = {*short_names.values(), *texts}
+    for name, default in short_names.items():
+        forms = _list_run_name_forms(sanitize(name), texts, width)
+        fitting = [form for form in forms if display_width(form) <= width]
+        short_names[name] = _find_unused(fitting, used, default=default)
+        used.add(short_names[name])
+    return short_names
+
+
+def _have_distinct_last_words(texts: Sequence[str], width: int) -> bool:
+    """Whether the last words of the names differ and fit into `width`."""
+    distinct_texts = set(texts)
+    last_words = {_last_word(text) for text in distinct_texts}
+    fit = all(display_width(word) <= width for word in last_words)
+    return fit and len(last_words) == len(distinct_texts)
+
+
+def _last_word(text: str) -> str:
+    """Return the last word of a name, with the sign before it and an ellipsis: `…-8b`."""
+    start = max(_find_word_ends(text), default=len(text))
+    return symbols().ellipsis + text[start:]
+
+
+def _list_run_name_forms(text: str, sorted_texts: Sequence[str], width: int) -> list[str]:
+    """Return short forms of a run name, the best first: first words that no other name begins with,
+    then first words with the last word. Forms can be too wide.
+    """
+    beginnings = []
+    for word_end in reversed(_find_word_ends(text)):
+        beginnings.append(text[:word_end].rstrip(f" {symbols().separator}"))
+    unique_beginnings = [
+        beginning for beginning in beginnings if _is_unique_prefix(sorted_texts, beginning)
+    ]
+
+    last_word = _last_word(text)
+    cut_beginning = text[: max(width - display_width(last_word), 1)]
+    forms = [beginning + symbols().ellipsis for beginning in unique_beginnings]
+    forms += [beginning + last_word for beginning in [*beginnings, cut_beginning]]
+    return forms
 
 
 def _find_word_ends(text: str) -> list[int]:
-    return [found.start() for found in _WORD_END.finditer(text) if found.start()]
+    return [match.start() for match in _WORD_END.finditer(text) if match.start() > 0]
 
 
 def _is_unique_prefix(sorted_texts: Sequence[str], prefix: str) -> bool:
@@ -471,16 +822,23 @@ def _list_short_forms(text: str, kept_index: int, width: int) -> Iterator[str]:
     """
 
     def cut_middle(head_cells: int) -> str:
-        return truncate_middle(text, width, (head_cells + 0.5) / max(width - 1, 1))
+        head_share = (head_cells + 0.5) / max(width - 1, 1)
+        return truncate_middle(text, width, head_share)
 
-    yield from map(cut_middle, range(kept_index + 1, width - MIN_TAIL_CELLS))
-    yield truncate(symbols().ellipsis + text[max(kept_index - 1, 0) :], width)
-    yield from map(cut_middle, range(width - 1))
-    yield from (truncate(symbols().ellipsis + text[at:], width) for at in range(1, len(text)))
+    def cut_beginning(start: int) -> str:
+        return truncate(symbols().ellipsis + text[start:], width)
+
+    for head_cells in range(kept_index + 1, width - MIN_TAIL_CELLS):
+        yield cut_middle(head_cells)
+    yield cut_beginning(max(kept_index - 1, 0))
+    for head_cells in range(width - 1):
+        yield cut_middle(head_cells)
+    for start in range(1, len(text)):
+        yield cut_beginning(start)
 
 
 def _measure_common_prefix(texts: Sequence[str]) -> int:
-    return next(
-        (at for at, chars in enumerate(zip(*texts, strict=False)) if len(set(chars)) > 1),
-        min(map(len, texts)),
-    )
+    for index, chars in enumerate(zip(*texts, strict=False)):
+        if len(set(chars)) > 1:
+            return index
+    return min(len(text) for text in texts)

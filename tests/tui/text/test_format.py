@@ -15,6 +15,7 @@ from fcreview.store.rows import ColumnWidths, QueueRow, RunRow, View
 from fcreview.tui.keymap import KeymapError, validate_keymap
 from fcreview.tui.queue import header
 from fcreview.tui.queue.columns import (
+    QueueColumn,
     QueueColumns,
     difference_line,
     queue_heading_line,
@@ -235,8 +236,16 @@ def test_first_difference_fits(argument, golden, predicted, size):
     row = dataclasses.replace(
         DIFFERENT, diff_argument=argument, diff_golden=golden, diff_predicted=predicted
     )
-    columns = QueueColumns((("difference", size),))
+    columns = QueueColumns((QueueColumn("difference", size),))
     assert line_width(queue_row_line(row, columns)) == size + 2
+
+
+def test_unknown_queue_column_is_an_error() -> None:
+    columns = QueueColumns((QueueColumn("oficial", 8),))
+    with pytest.raises(AssertionError, match="oficial"):
+        queue_row_line(ROW, columns)
+    with pytest.raises(AssertionError, match="oficial"):
+        queue_heading_line(columns)
 
 
 @pytest.mark.parametrize(

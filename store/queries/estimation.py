@@ -15,7 +15,7 @@ with older reviews may not be a random selection.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,7 +25,6 @@ import orjson
 from fcreview.model.address import WHOLE_TARGETS
 from fcreview.model.effective_verdict import (
     DISPUTED,
-    SCORING_ORDER,
     is_definite,
     is_same_verdict,
     select_automatic_verdict,
@@ -33,7 +32,7 @@ from fcreview.model.effective_verdict import (
 from fcreview.model.incident import INCIDENT
 from fcreview.model.json_value import parse_json
 from fcreview.model.review import CORRECT, ITEM_CORRECT, ItemKey
-from fcreview.model.verdict import DECISIVE_STEP
+from fcreview.model.verdict import DECISIVE_STEP, TargetCriterion
 from fcreview.stats.answer_model import CriterionAnswers
 from fcreview.stats.calibration import VerdictPair
 from fcreview.stats.posterior import ItemStatus, SampleOutcome
@@ -61,6 +60,7 @@ from fcreview.store.rows import View
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
+    from fcreview.model.item import SourceName
     from fcreview.model.metric import ScoredItem
     from fcreview.model.review import Event
     from fcreview.store.reviews.review_index import EventIndex
@@ -98,27 +98,38 @@ class QueueSample:
         """
         stratum = self.frame.strata[content_key]
         # All items of a stratum can be in earlier queues, so that nothing is left to draw.
-        not_drawn = 1.0 - next(
-            (each.probability for each in self.queue.strata if each.name == stratum), 0.0
-        )
+        share_not_drawn = 1.0 - _find_stratum_probability(self.queue, (stratum,))
         key = ItemKey(*orjson.loads(content_key)[: len(ItemKey._fields)])
-        for queue in self.extensions:
-            if any(
-                all(run[name] == getattr(key, name) for name in RUN_KEY_FIELDS)
-                for run in queue.design.runs
-            ):
-                cells = (
-                    format_stratum_name(stratum, automatic_verdict),
-                    format_stratum_name(stratum, automatic_verdict, key.category),
-                )
-                not_drawn *= 1.0 - next(
-                    (each.probability for each in queue.strata if each.name in cells), 0.0
-                )
-        return 1.0 - not_drawn
+        names_in_extensions = (
+            format_stratum_name(stratum, automatic_verdict),
+            format_stratum_name(stratum, automatic_verdict, key.category),
+        )
+        for extension in self.extensions:
+            if _is_drawn_from_run_of(extension, key):
+                share_not_drawn *= 1.0 - _find_stratum_probability(extension, names_in_extensions)
+        return 1.0 - share_not_drawn
 
     def add_extension(self, queue: QueueFile) -> None:
         self.content_keys_by_queue[queue.name] = set(list_content_keys(queue))
         self.extensions.append(queue)
+
+
+def _is_drawn_from_run_of(queue: QueueFile, key: ItemKey) -> bool:
+    """Whether the queue was drawn from the run of an item, among others."""
+    for run in queue.design.runs:
+        if all(run[name] == getattr(key, name) for name in RUN_KEY_FIELDS):
+            return True
+    return False
+
+
+def _find_stratum_probability(queue: QueueFile, stratum_names: Collection[str]) -> float:
+    """Return the probability with which the queue draws an item of the first stratum with one of
+    these names; 0 if it has no such stratum.
+    """
+    for stratum in queue.strata:
+        if stratum.name in stratum_names:
+            return stratum.probability
+    return 0.0
 
 
 FrameCache = dict[str, SamplingFrame]
@@ -136,43 +147,60 @@ def load_random_samples(
     connection: Connection, workspace: Workspace, cache: FrameCache
 ) -> LoadedSamples:
     """Read the queue files of a workspace, and join each queue with the queues that extend it."""
-    samples: dict[str, QueueSample] = {}
-    problems, extensions = [], []
-    queues = {
-        queue.name: queue for queue in read_queues(workspace) if not isinstance(queue, QueueError)
-    }
-    for queue in read_queues(workspace):
+    queues_and_errors = list(read_queues(workspace))
+    queues = {queue.name: queue for queue in queues_and_errors if not isinstance(queue, QueueError)}
+    samples: list[QueueSample] = []
+    problems: list[str] = []
+    for queue in queues_and_errors:
         if isinstance(queue, QueueError):
             problems.append(str(queue))
-        elif queue.design.extends:
-            extensions.append(queue)
-        elif not queues.keys() >= set(queue.design.excludes):
-            missing = sorted(set(queue.design.excludes) - queues.keys())
-            problems.append(
-                f"queue {queue.name} is ignored: its earlier queue {missing[0]} is missing"
-            )
-        elif (frame := _get_cached_frame(connection, queue, queues, cache)) is None:
-            problems.append(
-                f"queue {queue.name} is ignored: the items that it was drawn from have changed"
-            )
+            continue
+        if queue.design.extends:
+            continue
+        loaded = _load_sample(connection, queue, queues, cache)
+        if isinstance(loaded, QueueSample):
+            samples.append(loaded)
         else:
-            samples[queue.name] = QueueSample(
-                queue,
-                frame=frame,
-                content_keys_by_queue={queue.name: set(list_content_keys(queue))},
-            )
-    for queue in sorted(extensions, key=lambda each: each.created):
-        sample = next(
-            (each for each in samples.values() if queue.design.extends in each.queue_names), None
-        )
-        if sample is None:
+            problems.append(loaded)
+
+    extensions = [queue for queue in queues.values() if queue.design.extends]
+    for queue in sorted(extensions, key=lambda extension: extension.created):
+        extended = _find_extended_sample(queue, samples)
+        if extended is not None:
+            extended.add_extension(queue)
+        else:
             problems.append(
                 f"queue {queue.name} is ignored: it extends the queue {queue.design.extends}, which"
                 " cannot be used"
             )
-        else:
-            sample.add_extension(queue)
-    return LoadedSamples(list(samples.values()), problems)
+    return LoadedSamples(samples, problems)
+
+
+def _load_sample(
+    connection: Connection,
+    queue: QueueFile,
+    queues: Mapping[str, QueueFile],
+    cache: FrameCache,
+) -> QueueSample | str:
+    """Return the sample of a queue, or why the queue cannot be used as a random sample."""
+    missing = sorted(set(queue.design.excludes) - queues.keys())
+    if missing:
+        return f"queue {queue.name} is ignored: its earlier queue {missing[0]} is missing"
+
+    frame = _get_cached_frame(connection, queue, queues, cache)
+    if frame is None:
+        return f"queue {queue.name} is ignored: the items that it was drawn from have changed"
+    content_keys = {queue.name: set(list_content_keys(queue))}
+    return QueueSample(queue, frame=frame, content_keys_by_queue=content_keys)
+
+
+def _find_extended_sample(
+    extension: QueueFile, samples: Sequence[QueueSample]
+) -> QueueSample | None:
+    for sample in samples:
+        if extension.design.extends in sample.queue_names:
+            return sample
+    return None
 
 
 def _get_cached_frame(
@@ -277,55 +305,107 @@ def fetch_verdict_pairs(
     in item order.
     """
     samples = load_random_samples(connection, workspace, cache).samples
-    queues = [queue for sample in samples for queue in (sample.queue, *sample.extensions)]
-    reached = find_outcomes_of_reached_items(queues, reviews.events, {}).keys()
-    reviewed = reviews.iter_reviewed_items(
-        set(fetch_sorted_item_numbers(connection, view, only_reviewed=True))
-    )
-    content_keys = {each.item: make_content_key(*each.key, *each.hashes) for each in reviewed}
-    human_verdicts: defaultdict[int, dict[tuple[str, str], Any]] = defaultdict(dict)
+    reached = find_outcomes_of_reached_items(_list_queues(samples), reviews.events, {}).keys()
+    reviewed_items = set(fetch_sorted_item_numbers(connection, view, only_reviewed=True))
+    content_keys = {
+        item.item: make_content_key(*item.key, *item.hashes)
+        for item in reviews.iter_reviewed_items(reviewed_items)
+    }
+    human_verdicts = _fetch_resolved_verdicts(connection)
+
+    pairs: list[VerdictPair] = []
+    for item in _fetch_automatic_verdicts(connection, view):
+        content_key = content_keys.get(item.item)
+        if content_key is None or item.item not in human_verdicts:
+            continue
+        is_random = content_key in reached
+        weight = 1.0
+        if is_random:
+            weight = _compute_weight(content_key, item.select_automatic_verdict(), samples)
+        pairs += _pair_verdicts(item, human_verdicts[item.item], is_random, weight)
+    return pairs
+
+
+def _list_queues(samples: Iterable[QueueSample]) -> list[QueueFile]:
+    """Return the queues of the samples, each followed by its extensions."""
+    queues = []
+    for sample in samples:
+        queues.append(sample.queue)
+        queues += sample.extensions
+    return queues
+
+
+def _fetch_resolved_verdicts(connection: Connection) -> dict[int, dict[TargetCriterion, Any]]:
+    """Return the resolved human verdicts by item, target and criterion."""
+    verdicts: defaultdict[int, dict[TargetCriterion, Any]] = defaultdict(dict)
     for item, target, criterion, human in connection.execute(_RESOLVED_LABELS).fetchall():
         if human is not None:
-            human_verdicts[item][target, criterion] = orjson.loads(human)
+            verdicts[item][target, criterion] = orjson.loads(human)
+    return verdicts
+
+
+@dataclass(frozen=True, slots=True)
+class _JudgedItem:
+    """A row of the query `_AUTOMATIC_VERDICTS`: a reviewed item with its automatic verdicts."""
+
+    item: int
+    benchmark: str
+    category: str
+    function: str | None
+    error: str | None
+    official: bool | None
+    rule: bool | None
+    judge: bool | None
+    listed: list[list[str]] | None
+    """[source, target, criterion, JSON text of the value, by] of each listed verdict."""
+
+    @property
+    def verdicts_by_source(self) -> dict[SourceName, bool | None]:
+        return {"official": self.official, "rule": self.rule, "judge": self.judge}
+
+    def select_automatic_verdict(self) -> bool | None:
+        verdict: bool | None = select_automatic_verdict(self.verdicts_by_source)
+        return verdict
+
+
+def _fetch_automatic_verdicts(connection: Connection, view: View) -> list[_JudgedItem]:
+    """Return the reviewed items of a view, without incidents.
+
+    An incident has no answer, so a verdict on it says nothing about how well a checker or judge
+    reads answers.
+    """
     where, params, _ = build_view_condition(view, blind=False)
-    # An incident has no answer, so a verdict on it says nothing about how well a checker or judge
-    # reads answers.
-    sql = _AUTOMATIC_VERDICTS.format(
+    query = _AUTOMATIC_VERDICTS.format(
         error=ERROR_TYPE_SQL, table=FROM_ITEMS, where=where, incident=HAS_INCIDENT
     )
-    cases = []
-    for item, benchmark, category, function, error, *columns, listed in connection.execute(
-        sql, params
-    ).fetchall():
-        if item not in human_verdicts or item not in content_keys:
+    return [_JudgedItem(*row) for row in connection.execute(query, params).fetchall()]
+
+
+def _pair_verdicts(
+    item: _JudgedItem,
+    human_verdicts: Mapping[TargetCriterion, Any],
+    is_random: bool,
+    weight: float,
+) -> Iterator[VerdictPair]:
+    for key, automatic in _combine_automatic_verdicts(item).items():
+        human = human_verdicts.get((key.target, key.criterion))
+        if human is None or automatic is None:
             continue
-        is_random = content_keys[item] in reached
-        automatic = select_automatic_verdict(dict(zip(SCORING_ORDER, columns, strict=True)))
-        weight = _compute_weight(content_keys[item], automatic, samples) if is_random else 1.0
-        for (source, judge, target, criterion, tier), value in _combine_automatic_verdicts(
-            columns, listed or []
-        ).items():
-            human = human_verdicts[item].get((target, criterion))
-            if human is None or value is None:
-                continue
-            cases.append(
-                VerdictPair(
-                    item,
-                    source=source,
-                    judge=judge,
-                    criterion=criterion,
-                    automatic=value,
-                    human=human,
-                    is_random=is_random,
-                    benchmark=benchmark,
-                    category=category,
-                    tier=tier,
-                    error=error,
-                    function=function,
-                    weight=weight,
-                )
-            )
-    return cases
+        yield VerdictPair(
+            item.item,
+            source=key.source,
+            judge=key.judge,
+            criterion=key.criterion,
+            automatic=automatic,
+            human=human,
+            is_random=is_random,
+            benchmark=item.benchmark,
+            category=item.category,
+            tier=key.tier,
+            error=item.error,
+            function=item.function,
+            weight=weight,
+        )
 
 
 def _compute_weight(
@@ -339,33 +419,39 @@ def _compute_weight(
     return 1.0 / (1.0 - not_drawn) if not_drawn < 1.0 else 1.0
 
 
-def _combine_automatic_verdicts(
-    item_verdicts: list[Any], listed_verdicts: list[list[str]]
-) -> dict[_VerdictKey, Any]:
+def _combine_automatic_verdicts(item: _JudgedItem) -> dict[_VerdictKey, Any]:
     """Return the automatic verdicts on one item and its parts."""
     verdicts: dict[_VerdictKey, Any] = {}
-    for source, target, criterion, text, by in listed_verdicts:
-        judge = (by or "judge") if source == "judge" else None
-        tier = None if source == "judge" or not by or by.endswith(_SCORE_FILE_SUFFIX) else by
-        verdicts[
-            _VerdictKey(source, judge=judge, target=target, criterion=criterion, tier=tier)
-        ] = parse_json(text)
-    item_judge = (
-        get_only_judge(by for source, _, _, _, by in listed_verdicts if source == "judge")
-        or "judge"
-    )
+    judges = []
+    for source, target, criterion, text, by in item.listed or ():
+        judge = None
+        tier = None
+        if source == "judge":
+            judges.append(by)
+            judge = by or "judge"
+        elif by and not by.endswith(_SCORE_FILE_SUFFIX):
+            tier = by
+        key = _VerdictKey(source, judge=judge, target=target, criterion=criterion, tier=tier)
+        verdicts[key] = parse_json(text)
+
     # Some importers store a verdict on the whole item only in the column of its source, not in the
     # list of verdicts.
-    for source, value in zip(SCORING_ORDER, item_verdicts, strict=True):
-        is_listed = any(
-            (each.source, each.target, each.criterion) == (source, *ITEM_CORRECT)
-            and is_same_verdict(other, value)
-            for each, other in verdicts.items()
-        )
-        if value is not None and not is_listed:
-            judge = item_judge if source == "judge" else None
-            verdicts[_VerdictKey(source, judge, *ITEM_CORRECT, None)] = value
+    item_judge = get_only_judge(judges) or "judge"
+    for source, value in item.verdicts_by_source.items():
+        if value is None or _has_item_verdict(verdicts, source, value):
+            continue
+        judge = item_judge if source == "judge" else None
+        verdicts[_VerdictKey(source, judge, *ITEM_CORRECT, None)] = value
     return verdicts
+
+
+def _has_item_verdict(verdicts: Mapping[_VerdictKey, Any], source: SourceName, value: bool) -> bool:
+    """Whether the verdicts contain this verdict of the source on the whole item."""
+    for key, verdict in verdicts.items():
+        is_about_item = (key.source, key.target, key.criterion) == (source, *ITEM_CORRECT)
+        if is_about_item and is_same_verdict(verdict, value):
+            return True
+    return False
 
 
 MAX_IDS_IN_FILTER = 150
@@ -400,35 +486,54 @@ class CalibrationCell:
 def build_cell_filter(
     connection: Connection, base_filter: str, cell: CalibrationCell
 ) -> str | None:
-    has_terms = (
-        cell.criterion == CORRECT and cell.source in _COLUMN_SOURCES and cell.scope in _SCOPE_KEYS
-    )
-    if (
-        has_terms
-        and isinstance(cell.automatic_verdict, bool)
-        and isinstance(cell.human_verdict, bool)
-    ):
-        human = "individual" if connection.execute(_HAS_BULK_REVIEWS).fetchall() else "human"
-        terms = [
-            f"{cell.source}:{_FILTER_WORDS[cell.automatic_verdict]}",
-            f"{human}:{_FILTER_WORDS[cell.human_verdict]}",
-        ]
-        if connection.execute(_HAS_REVIEWED_INCIDENTS).fetchall():
-            terms.append("incident:none")
-        if cell.name is not None:
-            terms.append(f"{_SCOPE_KEYS[cell.scope]}:{quote_or_hash(cell.name)}")
-        return add_terms(base_filter, *terms)
+    if _has_filter_terms(cell):
+        return add_terms(base_filter, *_list_filter_terms(connection, cell))
     if len(cell.items) > MAX_IDS_IN_FILTER:
         return None
-    numbers = ", ".join(str(int(item)) for item in cell.items) or "NULL"
+    return _build_id_filter(connection, cell.items)
+
+
+def _has_filter_terms(cell: CalibrationCell) -> bool:
+    """Whether keys of the filter language select the items of a cell."""
+    has_keys = cell.source in _COLUMN_SOURCES and cell.scope in _SCOPE_KEYS
+    are_pass_fail = isinstance(cell.automatic_verdict, bool) and isinstance(
+        cell.human_verdict, bool
+    )
+    return cell.criterion == CORRECT and has_keys and are_pass_fail
+
+
+def _list_filter_terms(connection: Connection, cell: CalibrationCell) -> list[str]:
+    # Without bulk reviews, both keys select the same items, and `human` is the better known one.
+    has_bulk_reviews = bool(connection.execute(_HAS_BULK_REVIEWS).fetchall())
+    human_key = "individual" if has_bulk_reviews else "human"
+    terms = [
+        f"{cell.source}:{_FILTER_WORDS[cell.automatic_verdict]}",
+        f"{human_key}:{_FILTER_WORDS[cell.human_verdict]}",
+    ]
+    if connection.execute(_HAS_REVIEWED_INCIDENTS).fetchall():
+        terms.append("incident:none")
+    if cell.name is not None:
+        terms.append(f"{_SCOPE_KEYS[cell.scope]}:{quote_or_hash(cell.name)}")
+    return terms
+
+
+def _build_id_filter(connection: Connection, items: Sequence[int]) -> str:
+    """Build a filter that lists the ids of items, run by run."""
+    numbers = ", ".join(str(int(item)) for item in items) or "NULL"
     rows = connection.execute(
         f"SELECT run, id FROM item_rows WHERE item IN ({numbers}) ORDER BY item"
     ).fetchall()
     ids_by_run: defaultdict[int, list[str]] = defaultdict(list)
     for run, item_id in rows:
         ids_by_run[run].append(quote_or_hash(item_id))
-    parts = [f"run:{run} id:{'|'.join(dict.fromkeys(ids))}" for run, ids in ids_by_run.items()]
-    return parts[0] if len(parts) == 1 else " OR ".join(f"({part})" for part in parts)
+
+    parts = []
+    for run, ids in ids_by_run.items():
+        alternatives = "|".join(dict.fromkeys(ids))
+        parts.append(f"run:{run} id:{alternatives}")
+    if len(parts) == 1:
+        return parts[0]
+    return " OR ".join(f"({part})" for part in parts)
 
 
 _RUN_ITEMS = f"""
@@ -453,24 +558,50 @@ _HAS_REVIEWS = "SELECT 1 FROM human_labels WHERE item >> 32 = ? LIMIT 1"
 """Query for a review of an item of a run. The number of an item is `run << 32 | seq`."""
 
 
-class _RunItem(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _RunItem:
     """A row of the query `_RUN_ITEMS`: an item with its automatic verdict and its resolved human
     verdict.
     """
 
-    benchmark: str
-    generation: str
-    language: str
-    model: str
-    category: str
-    id: str
+    key: ItemKey
     prediction_hash: str
     golden_hash: str
+    content_key: ContentKey
     automatic: bool | None
     human: bool | None
     item: int
     decided_by: str | None
     is_incident: bool
+
+
+def _fetch_run_items(connection: Connection, run: int) -> list[_RunItem]:
+    """Return the items of a run, in dataset order."""
+    items = []
+    for (
+        *names,
+        prediction_hash,
+        golden_hash,
+        automatic,
+        human,
+        item,
+        decided_by,
+        is_incident,
+    ) in connection.execute(_RUN_ITEMS, [run]).fetchall():
+        items.append(
+            _RunItem(
+                ItemKey(*names),
+                prediction_hash=prediction_hash,
+                golden_hash=golden_hash,
+                content_key=make_content_key(*names, prediction_hash, golden_hash),
+                automatic=automatic,
+                human=human,
+                item=item,
+                decided_by=decided_by,
+                is_incident=is_incident,
+            )
+        )
+    return items
 
 
 @dataclass(frozen=True, slots=True)
@@ -553,78 +684,153 @@ def _make_unsampled_status(item: ScoredItem) -> ItemStatus:
 def fetch_sample_status(
     connection: Connection, workspace: Workspace, reviews: ReviewTables, run: int, cache: FrameCache
 ) -> RunSampleStatus:
-    rows = [_RunItem(*row) for row in connection.execute(_RUN_ITEMS, [run]).fetchall()]
-    content_keys = [make_content_key(*row[:8]) for row in rows]
+    items = _fetch_run_items(connection, run)
     all_samples, problems = load_random_samples(connection, workspace, cache)
-    run_keys = set(content_keys)
-    samples = [sample for sample in all_samples if not run_keys.isdisjoint(sample.frame.strata)]
-    key_of_item = {row.item: key for key, row in zip(content_keys, rows, strict=True)}
-    answers = _fetch_criterion_answers(connection, run, key_of_item)
-    answered = {key for answer_by_key in answers.values() for key in answer_by_key}
-    # The journals are read only if there is a sample.
-    first_draw = min((sample.queue.created for sample in samples), default="")
-    known_before = {
-        key
-        for key, row in zip(content_keys, rows, strict=True)
-        if samples
-        and (row.human is not None or key in answered)
-        and _is_known_before(reviews.events, row, first_draw)
-    }
-    decisions: dict[ContentKey, SampleOutcome] = {
-        key: "in disagreement" if row.decided_by == DISPUTED else "decided"
-        for key, row in zip(content_keys, rows, strict=True)
-        if row.human is not None or row.decided_by == DISPUTED
-    }
-    queues = [queue for sample in samples for queue in (sample.queue, *sample.extensions)]
-    outcomes = find_outcomes_of_reached_items(queues, reviews.events, decisions)
-    # An incident is no answer, so it says nothing about other items, even if it was drawn before it
-    # was marked.
-    incidents = {key for key, row in zip(content_keys, rows, strict=True) if row.is_incident}
-    drawn = set().union(*(sample.content_keys for sample in samples)) - incidents
-    representative = (drawn & outcomes.keys()) - known_before
-    items = []
-    for key, row in zip(content_keys, rows, strict=True):
-        containing = [sample for sample in samples if key in sample.frame.strata]
-        stratum = tuple(sample.frame.strata.get(key) for sample in samples) if containing else None
-        probability = 1 - prod(
-            1 - sample.compute_inclusion_probability(key, row.automatic) for sample in containing
-        )
-        is_reviewed = row.human is not None or key in answered
-        items.append(
-            ItemStatus(
-                category=row.category,
-                automatic=row.automatic,
-                human=row.human,
-                stratum=stratum,
-                inclusion_probability=probability,
-                is_random=row.human is not None and key in representative,
-                is_known_before_sample=key in known_before,
-                is_sample_reviewed=key in drawn and is_reviewed,
-                sample_outcome=outcomes.get(key, "not reviewed") if key in drawn else None,
-                cluster=_find_cluster(key, samples if row.is_incident else containing),
-                is_incident=row.is_incident,
-            )
-        )
-    criterion_answers = []
-    for criterion, answer_by_key in sorted(answers.items()):
-        criterion_answers.append(
-            CriterionAnswers(
-                criterion,
-                human=[answer_by_key.get(key) for key in content_keys],
-                is_reviewed=[key in answer_by_key for key in content_keys],
-                is_random=[
-                    answer_by_key.get(key) is not None and key in representative
-                    for key in content_keys
-                ],
-            )
-        )
+    samples = _select_samples_of_items(all_samples, items)
+    answers = _fetch_criterion_answers(connection, run, items)
+    progress = _find_sample_progress(items, samples, answers, reviews)
     return RunSampleStatus(
-        items,
-        content_keys=content_keys,
+        [_build_item_status(item, samples, progress) for item in items],
+        content_keys=[item.content_key for item in items],
         samples=samples,
         problems=problems,
-        criterion_answers=criterion_answers,
+        criterion_answers=_build_criterion_answers(items, answers, progress),
     )
+
+
+def _select_samples_of_items(
+    samples: Sequence[QueueSample], items: Sequence[_RunItem]
+) -> list[QueueSample]:
+    """Return the samples whose population contains at least one of the items."""
+    content_keys = {item.content_key for item in items}
+    return [sample for sample in samples if not content_keys.isdisjoint(sample.frame.strata)]
+
+
+_CriterionAnswers = Mapping[str, Mapping[ContentKey, Any]]
+"""Human verdicts by criterion and content key. A verdict that is not resolved is None."""
+
+
+@dataclass(frozen=True, slots=True)
+class _SampleProgress:
+    """Which items of a run were drawn and reviewed, as sets of content keys."""
+
+    answered: set[ContentKey]  # items with a human verdict on another criterion than `correct`
+    drawn: set[ContentKey]  # items in a sample, without incidents
+    known_before: set[ContentKey]  # items with a review that is older than the first sample
+    outcomes: Mapping[ContentKey, SampleOutcome]  # outcomes of the items that annotators reached
+    representative: set[ContentKey]  # items whose reviews allow conclusions about other items
+
+
+def _find_sample_progress(
+    items: Sequence[_RunItem],
+    samples: Sequence[QueueSample],
+    answers: _CriterionAnswers,
+    reviews: ReviewTables,
+) -> _SampleProgress:
+    answered = {key for answer_by_key in answers.values() for key in answer_by_key}
+    known_before: set[ContentKey] = set()
+    # `reviews.events` reads the journals, which takes time. Without a sample, nothing needs them.
+    if samples:
+        known_before = _find_items_known_before(items, samples, answered, reviews.events)
+    decisions = _find_decided_outcomes(items)
+    outcomes = find_outcomes_of_reached_items(_list_queues(samples), reviews.events, decisions)
+
+    # An incident is no answer, so it says nothing about other items, even if it was drawn before it
+    # was marked.
+    incidents = {item.content_key for item in items if item.is_incident}
+    drawn: set[ContentKey] = set()
+    for sample in samples:
+        drawn |= sample.content_keys
+    drawn -= incidents
+    return _SampleProgress(
+        answered,
+        drawn=drawn,
+        known_before=known_before,
+        outcomes=outcomes,
+        representative=(drawn & outcomes.keys()) - known_before,
+    )
+
+
+def _find_decided_outcomes(items: Iterable[_RunItem]) -> dict[ContentKey, SampleOutcome]:
+    """Return the outcome of each item that annotators decided, or on which they disagree."""
+    outcomes: dict[ContentKey, SampleOutcome] = {}
+    for item in items:
+        if item.decided_by == DISPUTED:
+            outcomes[item.content_key] = "in disagreement"
+        elif item.human is not None:
+            outcomes[item.content_key] = "decided"
+    return outcomes
+
+
+def _find_items_known_before(
+    items: Iterable[_RunItem],
+    samples: Sequence[QueueSample],
+    answered: Collection[ContentKey],
+    events: EventIndex,
+) -> set[ContentKey]:
+    """Return the reviewed items that an annotator had reviewed before the first sample was drawn.
+
+    A verdict that was changed later counts as well. Otherwise, a second review as part of the
+    sample would decide whether the item belongs to the known items.
+    """
+    first_draw = min(sample.queue.created for sample in samples)
+    known = set()
+    for item in items:
+        is_reviewed = item.human is not None or item.content_key in answered
+        if is_reviewed and _is_known_before(events, item, first_draw):
+            known.add(item.content_key)
+    return known
+
+
+def _build_item_status(
+    item: _RunItem, samples: Sequence[QueueSample], progress: _SampleProgress
+) -> ItemStatus:
+    key = item.content_key
+    is_reviewed = item.human is not None or key in progress.answered
+    outcome = None
+    if key in progress.drawn:
+        outcome = progress.outcomes.get(key, "not reviewed")
+
+    containing = [sample for sample in samples if key in sample.frame.strata]
+    strata = None
+    if containing:
+        strata = tuple(sample.frame.strata.get(key) for sample in samples)
+    share_not_drawn = prod(
+        1 - sample.compute_inclusion_probability(key, item.automatic) for sample in containing
+    )
+    # An incident is in no population, but it can belong to a group that was drawn.
+    cluster = _find_cluster(key, samples if item.is_incident else containing)
+    return ItemStatus(
+        category=item.key.category,
+        automatic=item.automatic,
+        human=item.human,
+        stratum=strata,
+        inclusion_probability=1 - share_not_drawn,
+        is_random=item.human is not None and key in progress.representative,
+        is_known_before_sample=key in progress.known_before,
+        is_sample_reviewed=key in progress.drawn and is_reviewed,
+        sample_outcome=outcome,
+        cluster=cluster,
+        is_incident=item.is_incident,
+    )
+
+
+def _build_criterion_answers(
+    items: Sequence[_RunItem], answers: _CriterionAnswers, progress: _SampleProgress
+) -> list[CriterionAnswers]:
+    keys = [item.content_key for item in items]
+    built = []
+    for criterion, answer_by_key in sorted(answers.items()):
+        human = [answer_by_key.get(key) for key in keys]
+        is_random = [
+            answer is not None and key in progress.representative
+            for key, answer in zip(keys, human, strict=True)
+        ]
+        is_reviewed = [key in answer_by_key for key in keys]
+        built.append(
+            CriterionAnswers(criterion, human=human, is_reviewed=is_reviewed, is_random=is_random)
+        )
+    return built
 
 
 def _find_cluster(content_key: ContentKey, samples: Sequence[QueueSample]) -> str | None:
@@ -636,19 +842,15 @@ def _find_cluster(content_key: ContentKey, samples: Sequence[QueueSample]) -> st
 
 
 def _is_known_before(events: EventIndex, item: _RunItem, time: str) -> bool:
-    """Return whether an annotator had given a verdict on the item or its parts before a time.
-
-    A verdict that was changed later counts as well. Otherwise, a second review as part of the
-    sample would decide whether the item belongs to the known items.
-    """
-    key = ItemKey(*item[:6])
-    verdicts = events.list_current_verdict_events(key, item.prediction_hash, item.golden_hash)
+    """Whether an annotator had given a verdict on the item or its parts before a time."""
+    verdicts = events.list_current_verdict_events(item.key, item.prediction_hash, item.golden_hash)
     return any(event.time[:_SECONDS] < time[:_SECONDS] for event in verdicts)
 
 
 def _fetch_criterion_answers(
-    connection: Connection, run: int, key_of_item: Mapping[int, ContentKey]
+    connection: Connection, run: int, items: Iterable[_RunItem]
 ) -> dict[str, dict[ContentKey, Any]]:
+    key_of_item = {item.item: item.content_key for item in items}
     answers: dict[str, dict[ContentKey, Any]] = {}
     for item, criterion, text in connection.execute(_CRITERION_ANSWERS, [run]).fetchall():
         answers.setdefault(criterion, {})[key_of_item[item]] = parse_json(text)
@@ -671,28 +873,44 @@ def find_outcomes_of_reached_items(
             events.list_current_verdict_events(item.key, item.prediction_hash, item.golden_hash)
             for item in queue.items
         ]
-        for at in _find_reached_positions(queue, verdicts):
-            is_unsure = any(not is_definite(each.verdict) for each in verdicts[at])
-            outcomes[keys[at]] = decisions.get(keys[at], "unsure" if is_unsure else "skipped")
+        for position in _find_reached_positions(queue, verdicts):
+            has_unsure_verdict = any(not is_definite(each.verdict) for each in verdicts[position])
+            outcome: SampleOutcome = "unsure" if has_unsure_verdict else "skipped"
+            key = keys[position]
+            outcomes[key] = decisions.get(key, outcome)
     return outcomes
 
 
 def _find_reached_positions(
     queue: QueueFile, verdicts_by_position: Sequence[Sequence[Event]]
 ) -> set[int]:
+    """Return the positions in the queue that annotators have reached: in each share, the items up
+    to the last one that was reviewed after the queue was created.
+    """
     if all(verdicts_by_position):
         return set(range(len(queue.items)))
+
     owners = {share.annotator for share in queue.shares}
     reached: set[int] = set()
     for share in queue.shares:
-        last = 0
-        for position, at in enumerate(share.order, 1):
-            is_reviewed = any(
-                (each.queue == queue.name or each.time[:_SECONDS] >= queue.created[:_SECONDS])
-                and (each.annotator == share.annotator or each.annotator not in owners)
-                for each in verdicts_by_position[at]
-            )
-            if is_reviewed and position - 1 not in share.repeats:
-                last = position
-        reached.update(share.order[:last])
+        n_reached = 0
+        for index, position in enumerate(share.order):
+            # The second presentation of an item says nothing about the order.
+            if index in share.repeats:
+                continue
+            events = verdicts_by_position[position]
+            if any(_is_review_in_share(event, queue, share.annotator, owners) for event in events):
+                n_reached = index + 1
+        reached.update(share.order[:n_reached])
     return reached
+
+
+def _is_review_in_share(
+    event: Event, queue: QueueFile, owner: str, owners: Collection[str]
+) -> bool:
+    """Whether a review belongs to a share: if its owner, or a person without a share, wrote it in
+    the queue or after the queue was created.
+    """
+    is_recent = event.time[:_SECONDS] >= queue.created[:_SECONDS]
+    is_by_owner = event.annotator == owner or event.annotator not in owners
+    return is_by_owner and (event.queue == queue.name or is_recent)

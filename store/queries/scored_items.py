@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fcreview.model.address import ITEM, WHOLE_TARGETS
 from fcreview.model.effective_verdict import (
     DISPUTED,
-    SCORING_ORDER,
     DecidedBy,
     is_definite,
     is_same_verdict,
@@ -79,33 +78,38 @@ def fetch_outcomes(
     """
     where, params, _ = build_view_condition(replace(view, runs=tuple(runs)), blind=False)
     verdict, error = _OUTCOME_COLUMNS[source]
-    dataset_rows = connection.execute(
-        "SELECT run, benchmark, generation, language FROM runs"
-    ).fetchall()
-    dataset_of = {
-        run: (benchmark, generation, language)
-        for run, benchmark, generation, language in dataset_rows
-    }
-    outcomes: dict[int, list[ItemOutcome]] = {run: [] for run in runs}
-    rows = connection.execute(
-        f"SELECT i.run, i.item, i.category, i.id, i.\"group\", coalesce(i.question, ''), {verdict},"
-        f" {error},"
-        " i.first_difference, coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, ''),"
-        f" {_build_review_columns_sql(source)}, CASE WHEN {HAS_INCIDENT} THEN {incident_kind_sql()}"
-        " END"
-        f" {FROM_ITEMS} WHERE {where} ORDER BY i.item",
-        params,
+    query = _OUTCOMES.format(
+        verdict=verdict, error=error, review=_build_review_columns_sql(source), where=where
     )
+    datasets = _fetch_datasets(connection)
     # The items of all runs share the key objects, which saves memory.
-    keys: dict[tuple[tuple[str, str, str], str, str], QuestionKey] = {}
-    for run, item, category, item_id, *rest, incident in rows.fetchall():
-        at = (dataset_of[run], category, item_id)
-        key = keys.get(at) or keys.setdefault(at, QuestionKey(*dataset_of[run], category, item_id))
-        outcome = ItemOutcome(item, key, *rest)
+    question_keys: dict[QuestionKey, QuestionKey] = {}
+    outcomes: dict[int, list[ItemOutcome]] = {run: [] for run in runs}
+    for run, item, category, item_id, *other_fields, incident in connection.execute(
+        query, params
+    ).fetchall():
+        key = QuestionKey(*datasets[run], category, item_id)
+        key = question_keys.setdefault(key, key)
+        outcome = ItemOutcome(item, key, *other_fields)
         if incident is not None:
             outcome = outcome._replace(first_difference=describe_incident(incident, None))
         outcomes[run].append(outcome)
     return outcomes
+
+
+_OUTCOMES = f"""
+SELECT i.run, i.item, i.category, i.id, i."group", coalesce(i.question, ''), {{verdict}}, {{error}},
+       i.first_difference, coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, ''), {{review}},
+       CASE WHEN {HAS_INCIDENT} THEN {incident_kind_sql()} END
+{FROM_ITEMS} WHERE {{where}} ORDER BY i.item
+"""
+"""Query for the fields of `ItemOutcome`, and the kind of the incident of items with one."""
+
+
+def _fetch_datasets(connection: Connection) -> dict[int, tuple[str, str, str]]:
+    """Return the benchmark, version and language of each run."""
+    rows = connection.execute("SELECT run, benchmark, generation, language FROM runs").fetchall()
+    return {run: (benchmark, generation, language) for run, benchmark, generation, language in rows}
 
 
 def fetch_outcomes_without_details(
@@ -116,33 +120,67 @@ def fetch_outcomes_without_details(
     """
     where, params, _ = build_view_condition(replace(view, runs=tuple(runs)), blind=False)
     verdict, _ = _OUTCOME_COLUMNS[source]
-    content = 'hash(r.benchmark, r.generation, r.language, i.category, i.id, i."group", i.question)'
     tables = f"{FROM_ITEMS} JOIN runs r ON r.run = i.run WHERE {where}"
-    contents = {
-        number: (QuestionKey(*key), group, question)
-        for number, group, question, *key in connection.execute(
-            f"SELECT {content}, any_value(i.\"group\"), any_value(coalesce(i.question, '')),"
-            " any_value(r.benchmark), any_value(r.generation), any_value(r.language),"
-            " any_value(i.category),"
-            f" any_value(i.id) {tables} GROUP BY 1",
-            params,
-        ).fetchall()
-    }
-    outcomes: dict[int, list[ItemOutcome]] = {run: [] for run in runs}
-    review = _build_review_columns_sql(source)
+    questions = _fetch_questions(connection, tables, params)
     rows = connection.execute(
-        f"SELECT i.item, {content}, {verdict}, {review} {tables} ORDER BY i.item", params
+        f"SELECT i.item, {_QUESTION_HASH}, {verdict}, {_build_review_columns_sql(source)} {tables}"
+        " ORDER BY i.item",
+        params,
     )
+    outcomes: dict[int, list[ItemOutcome]] = {run: [] for run in runs}
     while batch := rows.fetchmany(ROWS_PER_FETCH):
-        for item, number, passed, *reviews in batch:
-            key, group, question = contents[number]
-            outcome = ItemOutcome(item, key, group, question, passed, None, None, "", "", *reviews)
+        for item, question_hash, passed, is_reviewed, is_override, has_golden_fault in batch:
+            question = questions[question_hash]
+            outcome = ItemOutcome(
+                item,
+                question.key,
+                group=question.group,
+                question=question.text,
+                verdict=passed,
+                error_type=None,
+                first_difference=None,
+                prediction_hash="",
+                golden_hash="",
+                is_reviewed=is_reviewed,
+                is_override=is_override,
+                has_golden_fault=has_golden_fault,
+            )
             outcomes[item >> 32].append(outcome)
     return outcomes
 
 
+_QUESTION_HASH = (
+    'hash(r.benchmark, r.generation, r.language, i.category, i.id, i."group", i.question)'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What the items of all runs on one question have in common."""
+
+    key: QuestionKey
+    group: str | None
+    text: str
+
+
+def _fetch_questions(
+    connection: Connection, tables: str, params: Sequence[object]
+) -> dict[int, _Question]:
+    """Return the questions by `_QUESTION_HASH`."""
+    rows = connection.execute(
+        f"SELECT {_QUESTION_HASH}, any_value(i.\"group\"), any_value(coalesce(i.question, '')),"
+        " any_value(r.benchmark), any_value(r.generation), any_value(r.language),"
+        f" any_value(i.category), any_value(i.id) {tables} GROUP BY 1",
+        params,
+    ).fetchall()
+    return {
+        number: _Question(QuestionKey(*key), group=group, text=text)
+        for number, group, text, *key in rows
+    }
+
+
 ROWS_PER_FETCH = 10_000  # maximum number of rows that are in memory both as rows and as outcomes
-_SELECT_VERDICTS = f"SELECT item, {', '.join(SCORING_ORDER)}, verdicts FROM item_rows WHERE "
+_SELECT_VERDICTS = "SELECT item, official, rule, judge, verdicts FROM item_rows WHERE "
 _JUDGE_VERDICTS = """
 SELECT item, v.target, v.criterion, CAST(v."value" AS VARCHAR), v."by"
 FROM (SELECT item, unnest(verdicts) AS v FROM item_rows WHERE item IN ({items}){runs}) WHERE v.source = 'judge'
@@ -155,30 +193,57 @@ def find_overridden_verdicts(
     items = list({item for item, annotation in annotations if is_definite(annotation.verdict)})
     if not items:
         return [None] * len(annotations)
-    verdicts: dict[tuple[int, str, str], dict[str, dict[str, Any]]] = {}
+
+    verdicts = _fetch_automatic_verdicts(connection, items)
+    overridden = []
+    for item, annotation in annotations:
+        target = _ItemTarget(item, annotation.target, annotation.criterion)
+        overridden.append(select_overridden_verdict(verdicts.get(target, {}), annotation.verdict))
+    return overridden
+
+
+class _ItemTarget(NamedTuple):
+    item: int
+    target: str
+    criterion: str
+
+
+_VerdictsBySource = dict[str, dict[str, Any]]
+"""Verdicts {by, value} of one target by source."""
+
+
+def _fetch_automatic_verdicts(
+    connection: Connection, items: Sequence[int]
+) -> dict[_ItemTarget, _VerdictsBySource]:
+    """Return the automatic verdicts on the items and their parts. If a source has several verdicts
+    on a target, the last one counts.
+    """
     # A key press records a verdict on one item. The index finds one item several times as fast as a
     # join with a list.
-    where, value = (
-        ("item = $1", items[0])
-        if len(items) == 1
-        else ("item IN (SELECT unnest($1::BIGINT[]))", items)
-    )
-    where += and_runs_of_items_sql(connection, items)
-    for item, *columns, listed in connection.execute(_SELECT_VERDICTS + where, [value]).fetchall():
-        judge = get_only_judge(each["by"] for each in listed or () if each["source"] == "judge")
-        verdicts[item, *ITEM_CORRECT] = {
-            source: {"by": judge if source == "judge" else None, "value": verdict}
-            for source, verdict in zip(SCORING_ORDER, columns, strict=True)
+    where = "item IN (SELECT unnest($1::BIGINT[]))"
+    value: Any = list(items)
+    if len(items) == 1:
+        where = "item = $1"
+        value = items[0]
+    query = _SELECT_VERDICTS + where + and_runs_of_items_sql(connection, items)
+
+    verdicts: dict[_ItemTarget, _VerdictsBySource] = {}
+    for item, official, rule, judge, listed in connection.execute(query, [value]).fetchall():
+        listed = listed or ()
+        judges = [verdict["by"] for verdict in listed if verdict["source"] == "judge"]
+        verdicts[_ItemTarget(item, *ITEM_CORRECT)] = {
+            "official": {"by": None, "value": official},
+            "rule": {"by": None, "value": rule},
+            "judge": {"by": get_only_judge(judges), "value": judge},
         }
-        for each in listed or ():
-            by_source = verdicts.setdefault((item, each["target"], each["criterion"]), {})
-            by_source[each["source"]] = {"by": each["by"], "value": parse_json(each["value"])}
-    return [
-        select_overridden_verdict(
-            verdicts.get((item, annotation.target, annotation.criterion), {}), annotation.verdict
-        )
-        for item, annotation in annotations
-    ]
+        for verdict in listed:
+            target = _ItemTarget(item, verdict["target"], verdict["criterion"])
+            by_source = verdicts.setdefault(target, {})
+            by_source[verdict["source"]] = {
+                "by": verdict["by"],
+                "value": parse_json(verdict["value"]),
+            }
+    return verdicts
 
 
 def get_only_judge(judge_names: Iterable[str | None]) -> str | None:
@@ -288,6 +353,10 @@ class _HumanVerdict:
     nothing follows.
     """
 
+    @property
+    def target_criterion(self) -> TargetCriterion:
+        return self.target, self.criterion
+
 
 class _HumanReviews:
     def __init__(self, connection: Connection, runs: list[int]) -> None:
@@ -357,63 +426,44 @@ def fetch_automatically_scored_items(connection: Connection, run: int) -> list[S
 def _to_scored_item(
     row: _ItemRow, source: MetricSource, human_verdicts: list[_HumanVerdict]
 ) -> ScoredItem:
-    verdicts: dict[TargetCriterion, Any] = {}
-    for automatic_source in SOURCE_PRECEDENCE[source]:
-        for verdict_source, target, criterion, value in row.other_verdicts or ():
-            if verdict_source == automatic_source and (target, criterion) != ITEM_CORRECT:
-                verdicts[target, criterion] = parse_json(value)
+    """Build the item with the verdicts of a source. Human verdicts count only for `corrected`."""
+    human = human_verdicts if source == "corrected" else []
+    # Metrics derive verdicts themselves, so that only decided verdicts are overrides.
+    decided = [verdict for verdict in human if verdict.derived is None]
+
+    verdicts = _collect_other_verdicts(row, source)
     automatic = select_automatic_verdict(
         {"official": row.official, "rule": row.rule, "judge": row.judge}
     )
-    counted = human_verdicts if source == "corrected" else []
-    # Metrics derive verdicts themselves, so that only decided verdicts are overrides.
-    decided = [human for human in counted if human.derived is None]
-    derived = {
-        (human.target, human.criterion): human.derived
-        for human in counted
-        if human.derived is not None
-    }
     overrides = _find_effective_overrides(verdicts | {ITEM_CORRECT: automatic}, decided)
-    verdicts |= {
-        question: value for question, value in overrides.items() if question != ITEM_CORRECT
-    }
-    without_errata = parse_json(row.without_errata) or {
-        "valid": row.rule,
-        "error_type": row.rule_error_type,
-    }
-    valid = {
-        "official": row.official,
-        "rule": without_errata["valid"],
-        "errata": row.rule,
-        "corrected": overrides.get(ITEM_CORRECT, derived.get(ITEM_CORRECT, automatic)),
-    }[source]
-    error_types = {
-        "official": row.error_type,
-        "rule": without_errata["error_type"],
-        "errata": row.rule_error_type,
-        "corrected": row.error_type or row.rule_error_type,
-    }
+    for target_criterion, value in overrides.items():
+        if target_criterion != ITEM_CORRECT:
+            verdicts[target_criterion] = value
+
+    item_verdict = _find_item_verdict(row, source)
+    valid = item_verdict.valid
+    if source == "corrected":
+        derived = _find_derived_verdict(human, otherwise=automatic)
+        valid = overrides.get(ITEM_CORRECT, derived)
+    values = {}
+    part_verdicts = []
+    for (target, criterion), value in verdicts.items():
+        if target in WHOLE_TARGETS:
+            values[criterion] = value
+        else:
+            part_verdicts.append((target, criterion, value))
+
     return ScoredItem(
         id=row.id,
         category=row.category,
         group=row.group,
         valid=valid if isinstance(valid, bool) else None,
-        error_type=error_types[source] if valid is False else None,
-        values={
-            criterion: value
-            for (target, criterion), value in verdicts.items()
-            if target in WHOLE_TARGETS
-        },
-        part_verdicts=[
-            (target, criterion, value)
-            for (target, criterion), value in verdicts.items()
-            if target not in WHOLE_TARGETS
-        ],
+        error_type=item_verdict.error_type if valid is False else None,
+        values=values,
+        part_verdicts=part_verdicts,
         overrides=overrides,
-        reviewed=[(human.target, human.criterion) for human in decided],
-        disputed=[
-            (human.target, human.criterion) for human in counted if human.decided_by == DISPUTED
-        ],
+        reviewed=[verdict.target_criterion for verdict in decided],
+        disputed=[verdict.target_criterion for verdict in human if verdict.decided_by == DISPUTED],
         metadata=parse_json(row.metadata) or {},
         n_golden=row.n_golden,
         n_predicted=row.n_predicted,
@@ -428,13 +478,57 @@ def _to_scored_item(
     )
 
 
+def _collect_other_verdicts(row: _ItemRow, source: MetricSource) -> dict[TargetCriterion, Any]:
+    """Return the automatic verdicts on parts and on other criteria than `correct`."""
+    verdicts: dict[TargetCriterion, Any] = {}
+    for automatic_source in SOURCE_PRECEDENCE[source]:
+        for verdict_source, target, criterion, value in row.other_verdicts or ():
+            if verdict_source == automatic_source and (target, criterion) != ITEM_CORRECT:
+                verdicts[target, criterion] = parse_json(value)
+    return verdicts
+
+
+@dataclass(frozen=True, slots=True)
+class _ItemVerdict:
+    valid: Any
+    error_type: str | None
+
+
+def _find_item_verdict(row: _ItemRow, source: MetricSource) -> _ItemVerdict:
+    """Return the automatic verdict of a source on the whole item.
+
+    For `corrected`, only the error type counts: the caller knows the verdict.
+    """
+    if source == "official":
+        return _ItemVerdict(row.official, error_type=row.error_type)
+    if source == "errata":
+        return _ItemVerdict(row.rule, error_type=row.rule_error_type)
+    if source == "corrected":
+        return _ItemVerdict(None, error_type=row.error_type or row.rule_error_type)
+    # A run that was imported with errata also has the verdict with the dataset's golden answer.
+    without_errata = parse_json(row.without_errata)
+    if without_errata:
+        return _ItemVerdict(without_errata["valid"], error_type=without_errata["error_type"])
+    return _ItemVerdict(row.rule, error_type=row.rule_error_type)
+
+
+def _find_derived_verdict(human_verdicts: Iterable[_HumanVerdict], otherwise: Any) -> Any:
+    """Return the verdict on the whole item that follows from other human verdicts."""
+    derived = otherwise
+    for verdict in human_verdicts:
+        if verdict.target_criterion == ITEM_CORRECT and verdict.derived is not None:
+            derived = verdict.derived
+    return derived
+
+
 def _find_effective_overrides(
     automatic_verdicts: Mapping[TargetCriterion, Any], human_verdicts: list[_HumanVerdict]
 ) -> dict[TargetCriterion, Any]:
+    """Return the effective verdicts that differ from the automatic ones."""
     overrides: dict[TargetCriterion, Any] = {}
     for human in human_verdicts:
-        own = automatic_verdicts.get((human.target, human.criterion))
-        effective = select_effective_verdict(own, human.value, human.decided_by)
-        if not is_same_verdict(effective, own):
-            overrides[human.target, human.criterion] = effective
+        automatic = automatic_verdicts.get(human.target_criterion)
+        effective = select_effective_verdict(automatic, human.value, human.decided_by)
+        if not is_same_verdict(effective, automatic):
+            overrides[human.target_criterion] = effective
     return overrides

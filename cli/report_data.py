@@ -43,6 +43,8 @@ from fcreview.stats.agreement_ratings import split_by_blind_status
 from fcreview.stats.calibration import CalibrationScope, describe_selection
 from fcreview.stats.incidents import count_incidents, omit_incidents, omit_stated_accuracies
 from fcreview.stats.intervals import compute_disagreement_bounds
+from fcreview.stats.run_comparison import VerdictSource, build_run_matrix
+from fcreview.store.rows import View
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
@@ -51,8 +53,10 @@ if TYPE_CHECKING:
     from fcreview.model.run_check import RunCheck
     from fcreview.stats.estimation import MetricEstimate
     from fcreview.store.analysis import UnblindedAnalysis
-    from fcreview.store.rows import RunRow, View
+    from fcreview.store.rows import RunRow
 
+MAX_RANKED_RUNS = 30
+"""Number of runs of a dataset up to which the report searches for ties."""
 ItemsBySource = dict[MetricSource, list[ScoredItem]]
 
 
@@ -272,7 +276,11 @@ def build_report_page(session: WorkspaceSession, run: str | None) -> sections.Re
     rows = [each.row for each in parts if each.row is not None]
     view = session.build_view(queue="dataset", run=run)
     queues = describe_queue_samples(session)
-    counts = [_count_passes(session, row, has_queues=bool(queues)) for row in rows]
+    tied_runs = _find_tied_runs(session, rows)
+    counts = []
+    for row in rows:
+        run_counts = _count_passes(session, row, has_queues=bool(queues))
+        counts.append(replace(run_counts, is_tied=row.run in tied_runs))
     failures = _collect_failures_by_dataset(session, view, rows)
     suspects = fetch_ranked_suspects(session, run=run)
     found = [each for each in suspects if each.reasons]
@@ -441,6 +449,36 @@ def _build_agreement_section(session: WorkspaceSession, view: View) -> sections.
     return sections.build_agreement_section(
         {how: list(compute_agreement(pool, ["overall"], how)) for how, pool in pools}
     )
+
+
+def _find_tied_runs(session: WorkspaceSession, rows: Sequence[RunRow]) -> set[int]:
+    """Return the numbers of the runs that may be as good as the best run of their dataset.
+
+    Datasets with very many runs are not searched.
+    """
+    rows_by_dataset: dict[str, list[RunRow]] = {}
+    for row in rows:
+        rows_by_dataset.setdefault(row.info.full_title, []).append(row)
+
+    tied_runs: set[int] = set()
+    for group in rows_by_dataset.values():
+        source = _choose_common_source(group)
+        if source is None or not 1 < len(group) <= MAX_RANKED_RUNS:
+            continue
+        numbers = [row.run for row in group]
+        outcomes = session.store.analysis.fetch_outcomes_without_details(View(), numbers, source)
+        matrix = build_run_matrix([outcomes[number] for number in numbers])
+        tied_runs.update(numbers[ranked.run] for ranked in matrix.ranking if ranked.is_tied)
+    return tied_runs
+
+
+def _choose_common_source(rows: Sequence[RunRow]) -> VerdictSource | None:
+    """Choose the source of verdicts that can rank all runs; None if there is none."""
+    if all(row.official_known for row in rows):
+        return "official"
+    if all(row.rule_known == row.n_items for row in rows):
+        return "rule"
+    return None
 
 
 def _count_passes(

@@ -64,6 +64,11 @@ SCORES_NOTE = (
     " reviewed verdicts "
     "replace automatic ones. The details list the benchmark's own metrics, which may weight items."
 )
+TIE_MARK = "="
+TIE_NOTE = (
+    f"{TIE_MARK}: the run may be as good as the best run, because the 95 % interval of the"
+    " difference contains 0 (`fcreview compare`)."
+)
 WHISKER_NOTE = (
     "In the graphics, the dot is the estimate, the line its 95 % interval, and the upright mark the"
     " official pass rate."
@@ -107,6 +112,13 @@ class RunPassCounts:
     """Pass rate without incidents, such as `46.9 % (211)`. Empty if the run has no incident."""
     reviewed: int = 0
     """Number of items with a review of the item or of a part."""
+    is_tied: bool = False
+    """Whether the run may be as good as the best run of its dataset."""
+
+    @property
+    def marked_name(self) -> str:
+        """Name of the run, with a mark if it may be as good as the best run."""
+        return f"{self.name} {TIE_MARK}" if self.is_tied else self.name
 
     @property
     def items_text(self) -> str:
@@ -215,6 +227,9 @@ def _build_best_run_cards(runs: Sequence[RunPassCounts]) -> list[Card]:
         notes.append(
             f"without {format_count(best.incidents, 'incident')}: {best.without_incidents}"
         )
+    n_tied = sum(run.is_tied for run in runs if (run.kind, run.items) == (kind, items))
+    if n_tied:
+        notes.append(f"not clearly better than {format_count(n_tied, 'other run')}")
     note = " · ".join(notes)
     return [Card(label, value=rate, note=note), _build_estimate_card(best)]
 
@@ -249,7 +264,8 @@ def build_category_section(runs: Sequence[RunPassCounts]) -> Section:
     """Return the section with pass rates by category: a table for each dataset, with the best
     run first.
     """
-    blocks: list[Paragraph | Table] = [Paragraph(RATES_NOTE)]
+    note = f"{RATES_NOTE} {TIE_NOTE}" if any(run.is_tied for run in runs) else RATES_NOTE
+    blocks: list[Paragraph | Table] = [Paragraph(note)]
     for kind in dict.fromkeys(run.kind for run in runs):
         of = [run for run in runs if run.kind == kind]
         of.sort(key=lambda run: (not run.is_unfinished, _sort_key(run.pass_rate)), reverse=True)
@@ -286,7 +302,7 @@ def _format_category_cells(
     shares = (run.categories.get(name, (0, None))[1] for name in category_names)
     rates = [NO_VALUE if share is None else f"{100 * share:.1f}" for share in shares]
     without_incidents = [run.without_incidents] if has_incidents else []
-    return [run.name, run.items_text, overall, *without_incidents, *rates]
+    return [run.marked_name, run.items_text, overall, *without_incidents, *rates]
 
 
 def build_failure_reasons_section(datasets: Sequence[DatasetFailures]) -> Section:

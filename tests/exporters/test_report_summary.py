@@ -107,6 +107,17 @@ def test_best_run_is_selected_among_runs_of_equal_size() -> None:
     assert not any(card.needs_attention for card in alone)
 
 
+def test_runs_that_may_be_as_good_as_the_best_run_are_marked() -> None:
+    tied = replace(RUNS[0], is_tied=True)
+    card, *_ = build_summary_cards([tied, RUNS[2]], 0, SuspectCounts(0, 0))
+    assert card.value == "70.0 %" and card.note.endswith(" · not clearly better than 1 other run")
+    section = build_category_section([tied, RUNS[2]])
+    (table,) = list_tables(section)
+    assert [row.cells[0] for row in table.rows] == ["maple", "birch ="]
+    assert str(section.blocks[0]).count("interval of the difference contains 0") == 1
+    assert "contains 0" not in str(build_category_section(RUNS).blocks[0])
+
+
 def test_rates_by_category_are_unknown_if_verdicts_are_missing() -> None:
     run = replace(RUNS[0], categories={"simple": (60, 0.8), "live": (40, None)})
     (found,) = list_tables(build_category_section([run]))

@@ -61,6 +61,8 @@ SOURCE_NAMES: dict[VerdictSource, str] = {
     "effective": "effective",
 }
 LAYOUTS = (
+    (True, ("both pass", "both fail", "only A", "only B", "p", "p (Holm)")),
+    (True, ("only A", "only B", "p", "p (Holm)")),
     (True, ("both pass", "both fail", "only A", "only B", "p")),
     (True, ("only A", "only B", "p")),
     (True, ("only A", "only B")),
@@ -127,7 +129,11 @@ def build_pass_rate_table(
         TextColumn("A - B, 95 % CI", min_width=max(display_width(row[-1][0]) for row in left_rows))
     )
     natural = line_width(lay_out_table(left_columns, left_rows, width)[0])
+    has_categories = len(groups) > 1
     for has_whiskers, names in LAYOUTS:
+        # p values are corrected for the number of categories.
+        if "p (Holm)" in names and not has_categories:
+            continue
         rows = [
             _count_cells(group, names, is_comparable=ok)
             for group, ok in zip(groups, comparable, strict=True)
@@ -190,12 +196,16 @@ def _count_cells(
     counts = group.counts
     passing = {"both pass": counts.both_pass, "only A": counts.only_a, "only B": counts.only_b}
     numbers = {**passing, "both fail": counts.both_fail}
-    p = (
-        replace_missing_value_sign(format_p_value(group.difference.p))
-        if is_comparable
-        else symbols().none
-    )
-    return [(f"{numbers[name]:,}", "") if name in numbers else (p, "dim") for name in column_names]
+    p_values = {"p": group.difference.p, "p (Holm)": group.p_holm}
+    cells: list[StyledText] = []
+    for name in column_names:
+        if name in numbers:
+            cells.append((f"{numbers[name]:,}", ""))
+        elif is_comparable:
+            cells.append((replace_missing_value_sign(format_p_value(p_values[name])), "dim"))
+        else:
+            cells.append((symbols().none, "dim"))
+    return cells
 
 
 def _interval_lines(

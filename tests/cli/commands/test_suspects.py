@@ -209,6 +209,17 @@ def test_repeated_questions_count_once(cli: Cli, suspect_runs: Path) -> None:
         assert store.count_suspect_questions(view) == SuspectQuestions(all=3, strong=n_strong)
 
 
+def test_report_marks_runs_that_may_be_as_good_as_the_best_run(
+    cli: Cli, suspect_runs: Path
+) -> None:
+    """Two models give the same answers. Three questions do not show that the third is worse."""
+    text = cli("report", suspect_runs, "--markdown").out
+    assert "not clearly better than 2 other runs" in text
+    assert text.count("=: the run may be as good as the best run") == 1
+    for model in list(MODELS)[1:]:
+        assert f"{model} =" in text
+
+
 def test_runs_without_dataset_are_reported(cli: Cli, suspect_runs: Path) -> None:
     """Golden answers are then known only for failures, so every counted run fails."""
     assert "no dataset" not in cli("suspects", suspect_runs).err

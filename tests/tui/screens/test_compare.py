@@ -10,11 +10,14 @@ from typing import Any
 
 import pytest
 
+from fcreview.stats.run_comparison import compare_runs
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.screens.compare import CompareScreen, FlipScreen
+from fcreview.tui.screens.compare import CompareScreen, FlipScreen, build_pass_rate_table
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
+from fcreview.tui.text.lines import plain_text
+from tests.stats.comparison_cases import make_outcomes
 from tests.store.factory import Imported
 from tests.tui import idle
 from tests.tui.screens.test_adjudication import AppDriver
@@ -37,6 +40,24 @@ def workspace(imported: Imported, tmp_path: Path) -> Workspace:
     for model, items in rows.items():
         rows[model] = [item | {"prediction_hash": f"{model}{at}"} for at, item in enumerate(items)]
     return imported(tmp_path / "work", rows)
+
+
+def test_table_has_p_values_corrected_for_the_number_of_categories() -> None:
+    a = [*make_outcomes("PPPPPPPP", category="simple"), *make_outcomes("PPPPPP", category="live")]
+    b = [*make_outcomes("FFFFFFFF", category="simple"), *make_outcomes("FFFFFF", category="live")]
+    comparison = compare_runs(a, b)
+    adjusted = [group.p_holm for group in comparison.categories]
+    assert adjusted == [2 / 2**8, 1 / 2**6]
+
+    for width in (160, 100):
+        table = build_pass_rate_table(comparison, "official", "official", width)
+        assert plain_text(table.heading).rstrip().endswith("p  p (Holm)")
+        _, *categories = map(plain_text, table.rows)
+        for line, p in zip(categories, adjusted, strict=True):
+            assert line.rstrip().endswith(f"{p:.3f}")
+    one_category = compare_runs(make_outcomes("PPP"), make_outcomes("PFF"))
+    table = build_pass_rate_table(one_category, "official", "official", 160)
+    assert "Holm" not in plain_text(table.heading)
 
 
 @asynccontextmanager

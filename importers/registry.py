@@ -38,7 +38,7 @@ from fcreview.importers.common.other_formats import (
     find_archives,
     find_git_lfs_pointers,
 )
-from fcreview.importers.common.text_limit import limit_item_text
+from fcreview.importers.common.text_limit import TextLimiter
 from fcreview.importers.complexfuncbench.importer import ComplexfuncbenchImporter
 from fcreview.importers.confetti.importer import ConfettiImporter
 from fcreview.importers.generic_format.importer import GenericImporter
@@ -390,6 +390,7 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
 
     files_with_records: set[str] = set()
     has_items = False
+    text_limiter = TextLimiter()
     # A plan that no search made, such as one of a test, has no importer.
     importer = get_importer(plan.importer or plan.run.benchmark)
     for record in importer.read_items(plan):
@@ -397,7 +398,7 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
             files_with_records.add(record.file)
         if isinstance(record, Item):
             has_items = True
-            limit_item_text(record)
+            text_limiter.limit(record)
         yield clean_record(record)
 
     for path in plan.results:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +31,8 @@ contains `traj`.
 RESULT_FILES = ("result.json", "results.json")
 VERIFIER_FILES = ("ctrf.json", "reward.json", "reward.txt", "test-stdout.txt")
 CONFIG_FILE = "config.json"
+JOB_RESULT = "result.json"
+JOB_FILES = (JOB_RESULT, CONFIG_FILE, "lock.json", "job.log")
 TERMINAL_BENCH_VERDICT = '"is_resolved"'
 """Field of a result of terminal-bench v1, which has a `trial_name` too, but no trajectory and no
 reward.
@@ -99,41 +101,58 @@ def find_runs(
     search: SearchOptions,  # noqa: ARG001
 ) -> DiscoveredRuns:
     """Find the runs among the files. Every file below a trial folder belongs to the trial."""
-    found = DiscoveredRuns()
     files_by_trial: dict[Path, list[Path]] = {folder: [] for folder in _find_trial_folders(files)}
-    trial_of_folder: dict[Path, Path | None] = {}
-    loose: list[Path] = []
+    loose_files: list[Path] = []
+    trial_by_folder: dict[Path, Path | None] = {}
     for path in files:
         folder = path.parent
-        if folder not in trial_of_folder:
-            trial_of_folder[folder] = next(
-                (each for each in (folder, *folder.parents) if each in files_by_trial), None
-            )
-        if (trial := trial_of_folder[folder]) is not None:
+        if folder not in trial_by_folder:
+            trial_by_folder[folder] = _find_enclosing_trial(folder, files_by_trial)
+        trial = trial_by_folder[folder]
+        if trial is not None:
             files_by_trial[trial].append(path)
         elif path.suffix in SUFFIXES:
-            loose.append(path)
+            loose_files.append(path)
+
+    found = DiscoveredRuns()
     _plan_jobs(files_by_trial, set(files), found)
-    _plan_single_trajectories([path for path in loose if path not in found.claimed], found)
+    unclaimed = [path for path in loose_files if path not in found.claimed]
+    _plan_single_trajectories(unclaimed, found)
     return found
 
 
-def _find_trial_folders(files: Iterable[Path]) -> dict[Path, None]:
+def _find_enclosing_trial(folder: Path, trial_folders: Container[Path]) -> Path | None:
+    for candidate in (folder, *folder.parents):
+        if candidate in trial_folders:
+            return candidate
+    return None
+
+
+def _find_trial_folders(files: Iterable[Path]) -> list[Path]:
     folders: dict[Path, None] = {}
     for path in files:
-        if path.name in RESULT_FILES:
-            if _is_trial_record(path):
-                folders[path.parent] = None
-        elif (
-            path.name == MAIN_TRAJECTORY
-            and path.parent.name == "agent"
-            and read_agent_and_model(path) is not None
-        ):
-            steps = path.parent.parent.parent
-            trial = steps.parent if steps.name == "steps" else path.parent.parent
-            if _TRIAL_FOLDER.fullmatch(trial.name) or _is_trial_record(trial / CONFIG_FILE):
-                folders[trial] = None
-    return folders
+        trial = _find_trial_of_file(path)
+        if trial is not None:
+            folders[trial] = None
+    return list(folders)
+
+
+def _find_trial_of_file(path: Path) -> Path | None:
+    """Return the trial folder that a result or a main trajectory shows, or None."""
+    if path.name in RESULT_FILES:
+        return path.parent if _is_trial_record(path) else None
+    if path.name != MAIN_TRAJECTORY or path.parent.name != "agent":
+        return None
+    if read_agent_and_model(path) is None:
+        return None
+
+    # A task in several steps has TRIAL/steps/NAME/agent, any other TRIAL/agent.
+    trial = path.parent.parent
+    if trial.parent.name == "steps":
+        trial = trial.parent.parent
+    if _TRIAL_FOLDER.fullmatch(trial.name) or _is_trial_record(trial / CONFIG_FILE):
+        return trial
+    return None
 
 
 def _is_trial_record(path: Path) -> bool:
@@ -146,67 +165,85 @@ def _is_trial_record(path: Path) -> bool:
 def _plan_jobs(
     files_by_trial: dict[Path, list[Path]], files: set[Path], found: DiscoveredRuns
 ) -> None:
-    groups: defaultdict[tuple[Path, str, str, str], list[TrialFiles]] = defaultdict(list)
-    for folder, own in files_by_trial.items():
-        found.claimed.update(own)
-        trial = _collect_trial_files(folder, own)
+    """Add a run for each group of trials with the same job, agent, model and dataset."""
+    trials_by_run: defaultdict[tuple[Path, TrialOrigin], list[TrialFiles]] = defaultdict(list)
+    for folder, own_files in files_by_trial.items():
+        found.claimed.update(own_files)
+        trial = _collect_trial_files(folder, own_files)
         if trial is None:
             what = "the trial has neither a result nor a trajectory, so it is not imported"
             found.issues.append(ImportIssue(str(folder), None, what=what, severity="notice"))
             continue
-        groups[folder.parent, *_identify_trial(folder, trial)].append(trial)
-    for (job, agent, model, source), trials in groups.items():
-        job_files = [
-            job / name
-            for name in ("result.json", CONFIG_FILE, "lock.json", "job.log")
-            if job / name in files
-        ]
+        trials_by_run[folder.parent, _identify_trial(folder, trial)].append(trial)
+
+    for (job, origin), trials in trials_by_run.items():
+        job_files = [job / name for name in JOB_FILES if job / name in files]
         found.claimed.update(job_files)
-        result = next((path for path in job_files if path.name == "result.json"), None)
-        key = "__".join([agent, *([model] if model else []), source])
-        data = JobFiles(tuple(trials), job_result=result, evals_key=key)
-        run = Run(
-            "atif",
-            source,
-            "",
-            _format_run_title(agent, model),
-            str(job),
-            needs_dataset=False,
-            title="Harbor",
+        job_result = job / JOB_RESULT
+        data = JobFiles(
+            tuple(trials),
+            job_result=job_result if job_result in job_files else None,
+            evals_key=origin.evals_key,
         )
-        run.settings = {"agent": agent, "model": model, "job": job.name}
-        run.name_parts = [job.name]
-        found.plans.append(_make_plan(run, data, 0.95, "a Harbor job with trial folders"))
+        found.plans.append(_plan_job(job, origin, data))
+
+
+def _plan_job(job: Path, origin: TrialOrigin, files: JobFiles) -> RunPlan:
+    run = Run(
+        "atif",
+        origin.dataset,
+        "",
+        _format_run_title(origin.agent, origin.model),
+        str(job),
+        needs_dataset=False,
+        title="Harbor",
+    )
+    run.settings = {"agent": origin.agent, "model": origin.model, "job": job.name}
+    run.name_parts = [job.name]
+    return _make_plan(run, files, confidence=0.95, reason="a Harbor job with trial folders")
 
 
 def _collect_trial_files(folder: Path, files: Sequence[Path]) -> TrialFiles | None:
-    result = next(
-        (path for path in files if path.parent == folder and path.name in RESULT_FILES), None
-    )
-    main = [path for path in files if path.name == MAIN_TRAJECTORY and path.parent.name == "agent"]
-    documents = [each for path in main for each in (path, *_find_continuations(path, files))]
-    if result is None and not documents:
-        return None
+    """Return the files of a trial, or None if there is neither a result nor a trajectory."""
+    results = [path for path in files if path.parent == folder and path.name in RESULT_FILES]
     agent_files = [path for path in files if path.parent.name == "agent" and path.suffix == ".json"]
-    attachments = [path for path in agent_files if path not in documents]
+    index = _TrajectoryIndex.of_files(agent_files)
+    documents: list[Path] = []
+    for path in agent_files:
+        if path.name == MAIN_TRAJECTORY:
+            documents.append(path)
+            documents += index.find_continuations(path)
+    if not results and not documents:
+        return None
+
+    is_document = set(documents)
+    attachments = [path for path in agent_files if path not in is_document]
     verifier = [
         path for path in files if path.parent.name == "verifier" and path.name in VERIFIER_FILES
     ]
     return TrialFiles(
         folder.name,
         documents=tuple(documents),
-        result=result,
+        result=results[0] if results else None,
         verifier=tuple(verifier),
         attachments=tuple(attachments),
     )
 
 
 class TrialOrigin(NamedTuple):
-    """Agent, model and dataset of a trial, as in the keys of `stats.evals`."""
+    """Agent, model and dataset of a trial."""
 
     agent: str
     model: str
     dataset: str
+
+    @property
+    def evals_key(self) -> str:
+        """Key of the trials in `stats.evals` of a job: `AGENT__MODEL__DATASET`, or without a model
+        `AGENT__DATASET`.
+        """
+        parts = [self.agent, self.model, self.dataset] if self.model else [self.agent, self.dataset]
+        return "__".join(parts)
 
 
 def _identify_trial(folder: Path, trial: TrialFiles) -> TrialOrigin:
@@ -214,15 +251,15 @@ def _identify_trial(folder: Path, trial: TrialFiles) -> TrialOrigin:
     source = ends.read_field("source")
     if not isinstance(source, str):
         source = read_file_ends(folder / CONFIG_FILE).read_field("source")
+    # Harbor calls trials without a dataset `adhoc`.
+    dataset = source if isinstance(source, str) and source else "adhoc"
+
     agent, model = _parse_agent_info(ends.read_field("agent_info"))
     if not agent and trial.documents:
         agent, model = read_agent_and_model(trial.documents[0]) or ("", "")
+        # The keys of `stats.evals` have models without their provider.
         model = model.rpartition("/")[2]
-    return TrialOrigin(
-        agent or "agent",
-        model=model,
-        dataset=source if isinstance(source, str) and source else "adhoc",
-    )
+    return TrialOrigin(agent or "agent", model=model, dataset=dataset)
 
 
 def _parse_agent_info(agent_info: Any) -> AgentAndModel:
@@ -233,55 +270,91 @@ def _parse_agent_info(agent_info: Any) -> AgentAndModel:
     return agent_info["name"], name if isinstance(name, str) else ""
 
 
+class _SingleRun(NamedTuple):
+    """What identifies a run of trajectories outside Harbor jobs."""
+
+    place: Path
+    """Folder of the trajectories, or a file with a trajectory on each line."""
+    agent: str
+    model: str
+
+
 def _plan_single_trajectories(files: Sequence[Path], found: DiscoveredRuns) -> None:
-    trajectories = {
-        path: names for path in files if (names := read_agent_and_model(path)) is not None
-    }
-    groups: defaultdict[tuple[Path, str, str], list[TrialFiles]] = defaultdict(list)
+    """Add a run for the trajectories of each folder, agent and model."""
+    trajectories: dict[Path, AgentAndModel] = {}
+    for path in files:
+        names = read_agent_and_model(path)
+        if names is not None:
+            trajectories[path] = names
+    found.claimed.update(trajectories)
+
+    index = _TrajectoryIndex.of_files(trajectories)
+    trials_by_run: defaultdict[_SingleRun, list[TrialFiles]] = defaultdict(list)
     for path, (agent, model) in trajectories.items():
-        found.claimed.add(path)
-        attachment = _ATTACHMENT.fullmatch(path.stem)
-        if attachment and path.with_name(attachment[1] + path.suffix) in trajectories:
+        if _is_attachment(path, trajectories):
             continue
         if path.suffix in LINE_SUFFIXES:
-            groups[path, agent, model] = [TrialFiles(path.stem, (path,))]
+            trials_by_run[_SingleRun(path, agent, model)].append(TrialFiles(path.stem, (path,)))
             continue
         is_in_own_folder = path.name == MAIN_TRAJECTORY
-        root = path.parent.parent if is_in_own_folder else path.parent
+        place = path.parent.parent if is_in_own_folder else path.parent
         name = path.parent.name if is_in_own_folder else path.stem.removesuffix(".trajectory")
-        others = [each for each in trajectories if each.parent == path.parent and each != path]
-        continuations = _find_continuations(path, others)
-        attached = [
-            each
-            for each in others
-            if each not in continuations and each.stem.startswith(path.stem + ".")
-        ]
-        groups[root, agent, model].append(
-            TrialFiles(name, (path, *continuations), attachments=tuple(attached))
+        trial = TrialFiles(
+            name,
+            documents=(path, *index.find_continuations(path)),
+            attachments=index.find_attachments(path),
         )
-    for (root, agent, model), trials in groups.items():
-        place = root if len(trials) > 1 else trials[0].documents[0]
-        run = Run("atif", "", "", _format_run_title(agent, model), str(place), needs_dataset=False)
-        run.settings = {"agent": agent, "model": model}
-        run.name_parts = [trials[0].name] if len(trials) == 1 else [root.name]
-        reason = "files with steps, agent and an ATIF schema_version"
-        found.plans.append(_make_plan(run, JobFiles(tuple(trials)), 0.9, reason))
+        trials_by_run[_SingleRun(place, agent, model)].append(trial)
+
+    for single_run, trials in trials_by_run.items():
+        found.plans.append(_plan_single_run(single_run, trials))
+
+
+def _is_attachment(path: Path, trajectories: Container[Path]) -> bool:
+    """Whether a trajectory is a part of another one beside it, such as its continuation."""
+    match = _ATTACHMENT.fullmatch(path.stem)
+    return match is not None and path.with_name(match[1] + path.suffix) in trajectories
+
+
+def _plan_single_run(single_run: _SingleRun, trials: Sequence[TrialFiles]) -> RunPlan:
+    is_single = len(trials) == 1
+    run = Run(
+        "atif",
+        "",
+        "",
+        _format_run_title(single_run.agent, single_run.model),
+        str(trials[0].documents[0] if is_single else single_run.place),
+        needs_dataset=False,
+    )
+    run.settings = {"agent": single_run.agent, "model": single_run.model}
+    run.name_parts = [trials[0].name if is_single else single_run.place.name]
+    reason = "files with steps, agent and an ATIF schema_version"
+    return _make_plan(run, JobFiles(tuple(trials)), confidence=0.9, reason=reason)
 
 
 def _format_run_title(agent: str, model: str) -> str:
     return f"{model} ({agent})" if model else agent or "agent"
 
 
-def _make_plan(run: Run, job_files: JobFiles, confidence: float, reason: str) -> RunPlan:
-    scores = [trial.result for trial in job_files.trials if trial.result and trial.documents]
-    scores += [path for trial in job_files.trials for path in trial.verifier]
-    logs = [
-        path for trial in job_files.trials for path in (*trial.documents[1:], *trial.attachments)
-    ]
+def _make_plan(run: Run, job_files: JobFiles, *, confidence: float, reason: str) -> RunPlan:
+    results: dict[Path, None] = {}
+    scores: list[Path] = []
+    verifier_files: list[Path] = []
+    logs: list[Path] = []
+    for trial in job_files.trials:
+        results[trial.main_file] = None
+        if trial.result and trial.documents:
+            scores.append(trial.result)
+        verifier_files += trial.verifier
+        logs += trial.documents[1:]
+        logs += trial.attachments
+    scores += verifier_files
+    if job_files.job_result:
+        scores.append(job_files.job_result)
     return RunPlan(
         run,
-        results=list(dict.fromkeys(trial.main_file for trial in job_files.trials)),
-        scores=[*scores, *([job_files.job_result] if job_files.job_result else [])],
+        results=list(results),
+        scores=scores,
         logs=logs,
         confidence=confidence,
         reason=reason,
@@ -290,27 +363,60 @@ def _make_plan(run: Run, job_files: JobFiles, confidence: float, reason: str) ->
     )
 
 
-def _find_continuations(path: Path, files: Iterable[Path]) -> tuple[Path, ...]:
-    """Return the files `NAME.cont-1.json`, `NAME.cont-2.json` of a trajectory `NAME.json`, in
-    order.
+@dataclass(frozen=True, slots=True)
+class _TrajectoryIndex:
+    """Finds the files that belong to a trajectory by their names, without a look at all files for
+    each trajectory.
     """
-    beside = [each for each in files if (each.parent, each.suffix) == (path.parent, path.suffix)]
-    matches = {each: match for each in beside if (match := _CONTINUATION.fullmatch(each.stem))}
-    numbered = {int(match[2]): each for each, match in matches.items() if match[1] == path.stem}
-    return tuple(numbered[number] for number in sorted(numbered))
+
+    numbered: Mapping[Path, Mapping[int, Path]]
+    """Path of a trajectory -> number of a continuation -> its file."""
+    longer_names: Mapping[Path, Sequence[Path]]
+    """Path of a trajectory without its suffix -> files beside it whose names go on with a dot."""
+
+    @classmethod
+    def of_files(cls, files: Iterable[Path]) -> _TrajectoryIndex:
+        numbered: defaultdict[Path, dict[int, Path]] = defaultdict(dict)
+        longer_names: defaultdict[Path, list[Path]] = defaultdict(list)
+        for path in files:
+            match = _CONTINUATION.fullmatch(path.stem)
+            if match:
+                continued = path.with_name(match[1] + path.suffix)
+                numbered[continued][int(match[2])] = path
+            for start in _list_dotted_starts(path.stem):
+                longer_names[path.with_name(start)].append(path)
+        return cls(numbered, longer_names)
+
+    def find_continuations(self, path: Path) -> tuple[Path, ...]:
+        """Return the files `NAME.cont-1.json`, `NAME.cont-2.json` of a trajectory `NAME.json`, in
+        order.
+        """
+        continuations = self.numbered.get(path, {})
+        return tuple(continuations[number] for number in sorted(continuations))
+
+    def find_attachments(self, path: Path) -> tuple[Path, ...]:
+        """Return the files `NAME.ANYTHING.json` of a trajectory `NAME.json`, except
+        continuations.
+        """
+        continuations = set(self.find_continuations(path))
+        longer_names = self.longer_names.get(path.with_suffix(""), ())
+        return tuple(each for each in longer_names if each not in continuations)
+
+
+def _list_dotted_starts(stem: str) -> list[str]:
+    """Return the starts of a name before each of its dots: `a` and `a.b` for `a.b.c`."""
+    return [stem[:index] for index, character in enumerate(stem) if character == "." and index > 0]
 
 
 def read_file_ends(path: Path) -> _FileEnds:
     """Return the beginning and the end of a file. Both are empty if it cannot be read."""
+    tail = b""
     try:
         with open_file(path) as file:
             head = os.pread(file.fileno(), PEEKED_BYTES, 0)
             size = os.fstat(file.fileno()).st_size
-            tail = (
-                os.pread(file.fileno(), PEEKED_BYTES, max(size - PEEKED_BYTES, 0))
-                if size > len(head)
-                else b""
-            )
+            if size > len(head):
+                tail = os.pread(file.fileno(), PEEKED_BYTES, max(size - PEEKED_BYTES, 0))
     except OSError:
         return _FileEnds()
     return _FileEnds(head.decode("utf-8", "replace"), tail.decode("utf-8", "replace"))
@@ -321,20 +427,28 @@ def read_agent_and_model(path: Path) -> AgentAndModel | None:
     if path.suffix not in SUFFIXES or not _looks_like_trajectory(path):
         return None
     ends = read_file_ends(path)
+    is_object = ends.head.lstrip("\ufeff \r\n\t").startswith("{")
     text = ends.head + ends.tail
-    has_keys = (
-        '"steps"' in text and '"agent"' in text and _SCHEMA.search(text) and _STEP.search(text)
-    )
-    if not has_keys or not ends.head.lstrip("\ufeff \r\n\t").startswith("{"):
+    if not is_object or not _has_trajectory_keys(text):
         return None
+
     agent = ends.read_field("agent")
     if isinstance(agent, dict):
         return _parse_agent_info(agent)
-    start = text.partition('"agent"')[2]
-    name, model = (
-        re.search(rf'"{key}"\s*:\s*"([^"\\]*)"', start) for key in ("name", "model_name")
-    )
-    return name[1] if name else "", model[1] if model else ""
+    # The object `agent` is cut off, or it stands at the end of the file.
+    agent_text = text.partition('"agent"')[2]
+    return _find_text_field(agent_text, "name"), _find_text_field(agent_text, "model_name")
+
+
+def _has_trajectory_keys(text: str) -> bool:
+    if '"steps"' not in text or '"agent"' not in text:
+        return False
+    return _SCHEMA.search(text) is not None and _STEP.search(text) is not None
+
+
+def _find_text_field(text: str, name: str) -> str:
+    match = re.search(rf'"{name}"\s*:\s*"([^"\\]*)"', text)
+    return match[1] if match else ""
 
 
 def _looks_like_trajectory(path: Path) -> bool:

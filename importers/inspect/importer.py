@@ -26,7 +26,7 @@ class InspectImporter(Importer):
     name = "inspect"
     title = "Inspect"
     expected_files = "Inspect logs, .eval or .json"
-    version = 7
+    version = 8
     options = ("verdict_from", "scorers")
     needs_part_verdicts = True
     why_no_golden_fix = "an Inspect log has no dataset whose golden answers can be corrected"

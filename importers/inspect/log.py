@@ -668,11 +668,12 @@ def _fill_sample_from_stream(sample: LogSample, stream: JsonStream) -> LogSample
             stream.skip_value()
         else:
             text = _read_within_budget(stream, budget)
-            n_values += 0 if text is None else count_values(text)
-            if text is None or n_values > MAX_VALUES:
+            n_values_of_field = 0 if text is None else count_values(text)
+            if text is None or n_values + n_values_of_field > MAX_VALUES:
                 omitted.append(key)
             else:
                 texts[key] = text
+                n_values += n_values_of_field
 
     _report_omitted_fields(sample, omitted)
     sample.value = {
@@ -696,7 +697,8 @@ def _report_omitted_fields(sample: LogSample, names: Sequence[str]) -> None:
     listed = ", ".join(name[:MAX_NAME_LENGTH] for name in names[:MAX_LISTED_FIELDS])
     more = f" and {len(names) - MAX_LISTED_FIELDS:,} more" if len(names) > MAX_LISTED_FIELDS else ""
     what = (
-        f"fields omitted because an item may have at most {MAX_ITEM_TEXT_SHOWN} of text:"
+        f"fields omitted because an item may have at most {MAX_ITEM_TEXT_SHOWN} of text"
+        f" and {MAX_VALUES:,} values:"
         f" {listed}{more}"
     )
     sample.issues.append(ImportIssue(sample.file, sample.line, what=what))

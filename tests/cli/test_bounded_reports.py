@@ -13,7 +13,7 @@ from fcreview.model.review import Annotation
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store, View
-from tests.bombs import run_bounded
+from tests.bombs.bounded import run_bounded
 from tests.commands import environment
 from tests.sharing import Imports
 

@@ -16,7 +16,8 @@ import pytest
 from fcreview.importers.common import budgets
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item
-from tests.bombs import make_inspect_sample, write_eval, write_generic
+from tests.bombs.generic_bombs import write_generic
+from tests.bombs.inspect_bombs import make_inspect_sample, write_eval
 from tests.cli.test_barriers import write_trajectory
 from tests.importers.tau.test_damage import make_run
 

@@ -18,7 +18,7 @@ from fcreview.importers.inspect.leaderboard import LogMetrics
 from fcreview.importers.inspect.writeback import LogEditError, LogEditor
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item
-from tests.bombs import make_inspect_sample, write_eval
+from tests.bombs.inspect_bombs import make_inspect_sample, write_eval
 from tests.importers.inspect.test_attempts import write
 from tests.importers.inspect.test_damage import make_log
 

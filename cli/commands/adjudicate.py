@@ -26,9 +26,15 @@ from fcreview.cli.output import (
 )
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.matching.first_difference import find_first_difference
-from fcreview.model.address import ITEM, RESPONSE, describe_address, parse_address
+from fcreview.model.address import (
+    ITEM,
+    RESPONSE,
+    PartAddress,
+    describe_address,
+    parse_address,
+)
 from fcreview.model.decision import format_answer_letter
-from fcreview.model.item import Call, Item
+from fcreview.model.item import Call, CallPair, Item
 from fcreview.model.review import CORRECT
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
@@ -71,21 +77,19 @@ def adjudicate(
             show_app(session, view, start="adjudicate")
             return
         disagreements = session.store.analysis.fetch_disagreements(view)
-        for each in disagreements:
-            detail = session.store.read_detail(each.item)
+        for row in disagreements:
+            detail = session.store.read_detail(row.item)
             if as_json:
-                emit_json(_build_disagreement_json(detail, each.disagreement))
-                continue
-            emit_lines(
-                _format_disagreement_lines(detail, each.disagreement, options, get_wrap_width())
-            )
-            emit()
-    if not as_json or not disagreements:
-        print_message(
-            f"{format_count(len(disagreements), 'disagreement')} to resolve"
-            if disagreements
-            else "no disagreements to resolve"
-        )
+                emit_json(_build_disagreement_json(detail, row.disagreement))
+            else:
+                width = get_wrap_width()
+                emit_lines(_format_disagreement_lines(detail, row.disagreement, options, width))
+                emit()
+
+    if not disagreements:
+        print_message("no disagreements to resolve")
+    elif not as_json:
+        print_message(f"{format_count(len(disagreements), 'disagreement')} to resolve")
 
 
 def _build_disagreement_json(detail: ItemDetail, disagreement: Disagreement) -> dict[str, Any]:
@@ -95,25 +99,33 @@ def _build_disagreement_json(detail: ItemDetail, disagreement: Disagreement) -> 
     """
     answers = [
         {
-            "answer": format_answer_letter(at),
-            "value": o.verdict,
-            "fault": o.fault,
-            "tags": o.tags or [],
-            "note": o.note,
+            "answer": format_answer_letter(index),
+            "value": answer.verdict,
+            "fault": answer.fault,
+            "tags": answer.tags or [],
+            "note": answer.note,
         }
-        for at, o in enumerate(disagreement.answers)
+        for index, answer in enumerate(disagreement.answers)
     ]
     automatic = [
         {
-            name: getattr(verdict, name)
-            for name in ("source", "value", "by", "error_type", "rationale")
+            "source": verdict.source,
+            "value": verdict.value,
+            "by": verdict.by,
+            "error_type": verdict.error_type,
+            "rationale": verdict.rationale,
         }
         for verdict in list_automatic_verdicts(detail.item, disagreement)
     ]
-    key_names = ("model", "benchmark", "generation", "language", "category", "id")
+    key = detail.key
     return {
         "run": detail.row.run,
-        **{name: getattr(detail.key, name) for name in key_names},
+        "model": key.model,
+        "benchmark": key.benchmark,
+        "generation": key.generation,
+        "language": key.language,
+        "category": key.category,
+        "id": key.id,
         "target": disagreement.target,
         "criterion": disagreement.criterion,
         "answers": answers,
@@ -125,31 +137,38 @@ def _build_disagreement_json(detail: ItemDetail, disagreement: Disagreement) -> 
 def _format_disagreement_lines(
     detail: ItemDetail, disagreement: Disagreement, options: WorkspaceOptions, width: int
 ) -> Iterator[str]:
-    key, item = detail.key, detail.item
-    about = [
-        sanitize(key.id),
-        describe_address(sanitize(disagreement.target)),
-        sanitize(disagreement.criterion),
-    ]
-    run = ", ".join([sanitize(detail.run.full_title), detail.row.run_name, sanitize(key.category)])
-    yield f"{' · '.join(about)}   ({run}, run {detail.row.run})"
-    texts: list[tuple[str, str]] = []
-    for at, answer in enumerate(disagreement.answers):
-        texts += [
-            (format_answer_letter(at), format_opinion(answer)),
-            ("", ", ".join(answer.tags or ())),
-            ("", answer.note or ""),
-        ]
-    texts += zip(
-        ("golden", "predicted", "differs"),
-        _extract_target_texts(item, disagreement.target),
-        strict=True,
-    )
-    for verdict in list_verdicts_for_adjudication(item, disagreement):
-        texts.append((verdict.source, format_source_verdict(verdict, disagreement.criterion)))
-    for label, text in (*texts, ("majority", format_majority(disagreement))):
-        yield from _format_labelled_lines(label, text, width)
+    """Format the answers, the calls, the automatic verdicts and the command that resolves."""
+    yield _format_disagreement_title(detail, disagreement)
+
+    for index, answer in enumerate(disagreement.answers):
+        letter = format_answer_letter(index)
+        yield from _format_labelled_lines(letter, format_opinion(answer), width)
+        yield from _format_labelled_lines("", ", ".join(answer.tags or ()), width)
+        yield from _format_labelled_lines("", answer.note or "", width)
+
+    texts = _extract_target_texts(detail.item, disagreement.target)
+    yield from _format_labelled_lines("golden", texts.golden, width)
+    yield from _format_labelled_lines("predicted", texts.predicted, width)
+    yield from _format_labelled_lines("differs", texts.difference, width)
+
+    for verdict in list_verdicts_for_adjudication(detail.item, disagreement):
+        text = format_source_verdict(verdict, disagreement.criterion)
+        yield from _format_labelled_lines(verdict.source, text, width)
+    yield from _format_labelled_lines("majority", format_majority(disagreement), width)
     yield f"  {sanitize(_build_label_command(detail, disagreement, options))}"
+
+
+def _format_disagreement_title(detail: ItemDetail, disagreement: Disagreement) -> str:
+    key = detail.key
+    target = " · ".join(
+        [
+            sanitize(key.id),
+            describe_address(sanitize(disagreement.target)),
+            sanitize(disagreement.criterion),
+        ]
+    )
+    run = ", ".join([sanitize(detail.run.full_title), detail.row.run_name, sanitize(key.category)])
+    return f"{target}   ({run}, run {detail.row.run})"
 
 
 class TargetTexts(NamedTuple):
@@ -159,76 +178,82 @@ class TargetTexts(NamedTuple):
 
 
 def _extract_target_texts(item: Item, target: str) -> TargetTexts:
+    """Return the golden and predicted calls of a target, or of the whole item."""
     part = parse_address(target)
-    replies = [
-        m.content
-        for m in item.messages
-        if m.role == "assistant" and (part is None or m.turn == part.turn)
-    ]
+    turn = None if part is None else part.turn
+    reply = _find_last_reply(item, turn)
     if target == RESPONSE:
-        return TargetTexts("", predicted=replies[-1] if replies else "", difference="")
-    pairs = item.pairs if part is None else [pair for pair in item.pairs if pair.turn == part.turn]
-    if part is not None and part.call is not None:
-        pairs = pairs[part.call : part.call + 1]
-    golden = [
-        call
-        for call in item.golden
-        if any((p.turn, p.golden) == (call.turn, call.index) for p in pairs)
-    ]
-    predicted = [
-        c for c in item.predicted if any((p.turn, p.predicted) == (c.turn, c.index) for p in pairs)
-    ]
-    difference = (
-        item.first_difference
-        if part is None
-        else find_first_difference(pairs, golden, predicted).text
-    )
+        return TargetTexts("", predicted=reply, difference="")
+
+    pairs = _select_pairs(item, part)
+    golden_places = {(pair.turn, pair.golden) for pair in pairs}
+    predicted_places = {(pair.turn, pair.predicted) for pair in pairs}
+    golden = [call for call in item.golden if (call.turn, call.index) in golden_places]
+    predicted = [call for call in item.predicted if (call.turn, call.index) in predicted_places]
+
+    if part is None:
+        difference = item.first_difference
+    else:
+        difference = find_first_difference(pairs, golden, predicted).text
     return TargetTexts(
         _format_calls(golden),
-        predicted=_format_calls(predicted) or (replies[-1] if replies else ""),
+        predicted=_format_calls(predicted) or reply,
         difference=difference or "",
     )
+
+
+def _find_last_reply(item: Item, turn: int | None) -> str:
+    """Return the model's last text in a turn, or in the item if `turn` is None."""
+    for message in reversed(item.messages):
+        if message.role == "assistant" and turn in (None, message.turn):
+            return message.content
+    return ""
+
+
+def _select_pairs(item: Item, part: PartAddress | None) -> list[CallPair]:
+    """Return the pairs of calls of a part of the item: of its turn, or one of them."""
+    if part is None:
+        return list(item.pairs)
+    pairs = [pair for pair in item.pairs if pair.turn == part.turn]
+    if part.call is None:
+        return pairs
+    return pairs[part.call : part.call + 1]
 
 
 def _format_calls(calls: Sequence[Call]) -> str:
     from fcreview.tui.item_view.call_diff import format_call
 
     lines = [format_call(call) for call in calls[:MAX_CALLS]]
-    return "\n".join(
-        [
-            *lines,
-            *(
-                [f"and {format_count(len(calls) - MAX_CALLS, 'more call')}"]
-                if len(calls) > MAX_CALLS
-                else []
-            ),
-        ]
-    )
+    n_more = len(calls) - MAX_CALLS
+    if n_more > 0:
+        lines.append(f"and {format_count(n_more, 'more call')}")
+    return "\n".join(lines)
 
 
 def _build_label_command(
     detail: ItemDetail, disagreement: Disagreement, options: WorkspaceOptions
 ) -> str:
-    arguments = ["--run", str(detail.row.run)]
-    arguments += ["--target", disagreement.target] if disagreement.target != ITEM else []
-    arguments += (
-        ["--criterion", disagreement.criterion] if disagreement.criterion != CORRECT else []
-    )
-    arguments += ["--workspace", str(options.workspace)] if options.workspace is not None else []
-    command = [
-        "fcreview",
-        "label",
-        str(options.paths[0]),
-        detail.key.id,
-        *arguments,
-        "--adjudicate",
-    ]
+    command = ["fcreview", "label", str(options.paths[0]), detail.key.id]
+    command += ["--run", str(detail.row.run)]
+    if disagreement.target != ITEM:
+        command += ["--target", disagreement.target]
+    if disagreement.criterion != CORRECT:
+        command += ["--criterion", disagreement.criterion]
+    if options.workspace is not None:
+        command += ["--workspace", str(options.workspace)]
+    command.append("--adjudicate")
     return f"{shlex.join(command)} --verdict ..."
 
 
 def _format_labelled_lines(label: str, text: str, width: int) -> Iterator[str]:
+    """Wrap a text beside its label. An empty text has no lines."""
     from fcreview.tui.text.lines import wrap_first_rows
 
-    rows, more = wrap_first_rows(text, width - LABEL_WIDTH, MAX_ROWS) if text else ([], False)
-    for at, row in enumerate([*rows, *(["…"] if more else [])]):
-        yield f"  {label if at == 0 else '':<{LABEL_WIDTH - 2}}{row}"
+    if not text:
+        return
+    rows, has_more = wrap_first_rows(text, width - LABEL_WIDTH, MAX_ROWS)
+    if has_more:
+        rows = [*rows, "…"]
+    for row in rows:
+        yield f"  {label:<{LABEL_WIDTH - 2}}{row}"
+        label = ""

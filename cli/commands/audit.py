@@ -23,6 +23,7 @@ from fcreview.model.wording import format_count, format_verdict
 from fcreview.tui.text.lines import sanitize_and_wrap
 
 if TYPE_CHECKING:
+    from fcreview.model.review import Event
     from fcreview.store.rows import ItemDetail
 
 BLIND_TEXTS = {True: "yes", False: "no", None: "unknown"}
@@ -30,6 +31,7 @@ BLIND_TEXTS = {True: "yes", False: "no", None: "unknown"}
 SHORT_ID_LENGTH = 8  # number of characters of an event id in text output; --json prints the full id
 
 EVENT_INDENT = " " * 11
+NOTE_LABEL = "note  "
 
 
 @workspace_command()
@@ -48,16 +50,18 @@ def audit(
     """
     with open_workspace(options) as session:
         detail = session.store.read_detail(find_item_number(session, item, run))
-    for event in _build_event_objects(detail):
-        if as_json:
-            emit_json(event)
-        else:
-            emit_lines(_format_event_lines(event, get_wrap_width()))
-    if not as_json:
-        count = format_count(len(detail.history), "event")
-        print_message(
-            f"{count} on {detail.key.id}" if detail.history else f"{detail.key.id} has no reviews"
-        )
+
+    events = _build_event_objects(detail)
+    if as_json:
+        emit_json(*events)
+        return
+
+    for event in events:
+        emit_lines(_format_event_lines(event, get_wrap_width()))
+    if detail.history:
+        print_message(f"{format_count(len(detail.history), 'event')} on {detail.key.id}")
+    else:
+        print_message(f"{detail.key.id} has no reviews")
 
 
 def _build_event_objects(detail: ItemDetail) -> Iterator[dict[str, Any]]:
@@ -67,78 +71,120 @@ def _build_event_objects(detail: ItemDetail) -> Iterator[dict[str, Any]]:
     or null. `retracted_by` is the id of the event that retracts this event, or null. Annotators can
     retract only their own events.
     """
-    gone = find_retracted_events(detail.history)
-    by = {(each.retracts, each.annotator): each.event for each in detail.history if each.retracts}
+    retracted_events = find_retracted_events(detail.history)
+    retractions = {
+        (event.retracts, event.annotator): event.event for event in detail.history if event.retracts
+    }
     for event in detail.history:
-        own = (event.event, event.annotator)
-        yield {
-            **{
-                name: getattr(event, name)
-                for name in ("time", "annotator", "act", "target", "criterion")
-            },
-            "value": event.verdict,
-            **{name: getattr(event, name) for name in ANNOTATION_FIELDS if name != "verdict"},
-            "blind": BLIND_TEXTS[event.blind],
-            "queue": event.queue,
-            "presentation": event.presentation or 1,
-            "bulk": event.bulk,
-            "retracts": event.retracts,
-            "retracted_by": by[own] if own in gone else None,
-            "stale": is_stale(event, detail.item.prediction_hash, detail.item.golden_hash),
-            **{name: getattr(event, name) for name in ("prediction_hash", "golden_hash", "event")},
-        }
+        identity = (event.event, event.annotator)
+        retracted_by = None
+        if identity in retracted_events:
+            retracted_by = retractions[identity]
+        yield _build_event_object(detail, event, retracted_by)
+
+
+def _build_event_object(
+    detail: ItemDetail, event: Event, retracted_by: str | None
+) -> dict[str, Any]:
+    annotation = {name: getattr(event, name) for name in ANNOTATION_FIELDS if name != "verdict"}
+    return {
+        "time": event.time,
+        "annotator": event.annotator,
+        "act": event.act,
+        "target": event.target,
+        "criterion": event.criterion,
+        "value": event.verdict,
+        **annotation,
+        "blind": BLIND_TEXTS[event.blind],
+        "queue": event.queue,
+        "presentation": event.presentation or 1,
+        "bulk": event.bulk,
+        "retracts": event.retracts,
+        "retracted_by": retracted_by,
+        "stale": is_stale(event, detail.item.prediction_hash, detail.item.golden_hash),
+        "prediction_hash": event.prediction_hash,
+        "golden_hash": event.golden_hash,
+        "event": event.event,
+    }
 
 
 def _format_event_lines(event: dict[str, Any], width: int) -> Iterator[str]:
-    marks = [f"event {sanitize(event['event'][:SHORT_ID_LENGTH])}", f"blind: {event['blind']}"]
-    marks += [f"queue {sanitize(event['queue'])}"] if event["queue"] else []
-    marks += (
-        ["hidden duplicate (counts only for self-agreement)"] if event["presentation"] > 1 else []
-    )
-    marks += ["bulk review"] if event["bulk"] else []
-    marks += (
-        [f"retracted by {sanitize(event['retracted_by'][:SHORT_ID_LENGTH])}"]
-        if event["retracted_by"]
-        else []
-    )
-    marks += ["STALE"] if event["stale"] else []
-    yield f"{sanitize(event['time'])}  {sanitize(event['annotator'])}   {', '.join(marks)}"
-    yield from (
-        EVENT_INDENT + row
-        for row in sanitize_and_wrap(_format_event_summary(event), width - len(EVENT_INDENT))
-    )
-    if event["note"] is not None:
-        for at, row in enumerate(
-            sanitize_and_wrap(event["note"] or "(cleared)", width - len(EVENT_INDENT) - 6)
-        ):
-            yield EVENT_INDENT + ("note  " if at == 0 else " " * 6) + row
+    """Format a JSON object of `audit` as text: its marks, its summary and its note."""
+    marks = ", ".join(_list_event_marks(event))
+    yield f"{sanitize(event['time'])}  {sanitize(event['annotator'])}   {marks}"
+
+    summary_width = width - len(EVENT_INDENT)
+    for row in sanitize_and_wrap(_format_event_summary(event), summary_width):
+        yield EVENT_INDENT + row
+
+    if event["note"] is None:
+        return
+    note_rows = sanitize_and_wrap(event["note"] or "(cleared)", summary_width - len(NOTE_LABEL))
+    label = NOTE_LABEL
+    for row in note_rows:
+        yield EVENT_INDENT + label + row
+        label = " " * len(NOTE_LABEL)
+
+
+def _list_event_marks(event: dict[str, Any]) -> list[str]:
+    marks = [f"event {_shorten_id(event['event'])}", f"blind: {event['blind']}"]
+    if event["queue"]:
+        marks.append(f"queue {sanitize(event['queue'])}")
+    if event["presentation"] > 1:
+        marks.append("hidden duplicate (counts only for self-agreement)")
+    if event["bulk"]:
+        marks.append("bulk review")
+    if event["retracted_by"]:
+        marks.append(f"retracted by {_shorten_id(event['retracted_by'])}")
+    if event["stale"]:
+        marks.append("STALE")
+    return marks
+
+
+def _shorten_id(event_id: str) -> str:
+    return sanitize(event_id[:SHORT_ID_LENGTH])
 
 
 def _format_event_summary(event: dict[str, Any]) -> str:
     """Format an event as `adjudicates item · correct pass · fault: golden · tags a, b`,
     unsanitised.
     """
-    verb = {"review": "", "adjudicate": "adjudicates ", "retract": "retracts "}[event["act"]]
     if event["act"] == "retract":
-        return f"{verb}{event['retracts'][:SHORT_ID_LENGTH]}"
-    where = "item" if event["target"] == ITEM else describe_address(event["target"])
-    parts = [f"{verb}{where}"]
+        return f"retracts {event['retracts'][:SHORT_ID_LENGTH]}"
+
+    target = event["target"] if event["target"] == ITEM else describe_address(event["target"])
+    verb = "adjudicates " if event["act"] == "adjudicate" else ""
+    parts = [f"{verb}{target}"]
+
     if event["value"] is not None:
-        parts.append(f"{event['criterion']} {format_verdict(event['value'], event['criterion'])}")
+        verdict = format_verdict(event["value"], event["criterion"])
+        parts.append(f"{event['criterion']} {verdict}")
     elif event["criterion"] != CORRECT:
         parts.append(event["criterion"])
-    override = event["overrules"] or {}
-    # omitted for whole items
-    source = [override.get("source"), override.get("by")] if event["target"] != ITEM else []
-    why = f": {override['reason']}" if isinstance(override.get("reason"), str) else ""
-    parts += (
-        [f"overrides {' '.join(filter(None, source))}".rstrip() + why] if any(source) or why else []
-    )
-    parts += [f"fault: {event['fault']}"] if event["fault"] else []
-    parts += [f"tags {', '.join(event['tags']) or '(none)'}"] if event["tags"] is not None else []
-    parts += (
-        [f"golden fix {to_json_text(event['golden_fix'])}"]
-        if event["golden_fix"] is not None
-        else []
-    )
+
+    override = _format_override(event)
+    if override:
+        parts.append(override)
+    if event["fault"]:
+        parts.append(f"fault: {event['fault']}")
+    if event["tags"] is not None:
+        parts.append(f"tags {', '.join(event['tags']) or '(none)'}")
+    if event["golden_fix"] is not None:
+        parts.append(f"golden fix {to_json_text(event['golden_fix'])}")
     return " · ".join(parts)
+
+
+def _format_override(event: dict[str, Any]) -> str:
+    """Format which automatic verdict the review overrides, and why; empty if it overrides none."""
+    override = event["overrules"] or {}
+
+    # The source is omitted for a whole item, because its effective verdict has several sources.
+    sources: list[str] = []
+    if event["target"] != ITEM:
+        sources = [text for text in (override.get("source"), override.get("by")) if text]
+    reason = override.get("reason")
+
+    if not sources and not isinstance(reason, str):
+        return ""
+    text = " ".join(["overrides", *sources])
+    return f"{text}: {reason}" if isinstance(reason, str) else text

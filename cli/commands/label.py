@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -96,14 +96,21 @@ def label(
     Example: fcreview label runs/gpt4o live_simple_3-3-0 --verdict fail --fault model --tag unit
     --reason 'wrong unit'
     """
-    if from_ is not None and (
-        item is not None or undo or verdict or fault or tag or reason or golden_fix
-    ):
-        raise UsageError(
-            "--from reads items and verdicts from FILE. Omit ITEM, --undo and the options for a"
-            " verdict"
-        )
+    fields = {
+        "verdict": verdict,
+        "fault": fault,
+        "tag": tag,
+        "reason": reason,
+        "golden-fix": golden_fix,
+    }
+    given = [f"--{name}" for name, value in fields.items() if value is not None]
+
     if from_ is not None:
+        if item is not None or undo or any(fields.values()):
+            raise UsageError(
+                "--from reads items and verdicts from FILE. Omit ITEM, --undo and the options for a"
+                " verdict"
+            )
         with open_workspace(options) as session:
             record_labels(
                 session,
@@ -114,58 +121,85 @@ def label(
                 as_json=as_json,
             )
         return
-    fields = {
-        "verdict": verdict,
-        "fault": fault,
-        "tag": tag,
-        "reason": reason,
-        "golden-fix": golden_fix,
-    }
-    given = [f"--{name}" for name, value in fields.items() if value is not None]
-    if undo and (given or item is not None or adjudicate):
-        raise UsageError(
-            "--undo retracts your last review. Omit ITEM and the options for a verdict"
-        )
-    if not undo and (item is None or not given):
+
+    if undo:
+        if given or item is not None or adjudicate:
+            raise UsageError(
+                "--undo retracts your last review. Omit ITEM and the options for a verdict"
+            )
+        with open_workspace(options) as session:
+            _retract_last_review(session, as_json)
+        return
+
+    if item is None or not given:
         raise UsageError(
             "pass ITEM and at least one of --verdict, --fault, --tag, --reason and --golden-fix"
         )
     if adjudicate and (verdict in ABSTENTIONS or (verdict is None and fault is None)):
         raise UsageError(f"--adjudicate must resolve the disagreement: {RESOLUTION_REQUIREMENT}")
-    blamed: Fault | None = None if fault is None else check_choice(FAULTS, fault, "fault")
+    fields_of_review = ReviewOptions(
+        target=target,
+        criterion=criterion,
+        verdict=verdict,
+        fault=None if fault is None else check_choice(FAULTS, fault, "fault"),
+        tags=tag,
+        note=reason,
+        golden_fix=golden_fix,
+    )
     with open_workspace(options) as session:
-        if undo:
-            _retract_last_review(session, as_json)
-            return
-        chosen = find_item_number(session, item or "", run)
-        detail = session.store.read_detail(chosen)
-        _check_target(detail, target)
-        scale = _find_scale(detail, target, criterion)
-        if verdict == GOLDEN_WRONG:
-            if criterion != CORRECT or fault not in (None, "golden"):
-                raise UsageError(
-                    "golden-wrong sets the fault and applies to the criterion correct. Omit --fault"
-                    " and --criterion"
-                )
-            value, blamed = True, "golden"
-        else:
-            value = _parse_verdict(verdict, criterion, scale)
-        fix = (
-            None if golden_fix is None else _parse_golden_fix(golden_fix, detail, target, criterion)
-        )
-        review = Annotation(
-            target=target,
-            criterion=criterion,
-            verdict=value,
-            fault=blamed,
-            tags=tag,
-            note=reason,
-            golden_fix=fix,
-        )
+        number = find_item_number(session, item, run)
+        review = fields_of_review.build_annotation(session.store.read_detail(number))
         if adjudicate:
             review = replace(review, act="adjudicate")
-        _print_event(session.create_reviewer().review(chosen, review), as_json)
-        _warn_about_contradiction(session, chosen)
+        _print_event(session.create_reviewer().review(number, review), as_json)
+        _warn_about_contradiction(session, number)
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewOptions:
+    """Fields of a review as they were typed."""
+
+    target: str
+    criterion: str
+    verdict: str | None
+    fault: Fault | None
+    tags: list[str] | None
+    note: str | None
+    golden_fix: str | None
+
+    def build_annotation(self, detail: ItemDetail) -> Annotation:
+        """Check the fields against the item. Raises UsageError or CommandError."""
+        _check_target(detail, self.target)
+        scale = _find_scale(detail, self.target, self.criterion)
+        verdict: Any
+        if self.verdict == GOLDEN_WRONG:
+            # If the golden answer is wrong, the model's answer passes.
+            self._check_golden_wrong()
+            verdict = True
+            fault: Fault | None = "golden"
+        else:
+            verdict = _parse_verdict(self.verdict, self.criterion, scale)
+            fault = self.fault
+
+        golden_fix = None
+        if self.golden_fix is not None:
+            golden_fix = _parse_golden_fix(self.golden_fix, detail, self.target, self.criterion)
+        return Annotation(
+            target=self.target,
+            criterion=self.criterion,
+            verdict=verdict,
+            fault=fault,
+            tags=self.tags,
+            note=self.note,
+            golden_fix=golden_fix,
+        )
+
+    def _check_golden_wrong(self) -> None:
+        if self.criterion != CORRECT or self.fault not in (None, "golden"):
+            raise UsageError(
+                "golden-wrong sets the fault and applies to the criterion correct. Omit --fault"
+                " and --criterion"
+            )
 
 
 def _warn_about_contradiction(session: WorkspaceSession, item: int) -> None:
@@ -212,17 +246,23 @@ def _parse_golden_fix(
 
 
 def _find_scale(detail: ItemDetail, target: str, criterion: str) -> Scale:
+    """Return the scale of a criterion. Raises UsageError if the item has no such criterion."""
     if criterion == INCIDENT and target != ITEM:
         raise UsageError("an incident concerns the whole item. Omit --target")
-    automatic = [v for v in detail.item.verdicts if v.criterion == criterion]
-    values = [v.value for v in automatic if v.target == target]
-    scale = find_scale(criterion, values) or find_scale(criterion, [v.value for v in automatic])
-    if scale is None or not (automatic or criterion in UNIVERSAL_CRITERIA):
-        known = dict.fromkeys(
-            [*UNIVERSAL_CRITERIA, *(sanitize(v.criterion) for v in detail.item.verdicts)]
-        )
-        raise UsageError(f"this item has no criterion {criterion!r}. Choose {', '.join(known)}")
-    return scale
+
+    verdicts = [verdict for verdict in detail.item.verdicts if verdict.criterion == criterion]
+    if verdicts or criterion in UNIVERSAL_CRITERIA:
+        # The automatic verdicts on the target decide the scale, else those on the whole item.
+        values_on_target = [verdict.value for verdict in verdicts if verdict.target == target]
+        scale = find_scale(criterion, values_on_target)
+        if scale is None:
+            scale = find_scale(criterion, [verdict.value for verdict in verdicts])
+        if scale is not None:
+            return scale
+
+    own_criteria = [sanitize(verdict.criterion) for verdict in detail.item.verdicts]
+    known = dict.fromkeys([*UNIVERSAL_CRITERIA, *own_criteria])
+    raise UsageError(f"this item has no criterion {criterion!r}. Choose {', '.join(known)}")
 
 
 def _parse_verdict(verdict: str | None, criterion: str, scale: Scale) -> Any:
@@ -231,7 +271,9 @@ def _parse_verdict(verdict: str | None, criterion: str, scale: Scale) -> Any:
     try:
         return scale.parse_typed_answer(verdict)
     except ValueError:
-        words = f"{GOLDEN_WRONG}, " * (criterion == CORRECT) + scale.describe_answers()
+        words = scale.describe_answers()
+        if criterion == CORRECT:
+            words = f"{GOLDEN_WRONG}, {words}"
         raise UsageError(f"{verdict!r} is not a verdict on {criterion}. Choose {words}") from None
 
 
@@ -259,17 +301,29 @@ def _print_event(event: Event, as_json: bool, *, is_undone: bool = False) -> Non
     if as_json:
         emit_json(event)
         return
-    verdict = (
-        f"{sanitize(event.criterion)} {format_verdict(event.verdict, event.criterion) or 'none'}"
-    )
-    parts = (
-        verdict if event.verdict is not None else "",
-        f"fault {event.fault}" if event.fault else "",
-        f"tags {sanitize(', '.join(event.tags))}" if event.tags else "",
-        "with a note" if event.note else "",
-        "with a golden fix" if event.golden_fix else "",
-    )
+
+    prefix = ""
+    if is_undone:
+        prefix = "undone: "
+    elif event.act == "adjudicate":
+        prefix = "adjudicated: "
     target = "" if event.target == ITEM else f" {sanitize(event.target)}"
-    prefix = "undone: " if is_undone else "adjudicated: " if event.act == "adjudicate" else ""
-    emit(f"{prefix}{sanitize(event.key.id)}{target}: {', '.join(filter(None, parts))}")
+    fields = ", ".join(_list_event_fields(event))
+    emit(f"{prefix}{sanitize(event.key.id)}{target}: {fields}")
     print_message(f"event {event.event} by {event.annotator}")
+
+
+def _list_event_fields(event: Event) -> list[str]:
+    fields = []
+    if event.verdict is not None:
+        verdict = format_verdict(event.verdict, event.criterion) or "none"
+        fields.append(f"{sanitize(event.criterion)} {verdict}")
+    if event.fault:
+        fields.append(f"fault {event.fault}")
+    if event.tags:
+        fields.append(f"tags {sanitize(', '.join(event.tags))}")
+    if event.note:
+        fields.append("with a note")
+    if event.golden_fix:
+        fields.append("with a golden fix")
+    return fields

@@ -5,7 +5,7 @@ The app shows the same groups in its list of clusters.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -105,43 +105,44 @@ def triage(
     """
     grouping = GROUPINGS_BY_NAME[check_choice(GROUPINGS_BY_NAME, by, "grouping")]
     with open_workspace(options) as session:
-        from fcreview.store.filters.tokens import FAILING_FILTER, add_terms
-
         view = session.build_view(where, run=run)
-        groupings = (
-            [BY_ERROR_TYPE, BY_DECISIVE_STEP]
-            if grouping == BY_ERROR_TYPE and not as_json
-            else [grouping]
-        )
-        clusters, *steps = session.store.fetch_clusters_by_groupings(view, groupings)
-        failing = sum(cluster.count for cluster in clusters)
-        if grouping == BY_VALUE and clusters:
-            failing = session.store.count_items(
-                replace(view, where=add_terms(view.where, FAILING_FILTER))
-            )
+        groupings = [grouping]
+        if grouping == BY_ERROR_TYPE and not as_json:
+            groupings.append(BY_DECISIVE_STEP)  # of the second table
+        clusters, *more_clusters = session.store.fetch_clusters_by_groupings(view, groupings)
+        n_failing = _count_failing_items(session, view, clusters, grouping)
         if not clusters and not session.store.count_items(view):
             print_message(f"fcreview: {session.explain_empty_view(view)}")
+
         if as_json:
-            emit_json(
-                *(_build_cluster_json(cluster, failing, grouping) for cluster in clusters[:limit])
-            )
-        else:
-            print_triage(
-                session,
-                view,
+            for cluster in clusters[:limit]:
+                emit_json(_build_cluster_json(cluster, n_failing, grouping))
+            return
+
+        max_groups = limit or MAX_GROUPS
+        table = TriageTable(clusters, n_failing=n_failing, grouping=grouping, limit=max_groups)
+        print_triage(session, view, table)
+        if more_clusters and has_decisive_steps(clusters):
+            _print_triage_table(
                 TriageTable(
-                    clusters, n_failing=failing, grouping=grouping, limit=limit or MAX_GROUPS
-                ),
-            )
-            if steps and has_decisive_steps(clusters):
-                table = TriageTable(
-                    steps[0],
-                    n_failing=failing,
+                    more_clusters[0],
+                    n_failing=n_failing,
                     grouping=BY_DECISIVE_STEP,
-                    limit=limit or MAX_GROUPS,
+                    limit=max_groups,
                 )
-                for line in _format_triage_table(table):
-                    emit(clip_to_terminal(line))
+            )
+
+
+def _count_failing_items(
+    session: WorkspaceSession, view: View, clusters: Sequence[Cluster], grouping: int
+) -> int:
+    from fcreview.store.filters.tokens import FAILING_FILTER, add_terms
+
+    # Rare values belong to no cluster, but their items fail too.
+    if grouping == BY_VALUE and clusters:
+        failing_view = replace(view, where=add_terms(view.where, FAILING_FILTER))
+        return session.store.count_items(failing_view)
+    return sum(cluster.count for cluster in clusters)
 
 
 def _build_cluster_json(cluster: Cluster, n_failing: int, grouping: int) -> dict[str, object]:
@@ -188,30 +189,64 @@ class TriageTable:
 
 def print_triage(session: WorkspaceSession, view: View, table: TriageTable) -> None:
     emit(_format_summary(session, view, table.n_failing))
+    _print_triage_table(table)
+
+
+def _print_triage_table(table: TriageTable) -> None:
     for line in _format_triage_table(table):
         emit(clip_to_terminal(line))
 
 
 def _format_triage_table(table: TriageTable) -> Iterator[str]:
-    failing, by, limit = table.n_failing, table.grouping, table.limit
-    groups = group_clusters(table.clusters, by)
+    groups = group_clusters(table.clusters, table.grouping)
     if not groups:
         return
+
     yield ""
-    widths = _compute_column_widths(failing)
-    yield format_row(
-        ["count", "share", "", GROUPING_HEADINGS[by], "examples"], widths, right_aligned=(0, 1)
-    )
-    for group in groups[:limit]:
-        yield from format_group_lines(group, failing, by)
-    if len(groups) > limit:
-        rest = sum(group.count for group in groups[limit:])
-        more = format_count(
-            len(groups) - limit, f"more {GROUPINGS[by]}", f"more {GROUPING_PLURALS[by]}"
-        )
-        yield f"… {more} with {format_count(rest, 'item')}. Use --limit {len(groups)} to list all"
-    if rarer := failing - sum(group.count for group in groups):
-        yield f"… {format_count(rarer, 'item')} with less frequent values"
+    headings = ["count", "share", "", GROUPING_HEADINGS[table.grouping], "examples"]
+    widths = _compute_column_widths(table.n_failing)
+    yield format_row(headings, widths, right_aligned=(0, 1))
+    for group in groups[: table.limit]:
+        yield from format_group_lines(group, table.n_failing, table.grouping)
+
+    omitted_groups = groups[table.limit :]
+    if omitted_groups:
+        noun = f"more {GROUPINGS[table.grouping]}"
+        plural = f"more {GROUPING_PLURALS[table.grouping]}"
+        n_groups = format_count(len(omitted_groups), noun, plural)
+        n_items = format_count(sum(group.count for group in omitted_groups), "item")
+        yield f"… {n_groups} with {n_items}. Use --limit {len(groups)} to list all"
+
+    n_rarer = table.n_failing - sum(group.count for group in groups)
+    if n_rarer:
+        yield f"… {format_count(n_rarer, 'item')} with less frequent values"
+
+
+@dataclass(frozen=True, slots=True)
+class _VerdictCounts:
+    """Numbers of items by official and recomputed verdict; None if there is no verdict."""
+
+    counts: Mapping[tuple[bool | None, bool | None], int]
+
+    @property
+    def n_items(self) -> int:
+        return sum(self.counts.values())
+
+    def count_official(self, verdict: bool) -> int:
+        return sum(n for (official, _), n in self.counts.items() if official is verdict)
+
+    @property
+    def n_without_any(self) -> int:
+        return self.counts.get((None, None), 0)
+
+    @property
+    def n_different(self) -> int:
+        """Number of items whose official and recomputed verdicts contradict each other."""
+        return self.counts.get((True, False), 0) + self.counts.get((False, True), 0)
+
+    @property
+    def has_recomputed(self) -> bool:
+        return any(recomputed is not None for _, recomputed in self.counts)
 
 
 def _format_summary(session: WorkspaceSession, view: View, n_failing: int) -> str:
@@ -221,41 +256,49 @@ def _format_summary(session: WorkspaceSession, view: View, n_failing: int) -> st
         where = f"({view.where}) {filter_term}" if view.where.strip() else filter_term
         return session.store.count_items(replace(view, where=where, queue="dataset"))
 
-    verdicts = session.store.count_by_official_and_recomputed(view)
-    total = sum(verdicts.values())
-    passed, failed = (
-        sum(n for (official, _), n in verdicts.items() if official is value)
-        for value in (True, False)
-    )
-    differ = verdicts.get((True, False), 0) + verdicts.get((False, True), 0)
-    runs = len(view.runs) or session.n_runs
-    parts = [format_count(total, "item") + (f" in {format_count(runs, 'run')}" if runs > 1 else "")]
-    only_judge = "official:unknown rule:unknown"
-    judged = (0, 0)
-    if verdicts.get((None, None)):
-        judged = (
-            count_items(f"{only_judge} judge:pass"),
-            count_items(f"{only_judge} judge:fail -judge:pass"),
-        )
-    rates = (("official", passed, failed), ("judge", *judged))
-    known = [
-        f"{source} {format_rate_with_count(p, p + f, total)}" for source, p, f in rates if p + f
-    ]
-    has_recomputed = any(rule is not None for _, rule in verdicts)
-    missing = (
-        "" if known or has_recomputed or n_failing else _explain_missing_verdicts(session, view)
-    )
-    if missing:
-        return " · ".join([*parts, missing])
-    parts += known or ["no official verdicts"]
-    parts += [f"{n_failing:,} failing"]
-    if n_incidents := count_items("incident:any"):
+    verdicts = _VerdictCounts(session.store.count_by_official_and_recomputed(view))
+    items = format_count(verdicts.n_items, "item")
+    n_runs = len(view.runs) or session.n_runs
+    if n_runs > 1:
+        items += f" in {format_count(n_runs, 'run')}"
+
+    rates = _format_rates(verdicts, count_items)
+    if not rates and not verdicts.has_recomputed and not n_failing:
+        reason = _explain_missing_verdicts(session, view)
+        if reason:
+            return f"{items} · {reason}"
+
+    parts = [items]
+    parts += rates or ["no official verdicts"]
+    parts.append(f"{n_failing:,} failing")
+    n_incidents = count_items("incident:any")
+    if n_incidents:
         n_passing = count_items("incident:any effective:pass")
         parts.append(f"{format_count(n_incidents, 'incident')}, of which {n_passing:,} pass")
-    if has_recomputed:
-        differing = f"official and recomputed verdicts differ on {differ:,}"
-        parts += [differing if differ else "official and recomputed verdicts agree"]
+    if verdicts.n_different:
+        parts.append(f"official and recomputed verdicts differ on {verdicts.n_different:,}")
+    elif verdicts.has_recomputed:
+        parts.append("official and recomputed verdicts agree")
     return " · ".join(parts)
+
+
+def _format_rates(verdicts: _VerdictCounts, count_items: Callable[[str], int]) -> list[str]:
+    """Format the official pass rate, and the judge's pass rate of the items that only it judged."""
+    n_items = verdicts.n_items
+    rates = []
+
+    n_passed = verdicts.count_official(True)
+    n_known = n_passed + verdicts.count_official(False)
+    if n_known:
+        rates.append(f"official {format_rate_with_count(n_passed, n_known, n_items)}")
+
+    if verdicts.n_without_any:
+        only_judge = "official:unknown rule:unknown"
+        n_passed = count_items(f"{only_judge} judge:pass")
+        n_known = n_passed + count_items(f"{only_judge} judge:fail -judge:pass")
+        if n_known:
+            rates.append(f"judge {format_rate_with_count(n_passed, n_known, n_items)}")
+    return rates
 
 
 def _explain_missing_verdicts(session: WorkspaceSession, view: View) -> str:
@@ -277,38 +320,44 @@ def format_group_lines(
     subgroups.
     """
     name = sanitize(group.name) if group.name else UNNAMED_GROUPS[grouping]
-    share, bar = (
-        f"{100 * group.count / n_failing:.0f} %",
-        draw_bar(group.count, n_failing, BAR_WIDTH),
-    )
+    share = f"{100 * group.count / n_failing:.0f} %"
+    bar = draw_bar(group.count, n_failing, BAR_WIDTH)
     widths = _compute_column_widths(n_failing)
+    cells = (f"{group.count:,}", share, bar, name)
+    lines = [_format_group_row(cells, _select_example_ids(group), widths)]
+
+    # Texts below the row stand under the name, after three columns with gaps of two.
     indent = " " * (sum(widths[:3]) + 6)
-    lines = [
-        _format_group_row(
-            (f"{group.count:,}", share, bar, name), _select_example_ids(group), widths
-        )
-    ]
-    is_code = grouping in (BY_ERROR_TYPE, BY_DECISIVE_STEP) or group.is_incident
-    words, example = (
-        explain_group(group, grouping) if grouping != BY_VALUE or group.is_incident else "",
-        group.example_cluster,
-    )
-    if is_code and words:
-        words = words.removeprefix(f"{name}: ")
-    if words:
-        lines.append(indent + words)
+    explanation = _explain_group_in_row(group, grouping, name)
+    if explanation:
+        lines.append(indent + explanation)
+    example = group.example_cluster
     if example is not None:
         lines.append(f"{indent}{sanitize(example.examples[0])}: {sanitize(example.description)}")
+
     for subgroup in _find_subgroups(group, grouping):
         cells = (f"{subgroup.count:,}", "", "", "  " + subgroup.name)
         lines.append(_format_group_row(cells, subgroup.examples, widths))
     return lines
 
 
+def _explain_group_in_row(group: ClusterGroup, grouping: int, name: str) -> str:
+    """Return the meaning of the group's error type, without the name that the row shows."""
+    if grouping == BY_VALUE and not group.is_incident:
+        return ""
+    explanation = explain_group(group, grouping)
+    if grouping in (BY_ERROR_TYPE, BY_DECISIVE_STEP) or group.is_incident:
+        return explanation.removeprefix(f"{name}: ")
+    return explanation
+
+
 def _select_example_ids(group: ClusterGroup) -> list[str]:
-    firsts = [cluster.examples[0] for cluster in group.clusters[:MAX_SUBGROUPS] if cluster.examples]
-    others = [name for cluster in group.clusters[:MAX_SUBGROUPS] for name in cluster.examples[1:]]
-    return [*firsts, *others][:MAX_SUBGROUPS]
+    """Return item ids of the largest clusters: first one of each, then others."""
+    clusters = group.clusters[:MAX_SUBGROUPS]
+    examples = [cluster.examples[0] for cluster in clusters if cluster.examples]
+    for cluster in clusters:
+        examples += cluster.examples[1:]
+    return examples[:MAX_SUBGROUPS]
 
 
 def _find_subgroups(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> list[Subgroup]:
@@ -316,29 +365,38 @@ def _find_subgroups(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> list[
     grouping, a place is an argument of one function, or an argument with the same name in several
     functions.
     """
-    outer, inner = SUBDIVISIONS[grouping]
-    named_clusters = select_clusters_with_subdivision(group.clusters, grouping)
-    # The row of the group already shows the first example of each cluster, so that these examples
-    # come last.
+    clusters = select_clusters_with_subdivision(group.clusters, grouping)
+    large_clusters = [cluster for cluster in clusters if cluster.count > 1]
+    single_items = [cluster for cluster in clusters if cluster.count == 1]
     subgroups = [
-        Subgroup(
-            describe_cluster(each, grouping),
-            count=each.count,
-            examples=[*each.examples[1:], *each.examples[:1]],
-        )
-        for each in named_clusters
-        if each.count > 1
+        *(_make_subgroup_of_cluster(cluster, grouping) for cluster in large_clusters),
+        *_make_subgroups_of_single_items(single_items, grouping),
     ]
-    for name, clusters in group_by_shared_name(
-        (each for each in named_clusters if each.count == 1), inner
-    ).items():
-        title = f"{format_count(len(clusters), GROUPINGS[outer])} · {sanitize(name)}"
-        examples = [each for cluster in clusters[1:] for each in cluster.examples]
-        subgroups.append(Subgroup(title, count=len(clusters), examples=examples))
-    largest = sorted(subgroups, key=lambda subgroup: -subgroup.count)[:MAX_SUBGROUPS]
-    return largest[:1] + [
-        subgroup for subgroup in largest[1:] if subgroup.count >= MIN_SHARE * group.count
-    ]
+
+    subgroups.sort(key=lambda subgroup: -subgroup.count)
+    largest = subgroups[:1]
+    for subgroup in subgroups[1:MAX_SUBGROUPS]:
+        if subgroup.count >= MIN_SHARE * group.count:
+            largest.append(subgroup)
+    return largest
+
+
+def _make_subgroup_of_cluster(cluster: Cluster, grouping: int) -> Subgroup:
+    # The row of the group already shows the first example of each cluster, so it comes last here.
+    examples = [*cluster.examples[1:], *cluster.examples[:1]]
+    return Subgroup(describe_cluster(cluster, grouping), count=cluster.count, examples=examples)
+
+
+def _make_subgroups_of_single_items(clusters: list[Cluster], grouping: int) -> Iterator[Subgroup]:
+    """Yield the subgroups of clusters with one item each that share a name, such as an argument."""
+    outer, inner = SUBDIVISIONS[grouping]
+    for name, sharing_clusters in group_by_shared_name(clusters, inner).items():
+        title = f"{format_count(len(sharing_clusters), GROUPINGS[outer])} · {sanitize(name)}"
+        # The row of the group already shows the example of the first cluster.
+        examples: list[str] = []
+        for cluster in sharing_clusters[1:]:
+            examples += cluster.examples
+        yield Subgroup(title, count=len(sharing_clusters), examples=examples)
 
 
 def _compute_column_widths(n_failing: int) -> tuple[int, ...]:

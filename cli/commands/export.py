@@ -103,51 +103,48 @@ def export(
     from fcreview.cli.wiring import build_benchmark_services
     from fcreview.exporters import export as exports
 
-    choice = _parse_label_selection(only, with_)
+    selection = _parse_label_selection(only, with_)
     if format in TRAINING_FORMATS:
         from fcreview.store.label_fields import FLAVOURS, TrainingOptions
 
-        known = check_choice(FLAVOURS, flavour, "--flavour")
         training = TrainingOptions(
             agreed=agreed,
             trust_rule=trust_rule,
             max_pairs=max_pairs,
             exclude_benchmark_goldens=exclude_benchmark_goldens,
             include_incidents=include_incidents,
-            flavour=known,
+            flavour=check_choice(FLAVOURS, flavour, "--flavour"),
         )
-        choice = replace(choice, training=training)
+        selection = replace(selection, training=training)
     if check and format != "inspect":
         raise UsageError("--check needs --format inspect")
-    if (
-        format in EXPORTERS
-        and EXPORTERS[format].writes_runs
-        and (where or only != "all" or with_ or queue)
-    ):
+    writes_runs = format in EXPORTERS and EXPORTERS[format].writes_runs
+    selects_items = bool(where or only != "all" or with_ or queue)
+    if writes_runs and selects_items:
         raise UsageError(
             f"--format {format} writes whole runs. Omit --where, --queue, --only and --with"
         )
+
     with open_workspace(options) as session:
         _check_queue_selects_items(queue)
         view = session.build_view(where, queue=queue or "dataset")
         services = build_benchmark_services(options)
         with Progress("exporting", "{:,}".format, quiet=out == exports.STANDARD_OUTPUT) as progress:
-            watched = exports.ExportOutput(
+            output = exports.ExportOutput(
                 create_stdout_writer, lambda noun, n: progress(f"{noun}s", n, 0), force
             )
-            counts = exports.export(session.store, format, out, view, watched, choice, services)
+            counts = exports.export(session.store, format, out, view, output, selection, services)
         if not any(counts.values()):
-            print_message(
-                f"nothing to export, because {_explain_empty_export(session, view, choice, format)}"
-            )
+            reason = _explain_empty_export(session, view, selection, format)
+            print_message(f"nothing to export, because {reason}")
+
     if format == "native":
         _warn_of_missing_datasets(Path(out))
     if check:
         from fcreview.exporters.inspect_log import check_and_count_log_copies
 
-        print_message(
-            f"inspect_ai accepts {format_count(check_and_count_log_copies(Path(out)), 'log')}"
-        )
+        n_logs = check_and_count_log_copies(Path(out))
+        print_message(f"inspect_ai accepts {format_count(n_logs, 'log')}")
     if out != exports.STANDARD_OUTPUT:
         written = " and ".join(format_count(number, noun) for noun, number in counts.items())
         print_message(f"wrote {written} to {out}")
@@ -180,15 +177,15 @@ def _warn_of_missing_datasets(exported_runs: Path) -> None:
 def _explain_empty_export(
     session: WorkspaceSession, view: View, selection: LabelSelection, format_name: str
 ) -> str:
-    count = session.store.count_items(view)
-    if not count:
+    n_items = session.store.count_items(view)
+    if not n_items:
         return session.explain_empty_view(view)
-    if format_name in TRAINING_FORMATS:
-        needed = (
-            "has a right and a wrong reply to the same messages"
-            if format_name == "preference"
-            else "has a review with the verdict pass"
-        )
+    if format_name == "preference":
+        condition = "has a right and a wrong reply to the same messages"
+    elif format_name in TRAINING_FORMATS:
+        condition = "has a review with the verdict pass"
+    elif selection.subset != "all":
+        condition = f"is {selection.subset}"
     else:
-        needed = f"is {selection.subset}" if selection.subset != "all" else "has a verdict"
-    return f"none of {format_count(count, 'item')} {needed}"
+        condition = "has a verdict"
+    return f"none of {format_count(n_items, 'item')} {condition}"

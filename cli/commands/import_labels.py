@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,10 +22,11 @@ from fcreview.cli.workspace import WorkspaceSession
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError, UsageError
 from fcreview.exporters.base import FORMATS
-from fcreview.model.review import FAULTS, Annotation
+from fcreview.model.review import FAULTS, Annotation, Fault
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
+    from fcreview.model.item import Item, Run
     from fcreview.store.label_import import ImportedReview, InvalidRecord
 
 MAX_INPUT_BYTES = 1 << 30  # size limit of input files
@@ -92,48 +93,60 @@ def _read_labels(file: Path, format_name: str) -> list[ImportedReview | InvalidR
 def _read_reviews_in_runs(
     paths: Sequence[Path], benchmark: str
 ) -> list[ImportedReview | InvalidRecord]:
+    """Read the reviews that the items of runs contain, such as score edits of an Inspect log."""
     from fcreview.importers.registry import discover, read_items
     from fcreview.model.item import Item
+
+    discovered = discover(paths, format=benchmark)
+    if not discovered.plans:
+        errors = [issue.what for issue in discovered.issues if issue.severity == "error"]
+        raise CommandError("\n".join(errors))
+
+    reviews: list[ImportedReview | InvalidRecord] = []
+    for plan in discovered.plans:
+        for item in read_items(plan):
+            if isinstance(item, Item):
+                reviews += _convert_recorded_reviews(plan.run, item)
+    return reviews
+
+
+def _convert_recorded_reviews(run: Run, item: Item) -> Iterator[ImportedReview]:
     from fcreview.store.label_import import ImportedReview, normalize_time
 
-    found = discover(paths, format=benchmark)
-    if not found.plans:
-        raise CommandError(
-            "\n".join(issue.what for issue in found.issues if issue.severity == "error")
+    key_fields = {
+        "benchmark": run.benchmark,
+        "generation": run.generation,
+        "language": run.language,
+        "model": run.model,
+        "category": item.category,
+        "id": item.id,
+    }
+    for recorded in item.extra.recorded_reviews:
+        annotation = Annotation(
+            target=recorded.target,
+            criterion=recorded.criterion,
+            verdict=recorded.verdict,
+            note=recorded.reason,
+            fault=_find_fault(recorded.fault),
+            tags=recorded.tags or None,
         )
-    reviews: list[ImportedReview | InvalidRecord] = []
-    for plan in found.plans:
-        run = plan.run
-        names = {
-            "benchmark": run.benchmark,
-            "generation": run.generation,
-            "language": run.language,
-            "model": run.model,
-        }
-        for item in read_items(plan):
-            if not isinstance(item, Item):
-                continue
-            for each in item.extra.recorded_reviews:
-                fault = next((fault for fault in FAULTS if fault == each.fault), None)
-                annotation = Annotation(
-                    target=each.target,
-                    criterion=each.criterion,
-                    verdict=each.verdict,
-                    note=each.reason,
-                    fault=fault,
-                    tags=each.tags or None,
-                )
-                review = ImportedReview(
-                    item.line,
-                    key_fields={**names, "category": item.category, "id": item.id},
-                    annotation=annotation,
-                    annotator=each.author,
-                    time=normalize_time(each.time or ""),
-                    prediction_hash=item.prediction_hash,
-                    exported_events=tuple(each.events),
-                )
-                reviews.append(review)
-    return reviews
+        yield ImportedReview(
+            item.line,
+            key_fields=key_fields,
+            annotation=annotation,
+            annotator=recorded.author,
+            time=normalize_time(recorded.time or ""),
+            prediction_hash=item.prediction_hash,
+            exported_events=tuple(recorded.events),
+        )
+
+
+def _find_fault(name: str | None) -> Fault | None:
+    """Return the fault with a name; None for any other text."""
+    for fault in FAULTS:
+        if fault == name:
+            return fault
+    return None
 
 
 def record_labels(
@@ -160,26 +173,20 @@ def record_labels(
         to_adjudication,
     )
 
-    if format == RUN_FORMAT:
-        reviews = _read_reviews_in_runs([file], format)
-    elif format == NOTES_FORMAT:
-        paths = [Path(row.info.path) for row in session.runs if row.info.benchmark == "tau"]
-        reviews = _read_reviews_in_runs([*paths, file], "tau")
-    else:
-        reviews = _read_labels(file, format)
+    reviews = _read_reviews(session, file, format)
     if mark_untimed_not_blind:
-        reviews = list(map(mark_not_blind, reviews))
+        reviews = [mark_not_blind(review) for review in reviews]
     if adjudicate:
-        reviews = list(map(to_adjudication, reviews))
-    number = session.find_run_number(run) if run is not None else None
+        reviews = [to_adjudication(review) for review in reviews]
     source = ReviewFile(
         file.name,
         records=reviews,
         unit=RECORD_UNITS.get(format, "line"),
-        run_number=number,
+        run_number=session.find_run_number(run) if run is not None else None,
         preferred_runs=session.scope,
     )
     result = import_reviews(session.store, session.open_journal(), source, source_annotator)
+
     if as_json:
         emit_json(asdict(result) | {"written": len(result.written)})
         return
@@ -191,6 +198,18 @@ def record_labels(
             f"skipped {format_count(result.older, 'review')}: the workspace has newer reviews by"
             f" {session.annotator}"
         )
+
+
+def _read_reviews(
+    session: WorkspaceSession, file: Path, format_name: str
+) -> list[ImportedReview | InvalidRecord]:
+    if format_name == RUN_FORMAT:
+        return _read_reviews_in_runs([file], format_name)
+    if format_name == NOTES_FORMAT:
+        # Notes name simulations of the runs, so the runs are read with them.
+        paths = [Path(row.info.path) for row in session.runs if row.info.benchmark == "tau"]
+        return _read_reviews_in_runs([*paths, file], "tau")
+    return _read_labels(file, format_name)
 
 
 def read_limited_file(path: Path) -> bytes:

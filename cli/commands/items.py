@@ -75,31 +75,35 @@ def items(
         if ids:
             _print_ids(session, view, limit, missing)
             return
+
         session.print_policy(as_json=as_json)
         if limit != 0:
             with show_activity("searching items"):
                 session.store.count_items(view)
         if as_json:
-            for rows in _fetch_row_windows(session, view, limit):
-                judged = session.store.analysis.fetch_judge_verdicts([row.item for row in rows])
-                for row in rows:
-                    emit_json(
-                        _build_row_json(row, session.store.runs[row.run])
-                        | {"judged": judged.get(row.item, [])}
-                    )
-            store = session.store
-            emit_json(
-                *(
-                    _build_missing_json(each, store.runs[each.run], store.run_names[each.run])
-                    for each in missing
-                )
-            )
+            _emit_items_as_json(session, view, limit, missing)
         else:
             print_item_rows(session, view, limit)
-            for each in missing:
-                emit(f"{sanitize(each.item.id)}  {format_cell(each.item.category)}  not run")
+            for missing_item in missing:
+                item = missing_item.item
+                emit(f"{sanitize(item.id)}  {format_cell(item.category)}  not run")
         if limit != 0 and not session.store.count_items(view):
             print_message(f"fcreview: {session.explain_empty_view(view)}")
+
+
+def _emit_items_as_json(
+    session: WorkspaceSession, view: View, limit: int | None, missing: Sequence[RunMissingItem]
+) -> None:
+    store = session.store
+    for rows in _fetch_row_windows(session, view, limit):
+        judge_verdicts = store.analysis.fetch_judge_verdicts([row.item for row in rows])
+        for row in rows:
+            fields = _build_row_json(row, store.runs[row.run])
+            fields["judged"] = judge_verdicts.get(row.item, [])
+            emit_json(fields)
+    for missing_item in missing:
+        run = store.runs[missing_item.run]
+        emit_json(_build_missing_json(missing_item, run, store.run_names[missing_item.run]))
 
 
 def _print_ids(
@@ -111,10 +115,11 @@ def _print_ids(
         if row.id not in printed:
             printed.add(row.id)
             emit(sanitize(row.id))
-    for each in missing:
-        if each.item.id not in printed:
-            printed.add(each.item.id)
-            emit(sanitize(each.item.id))
+    for missing_item in missing:
+        item_id = missing_item.item.id
+        if item_id not in printed:
+            printed.add(item_id)
+            emit(sanitize(item_id))
 
 
 def _build_missing_json(missing: RunMissingItem, run: Run, run_name: str) -> dict[str, Any]:
@@ -122,16 +127,24 @@ def _build_missing_json(missing: RunMissingItem, run: Run, run_name: str) -> dic
 
     Only these objects have the field `not_run`.
     """
-    names = {name: getattr(run, name) for name in ("benchmark", "generation", "language")}
-    item = missing.item
-    run_fields = {"run": missing.run, "run_name": run_name, "model": run.model, **names}
-    return {**run_fields, "category": item.category, "id": item.id, "not_run": True}
+    return {
+        "run": missing.run,
+        "run_name": run_name,
+        "model": run.model,
+        "benchmark": run.benchmark,
+        "generation": run.generation,
+        "language": run.language,
+        "category": missing.item.category,
+        "id": missing.item.id,
+        "not_run": True,
+    }
 
 
 def iterate_item_rows(
     session: WorkspaceSession, view: View, limit: int | None
 ) -> Iterator[QueueRow]:
-    return (row for rows in _fetch_row_windows(session, view, limit) for row in rows)
+    for rows in _fetch_row_windows(session, view, limit):
+        yield from rows
 
 
 def _fetch_row_windows(
@@ -158,8 +171,15 @@ def _build_row_json(row: QueueRow, run: Run) -> dict[str, Any]:
         for name, value in asdict(row).items()
         if name not in ("item", "seq", "model", "run_name")
     }
-    names = {name: getattr(run, name) for name in ("benchmark", "generation", "language")}
-    return {"run": row.run, "run_name": row.run_name, "model": row.model, **names, **fields}
+    return {
+        "run": row.run,
+        "run_name": row.run_name,
+        "model": row.model,
+        "benchmark": run.benchmark,
+        "generation": run.generation,
+        "language": run.language,
+        **fields,
+    }
 
 
 def print_item_rows(session: WorkspaceSession, view: View, limit: int | None) -> None:
@@ -167,39 +187,53 @@ def print_item_rows(session: WorkspaceSession, view: View, limit: int | None) ->
 
     The first rows determine the widths of the other columns.
     """
-    has_names = (len(view.runs) or session.n_runs) > 1
-    headers = ["run", *HEADERS] if has_names else HEADERS
-    printed, widths = 0, list[int]()
+    shows_runs = (len(view.runs) or session.n_runs) > 1
+    headers = ["run", *HEADERS] if shows_runs else HEADERS
+    n_printed = 0
+    widths: list[int] = []
     for rows in _fetch_row_windows(session, view, limit):
-        cells = [[*([row.run_name] if has_names else []), *_format_row_cells(row)] for row in rows]
-        printed += len(cells)
-        if cells and not widths:
-            widths = [
-                min(max(map(display_width, column)), MAX_COLUMN)
-                for column in zip(headers, *cells, strict=True)
-            ]
-            cells = [headers, *cells]
-        for line in cells:
-            own_widths = list(widths)
-            for at in (headers.index("item"), len(line) - 1):
-                own_widths[at] = max(widths[at], display_width(line[at]))
-            emit(clip_to_terminal(format_row(line, own_widths)))
-    total = session.store.count_items(view)
-    print_message(
-        f"{printed:,} of {format_count(total, 'item')}"
-        if printed < total
-        else format_count(total, "item")
-    )
+        table = [_format_row_cells(row, shows_run=shows_runs) for row in rows]
+        if table and not widths:
+            widths = _measure_columns([headers, *table])
+            _print_table_line(headers, widths, headers)
+        for cells in table:
+            _print_table_line(cells, widths, headers)
+        n_printed += len(table)
+
+    n_items = session.store.count_items(view)
+    if n_printed < n_items:
+        print_message(f"{n_printed:,} of {format_count(n_items, 'item')}")
+    else:
+        print_message(format_count(n_items, "item"))
 
 
-def _format_row_cells(row: QueueRow) -> list[str]:
+def _measure_columns(table: Sequence[Sequence[str]]) -> list[int]:
+    return [
+        min(max(display_width(cell) for cell in column), MAX_COLUMN)
+        for column in zip(*table, strict=True)
+    ]
+
+
+def _print_table_line(cells: Sequence[str], widths: Sequence[int], headers: Sequence[str]) -> None:
+    """Print a line. The id and the last cell are never cut, so that they can be copied."""
+    line_widths = list(widths)
+    for column in (headers.index("item"), len(cells) - 1):
+        line_widths[column] = max(widths[column], display_width(cells[column]))
+    emit(clip_to_terminal(format_row(cells, line_widths)))
+
+
+def _format_row_cells(row: QueueRow, *, shows_run: bool) -> list[str]:
     error = row.error_type or row.rule_error_type
     if row.is_incident:
         error = f"{INCIDENT_PREFIX}{row.incident}"
-    return [
+    cells = [
         sanitize(row.id),
         format_cell(row.category),
-        *map(format_verdict, (row.official, row.rule, row.judge, row.human)),
+        format_verdict(row.official),
+        format_verdict(row.rule),
+        format_verdict(row.judge),
+        format_verdict(row.human),
         format_cell(error),
         format_cell(row.first_difference),
     ]
+    return [row.run_name, *cells] if shows_run else cells

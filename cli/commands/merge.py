@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -52,31 +52,36 @@ class MergedErrata:
 
 
 def _merge_errata_and_rules(workspace: Workspace, other: Workspace) -> Iterator[MergedErrata]:
-    for kind, path, merge_file in (
-        ("errata", other.errata, _merge_errata_file),
-        ("rules", other.rules, _merge_rules),
-    ):
-        if path.is_file():
-            try:
-                yield merge_file(workspace, other)
-            except (
-                FcreviewError
-            ) as error:  # fcreview merges reviews and queues even if a file is damaged
-                yield MergedErrata(kind, why=str(error))
+    """Merge both files. If one is damaged, the other and the reviews are still merged."""
+    if other.errata.is_file():
+        try:
+            yield _merge_errata_file(workspace, other)
+        except FcreviewError as error:
+            yield MergedErrata("errata", why=str(error))
+    if other.rules.is_file():
+        try:
+            yield _merge_rules(workspace, other)
+        except FcreviewError as error:
+            yield MergedErrata("rules", why=str(error))
 
 
 def _merge_errata_file(workspace: Workspace, other: Workspace) -> MergedErrata:
     from fcreview.errata import Errata, combine_errata, parse_errata
 
-    raw = read_workspace_file(other, other.errata) or b""
-    there, here = parse_errata(raw, str(other.errata)), load_workspace_errata(workspace)
-    combined = combine_errata(here or Errata(), there)
+    other_content = read_workspace_file(other, other.errata) or b""
+    other_errata = parse_errata(other_content, str(other.errata))
+    own_errata = load_workspace_errata(workspace)
+    combined = combine_errata(own_errata or Errata(), other_errata)
+
+    # If the workspaces contradict each other, the other file is kept under another name.
     kept_as = ""
     if combined.conflicts:
-        kept_as = f"errata-{there.digest[:8]}.jsonl"
-        workspace.files.write(workspace.root / kept_as, raw)
+        kept_as = f"errata-{other_errata.digest[:8]}.jsonl"
+        workspace.files.write(workspace.root / kept_as, other_content)
     if combined.content is not None:
-        workspace.files.write(workspace.errata, combined.content if here is not None else raw)
+        # A workspace without errata gets the other file unchanged, with its comments.
+        content = other_content if own_errata is None else combined.content
+        workspace.files.write(workspace.errata, content)
     return MergedErrata(
         "errata",
         new=combined.n_new,
@@ -88,11 +93,13 @@ def _merge_errata_file(workspace: Workspace, other: Workspace) -> MergedErrata:
 
 
 def _merge_rules(workspace: Workspace, other: Workspace) -> MergedErrata:
-    here, there = load_accepted_rules(workspace), load_accepted_rules(other)
-    new = [rule for rule in dict.fromkeys(there) if rule not in here]
-    if new:
-        save_accepted_rules(workspace, [*here, *new])
-    return MergedErrata("rules", new=len(new), known=len(there) - len(new))
+    own_rules = load_accepted_rules(workspace)
+    other_rules = load_accepted_rules(other)
+    new_rules = [rule for rule in dict.fromkeys(other_rules) if rule not in own_rules]
+    if new_rules:
+        save_accepted_rules(workspace, [*own_rules, *new_rules])
+    n_known = len(other_rules) - len(new_rules)
+    return MergedErrata("rules", new=len(new_rules), known=n_known)
 
 
 def _print_merged_errata(merged: MergedErrata) -> None:
@@ -112,20 +119,28 @@ def _print_merged_errata(merged: MergedErrata) -> None:
             "fcreview: the next command on these runs applies the errata. Pass --errata none to"
             " remove them"
         )
+    _print_errata_conflicts(merged)
+
+
+def _print_errata_conflicts(merged: MergedErrata) -> None:
+    if not merged.conflicts:
+        return
     for key in merged.conflicts[:MAX_CONFLICTS]:
-        name = format_cell(" ".join(filter(None, key)))
+        name = format_cell(" ".join(part for part in key if part))
         print_message(
             f"fcreview: {name}: the workspaces correct this golden answer differently. This"
             " workspace keeps its own"
         )
-    if merged.conflicts:
-        more = len(merged.conflicts) - MAX_CONFLICTS
-        rest = f"There are {format_count(more, 'more conflict')}. " if more > 0 else ""
-        print_message(
-            f"fcreview: {rest}All errata of the other workspace are in .fcreview/{merged.kept_as}"
-        )
+    n_more = len(merged.conflicts) - MAX_CONFLICTS
+    rest = ""
+    if n_more > 0:
+        rest = f"There are {format_count(n_more, 'more conflict')}. "
+    print_message(
+        f"fcreview: {rest}All errata of the other workspace are in .fcreview/{merged.kept_as}"
+    )
 
 
+T = TypeVar("T")
 QUEUE_MESSAGES = {
     "new": "queue {queue}: imported as {kept_as}",
     "known": "queue {queue}: already in this workspace as {kept_as}",
@@ -172,41 +187,64 @@ def merge(
 
     Example: fcreview merge runs/gpt4o ~/from-alice/gpt4o
     """
-    if (other is not None) + from_team + to_team != 1:
+    n_sources = [other is not None, from_team, to_team].count(True)
+    if n_sources != 1:
         raise UsageError("pass one of OTHER, --from-team and --to-team")
-    if from_team or to_team or other is None:
-        _merge_with_team(options, from_team=from_team, is_confirmed=yes, as_json=as_json)
-        return
+
+    if from_team:
+        _merge_from_team(options, is_confirmed=yes, as_json=as_json)
+    elif to_team or other is None:
+        _send_to_team(options, as_json=as_json)
+    elif not other.exists():
+        raise CommandError(f"no such file or folder: {other}")
+    elif other.is_file():
+        here = locate_workspace(options, create=False)
+        _merge_journal_file(here, other, is_confirmed=yes, as_json=as_json)
+    else:
+        _merge_workspace(options, other, is_confirmed=yes, includes_own=mine, as_json=as_json)
+
+
+def _merge_workspace(
+    options: WorkspaceOptions,
+    folder: Path,
+    *,
+    is_confirmed: bool,
+    includes_own: bool,
+    as_json: bool,
+) -> None:
     from fcreview.store.queue_sampling import merge_queues
     from fcreview.store.reviews.journal_merge import plan_journal_merge
     from fcreview.store.reviews.journal_reader import read_events_and_warnings
     from fcreview.store.workspace import find_workspace
 
-    if not other.exists():
-        raise CommandError(f"no such file or folder: {other}")
     here = locate_workspace(options, create=False)
-    if other.is_file():
-        _merge_journal_file(here, other, is_confirmed=yes, as_json=as_json)
-        return
-    there = find_workspace(other, other, create=False)
-    plan = plan_journal_merge(
-        here, there, resolve_annotator(options, load_config()), include_own=mine
-    )
-    print_journal_warnings(read_events_and_warnings(here)[1])
-    if not yes:
+    other = find_workspace(folder, folder, create=False)
+    annotator = resolve_annotator(options, load_config())
+    plan = plan_journal_merge(here, other, annotator, include_own=includes_own)
+    _, warnings = read_events_and_warnings(here)
+    print_journal_warnings(warnings)
+    if not is_confirmed:
         _confirm_new_reviews(plan.list_changed_journals_of_others())
-    steps: list[tuple[Callable[[Workspace, Workspace], Iterable[Any]], Callable[[Any], None]]] = [
-        (lambda _here, _there: plan.write(), _print_merged_journal),
-        (merge_queues, _print_merged_queue),
-        (_merge_errata_and_rules, _print_merged_errata),
-    ]
-    empty = True
-    for merge_part, print_part in steps:
-        for each in merge_part(here, there):
-            (emit_json if as_json else print_part)(each)
-            empty = False
-    if empty and not as_json:
+
+    n_merged = 0
+    for journal in plan.write():
+        _report(journal, _print_merged_journal, as_json=as_json)
+        n_merged += 1
+    for queue in merge_queues(here, other):
+        _report(queue, _print_merged_queue, as_json=as_json)
+        n_merged += 1
+    for errata in _merge_errata_and_rules(here, other):
+        _report(errata, _print_merged_errata, as_json=as_json)
+        n_merged += 1
+    if not n_merged and not as_json:
         emit("nothing to merge")
+
+
+def _report(merged: T, print_merged: Callable[[T], None], *, as_json: bool) -> None:
+    if as_json:
+        emit_json(merged)
+    else:
+        print_merged(merged)
 
 
 def _merge_journal_file(here: Workspace, path: Path, *, is_confirmed: bool, as_json: bool) -> None:
@@ -215,33 +253,36 @@ def _merge_journal_file(here: Workspace, path: Path, *, is_confirmed: bool, as_j
     plan = plan_file_merge(here, path)
     if not is_confirmed:
         _confirm_new_reviews(plan.list_changed_journals_of_others(), heading="New reviews:")
-    for merged in plan.write():
-        (emit_json if as_json else _print_merged_journal)(merged)
+    for journal in plan.write():
+        _report(journal, _print_merged_journal, as_json=as_json)
 
 
-def _merge_with_team(
-    options: WorkspaceOptions, *, from_team: bool, is_confirmed: bool, as_json: bool
-) -> None:
-    from fcreview.cli.commands.team import open_team_exchange
+def _merge_from_team(options: WorkspaceOptions, *, is_confirmed: bool, as_json: bool) -> None:
     from fcreview.store.reviews.journal_merge import plan_team_merge
+
+    here = locate_workspace(options, create=False)
+    plan = plan_team_merge(here, resolve_annotator(options, load_config()))
+    if not is_confirmed:
+        _confirm_new_reviews(plan.list_changed_journals_of_others())
+    for journal in plan.write():
+        _report(journal, _print_merged_journal, as_json=as_json)
+
+
+def _send_to_team(options: WorkspaceOptions, *, as_json: bool) -> None:
+    from fcreview.cli.commands.team import open_team_exchange
     from fcreview.store.reviews.journal_reader import list_journals
 
     here = locate_workspace(options, create=False)
-    if from_team:
-        plan = plan_team_merge(here, resolve_annotator(options, load_config()))
-        if not is_confirmed:
-            _confirm_new_reviews(plan.list_changed_journals_of_others())
-        for merged in plan.write():
-            (emit_json if as_json else _print_merged_journal)(merged)
-        return
     with open_team_exchange(here) as exchange:
         exchange.connect()
-        sent = exchange.push_lines()
-        if as_json:
-            emit_json({"sent": sent})
-        else:
-            emit(f"{sent:,} sent")
-        others = [each.stem for each in list_journals(here) if each.stem != exchange.link.annotator]
+        n_sent = exchange.push_lines()
+        member = exchange.link.annotator
+    if as_json:
+        emit_json({"sent": n_sent})
+    else:
+        emit(f"{n_sent:,} sent")
+
+    others = [journal.stem for journal in list_journals(here) if journal.stem != member]
     if others:
         print_message(
             f"fcreview: reviews by {format_cell(', '.join(others))} were not sent. Each member"
@@ -252,23 +293,28 @@ def _merge_with_team(
 def _confirm_new_reviews(
     journals: Sequence[MergedJournal], heading: str = "New reviews of other annotators:"
 ) -> None:
+    """List the journals that would change, and ask. Raises CommandError if the user says no."""
     if not journals:
         return
-    rows = [
-        [
-            format_cell(each.annotator),
-            str(each.new - each.adjudications - each.retractions),
-            str(each.retractions),
-            str(each.adjudications),
-        ]
-        for each in journals
-    ]
+
+    rows = []
+    for journal in journals:
+        n_reviews = journal.new - journal.adjudications - journal.retractions
+        rows.append(
+            [
+                format_cell(journal.annotator),
+                str(n_reviews),
+                str(journal.retractions),
+                str(journal.adjudications),
+            ]
+        )
+    headers = ("annotator", "reviews", "retractions", "adjudications")
     print_message(heading)
-    for line in format_table(
-        ("annotator", "reviews", "retractions", "adjudications"), rows, right_aligned=(1, 2, 3)
-    ):
+    for line in format_table(headers, rows, right_aligned=(1, 2, 3)):
         print_message(f"  {line}")
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+
+    has_terminal = sys.stdin.isatty() and sys.stderr.isatty()
+    if not has_terminal:
         raise CommandError(
             "nothing was merged, because there is no terminal for the confirmation. Pass --yes to"
             " merge the reviews of"
@@ -279,15 +325,18 @@ def _confirm_new_reviews(
 
 
 def _print_merged_journal(merged: MergedJournal) -> None:
-    apart = (
-        f" ({format_count(merged.adjudications, 'adjudication')})" if merged.adjudications else ""
-    )
-    new = f"{format_count(merged.new, 'new event')}{apart}"
-    emit(f"{format_cell(merged.annotator)}: {new}, {merged.known:,} already in this workspace")
+    annotator = format_cell(merged.annotator)
+    new = format_count(merged.new, "new event")
+    if merged.adjudications:
+        new += f" ({format_count(merged.adjudications, 'adjudication')})"
+    emit(f"{annotator}: {new}, {merged.known:,} already in this workspace")
+
     if merged.withheld:
-        count = f"{format_cell(merged.annotator)}: {format_count(merged.withheld, 'new event')}"
-        reason = "these are your own reviews. Pass --mine to merge them"
-        print_message(f"fcreview: {count} not merged, because {reason}")
+        count = format_count(merged.withheld, "new event")
+        print_message(
+            f"fcreview: {annotator}: {count} not merged, because these are your own reviews. Pass"
+            " --mine to merge them"
+        )
     for warning in merged.warnings:
         print_message(f"fcreview: {warning}")
 

@@ -92,36 +92,47 @@ def runs(
     Example: fcreview runs result/ --sort official --group model --only v3
     """
     check_choice(SORT_KEYS, sort, "--sort")
-    by = check_choice(GROUP_LABELS, group, "--group") if group else ""
+    grouping = check_choice(GROUP_LABELS, group, "--group") if group else ""
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
         selected = _select_and_sort_runs(session, only, sort, reverse=reverse)
-        groups = group_runs(selected, by)
+        groups = group_runs(selected, grouping)
         if as_json:
-            for part in groups:
-                for row in part.runs:
-                    emit_json(_build_run_json(row) | ({"group": part.name} if by else {}))
+            _emit_runs_as_json(groups, shows_groups=bool(grouping))
             return
         if only and not selected:
             emit(f"None of {format_count(len(session.runs), 'run')} matches {format_cell(only)}")
             return
-        _print_run_table(groups, shows_groups=bool(by))
-        emit(
-            "",
-            f"{format_count(len(selected), 'run')}. If only some items have a verdict, their number"
-            " follows the rate.",
-        )
-        if any(row.incidents for row in selected):
-            emit(INCIDENTS_NOTE)
-        if any(row.not_run for row in selected):
-            emit(NOT_RUN_NOTE)
-        lacking = [str(row.run) for row in selected if row.info.lacks_dataset]
-        if lacking:
-            more = len(lacking) - MAX_LISTED_RUNS
-            listed = ", ".join(lacking[:MAX_LISTED_RUNS]) + (
-                f" and {more:,} more" if more > 0 else ""
-            )
-            print_warning(f"run {listed}: {NO_DATASET_MESSAGE}")
+
+        _print_run_table(groups, shows_groups=bool(grouping))
+        _print_notes(selected)
+
+
+def _emit_runs_as_json(groups: Sequence[RunGroup], *, shows_groups: bool) -> None:
+    for run_group in groups:
+        for row in run_group.runs:
+            fields = _build_run_json(row)
+            if shows_groups:
+                fields["group"] = run_group.name
+            emit_json(fields)
+
+
+def _print_notes(selected: Sequence[RunRow]) -> None:
+    """Print the number of runs, and explain what the table shows of some of them."""
+    n_runs = format_count(len(selected), "run")
+    emit("", f"{n_runs}. If only some items have a verdict, their number follows the rate.")
+    if any(row.incidents for row in selected):
+        emit(INCIDENTS_NOTE)
+    if any(row.not_run for row in selected):
+        emit(NOT_RUN_NOTE)
+
+    numbers = [str(row.run) for row in selected if row.info.lacks_dataset]
+    if numbers:
+        listed = ", ".join(numbers[:MAX_LISTED_RUNS])
+        n_more = len(numbers) - MAX_LISTED_RUNS
+        if n_more > 0:
+            listed += f" and {n_more:,} more"
+        print_warning(f"run {listed}: {NO_DATASET_MESSAGE}")
 
 
 def _select_and_sort_runs(
@@ -148,54 +159,54 @@ def _select_and_sort_runs(
 
 
 def _print_run_table(groups: Sequence[RunGroup], *, shows_groups: bool) -> None:
-    cells_by_run = {
-        row.run: [_format_run_cells(row), *_format_cells_without_incidents(row)]
-        for part in groups
-        for row in part.runs
-    }
+    """Print a line for each run, and a second line for a run with incidents."""
+    cells_by_run: dict[int, list[list[str]]] = {}
+    for run_group in groups:
+        for row in run_group.runs:
+            cells_by_run[row.run] = [_format_run_cells(row)]
+            if row.incidents:
+                cells_by_run[row.run].append(_format_cells_without_incidents(row))
+
     table = [cells for run_cells in cells_by_run.values() for cells in run_cells]
-    first, *lines = format_table(HEADERS, table, right_aligned=(0, *range(3, 10)), max_width=60)
-    emit(first)
-    for part in groups:
+    heading, *lines = format_table(HEADERS, table, right_aligned=(0, *range(3, 10)), max_width=60)
+    remaining_lines = iter(lines)
+    emit(heading)
+    for run_group in groups:
         if shows_groups:
-            emit(f"{format_cell(part.name) or '(none)'}: {format_count(len(part.runs), 'run')}")
-        for row in part.runs:
+            name = format_cell(run_group.name) or "(none)"
+            emit(f"{name}: {format_count(len(run_group.runs), 'run')}")
+        for row in run_group.runs:
             for _ in cells_by_run[row.run]:
-                emit(lines.pop(0))
+                emit(next(remaining_lines))
 
 
-def _format_cells_without_incidents(row: RunRow) -> list[list[str]]:
-    """Return the cells of the line below a run with incidents, which has the figures without them.
-
-    Else no line.
-    """
-    if not row.incidents:
-        return []
-    title = f"  without {format_count(row.incidents, 'incident')}"
-    judge = (row.judge_pass_without_incidents, row.judge_known_without_incidents)
-    official = (row.official_pass_without_incidents, row.official_known_without_incidents)
-    rule = (row.rule_pass_without_incidents, row.rule_known_without_incidents)
-    effective = (row.effective_pass_without_incidents, row.effective_known_without_incidents)
+def _format_cells_without_incidents(row: RunRow) -> list[str]:
+    """Return the cells of the line below a run with incidents: the figures without them."""
     if not row.n_answered:
-        official_text = NO_ANSWERS
+        official = NO_ANSWERS
     elif row.has_only_judge_verdicts:
-        official_text = format_judge_rate(*judge, row.n_answered)
+        official = format_judge_rate(
+            row.judge_pass_without_incidents, row.judge_known_without_incidents, row.n_answered
+        )
     else:
-        official_text = format_rate_with_count(*official, row.n_answered)
-    return [
-        [
-            "",
-            "",
-            title,
-            f"{row.n_answered:,}",
-            official_text,
-            format_recomputed_rate(*rule, row.n_answered, lacks_dataset=row.info.lacks_dataset),
-            format_rate_with_count(*effective, row.n_answered),
-            "",
-            "",
-            "",
-        ]
-    ]
+        official = format_rate_with_count(
+            row.official_pass_without_incidents,
+            row.official_known_without_incidents,
+            row.n_answered,
+        )
+    recomputed = format_recomputed_rate(
+        row.rule_pass_without_incidents,
+        row.rule_known_without_incidents,
+        row.n_answered,
+        lacks_dataset=row.info.lacks_dataset,
+    )
+    corrected = format_rate_with_count(
+        row.effective_pass_without_incidents,
+        row.effective_known_without_incidents,
+        row.n_answered,
+    )
+    title = f"  without {format_count(row.incidents, 'incident')}"
+    return ["", "", title, f"{row.n_answered:,}", official, recomputed, corrected, "", "", ""]
 
 
 def _format_run_cells(row: RunRow) -> list[str]:

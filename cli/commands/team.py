@@ -251,20 +251,12 @@ def join_team(
     Example: fcreview team join postgresql://pilot.alice@db.example.org/reviews runs/gpt4o
     """
     from fcreview.store.team_exchange import TeamLink
-    from fcreview.store.team_server import TeamError, TeamServer, parse_server_url
+    from fcreview.store.team_server import parse_server_url
 
     here = _locate_workspace(path, workspace)
     warn_of_ignored_team_files(here)
     address = parse_server_url(url)
-    try:
-        server = TeamServer.connect(address)
-    except TeamError as error:
-        if "no password" not in str(error) or not sys.stdin.isatty():
-            raise
-        server = TeamServer.connect(
-            address, typer.prompt(f"Password of {address.user}", hide_input=True, err=True)
-        )
-    with server:
+    with _connect_or_ask_password(address) as server:
         member = server.fetch_membership()
         link = TeamLink(
             address, project=member.project, annotator=check_annotator(member.annotator)
@@ -276,6 +268,7 @@ def join_team(
                 f" {address.host}:{address.port}:{address.database}:{address.user}:PASSWORD"
             )
     save_team_link(here, link)
+
     emit(
         f"joined {link.project} as {format_cell(link.annotator)} ({member.role}) · reveal rule:"
         f" {member.reveal}"
@@ -285,6 +278,19 @@ def join_team(
             f"fcreview: your annotator name in the team is {link.annotator}. Review with"
             f" --annotator {link.annotator}"
         )
+
+
+def _connect_or_ask_password(address: ServerAddress) -> TeamServer:
+    """Connect with a password that libpq finds, or else ask for one on the terminal."""
+    from fcreview.store.team_server import TeamError, TeamServer
+
+    try:
+        return TeamServer.connect(address)
+    except TeamError as error:
+        if "no password" not in str(error) or not sys.stdin.isatty():
+            raise
+    password = typer.prompt(f"Password of {address.user}", hide_input=True, err=True)
+    return TeamServer.connect(address, password)
 
 
 def _ask_new_password() -> str:
@@ -332,7 +338,8 @@ def fetch_reviews(path: PathArgument = Path(), workspace: WorkspaceOption = None
     """
     here = _locate_workspace(path, workspace)
     with open_team_exchange(here) as exchange:
-        server, received = exchange.connect(), exchange.pull_lines()
+        server = exchange.connect()
+        received = exchange.pull_lines()
         _fetch_queues(server, here)
         _print_sync_counts(exchange, received=received)
 
@@ -350,26 +357,38 @@ def sync_reviews(
     """
     from fcreview.store.team_server import UnreachableError
 
-    here, wait = _locate_workspace(path, workspace), WATCH_SECONDS
+    here = _locate_workspace(path, workspace)
     with open_team_exchange(here) as exchange:
+        if not watch:
+            sent, received = _sync_once(exchange, here)
+            _print_sync_counts(exchange, sent, received)
+            return
+
+        pause = WATCH_SECONDS
         while True:
             try:
-                if exchange.server is None:
-                    server = exchange.connect()
-                    _send_run_digests(server, here)
-                    _fetch_queues(server, here)
-                sent, received, wait = exchange.push_lines(), exchange.pull_lines(), WATCH_SECONDS
-                if sent or received or not watch:
-                    _print_sync_counts(exchange, sent, received)
+                sent, received = _sync_once(exchange, here)
             except UnreachableError as error:
-                if not watch:
-                    raise
                 exchange.close()
-                print_message(f"fcreview: {error}. fcreview tries again in {wait:.0f} s")
-                wait = min(wait * 2, MAX_WAIT_SECONDS)
-            if not watch:
-                return
-            time.sleep(wait)
+                print_message(f"fcreview: {error}. fcreview tries again in {pause:.0f} s")
+                time.sleep(pause)
+                pause = min(pause * 2, MAX_WAIT_SECONDS)
+                continue
+            if sent or received:
+                _print_sync_counts(exchange, sent, received)
+            pause = WATCH_SECONDS
+            time.sleep(pause)
+
+
+def _sync_once(exchange: Exchange, workspace: Workspace) -> tuple[int, int]:
+    """Connect if necessary, and return the numbers of sent and received lines."""
+    if exchange.server is None:
+        server = exchange.connect()
+        _send_run_digests(server, workspace)
+        _fetch_queues(server, workspace)
+    sent = exchange.push_lines()
+    received = exchange.pull_lines()
+    return sent, received
 
 
 def show_team_status(
@@ -382,49 +401,68 @@ def show_team_status(
 
     Example: fcreview team status runs/gpt4o
     """
-    from fcreview.store.team_exchange import describe_run_differences
-
     here = _locate_workspace(path, workspace)
     with open_team_exchange(here) as exchange:
         server = exchange.connect()
         unsent = exchange.outbox.count_unsent_lines()
-        lost = exchange.inbox.count_lost_lines_by_annotator(exchange.pull_all_lines())
+        problems = _list_team_problems(exchange, server, here)
         members = server.fetch_members()
-        problems = [
-            f"the server no longer has {format_count(n, 'journal line')} of {name}, but you have a"
-            " copy"
-            for name, n in lost.items()
-        ]
-        problems += [
-            f"{what} by {login} has delayed new reviews for {n} s"
-            for what, login, n in server.fetch_blocking_transactions()
-        ]
-        runs = _send_run_digests(server, here)
-        problems += describe_run_differences(
-            runs, server.fetch_run_digests(), exchange.link.annotator
-        )
-        problems += exchange.inbox.warnings
-        link, me = exchange.link, server.fetch_membership()
+        link = exchange.link
+        own_membership = server.fetch_membership()
+
     if as_json:
-        about = {
-            "project": link.project,
-            "server": str(link.address),
-            "annotator": link.annotator,
-            "role": me.role,
-        }
-        emit_json(about | {"unsent": unsent, "members": members, "problems": problems})
+        emit_json(
+            {
+                "project": link.project,
+                "server": str(link.address),
+                "annotator": link.annotator,
+                "role": own_membership.role,
+                "unsent": unsent,
+                "members": members,
+                "problems": problems,
+            }
+        )
         return
-    emit(f"{link.project} at {link.address} · reveal rule: {me.reveal}")
+
+    emit(f"{link.project} at {link.address} · reveal rule: {own_membership.reveal}")
     emit(
-        f"you are {format_cell(link.annotator)} ({me.role}) ·"
+        f"you are {format_cell(link.annotator)} ({own_membership.role}) ·"
         f" {format_count(unsent, 'unsent review')}"
     )
     rows = [
-        [format_cell(m.annotator), m.role, "yes" if m.has_joined else "no", f"{m.n_lines:,}"]
-        for m in members
+        [
+            format_cell(member.annotator),
+            member.role,
+            "yes" if member.has_joined else "no",
+            f"{member.n_lines:,}",
+        ]
+        for member in members
     ]
     print_table(["annotator", "role", "joined", "lines"], rows, right_aligned=(3,))
     emit_lines(f"! {sanitize(problem)}" for problem in problems)
+
+
+def _list_team_problems(exchange: Exchange, server: TeamServer, workspace: Workspace) -> list[str]:
+    """Describe lost lines, transactions that delay reviews, and runs that differ from others'."""
+    from fcreview.store.team_exchange import describe_run_differences
+
+    problems = []
+    n_lost_by_name = exchange.inbox.count_lost_lines_by_annotator(exchange.pull_all_lines())
+    for name, n_lost in n_lost_by_name.items():
+        lines = format_count(n_lost, "journal line")
+        problems.append(f"the server no longer has {lines} of {name}, but you have a copy")
+
+    for transaction in server.fetch_blocking_transactions():
+        problems.append(
+            f"{transaction.process} by {transaction.login} has delayed new reviews for"
+            f" {transaction.seconds} s"
+        )
+
+    own_runs = _send_run_digests(server, workspace)
+    member = exchange.link.annotator
+    problems += describe_run_differences(own_runs, server.fetch_run_digests(), member)
+    problems += exchange.inbox.warnings
+    return problems
 
 
 def _send_run_digests(server: TeamServer, workspace: Workspace) -> list[RunDigest]:
@@ -455,10 +493,17 @@ def _fetch_queues(server: TeamServer, workspace: Workspace) -> None:
 def _print_sync_counts(
     exchange: Exchange, sent: int | None = None, received: int | None = None
 ) -> None:
-    counts = {"sent": sent, "received": received}
-    emit(" · ".join(f"{count:,} {name}" for name, count in counts.items() if count is not None))
-    for problem in filter(None, [exchange.refusal_message, *exchange.inbox.warnings]):
-        print_message(f"fcreview: {problem}")
+    counts = []
+    if sent is not None:
+        counts.append(f"{sent:,} sent")
+    if received is not None:
+        counts.append(f"{received:,} received")
+    emit(" · ".join(counts))
+
+    if exchange.refusal_message:
+        print_message(f"fcreview: {exchange.refusal_message}")
+    for warning in exchange.inbox.warnings:
+        print_message(f"fcreview: {warning}")
 
 
 def _locate_workspace(path: Path, workspace_folder: Path | None) -> Workspace:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakValueDictionary
 
 import orjson
@@ -87,6 +87,8 @@ LOADED_ITEMS_OF_LARGE_DATASET = 500
 It is small, because runs use items in order.
 """
 _NO_POSITION = (-1, -1, -1)
+"""Line, offset and length of a record that does not exist."""
+POSITIONS_PER_ITEM = 2 * len(_NO_POSITION)
 ReloadItem = Callable[[str, JsonRecord, JsonRecord | None], DatasetItem]
 """Function that loads an item by the positions of its question and answer records. Raises KeyError
 if the files have changed.
@@ -124,9 +126,10 @@ class DatasetItems(Mapping[str, DatasetItem]):
         """Add an item that is loaded from its question and answer records when it is used."""
         self._numbers[item_id] = len(self._numbers)
         for record in (question, answer):
-            self._positions.extend(
-                (record.line, record.offset, record.length) if record else _NO_POSITION
-            )
+            if record is None:
+                self._positions.extend(_NO_POSITION)
+            else:
+                self._positions.extend((record.line, record.offset, record.length))
         if len(self._numbers) > MAX_LOADED_ITEMS:
             self._unload_oldest_items()
 
@@ -146,15 +149,20 @@ class DatasetItems(Mapping[str, DatasetItem]):
             return None
 
     def _load_item(self, item_id: str, *, with_answer: bool) -> DatasetItem:
-        number = self._numbers[item_id]
-        positions = [self._positions[start : start + 3] for start in (6 * number, 6 * number + 3)]
-        question, answer = (
-            JsonRecord(at, offset=offset, length=n, value=None) if at >= 0 else None
-            for at, offset, n in positions
-        )
+        """Load an item from its files. Raises KeyError if that is not possible."""
+        first = POSITIONS_PER_ITEM * self._numbers[item_id]
+        question = self._get_unread_record(first)
+        answer = self._get_unread_record(first + len(_NO_POSITION))
         if self._reload_item is None or question is None:
             raise KeyError(item_id)
         return self._reload_item(item_id, question, answer if with_answer else None)
+
+    def _get_unread_record(self, index: int) -> JsonRecord | None:
+        """Return the record whose position begins at `index`, without its value."""
+        line, offset, length = self._positions[index : index + len(_NO_POSITION)]
+        if line == _NO_POSITION[0]:
+            return None
+        return JsonRecord(line, offset=offset, length=length, value=None)
 
     def _unload_oldest_items(self) -> None:
         limit = min(LOADED_ITEMS_OF_LARGE_DATASET, MAX_LOADED_ITEMS)
@@ -184,33 +192,52 @@ def parse_golden_calls(
     if "memory" in category or "web_search" in category:
         return []
     if isinstance(ground_truth, str):
-        ground_truth = [ground_truth]
+        return _number_calls(_parse_golden_call_texts([ground_truth], functions), turn=0)
     if isinstance(ground_truth, dict):
-        names = function_names(functions)
-        calls = [
-            _make_golden_call(strip_repeat_suffix(name, names), values)
-            for name, values in ground_truth.items()
-        ]
-    elif not isinstance(ground_truth, list):
+        return _number_calls(_parse_v1_golden_calls(ground_truth, functions), turn=0)
+    if not isinstance(ground_truth, list):
         return []
-    elif ground_truth and all(isinstance(turn, list) for turn in ground_truth):
-        by_turn = [_parse_golden_call_texts(texts, functions) for texts in ground_truth]
-        return [
-            call for turn, calls in enumerate(by_turn) for call in _set_turn_and_index(calls, turn)
-        ]
-    else:
-        objects = [each for each in ground_truth if isinstance(each, dict)]
-        calls = [
-            _make_golden_call(name, values) for each in objects for name, values in each.items()
-        ]
-        calls = calls or _parse_golden_call_texts(ground_truth, functions)
-    return _set_turn_and_index(calls, 0)
+    if ground_truth and all(isinstance(turn, list) for turn in ground_truth):
+        return _parse_golden_turns(ground_truth, functions)
+    calls = _parse_golden_call_objects(ground_truth)
+    if not calls:
+        calls = _parse_golden_call_texts(ground_truth, functions)
+    return _number_calls(calls, turn=0)
 
 
-def _set_turn_and_index(calls: list[Call], turn: int) -> list[Call]:
+def _number_calls(calls: list[Call], *, turn: int) -> list[Call]:
     """Number the calls of a turn, and return them."""
     for index, call in enumerate(calls):
-        call.turn, call.index = turn, index
+        call.turn = turn
+        call.index = index
+    return calls
+
+
+def _parse_v1_golden_calls(
+    arguments_by_name: dict[str, Any], functions: Sequence[dict[str, Any]]
+) -> list[Call]:
+    """Parse `{name_N: {parameter: [values]}}`."""
+    declared_names = function_names(functions)
+    return [
+        _make_golden_call(strip_repeat_suffix(name, declared_names), arguments)
+        for name, arguments in arguments_by_name.items()
+    ]
+
+
+def _parse_golden_turns(turns: list[list[Any]], functions: Sequence[dict[str, Any]]) -> list[Call]:
+    """Parse `[["f(a=1)"], []]`, with one list for each turn."""
+    calls: list[Call] = []
+    for turn, texts in enumerate(turns):
+        calls += _number_calls(_parse_golden_call_texts(texts, functions), turn=turn)
+    return calls
+
+
+def _parse_golden_call_objects(ground_truth: list[Any]) -> list[Call]:
+    """Parse `[{name: {parameter: [values]}}]`."""
+    calls = []
+    for element in ground_truth:
+        if isinstance(element, dict):
+            calls += [_make_golden_call(name, arguments) for name, arguments in element.items()]
     return calls
 
 
@@ -226,40 +253,34 @@ def strip_repeat_suffix(name: str, declared_names: set[Any]) -> str:
 
 def _make_golden_call(name: str, arguments: Any) -> Call:
     if not isinstance(arguments, dict):
-        raw = json.dumps({name: arguments}, ensure_ascii=False, default=str)
         return Call(
             "golden",
             str(name),
             arguments=None,
-            raw=raw,
+            raw=json.dumps({name: arguments}, ensure_ascii=False, default=str),
             decode_error="the golden answer has no arguments object",
         )
-    return Call(
-        "golden",
-        str(name),
-        arguments={key: parse_accepted_values(accepted) for key, accepted in arguments.items()},
-    )
+    accepted = {key: parse_accepted_values(values) for key, values in arguments.items()}
+    return Call("golden", str(name), arguments=accepted)
 
 
 def _parse_golden_call_texts(texts: list[Any], functions: Sequence[dict[str, Any]]) -> list[Call]:
-    calls = []
-    for text in texts:
-        parsed = parse_call_text(text, functions) if isinstance(text, str) else None
-        if parsed is None:
-            calls.append(
-                Call(
-                    "golden",
-                    "",
-                    arguments=None,
-                    raw=str(text),
-                    decode_error="the text is not a function call",
-                )
-            )
-        else:
-            name, arguments = parsed
-            accepted = {str(key): AcceptedValues([value]) for key, value in arguments.items()}
-            calls.append(Call("golden", name, arguments=accepted, raw=text))
-    return calls
+    return [_parse_golden_call_text(text, functions) for text in texts]
+
+
+def _parse_golden_call_text(text: Any, functions: Sequence[dict[str, Any]]) -> Call:
+    parsed = parse_call_text(text, functions) if isinstance(text, str) else None
+    if parsed is None:
+        return Call(
+            "golden",
+            "",
+            arguments=None,
+            raw=str(text),
+            decode_error="the text is not a function call",
+        )
+    name, arguments = parsed
+    accepted = {str(key): AcceptedValues([value]) for key, value in arguments.items()}
+    return Call("golden", name, arguments=accepted, raw=text)
 
 
 def parse_accepted_values(alternatives: Any) -> AcceptedValues:
@@ -268,19 +289,16 @@ def parse_accepted_values(alternatives: Any) -> AcceptedValues:
         return AcceptedValues([_parse_accepted_value(alternatives)])
     if not isinstance(alternatives, list):
         return AcceptedValues([alternatives])
-    return AcceptedValues(
-        [_parse_accepted_value(value) for value in alternatives if value != ""], "" in alternatives
-    )
+    values = [_parse_accepted_value(value) for value in alternatives if value != ""]
+    return AcceptedValues(values, optional="" in alternatives)
 
 
 def _parse_accepted_value(value: Any) -> Any:
+    """Convert the objects in a value, at any depth, to golden objects."""
     if isinstance(value, dict):
         return GoldenObject({key: parse_accepted_values(field) for key, field in value.items()})
     if isinstance(value, list):
-        return [
-            _parse_accepted_value(element) if isinstance(element, (dict, list)) else element
-            for element in value
-        ]
+        return [_parse_accepted_value(element) for element in value]
     return value
 
 
@@ -380,18 +398,13 @@ def _combine_datasets(
     """Return a dataset with the records of both. If they have different records of one id, the
     first is used, and an issue names both folders.
     """
-    combined = Dataset(
-        issues=[*first.issues, *second.issues],
-        repeated_ids=second.repeated_ids | first.repeated_ids,
-    )
-    path, folders = (
-        str(second_files.questions),
-        (first_files.questions.parent, second_files.questions.parent),
-    )
+    path = str(second_files.questions)
+    first_folder = first_files.questions.parent
+    second_folder = second_files.questions.parent
     if len(first.items) + len(second.items) > MAX_LOADED_ITEMS:
         what = (
-            f"the datasets in {folders[0]} and {folders[1]} are too large to combine. Using"
-            f" {folders[0]}"
+            f"the datasets in {first_folder} and {second_folder} are too large to combine. Using"
+            f" {first_folder}"
         )
         return Dataset(
             first.items,
@@ -399,6 +412,10 @@ def _combine_datasets(
             repeated_ids=first.repeated_ids,
         )
 
+    combined = Dataset(
+        issues=[*first.issues, *second.issues],
+        repeated_ids=second.repeated_ids | first.repeated_ids,
+    )
     items = dict(first.items)
     different_ids = []
     for item_id, item in second.items.items():
@@ -409,13 +426,14 @@ def _combine_datasets(
             different_ids.append(item_id)
     for item in items.values():
         combined.items.add_item(item)
+
     if different_ids:
-        records = format_count(len(different_ids), "id")
+        count = format_count(len(different_ids), "id")
         what = (
-            f"{records} with different records in {folders[0]} and {folders[1]}, such as"
-            f" {different_ids[0]}. Using"
+            f"{count} with different records in {first_folder} and {second_folder}, such as"
+            f" {different_ids[0]}. Using those in {first_folder}"
         )
-        combined.issues.append(ImportIssue(path, None, what=f"{what} those in {folders[0]}"))
+        combined.issues.append(ImportIssue(path, None, what=what))
     return combined
 
 
@@ -430,20 +448,18 @@ def _lacks_only_answer(item: DatasetItem, other: DatasetItem) -> bool:
 
 
 def _has_same_question(item: DatasetItem, other: DatasetItem) -> bool:
-    return item is other or (
-        item.turns == other.turns and list(item.functions) == list(other.functions)
-    )
+    if item is other:
+        return True
+    return item.turns == other.turns and list(item.functions) == list(other.functions)
 
 
 def _hash_content(*values: Any) -> bytes:
-    """Return a digest that is equal only for JSON values of equal content and types.
-
-    NaN differs from null.
-    """
+    """Return a digest that is equal only for JSON values of equal content and types."""
     try:
         text = orjson.dumps(values)
     except TypeError:
         text = b"null"
+    # orjson also writes NaN as null, which must differ.
     if b"null" in text:
         text = repr(values).encode("utf-8", "surrogatepass")
     return blake2b(text, digest_size=16).digest()
@@ -470,50 +486,62 @@ class _DatasetLoader:
     """
 
     def __init__(self, files: DatasetFiles, category: str) -> None:
-        self._files, self._category = files, category
+        self._files = files
+        self._category = category
         self._issues: list[ImportIssue] = []
+        """Issues of the dataset. Reloading items may add more."""
         self._reported_ids: set[str] = set()
 
     def load(self) -> Dataset:
         dataset = Dataset(DatasetItems(self._reload_item), self._issues)
-        answers = _read_answer_records(self._files.answers, dataset.issues)
-        for number, record in enumerate(
-            _read_object_records(self._files.questions, dataset.issues)
-        ):
-            stated = record.value.get("id")
-            record_id = stated if isinstance(stated, str) else f"{self._category}_{number}"
-            item_id = self._assign_item_id(dataset, record_id)
-            answer = None
-            if found := answers.indexes_by_id.get(record_id):
-                n_earlier = len(dataset.repeated_ids.get(record_id, (item_id,))) - 1
-                answer = answers.records[found[min(n_earlier, len(found) - 1)]]
-            elif not answers.indexes_by_id and number < len(answers.records):
-                answer = answers.records[number]
-            if len(dataset.items) >= MAX_LOADED_ITEMS:
-                dataset.items.add_unloaded_item(item_id, record, answer)
-            elif item := self._make_shared_item(item_id, record, answer):
-                dataset.items.add_item(item, record, answer)
-        self._report_differing_answers(dataset, answers)
+        answers = _read_answer_file(self._files.answers)
+        self._issues += answers.issues
+        number = 0
+        for question in _read_object_records(self._files.questions):
+            if isinstance(question, ImportIssue):
+                self._issues.append(question)
+                continue
+            self._add_item(dataset, question, number, answers)
+            number += 1
+        self._issues += self._find_differing_answers(dataset, answers)
         return dataset
 
-    def _report_differing_answers(self, dataset: Dataset, answers: AnswerRecords) -> None:
-        """Add an issue for each id with more golden answers than questions, if these golden
+    def _add_item(
+        self, dataset: Dataset, question: JsonRecord, number: int, answers: AnswerRecords
+    ) -> None:
+        """Add the item of a question record. `number` counts the question records from 0."""
+        stated_id = question.value.get("id")
+        record_id = stated_id if isinstance(stated_id, str) else f"{self._category}_{number}"
+        item_id = self._assign_item_id(dataset, record_id)
+        item_ids = dataset.repeated_ids.get(record_id, [item_id])
+        answer = answers.find_answer(record_id, number, n_earlier=len(item_ids) - 1)
+        if len(dataset.items) >= MAX_LOADED_ITEMS:
+            dataset.items.add_unloaded_item(item_id, question, answer)
+            return
+        item = self._make_shared_item(item_id, question, answer)
+        if item is not None:
+            dataset.items.add_item(item, question, answer)
+
+    def _find_differing_answers(
+        self, dataset: Dataset, answers: AnswerRecords
+    ) -> Iterator[ImportIssue]:
+        """Yield an issue for each id with more golden answers than questions, if these golden
         answers differ.
         """
-        for record_id, found in answers.indexes_by_id.items():
+        for record_id, indexes in answers.indexes_by_id.items():
             n_questions = len(dataset.repeated_ids.get(record_id, [record_id]))
-            surplus = [
-                self._read_answer_value(answers.records[index]) for index in found[n_questions:]
-            ]
-            if any(
-                value != self._read_answer_value(answers.records[found[0]]) for value in surplus
-            ):
-                what = (
-                    f"{record_id} has {len(found)} golden answers with different content. The first"
-                    " one is used"
-                )
-                path, line = str(self._files.answers), answers.records[found[n_questions]].line
-                self._issues.append(ImportIssue(path, line, what=what, item=record_id))
+            records = [answers.records[index] for index in indexes]
+            surplus = records[n_questions:]
+            if not surplus:
+                continue
+            used_value = self._read_answer_value(records[0])
+            if all(self._read_answer_value(record) == used_value for record in surplus):
+                continue
+            what = (
+                f"{record_id} has {len(records)} golden answers with different content. The first"
+                " one is used"
+            )
+            yield ImportIssue(str(self._files.answers), surplus[0].line, what=what, item=record_id)
 
     def _read_answer_value(self, record: JsonRecord) -> Any:
         if record.value is None and self._files.answers is not None:
@@ -544,84 +572,111 @@ class _DatasetLoader:
 
         Returns None and adds an issue if the records are malformed.
         """
+        answer_value = answer.value if answer is not None else None
         try:
-            classes = question.value.get("involved_classes")
-            functions = _load_class_function_docs(
-                self._files.function_docs, classes, self._category
-            )
-            answer_value = answer.value if answer else None
-            content = _hash_content(question.value, answer_value)
-            key = (self._files.questions.name, self._category, item_id, content, id(functions))
-            # the cached item refers to `functions`, so `id` stays unique
-            item = _shared_items.get(key)
-            if item is None:
-                item = make_dataset_item(
-                    item_id, self._category, question.value, answer_value, functions
-                )
-                _shared_items[key] = item
-            return item
+            return self._find_or_make_item(item_id, question.value, answer_value)
         except MALFORMED_DATA as error:
-            if item_id not in self._reported_ids:
-                self._reported_ids.add(item_id)
-                what = (
-                    f"the dataset record {item_id} could not be interpreted:"
-                    f" {type(error).__name__}: {error}"
-                )
-                path = str(self._files.questions)
-                self._issues.append(
-                    ImportIssue(path, None, what=what, item=item_id, severity="error")
-                )
+            self._report_malformed_record(item_id, error)
             return None
+
+    def _find_or_make_item(
+        self, item_id: str, question: dict[str, Any], answer: dict[str, Any] | None
+    ) -> DatasetItem:
+        classes = question.get("involved_classes")
+        functions = _load_class_function_docs(self._files.function_docs, classes, self._category)
+        content = _hash_content(question, answer)
+        # The item refers to `functions`, so that `id` stays unique.
+        key = (self._files.questions.name, self._category, item_id, content, id(functions))
+        item = _shared_items.get(key)
+        if item is None:
+            item = make_dataset_item(item_id, self._category, question, answer, functions)
+            _shared_items[key] = item
+        return item
+
+    def _report_malformed_record(self, item_id: str, error: Exception) -> None:
+        """Add an issue for an item, only once even if the item is loaded again."""
+        if item_id in self._reported_ids:
+            return
+        self._reported_ids.add(item_id)
+        what = (
+            f"the dataset record {item_id} could not be interpreted: {type(error).__name__}:"
+            f" {error}"
+        )
+        self._issues.append(
+            ImportIssue(str(self._files.questions), None, what=what, item=item_id, severity="error")
+        )
 
     def _reload_item(
         self, item_id: str, question: JsonRecord, answer: JsonRecord | None
     ) -> DatasetItem:
         """Load an item again. Raises KeyError if its records have changed or are malformed."""
         question.value = reread_value(self._files.questions, question)
-        if answer is not None and self._files.answers is not None:
-            answer.value = reread_value(self._files.answers, answer)
-        if not isinstance(question.value, dict) or (
-            answer is not None and not isinstance(answer.value, dict)
-        ):
+        if not isinstance(question.value, dict):
             raise KeyError(item_id)
+        if answer is not None:
+            if self._files.answers is not None:
+                answer.value = reread_value(self._files.answers, answer)
+            if not isinstance(answer.value, dict):
+                raise KeyError(item_id)
+
         item = self._make_shared_item(item_id, question, answer)
         if item is None:
             raise KeyError(item_id)
         return item
 
 
-class AnswerRecords(NamedTuple):
-    records: list[JsonRecord]
-    """Records of the answer file. Only the first `MAX_LOADED_ITEMS` records have values."""
-    indexes_by_id: dict[str, tuple[int, ...]]
+@dataclass(slots=True)
+class AnswerRecords:
+    """The records of an answer file."""
+
+    records: list[JsonRecord] = field(default_factory=list)
+    """Only the first `MAX_LOADED_ITEMS` records have values."""
+    indexes_by_id: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """Record id -> indexes in `records`."""
+    issues: list[ImportIssue] = field(default_factory=list)
+
+    def find_answer(self, record_id: str, number: int, *, n_earlier: int) -> JsonRecord | None:
+        """Return the answer of a question; None if it has none.
+
+        Args:
+            record_id: id of the question record.
+            number: position of the question in its file, from 0. It counts if no answer has an id.
+            n_earlier: number of earlier questions with this id. Each has an answer of its own, and
+                the last answer also belongs to all further questions.
+        """
+        indexes = self.indexes_by_id.get(record_id)
+        if indexes:
+            return self.records[indexes[min(n_earlier, len(indexes) - 1)]]
+        if not self.indexes_by_id and number < len(self.records):
+            return self.records[number]
+        return None
 
 
-def _read_answer_records(path: Path | None, issues: list[ImportIssue]) -> AnswerRecords:
-    found = AnswerRecords([], {})
-    for record in _read_object_records(path, issues) if path is not None else ():
+def _read_answer_file(path: Path | None) -> AnswerRecords:
+    answers = AnswerRecords()
+    if path is None:
+        return answers
+    for record in _read_object_records(path):
+        if isinstance(record, ImportIssue):
+            answers.issues.append(record)
+            continue
         record_id = record.value.get("id")
         if isinstance(record_id, str):
-            found.indexes_by_id[record_id] = (
-                *found.indexes_by_id.get(record_id, ()),
-                len(found.records),
-            )
-        if len(found.records) >= MAX_LOADED_ITEMS:
+            earlier = answers.indexes_by_id.get(record_id, ())
+            answers.indexes_by_id[record_id] = (*earlier, len(answers.records))
+        if len(answers.records) >= MAX_LOADED_ITEMS:
             record.value = None
-        found.records.append(record)
-    return found
+        answers.records.append(record)
+    return answers
 
 
-def _read_object_records(path: Path, issues: list[ImportIssue]) -> Iterator[JsonRecord]:
+def _read_object_records(path: Path) -> Iterator[JsonRecord | ImportIssue]:
+    """Yield the records that are objects, and an issue for each other line."""
     for record in read_records(path):
-        if isinstance(record, ImportIssue):
-            issues.append(record)
-        elif isinstance(record.value, dict):
+        if isinstance(record, ImportIssue) or isinstance(record.value, dict):
             yield record
         else:
-            issues.append(
-                ImportIssue(str(path), record.line, what="a dataset record is not an object")
-            )
+            yield ImportIssue(str(path), record.line, what="a dataset record is not an object")
 
 
 def make_dataset_item(
@@ -639,39 +694,44 @@ def make_dataset_item(
         question = redact_third_party_keys(question)
     if functions is None:
         functions = SharedList(read_function_docs(question.get("function")))
-    extra = {key: value for key, value in question.items() if key not in _FIELDS_WITH_ATTRIBUTES}
-    ground_truth: Any = question.get("ground_truth")
-    if answer is not None:
-        ground_truth = (
-            answer["ground_truth"] if "ground_truth" in answer else _read_early_v1_answer(answer)
-        )
-        if ground_truth is None or "ground_truth" in answer:
-            extra.update(
-                (key, value) for key, value in answer.items() if key not in _FIELDS_WITH_ATTRIBUTES
-            )
     turns = parse_turns(question.get("question"))
+    golden = _read_golden_answer(question, answer)
     item = DatasetItem(
         item_id,
         category=category,
         turns=turns,
         functions=functions,
-        ground_truth=ground_truth,
+        ground_truth=golden.ground_truth,
         question=_first_question(turns),
-        extra=extra,
+        extra=_select_other_fields(question) | golden.other_fields,
     )
     if not category.startswith(("memory", "web_search")):
-        item.golden_calls = SharedList(parse_golden_calls(ground_truth, category, functions))
-    if ground_truth is not None:
-        item.golden_hash = answer_hash(ground_truth)
+        golden_calls = parse_golden_calls(golden.ground_truth, category, functions)
+        item.golden_calls = SharedList(golden_calls)
+    if golden.ground_truth is not None:
+        item.golden_hash = answer_hash(golden.ground_truth)
     item.opening_messages = SharedList(make_opening_messages(item))
     return item
 
 
-def make_repeated_id(record_id: str, n_earlier: int) -> str:
-    """Return the item id of a record, given the number of earlier records with its id: `id`,
-    `id#2`, `id#3`.
-    """
-    return record_id if n_earlier == 0 else f"{record_id}#{n_earlier + 1}"
+@dataclass(frozen=True, slots=True)
+class _GoldenAnswer:
+    ground_truth: Any
+    other_fields: dict[str, Any] = field(default_factory=dict)
+    """Fields of the answer record that are no part of the golden answer."""
+
+
+def _read_golden_answer(question: dict[str, Any], answer: dict[str, Any] | None) -> _GoldenAnswer:
+    if answer is None:
+        # Executable categories have the golden answer in the question record.
+        return _GoldenAnswer(question.get("ground_truth"))
+    if "ground_truth" in answer:
+        return _GoldenAnswer(answer["ground_truth"], _select_other_fields(answer))
+    early_answer = _read_early_v1_answer(answer)
+    if early_answer is None:
+        return _GoldenAnswer(None, _select_other_fields(answer))
+    # The record itself is the golden answer, so all its fields belong to it.
+    return _GoldenAnswer(early_answer)
 
 
 def _read_early_v1_answer(answer: dict[str, Any]) -> dict[str, Any] | None:
@@ -680,7 +740,21 @@ def _read_early_v1_answer(answer: dict[str, Any]) -> dict[str, Any] | None:
     None if the record has another form.
     """
     calls = {name: values for name, values in answer.items() if name not in ("id", "idx")}
-    return calls if calls and all(isinstance(values, dict) for values in calls.values()) else None
+    if not calls or not all(isinstance(values, dict) for values in calls.values()):
+        return None
+    return calls
+
+
+def _select_other_fields(record: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a record that `DatasetItem` has no attribute for."""
+    return {key: value for key, value in record.items() if key not in _FIELDS_WITH_ATTRIBUTES}
+
+
+def make_repeated_id(record_id: str, n_earlier: int) -> str:
+    """Return the item id of a record, given the number of earlier records with its id: `id`,
+    `id#2`, `id#3`.
+    """
+    return record_id if n_earlier == 0 else f"{record_id}#{n_earlier + 1}"
 
 
 def parse_turns(question: Any) -> Turns:
@@ -694,11 +768,7 @@ def parse_turns(question: Any) -> Turns:
         return []
     if question and all(isinstance(message, dict) for message in question):
         return [question]
-    return [
-        [message for message in turn if isinstance(message, dict)]
-        for turn in question
-        if isinstance(turn, list)
-    ]
+    return [list_objects(turn) for turn in question if isinstance(turn, list)]
 
 
 def make_opening_messages(item: DatasetItem) -> list[Message]:
@@ -707,29 +777,26 @@ def make_opening_messages(item: DatasetItem) -> list[Message]:
     A turn without messages gets a log message about new functions.
     """
     messages = []
-    withheld = item.extra.get("missed_function")
     for number, turn in enumerate(item.turns):
         for message in turn:
-            role, content = (
-                normalise_role(message.get("role")),
-                convert_content_to_text(message.get("content")),
-            )
+            role = normalise_role(message.get("role"))
+            content = convert_content_to_text(message.get("content"))
             messages.append(Message(number, -1, role=role, content=content))
         if not turn:
-            functions = withheld.get(str(number)) if isinstance(withheld, dict) else None
-            names = [
-                each["name"] if isinstance(each, dict) else str(each) for each in functions or []
-            ]
-            new = f"functions available from this turn: {', '.join(names)}"
-            messages.append(
-                Message(
-                    number,
-                    -1,
-                    role="log",
-                    content=new if names else "this turn has no user message",
-                )
-            )
+            content = _describe_new_functions(item, number)
+            messages.append(Message(number, -1, role="log", content=content))
     return messages
+
+
+def _describe_new_functions(item: DatasetItem, turn: int) -> str:
+    """Return the text for a turn without a user message, in which functions become available."""
+    withheld = item.extra.get("missed_function")
+    functions = withheld.get(str(turn)) if isinstance(withheld, dict) else None
+    # Score entries have the function docs instead of the names.
+    names = [each["name"] if isinstance(each, dict) else str(each) for each in functions or []]
+    if not names:
+        return "this turn has no user message"
+    return f"functions available from this turn: {', '.join(names)}"
 
 
 def normalise_role(role: Any) -> Any:
@@ -751,13 +818,13 @@ def convert_content_to_text(content: Any) -> str:
         return content
     if content is None:
         return ""
-    if (
-        isinstance(content, list)
-        and content
-        and all(isinstance(part, dict) and "text" in part for part in content)
-    ):
+    if isinstance(content, list) and content and all(map(_is_text_part, content)):
         return "\n".join(str(part["text"]) for part in content)
     return to_json_text(content)
+
+
+def _is_text_part(part: Any) -> bool:
+    return isinstance(part, dict) and "text" in part
 
 
 def to_json_text(value: Any) -> str:
@@ -769,24 +836,31 @@ def to_json_text(value: Any) -> str:
 
 
 def _first_question(turns: Turns) -> str:
-    messages = (message for turn in turns for message in reversed(turn))
-    texts = (
-        each["content"] for each in messages if each.get("role") == "user" and each.get("content")
-    )
-    return shorten_question(convert_content_to_text(next(texts, "")))
+    """Return the last user message of the first turn that has one, shortened."""
+    for turn in turns:
+        for message in reversed(turn):
+            if message.get("role") == "user" and message.get("content"):
+                return shorten_question(convert_content_to_text(message["content"]))
+    return shorten_question("")
 
 
 def _load_class_function_docs(
     folder: Path | None, classes: Any, category: str
 ) -> list[dict[str, Any]] | None:
     """Load the function docs of API classes; None if `classes` is not a list."""
-    if not isinstance(classes, list) or folder is None:
-        return [] if isinstance(classes, list) else None
-    stems = (
-        _FUNCTION_DOC_FILES.get(str(name), category if name == "MemoryAPI" else "")
-        for name in classes
-    )
-    return _load_function_docs(folder, tuple(stem for stem in stems if stem))
+    if not isinstance(classes, list):
+        return None
+    if folder is None:
+        return []
+    stems = []
+    for name in classes:
+        stem = _FUNCTION_DOC_FILES.get(str(name), "")
+        # The backend of the memory is the category.
+        if name == "MemoryAPI":
+            stem = category
+        if stem:
+            stems.append(stem)
+    return _load_function_docs(folder, tuple(stems))
 
 
 @lru_cache(maxsize=1024)
@@ -795,10 +869,10 @@ def _load_function_docs(folder: Path, file_stems: tuple[str, ...]) -> list[dict[
 
     All items with equal function docs share one list.
     """
-    found = SharedList(
-        doc for stem in file_stems for doc in _load_function_file(folder / f"{stem}.json")
-    )
-    return _shared_function_docs.setdefault(_hash_content(list(found)), found)
+    docs: list[dict[str, Any]] = []
+    for stem in file_stems:
+        docs += _load_function_file(folder / f"{stem}.json")
+    return _shared_function_docs.setdefault(_hash_content(docs), SharedList(docs))
 
 
 @lru_cache(maxsize=32)

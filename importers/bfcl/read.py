@@ -77,96 +77,134 @@ class JoinedCategory:
     issues: list[ImportIssue] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class ChosenItem:
+    """The dataset item for a result record, with the issues of the choice."""
+
+    item: DatasetItem
+    issues: list[ImportIssue] = field(default_factory=list)
+
+
 def choose_dataset_item(
-    category: JoinedCategory,
-    item_id: str,
-    entry: ScoreEntry | None,
-    path: str,
-    line: int,
-    issues: list[ImportIssue],
-) -> DatasetItem:
+    category: JoinedCategory, item_id: str, entry: ScoreEntry | None, path: str, line: int
+) -> ChosenItem:
     """Return the item in the dataset, or make one from the score entry if its question or golden
     answer differs.
 
     `path` and `line` are the position of the item's record, for issues.
     """
     context = category.context
-    dataset_id = (
-        filenames.to_dataset_id(item_id, context.category) if category.has_derived_ids else item_id
-    )
-    item = category.dataset.items.get(dataset_id) if category.matches_dataset else None
-    if item is not None:
-        record = entry.record if entry is not None else {}
-        question = entry.quoted_question if entry is not None else None
-        if question is not None and not is_same_question(item.turns, question):
-            different = "question"
-        elif item.ground_truth is None and not any(
-            word in context.category for word in _WITHOUT_GOLDEN
-        ):
-            category.n_without_answer += 1
-            return (
-                _make_item_from_entry(category, dataset_id, entry, item)
-                if "possible_answer" in record
-                else item
-            )
-        elif "possible_answer" in record and not is_same_golden_answer(
-            item.ground_truth, record["possible_answer"]
-        ):
-            different = "golden answer"
-        else:
-            return item
-        what = (
-            f"the {different} in the score file differs from the dataset. The item shows the one in"
-            " the score file"
-        )
-        issues.append(
-            ImportIssue(
-                str(category.scores.path), entry.line if entry else None, what=what, item=item_id
-            )
-        )
-    elif category.matches_dataset:
+    dataset_id = item_id
+    if category.has_derived_ids:
+        dataset_id = filenames.to_dataset_id(item_id, context.category)
+    if not category.matches_dataset:
+        return ChosenItem(_make_item_from_entry(category, dataset_id, entry))
+
+    item = category.dataset.items.get(dataset_id)
+    if item is None:
         category.n_without_question += 1
+        issues = []
         if category.dataset.items:
-            issues.append(
-                ImportIssue(path, line, what=f"{dataset_id} is not in the dataset", item=item_id)
-            )
-    return _make_item_from_entry(category, dataset_id, entry, item)
+            what = f"{dataset_id} is not in the dataset"
+            issues.append(ImportIssue(path, line, what=what, item=item_id))
+        return ChosenItem(_make_item_from_entry(category, dataset_id, entry), issues)
+
+    if entry is not None and _quotes_other_question(entry, item):
+        return _replace_item_by_entry(category, item, item_id, entry, different_part="question")
+    if item.ground_truth is None and _needs_golden_answer(context.category):
+        category.n_without_answer += 1
+        if entry is not None and "possible_answer" in entry.record:
+            return ChosenItem(_make_item_from_entry(category, dataset_id, entry, item))
+        return ChosenItem(item)
+    if entry is not None and _quotes_other_golden_answer(entry, item):
+        return _replace_item_by_entry(
+            category, item, item_id, entry, different_part="golden answer"
+        )
+    return ChosenItem(item)
+
+
+def _quotes_other_question(entry: ScoreEntry, item: DatasetItem) -> bool:
+    question = entry.quoted_question
+    return question is not None and not is_same_question(item.turns, question)
+
+
+def _quotes_other_golden_answer(entry: ScoreEntry, item: DatasetItem) -> bool:
+    if "possible_answer" not in entry.record:
+        return False
+    return not is_same_golden_answer(item.ground_truth, entry.record["possible_answer"])
+
+
+def _needs_golden_answer(category: str) -> bool:
+    return not any(word in category for word in _WITHOUT_GOLDEN)
+
+
+def _replace_item_by_entry(
+    category: JoinedCategory,
+    item: DatasetItem,
+    item_id: str,
+    entry: ScoreEntry,
+    *,
+    different_part: str,
+) -> ChosenItem:
+    """Make an item from a score entry that quotes another question or golden answer."""
+    what = (
+        f"the {different_part} in the score file differs from the dataset. The item shows the one"
+        " in the score file"
+    )
+    issue = ImportIssue(str(category.scores.path), entry.line, what=what, item=item_id)
+    return ChosenItem(_make_item_from_entry(category, item.id, entry, item), [issue])
 
 
 def _make_item_from_entry(
-    category: JoinedCategory, dataset_id: str, entry: ScoreEntry | None, item: DatasetItem | None
+    category: JoinedCategory,
+    dataset_id: str,
+    entry: ScoreEntry | None,
+    item: DatasetItem | None = None,
 ) -> DatasetItem:
     """Make a dataset item from a score entry.
 
     If the entry has no function docs, it gets those of `item`.
     """
     context = category.context
-    name = (
-        filenames.get_id_category(dataset_id)
-        if context.category == "format_sensitivity"
-        else context.category
-    )
+    name = context.category
+    # Items of format sensitivity come from other categories.
+    if name == "format_sensitivity":
+        name = filenames.get_id_category(dataset_id)
     if entry is None:
         return DatasetItem(dataset_id, name)
-    prompt = entry.record.get("prompt")
-    record = (
-        prompt
-        if isinstance(prompt, dict)
-        else {"question": prompt}
-        if isinstance(prompt, list)
-        else {}
-    )
-    answer = (
-        {"ground_truth": entry.record["possible_answer"]}
-        if "possible_answer" in entry.record
-        else None
-    )
-    functions = item.functions if item is not None else [] if "involved_classes" in record else None
-    functions = None if "function" in record else functions
+
+    record = _read_quoted_record(entry)
+    answer = None
+    if "possible_answer" in entry.record:
+        answer = {"ground_truth": entry.record["possible_answer"]}
     try:
-        return make_dataset_item(dataset_id, name, record, answer, functions)
+        return make_dataset_item(dataset_id, name, record, answer, _choose_functions(record, item))
     except MALFORMED_DATA:
         return DatasetItem(dataset_id, context.category)
+
+
+def _read_quoted_record(entry: ScoreEntry) -> dict[str, Any]:
+    """Return the dataset record in a score entry. Agentic entries may have only the question."""
+    prompt = entry.record.get("prompt")
+    if isinstance(prompt, dict):
+        return prompt
+    if isinstance(prompt, list):
+        return {"question": prompt}
+    return {}
+
+
+def _choose_functions(
+    record: dict[str, Any], item: DatasetItem | None
+) -> list[dict[str, Any]] | None:
+    """Return the function docs that replace those of a quoted record; None to keep its own."""
+    if "function" in record:
+        return None
+    if item is not None:
+        return item.functions
+    # Such a record needs the function docs of classes, which score entries do not contain.
+    if "involved_classes" in record:
+        return []
+    return None
 
 
 def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
@@ -410,6 +448,7 @@ def _report_unknown_fields(
 def _load_category_dataset(version: str, category: str, files: list[DatasetFiles]) -> Dataset:
     if category != "format_sensitivity":
         return load_dataset(files[0], category) if files else Dataset()
+    # Its items come from several categories.
     prefix = f"BFCL_{version.lower()}_"
     return merge_datasets(
         load_dataset(each, each.questions.stem.removeprefix(prefix)) for each in files
@@ -421,55 +460,63 @@ def _check_item_counts(category: JoinedCategory) -> None:
 
     Extra items may have failed or passed.
     """
-    scored = category.scores
-    category.context.score_file_name, category.context.score_file_path = (
-        scored.path.name,
-        str(scored.path),
-    )
-    category.knows_passes = scored.is_complete
-    total, records, name = scored.n_scored, category.results.records, category.context.category
-    if total is None or not scored.is_complete:
+    scores = category.scores
+    category.context.score_file_name = scores.path.name
+    category.context.score_file_path = str(scores.path)
+    category.knows_passes = scores.is_complete
+    if scores.n_scored is None or not scores.is_complete:
         return
-    n_items = len(records) + sum(item_id not in records for item_id in scored.failing)
+
+    name = category.context.category
+    records = category.results.records
+    n_items = len(records) + sum(item_id not in records for item_id in scores.failing)
     if not records:
-        n_failing = len(scored.failing)
-        what = (
-            f"there is no result file of {name}. Its {n_failing} failing items are read from the"
-            " score file; "
-        )
-        what += f"the {total - n_failing} passing items are not shown"
-        category.issues.append(ImportIssue(str(scored.path), None, what=what))
-    elif n_items > total:
+        category.issues.append(_make_missing_results_issue(name, scores, scores.n_scored))
+    elif n_items > scores.n_scored:
         category.knows_passes = False
         what = (
-            f"{total} items of {name} were scored, but the run has {n_items}, so it is unknown"
-            " which items passed"
+            f"{scores.n_scored} items of {name} were scored, but the run has {n_items}, so it is"
+            " unknown which items passed"
         )
-        category.issues.append(ImportIssue(str(scored.path), 1, what=what, severity="error"))
-    elif n_items < total:
-        what = f"{total} items of {name} were scored, but only {n_items} results can be read"
-        category.issues.append(ImportIssue(str(scored.path), 1, what=what))
+        category.issues.append(ImportIssue(str(scores.path), 1, what=what, severity="error"))
+    elif n_items < scores.n_scored:
+        what = (
+            f"{scores.n_scored} items of {name} were scored, but only {n_items} results can be read"
+        )
+        category.issues.append(ImportIssue(str(scores.path), 1, what=what))
+
+
+def _make_missing_results_issue(name: str, scores: ScoreFile, n_scored: int) -> ImportIssue:
+    n_failing = len(scores.failing)
+    what = (
+        f"there is no result file of {name}. Its {n_failing} failing items are read from the score"
+        f" file; the {n_scored - n_failing} passing items are not shown"
+    )
+    return ImportIssue(str(scores.path), None, what=what)
 
 
 def _check_dataset_version(category: JoinedCategory) -> None:
     """Ignore the dataset if at least two, and more than half, of the questions in the score
     entries differ from it.
     """
-    compared = different = 0
+    n_compared = 0
+    n_different = 0
     for item_id, entry in category.scores.failing.items():
-        turns = category.dataset.items.read_question_turns(
-            filenames.to_dataset_id(item_id, category.context.category)
-        )
-        question = entry.quoted_question if turns is not None else None
-        if turns is not None and question is not None:
-            compared += 1
-            different += not is_same_question(turns, question)
-    if different > 1 and different * 2 > compared:
+        dataset_id = filenames.to_dataset_id(item_id, category.context.category)
+        turns = category.dataset.items.read_question_turns(dataset_id)
+        if turns is None or entry.quoted_question is None:
+            continue
+        n_compared += 1
+        if not is_same_question(turns, entry.quoted_question):
+            n_different += 1
+
+    is_other_version = n_different > 1 and n_different * 2 > n_compared
+    if is_other_version:
         category.matches_dataset = False
-        what = f"{different} of {compared} questions in the score file differ from the dataset. "
-        what += (
-            f"The dataset is of another version, so {category.context.category} is imported without"
-            " it"
+        what = (
+            f"{n_different} of {n_compared} questions in the score file differ from the dataset."
+            f" The dataset is of another version, so {category.context.category} is imported"
+            " without it"
         )
         category.issues.append(
             ImportIssue(str(category.scores.path), None, what=what, severity="error")
@@ -482,30 +529,27 @@ def _read_item(
     """Read an item from its result record or, without one, from its score entry `entry`."""
     category.n_read += 1
     source = _find_record(category, item_id, entry)
-    issues: list[ImportIssue] = []
-    dataset_item = choose_dataset_item(
-        category, item_id, entry, source.path, source.position.line, issues
+    line = source.position.line
+    chosen = choose_dataset_item(category, item_id, entry, source.path, line)
+    inputs = items.ItemInputs(
+        item_id,
+        corrected=corrector.correct_item(item_id, chosen.item),
+        official=_find_official_verdict(category, entry),
+        score_entry=entry,
+        file=source.path,
+        position=source.position,
+        further_entries=category.scores.further_entries.get(item_id, ()),
     )
-    corrected = corrector.correct_item(item_id, dataset_item)
-    official = _find_official_verdict(category, entry)
-    inputs = items.ItemInputs(item_id, corrected, official, entry, source.path, source.position)
-    inputs.further_entries = category.scores.further_entries.get(item_id, ())
-
     item = _build_item(category, inputs, source)
-    if "result" not in (source.record or ()):
-        issues.append(
-            ImportIssue(
-                source.path, source.position.line, what="the record has no result", item=item_id
-            )
-        )
     _set_score_flags(item, category)
-    if (
-        entry is not None
-        and "other_reply" in item.flags
-        and not category.has_scores_of_other_replies
-    ):
-        issues.append(make_other_reply_issue(category.scores, entry))
-    item.issues += issues
+
+    item.issues += chosen.issues
+    if source.record is None or "result" not in source.record:
+        what = "the record has no result"
+        item.issues.append(ImportIssue(source.path, line, what=what, item=item_id))
+    quotes_other_reply = "other_reply" in item.flags and not category.has_scores_of_other_replies
+    if entry is not None and quotes_other_reply:
+        item.issues.append(make_other_reply_issue(category.scores, entry))
     return item
 
 
@@ -521,14 +565,18 @@ class _ItemSource:
 
 
 def _find_record(category: JoinedCategory, item_id: str, entry: ScoreEntry | None) -> _ItemSource:
-    if entry is not None and item_id not in category.results.records:
-        position = JsonRecord(entry.line, offset=entry.offset, length=entry.length, value=None)
-        record = _make_record_from_entry(entry)
+    results = category.results
+    if entry is None or item_id in results.records:
+        result = results.records[item_id]
         return _ItemSource(
-            str(category.scores.path), position=position, record=record, is_score_entry=True
+            str(result.path), position=result.record, record=results.read_record(item_id)
         )
-    path, position = category.results.records[item_id]
-    return _ItemSource(str(path), position=position, record=category.results.read_record(item_id))
+    return _ItemSource(
+        str(category.scores.path),
+        position=JsonRecord(entry.line, offset=entry.offset, length=entry.length, value=None),
+        record=_make_record_from_entry(entry),
+        is_score_entry=True,
+    )
 
 
 def _find_official_verdict(category: JoinedCategory, entry: ScoreEntry | None) -> bool | None:

@@ -7,9 +7,10 @@ type, because they need not alternate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, NamedTuple
 
 import orjson
@@ -19,7 +20,7 @@ from fcreview.importers.bfcl.decoders.base import DisplayCalls
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
 from fcreview.importers.common.records import list_objects
 from fcreview.matching.conversation import REASONING
-from fcreview.model.item import Call, Message
+from fcreview.model.item import Call, Message, Role
 
 DecodeStep = Callable[[Any], DisplayCalls | None]
 """Function that decodes the raw reply of a step. Returns None if the reply is not a call."""
@@ -73,17 +74,19 @@ def _build_from_log(
 ) -> Trajectory:
     trajectory = Trajectory()
     states: dict[str, str] = {}
-    turn, n_steps = -1, 0
+    n_steps_of_turn = 0
     for part in log:
         if isinstance(part, list):
-            trajectory.messages += _record_state_changes(
-                part, states, max(turn, 0), n_steps if turn >= 0 else -1
-            )
+            # States follow the last step of a turn. Those before the first turn have no step.
+            has_turn = trajectory.n_turns > 0
+            turn = trajectory.n_turns - 1 if has_turn else 0
+            step = n_steps_of_turn if has_turn else -1
+            trajectory.messages += _record_state_changes(part, states, turn, step)
         elif isinstance(part, dict):
-            turn += 1
-            n_steps = _add_turn_and_count_steps(part, turn, trajectory, decode, functions)
-            trajectory.n_steps += n_steps
-    trajectory.n_turns = turn + 1
+            turn = trajectory.n_turns
+            n_steps_of_turn = _add_turn_and_count_steps(part, turn, trajectory, decode, functions)
+            trajectory.n_turns += 1
+            trajectory.n_steps += n_steps_of_turn
     return trajectory
 
 
@@ -95,10 +98,11 @@ def _record_state_changes(
     """
     messages = []
     for state in list_objects(logged_states):
-        name, text = str(state.get("class_name") or ""), to_json_text(state.get("content"))
-        if states.get(name) != text:
-            states[name] = text
-            messages.append(Message(turn, step, role="state", content=text, name=name))
+        class_name = str(state.get("class_name") or "")
+        text = to_json_text(state.get("content"))
+        if states.get(class_name) != text:
+            states[class_name] = text
+            messages.append(Message(turn, step, role="state", content=text, name=class_name))
     return messages
 
 
@@ -112,85 +116,105 @@ def _add_turn_and_count_steps(
     """Add a turn of the inference log to the trajectory, and return the number of its steps."""
     for query in logged_turn.get("begin_of_turn_query") or ():
         if isinstance(query, dict):
-            role, content = (
-                normalise_role(query.get("role")),
-                convert_content_to_text(query.get("content")),
-            )
+            role = normalise_role(query.get("role"))
+            content = convert_content_to_text(query.get("content"))
             trajectory.messages.append(Message(turn, -1, role=role, content=content))
-    step = index = 0
-    while isinstance(entries := logged_turn.get(f"step_{step}"), list):
-        start = StepStart(turn, step=step, call_index=index)
-        entries = list_objects(entries)
-        raw, calls = _read_logged_step(entries, trajectory.messages, start, functions)
-        if (
-            not calls
-            and raw
-            and not any("model_response_decoded" in entry or "error" in entry for entry in entries)
-        ):
-            calls = _make_predicted_calls(decode(raw), raw, start)
-        trajectory.add_step(calls, raw)
-        index += len(calls)
-        step += 1
-    return step
+
+    n_steps = 0
+    n_calls = 0
+    for entries in _iterate_logged_steps(logged_turn):
+        start = StepStart(turn, step=n_steps, call_index=n_calls)
+        logged_step = _read_logged_step(entries, start, functions)
+        calls = logged_step.calls
+        if logged_step.must_be_decoded:
+            raw_reply = logged_step.raw_reply
+            calls = _make_predicted_calls(decode(raw_reply), raw_reply, start)
+        trajectory.messages += logged_step.messages
+        trajectory.add_step(calls, logged_step.raw_reply)
+        n_calls += len(calls)
+        n_steps += 1
+    return n_steps
+
+
+def _iterate_logged_steps(logged_turn: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
+    """Yield the entries of `step_0`, `step_1` and so on."""
+    for number in count():
+        entries = logged_turn.get(f"step_{number}")
+        if not isinstance(entries, list):
+            return
+        yield list_objects(entries)
+
+
+@dataclass(slots=True)
+class _LoggedStep:
+    """A step of the inference log. Its entries add messages, the raw reply and decoded calls."""
+
+    start: StepStart
+    messages: list[Message] = field(default_factory=list)
+    raw_reply: Any = None
+    calls: list[Call] = field(default_factory=list)
+    """Calls that the log contains in decoded form."""
+    has_decoder_outcome: bool = False
+    """Whether the log has the decoded calls of the reply, or the error of the decoder."""
+    n_tool_outputs: int = 0
+
+    @property
+    def must_be_decoded(self) -> bool:
+        return bool(self.raw_reply) and not self.calls and not self.has_decoder_outcome
+
+    def add_reply(self, content: Any, reasoning: Any) -> None:
+        self.raw_reply = content
+        self.messages += _make_assistant_messages(content, self.start.turn, self.start.step)
+        if reasoning:
+            self.add_message("assistant", reasoning, name=REASONING)
+
+    def add_tool_output(self, content: Any) -> None:
+        """Add an output. Outputs have no function names, but are in the order of the calls."""
+        function_name = None
+        if self.n_tool_outputs < len(self.calls):
+            function_name = self.calls[self.n_tool_outputs].name
+        self.n_tool_outputs += 1
+        self.add_message("tool", content, name=function_name)
+
+    def add_handler_log(self, entry: dict[str, Any], functions: list[dict[str, Any]]) -> None:
+        """Add the decoder's outcome: calls, or an error."""
+        decoded = entry.get("model_response_decoded")
+        if isinstance(decoded, list) and decoded and not self.calls:
+            self.calls = _make_logged_calls(self.raw_reply, decoded, self.start, functions)
+        text = convert_content_to_text(entry.get("content"))
+        error = entry.get("error")
+        if error:
+            text += f" ({error})"
+        self.add_message("log", text)
+
+    def add_message(self, role: Role, content: Any, *, name: str | None = None) -> None:
+        text = convert_content_to_text(content)
+        message = Message(self.start.turn, self.start.step, role=role, content=text, name=name)
+        self.messages.append(message)
 
 
 def _read_logged_step(
-    entries: list[dict[str, Any]],
-    messages: list[Message],
-    start: StepStart,
-    functions: list[dict[str, Any]],
-) -> tuple[Any, list[Call]]:
-    """Add the messages of a step to `messages`.
-
-    Returns (raw reply, calls that the log contains in decoded form).
-    """
-    turn, step, _ = start
-    raw: Any = None
-    calls: list[Call] = []
-    n_outputs = 0
+    entries: list[dict[str, Any]], start: StepStart, functions: list[dict[str, Any]]
+) -> _LoggedStep:
+    logged_step = _LoggedStep(start)
     for entry in entries:
-        role, content = entry.get("role"), entry.get("content")
+        role = entry.get("role")
+        content = entry.get("content")
         if role == "assistant":
-            raw = content
-            messages += _make_assistant_messages(raw, turn, step)
-            if entry.get("reasoning_content"):
-                messages.append(
-                    Message(
-                        turn,
-                        step,
-                        role="assistant",
-                        content=convert_content_to_text(entry["reasoning_content"]),
-                        name=REASONING,
-                    )
-                )
+            logged_step.add_reply(content, entry.get("reasoning_content"))
         elif role == "tool":
-            name = calls[n_outputs].name if n_outputs < len(calls) else None
-            n_outputs += 1
-            messages.append(
-                Message(
-                    turn, step, role="tool", content=convert_content_to_text(content), name=name
-                )
-            )
+            logged_step.add_tool_output(content)
         elif role == "handler_log":
-            decoded = entry.get("model_response_decoded")
-            if isinstance(decoded, list) and decoded and not calls:
-                calls = _make_logged_calls(raw, decoded, start, functions)
-            error = entry.get("error")
-            messages.append(
-                Message(
-                    turn,
-                    step,
-                    role="log",
-                    content=convert_content_to_text(content) + (f" ({error})" if error else ""),
-                )
-            )
-        elif role not in ("inference_input", "state_info"):
-            messages.append(
-                Message(
-                    turn, step, role="log", content=convert_content_to_text(content), name=str(role)
-                )
-            )
-    return raw, calls
+            logged_step.add_handler_log(entry, functions)
+        elif role in ("inference_input", "state_info"):
+            # The input repeats earlier messages, and `_record_state_changes` reads states.
+            continue
+        else:
+            logged_step.add_message("log", content, name=str(role))
+    logged_step.has_decoder_outcome = any(
+        "model_response_decoded" in entry or "error" in entry for entry in entries
+    )
+    return logged_step
 
 
 def _make_assistant_messages(raw: Any, turn: int, step: int) -> list[Message]:
@@ -198,7 +222,7 @@ def _make_assistant_messages(raw: Any, turn: int, step: int) -> list[Message]:
 
     Native calls are omitted, because they are shown as calls.
     """
-    parts = [raw] if isinstance(raw, str) else raw if isinstance(raw, list) else []
+    parts = raw if isinstance(raw, list) else [raw]
     return [
         Message(turn, step, role="assistant", content=part)
         for part in parts
@@ -209,28 +233,27 @@ def _make_assistant_messages(raw: Any, turn: int, step: int) -> list[Message]:
 def _make_logged_calls(
     raw: Any, decoded: list[Any], start: StepStart, functions: list[dict[str, Any]]
 ) -> list[Call]:
-    native = (
-        _parse_native_calls(raw) if isinstance(raw, list) and len(raw) == len(decoded) else None
-    )
-    if native is not None:
-        return _make_predicted_calls(native, raw, start)
-    turn, step, index = start
+    """Return the calls of a step. Native calls in the reply are more exact than their texts."""
+    if isinstance(raw, list) and len(raw) == len(decoded):
+        native_calls = _parse_native_calls(raw)
+        if native_calls is not None:
+            return _make_predicted_calls(native_calls, raw, start)
+
     calls = []
-    for n, text in enumerate(decoded, index):
+    for index, text in enumerate(decoded, start.call_index):
         name, arguments = parse_call_text(str(text), functions) or ("", None)
-        error = "the text is not a call" if arguments is None else None
-        calls.append(
-            Call(
-                "predicted",
-                name,
-                arguments=arguments,
-                turn=turn,
-                step=step,
-                index=n,
-                raw=str(text),
-                decode_error=error,
-            )
+        call = Call(
+            "predicted",
+            name,
+            arguments=arguments,
+            turn=start.turn,
+            step=start.step,
+            index=index,
+            raw=str(text),
         )
+        if arguments is None:
+            call.decode_error = "the text is not a call"
+        calls.append(call)
     return calls
 
 
@@ -241,8 +264,9 @@ def _parse_native_calls(raw: list[Any]) -> list[tuple[str, dict[str, Any]]] | No
         if not isinstance(part, dict) or len(part) != 1:
             return None
         ((name, arguments),) = part.items()
-        with suppress(orjson.JSONDecodeError):
-            arguments = orjson.loads(arguments) if isinstance(arguments, str) else arguments
+        if isinstance(arguments, str):
+            with suppress(orjson.JSONDecodeError):
+                arguments = orjson.loads(arguments)
         if not isinstance(arguments, dict):
             return None
         calls.append((name, arguments))
@@ -250,51 +274,67 @@ def _parse_native_calls(raw: list[Any]) -> list[tuple[str, dict[str, Any]]] | No
 
 
 def _make_predicted_calls(decoded: DisplayCalls | None, raw: Any, start: StepStart) -> list[Call]:
-    turn, step, index = start
-    text, error = (
-        raw if isinstance(raw, str) else None,
-        "the arguments of the call are not an object",
-    )
-    return [
-        Call(
+    calls = []
+    for index, (name, arguments) in enumerate(decoded or (), start.call_index):
+        call = Call(
             "predicted",
             name,
             arguments=arguments,
-            turn=turn,
-            step=step,
-            index=n,
-            raw=text,
-            decode_error=None if arguments is not None else error,
+            turn=start.turn,
+            step=start.step,
+            index=index,
+            raw=raw if isinstance(raw, str) else None,
         )
-        for n, (name, arguments) in enumerate(decoded or (), index)
-    ]
+        if arguments is None:
+            call.decode_error = "the arguments of the call are not an object"
+        calls.append(call)
+    return calls
 
 
 def _build_from_result(
     result: Any, opening_messages: Sequence[Message], decode: DecodeStep
 ) -> Trajectory:
-    trajectory = Trajectory()
     if not isinstance(result, list):
-        text = result if isinstance(result, str) else to_json_text(result)
-        trajectory.messages = [*opening_messages, *_make_assistant_messages(text, 0, 0)]
-        trajectory.n_turns = trajectory.n_steps = 1 if result else 0
-        return trajectory
-    trajectory.n_turns = len(result)
+        return _build_from_text(result, opening_messages)
+
+    trajectory = Trajectory(n_turns=len(result))
     for turn, steps in enumerate(result):
         trajectory.messages += [message for message in opening_messages if message.turn == turn]
-        index = 0
-        for step, raw in enumerate(steps if isinstance(steps, list) else [steps]):
-            trajectory.n_steps += 1
+        n_calls = 0
+        for step, raw in enumerate(_list_steps(steps)):
+            start = StepStart(turn, step=step, call_index=n_calls)
+            calls = _make_predicted_calls(_read_calls_of_step(raw, decode), raw, start)
             trajectory.messages += _make_assistant_messages(raw, turn, step)
-            native = _parse_native_calls(raw) if isinstance(raw, list) and raw else None
-            decoded = native if native is not None else decode(raw)
-            calls = _make_predicted_calls(
-                decoded, raw, StepStart(turn, step=step, call_index=index)
-            )
             trajectory.add_step(calls, raw)
-            index += len(calls)
+            trajectory.n_steps += 1
+            n_calls += len(calls)
+    # The model did not reach these turns.
     trajectory.messages += [message for message in opening_messages if message.turn >= len(result)]
     return trajectory
+
+
+def _build_from_text(result: Any, opening_messages: Sequence[Message]) -> Trajectory:
+    """Build the trajectory of a record whose result is no list of turns, such as an error."""
+    text = result if isinstance(result, str) else to_json_text(result)
+    trajectory = Trajectory([*opening_messages, *_make_assistant_messages(text, 0, 0)])
+    if result:
+        trajectory.n_turns = 1
+        trajectory.n_steps = 1
+    return trajectory
+
+
+def _read_calls_of_step(raw: Any, decode: DecodeStep) -> DisplayCalls | None:
+    """Return the native calls in a reply, or those that the decoder reads."""
+    if isinstance(raw, list) and raw:
+        native_calls = _parse_native_calls(raw)
+        if native_calls is not None:
+            return native_calls
+    return decode(raw)
+
+
+def _list_steps(steps: Any) -> list[Any]:
+    """Return the steps of a turn. A value that is no list is one step."""
+    return steps if isinstance(steps, list) else [steps]
 
 
 def _insert_reasoning(content: Any, trajectory: Trajectory) -> None:
@@ -305,21 +345,20 @@ def _insert_reasoning(content: Any, trajectory: Trajectory) -> None:
     if not isinstance(content, list) or any(message.name == REASONING for message in messages):
         return
     for turn, steps in enumerate(content):
-        for step, text in enumerate(steps if isinstance(steps, list) else [steps]):
-            if text:
-                later = (
-                    n
-                    for n, other in enumerate(messages)
-                    if (other.turn, other.step) >= (turn, step)
-                )
-                message = Message(
-                    turn,
-                    step,
-                    role="assistant",
-                    content=convert_content_to_text(text),
-                    name=REASONING,
-                )
-                messages.insert(next(later, len(messages)), message)
+        for step, reasoning in enumerate(_list_steps(steps)):
+            if not reasoning:
+                continue
+            text = convert_content_to_text(reasoning)
+            message = Message(turn, step, role="assistant", content=text, name=REASONING)
+            messages.insert(_find_start_of_step(messages, turn, step), message)
+
+
+def _find_start_of_step(messages: Sequence[Message], turn: int, step: int) -> int:
+    """Return the index of the first message of a step or of a later one."""
+    for index, message in enumerate(messages):
+        if (message.turn, message.step) >= (turn, step):
+            return index
+    return len(messages)
 
 
 def make_single_turn_messages(

@@ -6,11 +6,12 @@ Items without an entry passed.
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from fcreview.importers.bfcl import filenames
 from fcreview.importers.bfcl.dataset import Dataset
@@ -34,6 +35,9 @@ from fcreview.model.wording import format_count
 
 _STATED_ID = re.compile(r'^\s*\{\s*"id"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|(\d+))')
 _TURN = re.compile(r"\bfor turn (\d+)")
+MAX_TURN_DIGITS = 6
+MAX_KEPT_ENTRIES = 4
+"""Number of entries of a large file that stay in memory, because one item needs them often."""
 FAILED_REQUEST_ENTRIES = ("multi_turn:inference_error", "multi_turn:force_terminated")
 """Error types of the two score entries that V3 evaluators before August 2025 write for a failed
 multi-turn request.
@@ -123,63 +127,179 @@ def load_score_file(path: Path, category: str, results: Results, dataset: Datase
     If the category has result files, inference logs are omitted, because the result files contain
     them.
     """
-    scores = ScoreFile(path)
-    started, large = False, is_large_file(path)
-    ids_by_position = cache(lambda: _index_ids_by_position(results.records or dataset.items))
+    return _ScoreFileReader(path, category, results, dataset).read()
 
-    def drop_log_and_api_keys(value: dict[str, Any]) -> dict[str, Any]:
-        if results.records:
+
+class _EntryContents:
+    """Cleans the contents of score entries, and reads them again.
+
+    Entries refer to this object. It refers to nothing that refers to them, because such a circle
+    would stay in memory.
+    """
+
+    def __init__(self, path: Path, *, omits_logs: bool, redacts_keys: bool) -> None:
+        self._path = path
+        self._omits_logs = omits_logs
+        self._redacts_keys = redacts_keys
+        self._last_contents: OrderedDict[int, dict[str, Any]] = OrderedDict()
+
+    def clean(self, value: dict[str, Any]) -> dict[str, Any]:
+        """Omit the inference log and API keys, if necessary."""
+        if self._omits_logs:
             value.pop("inference_log", None)
-        return redact_third_party_keys(value) if category == "rest" else value
+        return redact_third_party_keys(value) if self._redacts_keys else value
 
-    @lru_cache(maxsize=4)
-    def reload_record(line: int, offset: int, length: int) -> dict[str, Any]:
-        value = reread_value(path, JsonRecord(line, offset=offset, length=length, value=None))
-        return drop_log_and_api_keys(value) if isinstance(value, dict) else {}
+    def reload(self, line: int, offset: int, length: int) -> dict[str, Any]:
+        """Read the content of an entry again. Empty if the file has changed."""
+        content = self._last_contents.get(offset)
+        if content is None:
+            position = JsonRecord(line, offset=offset, length=length, value=None)
+            value = reread_value(self._path, position)
+            content = self.clean(value) if isinstance(value, dict) else {}
+            self._last_contents[offset] = content
+            if len(self._last_contents) > MAX_KEPT_ENTRIES:
+                self._last_contents.popitem(last=False)
+        return content
 
-    for record in read_records(path):
-        if isinstance(record, ImportIssue):
-            scores.issues.append(record)
-            if recovered := _recover_entry_from_issue(record):
-                _add_entry(
-                    scores, recovered, _find_entry_item_id(recovered, category, ids_by_position)
-                )
-            continue
-        value = record.value
-        if not isinstance(value, dict):
-            what = "a score entry is not an object"
-            scores.issues.append(
-                ImportIssue(str(path), record.line, what=what, raw=make_excerpt(str(value)))
+
+class _ScoreFileReader:
+    """Reads one score file. For the arguments, see `load_score_file`."""
+
+    def __init__(self, path: Path, category: str, results: Results, dataset: Dataset) -> None:
+        self._path = path
+        self._category = category
+        self._results = results
+        self._dataset = dataset
+        self._is_large = is_large_file(path)
+        self._scores = ScoreFile(path)
+        self._contents = _EntryContents(
+            path, omits_logs=bool(results.records), redacts_keys=category == "rest"
+        )
+
+    def read(self) -> ScoreFile:
+        is_first = True
+        for record in read_records(self._path):
+            if isinstance(record, ImportIssue):
+                self._scores.issues.append(record)
+                self._recover_entry(record)
+            elif not isinstance(record.value, dict):
+                what = "a score entry is not an object"
+                raw = make_excerpt(str(record.value))
+                self._add_issue(record.line, what, raw=raw)
+            elif is_first and _is_header(record.value):
+                self._scores.header = record.value
+                is_first = False
+            else:
+                self._add_record(record)
+                is_first = False
+
+        _check_failure_count(self._scores, self._results.n_replaced)
+        self._scores.issues += _report_items_scored_twice(self._scores)
+        return self._scores
+
+    def _add_record(self, record: JsonRecord) -> None:
+        entry = ScoreEntry(
+            record.value.get("id", ""),
+            line=record.line,
+            offset=record.offset,
+            length=record.length,
+            loaded_record=self._contents.clean(record.value),
+        )
+        item_id = self._find_item_id(entry)
+        if item_id is not None:
+            item_id = find_scored_item_id(item_id, entry.record, self._results, self._dataset)
+        self._add_entry(entry, item_id)
+        if self._is_large:
+            entry.loaded_record = None
+            entry.reload = self._contents.reload
+
+    def _recover_entry(self, issue: ImportIssue) -> None:
+        entry = _recover_entry_from_issue(issue)
+        if entry is not None:
+            self._add_entry(entry, self._find_item_id(entry))
+
+    def _find_item_id(self, entry: ScoreEntry) -> str | None:
+        """Return the item id for the id or position in an entry, or for its quoted record.
+
+        None without a valid id.
+        """
+        if isinstance(entry.id, str):
+            return entry.id or None
+        if not is_integer(entry.id):
+            return None
+        # Numbers are positions from 1. The quoted record is more certain.
+        quoted_id = entry.quoted_id
+        if quoted_id is None:
+            position = entry.id - 1
+            return self._ids_by_position.get(position, f"{self._category}_{position}")
+        number = filenames.parse_item_number(quoted_id)
+        if number is None:
+            return quoted_id
+        return self._ids_by_position.get(number, quoted_id)
+
+    @cached_property
+    def _ids_by_position(self) -> dict[int, str]:
+        """Item ids by position in the dataset. Most score files do not need them."""
+        return _index_ids_by_position(self._results.records or self._dataset.items)
+
+    def _add_entry(self, entry: ScoreEntry, item_id: str | None) -> None:
+        if item_id is None:
+            what = "a score entry has no id and belongs to no item"
+            raw = make_excerpt(str(entry.record))
+            self._add_issue(entry.line, what, raw=raw, severity="error")
+            return
+        if entry.record.get("valid") is True:
+            self._add_issue(entry.line, NOT_A_FAILURE, item_id=item_id, severity="error")
+            return
+        if _quotes_other_position(entry):
+            position = int(entry.id) - 1
+            what = (
+                f"score id {entry.id} refers to position {position}, but the entry quotes question"
+                f" {entry.quoted_id}. Using the quoted question"
             )
-        elif not started and "total_count" in value and "id" not in value:
-            scores.header, started = value, True
+            self._add_issue(entry.line, what, item_id=item_id)
+
+        if item_id in self._scores.failing:
+            self._scores.further_entries.setdefault(item_id, []).append(entry)
         else:
-            started = True
-            content = drop_log_and_api_keys(value)
-            entry = ScoreEntry(
-                value.get("id", ""),
-                line=record.line,
-                offset=record.offset,
-                length=record.length,
-                loaded_record=content,
-            )
-            item_id = _find_entry_item_id(entry, category, ids_by_position)
-            _add_entry(
-                scores,
-                entry,
-                find_scored_item_id(item_id, entry.record, results, dataset) if item_id else None,
-            )
-            if large:
-                entry.loaded_record, entry.reload = None, reload_record
-    _check_failure_count(scores, results.n_replaced)
-    scores.issues += _report_items_scored_twice(scores)
-    return scores
+            self._scores.failing[item_id] = entry
+
+    def _add_issue(
+        self,
+        line: int,
+        what: str,
+        *,
+        raw: str | None = None,
+        item_id: str | None = None,
+        severity: Literal["error", "warning"] = "warning",
+    ) -> None:
+        self._scores.issues.append(
+            ImportIssue(str(self._path), line, what=what, raw=raw, item=item_id, severity=severity)
+        )
+
+
+def _is_header(record: dict[str, Any]) -> bool:
+    return "total_count" in record and "id" not in record
+
+
+def _quotes_other_position(entry: ScoreEntry) -> bool:
+    """Whether the position in an entry is not that of the dataset record that it quotes."""
+    if not isinstance(entry.id, int) or entry.quoted_id is None:
+        return False
+    return filenames.parse_item_number(entry.quoted_id) != entry.id - 1
 
 
 def _index_ids_by_position(item_ids: Iterable[str]) -> dict[int, str]:
-    numbers = {item_id: filenames.parse_item_number(item_id) for item_id in item_ids}
-    # If several ids have the same number, the reverse order keeps the first one.
-    return {number: item_id for item_id, number in reversed(numbers.items()) if number is not None}
+    """Return the item ids by their numbers.
+
+    If several ids have the same number, the first one counts.
+    """
+    ids_by_position: dict[int, str] = {}
+    for item_id in item_ids:
+        number = filenames.parse_item_number(item_id)
+        if number is not None:
+            ids_by_position.setdefault(number, item_id)
+    return ids_by_position
 
 
 def _check_failure_count(scores: ScoreFile, n_replaced: Mapping[str, int]) -> None:
@@ -187,53 +307,20 @@ def _check_failure_count(scores: ScoreFile, n_replaced: Mapping[str, int]) -> No
 
     `n_replaced` maps item ids to numbers of replaced result records.
     """
-    scores.n_failing = len(scores.failing) + sum(
-        _count_entries_of_other_records(
+    scores.n_failing = len(scores.failing)
+    for item_id, further in scores.further_entries.items():
+        scores.n_failing += _count_entries_of_other_records(
             scores.failing[item_id], further, n_replaced.get(item_id, 0)
         )
-        for item_id, further in scores.further_entries.items()
-    )
     error = describe_count_error(scores.header, scores.n_failing)
     scores.is_complete = error is None
     if error is not None:
         scores.issues.append(ImportIssue(str(scores.path), 1, what=error, severity="error"))
 
 
-def _add_entry(scores: ScoreFile, entry: ScoreEntry, item_id: str | None) -> None:
-    path = str(scores.path)
-    if item_id is None:
-        what = "a score entry has no id and belongs to no item"
-        scores.issues.append(
-            ImportIssue(
-                path, entry.line, what=what, raw=make_excerpt(str(entry.record)), severity="error"
-            )
-        )
-        return
-    if entry.record.get("valid") is True:
-        scores.issues.append(
-            ImportIssue(path, entry.line, what=NOT_A_FAILURE, item=item_id, severity="error")
-        )
-        return
-    stated = entry.quoted_id
-    if (
-        isinstance(entry.id, int)
-        and stated is not None
-        and filenames.parse_item_number(stated) != entry.id - 1
-    ):
-        what = (
-            f"score id {entry.id} refers to position {entry.id - 1}, but the entry quotes question"
-            f" {stated}. "
-        )
-        what += "Using the quoted question"
-        scores.issues.append(ImportIssue(path, entry.line, what=what, item=item_id))
-    if item_id in scores.failing:
-        scores.further_entries.setdefault(item_id, []).append(entry)
-    else:
-        scores.failing[item_id] = entry
-
-
 def _report_items_scored_twice(scores: ScoreFile) -> Iterator[ImportIssue]:
-    path, n_failed_requests = str(scores.path), 0
+    path = str(scores.path)
+    n_failed_requests = 0
     for item_id, further in scores.further_entries.items():
         if not scores.is_scored_twice(item_id):
             n_failed_requests += 1
@@ -245,12 +332,11 @@ def _report_items_scored_twice(scores: ScoreFile) -> Iterator[ImportIssue]:
             yield ImportIssue(path, entry.line, what=what, item=item_id)
 
     if n_failed_requests:
-        items = format_count(n_failed_requests, "failed request")
+        requests = format_count(n_failed_requests, "failed request")
         what = (
-            f"{items} with two score entries, {' and '.join(FAILED_REQUEST_ENTRIES)}, as V3"
-            " evaluators before August"
+            f"{requests} with two score entries, {' and '.join(FAILED_REQUEST_ENTRIES)}, as V3"
+            " evaluators before August 2025 write them. The first entry counts"
         )
-        what += " 2025 write them. The first entry counts"
         yield ImportIssue(path, None, what=what, severity="notice")
 
 
@@ -265,24 +351,6 @@ def _count_entries_of_other_records(
         entry.quoted_question not in (None, first.quoted_question) for entry in later
     )
     return max(n_other_questions, min(n_replaced, len(later)))
-
-
-def _find_entry_item_id(
-    entry: ScoreEntry, category: str, ids_by_position: Callable[[], dict[int, str]]
-) -> str | None:
-    """Return the item id for the id or position in an entry, or for its quoted record.
-
-    None without a valid id.
-    """
-    if isinstance(entry.id, str):
-        return entry.id or None
-    if not is_integer(entry.id):
-        return None
-    stated = entry.quoted_id
-    if stated is None:
-        return ids_by_position().get(entry.id - 1, f"{category}_{entry.id - 1}")
-    number = filenames.parse_item_number(stated)
-    return ids_by_position().get(number, stated) if number is not None else stated
 
 
 def _recover_entry_from_issue(issue: ImportIssue) -> ScoreEntry | None:
@@ -301,9 +369,10 @@ def read_error_type(record: dict[str, Any]) -> str | None:
 
     Single-turn entries have it at the top level, other entries inside `error`.
     """
-    value = record.get("error_type")
-    value = as_object(record.get("error")).get("error_type") if value is None else value
-    return str(value) if value is not None else None
+    error_type = record.get("error_type")
+    if error_type is None:
+        error_type = as_object(record.get("error")).get("error_type")
+    return None if error_type is None else str(error_type)
 
 
 def read_rationale(record: dict[str, Any]) -> str | None:
@@ -311,24 +380,29 @@ def read_rationale(record: dict[str, Any]) -> str | None:
     error = record.get("error")
     if isinstance(error, dict):
         error = error.get("error_message")
-    lines: list[str] = []
-    _collect_error_lines(error, lines)
-    return "\n".join(lines) or None
+    return "\n".join(_iterate_error_lines(error)) or None
 
 
-def _collect_error_lines(error: Any, lines: list[str]) -> None:
+def _iterate_error_lines(error: Any) -> Iterator[str]:
     if isinstance(error, list):
         for part in error:
-            _collect_error_lines(part, lines)
+            yield from _iterate_error_lines(part)
     elif isinstance(error, dict):
         for name, detail in error.items():
-            if isinstance(detail, dict):
-                sub = detail.get("sub_error")
-                message = " ".join(map(str, sub)) if isinstance(sub, list) else str(sub or "")
-                detail = f"{detail.get('sub_error_type') or ''}: {message}"
-            lines.append(f"{name}: {detail}")
+            text = _describe_tried_call(detail) if isinstance(detail, dict) else detail
+            yield f"{name}: {text}"
     elif error is not None:
-        lines.append(str(error))
+        yield str(error)
+
+
+def _describe_tried_call(detail: dict[str, Any]) -> str:
+    """Describe why a call does not match, from `{"sub_error": [...], "sub_error_type": "..."}`."""
+    sub_error = detail.get("sub_error")
+    if isinstance(sub_error, list):
+        message = " ".join(map(str, sub_error))
+    else:
+        message = str(sub_error or "")
+    return f"{detail.get('sub_error_type') or ''}: {message}"
 
 
 def add_multi_turn_details(record: dict[str, Any], extra: Extra) -> None:
@@ -343,20 +417,31 @@ def add_multi_turn_details(record: dict[str, Any], extra: Extra) -> None:
         return
     details = as_object(error.get("details"))
     executed = error.get("execution_result") or details.get("execution_result")
-    match = _TURN.search(read_rationale(record) or "")
-    if match:
-        extra.failing_turn = int(match[1][:6])
-    elif isinstance(executed, list) and executed and "mismatch" in (read_error_type(record) or ""):
-        extra.failing_turn = len(executed) - 1
+    failing_turn = _find_failing_turn(record, executed)
+    if failing_turn is not None:
+        extra.failing_turn = failing_turn
     _add_state_differences(details.get("differences"), extra)
+
     if details.get("missing_items"):
         extra.metadata["missing_responses"] = details["missing_items"]
+    outputs_of_turn = details.get("ground_truth_response (only the current turn)")
     if isinstance(executed, list):
         extra.metadata["golden_outputs"] = [
             turn.get("ground_truth") for turn in executed if isinstance(turn, dict)
         ]
-    elif (outputs := details.get("ground_truth_response (only the current turn)")) is not None:
-        extra.metadata["golden_outputs_of_turn"] = outputs
+    elif outputs_of_turn is not None:
+        extra.metadata["golden_outputs_of_turn"] = outputs_of_turn
+
+
+def _find_failing_turn(record: dict[str, Any], executed: Any) -> int | None:
+    """Return the turn, from 0, at which the checker stopped; None if the entry does not tell."""
+    match = _TURN.search(read_rationale(record) or "")
+    if match is not None:
+        return int(match[1][:MAX_TURN_DIGITS])
+    # For a state mismatch, the message has no turn, but all turns up to it were executed.
+    if isinstance(executed, list) and executed and "mismatch" in (read_error_type(record) or ""):
+        return len(executed) - 1
+    return None
 
 
 def _add_state_differences(differences: Any, extra: Extra) -> None:
@@ -364,18 +449,18 @@ def _add_state_differences(differences: Any, extra: Extra) -> None:
 
     Other values become metadata.
     """
+    others = differences
     if isinstance(differences, dict):
-        sides = {"model", "ground_truth"}
-        good = {
-            name: both
-            for name, both in differences.items()
-            if isinstance(both, dict) and both.keys() >= sides
-        }
-        found = {
-            name: StateDifference(both["ground_truth"], both["model"])
-            for name, both in good.items()
-        }
-        extra.state_differences = found or extra.state_differences
-        differences = {name: both for name, both in differences.items() if name not in good}
-    if differences:
-        extra.metadata["other state differences"] = differences
+        state_differences: dict[str, StateDifference] = {}
+        others = {}
+        for name, difference in differences.items():
+            if isinstance(difference, dict) and difference.keys() >= {"model", "ground_truth"}:
+                state_differences[name] = StateDifference(
+                    difference["ground_truth"], difference["model"]
+                )
+            else:
+                others[name] = difference
+        if state_differences:
+            extra.state_differences = state_differences
+    if others:
+        extra.metadata["other state differences"] = others

@@ -12,7 +12,7 @@ from fcreview.importers.bfcl.checker.evaluate import (
 from fcreview.importers.bfcl.dataset import DatasetItem, parse_golden_calls
 from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME
 from fcreview.matching.first_difference import build_argument_rows
-from fcreview.tui.item_view.call_diff import difference_reasons, missing_value_labels
+from fcreview.tui.item_view.call_diff import difference_reasons, missing_predicted_label
 from tests.importers.bfcl.checker.cases import S, document
 
 PRIMES = document("primes", ["number", "formatted"], number="integer", formatted="boolean")
@@ -44,7 +44,7 @@ def test_missing_argument_is_shown_with_reason() -> None:
     reply = evaluate_call("[primes(number=450)]", answer, PRIMES)
     rows = build_argument_rows(golden[0], reply.predicted[0], reply.pairs[0].diff)
     row = next(row for row in rows if row.path == "formatted")
-    assert missing_value_labels(row)[1] == "(missing)" and difference_reasons(row) == [
+    assert missing_predicted_label(row) == "(missing)" and difference_reasons(row) == [
         "required by the function, but not by the golden answer"
     ]
 

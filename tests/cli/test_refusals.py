@@ -187,7 +187,7 @@ OTHER_FORMATS = {
     },
     "a Claude Code session": {"type": "user", "message": MESSAGE, "uuid": "1", "sessionId": "s"},
     "a Codex session": {"type": "session_meta", "payload": {"id": "a"}},
-    "a Gemini log": {"contents": [{"role": "user", "parts": [{"text": "weather"}]}]},
+    "a Gemini log": {"session": {"contents": [{"role": "user", "parts": [{"text": "weather"}]}]}},
     "a Langfuse export": [
         {"id": "t1", "observations": [], "scores": [{"name": "correct", "value": 1}]}
     ],

@@ -12,7 +12,7 @@ one, the repeated call is extra and the other golden call is missing.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from math import inf
@@ -64,16 +64,21 @@ def align_calls_by_turn(
     keep_order: bool = False,
 ) -> list[CallPair]:
     """Pair and compare the calls of each turn with `align_calls`."""
-    turns: defaultdict[int, tuple[list[Call], list[Call]]] = defaultdict(lambda: ([], []))
-    for call in golden:
-        turns[call.turn][0].append(call)
-    for call in predicted:
-        turns[call.turn][1].append(call)
-    return [
-        pair
-        for turn in sorted(turns)
-        for pair in align_calls(*turns[turn], rules, keep_order=keep_order)
-    ]
+    golden_by_turn = _group_by_turn(golden)
+    predicted_by_turn = _group_by_turn(predicted)
+    pairs = []
+    for turn in sorted(golden_by_turn.keys() | predicted_by_turn.keys()):
+        golden_calls = golden_by_turn.get(turn, [])
+        predicted_calls = predicted_by_turn.get(turn, [])
+        pairs.extend(align_calls(golden_calls, predicted_calls, rules, keep_order=keep_order))
+    return pairs
+
+
+def _group_by_turn(calls: Sequence[Call]) -> dict[int, list[Call]]:
+    calls_by_turn: defaultdict[int, list[Call]] = defaultdict(list)
+    for call in calls:
+        calls_by_turn[call.turn].append(call)
+    return calls_by_turn
 
 
 def align_calls(
@@ -87,59 +92,76 @@ def align_calls(
     order, then the extra predicted calls. With `keep_order`, the predicted calls of the pairs are
     in order too.
     """
-    if len(golden) == len(predicted):
-        if all(
-            _is_equal_call(one, other, rules) for one, other in zip(golden, predicted, strict=True)
-        ):
-            return [
-                _make_equal_pair(one, other) for one, other in zip(golden, predicted, strict=True)
-            ]
-        if len(golden) == 1:
-            return [_compare_pair(golden[0], predicted[0], rules)]
-    assigned = _pair_calls(golden, predicted, rules, keep_order)
-    names = {call.name for call in golden}, {call.name for call in predicted}
+    if _are_equal_calls(golden, predicted, rules):
+        return [_make_equal_pair(*calls) for calls in zip(golden, predicted, strict=True)]
+    if len(golden) == len(predicted) == 1:
+        return [_compare_pair(golden[0], predicted[0], rules)]
+
+    replacements = _Replacements(golden, predicted, rules)
     partners = {
-        i: j for i, j in assigned if _can_be_paired(golden, predicted, (i, j), rules, names)
+        golden_index: predicted_index
+        for golden_index, predicted_index in _pair_calls(golden, predicted, rules, keep_order)
+        if replacements.is_possible(golden[golden_index], predicted[predicted_index])
     }
-    pairs = [
-        _compare_pair(call, predicted[partners[at]], rules)
-        if at in partners
-        else CallPair(call.turn, golden=call.index, predicted=None, name=call.name, state="-")
-        for at, call in enumerate(golden)
-    ]
+
+    pairs = []
+    for index, call in enumerate(golden):
+        if index in partners:
+            pairs.append(_compare_pair(call, predicted[partners[index]], rules))
+        else:
+            pairs.append(_make_missing_pair(call))
     paired = set(partners.values())
-    extra = (call for at, call in enumerate(predicted) if at not in paired)
-    return pairs + [
-        CallPair(call.turn, golden=None, predicted=call.index, name=call.name, state="+")
-        for call in extra
-    ]
+    for index, call in enumerate(predicted):
+        if index not in paired:
+            pairs.append(_make_extra_pair(call))
+    return pairs
 
 
-def _can_be_paired(
-    golden: Sequence[Call],
-    predicted: Sequence[Call],
-    pair: IndexPair,
-    rules: ComparisonRules,
-    function_names: tuple[set[str], set[str]],
+def _are_equal_calls(
+    golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules
 ) -> bool:
-    """Whether a golden and a predicted call may be paired.
+    """Whether the calls are equal one by one. This is the usual case, and needs no pairing."""
+    if len(golden) != len(predicted):
+        return False
+    return all(
+        _is_equal_call(wanted, made, rules) for wanted, made in zip(golden, predicted, strict=True)
+    )
 
-    `function_names` are all golden and all predicted names.
-    """
-    wanted, made = golden[pair[0]], predicted[pair[1]]
-    if is_same_function(wanted, made, rules) or _is_similar_name(wanted.name, made.name):
-        return True
-    if (
-        len(golden) != len(predicted)
-        or made.name in function_names[0]
-        or wanted.name in function_names[1]
-    ):
-        return False
-    if len(golden) * len(predicted) > MAX_COMPARED_PAIRS:
-        return True
-    if any(is_same_function(each, made, rules) for each in golden):
-        return False
-    return not any(is_same_function(wanted, each, rules) for each in predicted)
+
+class _Replacements:
+    """Decides which predicted calls may stand for a golden call of another function."""
+
+    def __init__(
+        self, golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules
+    ) -> None:
+        self._golden = golden
+        self._predicted = predicted
+        self._rules = rules
+        self._golden_names = {call.name for call in golden}
+        self._predicted_names = {call.name for call in predicted}
+
+    def is_possible(self, wanted: Call, made: Call) -> bool:
+        """Whether a golden and a predicted call may be paired.
+
+        Calls of functions with different names may, if the numbers of calls are equal and neither
+        function is called on the other side.
+        """
+        if is_same_function(wanted, made, self._rules):
+            return True
+        if _is_similar_name(wanted.name, made.name):
+            return True
+        if len(self._golden) != len(self._predicted):
+            return False
+        if made.name in self._golden_names or wanted.name in self._predicted_names:
+            return False
+
+        # Names may also be equal by the rules of the benchmark. With many calls, this is not
+        # checked, because it compares every call with every other one.
+        if len(self._golden) * len(self._predicted) > MAX_COMPARED_PAIRS:
+            return True
+        if any(is_same_function(call, made, self._rules) for call in self._golden):
+            return False
+        return not any(is_same_function(wanted, call, self._rules) for call in self._predicted)
 
 
 def _is_similar_name(first: str, second: str) -> bool:
@@ -165,6 +187,16 @@ def _make_equal_pair(golden: Call, predicted: Call) -> CallPair:
     )
 
 
+def _make_missing_pair(golden: Call) -> CallPair:
+    return CallPair(golden.turn, golden=golden.index, predicted=None, name=golden.name, state="-")
+
+
+def _make_extra_pair(predicted: Call) -> CallPair:
+    return CallPair(
+        predicted.turn, golden=None, predicted=predicted.index, name=predicted.name, state="+"
+    )
+
+
 def _compare_pair(golden: Call, predicted: Call, rules: ComparisonRules) -> CallPair:
     pair = _make_equal_pair(golden, predicted)
     pair.diff = diff_call(golden, predicted, rules)
@@ -180,45 +212,60 @@ def _pair_calls(
         return []
     if len(golden) * len(predicted) > MAX_COMPARED_PAIRS:
         return _pair_without_costs(golden, predicted, keep_order)
-
-    def compute_cost(golden_index: int, predicted_index: int) -> float:
-        return _compute_pair_cost(
-            golden[golden_index], predicted[predicted_index], rules
-        ) + DISTANCE_COST * abs(golden_index - predicted_index)
-
     if keep_order:
+        every_golden = range(len(golden))
+        every_predicted = range(len(predicted))
         return _assign_in_order(
-            [[compute_cost(i, j) for j in range(len(predicted))] for i in range(len(golden))]
+            _compute_costs(golden, predicted, every_golden, every_predicted, rules)
         )
-    by_name = dict(_pair_unique_functions(golden, predicted, rules))
-    paired = set(by_name.values())
-    rows = [i for i in range(len(golden)) if i not in by_name]
-    columns = [j for j in range(len(predicted)) if j not in paired]
-    pairs = list(by_name.items())
+
+    # The cheapest pairing always contains these pairs, so that fewer costs are needed.
+    pairs = _pair_unique_functions(golden, predicted, rules)
+    paired_golden = {golden_index for golden_index, _ in pairs}
+    paired_predicted = {predicted_index for _, predicted_index in pairs}
+    rows = [index for index in range(len(golden)) if index not in paired_golden]
+    columns = [index for index in range(len(predicted)) if index not in paired_predicted]
     if rows and columns:
-        assigned = _assign_in_any_order([[compute_cost(i, j) for j in columns] for i in rows])
-        pairs += [(rows[i], columns[j]) for i, j in assigned]
+        costs = _compute_costs(golden, predicted, rows, columns, rules)
+        for row, column in _assign_in_any_order(costs):
+            pairs.append((rows[row], columns[column]))
     return pairs
+
+
+def _compute_costs(
+    golden: Sequence[Call],
+    predicted: Sequence[Call],
+    golden_indexes: Sequence[int],
+    predicted_indexes: Sequence[int],
+    rules: ComparisonRules,
+) -> list[list[float]]:
+    """Return the costs: a row for each golden call, and a column for each predicted call."""
+    costs = []
+    for golden_index in golden_indexes:
+        row = []
+        for predicted_index in predicted_indexes:
+            cost = _compute_pair_cost(golden[golden_index], predicted[predicted_index], rules)
+            distance = abs(golden_index - predicted_index)
+            row.append(cost + DISTANCE_COST * distance)
+        costs.append(row)
+    return costs
 
 
 def _pair_unique_functions(
     golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules
 ) -> list[IndexPair]:
-    """Pair calls whose function occurs once on each side.
-
-    The cheapest pairing always contains these pairs.
-    """
-    single: dict[int, int] = {}
-    counts = [0] * len(predicted)
-    for i, one in enumerate(golden):
-        same_function = [
-            j for j, other in enumerate(predicted) if is_same_function(one, other, rules)
+    """Pair calls whose function occurs once on each side."""
+    only_matches: dict[int, int] = {}
+    n_matches = [0] * len(predicted)
+    for golden_index, wanted in enumerate(golden):
+        matches = [
+            index for index, made in enumerate(predicted) if is_same_function(wanted, made, rules)
         ]
-        for j in same_function:
-            counts[j] += 1
-        if len(same_function) == 1:
-            single[i] = same_function[0]
-    return [(i, j) for i, j in single.items() if counts[j] == 1]
+        for index in matches:
+            n_matches[index] += 1
+        if len(matches) == 1:
+            only_matches[golden_index] = matches[0]
+    return [pair for pair in only_matches.items() if n_matches[pair[1]] == 1]
 
 
 def _compute_pair_cost(golden: Call, predicted: Call, rules: ComparisonRules) -> float:
@@ -244,92 +291,157 @@ def _compute_arguments_cost(golden: Call, predicted: Call, rules: ComparisonRule
 def _compute_argument_cost(accepted: AcceptedValues, value: Any, rules: ComparisonRules) -> float:
     if is_accepted(accepted, value):
         return 0
-    if type(value) in SCALAR_TYPES:
-        return (
-            NORMALISED_WEIGHT
-            if any(is_equivalent_scalar(one, value, rules) for one in accepted.any_of)
-            else 1
-        )
-    return min(
-        1.0,
-        sum_difference_weights(
-            diff_accepted_values(accepted, value, "", 0, ComparisonBudget(rules))
-        ),
-    )
+    if type(value) not in SCALAR_TYPES:
+        differences = diff_accepted_values(accepted, value, "", 0, ComparisonBudget(rules))
+        return min(1.0, sum_difference_weights(differences))
+    if any(is_equivalent_scalar(expected, value, rules) for expected in accepted.any_of):
+        return NORMALISED_WEIGHT
+    return 1
 
 
 def _assign_in_any_order(costs: list[list[float]]) -> list[IndexPair]:
-    rows, columns = len(costs), len(costs[0])
-    if rows > columns:
+    n_rows = len(costs)
+    n_columns = len(costs[0])
+    if n_rows > n_columns:
         transposed = [list(column) for column in zip(*costs, strict=True)]
-        return [(i, j) for j, i in _assign_in_any_order(transposed)]
-    cheapest = [min(range(columns), key=row.__getitem__) for row in costs]
-    # Each row has its own cheapest column, so no other assignment costs less.
-    if len(set(cheapest)) == rows:
-        return list(enumerate(cheapest))
-    return _assign_by_hungarian_method(costs)
+        return [(row, column) for column, row in _assign_in_any_order(transposed)]
+
+    # If each row has its own cheapest column, no other assignment costs less.
+    cheapest_columns = [min(range(n_columns), key=row.__getitem__) for row in costs]
+    if len(set(cheapest_columns)) == n_rows:
+        return list(enumerate(cheapest_columns))
+    return _HungarianMethod(costs).assign()
 
 
-def _assign_by_hungarian_method(costs: list[list[float]]) -> list[IndexPair]:
-    """Assign a column to each row so that the total cost is lowest. There must be at least as many
-    columns as rows. The Hungarian method adds one row at a time, and reassigns earlier rows along
-    the cheapest path to a free column.
+class _HungarianMethod:
+    """Assigns a column to each row so that the total cost is lowest.
+
+    There must be at least as many columns as rows. Rows are added one at a time. Each reassigns
+    earlier rows along the cheapest path to a free column. The prices are the dual variables of the
+    assignment problem (Kuhn 1955; the form with shortest paths is by Jonker and Volgenant 1987).
     """
-    # The prices are the dual variables of the assignment problem. `owner` is the row of each
-    # column.
-    rows, columns = len(costs), len(costs[0])
-    row_price, column_price = [0.0] * rows, [0.0] * columns
-    owner: list[int | None] = [None] * columns
-    for added in range(rows):
-        row, end = added, -1
-        shortest, before = [inf] * columns, [-1] * columns
-        unreached = set(range(columns))
-        reached: list[int] = []
-        length, last = 0.0, -1
-        while end < 0:
-            for j in unreached:
-                through = length + costs[row][j] - row_price[row] - column_price[j]
-                if through < shortest[j]:
-                    shortest[j], before[j] = through, last
-            last = min(unreached, key=shortest.__getitem__)
-            length = shortest[last]
-            unreached.remove(last)
-            last_owner = owner[last]
-            if last_owner is None:
-                end = last
-            else:
-                reached.append(last)
-                row = last_owner
-        row_price[added] += length
-        for j in reached:
-            row_price[owner[j]] += length - shortest[j]  # type: ignore[index]  # Every reached column has an owner.
-            column_price[j] -= length - shortest[j]
-        while end >= 0:
-            owner[end] = added if before[end] < 0 else owner[before[end]]
-            end = before[end]
-    return sorted((row, j) for j, row in enumerate(owner) if row is not None)
+
+    def __init__(self, costs: list[list[float]]) -> None:
+        self._costs = costs
+        n_columns = len(costs[0])
+        self._row_prices = [0.0] * len(costs)
+        self._column_prices = [0.0] * n_columns
+        self._owners: list[int | None] = [None] * n_columns
+        """Row to which each column is assigned."""
+
+    def assign(self) -> list[IndexPair]:
+        """Return (row, column) of each row."""
+        for row in range(len(self._costs)):
+            self._add_row(row)
+        assigned = [
+            (owner, column) for column, owner in enumerate(self._owners) if owner is not None
+        ]
+        return sorted(assigned)
+
+    def _add_row(self, added_row: int) -> None:
+        path = _ShortestPath(len(self._column_prices))
+        row = added_row
+        while True:
+            self._extend(path, row)
+            column = path.take_nearest()
+            owner = self._owners[column]
+            if owner is None:
+                break
+            row = owner
+
+        self._change_prices(added_row, path)
+        self._reassign(added_row, path)
+
+    def _extend(self, path: _ShortestPath, row: int) -> None:
+        """Shorten the paths to the columns that are not reached yet, if they lead through a row."""
+        for column in path.unreached:
+            distance = path.length + self._costs[row][column]
+            distance = distance - self._row_prices[row] - self._column_prices[column]
+            path.offer(column, distance)
+
+    def _change_prices(self, added_row: int, path: _ShortestPath) -> None:
+        self._row_prices[added_row] += path.length
+        for column in path.reached[:-1]:
+            owner = self._owners[column]
+            assert owner is not None, "only the last column of a path is free"  # noqa: S101
+            saved = path.length - path.distances[column]
+            self._row_prices[owner] += saved
+            self._column_prices[column] -= saved
+
+    def _reassign(self, added_row: int, path: _ShortestPath) -> None:
+        """Give each column of the path the row of the column before it."""
+        column = path.reached[-1]
+        while True:
+            previous = path.previous[column]
+            if previous is None:
+                self._owners[column] = added_row
+                return
+            self._owners[column] = self._owners[previous]
+            column = previous
+
+
+class _ShortestPath:
+    """Shortest paths from a row to the columns, found by Dijkstra's algorithm."""
+
+    def __init__(self, n_columns: int) -> None:
+        self.distances = [inf] * n_columns
+        self.previous: list[int | None] = [None] * n_columns
+        """Column before each column on its path; None for the first column."""
+        self.unreached = set(range(n_columns))
+        self.reached: list[int] = []
+        """Columns in the order in which they were reached."""
+        self.length = 0.0
+        """Distance of the column that was reached last."""
+
+    def offer(self, column: int, distance: float) -> None:
+        """Offer a path to a column through the column that was reached last."""
+        if distance < self.distances[column]:
+            self.distances[column] = distance
+            self.previous[column] = self.reached[-1] if self.reached else None
+
+    def take_nearest(self) -> int:
+        column = min(self.unreached, key=self.distances.__getitem__)
+        self.unreached.remove(column)
+        self.reached.append(column)
+        self.length = self.distances[column]
+        return column
 
 
 def _assign_in_order(costs: list[list[float]]) -> list[IndexPair]:
-    rows, columns = len(costs), len(costs[0])
-    best = [
-        [UNPAIRED_COST * (rows - i + columns - j) for j in range(columns + 1)]
-        for i in range(rows + 1)
-    ]
-    for i in reversed(range(rows)):
-        for j in reversed(range(columns)):
-            skipped = UNPAIRED_COST + min(best[i + 1][j], best[i][j + 1])
-            best[i][j] = min(costs[i][j] + best[i + 1][j + 1], skipped)
+    """Pair rows and columns without crossing so that the total cost is lowest.
+
+    This is the alignment of two sequences by dynamic programming. `rest[row][column]` is the
+    lowest cost of all rows and columns from these positions on.
+    """
+    n_rows = len(costs)
+    n_columns = len(costs[0])
+    rest = [[0.0] * (n_columns + 1) for _ in range(n_rows + 1)]
+    for row in range(n_rows + 1):
+        rest[row][n_columns] = UNPAIRED_COST * (n_rows - row)
+    for column in range(n_columns + 1):
+        rest[n_rows][column] = UNPAIRED_COST * (n_columns - column)
+    for row in reversed(range(n_rows)):
+        for column in reversed(range(n_columns)):
+            paired = costs[row][column] + rest[row + 1][column + 1]
+            unpaired = UNPAIRED_COST + min(rest[row + 1][column], rest[row][column + 1])
+            rest[row][column] = min(paired, unpaired)
+    return _follow_lowest_cost(costs, rest)
+
+
+def _follow_lowest_cost(costs: list[list[float]], rest: list[list[float]]) -> list[IndexPair]:
+    """Return the pairs on the path of the lowest cost through the table of `_assign_in_order`."""
     pairs: list[IndexPair] = []
-    i = j = 0
-    while i < rows and j < columns:
-        if best[i][j] == costs[i][j] + best[i + 1][j + 1]:
-            pairs.append((i, j))
-            i, j = i + 1, j + 1
-        elif best[i][j] == UNPAIRED_COST + best[i + 1][j]:
-            i += 1
+    row = 0
+    column = 0
+    while row < len(costs) and column < len(costs[0]):
+        if rest[row][column] == costs[row][column] + rest[row + 1][column + 1]:
+            pairs.append((row, column))
+            row += 1
+            column += 1
+        elif rest[row][column] == UNPAIRED_COST + rest[row + 1][column]:
+            row += 1
         else:
-            j += 1
+            column += 1
     return pairs
 
 
@@ -341,15 +453,20 @@ def _pair_without_costs(
     With `keep_order`, pair calls at equal positions.
     """
     if keep_order:
-        return [(at, at) for at in range(min(len(golden), len(predicted)))]
-    unpaired: defaultdict[str, list[int]] = defaultdict(list)
-    for j in reversed(range(len(predicted))):
-        unpaired[predicted[j].name].append(j)
-    pairs = [
-        (i, unpaired[call.name].pop()) for i, call in enumerate(golden) if unpaired.get(call.name)
-    ]
-    paired_golden, paired_predicted = {i for i, _ in pairs}, {j for _, j in pairs}
-    rest = (i for i in range(len(golden)) if i not in paired_golden)
-    return pairs + list(
-        zip(rest, (j for j in range(len(predicted)) if j not in paired_predicted), strict=False)
-    )
+        return [(index, index) for index in range(min(len(golden), len(predicted)))]
+
+    free_by_name: defaultdict[str, deque[int]] = defaultdict(deque)
+    for index, call in enumerate(predicted):
+        free_by_name[call.name].append(index)
+
+    pairs: list[IndexPair] = []
+    unpaired_golden = []
+    for index, call in enumerate(golden):
+        if free_by_name[call.name]:
+            pairs.append((index, free_by_name[call.name].popleft()))
+        else:
+            unpaired_golden.append(index)
+
+    unpaired_predicted = sorted(index for free in free_by_name.values() for index in free)
+    pairs.extend(zip(unpaired_golden, unpaired_predicted, strict=False))
+    return pairs

@@ -8,7 +8,7 @@ lengths, equal elements at the beginning and at the end are matched first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import eq
 from typing import Any
@@ -48,15 +48,27 @@ def describe_value_difference(accepted: Sequence[Any], value: Any) -> str:
     text says so.
     """
     none_of = f"none of {len(accepted)} accepted values"
-    if get_type_name(value) not in {get_type_name(one) for one in accepted}:
-        golden = f"golden {_format_with_type(accepted[0])}" if len(accepted) == 1 else none_of
+    has_one_value = len(accepted) == 1
+
+    accepted_types = {get_type_name(expected) for expected in accepted}
+    if get_type_name(value) not in accepted_types:
+        golden = f"golden {_format_with_type(accepted[0])}" if has_one_value else none_of
         return f"type differs: {_format_with_type(value)}, {golden}"
-    small = next(
-        (found for one in accepted if (found := _describe_small_difference(one, value))), None
-    )
-    if len(accepted) > 1:
-        return none_of + (f": {small}" if small else "")
-    return small or f"value differs: {abbreviate(value)}, golden {abbreviate(accepted[0])}"
+
+    small_difference = _find_small_difference(accepted, value)
+    if not has_one_value:
+        return f"{none_of}: {small_difference}" if small_difference else none_of
+    if small_difference:
+        return small_difference
+    return f"value differs: {abbreviate(value)}, golden {abbreviate(accepted[0])}"
+
+
+def _find_small_difference(accepted: Sequence[Any], value: Any) -> str | None:
+    for expected in accepted:
+        description = _describe_small_difference(expected, value)
+        if description is not None:
+            return description
+    return None
 
 
 def _format_with_type(value: Any) -> str:
@@ -64,7 +76,7 @@ def _format_with_type(value: Any) -> str:
 
 
 def _describe_small_difference(expected: Any, value: Any) -> str | None:
-    if not (isinstance(expected, str) and isinstance(value, str)):
+    if not isinstance(expected, str) or not isinstance(value, str):
         return None
     if expected.casefold() == value.casefold():
         return f"differs only in case from {abbreviate(expected)}"
@@ -101,13 +113,11 @@ EXACT_RULES = ComparisonRules()
 
 def is_accepted(golden: AcceptedValues, value: Any, depth: int = 0) -> bool:
     kind = type(value)
-    if kind in SCALAR_TYPES:
-        for expected in golden.any_of:
-            if type(expected) is kind and (
-                expected == value or (expected != expected and value != value)
-            ):
-                return True
-        return False
+    if kind in SCALAR_TYPES:  # the usual case, without the calls of `is_same_value`
+        return any(
+            type(expected) is kind and _are_equal_scalars(expected, value)
+            for expected in golden.any_of
+        )
     return any(is_same_value(expected, value, depth) for expected in golden.any_of)
 
 
@@ -117,29 +127,42 @@ def is_same_value(expected: Any, value: Any, depth: int = 0) -> bool:
     `json_value.MAX_DEPTH` are different.
     """
     kind = type(value)
+    if type(expected) is GoldenObject and kind is dict:
+        return depth < MAX_DEPTH and are_arguments_accepted(expected.fields, value, depth + 1)
     if type(expected) is not kind:
-        return (
-            kind is dict
-            and type(expected) is GoldenObject
-            and depth < MAX_DEPTH
-            and are_arguments_accepted(expected.fields, value, depth + 1)
-        )
+        return False
     if kind in SCALAR_TYPES:
-        return bool(expected == value or (expected != expected and value != value))
+        return _are_equal_scalars(expected, value)
     if kind is list or kind is tuple:
-        if len(expected) != len(value) or depth >= MAX_DEPTH:
-            return False
-        return all(
-            is_same_value(one, other, depth + 1) for one, other in zip(expected, value, strict=True)
-        )
+        return _are_equal_lists(expected, value, depth)
     if kind is dict:
-        if len(expected) != len(value) or depth >= MAX_DEPTH:
-            return False
-        return all(
-            key in value and is_same_value(one, value[key], depth + 1)
-            for key, one in expected.items()
-        )
+        return _are_equal_objects(expected, value, depth)
     return bool(expected == value)  # Values such as bytes and sets are compared as a whole.
+
+
+def _are_equal_scalars(expected: Any, value: Any) -> bool:
+    """Compare two values of the same type. NaN is the only value that differs from itself."""
+    if expected == value:
+        return True
+    return bool(expected != expected and value != value)
+
+
+def _are_equal_lists(expected: Sequence[Any], value: Sequence[Any], depth: int) -> bool:
+    if len(expected) != len(value) or depth >= MAX_DEPTH:
+        return False
+    return all(
+        is_same_value(expected_element, element, depth + 1)
+        for expected_element, element in zip(expected, value, strict=True)
+    )
+
+
+def _are_equal_objects(expected: dict[Any, Any], value: dict[Any, Any], depth: int) -> bool:
+    if len(expected) != len(value) or depth >= MAX_DEPTH:
+        return False
+    return all(
+        key in value and is_same_value(expected_field, value[key], depth + 1)
+        for key, expected_field in expected.items()
+    )
 
 
 def is_equivalent_scalar(expected: Any, value: Any, rules: ComparisonRules) -> bool:
@@ -148,9 +171,11 @@ def is_equivalent_scalar(expected: Any, value: Any, rules: ComparisonRules) -> b
     """
     if isinstance(value, str):
         return isinstance(expected, str) and rules.normalise(value) == rules.normalise(expected)
-    return (
-        rules.int_is_float and type(expected) is float and type(value) is int and expected == value
-    )
+    return rules.int_is_float and _is_integer_of_float(expected, value)
+
+
+def _is_integer_of_float(expected: Any, value: Any) -> bool:
+    return type(expected) is float and type(value) is int and expected == value
 
 
 def are_arguments_accepted(
@@ -188,31 +213,32 @@ def diff_call(
     order, then the unexpected arguments. A difference of the call as a whole, such as another
     function, has an empty path.
     """
-    found: list[ArgumentDiff] = []
+    differences: list[ArgumentDiff] = []
     if not is_same_function(golden, predicted, rules):
-        found.append(
-            ArgumentDiff(
-                "", state="!", reason=f"function differs: {predicted.name}, golden {golden.name}"
-            )
-        )
+        reason = f"function differs: {predicted.name}, golden {golden.name}"
+        differences.append(ArgumentDiff("", state="!", reason=reason))
+
     if golden.arguments is None or predicted.arguments is None:
-        return found + _diff_undecodable_calls(golden, predicted)
-    if are_arguments_accepted(golden.arguments, predicted.arguments):
-        return found
+        differences.extend(_diff_undecodable_calls(golden, predicted))
+    elif not are_arguments_accepted(golden.arguments, predicted.arguments):
+        differences.extend(_diff_arguments(golden.arguments, predicted.arguments, rules))
+    return differences
+
+
+def _diff_arguments(
+    golden: dict[str, AcceptedValues], predicted: dict[str, Any], rules: ComparisonRules
+) -> Iterator[ArgumentDiff]:
     budget = ComparisonBudget(rules)
-    for name, accepted in golden.arguments.items():
+    for name, accepted in golden.items():
         path = append_to_path("", name)
-        if name in predicted.arguments:
-            found += _summarize_differences(
-                path, diff_accepted_values(accepted, predicted.arguments[name], path, 0, budget)
-            )
+        if name in predicted:
+            differences = diff_accepted_values(accepted, predicted[name], path, 0, budget)
+            yield from _summarize_differences(path, differences)
         elif not accepted.optional:
-            found.append(ArgumentDiff(path, state="-", reason="required, but missing"))
-    unexpected = (name for name in predicted.arguments if name not in golden.arguments)
-    return found + [
-        ArgumentDiff(append_to_path("", name), state="+", reason="not in golden")
-        for name in unexpected
-    ]
+            yield ArgumentDiff(path, state="-", reason="required, but missing")
+    for name in predicted:
+        if name not in golden:
+            yield ArgumentDiff(append_to_path("", name), state="+", reason="not in golden")
 
 
 def is_same_function(golden: Call, predicted: Call, rules: ComparisonRules) -> bool:
@@ -262,22 +288,23 @@ def diff_accepted_values(
     if is_accepted(accepted, value, depth):
         return []
     if not accepted.any_of:
-        return [
-            ArgumentDiff(path, state="!", reason="must be omitted, because no value is accepted")
-        ]
-    compared = [
-        diff_values(expected, value, path, depth, budget)
-        for expected in _select_candidates(accepted, value)
-    ]
-    best = min(compared, key=sum_difference_weights)
-    if len(accepted.any_of) == 1 or all(difference.state == "~" for difference in best):
-        return best
-    if len(best) == 1 and best[0].path == path:
-        return [
-            ArgumentDiff(path, state="!", reason=describe_value_difference(accepted.any_of, value))
-        ]
-    reason = f"{best[0].reason} (closest of {len(accepted.any_of)} accepted values)"
-    return [ArgumentDiff(best[0].path, state=best[0].state, reason=reason), *best[1:]]
+        reason = "must be omitted, because no value is accepted"
+        return [ArgumentDiff(path, state="!", reason=reason)]
+
+    candidates = _select_candidates(accepted, value)
+    compared = [diff_values(expected, value, path, depth, budget) for expected in candidates]
+    closest = min(compared, key=sum_difference_weights)
+    is_equivalent = all(difference.state == "~" for difference in closest)
+    if len(accepted.any_of) == 1 or is_equivalent:
+        return closest
+
+    first = closest[0]
+    differs_as_whole = len(closest) == 1 and first.path == path
+    if differs_as_whole:
+        reason = describe_value_difference(accepted.any_of, value)
+        return [ArgumentDiff(path, state="!", reason=reason)]
+    reason = f"{first.reason} (closest of {len(accepted.any_of)} accepted values)"
+    return [ArgumentDiff(first.path, state=first.state, reason=reason), *closest[1:]]
 
 
 def diff_values(
@@ -289,25 +316,26 @@ def diff_values(
     budget.remaining -= 1
     if budget.remaining < 0:
         return [ArgumentDiff(path, state="!", reason="too large to compare in full")]
-    golden_kind, kind = get_type_name(expected), get_type_name(value)
-    tuple_as_list = budget.rules.tuple_is_list and (golden_kind, kind) == ("list", "tuple")
-    if (golden_kind != kind and not tuple_as_list) or kind not in ("object", "list", "tuple"):
+
+    golden_kind = get_type_name(expected)
+    kind = get_type_name(value)
+    is_tuple_for_list = (golden_kind, kind) == ("list", "tuple") and budget.rules.tuple_is_list
+    is_container = kind in ("object", "list", "tuple")
+    if not is_container or (golden_kind != kind and not is_tuple_for_list):
         return _diff_scalars(expected, value, path, depth, budget.rules)
+
     if depth >= MAX_DEPTH:
-        return (
-            []
-            if expected is value
-            else [ArgumentDiff(path, state="!", reason=f"not compared: {TOO_DEEP_TEXT[2:]}")]
-        )
+        if expected is value:
+            return []
+        return [ArgumentDiff(path, state="!", reason=f"not compared: {TOO_DEEP_TEXT[2:]}")]
     if kind == "object":
         fields = expected.fields if isinstance(expected, GoldenObject) else expected
         return _diff_objects(fields, value, path, depth, budget)
+
     differences = _diff_lists(expected, value, path, depth, budget)
-    return (
-        [ArgumentDiff(path, state="~", reason="tuple accepted as list"), *differences]
-        if tuple_as_list
-        else differences
-    )
+    if is_tuple_for_list:
+        differences.insert(0, ArgumentDiff(path, state="~", reason="tuple accepted as list"))
+    return differences
 
 
 def _select_candidates(accepted: AcceptedValues, value: Any) -> list[Any]:
@@ -317,11 +345,10 @@ def _select_candidates(accepted: AcceptedValues, value: Any) -> list[Any]:
     kind = get_type_name(value)
     if kind not in ("object", "list", "tuple"):
         return accepted.any_of
-    same_type = [
-        one
-        for one in accepted.any_of
-        if get_type_name(one) == kind or (get_type_name(one), kind) == ("list", "tuple")
-    ]
+
+    # Some benchmarks accept a tuple for a list.
+    kinds = ("list", "tuple") if kind == "tuple" else (kind,)
+    same_type = [expected for expected in accepted.any_of if get_type_name(expected) in kinds]
     return (same_type or accepted.any_of)[:MAX_COMPARED_CONTAINERS]
 
 
@@ -333,18 +360,11 @@ def _diff_scalars(
     if isinstance(expected, str) and isinstance(value, str):
         normalised = rules.normalise(value)
         if normalised == rules.normalise(expected):
-            return [
-                ArgumentDiff(
-                    path, state="~", reason=f"equal after normalisation: {abbreviate(normalised)}"
-                )
-            ]
-    if (
-        depth == 0
-        and rules.int_is_float
-        and type(expected) is float
-        and type(value) is int
-        and expected == value
-    ):
+            reason = f"equal after normalisation: {abbreviate(normalised)}"
+            return [ArgumentDiff(path, state="~", reason=reason)]
+
+    # Only arguments themselves may be integers instead of floats, and no values inside them.
+    if depth == 0 and rules.int_is_float and _is_integer_of_float(expected, value):
         reason = f"integer {abbreviate(value)} accepted as float {abbreviate(expected)}"
         return [ArgumentDiff(path, state="~", reason=reason)]
     return [ArgumentDiff(path, state="!", reason=describe_value_difference([expected], value))]
@@ -357,56 +377,78 @@ def _diff_objects(
     depth: int,
     budget: ComparisonBudget,
 ) -> list[ArgumentDiff]:
-    found: list[ArgumentDiff] = []
+    differences: list[ArgumentDiff] = []
     for name, expected in fields.items():
         field_path = append_to_path(path, name)
         if name not in value:
-            if not isinstance(expected, AcceptedValues):
-                found.append(ArgumentDiff(field_path, state="-", reason="missing"))
-            elif not expected.optional:
-                found.append(ArgumentDiff(field_path, state="-", reason="required, but missing"))
+            differences.extend(_diff_missing_field(expected, field_path))
         elif isinstance(expected, AcceptedValues):
-            found += diff_accepted_values(expected, value[name], field_path, depth + 1, budget)
+            differences.extend(
+                diff_accepted_values(expected, value[name], field_path, depth + 1, budget)
+            )
         else:
-            found += diff_values(expected, value[name], field_path, depth + 1, budget)
+            differences.extend(diff_values(expected, value[name], field_path, depth + 1, budget))
         if budget.remaining < 0:
-            return found
-    return found + [
-        ArgumentDiff(append_to_path(path, name), state="+", reason="not in golden")
-        for name in value
-        if name not in fields
-    ]
+            return differences
+
+    for name in value:
+        if name not in fields:
+            field_path = append_to_path(path, name)
+            differences.append(ArgumentDiff(field_path, state="+", reason="not in golden"))
+    return differences
+
+
+def _diff_missing_field(expected: Any, path: str) -> Iterator[ArgumentDiff]:
+    if not isinstance(expected, AcceptedValues):
+        yield ArgumentDiff(path, state="-", reason="missing")
+    elif not expected.optional:
+        yield ArgumentDiff(path, state="-", reason="required, but missing")
 
 
 def _diff_lists(
-    expected: Any, value: Any, path: str, depth: int, budget: ComparisonBudget
+    expected: Sequence[Any], value: Sequence[Any], path: str, depth: int, budget: ComparisonBudget
 ) -> list[ArgumentDiff]:
-    found: list[ArgumentDiff] = []
-    start, golden_end, end = 0, len(expected), len(value)
+    """Compare elements at equal positions.
+
+    Of lists with different lengths, equal elements at the beginning and at the end are left out
+    first, so that one inserted element does not make all later elements different.
+    """
+    differences: list[ArgumentDiff] = []
+    start = 0
+    golden_end = len(expected)
+    end = len(value)
     if golden_end != end:
-        found.append(ArgumentDiff(path, state="!", reason=f"length {end}, golden {golden_end}"))
-        shorter = min(golden_end, end)
-        while start < shorter and is_same_value(expected[start], value[start], depth + 1):
-            start += 1
-        while min(golden_end, end) > start and is_same_value(
-            expected[golden_end - 1], value[end - 1], depth + 1
-        ):
-            golden_end, end = golden_end - 1, end - 1
+        reason = f"length {end}, golden {golden_end}"
+        differences.append(ArgumentDiff(path, state="!", reason=reason))
+        start = _count_equal_elements(expected, value, depth)
+        n_equal_at_end = _count_equal_elements(expected[start:][::-1], value[start:][::-1], depth)
+        golden_end -= n_equal_at_end
+        end -= n_equal_at_end
+
     common_end = min(golden_end, end)
     for index in range(start, common_end):
-        found += diff_values(
-            expected[index], value[index], append_to_path(path, index), depth + 1, budget
+        element_path = append_to_path(path, index)
+        differences.extend(
+            diff_values(expected[index], value[index], element_path, depth + 1, budget)
         )
         if budget.remaining < 0:
-            return found
-    found += [
-        ArgumentDiff(append_to_path(path, index), state="-", reason="missing")
-        for index in range(common_end, golden_end)
-    ]
-    return found + [
-        ArgumentDiff(append_to_path(path, index), state="+", reason="not in golden")
-        for index in range(common_end, end)
-    ]
+            return differences
+    for index in range(common_end, golden_end):
+        differences.append(ArgumentDiff(append_to_path(path, index), state="-", reason="missing"))
+    for index in range(common_end, end):
+        element_path = append_to_path(path, index)
+        differences.append(ArgumentDiff(element_path, state="+", reason="not in golden"))
+    return differences
+
+
+def _count_equal_elements(expected: Sequence[Any], value: Sequence[Any], depth: int) -> int:
+    """Count the elements at the beginning of two lists that are equal."""
+    n_equal = 0
+    for expected_element, element in zip(expected, value, strict=False):
+        if not is_same_value(expected_element, element, depth + 1):
+            break
+        n_equal += 1
+    return n_equal
 
 
 def _summarize_differences(path: str, differences: list[ArgumentDiff]) -> list[ArgumentDiff]:
@@ -415,26 +457,23 @@ def _summarize_differences(path: str, differences: list[ArgumentDiff]) -> list[A
     """
     if len(differences) <= MAX_DIFFERENCES:
         return differences
-    own = [difference for difference in differences[:1] if difference.path == path]
-    inner = [difference for difference in differences if difference.path != path][:MAX_DIFFERENCES]
-    reason = f"{own[0].reason}; " if own else ""
-    reason += (
-        f"{len(differences) - len(own):,} nested values differ, the first {MAX_DIFFERENCES} are"
-        " listed"
-    )
-    return [ArgumentDiff(path, state="!", reason=reason), *inner]
+
+    has_own_difference = differences[0].path == path
+    n_nested = len(differences) - int(has_own_difference)
+    reason = f"{n_nested:,} nested values differ, the first {MAX_DIFFERENCES} are listed"
+    if has_own_difference:
+        reason = f"{differences[0].reason}; {reason}"
+    inner = [difference for difference in differences if difference.path != path]
+    return [ArgumentDiff(path, state="!", reason=reason), *inner[:MAX_DIFFERENCES]]
 
 
 def _diff_undecodable_calls(golden: Call, predicted: Call) -> list[ArgumentDiff]:
     if predicted.arguments is not None:
-        reason = (
-            f"golden call cannot be decoded: {golden.decode_error or abbreviate(golden.raw or '')}"
-        )
-        return [ArgumentDiff("", state="!", reason=reason)]
-    if golden.arguments is None and golden.raw is not None and golden.raw == predicted.raw:
+        cause = golden.decode_error or abbreviate(golden.raw or "")
+        return [ArgumentDiff("", state="!", reason=f"golden call cannot be decoded: {cause}")]
+
+    is_equal_text = golden.raw is not None and golden.raw == predicted.raw
+    if golden.arguments is None and is_equal_text:
         return []
-    return [
-        ArgumentDiff(
-            "", state="!", reason=predicted.decode_error or "cannot be decoded into a call"
-        )
-    ]
+    reason = predicted.decode_error or "cannot be decoded into a call"
+    return [ArgumentDiff("", state="!", reason=reason)]

@@ -10,7 +10,7 @@ calls that only read data last.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 from fcreview.matching.conversation import (
     ChatMessage,
@@ -19,7 +19,11 @@ from fcreview.matching.conversation import (
     is_same_call,
 )
 from fcreview.matching.decisive_step import DecisiveStep, add_guessed_step, is_read_only
-from fcreview.matching.first_difference import MAX_VALUE_IN_LINE, find_first_difference
+from fcreview.matching.first_difference import (
+    MAX_VALUE_IN_LINE,
+    FirstDifference,
+    find_first_difference,
+)
 from fcreview.model.address import call_address
 from fcreview.model.item import Call, CallPair, Item
 
@@ -69,6 +73,8 @@ MIN_REPEATS = 3
 @dataclass(slots=True)
 class _PairedCall:
     message: int
+    """Number of the message, from 1."""
+    _: KW_ONLY
     call: Call
     pair: CallPair
     address: str
@@ -77,43 +83,68 @@ class _PairedCall:
 
 @dataclass(slots=True)
 class _PairedItem:
+    """Calls and replies of a failed turn or of the whole conversation, with their call pairs."""
+
     item: Item
     turn: int | None
     """Failed turn, from 0; None for the whole conversation."""
     messages: Sequence[ChatMessage]
     calls: list[_PairedCall] = field(default_factory=list)
     missing: list[CallPair] = field(default_factory=list)
+    """Pairs of golden calls that were not made."""
     replies: list[tuple[int, ChatMessage]] = field(default_factory=list)
+    """(number of the message, message) of each reply of the model."""
 
     def __post_init__(self) -> None:
-        positions: dict[int, int] = {}
-        by_call: dict[tuple[int, int], tuple[CallPair, str]] = {}
-        for pair in self.item.pairs:
-            at = positions[pair.turn] = positions.get(pair.turn, -1) + 1
-            if pair.predicted is not None:
-                by_call[pair.turn, pair.predicted] = pair, call_address(pair.turn, at)
-            elif self.turn in (None, pair.turn):
-                self.missing.append(pair)
+        addressed_pairs = self._find_addressed_pairs()
         results = {
-            each.call_id: each.content
-            for each in self.messages
-            if each.role == "tool" and each.call_id
+            message.call_id: message.content
+            for message in self.messages
+            if message.role == "tool" and message.call_id
         }
-        for number, message in enumerate(self.messages, 1):
-            turns = {each.turn for each in message.sources} | {each.turn for each in message.calls}
-            if message.role != "assistant" or message.is_given or self.turn not in (None, *turns):
+        for number, message in enumerate(self.messages, start=1):
+            if not self._is_reply(message):
                 continue
             self.replies.append((number, message))
             for call, call_id in zip(message.calls, message.ids, strict=True):
-                found = by_call.get((call.turn, call.index))
-                if found is not None:
-                    self.calls.append(
-                        _PairedCall(number, call, *found, is_refusal(results.get(call_id, "")))
-                    )
+                addressed_pair = addressed_pairs.get((call.turn, call.index))
+                if addressed_pair is None:
+                    continue
+                pair, address = addressed_pair
+                refused = is_refusal(results.get(call_id, ""))
+                self.calls.append(
+                    _PairedCall(number, call=call, pair=pair, address=address, refused=refused)
+                )
+
+    def _find_addressed_pairs(self) -> dict[tuple[int, int], tuple[CallPair, str]]:
+        """Return the pair and its address by (turn, index) of the predicted call, and collect the
+        golden calls that were not made.
+        """
+        n_pairs_in_turn: dict[int, int] = {}
+        addressed_pairs = {}
+        for pair in self.item.pairs:
+            position = n_pairs_in_turn.get(pair.turn, 0)
+            n_pairs_in_turn[pair.turn] = position + 1
+            if pair.predicted is not None:
+                address = call_address(pair.turn, position)
+                addressed_pairs[pair.turn, pair.predicted] = (pair, address)
+            elif self.turn in (None, pair.turn):
+                self.missing.append(pair)
+        return addressed_pairs
+
+    def _is_reply(self, message: ChatMessage) -> bool:
+        """Whether the model wrote a message in the failed turn."""
+        if message.role != "assistant" or message.is_given:
+            return False
+        turns = {source.turn for source in message.sources}
+        turns |= {call.turn for call in message.calls}
+        return self.turn is None or self.turn in turns
 
     def find_golden_call(self, pair: CallPair) -> Call | None:
-        at = pair.turn, pair.golden
-        return next((each for each in self.item.golden if (each.turn, each.index) == at), None)
+        for call in self.item.golden:
+            if call.turn == pair.turn and call.index == pair.golden:
+                return call
+        return None
 
 
 def add_decisive_call(
@@ -150,22 +181,28 @@ def find_call_loop(item: Item) -> DecisiveStep | None:
     """Return the step at which `MIN_REPEATS` or more equal calls at the end of the conversation
     began, or None.
     """
-    calls = [
-        (n, call)
-        for n, each in enumerate(build_chat_messages(item), 1)
-        if not each.is_given
-        for call in each.calls
+    numbered_calls = [
+        (number, call)
+        for number, message in enumerate(build_chat_messages(item), start=1)
+        if not message.is_given
+        for call in message.calls
     ]
-    count = 1
-    while count < len(calls) and is_same_call(calls[-count - 1][1], calls[-1][1]):
-        count += 1
-    if count < MIN_REPEATS:
+    n_equal = 1
+    while n_equal < len(numbered_calls):
+        _, last_call = numbered_calls[-1]
+        _, call_before = numbered_calls[-n_equal - 1]
+        if not is_same_call(call_before, last_call):
+            break
+        n_equal += 1
+    if n_equal < MIN_REPEATS:
         return None
-    number, call = calls[1 - count]
+
+    # The first of the equal calls may be right. The loop begins with the second one.
+    number, call = numbered_calls[1 - n_equal]
     return DecisiveStep(
         number,
         kind="repeated_call",
-        reason=f"{call.name} is called {count} times with the same arguments.",
+        reason=f"{call.name} is called {n_equal} times with the same arguments.",
     )
 
 
@@ -176,55 +213,76 @@ def _changes_state(call: Call) -> bool:
 
 
 def _find_wrong_calls(paired: _PairedItem, *, only_effect_counts: bool) -> Iterator[DecisiveStep]:
-    verdicts = {(v.target, v.value) for v in paired.item.verdicts if isinstance(v.value, bool)}
-    missing = {pair.name for pair in paired.missing}
-    for each in paired.calls:
-        name, counts = each.call.name, not only_effect_counts or _changes_state(each.call)
-        if each.pair.state == "!" and counts and (each.address, True) not in verdicts:
-            yield DecisiveStep(
-                each.message, kind="wrong_call", reason=_explain_wrong_call(paired, each)
-            )
-        elif each.pair.golden is None and each.refused and name in missing:
-            yield DecisiveStep(
-                each.message,
-                kind="refused_call",
-                reason=f"{name} is refused and not made correctly later.",
-            )
+    accepted_addresses = {
+        verdict.target for verdict in paired.item.verdicts if verdict.value is True
+    }
+    missing_names = {pair.name for pair in paired.missing}
+    for made in paired.calls:
+        name = made.call.name
+        counts = not only_effect_counts or _changes_state(made.call)
+        is_wrong = made.pair.state == "!" and made.address not in accepted_addresses
+        if is_wrong and counts:
+            reason = _explain_wrong_call(paired, made)
+            yield DecisiveStep(made.message, kind="wrong_call", reason=reason)
+        elif made.pair.golden is None and made.refused and name in missing_names:
+            reason = f"{name} is refused and not made correctly later."
+            yield DecisiveStep(made.message, kind="refused_call", reason=reason)
 
 
 def _find_unexpected_write(paired: _PairedItem) -> DecisiveStep | None:
-    for each in paired.calls:
-        if each.pair.golden is None and not each.refused and _changes_state(each.call):
-            earlier = (other.call for other in paired.calls if other.message < each.message)
-            is_again = any(is_same_call(call, each.call) for call in earlier)
-            what = "was already called with the same arguments" if is_again else "changes data"
-            reason = f"{each.call.name} {what}, and no unpaired golden call remains."
-            return DecisiveStep(each.message, kind="wrong_write", reason=reason)
+    """Return the first call that changes data, succeeds, and is not in the golden answer."""
+    for made in paired.calls:
+        is_unexpected = made.pair.golden is None and not made.refused
+        if not is_unexpected or not _changes_state(made.call):
+            continue
+        earlier_calls = [other.call for other in paired.calls if other.message < made.message]
+        cause = "changes data"
+        if any(is_same_call(call, made.call) for call in earlier_calls):
+            cause = "was already called with the same arguments"
+        reason = f"{made.call.name} {cause}, and no unpaired golden call remains."
+        return DecisiveStep(made.message, kind="wrong_write", reason=reason)
     return None
 
 
 def _explain_wrong_call(paired: _PairedItem, wrong: _PairedCall) -> str:
-    pair, name = wrong.pair, wrong.call.name
-    skipped = [
-        other
-        for other in paired.missing
-        if pair.golden is not None and (other.golden or 0) < pair.golden
-    ]
-    if paired.turn is None and skipped:
-        return f"{name} is called, but {skipped[0].name} is not called before it."
-    if name != pair.name:
-        return f"{name} is called instead of {pair.name}."
-    found = find_first_difference([pair], paired.item.golden, paired.item.predicted)
-    if found.argument is None:
-        return f"{name} differs from the golden call{' and is refused' * wrong.refused}."
-    predicted, golden = _shorten(found.predicted or ""), _shorten(found.golden or "")
+    name = wrong.call.name
+    skipped = _find_skipped_call(paired, wrong.pair)
+    if skipped is not None:
+        return f"{name} is called, but {skipped.name} is not called before it."
+    if name != wrong.pair.name:
+        return f"{name} is called instead of {wrong.pair.name}."
+
+    difference = find_first_difference([wrong.pair], paired.item.golden, paired.item.predicted)
+    if difference.argument is None:
+        end = " and is refused." if wrong.refused else "."
+        return f"{name} differs from the golden call{end}"
+    return _explain_wrong_argument(name, difference)
+
+
+def _find_skipped_call(paired: _PairedItem, pair: CallPair) -> CallPair | None:
+    """Return the pair of a golden call that was left out before a call, or None.
+
+    If the failed turn is known, only its calls matter, and their order does not.
+    """
+    if paired.turn is not None or pair.golden is None:
+        return None
+    for missing in paired.missing:
+        if (missing.golden or 0) < pair.golden:
+            return missing
+    return None
+
+
+def _explain_wrong_argument(name: str, difference: FirstDifference) -> str:
+    predicted = _shorten(difference.predicted or "")
+    golden = _shorten(difference.golden or "")
+    argument = difference.argument
     if not predicted:
-        return f"{name} has no {found.argument}, but the golden call has {golden}."
+        return f"{name} has no {argument}, but the golden call has {golden}."
     if not golden:
-        return f"{name} has {found.argument} {predicted}, which the golden call does not have."
+        return f"{name} has {argument} {predicted}, which the golden call does not have."
     if predicted == golden:  # The values differ only after the end of the shortened texts.
-        return f"{name} and the golden call have different values of {found.argument}."
-    return f"{name} has {found.argument} {predicted}, but the golden call has {golden}."
+        return f"{name} and the golden call have different values of {argument}."
+    return f"{name} has {argument} {predicted}, but the golden call has {golden}."
 
 
 def _shorten(text: str) -> str:
@@ -232,23 +290,22 @@ def _shorten(text: str) -> str:
 
 
 def _find_missing_call(paired: _PairedItem, *, only_effect_counts: bool) -> DecisiveStep | None:
-    missing = [
-        (pair, call)
-        for pair in paired.missing
-        if (call := paired.find_golden_call(pair)) is not None
+    missing_calls = [paired.find_golden_call(pair) for pair in paired.missing]
+    counted_calls = [
+        call
+        for call in missing_calls
+        if call is not None and (not only_effect_counts or _changes_state(call))
     ]
-    counted = [call for _, call in missing if not only_effect_counts or _changes_state(call)]
-    if not counted or not paired.replies:
+    if not counted_calls or not paired.replies:
         return None
-    name = counted[0].name
-    first, reply = paired.replies[0]
-    if paired.turn is not None and not paired.calls and f"{name}(" in reply.content:
-        return DecisiveStep(
-            first,
-            kind="undecodable_call",
-            reason=f"The reply names {name}, but no call can be decoded from it.",
-        )
-    where = "" if paired.turn is None else f" in turn {paired.turn + 1}"
-    return DecisiveStep(
-        paired.replies[-1][0], kind="missing_call", reason=f"{name} is never called{where}."
-    )
+
+    name = counted_calls[0].name
+    first_number, first_reply = paired.replies[0]
+    is_named_without_call = not paired.calls and f"{name}(" in first_reply.content
+    if paired.turn is not None and is_named_without_call:
+        reason = f"The reply names {name}, but no call can be decoded from it."
+        return DecisiveStep(first_number, kind="undecodable_call", reason=reason)
+
+    last_number, _ = paired.replies[-1]
+    place = "" if paired.turn is None else f" in turn {paired.turn + 1}"
+    return DecisiveStep(last_number, kind="missing_call", reason=f"{name} is never called{place}.")

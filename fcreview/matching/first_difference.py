@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -66,27 +66,35 @@ def describe_hidden_difference(golden: str, predicted: str) -> str | None:
         return None
     if normalize_lookalikes(golden) != normalize_lookalikes(predicted):
         return None
-    opcodes = SequenceMatcher(None, golden, predicted, autojunk=False).get_opcodes()
-    _, golden_start, golden_end, start, end = next(each for each in opcodes if each[0] != "equal")
-    expected, found = (
-        _format_character_names(golden[golden_start:golden_end]),
-        _format_character_names(predicted[start:end]),
-    )
-    if found and expected:
-        change = f"{found} instead of {expected}"
-    else:
-        change = f"extra {found}" if found else f"missing {expected}"
-    return f"texts look alike: {change} at character {start + 1}"
+
+    for operation in SequenceMatcher(None, golden, predicted, autojunk=False).get_opcodes():
+        kind, golden_start, golden_end, start, end = operation
+        if kind != "equal":
+            expected = golden[golden_start:golden_end]
+            change = _describe_character_change(expected, predicted[start:end])
+            return f"texts look alike: {change} at character {start + 1}"
+    return None
+
+
+def _describe_character_change(expected: str, given: str) -> str:
+    if not given:
+        return f"missing {_format_character_names(expected)}"
+    if not expected:
+        return f"extra {_format_character_names(given)}"
+    return f"{_format_character_names(given)} instead of {_format_character_names(expected)}"
 
 
 def _format_character_names(text: str) -> str:
-    if text and not text.strip(" "):
+    is_blank = text.strip(" ") == ""
+    if is_blank:
         return "1 blank" if len(text) == 1 else f"{len(text)} blanks"
-    names = [
-        f"U+{ord(char):04X} {unicodedata.name(char, '')}".strip()
-        for char in text[:_MAX_NAMED_CHARACTERS]
-    ]
-    return ", ".join(names) + (" ..." if len(text) > _MAX_NAMED_CHARACTERS else "")
+
+    names = []
+    for char in text[:_MAX_NAMED_CHARACTERS]:
+        name = unicodedata.name(char, "")
+        names.append(f"U+{ord(char):04X} {name}".strip())
+    more = " ..." if len(text) > _MAX_NAMED_CHARACTERS else ""
+    return ", ".join(names) + more
 
 
 MAX_INDENT = 3
@@ -126,81 +134,150 @@ def build_argument_rows(
     one of the calls is missing, all rows have the state `-` or `+`. An omitted optional argument
     has the state `=` and no predicted value.
     """
-    wanted: dict[str, AcceptedValues] = (golden.arguments if golden else None) or {}
-    given: dict[str, Any] = (predicted.arguments if predicted else None) or {}
-    by_argument: defaultdict[str, list[ArgumentDiff]] = defaultdict(list)
+    rows = []
+    differences_by_argument: defaultdict[str, list[ArgumentDiff]] = defaultdict(list)
     for difference in diff:
         if difference.path:
-            by_argument[str(split_path(difference.path)[0])].append(difference)
-    names = (golden.name if golden else None, predicted.name if predicted else None)
-    rows = [ArgumentRow("", 0, each.state, *names, each.reason) for each in diff if not each.path]
-    is_decoded = predicted is not None and predicted.arguments is not None
-    for name in [*wanted, *(name for name in given if name not in wanted)]:
-        accepted, value, differences = (
-            wanted.get(name),
-            given.get(name, NO_VALUE),
-            by_argument[name],
-        )
-        path, optional = append_to_path("", name), accepted is not None and accepted.optional
-        state, reason = _find_state_and_reason(path, accepted, value, differences, is_decoded)
-        golden_text = _format_if_present(accepted) if accepted else None
-        rows.append(
-            ArgumentRow(
-                path,
-                depth=0,
-                state=state,
-                golden=golden_text,
-                predicted=_format_if_present(value),
-                reason=reason,
-                optional=optional,
-            )
-        )
-        rows += [
-            _build_nested_row(each, accepted, value) for each in differences if each.path != path
-        ]
+            name = str(split_path(difference.path)[0])
+            differences_by_argument[name].append(difference)
+        else:
+            rows.append(_build_call_row(golden, predicted, difference))
+
+    for argument in _list_arguments(golden, predicted):
+        differences = differences_by_argument[argument.name]
+        rows.append(_build_row(argument, differences))
+        for difference in differences:
+            if difference.path != argument.path:
+                rows.append(_build_nested_row(difference, argument))
     return rows
 
 
-def _find_state_and_reason(
-    path: str,
-    accepted: AcceptedValues | None,
-    value: Any,
-    differences: list[ArgumentDiff],
-    is_decoded: bool,
-) -> tuple[DiffState, str | None]:
-    """Return the state and the reason in an argument's row.
+@dataclass(frozen=True, slots=True)
+class _Argument:
+    """Argument of a golden call, a predicted call, or both."""
 
-    `is_decoded` is false without predicted arguments.
-    """
+    name: str
+    _: KW_ONLY
+    accepted: AcceptedValues | None
+    """None if the golden call does not have the argument."""
+    value: Any
+    """`NO_VALUE` if the predicted call does not have the argument."""
+    has_prediction: bool
+    """Whether there is a predicted call with arguments."""
+
+    @property
+    def path(self) -> str:
+        return append_to_path("", self.name)
+
+    @property
+    def is_optional(self) -> bool:
+        return self.accepted is not None and self.accepted.optional
+
+
+def _list_arguments(golden: Call | None, predicted: Call | None) -> list[_Argument]:
+    """Return the arguments in golden order, and then the unexpected ones."""
+    wanted = _get_arguments(golden)
+    given = _get_arguments(predicted)
+    unexpected = [name for name in given if name not in wanted]
+    has_prediction = predicted is not None and predicted.arguments is not None
+    return [
+        _Argument(
+            name,
+            accepted=wanted.get(name),
+            value=given.get(name, NO_VALUE),
+            has_prediction=has_prediction,
+        )
+        for name in [*wanted, *unexpected]
+    ]
+
+
+def _get_arguments(call: Call | None) -> dict[str, Any]:
+    if call is None or call.arguments is None:
+        return {}
+    return call.arguments
+
+
+def _build_call_row(
+    golden: Call | None, predicted: Call | None, difference: ArgumentDiff
+) -> ArgumentRow:
+    """Build a row for the call as a whole, with the names of the functions."""
+    return ArgumentRow(
+        "",
+        depth=0,
+        state=difference.state,
+        golden=None if golden is None else golden.name,
+        predicted=None if predicted is None else predicted.name,
+        reason=difference.reason,
+    )
+
+
+def _build_row(argument: _Argument, differences: list[ArgumentDiff]) -> ArgumentRow:
+    state, reason = _find_state_and_reason(argument, differences)
+    golden = None
+    if argument.accepted:
+        golden = _format_if_present(argument.accepted)
+    return ArgumentRow(
+        argument.path,
+        depth=0,
+        state=state,
+        golden=golden,
+        predicted=_format_if_present(argument.value),
+        reason=reason,
+        optional=argument.is_optional,
+    )
+
+
+def _find_state_and_reason(
+    argument: _Argument, differences: list[ArgumentDiff]
+) -> tuple[DiffState, str | None]:
+    """Return the state and the reason in an argument's row."""
     if not differences:
-        if accepted is None:
-            return "+", None
-        if value is not NO_VALUE:
-            return "=", None
-        return ("=", "optional, omitted") if accepted.optional and is_decoded else ("-", None)
-    own = [each for each in differences if each.path == path]
-    n_nested = len(differences) - len(own)
+        return _find_state_without_differences(argument)
+    nested = [each for each in differences if each.path != argument.path]
+    own = [each for each in differences if each.path == argument.path]
     is_different = any(each.state != "~" for each in differences)
     if own:
-        return ("!" if is_different and own[0].state == "~" else own[0].state), own[0].reason
-    count = f"{n_nested} nested value{'s' if n_nested > 1 else ''}"
+        # A value that is equal after normalisation may have nested values that are not.
+        state = "!" if is_different and own[0].state == "~" else own[0].state
+        return state, own[0].reason
+    return _summarize_nested_differences(len(nested), is_different)
+
+
+def _find_state_without_differences(argument: _Argument) -> tuple[DiffState, str | None]:
+    if argument.accepted is None:
+        return "+", None
+    if argument.value is not NO_VALUE:
+        return "=", None
+    if argument.is_optional and argument.has_prediction:
+        return "=", "optional, omitted"
+    return "-", None
+
+
+def _summarize_nested_differences(n_nested: int, is_different: bool) -> tuple[DiffState, str]:
+    values = "1 nested value" if n_nested == 1 else f"{n_nested} nested values"
     if not is_different:
-        return "~", f"equal after normalisation in {count}"
-    return "!", f"{count} {'differ' if n_nested > 1 else 'differs'}"
+        return "~", f"equal after normalisation in {values}"
+    verb = "differs" if n_nested == 1 else "differ"
+    return "!", f"{values} {verb}"
 
 
-def _build_nested_row(
-    difference: ArgumentDiff, accepted: AcceptedValues | None, value: Any
-) -> ArgumentRow:
-    keys, state = split_path(difference.path)[1:], difference.state
-    golden, predicted = find_values_at(accepted, value, keys)
-    optional = isinstance(golden, AcceptedValues) and golden.optional
-    texts = (
-        None if state == "+" else _format_if_present(golden),
-        None if state == "-" else _format_if_present(predicted),
-    )
+def _build_nested_row(difference: ArgumentDiff, argument: _Argument) -> ArgumentRow:
+    keys = split_path(difference.path)[1:]
+    golden, predicted = find_values_at(argument.accepted, argument.value, keys)
+    golden_text = None
+    if difference.state != "+":
+        golden_text = _format_if_present(golden)
+    predicted_text = None
+    if difference.state != "-":
+        predicted_text = _format_if_present(predicted)
     return ArgumentRow(
-        difference.path, min(len(keys), MAX_INDENT), state, *texts, difference.reason, optional
+        difference.path,
+        depth=min(len(keys), MAX_INDENT),
+        state=difference.state,
+        golden=golden_text,
+        predicted=predicted_text,
+        reason=difference.reason,
+        optional=isinstance(golden, AcceptedValues) and golden.optional,
     )
 
 
@@ -214,7 +291,9 @@ def find_values_at(
     for key in keys:
         if isinstance(golden, AcceptedValues):
             golden = find_closest_value(golden, predicted, rules)
-        golden = _get_child(golden.fields if isinstance(golden, GoldenObject) else golden, key)
+        if isinstance(golden, GoldenObject):
+            golden = golden.fields
+        golden = _get_child(golden, key)
         predicted = _get_child(predicted, key)
     return golden, predicted
 
@@ -255,12 +334,11 @@ class FirstDifference:
     predicted: str | None = None
 
     def apply_to(self, item: Item) -> None:
-        item.diff_function, item.diff_argument, item.first_difference = (
-            self.function,
-            self.argument,
-            self.text,
-        )
-        item.diff_golden, item.diff_predicted = self.golden, self.predicted
+        item.diff_function = self.function
+        item.diff_argument = self.argument
+        item.first_difference = self.text
+        item.diff_golden = self.golden
+        item.diff_predicted = self.predicted
 
 
 def set_difference_location(item: Item, function: str | None, argument: str | None) -> None:
@@ -270,8 +348,10 @@ def set_difference_location(item: Item, function: str | None, argument: str | No
     """
     is_inside = argument is not None and (item.diff_argument or "").startswith(argument)
     if function != item.diff_function or not is_inside:
-        item.diff_golden = item.diff_predicted = None
-    item.diff_function, item.diff_argument = function, argument
+        item.diff_golden = None
+        item.diff_predicted = None
+    item.diff_function = function
+    item.diff_argument = argument
 
 
 def find_first_difference(
@@ -293,57 +373,74 @@ def find_first_difference(
             )
         if pair.state == "!":
             golden_call = _find_call(golden, pair.turn, pair.golden)
-            return _describe_pair_difference(
-                pair, golden_call, _find_call(predicted, pair.turn, pair.predicted), rules
-            )
+            predicted_call = _find_call(predicted, pair.turn, pair.predicted)
+            return _describe_pair_difference(pair, golden_call, predicted_call, rules)
     return FirstDifference()
 
 
 def _find_call(calls: Sequence[Call], turn: int, index: int | None) -> Call | None:
-    return next((call for call in calls if call.index == index and call.turn == turn), None)
+    for call in calls:
+        if call.index == index and call.turn == turn:
+            return call
+    return None
 
 
 def _describe_pair_difference(
     pair: CallPair, golden: Call | None, predicted: Call | None, rules: ComparisonRules
 ) -> FirstDifference:
-    difference = next((each for each in pair.diff if each.state != "~"), None)
-    if difference is None:
+    differences = [difference for difference in pair.diff if difference.state != "~"]
+    if not differences:
         return FirstDifference(pair.name)
+    difference = differences[0]
     if not difference.path:
-        text = difference.reason
-        if golden is not None and predicted is not None and golden.name != predicted.name:
-            called = (
-                f"{predicted.name} called" if predicted.name else "a call that cannot be decoded"
-            )
-            text = f"{called} (golden {golden.name})"
+        text = _describe_call_difference(golden, predicted) or difference.reason
         return FirstDifference(pair.name, argument=None, text=text)
-    wanted = (golden.arguments if golden else None) or {}
-    given = (predicted.arguments if predicted else None) or {}
+
     name, *keys = split_path(difference.path)
-    left, right = (arguments.get(str(name), NO_VALUE) for arguments in (wanted, given))
-    left, right = find_values_at(left, right, keys, rules)
+    expected, value = find_values_at(
+        _get_arguments(golden).get(str(name), NO_VALUE),
+        _get_arguments(predicted).get(str(name), NO_VALUE),
+        keys,
+        rules,
+    )
+    golden_text = None
+    if expected is not NO_VALUE:
+        golden_text = abbreviate_golden(expected, MAX_VALUE_IN_CLUSTER)
+    predicted_text = None
+    if value is not NO_VALUE:
+        predicted_text = abbreviate(value, MAX_VALUE_IN_CLUSTER)
     return FirstDifference(
         pair.name,
         argument=difference.path,
-        text=f"{difference.path} {_format_difference(difference, left, right)}",
-        golden=None if left is NO_VALUE else abbreviate_golden(left, MAX_VALUE_IN_CLUSTER),
-        predicted=None if right is NO_VALUE else abbreviate(right, MAX_VALUE_IN_CLUSTER),
+        text=f"{difference.path} {_format_difference(difference, expected, value)}",
+        golden=golden_text,
+        predicted=predicted_text,
     )
+
+
+def _describe_call_difference(golden: Call | None, predicted: Call | None) -> str | None:
+    """Say which function is called instead of the golden one, or return None."""
+    if golden is None or predicted is None or golden.name == predicted.name:
+        return None
+    called = f"{predicted.name} called" if predicted.name else "a call that cannot be decoded"
+    return f"{called} (golden {golden.name})"
 
 
 def _format_difference(difference: ArgumentDiff, golden: Any, predicted: Any) -> str:
-    golden_text = (
-        "" if golden is NO_VALUE else f"(golden {abbreviate_golden(golden, MAX_VALUE_IN_LINE)})"
-    )
+    golden_text = ""
+    if golden is not NO_VALUE:
+        golden_text = f"(golden {abbreviate_golden(golden, MAX_VALUE_IN_LINE)})"
     if difference.state == "-":
         return f"missing {golden_text}".rstrip()
-    is_container = isinstance(predicted, (dict, list, tuple))
-    if predicted is NO_VALUE or is_container or difference.reason.startswith("length "):
+
+    is_container = isinstance(predicted, dict | list | tuple)
+    is_about_length = difference.reason.startswith("length ")
+    if predicted is NO_VALUE or is_container or is_about_length:
         return difference.reason
+
+    predicted_text = abbreviate(predicted, MAX_VALUE_IN_LINE)
     if difference.state == "+":
-        return f"{abbreviate(predicted, MAX_VALUE_IN_LINE)} (not in golden)"
-    return (
-        f"{abbreviate(predicted, MAX_VALUE_IN_LINE)} {golden_text}"
-        if golden_text
-        else difference.reason
-    )
+        return f"{predicted_text} (not in golden)"
+    if golden_text:
+        return f"{predicted_text} {golden_text}"
+    return difference.reason

@@ -18,7 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from fcreview.matching.conversation import (
     ChatMessage,
@@ -100,6 +100,10 @@ _PROPOSAL = re.compile(
 )
 
 
+_WORD_BOUNDARY = re.compile(r"[_.\-\s]|(?<=[a-z])(?=[A-Z])")
+"""Matches between the words of a name in any style: `get_user`, `getUser`, `get-user`."""
+
+
 @dataclass(frozen=True, slots=True)
 class DecisiveStep:
     message: int
@@ -130,44 +134,50 @@ def find_decisive_step(
     `golden` are the golden actions in order. `missing_texts` are the expected texts that no reply
     contains.
     """
-    if not any(message.role == "assistant" for message in messages) or not (
-        golden or missing_texts
-    ):
+    has_reply = any(message.role == "assistant" for message in messages)
+    if not has_reply or not (golden or missing_texts):
         return None
+
     facts = _Facts(messages, golden)
-    found = list(facts.find_wrong_writes())
-    if not found and facts.missing_action_indexes:
-        found = [facts.explain_missing_action()]
-    found += facts.find_wrong_calculations()
-    found = found or list(facts.find_wrong_answers(missing_texts))
-    return min(found, key=lambda step: step.message, default=None)
+    steps = list(facts.find_wrong_writes())
+    if not steps and facts.missing_action_indexes:
+        steps.append(facts.explain_missing_action())
+    steps.extend(facts.find_wrong_calculations())
+    if not steps:
+        steps.extend(facts.find_wrong_answers(missing_texts))
+    return min(steps, key=lambda step: step.message, default=None)
 
 
 def add_decisive_step(item: Item, missing_texts: Sequence[str] = ()) -> None:
     """Guess the decisive step of an item that fails, and add it as a recomputed verdict."""
     fails = item.official is False or (item.official is None and item.rule is False)
-    add_guessed_step(
-        item,
-        find_decisive_step(build_chat_messages(item), item.golden, missing_texts)
-        if fails
-        else None,
-    )
+    if fails:
+        messages = build_chat_messages(item)
+        add_guessed_step(item, find_decisive_step(messages, item.golden, missing_texts))
 
 
 def add_guessed_step(item: Item, step: DecisiveStep | None) -> None:
     """Add a guessed step, unless it is None, to an item as a recomputed verdict."""
-    if step is not None:
-        item.decisive_step = step.kind
-        facts = {"error_type": step.kind, "rationale": step.reason, "by": GUESS}
-        item.verdicts.append(Verdict("rule", step.message, criterion=DECISIVE_STEP, **facts))
+    if step is None:
+        return
+    item.decisive_step = step.kind
+    item.verdicts.append(
+        Verdict(
+            "rule",
+            step.message,
+            criterion=DECISIVE_STEP,
+            error_type=step.kind,
+            rationale=step.reason,
+            by=GUESS,
+        )
+    )
 
 
 def is_read_only(function_name: str) -> bool:
     """Whether the first word of a function's name suggests that the function only reads data."""
-    return (
-        re.split(r"[_.\-\s]|(?<=[a-z])(?=[A-Z])", function_name.rpartition(".")[2])[0].lower()
-        in READING_VERBS
-    )
+    name_without_module = function_name.rpartition(".")[2]
+    first_word = _WORD_BOUNDARY.split(name_without_module)[0]
+    return first_word.lower() in READING_VERBS
 
 
 class _Facts:
@@ -180,22 +190,13 @@ class _Facts:
         self.messages = messages
         self.golden = [call for call in golden if not is_read_only(call.name)]
         self.golden_calculations = [call for call in golden if call.name == CALCULATION]
-        results = {
-            each.call_id: each.content for each in messages if each.role == "tool" and each.call_id
+        self._results_by_call = {
+            message.call_id: message.content
+            for message in messages
+            if message.role == "tool" and message.call_id
         }
-        self.writes = [
-            _Write(
-                call,
-                message=number,
-                refused=is_refusal(results.get(call_id, "")),
-                by_user=message.role == "user",
-            )
-            for number, message in enumerate(messages, 1)
-            if not message.is_given
-            for call, call_id in zip(message.calls, message.ids, strict=True)
-            if not is_read_only(call.name)
-        ]
-        self.results = list(results.values())
+        self.results = list(self._results_by_call.values())
+        self.writes = list(self._list_writes())
         self.done: dict[int, _Write] = {}
         """Index of a golden action -> the call that performed the action."""
         self.wrong: list[_Write] = []
@@ -207,6 +208,21 @@ class _Facts:
         """Index of a golden action -> the refused call that equals it."""
         self._match_writes()
 
+    def _list_writes(self) -> Iterator[_Write]:
+        for number, message in enumerate(self.messages, start=1):
+            if message.is_given:
+                continue
+            for call, call_id in zip(message.calls, message.ids, strict=True):
+                if is_read_only(call.name):
+                    continue
+                result = self._results_by_call.get(call_id, "")
+                yield _Write(
+                    call,
+                    message=number,
+                    refused=is_refusal(result),
+                    by_user=message.role == "user",
+                )
+
     @property
     def missing_action_indexes(self) -> list[int]:
         return [index for index in range(len(self.golden)) if index not in self.done]
@@ -215,93 +231,104 @@ class _Facts:
         """Collect names and options of objects from all tool results, or from those before a
         message number.
         """
-        found = ObjectDescriptions()
-        earlier = self.messages if before_message is None else self.messages[: before_message - 1]
-        found.add_tool_results(message.content for message in earlier if message.role == "tool")
-        return found
+        messages = self.messages
+        if before_message is not None:
+            messages = messages[: before_message - 1]
+        descriptions = ObjectDescriptions()
+        descriptions.add_tool_results(
+            message.content for message in messages if message.role == "tool"
+        )
+        return descriptions
 
     def _match_writes(self) -> None:
         for write in self.writes:
-            equal = [
-                index
-                for index, call in enumerate(self.golden)
-                if _has_same_effect(call, write.call)
-            ]
-            open_ones = [index for index in equal if index not in self.done]
-            if equal and write.refused:
-                self.refused[(open_ones or equal)[0]] = write
-            elif open_ones:
-                self.done[open_ones[0]] = write
-            elif write.by_user:
-                continue
-            elif _is_handover(write.call):
-                self.handovers.append(write)
-            else:
-                self.wrong.append(write)
+            self._match_write(write)
+
+        # Refused calls changed nothing. They are to blame only if no other call is, and if the
+        # model did not repair them.
         accepted = [write for write in self.wrong if not write.refused]
-        self.wrong = accepted or [
-            write for write in self.wrong if not self._is_repaired_later(write)
+        not_repaired = [write for write in self.wrong if not self._is_repaired_later(write)]
+        self.wrong = accepted or not_repaired
+
+    def _match_write(self, write: _Write) -> None:
+        equal_indexes = [
+            index
+            for index, action in enumerate(self.golden)
+            if _has_same_effect(action, write.call)
         ]
+        open_indexes = [index for index in equal_indexes if index not in self.done]
+        if equal_indexes and write.refused:
+            index = open_indexes[0] if open_indexes else equal_indexes[0]
+            self.refused[index] = write
+        elif open_indexes:
+            self.done[open_indexes[0]] = write
+        elif write.by_user:
+            return
+        elif _is_handover(write.call):
+            self.handovers.append(write)
+        else:
+            self.wrong.append(write)
 
     def _is_repaired_later(self, write: _Write) -> bool:
-        later = (
-            self.golden[index].name
-            for index, each in self.done.items()
-            if each.message > write.message
-        )
-        return write.call.name in later
+        """Whether a golden action of the same function was performed after a call."""
+        for index, done_write in self.done.items():
+            is_later = done_write.message > write.message
+            if is_later and self.golden[index].name == write.call.name:
+                return True
+        return False
 
     def find_wrong_writes(self) -> Iterator[DecisiveStep]:
         """Yield a step for each wrong writing call, and for each golden action that came too early,
         so that the environment refused another golden action that should have come before it.
         """
         for write in self.wrong:
-            yield self._find_user_fault(write) or DecisiveStep(
-                write.message, kind="wrong_write", reason=self._explain_wrong_write(write)
-            )
+            step = self._find_user_fault(write)
+            if step is None:
+                reason = self._explain_wrong_write(write)
+                step = DecisiveStep(write.message, kind="wrong_write", reason=reason)
+            yield step
+
         for index, write in self.refused.items():
-            if index not in self.done:
-                early = self._find_too_early_write(index, write)
-                if early is not None:
-                    reason = (
-                        f"{early.call.name} was called first. The environment then refused"
-                        f" {write.call.name}."
-                    )
-                    yield DecisiveStep(early.message, kind="wrong_order", reason=reason)
+            if index in self.done:
+                continue
+            early = self._find_too_early_write(index, write)
+            if early is not None:
+                reason = (
+                    f"{early.call.name} was called first. The environment then refused"
+                    f" {write.call.name}."
+                )
+                yield DecisiveStep(early.message, kind="wrong_order", reason=reason)
 
     def _find_too_early_write(self, refused_index: int, refused_write: _Write) -> _Write | None:
         """Return a call before `refused_write` that performed a later golden action on the same
         object, or None.
         """
-        ids = set(_list_identifiers(refused_write.call.arguments or {}))
+        refused_objects = set(_list_identifiers(refused_write.call.arguments or {}))
         for index, write in self.done.items():
-            shares_object = ids & set(_list_identifiers(write.call.arguments or {}))
-            if index > refused_index and write.message < refused_write.message and shares_object:
+            is_later_action = index > refused_index
+            is_earlier_call = write.message < refused_write.message
+            objects = _list_identifiers(write.call.arguments or {})
+            if is_later_action and is_earlier_call and refused_objects.intersection(objects):
                 return write
         return None
 
     def _explain_wrong_write(self, write: _Write) -> str:
-        similar = self._find_most_similar_action(write.call)
-        if similar is None:
-            return f"{write.call.name} changes data, and no golden action calls it."
-        given, wanted = write.call.arguments or {}, _get_first_accepted_values(similar)
-        differing = [
-            name
-            for name in {**wanted, **given}
-            if not _is_same_argument(wanted.get(name), given.get(name))
-        ]
-        if not differing:
+        function = write.call.name
+        similar_action = self._find_most_similar_action(write.call)
+        if similar_action is None:
+            return f"{function} changes data, and no golden action calls it."
+
+        given = write.call.arguments or {}
+        wanted = _get_first_accepted_values(similar_action)
+        for name in {**wanted, **given}:
+            if _is_same_argument(wanted.get(name), given.get(name)):
+                continue
+            difference = _find_innermost_difference(name, given.get(name), wanted.get(name))
             return (
-                f"{write.call.name} was called again with the arguments of an earlier golden"
-                " action."
+                f"{function} has {difference.path} {abbreviate(difference.predicted)}, but the"
+                f" golden action has {abbreviate(difference.golden)}."
             )
-        name, own, golden = _find_innermost_difference(
-            differing[0], given.get(differing[0]), wanted.get(differing[0])
-        )
-        return (
-            f"{write.call.name} has {name} {abbreviate(own)}, but the golden action has"
-            f" {abbreviate(golden)}."
-        )
+        return f"{function} was called again with the arguments of an earlier golden action."
 
     def _find_most_similar_action(self, call: Call) -> Call | None:
         given = call.arguments or {}
@@ -316,46 +343,49 @@ class _Facts:
             )
             return action_index not in self.done, n_equal
 
-        same_function = [index for index, each in enumerate(self.golden) if each.name == call.name]
-        return self.golden[max(same_function, key=compute_similarity)] if same_function else None
+        indexes_of_function = [
+            index for index, action in enumerate(self.golden) if action.name == call.name
+        ]
+        if not indexes_of_function:
+            return None
+        return self.golden[max(indexes_of_function, key=compute_similarity)]
 
     def _find_user_fault(self, write: _Write) -> DecisiveStep | None:
-        similar = self._find_most_similar_action(write.call)
-        wanted_arguments = _get_first_accepted_values(similar) if similar else {}
-        given, wanted = (
-            _list_identifiers(write.call.arguments or {}),
-            _list_identifiers(wanted_arguments),
-        )
-        wrong = [each for each in given if each not in wanted]
-        omitted = [each for each in wanted if each not in given]
-        user = _UserMessages(self.messages, write.message, self.collect_descriptions(write.message))
-        if not wrong and not omitted and similar is not None:
+        """Return the step at which the user asked for a wrong call, or None."""
+        similar_action = self._find_most_similar_action(write.call)
+        if similar_action is None:
+            return None
+
+        descriptions = self.collect_descriptions(write.message)
+        user = _UserMessages(self.messages, write.message, descriptions)
+        given_arguments = write.call.arguments or {}
+        given = _list_identifiers(given_arguments)
+        wanted_arguments = _get_first_accepted_values(similar_action)
+        wanted = _list_identifiers(wanted_arguments)
+        wrong = [value for value in given if value not in wanted]
+        omitted = [value for value in wanted if value not in given]
+        if not wrong and not omitted:
             return user.find_payment_choice(
-                _list_payment_methods(write.call.arguments or {}),
-                _list_payment_methods(wanted_arguments),
+                _list_payment_methods(given_arguments), _list_payment_methods(wanted_arguments)
             )
-        return (
-            user.find_retraction(omitted)
-            or (user.find_wrong_choice(wrong) if similar else None)
-            or (user.find_incomplete_choice(given, omitted) if similar and not wrong else None)
-        )
+        step = user.find_retraction(omitted) or user.find_wrong_choice(wrong)
+        if step is None and not wrong:
+            step = user.find_incomplete_choice(given, omitted)
+        return step
 
     def find_wrong_calculations(self) -> Iterator[DecisiveStep]:
         """Yield a step for each calculation that shares numbers with a golden calculation but
         does not equal one.
         """
-        for number, message in enumerate(self.messages, 1):
-            for call in message.calls if message.role == "assistant" else ():
-                if call.name != CALCULATION:
-                    continue
-                numbers = _count_numbers(call.arguments)
-                golden = [
-                    _count_numbers(_get_first_accepted_values(each))
-                    for each in self.golden_calculations
-                ]
-                if numbers not in golden and any(
-                    _is_similar_calculation(numbers, each) for each in golden
-                ):
+        golden_numbers = [
+            _count_numbers(_get_first_accepted_values(calculation))
+            for calculation in self.golden_calculations
+        ]
+        for number, message in enumerate(self.messages, start=1):
+            if message.role != "assistant":
+                continue
+            for call in message.calls:
+                if call.name == CALCULATION and _is_wrong_calculation(call, golden_numbers):
                     reason = "The numbers differ from those of the golden calculation."
                     yield DecisiveStep(number, kind="wrong_calculation", reason=reason)
 
@@ -364,44 +394,40 @@ class _Facts:
         contains the text beside a call, else at the first reply with a similar number, else at the
         last reply.
         """
-        replies = [
-            (n, message)
-            for n, message in enumerate(self.messages, 1)
-            if message.role == "assistant"
-        ]
         for text in missing_texts:
-            wanted = text.lower().replace(",", "")
-            beside_call = [
-                n
-                for n, each in replies
-                if each.calls and wanted in each.content.lower().replace(",", "")
-            ]
-            others = [
-                n
-                for n, each in replies
-                if any(
-                    self._is_misstated_number(wanted, one)
-                    for one in _list_stated_numbers(each.content)
-                )
-            ]
-            if beside_call:
+            yield self._explain_missing_answer(text)
+
+    def _explain_missing_answer(self, text: str) -> DecisiveStep:
+        expected = text.lower().replace(",", "")
+        replies = self._list_replies()
+        for number, reply in replies:
+            if reply.calls and expected in reply.content.lower().replace(",", ""):
                 reason = (
                     f"{abbreviate(text)} is only in a message with a call. The user does not see"
                     " such messages."
                 )
-                yield DecisiveStep(beside_call[0], kind="unseen_answer", reason=reason)
-            elif others:
+                return DecisiveStep(number, kind="unseen_answer", reason=reason)
+
+        for number, reply in replies:
+            stated_numbers = _list_stated_numbers(reply.content)
+            if any(self._is_misstated_number(expected, stated) for stated in stated_numbers):
                 reason = (
                     "This reply states a different value, and none of the replies contains"
                     f" {abbreviate(text)}."
                 )
-                yield DecisiveStep(others[0], kind="wrong_answer", reason=reason)
-            else:
-                yield DecisiveStep(
-                    replies[-1][0],
-                    kind="missing_answer",
-                    reason=f"No reply contains {abbreviate(text)}.",
-                )
+                return DecisiveStep(number, kind="wrong_answer", reason=reason)
+
+        last_number, _ = replies[-1]
+        reason = f"No reply contains {abbreviate(text)}."
+        return DecisiveStep(last_number, kind="missing_answer", reason=reason)
+
+    def _list_replies(self) -> list[tuple[int, ChatMessage]]:
+        """Return (number of the message from 1, message) of each reply of the model."""
+        return [
+            (number, message)
+            for number, message in enumerate(self.messages, start=1)
+            if message.role == "assistant"
+        ]
 
     def _is_misstated_number(self, expected: str, stated: str) -> bool:
         if not _NUMBER.fullmatch(expected) or ("." in expected) != ("." in stated):
@@ -415,73 +441,92 @@ class _Facts:
         an action.
         """
         name = self.golden[self.missing_action_indexes[0]].name
+        return (
+            self._find_declined_request(name)
+            or self._find_early_handover(name)
+            or self._explain_forgotten_action(name)
+        )
+
+    def _find_declined_request(self, function_name: str) -> DecisiveStep | None:
+        """Return the last reply that declines a request about a missing action, or the user's
+        rejection that led to it.
+        """
         topics = [_get_topic_words(self.golden[index]) for index in self.missing_action_indexes]
-        for number in range(len(self.messages), 0, -1):
-            message = self.messages[number - 1]
-            declines = message.role == "assistant" and _REFUSAL.search(message.content)
-            if declines and any(topic & extract_words(message.content) for topic in topics):
-                retraction = self._find_retraction_before(number)
-                if retraction is not None:
-                    return DecisiveStep(
-                        retraction,
-                        kind="user_retraction",
-                        reason="The user rejects the model's proposal.",
-                    )
-                return DecisiveStep(
-                    number,
-                    kind="refused_request",
-                    reason=f"The model declines, and {name} is never called.",
-                )
+        for number, reply in reversed(self._list_replies()):
+            if not _REFUSAL.search(reply.content):
+                continue
+            words = extract_words(reply.content)
+            if not any(topic & words for topic in topics):
+                continue
+
+            rejection = self._find_rejection_before(number)
+            if rejection is not None:
+                reason = "The user rejects the model's proposal."
+                return DecisiveStep(rejection, kind="user_retraction", reason=reason)
+            reason = f"The model declines, and {function_name} is never called."
+            return DecisiveStep(number, kind="refused_request", reason=reason)
+        return None
+
+    def _find_early_handover(self, function_name: str) -> DecisiveStep | None:
+        """Return the first handover to a human agent that the user did not ask for."""
         for write in self.handovers:
-            asked = next(
-                (
-                    extract_words(m.content)
-                    for m in self.messages[write.message - 2 :: -1]
-                    if m.role == "user"
-                ),
-                set(),
-            )
-            if not asked & HANDOVER_WORDS:
-                reason = f"{write.call.name} is called, but {name} is not called before it."
+            asked_words = self._get_last_words_of_user(write.message)
+            if not asked_words & HANDOVER_WORDS:
+                reason = (
+                    f"{write.call.name} is called, but {function_name} is not called before it."
+                )
                 return DecisiveStep(write.message, kind="early_end", reason=reason)
-        return self._explain_forgotten_action(name)
+        return None
+
+    def _get_last_words_of_user(self, before_message: int) -> set[str]:
+        for message in reversed(self.messages[: before_message - 1]):
+            if message.role == "user":
+                return extract_words(message.content)
+        return set()
 
     def _explain_forgotten_action(self, function_name: str) -> DecisiveStep:
-        user = _UserMessages(self.messages, len(self.messages) + 1, self.collect_descriptions())
-        wanted = [
-            each
-            for index in self.missing_action_indexes
-            for each in _list_identifiers(_get_first_accepted_values(self.golden[index]))
-        ]
-        known = [each for each in wanted if user.descriptions.has_description(each)]
-        named = max(
-            (number for each in wanted for number in user.find_messages_with(each)), default=None
-        )
-        if named is None and known and user.turns:
-            reason = f"The user never states the values that {function_name} needs."
-            return DecisiveStep(user.turns[0][0], kind="user_omission", reason=reason)
-        replies = [
-            number for number, message in enumerate(self.messages, 1) if message.role == "assistant"
-        ]
-        reply = next(
-            (number for number in replies if named is not None and number > named), replies[-1]
-        )
-        return DecisiveStep(
-            reply, kind="missing_action", reason=f"{function_name} is never called."
-        )
+        """Return the reply after the last message in which the user names a value of the action.
 
-    def _find_retraction_before(self, message_number: int) -> int | None:
-        earlier = [
-            n
-            for n in range(message_number - 1, 0, -1)
-            if self.messages[n - 1].role in ("user", "assistant")
-        ][:2]
-        if len(earlier) < 2:
+        If the user never names a value that the tools know, it is the user's omission.
+        """
+        user = _UserMessages(self.messages, len(self.messages) + 1, self.collect_descriptions())
+        needed_values: list[str] = []
+        for index in self.missing_action_indexes:
+            needed_values += _list_identifiers(_get_first_accepted_values(self.golden[index]))
+
+        mentions: list[int] = []
+        for value in needed_values:
+            mentions += user.find_messages_with(value)
+        is_known = any(user.descriptions.has_description(value) for value in needed_values)
+        if not mentions and is_known and user.turns:
+            last_number, _ = user.turns[0]
+            reason = f"The user never states the values that {function_name} needs."
+            return DecisiveStep(last_number, kind="user_omission", reason=reason)
+
+        reply_numbers = [number for number, _ in self._list_replies()]
+        step = reply_numbers[-1]
+        if mentions:
+            later_replies = [number for number in reply_numbers if number > max(mentions)]
+            step = later_replies[0] if later_replies else step
+        reason = f"{function_name} is never called."
+        return DecisiveStep(step, kind="missing_action", reason=reason)
+
+    def _find_rejection_before(self, message_number: int) -> int | None:
+        """Return the number of the user's message before a reply, if it rejects a proposal in the
+        message before it.
+        """
+        spoken_numbers = [
+            number
+            for number in range(1, message_number)
+            if self.messages[number - 1].role in ("user", "assistant")
+        ]
+        if len(spoken_numbers) < 2:
             return None
-        user, proposal = (self.messages[n - 1] for n in earlier)
-        is_rejected = user.role == "user" and _RETRACTION.search(user.content)
+        proposal = self.messages[spoken_numbers[-2] - 1]
+        answer = self.messages[spoken_numbers[-1] - 1]
         is_proposal = proposal.role == "assistant" and _PROPOSAL.search(proposal.content)
-        return earlier[0] if is_rejected and is_proposal else None
+        is_rejected = answer.role == "user" and _RETRACTION.search(answer.content)
+        return spoken_numbers[-1] if is_proposal and is_rejected else None
 
 
 class _UserMessages:
@@ -489,9 +534,9 @@ class _UserMessages:
         self, messages: Sequence[ChatMessage], before: int, descriptions: ObjectDescriptions
     ) -> None:
         texts = [
-            (n, m.content)
-            for n, m in enumerate(messages, 1)
-            if m.role == "user" and n < before and m.content
+            (number, message.content)
+            for number, message in enumerate(messages, start=1)
+            if message.role == "user" and number < before and message.content
         ]
         self.turns = texts[::-1]
         """(number, text) of the user's messages before the message with the number `before`,
@@ -511,31 +556,26 @@ class _UserMessages:
         ]
 
     def find_retraction(self, omitted_values: Sequence[str]) -> DecisiveStep | None:
+        """Return a step at the last message that withdraws one of the omitted values."""
         for number, text in self.turns:
+            if not _RETRACTION.search(text):
+                continue
             words = extract_words(text)
-            if _RETRACTION.search(text) and any(
-                self.descriptions.is_named_in(each, words) for each in omitted_values
-            ):
-                return DecisiveStep(
-                    number,
-                    kind="user_retraction",
-                    reason="The user withdraws a value that a golden action needs.",
-                )
+            if any(self.descriptions.is_named_in(value, words) for value in omitted_values):
+                reason = "The user withdraws a value that a golden action needs."
+                return DecisiveStep(number, kind="user_retraction", reason=reason)
         return None
 
     def find_wrong_choice(self, wrong_values: Sequence[str]) -> DecisiveStep | None:
         """Return a step at the last message that states one of the wrong values, if the user
         stated all of them.
         """
-        mentions = [self.find_messages_with(each) for each in wrong_values]
+        mentions = [self.find_messages_with(value) for value in wrong_values]
         if not wrong_values or not all(mentions):
             return None
-        last = max(numbers[0] for numbers in mentions)
-        return DecisiveStep(
-            last,
-            kind="user_choice",
-            reason="The user states values that no golden action contains.",
-        )
+        last_mention = max(numbers[0] for numbers in mentions)
+        reason = "The user states values that no golden action contains."
+        return DecisiveStep(last_mention, kind="user_choice", reason=reason)
 
     def find_payment_choice(
         self, given_methods: Sequence[str], golden_methods: Sequence[str]
@@ -543,14 +583,15 @@ class _UserMessages:
         """Return a step at the user's last message with a payment method that no golden action
         uses.
         """
-        for each in given_methods:
-            kind = {word for word in extract_words(each.replace("_", " ")) if not word.isdigit()}
-            numbers = [
-                number for number, text in self.turns if kind and kind <= extract_words(text)
-            ]
-            if each not in golden_methods and numbers:
-                reason = "The user chooses a payment method that no golden action uses."
-                return DecisiveStep(numbers[0], kind="user_choice", reason=reason)
+        for method in given_methods:
+            if method in golden_methods:
+                continue
+            words_of_method = extract_words(method.replace("_", " "))
+            kind = {word for word in words_of_method if not word.isdigit()}
+            for number, text in self.turns:
+                if kind and kind <= extract_words(text):
+                    reason = "The user chooses a payment method that no golden action uses."
+                    return DecisiveStep(number, kind="user_choice", reason=reason)
         return None
 
     def find_incomplete_choice(
@@ -559,18 +600,23 @@ class _UserMessages:
         """Return a step at the last message that names all described objects of the call, if no
         message names an omitted object.
         """
-        named = [each for each in given_values if self.descriptions.has_description(each)]
-        if (
-            not omitted_values
-            or not named
-            or any(self.find_messages_with(each) for each in omitted_values)
-        ):
+        described = [value for value in given_values if self.descriptions.has_description(value)]
+        names_omitted = any(self.find_messages_with(value) for value in omitted_values)
+        if not omitted_values or not described or names_omitted:
             return None
         for number, text in self.turns:
-            if all(self.descriptions.is_named_in(each, extract_words(text)) for each in named):
+            words = extract_words(text)
+            if all(self.descriptions.is_named_in(value, words) for value in described):
                 reason = "The user does not name all objects that a golden action needs."
                 return DecisiveStep(number, kind="user_choice", reason=reason)
         return None
+
+
+def _is_wrong_calculation(call: Call, golden_numbers: Sequence[Counter[str]]) -> bool:
+    numbers = _count_numbers(call.arguments)
+    if numbers in golden_numbers:
+        return False
+    return any(_is_similar_calculation(numbers, golden) for golden in golden_numbers)
 
 
 def _is_handover(call: Call) -> bool:
@@ -584,10 +630,11 @@ def _get_topic_words(call: Call) -> set[str]:
 
 
 def _get_first_accepted_values(call: Call) -> Mapping[str, Any]:
-    return {
-        name: value.any_of[0] if isinstance(value, AcceptedValues) and value.any_of else value
-        for name, value in (call.arguments or {}).items()
-    }
+    values = {}
+    for name, value in (call.arguments or {}).items():
+        has_accepted_value = isinstance(value, AcceptedValues) and value.any_of
+        values[name] = value.any_of[0] if has_accepted_value else value
+    return values
 
 
 def _has_same_effect(golden: Call, predicted: Call) -> bool:
@@ -595,22 +642,25 @@ def _has_same_effect(golden: Call, predicted: Call) -> bool:
     if golden.name != predicted.name or predicted.arguments is None:
         return False
     wanted = _get_first_accepted_values(golden)
-    return wanted.keys() == predicted.arguments.keys() and all(
-        _is_same_argument(value, predicted.arguments[name]) for name, value in wanted.items()
-    )
+    given = predicted.arguments
+    if wanted.keys() != given.keys():
+        return False
+    return all(_is_same_argument(value, given[name]) for name, value in wanted.items())
 
 
 def _is_same_argument(first: Any, second: Any) -> bool:
     if isinstance(first, str) and isinstance(second, str):
-        are_free = min(len(first.split()), len(second.split())) >= FREE_TEXT_WORDS
-        return are_free or first.strip().lower() == second.strip().lower()
+        are_free_texts = min(len(first.split()), len(second.split())) >= FREE_TEXT_WORDS
+        return are_free_texts or first.strip().lower() == second.strip().lower()
     if isinstance(first, list) and isinstance(second, list):
         return Counter(map(canonical_json, first)) == Counter(map(canonical_json, second))
     return canonical_json(first) == canonical_json(second)
 
 
-class _ValueDifference(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _ValueDifference:
     path: str
+    _: KW_ONLY
     predicted: Any
     golden: Any
 
@@ -620,56 +670,63 @@ def _find_innermost_difference(path: str, given: Any, wanted: Any) -> _ValueDiff
 
     For lists of different lengths, return the lengths.
     """
-    inner: list[tuple[str, Any, Any]] = []
-    if isinstance(given, dict) and isinstance(wanted, dict) and given.keys() == wanted.keys():
-        inner = [(f"{path}.{name}", each, wanted[name]) for name, each in given.items()]
-    elif isinstance(given, list) and isinstance(wanted, list) and len(given) == len(wanted):
-        inner = [
-            (f"{path}[{at}]", *each) for at, each in enumerate(zip(given, wanted, strict=True))
-        ]
-    elif isinstance(given, list) and isinstance(wanted, list):
+    are_lists = isinstance(given, list) and isinstance(wanted, list)
+    if are_lists and len(given) != len(wanted):
         return _ValueDifference(f"number of {path}", predicted=len(given), golden=len(wanted))
-    differences = (
-        _find_innermost_difference(*each) for each in inner if not _is_same_argument(*each[1:])
-    )
-    return next(differences, _ValueDifference(path, predicted=given, golden=wanted))
+    for inner_path, inner_given, inner_wanted in _list_inner_values(path, given, wanted):
+        if not _is_same_argument(inner_given, inner_wanted):
+            return _find_innermost_difference(inner_path, inner_given, inner_wanted)
+    return _ValueDifference(path, predicted=given, golden=wanted)
+
+
+def _list_inner_values(path: str, given: Any, wanted: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Yield (path, given value, wanted value) of the values in two objects or lists."""
+    if isinstance(given, dict) and isinstance(wanted, dict) and given.keys() == wanted.keys():
+        for name, value in given.items():
+            yield f"{path}.{name}", value, wanted[name]
+    elif isinstance(given, list) and isinstance(wanted, list):
+        for index, (given_element, wanted_element) in enumerate(zip(given, wanted, strict=True)):
+            yield f"{path}[{index}]", given_element, wanted_element
 
 
 def _list_identifiers(arguments: Mapping[str, Any]) -> list[str]:
     """Return the values that identify objects such as orders: those with a digit, without users
     and payment methods.
     """
-    return [
-        value
-        for name, each in arguments.items()
-        if "payment" not in name and name != "user_id"
-        for value in _iter_texts_with_digit(each)
-    ]
+    identifiers: list[str] = []
+    for name, value in arguments.items():
+        if "payment" not in name and name != "user_id":
+            identifiers.extend(_iter_texts_with_digit(value))
+    return identifiers
 
 
 def _list_payment_methods(arguments: Mapping[str, Any]) -> list[str]:
-    return [
-        text
-        for name, each in arguments.items()
-        if "payment" in name
-        for text in _iter_texts_with_digit(each)
-    ]
+    methods: list[str] = []
+    for name, value in arguments.items():
+        if "payment" in name:
+            methods.extend(_iter_texts_with_digit(value))
+    return methods
 
 
 def _iter_texts_with_digit(value: Any) -> Iterator[str]:
-    if isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _iter_texts_with_digit(each)
-    elif isinstance(value, (str, int)) and not isinstance(value, bool):
+    if isinstance(value, dict):
+        for field in value.values():
+            yield from _iter_texts_with_digit(field)
+    elif isinstance(value, list):
+        for element in value:
+            yield from _iter_texts_with_digit(element)
+    elif isinstance(value, str | int) and not isinstance(value, bool):
         text = str(value)
-        if len(text) >= MIN_IDENTIFIER_LENGTH and any(character.isdigit() for character in text):
+        has_digit = any(character.isdigit() for character in text)
+        if has_digit and len(text) >= MIN_IDENTIFIER_LENGTH:
             yield text
 
 
 def _count_numbers(arguments: Mapping[str, Any] | None) -> Counter[str]:
-    return Counter(
-        number for each in (arguments or {}).values() for number in _NUMBER.findall(str(each))
-    )
+    counts: Counter[str] = Counter()
+    for value in (arguments or {}).values():
+        counts.update(_NUMBER.findall(str(value)))
+    return counts
 
 
 def _is_similar_calculation(numbers: Counter[str], golden_numbers: Counter[str]) -> bool:
@@ -678,7 +735,7 @@ def _is_similar_calculation(numbers: Counter[str], golden_numbers: Counter[str])
 
 
 def _list_stated_numbers(text: str) -> list[str]:
-    return [
-        number.replace(",", "")
-        for number in _STATED_NUMBER.findall(_LIST_NUMBER.sub(" ", text.replace("*", "")))
-    ]
+    """Return the numbers in a text, without the numbers of its list items."""
+    without_emphasis = text.replace("*", "")
+    without_list_numbers = _LIST_NUMBER.sub(" ", without_emphasis)
+    return [number.replace(",", "") for number in _STATED_NUMBER.findall(without_list_numbers)]

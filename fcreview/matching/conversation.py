@@ -31,6 +31,8 @@ from fcreview.model.json_value import MAX_DEPTH, is_nested_deeper_than
 MAX_TEXT = 200_000
 _CallPosition = tuple[int, int, int]
 """(turn, step, index) of a call, each from 0."""
+_Step = tuple[int, int]
+"""(turn, step), each from 0."""
 
 
 def parse_quoted_calls(text: str) -> list[Call]:
@@ -38,10 +40,13 @@ def parse_quoted_calls(text: str) -> list[Call]:
     {}}`, `{"f": {}}` or a list of such objects. Returns an empty list for any other text. The
     arguments are plain JSON values.
     """
+    if len(text) > MAX_TEXT:
+        return []
     try:
-        value = json.loads(text) if len(text) <= MAX_TEXT else None
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return []
+
     calls: list[Call] = []
     for entry in value if isinstance(value, list) else [value]:
         parsed = _parse_quoted_object(entry)
@@ -56,11 +61,11 @@ def _parse_quoted_object(value: Any) -> list[Call]:
         return []
     if isinstance(value.get("name"), str) and isinstance(value.get("arguments"), dict):
         return [Call("predicted", value["name"], arguments=value["arguments"])]
-    if all(isinstance(arguments, dict) for arguments in value.values()):
-        return [
-            Call("predicted", str(name), arguments=arguments) for name, arguments in value.items()
-        ]
-    return []
+
+    # The names of the functions may be the keys.
+    if not all(isinstance(arguments, dict) for arguments in value.values()):
+        return []
+    return [Call("predicted", str(name), arguments=fields) for name, fields in value.items()]
 
 
 def is_same_call(first: Call, second: Call) -> bool:
@@ -81,28 +86,41 @@ class RepeatedCalls:
 
     def __init__(self, item: Item) -> None:
         self._steps = assign_step_numbers(item)
-        self._predicted: dict[Hashable, list[tuple[_CallPosition, Call]]] = {}
-        self._quoted: dict[Hashable, list[tuple[_CallPosition, Call]]] = {}
+        self._predicted: defaultdict[Hashable, list[tuple[_CallPosition, Call]]] = defaultdict(list)
+        self._quoted: defaultdict[Hashable, list[tuple[_CallPosition, Call]]] = defaultdict(list)
         for call in sorted(item.predicted, key=_get_position):
-            self._predicted.setdefault(_make_call_key(call), []).append((_get_position(call), call))
+            self._predicted[_make_call_key(call)].append((_get_position(call), call))
         for message in item.messages:
-            for call in parse_quoted_calls(message.content) if message.name == GOLDEN_CALL else ():
-                self._quoted.setdefault(_make_call_key(call), []).append(
-                    ((message.turn, message.step, 0), call)
-                )
+            if message.name != GOLDEN_CALL:
+                continue
+            position = (message.turn, message.step, 0)
+            for call in parse_quoted_calls(message.content):
+                self._quoted[_make_call_key(call)].append((position, call))
 
     def describe_earlier_occurrence(self, call: Call) -> str | None:
         """Return the position of the latest equal call before a call, predicted or quoted: `turn
         1 step 2`; or None.
         """
-        key, position = _make_call_key(call), _get_position(call)
-        predicted = self._predicted.get(key, [])
-        predicted = predicted[: bisect_left(predicted, position, key=lambda each: each[0])][-1:]
-        quoted = [each for each in self._quoted.get(key, ()) if each[0][:2] < position[:2]][-1:]
-        for (turn, step, _), earlier in [*predicted, *quoted]:
-            if is_same_call(earlier, call):
-                return f"turn {turn + 1} step {self._steps.get((turn, step), step + 1)}"
+        for (turn, step, _), earlier_call in self._list_earlier_calls(call):
+            if is_same_call(earlier_call, call):
+                step_number = self._steps.get((turn, step), step + 1)
+                return f"turn {turn + 1} step {step_number}"
         return None
+
+    def _list_earlier_calls(self, call: Call) -> Iterator[tuple[_CallPosition, Call]]:
+        """Yield the last predicted and the last quoted call with the key of a call, before it."""
+        key = _make_call_key(call)
+        position = _get_position(call)
+        predicted = self._predicted.get(key, [])
+        n_earlier = bisect_left(predicted, position, key=lambda entry: entry[0])
+        if n_earlier:
+            yield predicted[n_earlier - 1]
+
+        # A quoted call has no index, so that only those of earlier steps come before the call.
+        step = position[:2]
+        quoted = [entry for entry in self._quoted.get(key, ()) if entry[0][:2] < step]
+        if quoted:
+            yield quoted[-1]
 
 
 def _get_position(call: Call) -> _CallPosition:
@@ -114,15 +132,18 @@ def _make_call_key(call: Call) -> Hashable:
 
 
 def _make_value_key(value: Any, depth: int) -> Hashable:
-    if depth > MAX_DEPTH or value != value:
+    """Return a key that is equal for equal values. Values of different types have other keys."""
+    is_nan = value != value
+    if depth > MAX_DEPTH or is_nan:
         return type(value).__name__
     if isinstance(value, dict):
-        return dict, frozenset(
-            (name, _make_value_key(each, depth + 1)) for name, each in value.items()
-        )
-    if isinstance(value, (list, tuple)):
-        return type(value), tuple(_make_value_key(each, depth + 1) for each in value)
-    return type(value), value if isinstance(value, Hashable) else repr(value)
+        fields = ((name, _make_value_key(field, depth + 1)) for name, field in value.items())
+        return dict, frozenset(fields)
+    if isinstance(value, list | tuple):
+        return type(value), tuple(_make_value_key(element, depth + 1) for element in value)
+    if isinstance(value, Hashable):
+        return type(value), value
+    return type(value), repr(value)
 
 
 REASONING = "reasoning"
@@ -152,83 +173,113 @@ def build_chat_messages(item: Item) -> list[ChatMessage]:
     simulated user.
     """
     user_calls = {(turn, index) for turn, index in item.extra.user_calls or ()}
-    messages: defaultdict[tuple[int, int], list[Message]] = defaultdict(list)
-    calls: defaultdict[tuple[int, int], list[Call]] = defaultdict(list)
+    messages_by_step: defaultdict[_Step, list[Message]] = defaultdict(list)
     for message in item.messages:
         if message.name != SIMULATED_USER_INSTRUCTION:
-            messages[message.turn, message.step].append(message)
+            messages_by_step[message.turn, message.step].append(message)
+    calls_by_step: defaultdict[_Step, list[Call]] = defaultdict(list)
     for call in item.predicted:
-        calls[call.turn, call.step].append(call)
-    found: list[ChatMessage] = []
-    for at in sorted(messages.keys() | calls.keys()):
-        by_user = bool(calls[at]) and (at[0], calls[at][0].index) in user_calls
-        found += _build_step_messages(messages[at], calls[at], "user" if by_user else "assistant")
-    _assign_call_ids(found)
-    return found
+        calls_by_step[call.turn, call.step].append(call)
+
+    chat: list[ChatMessage] = []
+    for step in sorted(messages_by_step.keys() | calls_by_step.keys()):
+        calls = calls_by_step[step]
+        is_by_user = bool(calls) and (calls[0].turn, calls[0].index) in user_calls
+        caller: Role = "user" if is_by_user else "assistant"
+        chat.extend(_StepMessages(caller, calls).build(messages_by_step[step]))
+    _assign_call_ids(chat)
+    return chat
 
 
-def _build_step_messages(
-    messages: Sequence[Message], calls: Sequence[Call], caller: Role
-) -> Iterator[ChatMessage]:
-    """Yield the messages of a step.
+class _StepMessages:
+    """Messages of a step.
 
-    All calls, texts and reasoning of `caller` become one message.
+    All calls, texts and reasoning of the caller become one message, the reply. It ends before the
+    first message of another role, except the user's.
     """
-    reply = ChatMessage(caller, calls=list(calls)) if calls else None
-    is_reply_open = reply is not None
-    n_results = 0
-    for message in messages:
-        if message.name == GOLDEN_CALL:
-            quoted = parse_quoted_calls(message.content)
-            content = "" if quoted else message.content
-            yield ChatMessage("assistant", content, calls=quoted, sources=[message], is_given=True)
-        elif message.role == caller and (reply is None or is_reply_open):
-            if reply is None:
-                reply, is_reply_open = ChatMessage(caller), True
-            _append_to_reply(reply, message)
-        else:
-            if reply is not None and is_reply_open and message.role != "user":
-                yield reply
-                is_reply_open = False
-            entry = ChatMessage(message.role, message.content, name=message.name, sources=[message])
-            if message.role == "tool" and reply is not None and n_results < len(reply.calls):
-                entry.name, entry.call_id = reply.calls[n_results].name, str(n_results)
-                entry.is_for_user = reply.role == "user"
-                n_results += 1
-            yield entry
-    if reply is not None and is_reply_open:
-        yield reply
+
+    def __init__(self, caller: Role, calls: Sequence[Call]) -> None:
+        self._caller = caller
+        self._reply = ChatMessage(caller, calls=list(calls)) if calls else None
+        self._is_reply_finished = False
+        self._n_results = 0
+
+    def build(self, messages: Sequence[Message]) -> Iterator[ChatMessage]:
+        for message in messages:
+            if message.name == GOLDEN_CALL:
+                yield _make_given_message(message)
+            elif message.role == self._caller and not self._is_reply_finished:
+                self._reply = self._reply or ChatMessage(self._caller)
+                _append_to_reply(self._reply, message)
+            else:
+                if message.role != "user":
+                    yield from self._finish_reply()
+                yield self._make_other_message(message)
+        yield from self._finish_reply()
+
+    def _finish_reply(self) -> Iterator[ChatMessage]:
+        if self._reply is not None and not self._is_reply_finished:
+            self._is_reply_finished = True
+            yield self._reply
+
+    def _make_other_message(self, message: Message) -> ChatMessage:
+        """Convert a message that is not the caller's. Results are those of the calls, in order."""
+        chat_message = ChatMessage(
+            message.role, message.content, name=message.name, sources=[message]
+        )
+        reply = self._reply
+        if message.role == "tool" and reply is not None and self._n_results < len(reply.calls):
+            chat_message.name = reply.calls[self._n_results].name
+            chat_message.call_id = str(self._n_results)
+            chat_message.is_for_user = reply.role == "user"
+            self._n_results += 1
+        return chat_message
+
+
+def _make_given_message(message: Message) -> ChatMessage:
+    """Convert a message that quotes golden calls. Its text is shown only if it has no calls."""
+    quoted_calls = parse_quoted_calls(message.content)
+    content = "" if quoted_calls else message.content
+    return ChatMessage("assistant", content, calls=quoted_calls, sources=[message], is_given=True)
 
 
 def _append_to_reply(reply: ChatMessage, message: Message) -> None:
     reply.sources.append(message)
     if message.name == REASONING:
-        reply.reasoning = "\n".join(filter(None, (reply.reasoning, message.content)))
+        reply.reasoning = _join_lines(reply.reasoning, message.content)
     elif not is_only_call_text(message.content, reply.calls):
-        reply.content = "\n".join(filter(None, (reply.content, message.content)))
+        reply.content = _join_lines(reply.content, message.content)
+
+
+def _join_lines(first: str, second: str) -> str:
+    return "\n".join(text for text in (first, second) if text)
 
 
 def is_only_call_text(text: str, calls: Sequence[Call]) -> bool:
     """Whether a text is only the raw form of these calls, such as `[f(a=1)]`."""
+    if not calls:
+        return False
     start = text.lstrip()
     names = [call.name.rpartition(".")[2] for call in calls]
-    return (
-        bool(calls)
-        and start.startswith(("[", "{", "<", "`", *names))
-        and all(name in start for name in names)
-    )
+    begins_like_call = start.startswith(("[", "{", "<", "`", *names))
+    return begins_like_call and all(name in start for name in names)
 
 
 def _assign_call_ids(messages: Sequence[ChatMessage]) -> None:
-    count = 0
-    current: ChatMessage | None = None
+    """Number the calls of a conversation, and give each result the id of its call.
+
+    Until then, the id of a result is the position of its call in the reply.
+    """
+    n_calls = 0
+    last_reply: ChatMessage | None = None
     for message in messages:
         if message.calls:
-            current = message
-            message.ids = [f"call_{count + number}" for number in range(1, len(message.calls) + 1)]
-            count += len(message.calls)
-        elif message.call_id is not None and current is not None:
-            message.call_id = current.ids[int(message.call_id)]
+            last_reply = message
+            for _ in message.calls:
+                n_calls += 1
+                message.ids.append(f"call_{n_calls}")
+        elif message.call_id is not None and last_reply is not None:
+            message.call_id = last_reply.ids[int(message.call_id)]
 
 
 _SCHEMA_TYPES = {
@@ -302,28 +353,37 @@ class ObjectDescriptions:
 
     def add_tool_results(self, tool_results: Iterable[str]) -> None:
         for text in tool_results:
-            if len(text) <= MAX_RESULT_LENGTH and text.lstrip()[:1] in ("{", "["):
-                try:
-                    value = json.loads(text)
-                except (ValueError, RecursionError):
-                    continue
-                if not is_nested_deeper_than(value, MAX_LEVELS):
-                    self._add_objects(value)
+            looks_like_json = text.lstrip()[:1] in ("{", "[")
+            if not looks_like_json or len(text) > MAX_RESULT_LENGTH:
+                continue
+            try:
+                value = json.loads(text)
+            except (ValueError, RecursionError):
+                continue
+            if not is_nested_deeper_than(value, MAX_LEVELS):
+                self._add_objects(value)
 
     def _add_objects(self, value: Any) -> None:
         if isinstance(value, list):
-            for each in value:
-                self._add_objects(each)
-        if not isinstance(value, dict):
-            return
-        name = value.get("name")
-        name = name if isinstance(name, str) else ""
-        for identifier in _find_object_ids(value):
-            known = self.by_id.setdefault(identifier, ObjectDescription())
-            known.name = known.name or name
-            known.options = known.options or _read_object_options(value)
-        for each in value.values():
-            self._add_objects(each)
+            for element in value:
+                self._add_objects(element)
+        elif isinstance(value, dict):
+            self._add_object(value)
+            for field_value in value.values():
+                self._add_objects(field_value)
+
+    def _add_object(self, json_object: dict[str, Any]) -> None:
+        """Add the name and the options of an object under each of its ids.
+
+        What is already known is kept.
+        """
+        name = json_object.get("name")
+        for object_id in _find_object_ids(json_object):
+            description = self.by_id.setdefault(object_id, ObjectDescription())
+            if not description.name and isinstance(name, str):
+                description.name = name
+            if not description.options:
+                description.options = _read_object_options(json_object)
 
     def has_description(self, object_id: str) -> bool:
         """Whether a tool result contains the name or the options of an object."""

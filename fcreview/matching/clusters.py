@@ -134,7 +134,8 @@ class Cluster:
         if self.golden is None and self.predicted is None:
             return None
         golden = "(not in golden)" if self.golden is None else self.golden
-        return golden + VALUE_ARROW + ("(missing)" if self.predicted is None else self.predicted)
+        predicted = "(missing)" if self.predicted is None else self.predicted
+        return f"{golden}{VALUE_ARROW}{predicted}"
 
 
 @dataclass(slots=True)
@@ -165,11 +166,8 @@ class ClusterGroup:
     @property
     def example_cluster(self) -> Cluster | None:
         """Largest cluster that has a description; None if no cluster has one."""
-        return max(
-            (each for each in self.clusters if each.description),
-            key=lambda each: each.count,
-            default=None,
-        )
+        described = [cluster for cluster in self.clusters if cluster.description]
+        return max(described, key=lambda cluster: cluster.count, default=None)
 
 
 def group_clusters(clusters: Iterable[Cluster], grouping: Grouping) -> list[ClusterGroup]:
@@ -212,11 +210,8 @@ def select_clusters_with_subdivision(
 
 def describe_cluster(cluster: Cluster, grouping: Grouping, separator: str = "·") -> str:
     """Format the two properties of a cluster that subdivide a grouping: `get_weather · city`."""
-    return f" {separator} ".join(
-        sanitize(name)
-        for each in SUBDIVISIONS[grouping]
-        if (name := cluster.names_by_grouping[each])
-    )
+    names = [cluster.names_by_grouping[inner] for inner in SUBDIVISIONS[grouping]]
+    return f" {separator} ".join(sanitize(name) for name in names if name)
 
 
 def group_by_shared_name(
@@ -225,10 +220,11 @@ def group_by_shared_name(
     """Group clusters by a name that several of them share, such as an argument of several
     functions.
     """
+    clusters_by_name = _group_by_name(clusters, grouping)
     return {
-        name: found
-        for name, found in _group_by_name(clusters, grouping).items()
-        if name and len(found) > 1
+        name: clusters_of_name
+        for name, clusters_of_name in clusters_by_name.items()
+        if name and len(clusters_of_name) > 1
     }
 
 
@@ -250,23 +246,32 @@ def summarize_group(group: ClusterGroup, grouping: Grouping, separator: str = "�
     informative = select_clusters_with_subdivision(group.clusters, grouping)
     if len(informative) == 1:
         return describe_cluster(informative[0], grouping, separator)
-    found = [
-        _summarize_clusters_of_name(each, outer, inner, separator)
-        for each in _group_by_name(informative, outer).values()
-    ]
-    if outer != BY_ERROR_TYPE:
-        shared = group_by_shared_name(informative, inner).values()
-        found += [_summarize_clusters_of_name(each, inner, outer, separator) for each in shared]
-    largest = max(found, key=lambda each: each.n_items, default=None)
+
+    largest = _find_largest_part(informative, outer, inner, separator)
     if largest is not None and largest.n_items > 1:
         return f"{largest.n_items:,} {largest.text}"
+
     outer_names = {cluster.names_by_grouping[outer] for cluster in informative}
-    if not outer_names:
-        return next(
-            (sanitize(cluster.usual_reason) for cluster in group.clusters if cluster.usual_reason),
-            "",
-        )
-    return format_count(len(outer_names), GROUPINGS[outer])
+    if outer_names:
+        return format_count(len(outer_names), GROUPINGS[outer])
+    usual_reasons = [cluster.usual_reason for cluster in group.clusters if cluster.usual_reason]
+    return sanitize(usual_reasons[0]) if usual_reasons else ""
+
+
+def _find_largest_part(
+    clusters: Sequence[Cluster], outer: Grouping, inner: Grouping, separator: str
+) -> _ClusterSummary | None:
+    """Return the largest part with one name in the outer or, if they share it, in the inner
+    grouping.
+    """
+    parts = [
+        _summarize_clusters_of_name(clusters_of_name, outer, inner, separator)
+        for clusters_of_name in _group_by_name(clusters, outer).values()
+    ]
+    if outer != BY_ERROR_TYPE:
+        for sharing_clusters in group_by_shared_name(clusters, inner).values():
+            parts.append(_summarize_clusters_of_name(sharing_clusters, inner, outer, separator))
+    return max(parts, key=lambda part: part.n_items, default=None)
 
 
 class _ClusterSummary(NamedTuple):
@@ -282,18 +287,16 @@ def _summarize_clusters_of_name(
     `city · 5 functions`.
     """
     name = clusters[0].names_by_grouping[grouping]
-    others = {cluster.names_by_grouping[other_grouping] for cluster in clusters}
-    parts = [sanitize(name) if name else ""]
-    if len(others) > 1:
-        parts = [
-            parts[0] or UNNAMED_GROUPS[grouping],
-            format_count(len(others), GROUPINGS[other_grouping]),
-        ]
-    elif only := others.pop():
-        parts.append(sanitize(only))
-    return _ClusterSummary(
-        sum(cluster.count for cluster in clusters), f" {separator} ".join(filter(None, parts))
-    )
+    label = sanitize(name) if name else ""
+    other_names = {cluster.names_by_grouping[other_grouping] for cluster in clusters}
+    if len(other_names) > 1:
+        count = format_count(len(other_names), GROUPINGS[other_grouping])
+        parts = [label or UNNAMED_GROUPS[grouping], count]
+    else:
+        only_name = other_names.pop()
+        parts = [label, sanitize(only_name) if only_name else ""]
+    text = f" {separator} ".join(part for part in parts if part)
+    return _ClusterSummary(sum(cluster.count for cluster in clusters), text)
 
 
 def draw_bar(number: int, total: int, width: int) -> str:
@@ -301,9 +304,14 @@ def draw_bar(number: int, total: int, width: int) -> str:
 
     The bar is empty only for 0.
     """
-    eighths = max(round(8 * width * number / total), 1) if number else 0
-    full, rest = divmod(eighths, 8)
-    return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
+    if number == 0:
+        return ""
+    eighths = max(round(8 * width * number / total), 1)
+    n_full_cells, rest = divmod(eighths, 8)
+    bar = "█" * n_full_cells
+    if rest:
+        bar += " ▏▎▍▌▋▊▉"[rest]
+    return bar
 
 
 def has_decisive_steps(clusters: Iterable[Cluster]) -> bool:
@@ -317,14 +325,14 @@ def explain_group(group: ClusterGroup, grouping: Grouping = BY_ERROR_TYPE) -> st
     """
     if grouping == BY_DECISIVE_STEP and not group.is_incident:
         return f"{group.name}: {describe_error_type(group.name)}" if group.name else ""
-    by_error_type = group_clusters(group.clusters, BY_ERROR_TYPE)
-    name = by_error_type[0].name or ""
+
+    groups_by_error_type = group_clusters(group.clusters, BY_ERROR_TYPE)
+    name = groups_by_error_type[0].name or ""
     meaning = describe_error_type(name)
-    return (
-        f"{'mostly ' if len(by_error_type) > 1 else ''}{sanitize(name)}: {meaning}"
-        if meaning
-        else ""
-    )
+    if not meaning:
+        return ""
+    explanation = f"{sanitize(name)}: {meaning}"
+    return f"mostly {explanation}" if len(groups_by_error_type) > 1 else explanation
 
 
 def format_share(number: int, total: int) -> str:

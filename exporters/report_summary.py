@@ -67,7 +67,7 @@ SCORES_NOTE = (
 TIE_MARK = "="
 TIE_NOTE = (
     f"{TIE_MARK}: the run may be as good as the best run, because the 95 % interval of the"
-    " difference contains 0 (`fcreview compare`)."
+    " difference contains 0 (fcreview compare)."
 )
 WHISKER_NOTE = (
     "In the graphics, the dot is the estimate, the line its 95 % interval, and the upright mark the"

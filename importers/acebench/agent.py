@@ -84,9 +84,14 @@ def fill_agent_item(
     steps = add_conversation(item, process, history)
     item.predicted = _decode_calls("predicted", process, steps)
     item.n_steps = len(process)
-    if answer is None:
-        return
+    if answer is not None:
+        _grade_agent_item(item, process, result, answer)
 
+
+def _grade_agent_item(
+    item: Item, process: Sequence[str], result: JsonObject, answer: JsonObject
+) -> None:
+    """Compare calls and end state with the milestones and the golden end state."""
     end_state = result.get("result")
     golden_state = answer.get(GROUND_TRUTH)
     milestones = answer.get(MILE_STONE) or []
@@ -103,7 +108,7 @@ def fill_agent_item(
         metadata["other milestone sequences"] = sequence.others
     if sequence.best:
         metadata["milestones"] = describe_milestones(sequence.best, n_met)
-    # The process accuracy if the end state is wrong, for reviews that fail a correct end state.
+    # This is the process accuracy if a review fails the end state.
     share = compute_process_accuracy(result.get("process"), milestones, is_end_state_correct=False)
     metadata[MILESTONES_MET] = share.in_mean
     metadata["end state"] = end_state

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -291,36 +291,32 @@ def compute_dialogue_accuracies(steps: Sequence[DialogueStep]) -> DialogueAccura
     in `all_steps`.
     """
     dialogues = _group_verdicts_by_dialogue(steps)
-    passed_dialogues = []
+    are_passed = []
     shares = []
     for verdicts in dialogues:
         is_passed = _combine_step_verdicts(verdicts)
         if is_passed is not None:
-            passed_dialogues.append(is_passed)
+            are_passed.append(is_passed)
         if None not in verdicts:
             # The program rounds the share of each dialogue, and then their mean.
-            n_passing = verdicts.count(True)
-            shares.append(round(n_passing / len(verdicts), 3))
+            share = verdicts.count(True) / len(verdicts)
+            shares.append(round(share, 3))
 
-    accuracy = None
-    if passed_dialogues:
-        accuracy = round(sum(passed_dialogues) / len(passed_dialogues), 3)
-    mean_share = sum(shares) / len(shares) if shares else None
-    return DialogueAccuracies(
-        all_steps=CategoryRate(
-            accuracy,
-            exact=accuracy,
-            n_verdicts=len(passed_dialogues),
-            n_items=len(dialogues),
-            counted_noun="dialogues",
-        ),
-        mean_share=CategoryRate(
-            _round_or_none(mean_share, 3),
-            exact=mean_share,
-            n_verdicts=len(shares),
-            n_items=len(dialogues),
-            counted_noun="dialogues",
-        ),
+    # The accuracy is always rounded, because the program rounds it before it computes summaries.
+    all_steps = _make_dialogue_rate(are_passed, n_dialogues=len(dialogues))
+    mean_share = _make_dialogue_rate(shares, n_dialogues=len(dialogues))
+    return DialogueAccuracies(replace(all_steps, exact=all_steps.value), mean_share)
+
+
+def _make_dialogue_rate(values: Sequence[float], n_dialogues: int) -> CategoryRate:
+    """Return the mean of the dialogues that have a value."""
+    mean = sum(values) / len(values) if values else None
+    return CategoryRate(
+        _round_or_none(mean, 3),
+        exact=mean,
+        n_verdicts=len(values),
+        n_items=n_dialogues,
+        counted_noun="dialogues",
     )
 
 

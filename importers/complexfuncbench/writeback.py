@@ -252,21 +252,14 @@ def rewrite_scores(
     overridden_items = {item.id: item for item in items if item.overrides}
     samples = read_dataset(plan.data).samples if overridden_items else {}
     edits = LineEdits()
-    seen_ids: set[str] = set()
     written_ids: set[str] = set()
     n_missing_calls = 0
-    for line, record in writeback.parse_numbered_records(raw):
-        sample_id = str(record.get("id"))
-        item_id = f"{sample_id}#{line}" if sample_id in seen_ids else sample_id
-        seen_ids.add(sample_id)
-        item = overridden_items.get(item_id)
-        if item is None:
-            continue
-        written_ids.add(item.id)
-        new_record = apply_overrides_to_record(record, item)
-        if new_record != record:
-            edits.replaced[line] = new_record
-        log = _rewrite_log(plan, record, item, samples)
+    for result in _find_results(raw, overridden_items):
+        written_ids.add(result.item.id)
+        new_record = apply_overrides_to_record(result.record, result.item)
+        if new_record != result.record:
+            edits.replaced[result.line] = new_record
+        log = _rewrite_log(plan, result.record, result.item, samples)
         n_missing_calls += log.n_missing_calls
         if log.file is not None:
             yield log.file
@@ -283,6 +276,27 @@ def rewrite_scores(
         yield Unrepresentable(kind, n_missing_calls)
     if edits:
         yield RewrittenFile(path, writeback.apply_line_edits(raw, edits))
+
+
+class _ReviewedResult(NamedTuple):
+    """A result record whose item has overrides."""
+
+    line: int
+    record: JsonObject
+    item: ScoredItem
+
+
+def _find_results(raw: bytes, items: Mapping[str, ScoredItem]) -> Iterator[_ReviewedResult]:
+    """Yield the result records of items, which are given by id. The id of a record that repeats an
+    id contains its line number, as in `read_items`.
+    """
+    seen_ids: set[str] = set()
+    for line, record in writeback.parse_numbered_records(raw):
+        sample_id = str(record.get("id"))
+        item_id = f"{sample_id}#{line}" if sample_id in seen_ids else sample_id
+        seen_ids.add(sample_id)
+        if item_id in items:
+            yield _ReviewedResult(line, record, items[item_id])
 
 
 class RewrittenLog(NamedTuple):

@@ -381,13 +381,8 @@ def fill_call_item(
     dataset_item = checker.make_bfcl_dataset_item(record_id, item.functions, golden)
     outcome = checker.check_reply(reply, dataset_item)
     item.predicted = _make_predicted_calls(outcome, reply, _find_reply_position(item))
-    position = records.chain_positions.get(record_id)
-    if position is not None:
-        item.extra.metadata["chain"] = {
-            "turn": position.turn,
-            "position": position.index + 1,
-            "length": position.length,
-        }
+    if record_id in records.chain_positions:
+        item.extra.metadata["chain"] = _describe_chain(records.chain_positions[record_id])
     if golden is None:
         item.rule_note = "the dataset has no golden answer for this item"
         item.pairs = align_calls([], item.predicted)
@@ -410,6 +405,15 @@ def fill_call_item(
         fits_calls = _add_hallucination_flags(item, judge_record)
         if not fits_calls:
             item.extra.metadata["judge's raw reply"] = judge_record.get("response")
+
+
+def _describe_chain(position: ChainPosition) -> JsonObject:
+    """Return the position of a call in its agent turn, from 1, as metadata."""
+    return {
+        "turn": position.turn,
+        "position": position.index + 1,
+        "length": position.length,
+    }
 
 
 def _make_predicted_calls(outcome: Evaluation, reply: Any, position: ReplyPosition) -> list[Call]:
@@ -560,35 +564,36 @@ def _add_hallucination_flags(item: Item, judge_record: dict[str, Any]) -> bool:
 
     flagged_by_call = [[str(name) for name in as_list(names)] for names in flags]
     all_flagged = list(chain.from_iterable(flagged_by_call))
+    verdicts = [Verdict("judge", all_flagged, criterion="hallucinated")]
+    verdicts += _make_verdicts_of_calls(item, flagged_by_call)
     rationale = _to_text_or_none(judge_record.get("rationale"))
-    verdict = Verdict("judge", all_flagged, criterion="hallucinated", by=judge_name)
-    verdict.rationale = rationale
-    item.verdicts.append(verdict)
+    for verdict in verdicts:
+        verdict.by = judge_name
+        # The judge explains its flags, and does not compare names.
+        if verdict.criterion == "hallucinated":
+            verdict.rationale = rationale
+    item.verdicts += verdicts
 
-    pair_positions = {pair.predicted: position for position, pair in enumerate(item.pairs)}
-    unmatched_names = set(all_flagged)
-    for call, flagged in zip(item.predicted, flagged_by_call, strict=False):
-        position = pair_positions.get(call.index, call.index)
-        for verdict in _make_flag_verdicts(item, call, position, flagged):
-            verdict.by = judge_name
-            if verdict.criterion == "hallucinated":
-                verdict.rationale = rationale
-            item.verdicts.append(verdict)
-        unmatched_names -= (call.arguments or {}).keys()
-    return not unmatched_names and len(flagged_by_call) == len(item.predicted)
+    known_names: set[str] = set()
+    for call in item.predicted[: len(flagged_by_call)]:
+        known_names.update(call.arguments or {})
+    return known_names.issuperset(all_flagged) and len(flagged_by_call) == len(item.predicted)
 
 
-def _make_flag_verdicts(
-    item: Item, call: Call, pair_position: int, flagged: Sequence[str]
+def _make_verdicts_of_calls(
+    item: Item, flagged_by_call: Sequence[Sequence[str]]
 ) -> Iterator[Verdict]:
-    """Yield whether a call has the golden name, and whether each argument is hallucinated."""
+    """Yield whether each call has the golden name, and whether each argument is hallucinated."""
     turn = item.n_turns - 1
     golden_name = item.golden[0].name if item.golden else None
-    address = call_address(turn, pair_position)
-    yield Verdict("judge", call.name == golden_name, target=address, criterion="name_matches")
-    for name in call.arguments or {}:
-        address = _get_argument_address(turn, pair_position, name)
-        yield Verdict("judge", name in flagged, target=address, criterion="hallucinated")
+    pair_positions = {pair.predicted: position for position, pair in enumerate(item.pairs)}
+    for call, flagged in zip(item.predicted, flagged_by_call, strict=False):
+        position = pair_positions.get(call.index, call.index)
+        address = call_address(turn, position)
+        yield Verdict("judge", call.name == golden_name, target=address, criterion="name_matches")
+        for name in call.arguments or {}:
+            address = _get_argument_address(turn, position, name)
+            yield Verdict("judge", name in flagged, target=address, criterion="hallucinated")
 
 
 def _fill_dialog_act_item(

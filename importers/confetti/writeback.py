@@ -281,14 +281,7 @@ def _plan_score_file_edits(
     """Plan the edits of a score file: remove the items that now pass, and add the items that now
     fail.
     """
-    header: JsonObject | None = None
-    line_by_id: dict[str, int] = {}
-    for line, record in writeback.parse_numbered_records(raw):
-        if header is None and "total_count" in record:
-            header = record
-        if "id" in record:
-            line_by_id[get_failing_item_id(record, category)] = line
-
+    line_by_id = _find_entry_lines(raw, category)
     order = writeback.positions_by_name([item.id for item in items])
     positions = {line: order[item_id] for item_id, line in line_by_id.items() if item_id in order}
     edits = LineEdits(positions=positions)
@@ -305,10 +298,27 @@ def _plan_score_file_edits(
             edits.added.append((order[item.id], entry))
             n_new_passes -= 1
 
+    header = _find_header(raw)
     if edits and header is not None:
         header_line = writeback.find_header_line_number(raw)
         edits.replaced[header_line] = writeback.update_score_header(header, n_new_passes)
     return edits
+
+
+def _find_entry_lines(raw: bytes, category: str) -> dict[str, int]:
+    """Return item id -> number of the line with its score entry."""
+    line_by_id = {}
+    for line, record in writeback.parse_numbered_records(raw):
+        if "id" in record:
+            line_by_id[get_failing_item_id(record, category)] = line
+    return line_by_id
+
+
+def _find_header(raw: bytes) -> JsonObject | None:
+    for _, record in writeback.parse_numbered_records(raw):
+        if "total_count" in record:
+            return record
+    return None
 
 
 def _read_replies_by_id(plan: RunPlan, category: str) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from operator import mul
@@ -80,46 +81,58 @@ Conversation = tuple[SnapshotOutcome, ...]
 """The snapshots of a conversation, in order."""
 
 
+@dataclass(slots=True)
+class _SnapshotSums:
+    """Sums over snapshots."""
+
+    n: int = 0
+    rejected: int = 0
+    texts: int = 0
+    hallucinated_names: int = 0
+    missing_names: int = 0
+    with_hallucination: int = 0
+    with_missing: int = 0
+    other_errors: int = 0
+    right_arguments: int = 0
+
+    def add(self, outcome: SnapshotOutcome, n: int) -> None:
+        """Add `n` snapshots with the same outcome."""
+        self.n += n
+        self.rejected += n * outcome.rejected
+        self.texts += n * outcome.is_text
+        self.hallucinated_names += n * outcome.hallucinated
+        self.missing_names += n * outcome.missing
+        self.with_hallucination += n * (outcome.hallucinated > 0)
+        self.with_missing += n * (outcome.missing > 0)
+        self.other_errors += n * outcome.has_other_error
+        self.right_arguments += n * outcome.args_ok
+
+
 def compute_flat_metrics(outcomes: Iterable[SnapshotOutcome]) -> dict[str, float]:
     """Compute the metrics of the script for flat logs, in which each snapshot counts on its own."""
-    # Few distinct outcomes occur often, so each of them is summed once.
-    counts = Counter(outcomes)
-    n = counts.total()
-    if n == 0:
+    all_snapshots = _SnapshotSums()
+    name_ok_snapshots = _SnapshotSums()
+    # Few distinct outcomes occur often, so each of them is added once.
+    for outcome, n in Counter(outcomes).items():
+        all_snapshots.add(outcome, n)
+        if outcome.func_ok:
+            name_ok_snapshots.add(outcome, n)
+
+    n_all = all_snapshots.n
+    n_name_ok = name_ok_snapshots.n
+    if n_all == 0:
         return {}
-    counts_with_name_ok = Counter({each: count for each, count in counts.items() if each.func_ok})
-    n_name_ok = counts_with_name_ok.total()
-
-    n_rejected = _sum_over_snapshots(counts, lambda outcome: outcome.rejected)
-    n_texts = _sum_over_snapshots(counts, lambda outcome: outcome.is_text)
-    n_hallucinated_names = _sum_over_snapshots(counts, lambda outcome: outcome.hallucinated)
-    n_missing_names = _sum_over_snapshots(counts, lambda outcome: outcome.missing)
-    n_right_arguments = _sum_over_snapshots(counts, lambda outcome: outcome.args_ok)
-    n_with_hallucination = _sum_over_snapshots(
-        counts_with_name_ok, lambda outcome: outcome.hallucinated > 0
-    )
-    n_with_missing = _sum_over_snapshots(counts_with_name_ok, lambda outcome: outcome.missing > 0)
-    n_other_errors = _sum_over_snapshots(
-        counts_with_name_ok, lambda outcome: outcome.has_other_error
-    )
     return {
-        "Rejection rate": n_rejected / n,
-        "Output string ratio": n_texts / n,
-        HALLUCINATED_AVERAGE: _divide_or_zero(n_hallucinated_names, n, EPSILON),
-        MISSING_AVERAGE: _divide_or_zero(n_missing_names, n, EPSILON),
-        "Func_Acc": n_name_ok / n,
-        "PN_FP": _divide_or_zero(n_with_hallucination, n_name_ok, EPSILON),
-        "PN_FN": _divide_or_zero(n_with_missing, n_name_ok, EPSILON),
-        "Args_Acc": n_right_arguments / n,
-        OTHER_ERRORS: _divide_or_zero(n_other_errors, n_name_ok, EPSILON),
+        "Rejection rate": all_snapshots.rejected / n_all,
+        "Output string ratio": all_snapshots.texts / n_all,
+        HALLUCINATED_AVERAGE: _divide_or_zero(all_snapshots.hallucinated_names, n_all, EPSILON),
+        MISSING_AVERAGE: _divide_or_zero(all_snapshots.missing_names, n_all, EPSILON),
+        "Func_Acc": n_name_ok / n_all,
+        "PN_FP": _divide_or_zero(name_ok_snapshots.with_hallucination, n_name_ok, EPSILON),
+        "PN_FN": _divide_or_zero(name_ok_snapshots.with_missing, n_name_ok, EPSILON),
+        "Args_Acc": all_snapshots.right_arguments / n_all,
+        OTHER_ERRORS: _divide_or_zero(name_ok_snapshots.other_errors, n_name_ok, EPSILON),
     }
-
-
-def _sum_over_snapshots(
-    counts: Counter[SnapshotOutcome], get_number: Callable[[SnapshotOutcome], int]
-) -> int:
-    """Return the sum of a number over all snapshots."""
-    return sum(get_number(outcome) * count for outcome, count in counts.items())
 
 
 def _divide_or_zero(numerator: float, denominator: int, epsilon: float = 0.0) -> float:

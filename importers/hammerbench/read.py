@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -44,6 +43,7 @@ from fcreview.importers.hammerbench.checker import (
 from fcreview.importers.hammerbench.discovery import (
     DATASET_FILE_NAME,
     RESULT_FILE,
+    SnapshotKey,
     get_dataset_type,
     split_item_id,
 )
@@ -223,12 +223,19 @@ def fill_snapshot_item(
     if isinstance(data.label, dict) and not expects_decline:
         item.golden = [label_to_golden_call(data.label, turn)]
     item.pairs = align_calls(item.golden, item.predicted, DIFF_RULES)
-    if not isinstance(data.label, (dict, str)):
+    if isinstance(data.label, (dict, str)):
+        _grade_snapshot(item, data, call, first_func_ok)
+    else:
         item.rule_note = "the log has no golden answer for this item"
         add_issue(item, f"{item.id} has no label, so it has no golden answer")
-        return
 
+
+def _grade_snapshot(
+    item: Item, data: SnapshotData, call: ParsedCall | None, first_func_ok: bool | None
+) -> None:
+    """Add differences, verdicts and states of slots to an item that has its calls."""
     find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
+    expects_decline = should_decline(item.category, data.label)
     outcome = check_snapshot(call, data.prediction, data.label, data.language)
     _add_verdicts(item, outcome, expects_decline=expects_decline, first_func_ok=first_func_ok)
     if first_func_ok is not None:
@@ -417,30 +424,50 @@ def _read_flat_log(log_file: Path, plan: RunPlan) -> Iterator[ReadRecord]:
     yield from issues
     yield from dataset.issues
 
-    golden_by_conversation: defaultdict[tuple[str, str], dict[str, Any]] = defaultdict(dict)
-    seen_ids: set[str] = set()
+    reader = _FlatLogReader(log_file, language=plan.run.language, dataset_records=dataset.records)
     for position, record in enumerate(log, 1):
-        if not isinstance(record, dict) or "predict" not in record:
+        if isinstance(record, dict) and "predict" in record:
+            yield from reader.read_record(record, position)
+        else:
             what = f"element {position} of the array is not a log record and was skipped"
             yield ImportIssue(str(log_file), None, what=what, raw=repr(record)[:300])
-            continue
-        item = _make_flat_item(record, position)
-        recorded_id = _get_record_id(record, position)
-        if recorded_id in seen_ids:
+    dataset_ids = _list_snapshot_ids(dataset.records)
+    yield from compare_with_dataset(reader.seen_ids, dataset_ids, _get_id_type)
+
+
+@dataclass(slots=True)
+class _FlatLogReader:
+    """Reads the records of a flat log in their order."""
+
+    log_file: Path
+    language: str
+    dataset_records: dict[str, dict[str, Any]]
+    seen_ids: set[str] = field(default_factory=set)
+    """Ids of the records that were read."""
+    golden_by_conversation: dict[SnapshotKey, dict[str, Any]] = field(default_factory=dict)
+    """First snapshot of a conversation -> golden arguments that were read, by name."""
+
+    def read_record(self, record: dict[str, Any], position: int) -> Iterator[Item | ImportIssue]:
+        """Yield the item of a record. Its id gets the position if it occurs again."""
+        recorded_id = str(record.get("id", f"unnamed_0_{position}"))
+        key = split_item_id(recorded_id)
+        item = Item(recorded_id, category=key.type_name or "unknown")
+        if key.type_name:
+            item.group = f"{key.type_name}_{key.conversation}"
+        if recorded_id in self.seen_ids:
             item.id = f"{recorded_id}#{position}"
             what = f"{recorded_id} occurs more than once in the log."
             what += f" This record is imported as {item.id}."
-            yield ImportIssue(str(log_file), None, what=what, item=item.id)
-        seen_ids.add(recorded_id)
+            yield ImportIssue(str(self.log_file), None, what=what, item=item.id)
+        self.seen_ids.add(recorded_id)
 
-        key = split_item_id(recorded_id)
-        earlier_golden = golden_by_conversation[key.type_name, key.conversation]
+        earlier_golden = self.golden_by_conversation.setdefault(key._replace(snapshot=1), {})
         data = _make_snapshot_data(
             item,
             record,
-            log_file=log_file,
+            log_file=self.log_file,
             position=position,
-            language=plan.run.language,
+            language=self.language,
             earlier_golden=earlier_golden,
         )
         fill = partial(
@@ -448,25 +475,12 @@ def _read_flat_log(log_file: Path, plan: RunPlan) -> Iterator[ReadRecord]:
             item,
             data,
             record,
-            dataset_record=dataset.records.get(recorded_id),
+            dataset_record=self.dataset_records.get(recorded_id),
             snapshot_number=key.snapshot,
         )
         yield fill_safely(item, fill)
+        # Later snapshots of the conversation may override these arguments.
         earlier_golden.update(as_object(as_object(data.label).get("arguments")))
-    yield from compare_with_dataset(seen_ids, _list_snapshot_ids(dataset.records), _get_id_type)
-
-
-def _get_record_id(record: dict[str, Any], position: int) -> str:
-    return str(record.get("id", f"unnamed_0_{position}"))
-
-
-def _make_flat_item(record: dict[str, Any], position: int) -> Item:
-    """Make the item of a log record, whose id states the type and the conversation."""
-    item_id = _get_record_id(record, position)
-    key = split_item_id(item_id)
-    if not key.type_name:
-        return Item(item_id, category="unknown")
-    return Item(item_id, category=key.type_name, group=f"{key.type_name}_{key.conversation}")
 
 
 def _list_snapshot_ids(record_ids: Iterable[str]) -> Iterator[str]:

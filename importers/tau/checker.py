@@ -445,15 +445,9 @@ class _CheckedSimulation:
         recomputed_values = _recompute_part_values(item, self.criteria, are_met)
 
         official = _read_official_parts(self.recorded, self.counted_parts)
-        recomputed = RewardParts(
-            values=dict(official.values),
-            missing_texts=[text for text, said in is_said.items() if not said],
-            unmet_assertions=official.unmet_assertions,
-            missing_actions=self._list_missing_actions(matches),
-        )
-        for part, value in recomputed_values.items():
-            if part in self.counted_parts:
-                recomputed.values[part] = value
+        recomputed = self._make_recomputed_parts(official, recomputed_values)
+        recomputed.missing_texts = [text for text, said in is_said.items() if not said]
+        recomputed.missing_actions = self._list_missing_actions(matches)
         metadata = add_reward_verdicts(
             item, reward, CheckedParts(official, recomputed), is_left_out=is_left_out
         )
@@ -468,6 +462,18 @@ class _CheckedSimulation:
         if checks:
             metadata[REWARD_CHECKS] = checks
         return metadata
+
+    def _make_recomputed_parts(
+        self, official: RewardParts, recomputed_values: Mapping[str, float | None]
+    ) -> RewardParts:
+        """Return the parts that count: recomputed values where fcreview can recompute them, else
+        the recorded ones.
+        """
+        values = dict(official.values)
+        for part, value in recomputed_values.items():
+            if part in self.counted_parts:
+                values[part] = value
+        return RewardParts(values, unmet_assertions=official.unmet_assertions)
 
     def _find_expected_texts(self, messages: Sequence[ConversationMessage]) -> dict[str, bool]:
         """Return expected text -> whether the agent said it."""
@@ -525,22 +531,7 @@ class _CheckedSimulation:
             self.addresses, recorded_checks, matches, strict=True
         ):
             recorded_match = check.get("action_match")
-            if isinstance(recorded_match, bool):
-                verdict = Verdict(
-                    "official",
-                    recorded_match,
-                    target=address,
-                    criterion="action",
-                    by="action_checks",
-                )
-                item.verdicts.append(verdict)
-
-            verdict = Verdict("rule", is_matched, target=address, criterion="action")
-            verdict.by = "tau2-bench rules"
-            if not is_matched:
-                verdict.rationale = "no call has this function name and these arguments"
-            item.verdicts.append(verdict)
-
+            item.verdicts += _make_action_verdicts(address, recorded_match, is_matched)
             # As for the parts of the reward, the recomputed check counts only where the file
             # records none.
             counted_match = recorded_match if isinstance(recorded_match, bool) else is_matched
@@ -549,6 +540,19 @@ class _CheckedSimulation:
                 tool_kind = None
             listed.append([address, "action", counted_match, tool_kind])
         return {"ACTION": listed} if listed else {}
+
+
+def _make_action_verdicts(address: str, recorded_match: Any, is_matched: bool) -> Iterator[Verdict]:
+    """Yield the recorded verdict on a golden action, if there is one, and the recomputed one."""
+    if isinstance(recorded_match, bool):
+        yield Verdict(
+            "official", recorded_match, target=address, criterion="action", by="action_checks"
+        )
+    verdict = Verdict("rule", is_matched, target=address, criterion="action")
+    verdict.by = "tau2-bench rules"
+    if not is_matched:
+        verdict.rationale = "no call has this function name and these arguments"
+    yield verdict
 
 
 def _list_checked_actions(recorded: JsonObject) -> list[str | None]:

@@ -245,12 +245,16 @@ def parse_run_data(main_fields: Mapping[str, Any], file: str) -> SharedRunData:
         planned_trials=n_trials if is_integer(n_trials) else None,
         functions=_read_tool_definitions(environment.get("tool_defs")),
     )
-
     tasks = as_list(main_fields.get("tasks"))
     if main_fields and not tasks:
         what = "the file has no list of tasks, so there are no golden answers"
         data.issues.append(ImportIssue(file, None, what=what, severity="error"))
+    _add_tasks(data, tasks, file)
+    return data
 
+
+def _add_tasks(data: SharedRunData, tasks: Sequence[Any], file: str) -> None:
+    """Add tasks by id, and issues for tasks without an id and for contradicting ones."""
     for number, task in enumerate(tasks, 1):
         if not isinstance(task, dict) or "id" not in task:
             what = f"task {number} has no id"
@@ -261,7 +265,6 @@ def parse_run_data(main_fields: Mapping[str, Any], file: str) -> SharedRunData:
         if first_task != task:
             what = f"task {task['id']} occurs more than once, with different content."
             data.issues.append(ImportIssue(file, None, what=f"{what} The first one is used"))
-    return data
 
 
 def _read_tool_definitions(definitions: Any) -> list[dict[str, Any]]:
@@ -352,13 +355,10 @@ def _fill_item(
     task_fields = task or {}
     conversation = _read_conversation(item, simulation)
     messages = [] if conversation is None else conversation.messages
-
     item.functions = data.functions
     item.ended = _read_termination_reason(item, simulation)
-    item.tokens_in = _sum_agent_tokens(simulation.get("messages"), "prompt_tokens")
-    item.tokens_out = _sum_agent_tokens(simulation.get("messages"), "completion_tokens")
-    item.latency = to_finite_number(simulation.get("duration"))
     item.prediction_hash = _hash_answer(simulation, conversation)
+    _add_token_counts(item, simulation)
     item.extra.recorded_reviews = data.notes.get(str(simulation.get("id")), [])
     item.extra.metadata = _make_metadata(simulation, task_fields, data)
 
@@ -366,12 +366,11 @@ def _fill_item(
     _add_task(item, simulation, task_fields, data)
 
     criteria = task_fields.get("evaluation_criteria")
-    graded_messages = None if conversation is None else select_gradable_messages(messages)
     grading = add_pairs_and_verdicts(
         item,
         simulation,
         criteria=criteria if isinstance(criteria, dict) else None,
-        messages=graded_messages,
+        messages=None if conversation is None else select_gradable_messages(messages),
         run_has_rewards=data.has_rewards,
     )
     item.extra.uncounted_states = grading.uncounted_states
@@ -384,6 +383,13 @@ def _fill_item(
     if error_counts:
         item.extra.metadata["errors found by the review"] = dict(error_counts)
     apply_incident(item, find_simulation_incident(simulation))
+
+
+def _add_token_counts(item: Item, simulation: dict[str, Any]) -> None:
+    messages = simulation.get("messages")
+    item.tokens_in = _sum_agent_tokens(messages, "prompt_tokens")
+    item.tokens_out = _sum_agent_tokens(messages, "completion_tokens")
+    item.latency = to_finite_number(simulation.get("duration"))
 
 
 def _read_termination_reason(item: Item, simulation: dict[str, Any]) -> str | None:

@@ -390,23 +390,41 @@ def _add_verdicts(
         rationale = "the run reached the step limit, and nothing was checked"
         add_unchecked_verdicts(item, reward, "not_ended", rationale)
         return {}
-    if not isinstance(reward_info, dict):
-        item.official = None if reward is None else is_success(reward)
-        item.rule_note = "the recorded checks are missing or unreadable"
-        add_issue(item, item.rule_note)
-        return {}
+    if isinstance(reward_info, dict):
+        return _add_checked_verdicts(
+            item,
+            reward,
+            checks=as_object(reward_info.get("info")),
+            task=as_object(info.get("task")),
+            messages=messages,
+        )
 
-    recorded = as_object(reward_info.get("info"))
-    expected = _read_expected_outputs(item, as_object(info.get("task")).get("outputs"), recorded)
-    _report_invalid_results(item, recorded)
-    parts = CheckedParts(RewardParts(), RewardParts())
-    database = _find_database_value(recorded, reward)
-    parts.official.values["DB"] = database
-    parts.recomputed.values["DB"] = database
+    item.official = None if reward is None else is_success(reward)
+    item.rule_note = "the recorded checks are missing or unreadable"
+    add_issue(item, item.rule_note)
+    return {}
+
+
+def _add_checked_verdicts(
+    item: Item,
+    reward: float | None,
+    *,
+    checks: JsonObject,
+    task: JsonObject,
+    messages: Sequence[ConversationMessage] | None,
+) -> JsonObject:
+    """Add the verdicts on an item whose reward was computed.
+
+    Return metadata with the parts. `checks`: the recorded checks, `reward_info.info`.
+    """
+    expected_outputs = _read_expected_outputs(item, task.get("outputs"), checks)
+    _report_invalid_results(item, checks)
+    database = _find_database_value(checks, reward)
+    parts = CheckedParts(RewardParts({"DB": database}), RewardParts({"DB": database}))
     # The benchmark checks what the agent said only if the task has expected outputs.
-    has_outputs = expected is None or len(expected) > 0
+    has_outputs = expected_outputs is None or len(expected_outputs) > 0
     if has_outputs:
-        _add_output_parts(parts, recorded, expected, messages)
+        _add_output_parts(parts, checks, expected_outputs, messages)
     return add_reward_verdicts(item, reward, parts, is_left_out=reward is None)
 
 

@@ -36,13 +36,15 @@ from fcreview.tui.screens.queue import QueueScreen, find_focused_item_pane
 from fcreview.tui.session import Session
 from fcreview.tui.shutdown import SignalShutdown, SignalWakeup
 from fcreview.tui.terminal_output import CompactDriver, ScreenDiffDriver
-from fcreview.tui.text.lines import fit_line
+from fcreview.tui.text.lines import fit_line, make_line
 from fcreview.tui.text.styles import is_colour_enabled, set_palette
 from fcreview.tui.themes import OWN_THEMES, build_css_variables, build_palette, choose_theme_name
 from fcreview.tui.widgets.base import GuardedScreen, call_after_sent_keys
 from fcreview.tui.widgets.document_view import DocumentView, LineBar
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from fcreview.tui.live_reload import LiveReload, RunWatcher
     from fcreview.tui.queue.state import AnnotatorSwitch
 
@@ -51,9 +53,10 @@ N_COLOURS = {"standard": 16, "256": 256, "truecolor": 1 << 24}
 """Number of colours of each colour system of Rich."""
 WIDGET_WAIT = 0.01
 """Seconds between two checks whether all widgets have opened."""
-MAX_WAITS_FOR_WIDGETS = 300
-MIN_TERMINAL_SIZE = (60, 15)
-"""Smallest supported terminal size: (columns, rows)."""
+MAX_WAITS_FOR_WIDGETS = 600
+MIN_COLUMNS = 60
+MIN_ROWS = 15
+"""Smallest supported height of the terminal, in rows."""
 
 
 def _choose_driver(session: Session) -> type[ScreenDiffDriver]:
@@ -71,9 +74,9 @@ class TerminalTooSmallScreen(GuardedScreen[None]):
         yield LineBar()
 
     def on_resize(self) -> None:
-        cells, rows = self.app.size
-        message = f"{cells}x{rows}: fcreview needs {MIN_TERMINAL_SIZE[0]}x{MIN_TERMINAL_SIZE[1]}"
-        self.query_one(LineBar).show(fit_line(((message, "warn"),), cells))
+        columns, rows = self.app.size
+        message = f"{columns}x{rows}: fcreview needs {MIN_COLUMNS}x{MIN_ROWS}"
+        self.query_one(LineBar).show(fit_line(make_line(message, "warn"), columns))
 
 
 class FcreviewApp(App[int]):
@@ -82,11 +85,12 @@ class FcreviewApp(App[int]):
     `return_code` is 1 if the store cannot be opened, and 128 plus the signal number after a signal.
 
     Args:
-        open_item: Id or number of the item to open above the queue at the start. key_names:
-        Configured keys by action id. adjudicate: Whether to start with the disagreements of the
-        view instead of the queue. resume: Whether to restore the filters, order and cursor with
-        which the annotator left the queue. run_watcher: Imports changed files while the app is
-        open.
+        open_item: Id or number of the item to open above the queue at the start.
+        key_names: Configured keys by action id.
+        adjudicate: Whether to start with the disagreements of the view instead of the queue.
+        resume: Whether to restore the filters, order and cursor with which the annotator left
+            the queue.
+        run_watcher: Imports changed files while the app is open.
     """
 
     ENABLE_COMMAND_PALETTE = False
@@ -121,39 +125,59 @@ class FcreviewApp(App[int]):
             ansi_color=None if is_colour_enabled(os.environ) else True,
         )
         self.animation_level = "none"
-        for own_theme in OWN_THEMES:
-            self.register_theme(own_theme)
-        self.theme = choose_theme_name(
-            os.environ, session.theme, N_COLOURS.get(self.console.color_system or "", 2)
-        )
-        set_palette(build_palette(self.theme))
+        self._choose_theme(session)
         self.session = session
-        self._message = ""
-        self.last_key_time = 0.0
-        """Time of the last key press, in seconds of the monotonic clock."""
-        self._state = QueueState.from_view(view or View(), session.blind)
         session.request_switch = self._quit_to_switch_annotator
-        self.next_switch: AnnotatorSwitch | None = None
-        """Request to continue as another annotator after the app has ended."""
-        if session.switch is not None:
-            self._position = session.switch.position
-            self._message = f"You now review as {sanitize(session.annotator)}"
-        else:
-            self._position = session.load_position(self._state) if resume else None
-        if self._position is not None and self._position.is_at_queue_start(self._state.settings):
-            self._position = None  # The overview then opens at the start, if it is enabled.
+
+        self._state = QueueState.from_view(view or View(), session.blind)
+        self._position = self._find_start_position(resume=resume)
         if self._position is not None:
             self._state.restore_settings(self._position.settings)
         self._open_item = open_item
         self._adjudicate = adjudicate
+        self._message = ""
+        """Message at the start."""
+        if session.switch is not None:
+            self._message = f"You now review as {sanitize(session.annotator)}"
+        self._apply_key_names(key_names or {})
+
+        self.last_key_time = 0.0
+        """Time of the last key press, in seconds of the monotonic clock."""
+        self.team_note = ""
+        """Note about unsent reviews at the right end of every top line. Empty if there are none."""
+        self.next_switch: AnnotatorSwitch | None = None
+        """Request to continue as another annotator after the app has ended."""
+        self._has_quit = False
+        """Whether the app will end as soon as it has handled its messages."""
         self._signal_shutdown: SignalShutdown | None = None
         self._signal_wakeup: SignalWakeup | None = None
         self._run_watcher = run_watcher
         self._live_reload: LiveReload | None = None
-        self.team_note = ""
-        """Note about unsent reviews at the right end of every top line. Empty if there are none."""
+
+    def _choose_theme(self, session: Session) -> None:
+        for own_theme in OWN_THEMES:
+            self.register_theme(own_theme)
+        n_colours = N_COLOURS.get(self.console.color_system or "", 2)
+        self.theme = choose_theme_name(os.environ, session.theme, n_colours)
+        set_palette(build_palette(self.theme))
+
+    def _find_start_position(self, *, resume: bool) -> QueuePosition | None:
+        """Return the position at which another annotator stopped or, with `resume`, the saved one.
+
+        None if that is the start of the queue. The overview then opens first, if it is enabled.
+        """
+        position = None
+        if self.session.switch is not None:
+            position = self.session.switch.position
+        elif resume:
+            position = self.session.load_position(self._state)
+        if position is None or position.is_at_queue_start(self._state.settings):
+            return None
+        return position
+
+    def _apply_key_names(self, key_names: Mapping[str, str]) -> None:
         try:
-            self.set_keymap(find_changed_keys(validate_keymap(key_names or {})))
+            self.set_keymap(find_changed_keys(validate_keymap(key_names)))
         except KeymapError as error:
             self._message = str(error)
 
@@ -167,11 +191,13 @@ class FcreviewApp(App[int]):
         """In a browser, give the page around the terminal the background of the theme (sequences
         OSC 11 and 111).
         """
-        if self._driver is not None and self._driver.is_web:
-            palette = build_palette(self.theme)
-            self._driver.write(
-                "\x1b]111\x07" if palette.is_ansi else f"\x1b]11;{palette.background}\x07"
-            )
+        if self._driver is None or not self._driver.is_web:
+            return
+        palette = build_palette(self.theme)
+        if palette.is_ansi:
+            self._driver.write("\x1b]111\x07")
+        else:
+            self._driver.write(f"\x1b]11;{palette.background}\x07")
 
     def _on_theme_changed(self, theme: Theme) -> None:
         set_palette(build_palette(theme.name))
@@ -201,8 +227,11 @@ class FcreviewApp(App[int]):
 
     def on_load(self) -> None:
         """Watch signals and the terminal before Textual uses the terminal."""
-        if self._signal_shutdown is not None:
-            self._signal_shutdown.attach(self._start_to_quit_on_signal)
+        if self._signal_shutdown is None:
+            return
+        exit_code = self._signal_shutdown.attach(self._start_to_quit_on_signal)
+        if exit_code is not None:
+            self.exit(return_code=exit_code)
 
     def on_mount(self) -> None:
         if self._signal_shutdown is not None:
@@ -234,12 +263,11 @@ class FcreviewApp(App[int]):
         """
         # The terminal may have rearranged its text. `self.size` is still the earlier size.
         self._resend_screen(event.size)
-        is_small_screen = (
-            event.size.width < MIN_TERMINAL_SIZE[0] or event.size.height < MIN_TERMINAL_SIZE[1]
-        )
-        if is_small_screen and not isinstance(self.screen, TerminalTooSmallScreen):
+        is_too_small = event.size.width < MIN_COLUMNS or event.size.height < MIN_ROWS
+        is_covered = isinstance(self.screen, TerminalTooSmallScreen)
+        if is_too_small and not is_covered:
             self.push_screen(TerminalTooSmallScreen())
-        elif not is_small_screen and isinstance(self.screen, TerminalTooSmallScreen):
+        elif is_covered and not is_too_small:
             self.screen.dismiss()
 
     def action_redraw(self) -> None:
@@ -301,22 +329,38 @@ class FcreviewApp(App[int]):
         """
         if action != "palette":
             return True
-        if not self.screen_stack or (
-            self.focused is not None and self.focused.check_consume_key("colon", ":")
-        ):
+        if not self.screen_stack:
+            return False
+        types_colon = self.focused is not None and self.focused.check_consume_key("colon", ":")
+        if types_colon:
             return False
         return isinstance(self.screen, GuardedScreen) and not self.screen.takes_text
 
     async def on_event(self, event: events.Event) -> None:
-        """Handle an event, except a key that the screen keeps for later."""
-        screen = self.screen if self.screen_stack else None
-        if not (
-            isinstance(event, events.Key)
-            and not event.is_forwarded
-            and isinstance(screen, GuardedScreen)
-            and screen.keep_key_for_later(event)
-        ):
-            await super().on_event(event)
+        """Handle an event, except a key that must wait or that is pressed after the app was
+        quit.
+        """
+        is_new_key = isinstance(event, events.Key) and not event.is_forwarded
+        if is_new_key and (self._has_quit or self._is_kept_for_later(event)):
+            return
+        await super().on_event(event)
+
+    def _is_kept_for_later(self, event: events.Event) -> bool:
+        """Let the screen keep a key that it cannot handle yet. Return whether it was kept."""
+        if not isinstance(event, events.Key) or not self.screen_stack:
+            return False
+        screen = self.screen
+        return isinstance(screen, GuardedScreen) and screen.keep_key_for_later(event)
+
+    def exit(
+        self,
+        result: int | None = None,
+        return_code: int = 0,
+        message: RenderableType | None = None,
+    ) -> None:
+        """End the app. Keys that are pressed until its end have no effect."""
+        self._has_quit = True
+        super().exit(result, return_code, message)
 
     def on_key(self, event: events.Key) -> None:
         """Answer a key that starts no action with the screen's message, or with the bell while
@@ -342,23 +386,26 @@ class FcreviewApp(App[int]):
         )
 
     async def _quit(self, switch: AnnotatorSwitch | None = None) -> None:
-        if await self.session.prepare_to_quit():
-            await self._wait_for_widgets()
-            self._save_position()
-            queue = self.screen_stack[0]
-            if switch is not None and switch.position is None and isinstance(queue, QueueScreen):
-                position = self.session.adapt_position_to_annotator(
-                    switch.annotator, self._find_queue_position(queue)
-                )
-                switch = replace(switch, position=position)
-            self.next_switch = switch
-            self.exit(self.session.reviewed_count)
+        if not await self.session.prepare_to_quit():
+            return
+        await self._wait_for_widgets()
+        self._save_position()
+        if switch is not None:
+            self.next_switch = self._add_current_position(switch)
+        self.exit(self.session.reviewed_count)
+
+    def _add_current_position(self, switch: AnnotatorSwitch) -> AnnotatorSwitch:
+        """Return the request with the current position in the queue, unless it has one."""
+        queue = self.screen_stack[0]
+        if switch.position is not None or not isinstance(queue, QueueScreen):
+            return switch
+        position = self.session.adapt_position_to_annotator(
+            switch.annotator, self._find_queue_position(queue)
+        )
+        return replace(switch, position=position)
 
     def _start_to_quit_on_signal(self, exit_code: int) -> None:
-        if self.screen_stack:
-            self.run_worker(self._quit_on_signal(exit_code), group="leave", exclusive=True)
-        else:  # the app has not started, so there are no reviews to write
-            self.exit(return_code=exit_code)
+        self.run_worker(self._quit_on_signal(exit_code), group="leave", exclusive=True)
 
     async def _quit_on_signal(self, exit_code: int) -> None:
         """Quit after all reviews are on disk, and show no errors."""
@@ -368,8 +415,9 @@ class FcreviewApp(App[int]):
         self.exit(self.session.reviewed_count, return_code=exit_code)
 
     async def _wait_for_widgets(self) -> None:
-        """Wait until no widget is opening. A widget that is removed while it opens would not find
-        its children.
+        """Wait until the first screen exists and no widget is opening.
+
+        A widget that is removed while it opens would not find its children.
         """
         for _ in range(MAX_WAITS_FOR_WIDGETS):
             widgets = [
@@ -377,14 +425,14 @@ class FcreviewApp(App[int]):
                 for screen in self.screen_stack
                 for widget in screen.walk_children(Widget, with_self=True)
             ]
-            if all(widget.is_mounted for widget in widgets):
+            if widgets and all(widget.is_mounted for widget in widgets):
                 return
             await asyncio.sleep(WIDGET_WAIT)
 
     def _save_position(self) -> None:
-        queue = self.screen_stack[0]
-        if isinstance(queue, QueueScreen):
-            self.session.save_position(self._state, self._find_queue_position(queue))
+        bottom = self.screen_stack[0] if self.screen_stack else None
+        if isinstance(bottom, QueueScreen):
+            self.session.save_position(self._state, self._find_queue_position(bottom))
 
     def _find_queue_position(self, queue: QueueScreen) -> QueuePosition:
         """Return the position to save.
@@ -394,16 +442,19 @@ class FcreviewApp(App[int]):
         from fcreview.tui.screens.item_pane import ItemScreen
 
         position = queue.position
-        above = self.screen_stack[1] if len(self.screen_stack) > 1 else None
-        if isinstance(above, ItemScreen):
-            if above.is_item_loading:
-                return position
-            row = above.item_reviewer.displayed.detail.row
-            cursor = CursorPosition(row.item, line=position.cursor.line, key=(row.id, row.run))
-            return replace(position, cursor=cursor, is_item_open=True)
-        return replace(
-            position, is_item_open=above is None and find_focused_item_pane(self) is not None
-        )
+        screens_above = self.screen_stack[1:]
+        if not screens_above:
+            is_item_focused = find_focused_item_pane(self) is not None
+            return replace(position, is_item_open=is_item_focused)
+
+        item_screen = screens_above[0]
+        if not isinstance(item_screen, ItemScreen):
+            return replace(position, is_item_open=False)
+        if item_screen.is_item_loading:
+            return position
+        row = item_screen.item_reviewer.displayed.detail.row
+        cursor = CursorPosition(row.item, line=position.cursor.line, key=(row.id, row.run))
+        return replace(position, cursor=cursor, is_item_open=True)
 
     def on_unmount(self) -> None:
         if self._signal_shutdown is not None:

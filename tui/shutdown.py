@@ -83,21 +83,23 @@ class SignalShutdown:
             if handler is not signal.SIG_IGN:  # nohup makes a program ignore SIGHUP
                 signal.signal(number, self._on_signal)
 
-    def attach(self, quit_app: Callable[[int], object]) -> None:
-        """Call `quit_app` with the exit code after a signal, or at once if one has arrived.
+    def attach(self, quit_app: Callable[[int], object]) -> int | None:
+        """Call `quit_app` with the exit code after a signal.
 
-        Must be called by a callback of the event loop.
+        If a signal has arrived already, return the exit code instead. Must be called by a callback
+        of the event loop.
         """
         self._loop = asyncio.get_running_loop()
         self._quit_app = quit_app
-        if has_lost_terminal():
-            self._on_lost_terminal()
-        elif self._signal_number is not None:
-            self._schedule_quit()
-        else:
-            self._hangup_poll = _open_hangup_poll()
-            if self._hangup_poll is not None:
-                self._loop.add_reader(self._hangup_poll, self._on_lost_terminal)
+        if has_lost_terminal() and self._signal_number is None:
+            self._on_signal(signal.SIGHUP, None)
+        if self._signal_number is not None:
+            return 128 + self._signal_number
+
+        self._hangup_poll = _open_hangup_poll()
+        if self._hangup_poll is not None:
+            self._loop.add_reader(self._hangup_poll, self._on_lost_terminal)
+        return None
 
     def detach(self) -> None:
         """Stop watching the terminal before the event loop closes."""

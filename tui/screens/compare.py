@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -17,6 +19,7 @@ from fcreview.stats.run_comparison import (
     VERDICT_SOURCES,
     ComparisonGroup,
     Flip,
+    ItemOutcome,
     RunComparison,
     VerdictSource,
     choose_verdict_source,
@@ -39,10 +42,12 @@ from fcreview.tui.session import Session
 from fcreview.tui.text.graphics import interval_bar, verdict_badge
 from fcreview.tui.text.lines import (
     Line,
+    LineBuilder,
     StyledText,
     TableLines,
     TextColumn,
     fit_line,
+    join_lines,
     lay_out_table,
     line_width,
     make_line,
@@ -55,26 +60,44 @@ from fcreview.tui.widgets.base import GuardedScreen, Panel, is_small_screen, wor
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
 from fcreview.tui.widgets.lists import LinkedList, TextList
 
+if TYPE_CHECKING:
+    from fcreview.store.store import Store
+
 SOURCE_NAMES: dict[VerdictSource, str] = {
     "official": "official",
     "rule": "recomputed",
     "effective": "effective",
 }
+
+
+HOLM_TITLE = "p (Holm)"
+"""Title of the column with p values that are corrected for the number of categories."""
+
+
+@dataclass(frozen=True, slots=True)
+class _RateTableLayout:
+    """Parts of the table of pass rates that need room."""
+
+    count_titles: tuple[str, ...]
+    """Titles of the columns to the right of the intervals."""
+    draws_intervals: bool = True
+
+
 LAYOUTS = (
-    (True, ("both pass", "both fail", "only A", "only B", "p", "p (Holm)")),
-    (True, ("only A", "only B", "p", "p (Holm)")),
-    (True, ("both pass", "both fail", "only A", "only B", "p")),
-    (True, ("only A", "only B", "p")),
-    (True, ("only A", "only B")),
-    (False, ("only A", "only B")),
-    (False, ()),
+    _RateTableLayout(("both pass", "both fail", "only A", "only B", "p", HOLM_TITLE)),
+    _RateTableLayout(("only A", "only B", "p", HOLM_TITLE)),
+    _RateTableLayout(("both pass", "both fail", "only A", "only B", "p")),
+    _RateTableLayout(("only A", "only B", "p")),
+    _RateTableLayout(("only A", "only B")),
+    _RateTableLayout(("only A", "only B"), draws_intervals=False),
+    _RateTableLayout((), draws_intervals=False),
 )
-"""Layouts of the table, from the widest to the narrowest, as tuples (whether intervals are drawn,
-titles of the right columns). The first layout that fits is used.
-"""
+"""Layouts of the table, from the widest to the narrowest. The first layout that fits is used."""
 WHISKER_CELLS = (12, 50)
 """Smallest and largest width of the drawn intervals, in cells."""
 GAP = 2
+FLIP_VERDICT_CELLS = 18
+"""Width of the verdicts of both runs in the list of flips, with blanks, in cells."""
 ID_CELLS = (14, 40)
 """Smallest and largest width of the column of item ids, in cells."""
 
@@ -92,20 +115,33 @@ def summarize_comparison(comparison: RunComparison, width: int) -> str:
     """
     overall = comparison.overall
     counts = overall.counts
+    noun = "item" if counts.n == 1 else "items"
+    p_value = replace_missing_value_sign(format_p_value(overall.difference.p))
     parts = [
-        f"{_format_item_count(overall)} {'item' if counts.n == 1 else 'items'}",
-        f"{_name_test(overall)} p"
-        f" {replace_missing_value_sign(format_p_value(overall.difference.p))}",
+        f"{_format_item_count(overall)} {noun}",
+        f"{_name_test(overall)} p {p_value}",
         f"only A {counts.only_a:,}, only B {counts.only_b:,}",
         f"both pass {counts.both_pass:,}, both fail {counts.both_fail:,}",
     ]
+
     separator = f" {symbols().separator} "
     text = separator.join(parts)
-    return text if display_width(text) <= width else separator.join(parts[:-1])
+    if display_width(text) <= width:
+        return text
+    return separator.join(parts[:-1])
 
 
 def _name_test(group: ComparisonGroup) -> str:
     return "McNemar by cluster," if is_clustered(group) else "McNemar"
+
+
+@dataclass(frozen=True, slots=True)
+class _RateRow:
+    """Row of the table of pass rates."""
+
+    group: ComparisonGroup
+    is_comparable: bool
+    """Whether both runs have verdicts from the same source on some of its items."""
 
 
 def build_pass_rate_table(
@@ -114,129 +150,182 @@ def build_pass_rate_table(
     """Return the table of pass rates: all items, each category, then warnings about the
     comparison.
     """
-    groups = list_table_groups(comparison, source_a, source_b)
-    comparable = [
-        group.is_comparable(source_a, source_b) and group.counts.n > 0 for group in groups
+    rows = []
+    for group in list_table_groups(comparison, source_a, source_b):
+        is_comparable = group.is_comparable(source_a, source_b) and group.counts.n > 0
+        rows.append(_RateRow(group, is_comparable))
+
+    rate_columns = _rate_columns(rows)
+    rate_rows = [_rate_cells(row) for row in rows]
+    natural_rate_cells = line_width(lay_out_table(rate_columns, rate_rows, width).heading)
+
+    layout = _choose_layout(rows, natural_rate_cells, width)
+    counts = _lay_out_counts(rows, layout, width)
+    left_cells = width
+    if layout.count_titles:
+        left_cells -= line_width(counts.heading) + GAP
+    rates = lay_out_table(rate_columns, rate_rows, left_cells)
+    interval_cells = min(left_cells - line_width(rates.heading) - GAP, WHISKER_CELLS[1])
+    intervals = _interval_lines(rows, interval_cells)
+
+    heading = _join_with_gaps(rates.heading, intervals.heading, counts.heading)
+    lines = [
+        _join_with_gaps(*parts)
+        for parts in zip(rates.rows, intervals.rows, counts.rows, strict=True)
     ]
-    left_columns = [
+    for caveat in list_caveats(comparison, source_a, source_b):
+        lines.append(make_line(sanitize(caveat), "warn"))
+    return TableLines(heading, lines)
+
+
+def _rate_columns(rows: Sequence[_RateRow]) -> list[TextColumn]:
+    difference_cells = max(display_width(_format_group_difference(row)) for row in rows)
+    return [
         TextColumn("category", truncate=truncate_middle, min_width=10),
-        *(TextColumn(title, align_right=True, min_width=5) for title in ("items", "A", "B")),
+        TextColumn("items", align_right=True, min_width=5),
+        TextColumn("A", align_right=True, min_width=5),
+        TextColumn("B", align_right=True, min_width=5),
+        TextColumn("A - B, 95 % CI", min_width=difference_cells),
     ]
-    left_rows = [
-        _rate_cells(group, is_comparable=ok) for group, ok in zip(groups, comparable, strict=True)
-    ]
-    left_columns.append(
-        TextColumn("A - B, 95 % CI", min_width=max(display_width(row[-1][0]) for row in left_rows))
-    )
-    natural = line_width(lay_out_table(left_columns, left_rows, width)[0])
-    has_categories = len(groups) > 1
-    for has_whiskers, names in LAYOUTS:
-        # p values are corrected for the number of categories.
-        if "p (Holm)" in names and not has_categories:
+
+
+def _choose_layout(rows: Sequence[_RateRow], rate_cells: int, width: int) -> _RateTableLayout:
+    """Return the first layout that fits beside pass rates of `rate_cells`, or the narrowest."""
+    has_categories = len(rows) > 1
+    for layout in LAYOUTS:
+        if HOLM_TITLE in layout.count_titles and not has_categories:
             continue
-        rows = [
-            _count_cells(group, names, is_comparable=ok)
-            for group, ok in zip(groups, comparable, strict=True)
-        ]
-        right_heading, right = lay_out_table(
-            [TextColumn(name, align_right=True) for name in names], rows, width
-        )
-        whisker = WHISKER_CELLS[0] + GAP if has_whiskers else 0
-        if natural + whisker + GAP + line_width(right_heading) <= width:
-            break
-    room = width - (line_width(right_heading) + GAP if names else 0)
-    left_heading, left = lay_out_table(left_columns, left_rows, room)
-    whisker_cells = min(room - line_width(left_heading) - GAP, WHISKER_CELLS[1])
-    middle_heading, middle = _interval_lines(groups, comparable, whisker_cells)
-    caveats: list[Line] = [
-        ((sanitize(text), "warn"),) for text in list_caveats(comparison, source_a, source_b)
-    ]
-    lines = [_join_with_gaps(*parts) for parts in zip(left, middle, right, strict=True)]
-    return TableLines(
-        _join_with_gaps(left_heading, middle_heading, right_heading), [*lines, *caveats]
-    )
+        cells = rate_cells + GAP + line_width(_lay_out_counts(rows, layout, width).heading)
+        if layout.draws_intervals:
+            cells += WHISKER_CELLS[0] + GAP
+        if cells <= width:
+            return layout
+    return LAYOUTS[-1]
+
+
+def _lay_out_counts(rows: Sequence[_RateRow], layout: _RateTableLayout, width: int) -> TableLines:
+    columns = [TextColumn(title, align_right=True) for title in layout.count_titles]
+    cells = [_count_cells(row, layout.count_titles) for row in rows]
+    return lay_out_table(columns, cells, width)
 
 
 def _join_with_gaps(*parts: Line) -> Line:
-    joined: list[StyledText] = []
-    for part in parts:
-        joined += [*([(" " * GAP, "")] if joined and part else []), *part]
-    return tuple(joined)
+    return join_lines(parts, (" " * GAP, ""))
 
 
-def _rate_cells(group: ComparisonGroup, *, is_comparable: bool) -> list[StyledText]:
-    none = (symbols().none, "dim")
+def _rate_cells(row: _RateRow) -> list[StyledText]:
+    group = row.group
     name = ("all items", "strong") if group.category is None else (sanitize(group.category), "")
-    cells = [name, (_format_item_count(group), "")]
-    if not is_comparable:
-        return [*cells, none, none, none]
-    rates = [
-        (f"{100 * rate:.1f}", "") if rate is not None else none
-        for rate in (group.rate_a, group.rate_b)
-    ]
+    n_items = (_format_item_count(group), "")
+    difference_style = "strong" if row.is_comparable else "dim"
     return [
-        *cells,
-        *rates,
-        (replace_missing_value_sign(format_difference(group.difference)), "strong"),
+        name,
+        n_items,
+        _rate_cell(group.rate_a, is_comparable=row.is_comparable),
+        _rate_cell(group.rate_b, is_comparable=row.is_comparable),
+        (_format_group_difference(row), difference_style),
     ]
+
+
+def _rate_cell(rate: float | None, *, is_comparable: bool) -> StyledText:
+    if rate is None or not is_comparable:
+        return symbols().none, "dim"
+    return f"{100 * rate:.1f}", ""
+
+
+def _format_group_difference(row: _RateRow) -> str:
+    if not row.is_comparable:
+        return symbols().none
+    return replace_missing_value_sign(format_difference(row.group.difference))
 
 
 def _format_item_count(group: ComparisonGroup) -> str:
     """Return the number of compared items: `3`, or `2 of 3` if one of three items lacks a
     verdict in run A or B.
     """
-    return f"{group.counts.n:,}" + (
-        f" of {group.n_pairs:,}" if group.counts.n < group.n_pairs else ""
-    )
+    if group.counts.n < group.n_pairs:
+        return f"{group.counts.n:,} of {group.n_pairs:,}"
+    return f"{group.counts.n:,}"
 
 
-def _count_cells(
-    group: ComparisonGroup, column_names: Sequence[str], *, is_comparable: bool
-) -> list[StyledText]:
-    counts = group.counts
-    passing = {"both pass": counts.both_pass, "only A": counts.only_a, "only B": counts.only_b}
-    numbers = {**passing, "both fail": counts.both_fail}
-    p_values = {"p": group.difference.p, "p (Holm)": group.p_holm}
-    cells: list[StyledText] = []
-    for name in column_names:
-        if name in numbers:
-            cells.append((f"{numbers[name]:,}", ""))
-        elif is_comparable:
-            cells.append((replace_missing_value_sign(format_p_value(p_values[name])), "dim"))
-        else:
-            cells.append((symbols().none, "dim"))
-    return cells
+def _count_cells(row: _RateRow, titles: Sequence[str]) -> list[StyledText]:
+    """Return the cells of the columns `titles`: numbers of items, and p values."""
+    counts = row.group.counts
+    cell_by_title: dict[str, StyledText] = {
+        "both pass": (f"{counts.both_pass:,}", ""),
+        "both fail": (f"{counts.both_fail:,}", ""),
+        "only A": (f"{counts.only_a:,}", ""),
+        "only B": (f"{counts.only_b:,}", ""),
+        "p": _p_value_cell(row, row.group.difference.p),
+        HOLM_TITLE: _p_value_cell(row, row.group.p_holm),
+    }
+    return [cell_by_title[title] for title in titles]
 
 
-def _interval_lines(
-    groups: Sequence[ComparisonGroup], are_comparable: Sequence[bool], width: int
-) -> TableLines:
+def _p_value_cell(row: _RateRow, p_value: float | None) -> StyledText:
+    if not row.is_comparable:
+        return symbols().none, "dim"
+    return replace_missing_value_sign(format_p_value(p_value)), "dim"
+
+
+@dataclass(frozen=True, slots=True)
+class _Interval:
+    """Difference of the pass rates with its confidence interval."""
+
+    low: float
+    value: float
+    high: float
+
+
+def _interval_lines(rows: Sequence[_RateRow], width: int) -> TableLines:
     """Draw the confidence interval of each group's difference, on a common scale with a mark at 0.
     The lines are empty if `width` is too small.
     """
     if width < WHISKER_CELLS[0]:
-        return TableLines((), [()] * len(groups))
-    differences = [
-        group.difference if ok else None for group, ok in zip(groups, are_comparable, strict=True)
-    ]
-    ends = [
-        end
-        for each in differences
-        if each is not None
-        for end in (each.low, each.high)
-        if end is not None
-    ]
-    scale = min([0.0, *ends]), max([0.0, *ends])
-    zero = round(-scale[0] / ((scale[1] - scale[0]) or 1) * (width - 1))
+        return TableLines((), [()] * len(rows))
+
+    intervals = [_find_interval(row) for row in rows]
+    lowest, highest = _find_scale(rows)
     lines: list[Line] = []
-    for each in differences:
-        if each is None or each.value is None or each.low is None or each.high is None:
-            lines.append(((" " * width, ""),))
-        else:
-            lines.append(
-                interval_bar(each.low, each.value, each.high, scale, width, marked_value=0.0)
-            )
-    return TableLines(((pad(" " * zero + "0", width), "dim"),), lines)
+    for interval in intervals:
+        if interval is None:
+            lines.append(make_line(" " * width))
+            continue
+        bar = interval_bar(
+            interval.low,
+            interval.value,
+            interval.high,
+            (lowest, highest),
+            width,
+            marked_value=0.0,
+        )
+        lines.append(bar)
+
+    scale_length = (highest - lowest) or 1
+    zero_cells = round(-lowest / scale_length * (width - 1))
+    heading = make_line(pad(" " * zero_cells + "0", width), "dim")
+    return TableLines(heading, lines)
+
+
+def _find_interval(row: _RateRow) -> _Interval | None:
+    difference = row.group.difference
+    if not row.is_comparable:
+        return None
+    if difference.value is None or difference.low is None or difference.high is None:
+        return None
+    return _Interval(difference.low, difference.value, difference.high)
+
+
+def _find_scale(rows: Sequence[_RateRow]) -> tuple[float, float]:
+    """Return the smallest and largest end of all intervals. The scale contains 0."""
+    ends = [0.0]
+    for row in rows:
+        if not row.is_comparable:
+            continue
+        for end in (row.group.difference.low, row.group.difference.high):
+            if end is not None:
+                ends.append(end)
+    return min(ends), max(ends)
 
 
 def build_flip_table(
@@ -244,39 +333,40 @@ def build_flip_table(
 ) -> TableLines:
     """Return the table of flips. `row_by_item`: queue rows of the failing items, by item number."""
     ids = [flip.a.question_key.id for flip in flips]
-    longest = max((display_width(sanitize(each)) for each in ids), default=0)
-    size = max(min(longest, ID_CELLS[1], width // 3), ID_CELLS[0])
-    names = shorten_ids(ids, size)
-    heading: Line = (
-        (pad("item", size), "dim"),
-        ("  A       B       first difference of the failing run", "dim"),
-    )
+    longest_id = max((display_width(sanitize(each)) for each in ids), default=0)
+    id_cells = max(min(longest_id, ID_CELLS[1], width // 3), ID_CELLS[0])
+    short_ids = shorten_ids(ids, id_cells)
+    cause_cells = width - id_cells - FLIP_VERDICT_CELLS
+
+    heading = LineBuilder()
+    heading.add_padded("item", id_cells, "dim")
+    heading.add("  A       B       first difference of the failing run", "dim")
+
     lines: list[Line] = []
-    for flip, name in zip(flips, ids, strict=True):
-        line: list[StyledText] = [(pad(names.get(name) or sanitize(name), size), ""), ("  ", "")]
-        line += [
-            verdict_badge(flip.a.verdict),
-            ("  ", ""),
-            verdict_badge(flip.b.verdict),
-            ("  ", ""),
-        ]
-        # The first difference alone does not explain a flip with different golden answers or equal
-        # predictions.
-        row = (
-            None
-            if flip.golden_differs or flip.same_prediction
-            else row_by_item.get(find_failing_item(flip))
-        )
-        cause = difference_line(row) if row is not None else ()
-        lines.append(
-            (
-                *line,
-                *shorten_difference_line(
-                    cause or make_line(sanitize(flip.cause)), width - size - 18
-                ),
-            )
-        )
-    return TableLines(heading, lines)
+    for flip, id_ in zip(flips, ids, strict=True):
+        line = LineBuilder()
+        line.add_padded(short_ids.get(id_) or sanitize(id_), id_cells)
+        for item in (flip.a, flip.b):
+            line.add("  ")
+            line.add_line((verdict_badge(item.verdict),))
+        line.add("  ")
+        line.add_line(shorten_difference_line(_flip_cause(flip, row_by_item), cause_cells))
+        lines.append(line.build())
+    return TableLines(heading.build(), lines)
+
+
+def _flip_cause(flip: Flip, row_by_item: Mapping[int, QueueRow]) -> Line:
+    """Return why a run fails an item that the other run passes.
+
+    The first difference alone does not explain a flip with different golden answers or equal
+    predictions.
+    """
+    row = row_by_item.get(find_failing_item(flip))
+    if row is not None and not (flip.golden_differs or flip.same_prediction):
+        difference = difference_line(row)
+        if difference:
+            return difference
+    return make_line(sanitize(flip.cause))
 
 
 def find_failing_item(flip: Flip) -> int:
@@ -308,9 +398,12 @@ class FlipScreen(GuardedScreen[None]):
     FlipScreen #flip-text { padding: 0 1; }
     """
 
-    def __init__(self, session: Session, flips: Sequence[Flip], at: int) -> None:
+    def __init__(self, session: Session, flips: Sequence[Flip], index: int) -> None:
         super().__init__()
-        self._session, self._flips, self._at = session, flips, at
+        self._session = session
+        self._flips = flips
+        self._index = index
+        """Index of the displayed flip."""
         self._items: tuple[Item, Item] | None = None
 
     def compose(self) -> ComposeResult:
@@ -327,7 +420,7 @@ class FlipScreen(GuardedScreen[None]):
 
     @work(exclusive=True, group="flip")
     async def _load_items(self) -> None:
-        flip = self._flips[self._at]
+        flip = self._flips[self._index]
         self._items = await self._session.query(
             lambda store: (store.read_detail(flip.a.item).item, store.read_detail(flip.b.item).item)
         )
@@ -338,27 +431,31 @@ class FlipScreen(GuardedScreen[None]):
         self._draw()
 
     def _draw(self) -> None:
-        flip, cells = self._flips[self._at], self.size.width
-        words = [
+        flip = self._flips[self._index]
+        facts = [
             sanitize(flip.a.question_key.id),
             sanitize(flip.a.question_key.category),
             f"only {flip.passing_side.upper()} passes",
         ]
-        path = (*self._session.root_breadcrumb, "compare", f" {symbols().separator} ".join(words))
-        self.query_one(TopLine).show_path(
-            path, ((f"{self._at + 1:,}/{len(self._flips):,}", "dim"),)
-        )
+        flip_name = f" {symbols().separator} ".join(facts)
+        path = (*self._session.root_breadcrumb, "compare", flip_name)
+        position = f"{self._index + 1:,}/{len(self._flips):,}"
+        self.query_one(TopLine).show_path(path, make_line(position, "dim"))
+
         if self._items is not None:
-            self._text_list.set_lines(flip_detail_lines(flip, *self._items, cells - 2))
+            item_a, item_b = self._items
+            lines = flip_detail_lines(flip, item_a, item_b, self.size.width - 2)
+            self._text_list.set_lines(lines)
 
     def action_step_flip(self, by: int) -> None:
         """Show the next (1) or previous (-1) flip.
 
         At the first and the last flip nothing happens.
         """
-        at = max(0, min(self._at + by, len(self._flips) - 1))
-        if at != self._at:
-            self._at, self._items = at, None
+        index = max(0, min(self._index + by, len(self._flips) - 1))
+        if index != self._index:
+            self._index = index
+            self._items = None
             self._load_items()
 
     def action_scroll(self, by: int) -> None:
@@ -366,6 +463,20 @@ class FlipScreen(GuardedScreen[None]):
 
     def action_page(self, by: int) -> None:
         self._text_list.action_move_page(by)
+
+
+def _fetch_outcomes(
+    view: View,
+    runs: tuple[RunRow, RunRow],
+    sources: tuple[VerdictSource, VerdictSource],
+    store: Store,
+) -> list[list[ItemOutcome]]:
+    """Return the outcomes of run A and of run B, each with its source of verdicts."""
+    outcomes = []
+    for row, source in zip(runs, sources, strict=True):
+        outcome_by_run = store.analysis.fetch_outcomes(view, (row.run,), source)
+        outcomes.append(outcome_by_run[row.run])
+    return outcomes
 
 
 class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
@@ -385,11 +496,15 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
 
     def __init__(self, session: Session, view: View, runs: tuple[RunRow, RunRow]) -> None:
         super().__init__()
-        self._session, self._view, self._runs = session, view, runs
-        source_a, source_b = (
-            choose_verdict_source(row.official_known, row.rule_known) for row in runs
+        self._session = session
+        self._view = view
+        self._runs = runs
+        run_a, run_b = runs
+        self._default_sources = (
+            choose_verdict_source(run_a.official_known, run_a.rule_known),
+            choose_verdict_source(run_b.official_known, run_b.rule_known),
         )
-        self._default_sources = self._sources = source_a, source_b
+        self._sources = self._default_sources
         self._comparison: RunComparison | None = None
         self._passing_side = ""
         """Run that passes the listed items, see `PASSING_SIDES`."""
@@ -414,22 +529,19 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
 
     @work(exclusive=True, group="compare")
     async def _compare_runs(self) -> None:
-        sources = [(row.run, source) for row, source in zip(self._runs, self._sources, strict=True)]
         self.waiting.start()
-        outcomes = await self._session.query(
-            lambda store: [
-                store.analysis.fetch_outcomes(self._view, (run,), source)[run]
-                for run, source in sources
-            ],
-            interruptible=True,
+        outcomes_a, outcomes_b = await self._session.query(
+            partial(_fetch_outcomes, self._view, self._runs, self._sources), interruptible=True
         )
-        self._comparison = await asyncio.to_thread(compare_runs, *outcomes)
-        failing = [find_failing_item(flip) for flip in self._comparison.flips]
+        self._comparison = await asyncio.to_thread(compare_runs, outcomes_a, outcomes_b)
+
+        failing_items = [find_failing_item(flip) for flip in self._comparison.flips]
         rows = await self._session.query(
-            lambda store: store.fetch_rows(failing), interruptible=True
+            lambda store: store.fetch_rows(failing_items), interruptible=True
         )
         self._rows = {row.item: row for row in rows}
         self.waiting.stop()
+
         self._message = ""
         self._draw()
         self.list.move_cursor(0)
@@ -445,40 +557,54 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         if self._comparison is None:
             self._draw_waiting_time(0)
             return
-        facts = summarize_comparison(self._comparison, self.size.width - 2)
-        text, style = (self._message, "warn") if self._message else (facts, "dim")
+        if self._message:
+            line = make_line(f" {self._message}", "warn")
+        else:
+            summary = summarize_comparison(self._comparison, self.size.width - 2)
+            line = make_line(f" {summary}", "dim")
         title = self.query_one("#pick-title", LineBar)
         title.display = bool(self._message) or is_small_screen(self.size)
-        title.show(fit_line(((f" {text}", style),), self.size.width))
+        title.show(fit_line(line, self.size.width))
 
     def _draw(self) -> None:
         if not self.is_mounted or self._comparison is None:
             return
         self.remove_class("waiting")
-        (first, second), dot = (
-            (format_run_name(row) for row in self._runs),
-            f" {symbols().separator} ",
-        )
-        room = max((self.size.width - 40) // 2, 8)
-        runs: Line = (("A ", "key"), (truncate_middle(first, room), ""), ("   ", ""))
-        runs = (*runs, ("B ", "key"), (truncate_middle(second, room), ""))
-        self.query_one(TopLine).show_path((*self._session.root_breadcrumb, "compare"), runs)
         for panel in self.query(Panel):
             panel.set_flat(is_small_screen(self.size))
-        cells = self.size.width - (2 if is_small_screen(self.size) else 6)
-        heading, lines = build_pass_rate_table(self._comparison, *self._sources, cells)
-        rates, title = (
-            self.query_one("#rates", TextList),
-            f"Pass rates{dot}{format_verdict_sources(*self._sources)}",
-        )
-        rates.styles.height = max(min(len(lines), (self.size.height - 9) // 2), 1)
-        self.query_one("#rates-heading", LineBar).show(((" ", ""), *heading))
-        rates.set_lines(lines)
-        self.query_one("#rates-panel", Panel).set_title(
-            title, summarize_comparison(self._comparison, cells)
-        )
+        path = (*self._session.root_breadcrumb, "compare")
+        self.query_one(TopLine).show_path(path, self._run_names_line())
+        self._draw_pass_rates(self._comparison)
         self._draw_flips()
         self._draw_title()
+
+    def _run_names_line(self) -> Line:
+        run_a, run_b = self._runs
+        name_cells = max((self.size.width - 40) // 2, 8)
+        line = LineBuilder()
+        line.add("A ", "key")
+        line.add(truncate_middle(format_run_name(run_a), name_cells))
+        line.add("   ")
+        line.add("B ", "key")
+        line.add(truncate_middle(format_run_name(run_b), name_cells))
+        return line.build()
+
+    def _draw_pass_rates(self, comparison: RunComparison) -> None:
+        border_cells = 2 if is_small_screen(self.size) else 6
+        cells = self.size.width - border_cells
+        source_a, source_b = self._sources
+        heading, lines = build_pass_rate_table(comparison, source_a, source_b, cells)
+
+        rates = self.query_one("#rates", TextList)
+        # The lower half of the screen is for the flips.
+        rates.styles.height = max(min(len(lines), (self.size.height - 9) // 2), 1)
+        rates.set_lines(lines)
+        self.query_one("#rates-heading", LineBar).show(((" ", ""), *heading))
+
+        sources = format_verdict_sources(source_a, source_b)
+        title = f"Pass rates {symbols().separator} {sources}"
+        panel = self.query_one("#rates-panel", Panel)
+        panel.set_title(title, summarize_comparison(comparison, cells))
 
     @property
     def _flips(self) -> list[Flip]:

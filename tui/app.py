@@ -337,20 +337,22 @@ class FcreviewApp(App[int]):
         return isinstance(self.screen, GuardedScreen) and not self.screen.takes_text
 
     async def on_event(self, event: events.Event) -> None:
-        """Handle an event, except a key that must wait or that is pressed after the app was
-        quit.
-        """
-        is_new_key = isinstance(event, events.Key) and not event.is_forwarded
-        if is_new_key and (self._has_quit or self._is_kept_for_later(event)):
+        """Handle an event, except a key that no screen can handle now."""
+        if isinstance(event, events.Key) and (self._has_quit or self._is_early(event)):
             return
         await super().on_event(event)
 
-    def _is_kept_for_later(self, event: events.Event) -> bool:
-        """Let the screen keep a key that it cannot handle yet. Return whether it was kept."""
-        if not isinstance(event, events.Key) or not self.screen_stack:
+    def _is_early(self, event: events.Key) -> bool:
+        """Whether the screen cannot handle a key yet. It keeps new keys for later."""
+        if not self.screen_stack:
             return False
         screen = self.screen
-        return isinstance(screen, GuardedScreen) and screen.keep_key_for_later(event)
+        if not isinstance(screen, GuardedScreen):
+            return False
+        if event.is_forwarded:
+            # The key was pressed on another screen, which did not use it.
+            return not screen.is_mounted
+        return screen.keep_key_for_later(event)
 
     def exit(
         self,

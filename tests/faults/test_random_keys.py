@@ -85,6 +85,7 @@ class KeyWalker:
             while self.n_keys < n_keys_at_end and app.return_value is None:
                 await self._send_burst(app, pilot)
                 self.screens[type(app.screen).__name__] += 1
+        await pilot.pause()
 
     async def _go_to_random_screen(self, app: FcreviewApp, pilot: Pilot[Any]) -> None:
         columns, rows = random.choice(SIZES)

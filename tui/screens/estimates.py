@@ -20,7 +20,7 @@ from fcreview.errors import FcreviewError
 from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.actions import ESTIMATE_ACTIONS
-from fcreview.tui.commands import FORMS, CommandService, add_run_name_choices
+from fcreview.tui.commands import FORMS, CommandService, FormField, add_run_name_choices
 from fcreview.tui.keymap import find_action_key_names, format_unavailable_key_message, make_bindings
 from fcreview.tui.queue.estimates import (
     RunSample,
@@ -58,6 +58,9 @@ from fcreview.tui.widgets.lists import TextList
 
 MAX_RUN_LINES = 8
 """Largest height of the list of runs, in rows."""
+MAX_RUN_LINES_ON_SMALL_SCREEN = 3
+ROWS_BESIDE_SAMPLE = 17
+"""Number of rows of a small screen that the lines of a sample do not use."""
 FORM_TITLES = {"queue create": "Draw a sample of {run}", "queue extend": "Draw more items of {run}"}
 
 
@@ -87,7 +90,9 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         """Create the screen. `run`: number of the run with the cursor."""
         super().__init__()
         self._is_above_overview = is_above_overview
-        self._session, self._view, self._initial_run = session, view, run
+        self._session = session
+        self._view = view
+        self._initial_run = run
         self._runs: list[RunRow] = []
         self._samples_by_run: dict[int, RunSample] = {}
         self._unread_runs: frozenset[int] = frozenset()
@@ -150,47 +155,59 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     @property
     def _selected_sample(self) -> RunSample | None:
         """Sample of the run under the cursor. None while it is being read."""
-        return (
-            self._samples_by_run.get(self._selected_run.run)
-            if self._selected_run is not None
-            else None
-        )
+        if self._selected_run is None:
+            return None
+        return self._samples_by_run.get(self._selected_run.run)
 
     # -- reading
 
     @work(exclusive=True, group="estimates")
     async def _load_runs(self) -> None:
         await self._session.query(lambda store: store.refresh_reviews())
-        scope = self._view.runs
         all_runs = await self._session.query(lambda store: store.fetch_runs())
+        scope = self._view.runs
         runs = [row for row in all_runs if not scope or row.run in scope]
         overview = Overview(runs, self._session.annotator)
-        sampled = (
-            await self._session.query(partial(add_queue_progress, overview, self._view))
-        ).sampled_runs
+        progress = await self._session.query(partial(add_queue_progress, overview, self._view))
         others = await self._session.query(read_other_annotators)
         self._default_annotators = format_sample_annotators(others, self._session.annotator)
         self._queue_names = list(await self._session.query(read_own_assignments))
-        runs = sort_runs_by_pass_rate(runs, blind=False)
-        here = self._selected_run.run if self._selected_run is not None else self._initial_run
-        if self._selected_run is None and here not in sampled and sampled:
-            here = None  # the sampled runs come first
-        self._runs = sorted(runs, key=lambda row: row.run not in sampled)
-        self._samples_by_run = {
-            row.run: RunSample(row.run) for row in runs if row.run not in sampled
-        }
-        self._unread_runs = sampled
-        self._list.cursor = next((at for at, row in enumerate(self._runs) if row.run == here), 0)
+
+        self._set_runs(runs, progress.sampled_runs)
         self._is_loaded = True
         self._draw()
         self._read_samples()
         self.handle_kept_keys()
 
+    def _set_runs(self, runs: Sequence[RunRow], sampled_runs: frozenset[int]) -> None:
+        """List the runs by pass rate, those with a sample first, and keep the cursor on its run."""
+        cursor_run = self._find_cursor_run(sampled_runs)
+        runs_by_rate = sort_runs_by_pass_rate(runs, blind=False)
+        sampled = [row for row in runs_by_rate if row.run in sampled_runs]
+        unsampled = [row for row in runs_by_rate if row.run not in sampled_runs]
+
+        self._runs = sampled + unsampled
+        self._samples_by_run = {row.run: RunSample(row.run) for row in unsampled}
+        self._unread_runs = sampled_runs
+        indexes = [index for index, row in enumerate(self._runs) if row.run == cursor_run]
+        self._list.cursor = indexes[0] if indexes else 0
+
+    def _find_cursor_run(self, sampled_runs: frozenset[int]) -> int | None:
+        """Return the number of the run for the cursor. None for the first run of the list."""
+        if self._selected_run is not None:
+            return self._selected_run.run
+        if sampled_runs and self._initial_run not in sampled_runs:
+            return None  # the sampled runs come first
+        return self._initial_run
+
     @work(exclusive=True, group="samples")
     async def _read_samples(self) -> None:
         """Read the samples of the run under the cursor, then of the other visible runs."""
-        top = int(self._list.scroll_offset.y)
-        rows = [*filter(None, [self._selected_run]), *self._runs[top : top + MAX_RUN_LINES]]
+        top_index = int(self._list.scroll_offset.y)
+        rows = self._runs[top_index : top_index + MAX_RUN_LINES]
+        if self._selected_run is not None:
+            rows.insert(0, self._selected_run)
+
         for row in rows:
             if row.run not in self._unread_runs:
                 continue
@@ -212,23 +229,26 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     def _draw(self) -> None:
         if not self.is_mounted or not self.size:
             return
-        small = is_small_screen(self.size)
-        self.set_class(small, "-small")
+        is_small = is_small_screen(self.size)
+        self.set_class(is_small, "-small")
         for panel in self.query(Panel):
-            panel.set_flat(small)
-        cells = self.size.width - (2 if small else 6)
-        heading, lines = build_accuracy_table(
-            self._runs, self._samples_by_run, self._unread_runs, cells
-        )
-        self.query_one("#accuracy-heading", LineBar).show(((" ", ""), *heading))
-        self._list.empty_line = make_line(" reading", "dim")
-        self._list.styles.height = max(min(len(lines), 3 if small else MAX_RUN_LINES), 1)
-        self._list.set_lines(lines)
-        self.query_one("#accuracy-panel", Panel).set_title(
-            "Accuracy", f"goal: {symbols().plus_minus} 2 points"
-        )
+            panel.set_flat(is_small)
+        self._draw_accuracy(is_small=is_small)
         self._draw_selected_run()
         self._update_form()
+
+    def _draw_accuracy(self, *, is_small: bool) -> None:
+        border_cells = 2 if is_small else 6
+        heading, lines = build_accuracy_table(
+            self._runs, self._samples_by_run, self._unread_runs, self.size.width - border_cells
+        )
+        max_lines = MAX_RUN_LINES_ON_SMALL_SCREEN if is_small else MAX_RUN_LINES
+        self.query_one("#accuracy-heading", LineBar).show(((" ", ""), *heading))
+        self._list.empty_line = make_line(" reading", "dim")
+        self._list.styles.height = max(min(len(lines), max_lines), 1)
+        self._list.set_lines(lines)
+        panel = self.query_one("#accuracy-panel", Panel)
+        panel.set_title("Accuracy", f"goal: {symbols().plus_minus} 2 points")
 
     def _on_cursor_moved(self) -> None:
         if self._selected_run is not None and self._selected_run.run != self._shown_run:
@@ -238,75 +258,107 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._read_samples()
 
     def _draw_selected_run(self) -> None:
-        run, sample, small = self._selected_run, self._selected_sample, self.has_class("-small")
+        run = self._selected_run
         self._shown_run = run.run if run is not None else None
-        width = self.size.width if small else self.size.width // 2 - 4
-        lines = sample_lines(sample, width - 1) if run is not None else []
-        below = self.query_one("#sample", TextList)
-        below.styles.height = max(min(len(lines), self.size.height - 17), 1) if small else "1fr"
-        below.set_lines(lines)
-        name = format_run_names(self._runs)[run.run] if run is not None else ""
-        self.query_one("#sample-panel", Panel).set_title(
-            f"Sample of {name}" if name else "Sample",
-            "open: annotators disagree" if sample is not None and sample.n_drawn else "",
-        )
-        keys = find_action_key_names(self.app)
-        can_switch = not self._session.fixed_annotator_reason
-        advice = next_step_line(
-            sample, self._session.annotator, keys, can_switch_annotator=can_switch
-        )
-        lines = [self._message, () if self._is_running else advice]
-        shown = [fit_line(((" ", ""), *line), self.size.width) for line in lines if line]
-        self.query_one("#advice", LineBlock).show(shown)
-        undecided, bar = accuracy_range_line(sample), self.query_one("#undecided", LineBar)
-        bar.display = bool(undecided)
-        bar.show(fit_line(((" ", ""), *undecided), self.size.width))
+        self._draw_sample()
+        self._draw_advice()
+        self._draw_undecided_range()
         self._draw_form_lines()
 
-    def _draw_form_lines(self) -> None:
+    def _draw_sample(self) -> None:
+        """Draw the panel with the sample of the run under the cursor."""
         run = self._selected_run
-        expected = (
-            expected_interval_line(self._form.field_values, run, self._selected_sample)
-            if run is not None
-            else ()
-        )
+        sample = self._selected_sample
+        is_small = self.has_class("-small")
+        width = self.size.width if is_small else self.size.width // 2 - 4
+        lines = sample_lines(sample, width - 1) if run is not None else []
+
+        sample_list = self.query_one("#sample", TextList)
+        if is_small:
+            free_rows = self.size.height - ROWS_BESIDE_SAMPLE
+            sample_list.styles.height = max(min(len(lines), free_rows), 1)
+        else:
+            sample_list.styles.height = "1fr"
+        sample_list.set_lines(lines)
+
+        title = "Sample"
+        if run is not None:
+            title = f"Sample of {format_run_names(self._runs)[run.run]}"
+        is_drawn = sample is not None and sample.n_drawn
+        legend = "open: annotators disagree" if is_drawn else ""
+        self.query_one("#sample-panel", Panel).set_title(title, legend)
+
+    def _draw_advice(self) -> None:
+        """Draw the message and, while no command is running, the next step."""
+        lines = [self._message]
+        if not self._is_running:
+            advice = next_step_line(
+                self._selected_sample,
+                self._session.annotator,
+                find_action_key_names(self.app),
+                can_switch_annotator=not self._session.fixed_annotator_reason,
+            )
+            lines.append(advice)
+        fitted = [fit_line(((" ", ""), *line), self.size.width) for line in lines if line]
+        self.query_one("#advice", LineBlock).show(fitted)
+
+    def _draw_undecided_range(self) -> None:
+        """Draw the range of accuracy that depends on items without a decision, if there are any."""
+        line = accuracy_range_line(self._selected_sample)
+        bar = self.query_one("#undecided", LineBar)
+        bar.display = bool(line)
+        bar.show(fit_line(((" ", ""), *line), self.size.width))
+
+    def _draw_form_lines(self) -> None:
+        """Draw the interval that the entered values promise, and the help of the focused field."""
+        run = self._selected_run
+        expected: Line = ()
+        if run is not None:
+            expected = expected_interval_line(self._form.field_values, run, self._selected_sample)
         self.query_one("#expected", LineBar).show(((" ", ""), *expected))
-        form_panel = self.query_one("#form-panel").size
-        help_lines = self._form.help_lines(max(form_panel.width, 20))
+
+        panel_size = self.query_one("#form-panel").size
+        help_lines = self._form.help_lines(max(panel_size.width, 20))
         self.query_one("#form-help", LineBlock).show(help_lines)
-        rows = form_panel.height - 1 - max(len(help_lines), 1)
-        self._form.styles.max_height = max(rows, 1)
+        n_field_rows = panel_size.height - 1 - max(len(help_lines), 1)
+        self._form.styles.max_height = max(n_field_rows, 1)
 
     @work(exclusive=True, group="form")
     async def _update_form(self) -> None:
         """Build the form for the run under the cursor, unless the user is filling in the form."""
-        run, sample = self._selected_run, self._selected_sample
+        run = self._selected_run
+        sample = self._selected_sample
         commands = self._command_service
         if run is None or sample is None or commands is None or self._form.has_focus_within:
             return
         form_inputs = self._current_form_inputs(run, sample)
         if form_inputs == self._form_inputs:
             return
-        command = self._command = choose_sampling_command(sample)
+
+        command = choose_sampling_command(sample)
+        self._command = command
+        described_fields = await asyncio.to_thread(commands.describe, command)
         defaults = build_sampling_form_defaults(
             command, run, sample, self._default_annotators, self._queue_names
         )
+        fields = self._name_user_in_help(fill_and_order_fields(described_fields, defaults))
         names = format_run_names(self._runs)
-        fields = fill_and_order_fields(
-            await asyncio.to_thread(commands.describe, command), defaults
-        )
-        you = f" You are {sanitize(self._session.annotator)}."
-        fields = [
-            replace(each, help=each.help + you) if each.name == "annotators" else each
-            for each in fields
-        ]
         await self._form.set_fields(add_run_name_choices(fields, names))
-        self.query_one("#form-panel", Panel).set_title(
-            FORM_TITLES[command].format(run=names[run.run]), "Enter: draw and assign the sample"
-        )
+
+        title = FORM_TITLES[command].format(run=names[run.run])
+        form_panel = self.query_one("#form-panel", Panel)
+        form_panel.set_title(title, "Enter: draw and assign the sample")
         self._draw_form_lines()
         self._form_inputs = form_inputs
         self.handle_kept_keys()
+
+    def _name_user_in_help(self, fields: Sequence[FormField]) -> list[FormField]:
+        """Add the name of the user to the help of the field with the annotators."""
+        user_name = f" You are {sanitize(self._session.annotator)}."
+        return [
+            replace(field, help=field.help + user_name) if field.name == "annotators" else field
+            for field in fields
+        ]
 
     def _current_form_inputs(self, run: RunRow, sample: RunSample) -> tuple[object, ...]:
         """Return the values from which the fields of the form are built."""
@@ -389,14 +441,22 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     # -- actions
 
     def action_review_sample(self) -> None:
-        queues = self._selected_sample.queues if self._selected_sample is not None else ()
-        own = [each for each in queues if each.share.annotator == self._session.annotator]
-        left = [each for each in own if each.n_reviews_left]
+        """Open a queue of the sample, first one with unreviewed items of the user, then one of
+        another annotator, then one that the user has completed.
+        """
+        sample = self._selected_sample
+        queues = sample.queues if sample is not None else ()
+        own_queues = [each for each in queues if each.share.annotator == self._session.annotator]
+        unfinished = [each for each in own_queues if each.n_reviews_left]
         other = find_other_with_items_left(queues, self._session.annotator)
-        if not left and other is not None and not self._session.fixed_annotator_reason:
+        can_switch = not self._session.fixed_annotator_reason
+
+        if unfinished:
+            self.dismiss(("file", unfinished[0].queue))
+        elif other is not None and can_switch:
             ask_to_continue_as(self.app, self._session, other)
-        elif left or own:
-            self.dismiss(("file", (left or own)[0].queue))
+        elif own_queues:
+            self.dismiss(("file", own_queues[0].queue))
         else:
             self._show_message("no sampled items of this run are assigned to you")
 
@@ -405,7 +465,8 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         from fcreview.tui.screens.adjudication import AdjudicationScreen
 
         def reload(_: None) -> None:
-            self._message, self._is_loaded = (), False
+            self._message = ()
+            self._is_loaded = False
             self._load_runs()
 
         self.app.push_screen(AdjudicationScreen(self._session, self._view), reload)
@@ -420,11 +481,9 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self.dismiss(("order", SUSPECTS_QUEUE))
 
     def action_open_form(self, form_name: str) -> None:
-        values = (
-            {"run": str(self._selected_run.run)}
-            if self._selected_run is not None and form_name == "estimate"
-            else {}
-        )
+        values = {}
+        if form_name == "estimate" and self._selected_run is not None:
+            values["run"] = str(self._selected_run.run)
         open_command_form(self.app, self._session, FORMS[form_name], values)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
@@ -439,17 +498,19 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         """
         if self._is_running or not self._is_loaded:
             return not action.startswith("app.")
-        run, sample = self._selected_run, self._selected_sample
-        if (
-            self._form.has_focus_within
-            or run is None
-            or action not in ("focus_form", "review_sample")
-        ):
+        run = self._selected_run
+        if action not in ("focus_form", "review_sample") or run is None:
             return False
-        needs_form = action == "focus_form" and self._command_service is not None
-        return sample is None or (
-            needs_form and self._form_inputs != self._current_form_inputs(run, sample)
-        )
+        if self._form.has_focus_within:
+            return False
+
+        sample = self._selected_sample
+        if sample is None:
+            return True
+        if action != "focus_form" or self._command_service is None:
+            return False
+        is_form_built = self._form_inputs == self._current_form_inputs(run, sample)
+        return not is_form_built
 
     def must_ignore(self, action: str) -> bool:
         return self._is_running and action == "submit"

@@ -129,19 +129,25 @@ class LakeConnection:
 
     def execute(self, query: Any, parameters: Any = None) -> Connection:
         if isinstance(query, str):
-            if (
-                _JOIN_REVIEWS in query
-                and not self.connection.execute("FROM human_labels LIMIT 1").fetchall()
-            ):
-                query = query.replace(_JOIN_REVIEWS, "LEFT JOIN human h ON false")
-            small = query
-            for name, (_, sql) in COMPUTED_COLUMNS.items() if self._has_computed_columns else ():
-                small = small.replace(sql, f"i.{name}")
-            if not _LARGE.search(small):
-                query = small.replace("item_rows", "item_index").replace(
-                    "FROM items ", "FROM item_list "
-                )
+            query = self._use_indexes(self._omit_join_without_reviews(query))
         return self.connection.execute(query, parameters)
+
+    def _omit_join_without_reviews(self, query: str) -> str:
+        if _JOIN_REVIEWS not in query:
+            return query
+        has_reviews = bool(self.connection.execute("FROM human_labels LIMIT 1").fetchall())
+        return query if has_reviews else query.replace(_JOIN_REVIEWS, "LEFT JOIN human h ON false")
+
+    def _use_indexes(self, query: str) -> str:
+        """If a query needs no large columns, return it with the views over the indexes."""
+        small = query
+        if self._has_computed_columns:
+            for name, (_, sql) in COMPUTED_COLUMNS.items():
+                small = small.replace(sql, f"i.{name}")
+        if _LARGE.search(small):
+            return query
+        small = small.replace("item_rows", "item_index")
+        return small.replace("FROM items ", "FROM item_list ")
 
     def omit_damaged_files(self, error: Exception) -> bool:
         """Omit the runs and indexes with damaged files, if one of them caused the error. The caller
@@ -272,56 +278,93 @@ class LakeConnection:
                     raise
 
     def _create_views(self) -> None:
-        runs = [run for _, run in sorted(self._contents.runs.items())]
-        indexes = _assign_runs_to_indexes(self._contents)
-        whole = [index for index, numbers in indexes if len(numbers) == len(index.runs)]
-        self._has_computed_columns = bool(indexes) and all(
-            i.computed == lake_files.COMPUTED_COLUMNS_VERSION for i, _ in indexes
+        """Create the views over the complete files, and those over the indexes.
+
+        Raises _UnexpectedContentError if a file has other columns or rows than it should have.
+        """
+        assigned = _assign_runs_to_indexes(self._contents)
+        whole = [index for index, runs in assigned if len(runs) == len(index.runs)]
+        self._has_computed_columns = bool(assigned) and all(
+            index.computed == lake_files.COMPUTED_COLUMNS_VERSION for index, _ in assigned
         )
-        covered = {run for _, numbers in indexes for run in numbers}
-        rest = [run for run in runs if run.number not in covered]
-        queries: dict[str, list[str]] = {}
-        for table, empty in _TABLES.items():
-            columns = self._fetch_column_types(empty)
-            computed: dict[str, tuple[str, str]] = {}
-            if table == "items":
-                queries["item_rows"] = self._build_table_queries(
-                    table, "complete", runs, columns
-                ) or [f"FROM {empty}"]
-                columns = {
-                    name: kind
-                    for name, kind in columns.items()
-                    if name not in lake_files.LARGE_COLUMNS
-                }
-                computed = COMPUTED_COLUMNS if self._has_computed_columns else {}
-            found = self._build_table_queries(table, "rest", rest, columns, computed)
-            columns |= {name: kind for name, (kind, _) in computed.items()}
-            found += self._build_table_queries(table, "whole", whole, columns)
-            for number, (index, numbers) in enumerate(indexes):
-                if index not in whole:
-                    where = (
-                        f" WHERE run IN ({', '.join(map(str, numbers))})"
-                        if table != "functions"
-                        else ""
-                    )
-                    part_queries = self._build_table_queries(
-                        table, f"part_{number}", [index], columns
-                    )
-                    found += [query + where for query in part_queries]
-            queries[_SMALL_VIEWS[table]] = (
-                found if found and table != "import_issues" else [*found, f"FROM {empty}"]
-            )
+
+        views = {"item_rows": self._build_complete_items_queries()}
+        for table in _TABLES:
+            views[_SMALL_VIEWS[table]] = self._build_small_table_queries(table, assigned, whole)
         self._raise_for_damaged_indexes(whole)
-        for view, sources in queries.items():
-            query = " UNION ALL ".join(f"({source})" for source in sources)
-            if view == "functions":
-                values = "any_value(name) AS name, any_value(document) AS document"
-                query = f"SELECT hash, {values} FROM ({query}) GROUP BY hash"
-            self.connection.execute(f"CREATE OR REPLACE VIEW {view} AS {query}")
-        text, start = read_schema_sql(), "CREATE VIEW items AS"
-        items = text[text.index(start) : text.index(";", text.index(start))]
-        small = items.replace("item_rows", "item_index").replace(", i.functions, i.extra", "")
-        self.connection.execute(small.replace(start, "CREATE OR REPLACE VIEW item_list AS"))
+        for view, queries in views.items():
+            self._create_view(view, queries)
+        self._create_item_list()
+
+    def _build_complete_items_queries(self) -> list[str]:
+        """Return the queries for the items with all columns, from the files of all runs."""
+        runs = [run for _, run in sorted(self._contents.runs.items())]
+        columns = self._fetch_column_types(_TABLES["items"])
+        queries = self._build_table_queries("items", "complete", runs, columns)
+        return queries or [f"FROM {_TABLES['items']}"]
+
+    def _build_small_table_queries(
+        self,
+        table: str,
+        assigned: Sequence[tuple[LakeIndex, list[int]]],
+        whole_indexes: Sequence[LakeIndex],
+    ) -> list[str]:
+        """Return the queries for a table without large columns: from indexes, and from the files of
+        the runs that no index contains.
+
+        `assigned`: the indexes with the runs to read from them. `whole_indexes`: those of which all
+        runs are read.
+        """
+        columns = self._fetch_column_types(_TABLES[table])
+        computed: Mapping[str, tuple[str, str]] = {}
+        if table == "items":
+            columns = _omit_large_columns(columns)
+            computed = COMPUTED_COLUMNS if self._has_computed_columns else {}
+        rest = self._list_runs_without_index(assigned)
+        queries = self._build_table_queries(table, "rest", rest, columns, computed)
+
+        # Indexes contain the values of computed columns.
+        columns = columns | {name: kind for name, (kind, _) in computed.items()}
+        queries += self._build_table_queries(table, "whole", whole_indexes, columns)
+        for number, (index, runs) in enumerate(assigned):
+            if index in whole_indexes:
+                continue
+            # Function docs belong to no run. Those of changed runs do no harm.
+            where = "" if table == "functions" else f" WHERE run IN ({', '.join(map(str, runs))})"
+            for query in self._build_table_queries(table, f"part_{number}", [index], columns):
+                queries.append(query + where)
+
+        # The table of issues is never empty: it has the issues that belong to no run.
+        if not queries or table == "import_issues":
+            queries.append(f"FROM {_TABLES[table]}")
+        return queries
+
+    def _list_runs_without_index(
+        self, assigned: Iterable[tuple[LakeIndex, list[int]]]
+    ) -> list[LakeRun]:
+        indexed = set()
+        for _, runs in assigned:
+            indexed.update(runs)
+        return [run for number, run in sorted(self._contents.runs.items()) if number not in indexed]
+
+    def _create_view(self, view: str, queries: Sequence[str]) -> None:
+        query = " UNION ALL ".join(f"({query})" for query in queries)
+        if view == "functions":  # several runs and indexes have the same functions
+            values = "any_value(name) AS name, any_value(document) AS document"
+            query = f"SELECT hash, {values} FROM ({query}) GROUP BY hash"
+        self.connection.execute(f"CREATE OR REPLACE VIEW {view} AS {query}")
+
+    def _create_item_list(self) -> None:
+        """Create the view `item_list`: the view `items` of `schema.sql` without large columns."""
+        schema = read_schema_sql()
+        create_items = "CREATE VIEW items AS"
+        start = schema.index(create_items)
+        statement = schema[start : schema.index(";", start)]
+        statement = statement.replace("item_rows", "item_index")
+        statement = statement.replace(", i.functions, i.extra", "")
+        self.connection.execute(
+            statement.replace(create_items, "CREATE OR REPLACE VIEW item_list AS")
+        )
 
     def _fetch_column_types(self, table: str) -> dict[str, str]:
         rows = self.connection.execute(f"DESCRIBE FROM {table}").fetchall()
@@ -347,26 +390,38 @@ class LakeConnection:
         parts = [part for part in parts if file in part.files]
         if not parts:
             return []
+
         paths = [self._files.get_duckdb_path(f"{part.folder}/{file}") for part in parts]
         self.connection.execute(f"SET VARIABLE {variable}_{table} = ?::VARCHAR[]", [paths])
         options = _HIVE_OPTIONS if variable == "complete" else "hive_partitioning=false"
         source = f"read_parquet(getvariable('{variable}_{table}'), {options})"
-        # The SQL of computed columns uses the large columns.
-        expected = self._fetch_column_types(_TABLES[table]) if computed_columns else column_types
+
+        expected = column_types
+        if computed_columns:  # their SQL uses the large columns
+            expected = self._fetch_column_types(_TABLES[table])
         if _describe_wrong_column(self._fetch_column_types(source), expected):
-            found = (
-                self._fetch_column_types(f"read_parquet({quote_literal(path)}, {options})")
-                for path in paths
-            )
-            problems = [_describe_wrong_column(each, expected) for each in found]
-            raise _UnexpectedContentError(
-                [(p, f"{file} {text}") for p, text in zip(parts, problems, strict=True) if text]
-            )
-        selected = [
-            *(f'"{name}"' for name in column_types),
-            *(f"{sql} AS {name}" for name, (_, sql) in computed_columns.items()),
-        ]
+            self._raise_for_wrong_columns(parts, file, options, expected)
+
+        selected = [f'"{name}"' for name in column_types]
+        selected += [f"{sql} AS {name}" for name, (_, sql) in computed_columns.items()]
         return [f"SELECT {', '.join(selected)} FROM {source} i"]
+
+    def _raise_for_wrong_columns(
+        self,
+        parts: Sequence[LakeRun | LakeIndex],
+        file: str,
+        options: str,
+        expected_types: Mapping[str, str],
+    ) -> None:
+        """Raise _UnexpectedContentError if one of the files has other columns."""
+        problems: list[tuple[LakeRun | LakeIndex, str]] = []
+        for part in parts:
+            path = self._files.get_duckdb_path(f"{part.folder}/{file}")
+            types = self._fetch_column_types(f"read_parquet({quote_literal(path)}, {options})")
+            wrong_column = _describe_wrong_column(types, expected_types)
+            if wrong_column:
+                problems.append((part, f"{file} {wrong_column}"))
+        raise _UnexpectedContentError(problems)
 
     def _raise_for_damaged_indexes(self, indexes: Sequence[LakeIndex]) -> None:
         """Raise _UnexpectedContentError if an index has empty values in required columns or a
@@ -375,30 +430,36 @@ class LakeConnection:
         if not indexes:
             return
         query = "SELECT file_name, num_rows FROM parquet_file_metadata(getvariable('whole_items'))"
-        counts = dict(self.connection.execute(query).fetchall())
-        files = "read_parquet(getvariable('whole_items'), filename=true)"
-        query = " UNION ".join(
-            f"SELECT filename, '{name}' FROM {files} WHERE {name} IS NULL" for name in _REQUIRED
-        )
-        empty = dict(self.connection.execute(query).fetchall())
+        n_rows_by_path = dict(self.connection.execute(query).fetchall())
+        empty_columns = self._find_empty_columns()
         problems: list[tuple[LakeRun | LakeIndex, str]] = []
         for index in indexes:
-            expected = sum(self._contents.runs[run].row["n_items"] for run in index.runs)
             path = self._files.get_duckdb_path(f"{index.folder}/items.parquet")
-            found = counts.get(path, 0)
-            if path in empty:
-                problems.append(
-                    (index, f"items.parquet is damaged (column {empty[path]} has empty values)")
-                )
-            elif found != expected:
-                problems.append(
-                    (
-                        index,
-                        f"items.parquet does not match its runs ({found:,} of {expected:,} items)",
-                    )
-                )
+            n_rows = n_rows_by_path.get(path, 0)
+            n_items = sum(self._contents.runs[run].row["n_items"] for run in index.runs)
+            if path in empty_columns:
+                problem = f"is damaged (column {empty_columns[path]} has empty values)"
+            elif n_rows != n_items:
+                problem = f"does not match its runs ({n_rows:,} of {n_items:,} items)"
+            else:
+                continue
+            problems.append((index, f"items.parquet {problem}"))
         if problems:
             raise _UnexpectedContentError(problems)
+
+    def _find_empty_columns(self) -> dict[str, str]:
+        """Return a required column with empty values for each index that has one, by path."""
+        files = "read_parquet(getvariable('whole_items'), filename=true)"
+        queries = [
+            f"SELECT filename, '{name}' FROM {files} WHERE {name} IS NULL" for name in _REQUIRED
+        ]
+        return dict(self.connection.execute(" UNION ".join(queries)).fetchall())
+
+
+def _omit_large_columns(column_types: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: kind for name, kind in column_types.items() if name not in lake_files.LARGE_COLUMNS
+    }
 
 
 def _list_distinct_parts(damaged: Iterable[DamagedFile]) -> list[LakeRun | LakeIndex]:

@@ -118,67 +118,123 @@ def fetch_run_rows(connection: Connection, workspace: Workspace, *, blind: bool)
 
     In blind mode, counts of verdicts and of other annotators' reviews are 0.
     """
-    counts: dict[int, list[dict[str, Any]]] = {}
-    # In blind mode, only this annotator's own reviews of the mark of an incident count.
-    is_incident = is_incident_sql(OWN_MARK) if blind else HAS_INCIDENT
-    for run, category, *numbers in connection.execute(
-        f"SELECT run, category, {', '.join(_RUN_COUNTS.values())}"
-        f" FROM (SELECT i.*, h.human, h.n_parts, h.you, h.decided_by, {EFFECTIVE_VERDICT} AS"
-        " effective,"
-        f" {is_incident} AS is_incident {FROM_ITEMS}) GROUP BY ALL ORDER BY ALL"
-    ).fetchall():
-        values = dict(zip(_RUN_COUNTS, map(int, numbers), strict=True))
-        counts.setdefault(run, []).append({"category": category, **values})
+    categories_by_run = _fetch_category_counts(connection, blind=blind)
     not_run = _count_not_run(connection)
-    notices, query = (
-        "count(*) FILTER (severity = 'notice')",
-        "FROM import_issues WHERE run IS NULL OR item IS NULL",
-    )
-    found = connection.execute(f"SELECT run, count(*), {notices} {query} GROUP BY run").fetchall()
-    issues_without_item = {run: (n_issues, n_notices) for run, n_issues, n_notices in found}
-    rows = []
+    issues = _count_issues_without_item(connection)
     infos = fetch_run_infos(connection, workspace)
     run_names = build_run_names(infos)
+
+    rows = []
     for run, info in infos.items():
-        categories = counts.get(run, [])
-        if blind:
-            for category in categories:
-                category.update(dict.fromkeys(_VERDICT_COUNTS, 0))
-        headers = (
-            [] if blind else _replace_counts_by_header_accuracies(categories, info.official_metrics)
-        )
-        total = {name: sum(category[name] for category in categories) for name in _RUN_COUNTS}
+        categories = categories_by_run.get(run, [])
+        not_run_by_category = not_run.get(run, {})
+        headers = []
+        if not blind:
+            headers = _replace_counts_by_header_accuracies(categories, info.official_metrics)
+        counts = _add_up_categories(categories)
         for category in categories:
-            category["not_run"] = not_run.get((run, category["category"]), 0)
-            del (
-                category["reviewed"],
-                category["in_part"],
-                category["yours"],
-                category["n_issues"],
-                category["disputed"],
-            )
-        n_issues, total["n_notices"] = issues_without_item.get(run, (0, 0))
-        total["n_issues"] += n_issues
-        total["n_search_issues"], total["n_search_notices"] = issues_without_item.get(None, (0, 0))
-        total["n_items"] = total.pop("n")
-        total["not_run"] = sum(n for (number, _), n in not_run.items() if number == run)
-        total["expected_items"] = _find_expected_items(info, total["n_items"], total["not_run"])
+            category["not_run"] = not_run_by_category.get(category["category"], 0)
+            for name in _COUNTS_OF_WHOLE_RUNS:
+                del category[name]
+
+        counts |= _build_issue_counts(counts.pop("n_issues"), issues.get(run), issues.get(None))
+        counts["not_run"] = sum(not_run_by_category.values())
+        n_expected = _find_expected_items(info, counts["n_items"], counts["not_run"])
         if blind:
             info.official_metrics = {}
-            hidden = ("n_issues", "n_notices", "n_search_issues", "n_search_notices", "disputed")
-            total |= {"reviewed": total["yours"], **dict.fromkeys(hidden, 0)}
-        total |= {
-            "stated_pass": sum(each.passed for each in headers),
-            "stated_of": sum(each.total for each in headers),
-        }
-        rows.append(RunRow(run, info=info, run_name=run_names[run], **total, categories=categories))
+            counts |= dict.fromkeys(_COUNTS_HIDDEN_IN_BLIND_MODE, 0)
+            counts["reviewed"] = counts["yours"]
+        rows.append(
+            RunRow(
+                run,
+                info=info,
+                run_name=run_names[run],
+                expected_items=n_expected,
+                stated_pass=sum(header.passed for header in headers),
+                stated_of=sum(header.total for header in headers),
+                categories=categories,
+                **counts,
+            )
+        )
     return rows
 
 
-def _count_not_run(connection: Connection) -> dict[tuple[int, str], int]:
-    """Count the items without a result, by run and category."""
+_COUNTS_OF_WHOLE_RUNS = ("reviewed", "in_part", "yours", "n_issues", "disputed")
+"""Counts of `_RUN_COUNTS` that `RunRow.categories` does not have."""
+_COUNTS_HIDDEN_IN_BLIND_MODE = (
+    "n_issues",
+    "n_notices",
+    "n_search_issues",
+    "n_search_notices",
+    "disputed",
+)
+
+
+def _fetch_category_counts(
+    connection: Connection, *, blind: bool
+) -> dict[int, list[dict[str, Any]]]:
+    """Return the counts of `_RUN_COUNTS` for each run, one object for each category.
+
+    In blind mode, counts of verdicts are 0.
+    """
+    # In blind mode, only this annotator's own reviews of the mark of an incident count.
+    is_incident = is_incident_sql(OWN_MARK) if blind else HAS_INCIDENT
+    query = (
+        f"SELECT run, category, {', '.join(_RUN_COUNTS.values())}"
+        f" FROM (SELECT i.*, h.human, h.n_parts, h.you, h.decided_by, {EFFECTIVE_VERDICT} AS"
+        f" effective, {is_incident} AS is_incident {FROM_ITEMS}) GROUP BY ALL ORDER BY ALL"
+    )
+    counts: dict[int, list[dict[str, Any]]] = {}
+    for run, category, *numbers in connection.execute(query).fetchall():
+        values = dict(zip(_RUN_COUNTS, map(int, numbers), strict=True))
+        if blind:
+            values |= dict.fromkeys(_VERDICT_COUNTS, 0)
+        counts.setdefault(run, []).append({"category": category, **values})
+    return counts
+
+
+def _add_up_categories(categories: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Return the counts of a run, by field of `RunRow`."""
+    counts = {name: sum(category[name] for category in categories) for name in _RUN_COUNTS}
+    counts["n_items"] = counts.pop("n")
+    return counts
+
+
+@dataclass(frozen=True, slots=True)
+class _IssueCounts:
+    n_issues: int = 0
+    n_notices: int = 0
+
+
+def _count_issues_without_item(connection: Connection) -> dict[int | None, _IssueCounts]:
+    """Count the import issues that belong to a run as a whole or, with the key None, to no run."""
+    rows = connection.execute(
+        "SELECT run, count(*), count(*) FILTER (severity = 'notice') FROM import_issues"
+        " WHERE run IS NULL OR item IS NULL GROUP BY run"
+    ).fetchall()
+    return {run: _IssueCounts(n_issues, n_notices) for run, n_issues, n_notices in rows}
+
+
+def _build_issue_counts(
+    n_issues_of_items: int, of_run: _IssueCounts | None, of_search: _IssueCounts | None
+) -> dict[str, int]:
+    of_run = of_run or _IssueCounts()
+    of_search = of_search or _IssueCounts()
+    return {
+        "n_issues": n_issues_of_items + of_run.n_issues,
+        "n_notices": of_run.n_notices,
+        "n_search_issues": of_search.n_issues,
+        "n_search_notices": of_search.n_notices,
+    }
+
+
+def _count_not_run(connection: Connection) -> dict[int, dict[str, int]]:
+    """Count the items without a result of each run, by category."""
+    counts: dict[int, dict[str, int]] = {}
     rows = connection.execute("SELECT run, category, count(*) FROM not_run GROUP BY ALL").fetchall()
-    return {(run, category): n for run, category, n in rows}
+    for run, category, n_items in rows:
+        counts.setdefault(run, {})[category] = n_items
+    return counts
 
 
 def _find_expected_items(run: Run, n_items: int, n_not_run: int) -> int | None:

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
-from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
@@ -41,7 +40,7 @@ from fcreview.store.queue_file import (
     write_queue,
 )
 from fcreview.store.reviews.review_sql import HAS_INCIDENT
-from fcreview.store.workspace import check_annotator, is_same_filename
+from fcreview.store.workspace import check_annotator, fold_filename
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -110,60 +109,38 @@ def draw_queue(
     hidden duplicates of whole groups are requested.
     """
     check_queue_name(request.name)
-    if request.cluster and request.sharing.repeats:
-        raise QueueError(
-            "hidden duplicates need a sample of single items. Use either --cluster or --repeats"
-        )
-    names = [check_annotator(name) for name in request.sharing.annotators]
-    if not names or len({name.casefold() for name in names}) < len(names):
-        raise QueueError(
-            "the queue needs annotators, each named exactly once. Use --annotators a,b,c"
-        )
-    frame = fetch_sampling_frame(connection, request)
-    if not frame.strata:
-        where = request.view.where
-        raise QueueError(
-            f"no items match the filter {where}" if where.strip() else "the workspace has no items"
-        )
-    incidents: set[ContentKey] = set()
-    if not request.include_incidents:
-        incidents = fetch_incident_keys(connection, request.view)
-        frame = frame.leave_out(map(hash_content_key, incidents))
-    if not frame.strata:
-        selected = format_count(len(incidents), "selected item")
-        raise QueueError(
-            f"all of {selected} are incidents. Pass --include-incidents to draw from them"
-        )
-    remaining = frame.remove_queues(earlier)
-    _check_remaining_items(frame, remaining, earlier, request.size)
+    _check_request(request)
+    population = _fetch_population(connection, request)
+    remaining = population.frame.remove_queues(earlier)
+    _check_remaining_items(population.frame, remaining, earlier, request.size)
 
-    sample = draw_stratified_sample(
-        remaining.get_unit_strata(),
-        request.size or len(remaining.get_unit_strata()),
-        request.sharing.seed,
-    )
-    overlap = draw_overlap_indexes(sample.items, request.sharing)
-    shares = assign_shares(sample.items, overlap, request.sharing)
+    unit_strata = remaining.get_unit_strata()
+    sharing = request.sharing
+    sample = draw_stratified_sample(unit_strata, request.size or len(unit_strata), sharing.seed)
+    overlap = draw_overlap_indexes(sample.items, sharing)
     items_by_unit = remaining.group_items_by_unit()
-    contents = [items_by_unit[unit] for unit in sample.items]
-    items = _build_queue_items(sample, contents, overlap)
+    drawn_units = [items_by_unit[unit] for unit in sample.items]
+    items = _build_queue_items(sample, drawn_units, overlap)
+    unit_sizes = [len(unit) for unit in drawn_units]
+    shares = [
+        _expand_share(share, unit_sizes) for share in assign_shares(sample.items, overlap, sharing)
+    ]
 
     design = SampleDesign(
-        seed=request.sharing.seed,
+        seed=sharing.seed,
         where=request.view.where,
         stratify=request.stratify,
         size=len(sample.items),
-        overlap=request.sharing.overlap,
-        repeats=request.sharing.repeats,
-        population=len(remaining.get_unit_strata()),
+        overlap=sharing.overlap,
+        repeats=sharing.repeats,
+        population=len(unit_strata),
         runs=_describe_sampled_runs(connection, items),
-        excludes=frame.list_overlapping_queues(earlier),
-        n_excluded=len(frame.strata) - len(remaining.strata),
+        excludes=population.frame.list_overlapping_queues(earlier),
+        n_excluded=len(population.frame.strata) - len(remaining.strata),
         cluster=request.cluster,
-        n_incidents=len(incidents),
-        incident_hashes=sorted(map(hash_content_key, incidents)),
+        n_incidents=len(population.incidents),
+        incident_hashes=sorted(map(hash_content_key, population.incidents)),
     )
-    shares = [_expand_share(share, [len(part) for part in contents]) for share in shares]
     return QueueFile(
         request.name,
         created=_current_time(),
@@ -172,6 +149,52 @@ def draw_queue(
         items=items,
         shares=shares,
     )
+
+
+def _check_request(request: QueueRequest) -> None:
+    """Raise QueueError for options that exclude each other, and for invalid annotators."""
+    if request.cluster and request.sharing.repeats:
+        raise QueueError(
+            "hidden duplicates need a sample of single items. Use either --cluster or --repeats"
+        )
+    names = [check_annotator(name) for name in request.sharing.annotators]
+    has_duplicates = len({name.casefold() for name in names}) < len(names)
+    if not names or has_duplicates:
+        raise QueueError(
+            "the queue needs annotators, each named exactly once. Use --annotators a,b,c"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Population:
+    """The items from which a queue is drawn, and the incidents that are left out of it."""
+
+    frame: SamplingFrame
+    incidents: set[ContentKey]
+
+
+def _fetch_population(connection: Connection, request: QueueRequest) -> _Population:
+    """Return the selected items, without incidents unless the request includes them.
+
+    Raises QueueError if no item is left.
+    """
+    frame = fetch_sampling_frame(connection, request)
+    if not frame.strata:
+        where = request.view.where
+        if where.strip():
+            raise QueueError(f"no items match the filter {where}")
+        raise QueueError("the workspace has no items")
+    if request.include_incidents:
+        return _Population(frame, incidents=set())
+
+    incidents = fetch_incident_keys(connection, request.view)
+    frame = frame.leave_out(map(hash_content_key, incidents))
+    if not frame.strata:
+        selected = format_count(len(incidents), "selected item")
+        raise QueueError(
+            f"all of {selected} are incidents. Pass --include-incidents to draw from them"
+        )
+    return _Population(frame, incidents=incidents)
 
 
 def _check_remaining_items(
@@ -417,46 +440,16 @@ def draw_queue_extension(
     keys of all items of the run, in dataset order. Raises AnnotatorError if the name of an
     annotator is invalid.
     """
-    queue, info = request.queue, request.row.info
-    names = [check_annotator(name) for name in request.annotators] or [
-        share.annotator for share in queue.shares
-    ]
-    drawn: dict[str, ExtensionStratum] = {}
-    for part in request.parts:
-        candidates = [content_keys[at] for at in part.candidates]
-        shuffled = shuffle_by_content(candidates, str, request.seed, f"extend {part.name}")
-        drawn |= dict.fromkeys(shuffled[: part.n_to_draw], part)
-    items = []
-    for content_key, part in sorted(drawn.items(), key=lambda each: each[0]):
-        *key, prediction_hash, golden_hash = orjson.loads(content_key)
-        probability = part.n_to_draw / len(part.candidates)
-        items.append(
-            QueueItem(
-                ItemKey(*key),
-                prediction_hash=prediction_hash,
-                golden_hash=golden_hash,
-                stratum=part.name,
-                probability=probability,
-                overlap=False,
-            )
-        )
-    stored_run: dict[str, Any] = next(
-        (run for run in queue.design.runs if run["model"] == info.model), {}
-    )
-    folders = {"path": stored_run.get("path", ""), "dataset": stored_run.get("dataset")}
-    run = (
-        {name: getattr(info, name) for name in RUN_KEY_FIELDS}
-        | folders
-        | {"n_items": request.row.n_items}
-    )
+    queue = request.queue
+    drawn = _draw_from_strata(content_keys, request)
     design = replace(
         queue.design,
         seed=request.seed,
-        size=len(items),
+        size=len(drawn),
         overlap=0,
         repeats=0,
         population=sum(len(part.candidates) for part in request.parts),
-        runs=[run],
+        runs=[_describe_extended_run(queue, request.row)],
         extends=queue.name,
         target=request.target,
     )
@@ -464,13 +457,65 @@ def draw_queue_extension(
         Stratum(part.name, size=len(part.candidates), drawn=part.n_to_draw)
         for part in request.parts
     ]
+    names = [check_annotator(name) for name in request.annotators]
+    names = names or [share.annotator for share in queue.shares]
     shares = assign_shares(sorted(drawn), set(), ShareOptions(names, seed=request.seed))
-    existing = {each.casefold() for each in list_queue_names(workspace)}
-    new_names = (f"{queue.name}-{number}" for number in count(2))
-    name = next(each for each in new_names if each.casefold() not in existing)
     return QueueFile(
-        name, created=_current_time(), design=design, strata=strata, items=items, shares=shares
+        _find_free_name(workspace, queue.name),
+        created=_current_time(),
+        design=design,
+        strata=strata,
+        items=[_build_extension_item(key, drawn[key]) for key in sorted(drawn)],
+        shares=shares,
     )
+
+
+def _draw_from_strata(
+    content_keys: Sequence[ContentKey], request: ExtensionRequest
+) -> dict[ContentKey, ExtensionStratum]:
+    """Return the drawn items with the stratum from which they were drawn."""
+    drawn: dict[ContentKey, ExtensionStratum] = {}
+    for part in request.parts:
+        candidates = [content_keys[position] for position in part.candidates]
+        shuffled = shuffle_by_content(candidates, str, request.seed, f"extend {part.name}")
+        drawn |= dict.fromkeys(shuffled[: part.n_to_draw], part)
+    return drawn
+
+
+def _build_extension_item(content_key: ContentKey, part: ExtensionStratum) -> QueueItem:
+    *key, prediction_hash, golden_hash = orjson.loads(content_key)
+    return QueueItem(
+        ItemKey(*key),
+        prediction_hash=prediction_hash,
+        golden_hash=golden_hash,
+        stratum=part.name,
+        probability=part.n_to_draw / len(part.candidates),
+        overlap=False,
+    )
+
+
+def _describe_extended_run(queue: QueueFile, row: RunRow) -> dict[str, Any]:
+    """Describe the run, with its path and dataset as the extended queue states them."""
+    stated: dict[str, Any] = {}
+    for run in queue.design.runs:
+        if run["model"] == row.info.model:
+            stated = run
+            break
+    return {
+        **{name: getattr(row.info, name) for name in RUN_KEY_FIELDS},
+        "path": stated.get("path", ""),
+        "dataset": stated.get("dataset"),
+        "n_items": row.n_items,
+    }
+
+
+def _find_free_name(workspace: Workspace, name: str) -> str:
+    """Return the name of a queue with the first number, from 2, that no queue has."""
+    existing = {queue_name.casefold() for queue_name in list_queue_names(workspace)}
+    number = 2
+    while f"{name}-{number}".casefold() in existing:
+        number += 1
+    return f"{name}-{number}"
 
 
 def _current_time() -> str:
@@ -511,15 +556,13 @@ def merge_queue(workspace: Workspace, queue: QueueFile | QueueError) -> MergedQu
         check_queue_name(queue.name)
     except QueueError as error:  # reported, so that the other queues are still merged
         return MergedQueue(queue.name, "unreadable", why=str(error))
-    existing = list_queue_names(workspace)
-    number, name = 1, queue.name
-    while (
-        same := next((each for each in existing if is_same_filename(each, name)), None)
-    ) is not None:
-        if _has_same_content(workspace, same, queue):
-            return MergedQueue(
-                queue.name, state="known" if number == 1 else "differs", kept_as=same
-            )
+    existing = {fold_filename(name): name for name in reversed(list_queue_names(workspace))}
+    number = 1
+    name = queue.name
+    while (same_name := existing.get(fold_filename(name))) is not None:
+        if _has_same_content(workspace, same_name, queue):
+            state: QueueMergeState = "known" if number == 1 else "differs"
+            return MergedQueue(queue.name, state=state, kept_as=same_name)
         number += 1
         name = f"{queue.name}-{number}"
     write_queue(workspace, replace(queue, name=name))

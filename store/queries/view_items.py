@@ -92,6 +92,12 @@ class ViewOrder:
         int  # Number of items in the table. In a lake, the table may contain only the first items.
     )
 
+    def has_rows(self, min_rows: int | None) -> bool:
+        """Whether the table has the first `min_rows` items of the view or, for None, all items."""
+        if self.n_rows == self.count:
+            return True
+        return min_rows is not None and min_rows <= self.n_rows
+
 
 class ViewOrders:
     """Creates and caches the orders of views for one connection. The class is not thread-safe."""
@@ -105,12 +111,11 @@ class ViewOrders:
         *,
         blind: bool,
     ) -> None:
-        self._connection, self._queue_items, self._load_suspects = (
-            connection,
-            queue_items,
-            load_suspects,
-        )
-        self._annotator, self._blind = annotator, blind
+        self._connection = connection
+        self._queue_items = queue_items
+        self._load_suspects = load_suspects
+        self._annotator = annotator
+        self._blind = blind
         self._orders: OrderedDict[View, ViewOrder] = OrderedDict()
         self._n_created = 0
 
@@ -118,18 +123,17 @@ class ViewOrders:
         """Return the cached order of a view, with at least the first `min_rows` items or (None)
         all items.
         """
-        order, count = self._orders.get(view), None
-        if (
-            order is not None
-            and order.n_rows < order.count
-            and (min_rows is None or min_rows > order.n_rows)
-        ):
-            count = order.count
+        n_items = None
+        cached = self._orders.get(view)
+        if cached is not None and not cached.has_rows(min_rows):
+            n_items = cached.count
             self._drop_order(view)
+
         if view not in self._orders:
-            self._orders[view] = self._create_order(view, min_rows, count)
+            self._orders[view] = self._create_order(view, min_rows, n_items)
             while len(self._orders) > MAX_CACHED_ORDERS:
-                self._drop_order(next(iter(self._orders)))
+                least_recently_used = next(iter(self._orders))
+                self._drop_order(least_recently_used)
         self._orders.move_to_end(view)
         return self._orders[view]
 
@@ -144,12 +148,13 @@ class ViewOrders:
         """Return the item numbers at the positions from `offset` (inclusive) to `offset + limit`
         (exclusive).
         """
-        table = self.get_order(view, max(offset, 0) + max(limit, 0)).table
+        start = max(offset, 0)
+        end = start + max(limit, 0)
+        table = self.get_order(view, end).table
         rows = self._connection.execute(
-            f"SELECT item FROM {table} WHERE rowid >= ? AND rowid < ? ORDER BY rowid",
-            [max(offset, 0), max(offset, 0) + max(limit, 0)],
+            f"SELECT item FROM {table} WHERE rowid >= ? AND rowid < ? ORDER BY rowid", [start, end]
         )
-        return [row[0] for row in rows.fetchall()]
+        return [item for (item,) in rows.fetchall()]
 
     def find_position(self, view: View, item: int) -> int | None:
         for n_rows in (1, None):  # The item is often among the first items.
@@ -174,48 +179,96 @@ class ViewOrders:
             view = replace(view, queue="dataset")
         elif view.queue == SUSPECTS_QUEUE:
             self._load_suspects(view)
-        where, params, depends_on_reviews = build_view_condition(view, blind=self._blind)
-        depends_on_reviews |= view.queue == "unreviewed"
+
+        query = self._build_order_query(view)
         table = f"temp.view_{self._n_created}"
         self._n_created += 1
-        source, item, order = (
-            FROM_ITEMS if depends_on_reviews else "FROM item_rows i",
-            "i.item",
-            "i.item",
+        if self._is_faster_with_first_rows(query, min_rows):
+            return self._create_order_of_first_rows(table, query, n_items, has_rows=min_rows != 0)
+        n_items = self._create_order_table(table, query)
+        return ViewOrder(
+            table,
+            count=n_items,
+            depends_on_reviews=query.depends_on_reviews,
+            n_rows=n_items,
         )
-        if view.queue_file and view.share:
+
+    def _build_order_query(self, view: View) -> _OrderQuery:
+        condition = build_view_condition(view, blind=self._blind)
+        depends_on_reviews = condition.depends_on_reviews or view.queue == "unreviewed"
+        source = FROM_ITEMS if depends_on_reviews else "FROM item_rows i"
+        params = condition.params
+        item = "i.item"
+        order = "i.item"
+        if view.queue_file and view.share:  # a share has its own order, and hidden duplicates
             source += f" JOIN queue_places q ON {_IN_SHARE}"
-            item, order, params = (
-                "q.number AS item",
-                "q.place",
-                [view.queue_file, self._annotator, *params],
-            )
+            params = [view.queue_file, self._annotator, *params]
+            item = "q.number AS item"
+            order = "q.place"
         elif not view.queue_file:
             order = _ORDERS[view.queue].format(seed=int(view.seed))
         if view.queue == SUSPECTS_QUEUE:
             source += f" JOIN suspect_places q ON q.item = i.item AND q.scope = '{view.runs_key}'"
-        create = (
-            f"CREATE TEMP TABLE {table} AS SELECT {item} {source} WHERE {where} ORDER BY {order}"
+        return _OrderQuery(
+            item,
+            source=source,
+            where=condition.sql,
+            order=order,
+            params=params,
+            depends_on_reviews=depends_on_reviews,
         )
-        # For a lake with millions of items, finding the first items and counting all takes less
-        # time than sorting all.
+
+    def _is_faster_with_first_rows(self, query: _OrderQuery, min_rows: int | None) -> bool:
+        """Whether to order only the first items. For a lake with millions of items, finding the
+        first items and counting all takes less time than sorting all.
+        """
         is_lake = getattr(self._connection, "has_file_for_each_run", False)
-        if is_lake and min_rows is not None and min_rows <= FIRST_ROWS and not depends_on_reviews:
-            limit = FIRST_ROWS if min_rows else 0
-            fetched = self._connection.execute(f"{create} LIMIT {limit}", params).fetchall()[0][0]
-            if limit and fetched < limit:
-                n_items = fetched
-            elif n_items is None:
-                n_items = self._connection.execute(
-                    f"SELECT count(*) {source} WHERE {where}", params
-                ).fetchall()[0][0]
-            return ViewOrder(
-                table, count=n_items, depends_on_reviews=depends_on_reviews, n_rows=fetched
-            )
-        n_items = int(self._connection.execute(create, params).fetchall()[0][0])
+        has_few_rows = min_rows is not None and min_rows <= FIRST_ROWS
+        return is_lake and has_few_rows and not query.depends_on_reviews
+
+    def _create_order_of_first_rows(
+        self, table: str, query: _OrderQuery, n_items: int | None, *, has_rows: bool
+    ) -> ViewOrder:
+        """Create the order of the first items and, if their number is unknown, count all.
+
+        Without `has_rows`, only count.
+        """
+        limit = FIRST_ROWS if has_rows else 0
+        n_rows = self._create_order_table(table, replace(query, limit=limit))
+        if has_rows and n_rows < limit:
+            n_items = n_rows
+        elif n_items is None:
+            counted = f"SELECT count(*) {query.source} WHERE {query.where}"
+            n_items = self._connection.execute(counted, query.params).fetchall()[0][0]
         return ViewOrder(
-            table, count=n_items, depends_on_reviews=depends_on_reviews, n_rows=n_items
+            table,
+            count=n_items,
+            depends_on_reviews=query.depends_on_reviews,
+            n_rows=n_rows,
         )
+
+    def _create_order_table(self, table: str, query: _OrderQuery) -> int:
+        """Create the table and return its number of rows."""
+        statement = f"CREATE TEMP TABLE {table} AS {query.sql}"
+        return int(self._connection.execute(statement, query.params).fetchall()[0][0])
+
+
+@dataclass(frozen=True, slots=True)
+class _OrderQuery:
+    """A query for the item numbers of a view, in the order of the view."""
+
+    item: str  # SQL expression of the item number
+    source: str  # FROM clause
+    where: str
+    order: str
+    params: list[object]
+    depends_on_reviews: bool
+    limit: int | None = None
+
+    @property
+    def sql(self) -> str:
+        query = f"SELECT {self.item} {self.source} WHERE {self.where} ORDER BY {self.order}"
+        return query if self.limit is None else f"{query} LIMIT {self.limit}"
 
 
 class ViewCondition(NamedTuple):
@@ -232,20 +285,22 @@ def build_view_condition(view: View, *, blind: bool) -> ViewCondition:
     `SuspectTable.load_suspects`). Raises FilterError if the filter is not valid.
     """
     condition = parse_filter(view.where, blind=blind)
-    parts, params = [condition.where], condition.params
-    if view.queue_file:
-        parts, params = [_IN_QUEUE_FILE, *parts], [view.queue_file, *params]
-    elif view.queue == SUSPECTS_QUEUE and not blind:
-        parts.insert(0, _IS_SUSPECT.format(scope=view.runs_key))
-    elif view.queue in _PARTIAL_CONDITIONS and not blind:
-        parts.insert(0, _PARTIAL_CONDITIONS[view.queue])
-    if view.items:
-        parts, params = (
-            ["i.item IN (SELECT unnest(?::BIGINT[]))", *parts],
-            [list(view.items), *params],
-        )
+    parts = []
+    params: list[object] = []
     if view.runs:
-        parts.insert(0, f"i.run IN ({', '.join(str(int(run)) for run in view.runs)})")
+        parts.append(f"i.run IN ({', '.join(str(int(run)) for run in view.runs)})")
+    if view.items:
+        parts.append("i.item IN (SELECT unnest(?::BIGINT[]))")
+        params.append(list(view.items))
+    if view.queue_file:
+        parts.append(_IN_QUEUE_FILE)
+        params.append(view.queue_file)
+    elif view.queue == SUSPECTS_QUEUE and not blind:
+        parts.append(_IS_SUSPECT.format(scope=view.runs_key))
+    elif view.queue in _PARTIAL_CONDITIONS and not blind:
+        parts.append(_PARTIAL_CONDITIONS[view.queue])
+    parts.append(condition.where)
+    params += condition.params
     return ViewCondition(
         " AND ".join(parts), params=params, depends_on_reviews=condition.depends_on_reviews
     )
@@ -396,38 +451,61 @@ def fetch_facets(
     connection: Connection, view: View, *, blind: bool
 ) -> dict[str, list[tuple[str, int]]]:
     """Count the view's items by the values of filter keys, the most frequent value first."""
-    where, params, depends_on_reviews = build_view_condition(view, blind=blind)
+    condition = build_view_condition(view, blind=blind)
     names = [name for name in _FACETS if not blind or name in _BLIND_FACETS]
-    columns = ", ".join(f"CAST({_FACETS[name]} AS VARCHAR) AS f{n}" for n, name in enumerate(names))
-    aliases = [f"f{n}" for n in range(len(names))]
-    found = connection.execute(
-        "WITH i AS (SELECT i.item, i.run, i.category, i.official, i.rule, i.rule_error_type,"
-        " i.diff_function, i.ended,"
-        f" {EFFECTIVE_VERDICT} AS effective, {ERROR_TYPE_SQL} AS error {FROM_ITEMS} WHERE {where}),"
-        f" c AS (SELECT {columns} FROM i)"
-        f" SELECT {', '.join(aliases)}, grouping_id({', '.join(aliases)}), count(*) AS n FROM c"
-        f" GROUP BY GROUPING SETS ({', '.join(f'({alias})' for alias in aliases)}) ORDER BY n DESC,"
-        " " + ", ".join(aliases),
-        params,
-    ).fetchall()
-    result: dict[str, list[tuple[str, int]]] = {name: [] for name in names}
-    all_bits = (1 << len(names)) - 1
-    for *values, grouping_bits, count in found:
-        # In `grouping_id`, the bit of the grouped column is 0. The first column has the highest
-        # bit.
-        at = len(names) - (all_bits & ~grouping_bits).bit_length()
-        result[names[at]].append((_format_facet_value(names[at], values[at]), count))
+    facets = _count_facet_values(connection, condition, names)
     if not blind:
-        source = FROM_ITEMS if depends_on_reviews else "FROM item_rows i"
-        counted = ", ".join(
-            f"count(*) FILTER ({JUDGE_CONDITIONS[value]})" for value in _JUDGE_VALUES
-        )
-        counts = connection.execute(f"SELECT {counted} {source} WHERE {where}", params).fetchall()[
-            0
-        ]
-        pairs = [pair for pair in zip(_JUDGE_VALUES, counts, strict=True) if pair[1]]
-        result["judge"] = sorted(pairs, key=lambda pair: -pair[1])
-    return result
+        facets["judge"] = _count_judge_values(connection, condition)
+    return facets
+
+
+def _count_facet_values(
+    connection: Connection, condition: ViewCondition, names: Sequence[str]
+) -> dict[str, list[tuple[str, int]]]:
+    """Count the items by the values of several facets, with one pass over the items."""
+    aliases = [f"f{number}" for number in range(len(names))]
+    columns = [
+        f"CAST({_FACETS[name]} AS VARCHAR) AS {alias}"
+        for name, alias in zip(names, aliases, strict=True)
+    ]
+    listed = ", ".join(aliases)
+    grouping_sets = ", ".join(f"({alias})" for alias in aliases)
+    rows = connection.execute(
+        "WITH i AS (SELECT i.item, i.run, i.category, i.official, i.rule, i.rule_error_type,"
+        f" i.diff_function, i.ended, {EFFECTIVE_VERDICT} AS effective, {ERROR_TYPE_SQL} AS error"
+        f" {FROM_ITEMS} WHERE {condition.sql}),"
+        f" c AS (SELECT {', '.join(columns)} FROM i)"
+        f" SELECT {listed}, grouping_id({listed}), count(*) AS n FROM c"
+        f" GROUP BY GROUPING SETS ({grouping_sets}) ORDER BY n DESC, {listed}",
+        condition.params,
+    ).fetchall()
+
+    counts: dict[str, list[tuple[str, int]]] = {name: [] for name in names}
+    for *values, grouping_bits, count in rows:
+        index = _find_grouped_column(grouping_bits, len(names))
+        name = names[index]
+        counts[name].append((_format_facet_value(name, values[index]), count))
+    return counts
+
+
+def _find_grouped_column(grouping_bits: int, n_columns: int) -> int:
+    """Return the index of the only column by which a row is grouped.
+
+    In `grouping_id`, the bit of the grouped column is 0. The first column has the highest bit.
+    """
+    all_bits = (1 << n_columns) - 1
+    grouped_bit = all_bits & ~grouping_bits
+    return n_columns - grouped_bit.bit_length()
+
+
+def _count_judge_values(connection: Connection, condition: ViewCondition) -> list[tuple[str, int]]:
+    """Count the items with each judge verdict on the item or a part, the most frequent first."""
+    source = FROM_ITEMS if condition.depends_on_reviews else "FROM item_rows i"
+    columns = [f"count(*) FILTER ({JUDGE_CONDITIONS[value]})" for value in _JUDGE_VALUES]
+    query = f"SELECT {', '.join(columns)} {source} WHERE {condition.sql}"
+    counts = connection.execute(query, condition.params).fetchall()[0]
+    found = [(value, n) for value, n in zip(_JUDGE_VALUES, counts, strict=True) if n]
+    return sorted(found, key=lambda value_and_count: -value_and_count[1])
 
 
 def _format_facet_value(facet: str, value: str | None) -> str:
@@ -482,16 +560,19 @@ def measure_columns(
     """
     columns = _MEASURED_COLUMNS if blind else _MEASURED_COLUMNS | _MEASURED_VERDICTS
     source = f"{order.table} t JOIN item_rows i ON i.item = t.item"
-    if order.count > min(order.n_rows, MAX_MEASURED_ITEMS):
+    measures_all_items = order.count <= min(order.n_rows, MAX_MEASURED_ITEMS)
+    if not measures_all_items:
         source += f" WHERE t.rowid < {MAX_MEASURED_ITEMS}"
-        unknown = {f"same_{name}": "false" for name in VERDICTS} | {
-            "runs": f"{list(runs or run_names)}"
-        }
-        columns = {name: unknown.get(name, sql) for name, sql in columns.items()}
+        # Later items can have other values and belong to any run.
+        assumed = {f"same_{name}": "false" for name in VERDICTS}
+        assumed["runs"] = f"{list(runs or run_names)}"
+        columns = {name: assumed.get(name, sql) for name, sql in columns.items()}
     row = connection.execute(f"SELECT {', '.join(columns.values())} FROM {source}").fetchone()
+
     values = dict(zip(columns, row or (), strict=True))
     names = sorted({run_names.get(run, "") for run in values.pop("runs") or ()})
-    names = names if len(names) > 1 else []
+    if len(names) == 1:  # the column of names is not shown
+        names = []
     constant = frozenset(name for name in VERDICTS if values.pop(f"same_{name}", False))
     widths = {name: value for name, value in values.items() if value is not None}
     return ColumnWidths(

@@ -410,11 +410,14 @@ def set_verdicts_without_bulk(
     """Set the fields of `decisions` that depend on bulk reviews: `individual`, `individual_by` and
     `mine_bulk`. `decisions_without_bulk` are the decisions that follow from all other reviews.
     """
-    without_bulk = {(each.target, each.criterion): each for each in decisions_without_bulk}
+    without_bulk = {
+        (decision.target, decision.criterion): decision for decision in decisions_without_bulk
+    }
     for decision in decisions:
         target_criterion = decision.target, decision.criterion
         individual = without_bulk.get(target_criterion) or Decision(*target_criterion)
-        decision.individual, decision.individual_by = individual.human, individual.decided_by
+        decision.individual = individual.human
+        decision.individual_by = individual.decided_by
         decision.mine_bulk = decision.mine is not None and individual.mine is None
 
 
@@ -446,24 +449,49 @@ def _decide_item(
     policy: Policy,
 ) -> Decision:
     decision = _decide_target(ITEM_CORRECT, item_opinions, collected, annotator, policy)
-    from_parts = {
-        o.annotator
-        for o in select_part_opinions(all_opinions)
-        if o.annotator in collected.verdicts or o.is_adjudication
-    }
-    decision.annotators = sorted({*decision.annotators, *from_parts})
-    decision.n_verdicts = decision.n_verdicts or int(collected.adjudication is not None)
-    decision.stale = any(o.stale for o in all_opinions)
-    # A review of the mark of an incident says nothing about the answer, so it is no verdict on the
-    # item or a part.
-    current = [
-        o for o in all_opinions if not o.stale and o.verdict is not None and o.criterion != INCIDENT
-    ]
-    mine = [o for o in current if o.annotator == annotator and not o.is_adjudication]
-    decision.n_part_verdicts = len({(o.target, o.criterion) for o in current} - {ITEM_CORRECT})
-    decision.n_my_part_verdicts = len({(o.target, o.criterion) for o in mine} - {ITEM_CORRECT})
-    decision.mine_stale = any(o.stale for o in all_opinions if o.annotator == annotator)
+    decision.annotators = sorted(
+        {*decision.annotators, *_list_annotators_of_parts(all_opinions, collected)}
+    )
+    # An adjudication of parts decides the item, even if nobody gave a verdict on the item.
+    if not decision.n_verdicts and collected.adjudication is not None:
+        decision.n_verdicts = 1
+
+    decision.stale = any(opinion.stale for opinion in all_opinions)
+    own_opinions = [opinion for opinion in all_opinions if opinion.annotator == annotator]
+    decision.mine_stale = any(opinion.stale for opinion in own_opinions)
+    decision.n_part_verdicts = _count_part_verdicts(all_opinions)
+    decision.n_my_part_verdicts = _count_part_verdicts(
+        opinion for opinion in own_opinions if not opinion.is_adjudication
+    )
     return decision
+
+
+def _list_annotators_of_parts(
+    opinions: Sequence[Opinion], collected: VerdictsByAnnotator
+) -> set[str]:
+    """Return the annotators whose verdicts on parts give a verdict on the item."""
+    annotators = set()
+    for opinion in select_part_opinions(opinions):
+        if opinion.annotator in collected.verdicts or opinion.is_adjudication:
+            annotators.add(opinion.annotator)
+    return annotators
+
+
+def _count_part_verdicts(opinions: Iterable[Opinion]) -> int:
+    """Count the targets and criteria, other than the item itself, with a current verdict.
+
+    A review of the mark of an incident says nothing about the answer, so it is no verdict on the
+    item or a part.
+    """
+    targets = set()
+    for opinion in opinions:
+        if _has_current_verdict(opinion) and opinion.criterion != INCIDENT:
+            targets.add((opinion.target, opinion.criterion))
+    return len(targets - {ITEM_CORRECT})
+
+
+def _has_current_verdict(opinion: Opinion) -> bool:
+    return not opinion.stale and opinion.verdict is not None
 
 
 def _decide_target(
@@ -473,51 +501,86 @@ def _decide_target(
     annotator: str | None,
     policy: Policy,
 ) -> Decision:
-    verdicts, adjudication = collected.verdicts, collected.adjudication
-    current = [o for o in opinions if not o.stale]
-    adjudications = [o for o in current if o.is_adjudication]
-    decision = Decision(
+    """Combine the opinions on one target and criterion."""
+    current = [opinion for opinion in opinions if not opinion.stale]
+    adjudications = [opinion for opinion in current if opinion.is_adjudication]
+    tags = [tag for opinion in current for tag in opinion.tags or ()]
+    voters = set(collected.verdicts)
+    voters.update(each.annotator for each in adjudications if each.verdict is not None)
+
+    outcome = _find_outcome(collected, policy)
+    decided_fault = _find_decided_fault(adjudications, current)
+    if outcome.decided_by == "majority":
+        # The reasons of the outvoted annotators do not count.
+        decided_fault = _find_common_fault(_select_agreeing(current, outcome.verdict))
+    return Decision(
         *target_criterion,
+        human=outcome.verdict,
+        decided_by=outcome.decided_by,
+        individual=outcome.verdict,
+        individual_by=outcome.decided_by,
         mine=collected.independent.get(annotator) if annotator else None,
-        fault=_find_decided_fault(adjudications, current),
+        fault=decided_fault,
         golden_fix=_find_common_golden_fix(adjudications) or _find_common_golden_fix(current),
-        tags=list(dict.fromkeys(tag for o in current for tag in o.tags or ())),
-        notes=[o.note for o in current if o.note],
-        annotators=sorted({o.annotator for o in current}),
-        n_verdicts=len({*verdicts, *(o.annotator for o in adjudications if o.verdict is not None)}),
-        stale=any(o.stale for o in opinions),
-        mine_stale=any(o.stale for o in opinions if o.annotator == annotator),
+        tags=list(dict.fromkeys(tags)),
+        notes=[opinion.note for opinion in current if opinion.note],
+        annotators=sorted({opinion.annotator for opinion in current}),
+        n_verdicts=len(voters),
+        stale=any(opinion.stale for opinion in opinions),
+        mine_stale=any(opinion.stale for opinion in opinions if opinion.annotator == annotator),
     )
-    agreed = find_agreed_verdict(verdicts.values())
-    majority = (
-        find_majority_verdict(verdicts.values())
-        if agreed == DISPUTED and policy == "majority"
-        else None
-    )
-    if adjudication is not None:
-        decision.human, decision.decided_by = adjudication, "adjudication"
-    elif majority is not None:
-        decision.human, decision.decided_by = majority, "majority"
-        decision.fault = _find_common_fault(
-            o for o in current if not is_definite(o.verdict) or is_same_verdict(o.verdict, majority)
-        )
-    elif agreed is None:
-        abstentions = {*verdicts.values()}
-        decision.human = (
-            abstentions.pop() if len(abstentions) == 1 else UNSURE if abstentions else None
-        )
-    else:
-        decision.human, decision.decided_by = (
-            agreed,
-            "disputed" if agreed == DISPUTED else "unanimous",
-        )
-    decision.individual, decision.individual_by = decision.human, decision.decided_by
-    return decision
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """The decided verdict, and how it was decided."""
+
+    verdict: Any
+    decided_by: DecidedBy | None
+
+
+def _find_outcome(collected: VerdictsByAnnotator, policy: Policy) -> _Outcome:
+    """Apply the rule at the top of this module to the verdicts on one target and criterion."""
+    if collected.adjudication is not None:
+        return _Outcome(collected.adjudication, "adjudication")
+
+    verdicts = list(collected.verdicts.values())
+    agreed = find_agreed_verdict(verdicts)
+    if agreed is None:
+        return _Outcome(_find_common_abstention(verdicts), decided_by=None)
+    if agreed != DISPUTED:
+        return _Outcome(agreed, "unanimous")
+
+    majority = find_majority_verdict(verdicts) if policy == "majority" else None
+    if majority is not None:
+        return _Outcome(majority, "majority")
+    return _Outcome(DISPUTED, "disputed")
+
+
+def _find_common_abstention(verdicts: Iterable[Any]) -> Any:
+    """Return the verdict of annotators of whom none decided: None without verdicts."""
+    abstentions = set(verdicts)
+    if not abstentions:
+        return None
+    return abstentions.pop() if len(abstentions) == 1 else UNSURE
+
+
+def _select_agreeing(opinions: Iterable[Opinion], verdict: Any) -> list[Opinion]:
+    """Return the opinions that do not contradict a verdict: equal ones, and those that decide
+    nothing, such as "unsure".
+    """
+    return [
+        opinion
+        for opinion in opinions
+        if not is_definite(opinion.verdict) or is_same_verdict(opinion.verdict, verdict)
+    ]
 
 
 def _find_common_fault(opinions: Iterable[Opinion]) -> str | None:
     faults = {opinion.fault for opinion in opinions if opinion.fault}
-    return faults.pop() if len(faults) == 1 else DISPUTED if faults else None
+    if not faults:
+        return None
+    return faults.pop() if len(faults) == 1 else DISPUTED
 
 
 def _find_decided_fault(adjudications: Sequence[Opinion], current: Iterable[Opinion]) -> str | None:
@@ -529,11 +592,7 @@ def _find_decided_fault(adjudications: Sequence[Opinion], current: Iterable[Opin
     if last is not None and last.verdict is True:
         return last.fault
     if last is not None and is_definite(last.verdict):
-        current = [
-            o
-            for o in current
-            if not is_definite(o.verdict) or is_same_verdict(o.verdict, last.verdict)
-        ]
+        current = _select_agreeing(current, last.verdict)
     return _find_common_fault(adjudications) or _find_common_fault(current)
 
 

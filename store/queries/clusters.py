@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -100,41 +100,68 @@ def fetch_clusters_by_groupings(
     """
     computed = [get_computed_grouping(by) for by in groupings]
     incidents = _fetch_incident_clusters(connection, view)
-    scope_term = NO_INCIDENT_TERM if incidents else ""
-    found = _fetch_cluster_rows(connection, view, computed, without_incidents=bool(incidents))
+    rows_by_grouping = _fetch_cluster_rows(
+        connection, view, computed, without_incidents=bool(incidents)
+    )
     all_clusters = []
-    for grouping, rows in zip(computed, found, strict=True):
-        builders = {each: _make_term_builder(each, rows) for each in _SHARED_GROUPINGS[grouping]}
+    for grouping, rows in zip(computed, rows_by_grouping, strict=True):
+        shown = rows
+        if limit is not None:
+            shown = rows[: max(limit - len(incidents), 0)]
+        items_with_step = [row.first_item for row in shown if row.names.get("decisive_step")]
+        builder = _ClusterBuilder(
+            view,
+            grouping=grouping,
+            term_builders={
+                shared: _make_term_builder(shared, rows) for shared in _SHARED_GROUPINGS[grouping]
+            },
+            scope_term=NO_INCIDENT_TERM if incidents else "",
+            step_reasons=_fetch_decisive_step_reasons(connection, items_with_step),
+        )
         clusters = incidents[:limit]
-        shown = rows if limit is None else rows[: max(limit - len(incidents), 0)]
-        with_step = [row.first_item for row in shown if row.names.get("decisive_step")]
-        reasons = _fetch_decisive_step_reasons(connection, with_step)
         for row in shown:
             raise_if_interrupted()
-            terms = tuple(
-                _build_filter_term(each, grouping, row, builders) for each in range(len(GROUPINGS))
-            )
-            names: dict[str, Any] = {
-                "error_type": "",
-                "function": None,
-                "argument": None,
-            } | row.names
-            names["error_type"] = names["error_type"] or ""
-            where = add_terms(view.where, FAILING_FILTER, *filter(None, (*terms, scope_term)))
-            fields = {
-                name: getattr(row, name)
-                for name in ("count", "examples", "first_item", "n_decisive")
-            }
-            fields |= {
-                "difference": row.difference or "",
-                "step_reason": reasons.get(row.first_item) or "",
-            }
-            fields["usual_reason"] = row.usual_reason or ""
-            clusters.append(
-                Cluster(**names, **fields, where=where, terms=terms, scope_term=scope_term)
-            )
+            clusters.append(builder.build_cluster(row))
         all_clusters.append(clusters)
     return all_clusters
+
+
+@dataclass(frozen=True, slots=True)
+class _ClusterBuilder:
+    """Builds the clusters of one grouping."""
+
+    view: View
+    grouping: int
+    term_builders: dict[int, ExactTermBuilder]  # by shared grouping
+    scope_term: str
+    step_reasons: dict[int, str | None]  # reason for the decisive step, by item
+
+    def build_cluster(self, row: _ClusterRow) -> Cluster:
+        terms = tuple(
+            _build_filter_term(term_grouping, self.grouping, row, self.term_builders)
+            for term_grouping in range(len(GROUPINGS))
+        )
+        all_terms = [term for term in (*terms, self.scope_term) if term]
+        names = row.names
+        return Cluster(
+            error_type=names.get("error_type") or "",
+            function=names.get("function"),
+            argument=names.get("argument"),
+            category=names.get("category"),
+            golden=names.get("golden"),
+            predicted=names.get("predicted"),
+            decisive_step=names.get("decisive_step"),
+            count=row.count,
+            examples=row.examples,
+            where=add_terms(self.view.where, FAILING_FILTER, *all_terms),
+            terms=terms,
+            difference=row.difference or "",
+            step_reason=self.step_reasons.get(row.first_item) or "",
+            first_item=row.first_item,
+            n_decisive=row.n_decisive,
+            usual_reason=row.usual_reason or "",
+            scope_term=self.scope_term,
+        )
 
 
 def _fetch_incident_clusters(connection: Connection, view: View) -> list[Cluster]:
@@ -177,46 +204,74 @@ def _fetch_cluster_rows(
 
     All groupings share one query, because two queries would take 50 % longer.
     """
+    columns_by_grouping = [
+        dict(_COLUMNS[shared] for shared in _SHARED_GROUPINGS[grouping]) for grouping in groupings
+    ]
     where, params, _ = build_view_condition(view, blind=False)
-    own = [dict(_COLUMNS[each] for each in _SHARED_GROUPINGS[grouping]) for grouping in groupings]
     failing = f"{FROM_ITEMS} WHERE {where} AND {EFFECTIVE_VERDICT} = false"
     if without_incidents:
         failing += f" AND NOT {HAS_INCIDENT}"
     if groupings == [BY_VALUE]:
-        own = [_VALUE_COLUMNS | own[0]]
+        columns_by_grouping = [_VALUE_COLUMNS | columns_by_grouping[0]]
         frequent = (
             f"SELECT {_VALUE_PAIR_HASH} AS pair {failing}"
             f" GROUP BY pair ORDER BY count(*) DESC, min(i.item) LIMIT {MAX_VALUE_PAIRS}"
         )
         failing += f" AND {_VALUE_PAIR_HASH} IN (SELECT pair FROM ({frequent}))"
-        params = params * 2
-    names = {name: sql for each in reversed(own) for name, sql in each.items()}
-    # The SQL names columns by position, because an alias can also be a column of the table.
-    positions = {name: str(place) for place, name in enumerate(names, 1)}
-    sets = ", ".join(f"({', '.join(positions[name] for name in each)})" for each in own)
-    columns = ", ".join(f"{sql} AS {name}" for name, sql in names.items())
-    rows = connection.execute(
-        f"SELECT {columns}, grouping_id({', '.join(names.values())}),"
+        params = params * 2  # the condition of the view occurs twice
+
+    columns: dict[str, str] = {}
+    for columns_of_grouping in reversed(columns_by_grouping):
+        columns |= columns_of_grouping
+    query = _build_cluster_query(failing, columns, columns_by_grouping)
+    rows = connection.execute(query, params).fetchall()
+    return [
+        _select_rows_of_grouping(rows, list(columns), columns_of_grouping)
+        for columns_of_grouping in columns_by_grouping
+    ]
+
+
+def _build_cluster_query(
+    failing: str, columns: dict[str, str], columns_by_grouping: Sequence[dict[str, str]]
+) -> str:
+    """Build a query with a row for each cluster of each grouping: the values of the columns,
+    `grouping_id`, and the fields of `_ClusterRow` after `names`.
+
+    `columns`: SQL by name. The SQL names columns by position, because an alias can also be a column
+    of the table.
+    """
+    positions = {name: str(position) for position, name in enumerate(columns, 1)}
+    grouping_sets = []
+    for columns_of_grouping in columns_by_grouping:
+        listed = ", ".join(positions[name] for name in columns_of_grouping)
+        grouping_sets.append(f"({listed})")
+    selected = ", ".join(f"{sql} AS {name}" for name, sql in columns.items())
+    return (
+        f"SELECT {selected}, grouping_id({', '.join(columns.values())}),"
         f" count(*) AS n, min_by(i.id, i.item, {N_EXAMPLES}),"
         " arg_min_null(i.first_difference, i.item), min(i.item), count(i.decisive_step),"
         " mode(i.first_difference ORDER BY i.first_difference) FILTER (i.diff_function IS NULL)"
-        f" {failing} GROUP BY GROUPING SETS ({sets}) ORDER BY n DESC,"
-        f" {', '.join(positions.values())}",
-        params,
-    ).fetchall()
-    found: list[Sequence[_ClusterRow]] = []
-    places, n_names = {name: place for place, name in enumerate(names)}, len(names)
-    for each in own:
-        # grouping_id has a bit for each column
-        absent = int("".join("01"[name not in each] for name in names), 2)
-        found.append(
-            [
-                _ClusterRow({name: row[places[name]] for name in each}, *row[n_names + 1 :])
-                for row in rows
-                if row[n_names] == absent
-            ]
-        )
-    return found
+        f" {failing} GROUP BY GROUPING SETS ({', '.join(grouping_sets)}) ORDER BY n DESC,"
+        f" {', '.join(positions.values())}"
+    )
+
+
+def _select_rows_of_grouping(
+    rows: Sequence[tuple[Any, ...]], names: Sequence[str], names_of_grouping: Collection[str]
+) -> list[_ClusterRow]:
+    """Return the rows of one grouping. `names`: all columns of the query, in order."""
+    # `grouping_id` has a bit for each column, which is 1 for the columns that do not group.
+    bits = ["0" if name in names_of_grouping else "1" for name in names]
+    grouping_id = int("".join(bits), 2)
+    selected = []
+    for row in rows:
+        stated_id, *other_fields = row[len(names) :]
+        if stated_id != grouping_id:
+            continue
+        values = dict(zip(names, row, strict=False))
+        own_values = {name: values[name] for name in names_of_grouping}
+        selected.append(_ClusterRow(own_values, *other_fields))
+    return selected
 
 
 def _fetch_decisive_step_reasons(

@@ -13,6 +13,7 @@ wrote the file. To prove the author, sign the file with another tool.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from hashlib import blake2b
 from typing import Any, Literal
@@ -24,6 +25,9 @@ from fcreview.model.item import Erratum, ImportIssue, Message, Run
 from fcreview.model.json_value import MAX_DEPTH, canonical_json, is_nested_deeper_than, json_hash
 
 ErrataKey = tuple[str, str, str, str, str]
+"""Benchmark, version, language, category and id of an item."""
+QUESTION_HASH_BYTES = 8
+DIGEST_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,32 +88,22 @@ class ErrataEntry:
         Raises ErrataError if a required field is missing or not a string.
         """
         texts = {name: raw[name] for name in _STRING_FIELDS if isinstance(raw.get(name), str)}
-        missing = [
-            name
-            for name in _REQUIRED_FIELDS
-            if name not in (texts if name in _STRING_FIELDS else raw)
-        ]
-        if missing:
-            raise ErrataError(f"the field {missing[0]} is missing or is not a string")
-        stored = raw.get("evidence")
-        proof = stored if isinstance(stored, Mapping) else {}
-        runs, passed = (
-            n if type(n := proof.get(name)) is int else 0 for name in ("runs", "passed")
-        )
-        reasons, settled_by = (_select_strings(raw.get(name)) for name in ("reasons", "settled_by"))
-        evidence = Evidence(runs, passed=passed, failed=_select_strings(proof.get("failed")))
+        for name in _REQUIRED_FIELDS:
+            is_present = name in texts if name in _STRING_FIELDS else name in raw
+            if not is_present:
+                raise ErrataError(f"the field {name} is missing or is not a string")
         return cls(
             **texts,
             old=raw["old"],
             new=raw["new"],
-            reasons=reasons,
-            settled_by=settled_by,
-            evidence=evidence,
+            reasons=_select_strings(raw.get("reasons")),
+            settled_by=_select_strings(raw.get("settled_by")),
+            evidence=_parse_evidence(raw.get("evidence")),
             line=line,
         )
 
 
-_STRING_FIELDS = tuple(one.name for one in fields(ErrataEntry) if one.type == "str")
+_STRING_FIELDS = tuple(field.name for field in fields(ErrataEntry) if field.type == "str")
 _REQUIRED_FIELDS = (
     "benchmark",
     "generation",
@@ -122,23 +116,47 @@ _REQUIRED_FIELDS = (
 )
 
 
+def _parse_evidence(raw: Any) -> Evidence:
+    """Build evidence from JSON. A field of another form has its default."""
+    if not isinstance(raw, Mapping):
+        return Evidence()
+    return Evidence(
+        runs=_select_integer(raw.get("runs")),
+        passed=_select_integer(raw.get("passed")),
+        failed=_select_strings(raw.get("failed")),
+    )
+
+
+def _select_integer(value: Any) -> int:
+    return value if type(value) is int else 0
+
+
 def _select_strings(values: Any) -> tuple[str, ...]:
-    return tuple(one for one in values if isinstance(one, str)) if isinstance(values, list) else ()
+    if not isinstance(values, list):
+        return ()
+    return tuple(value for value in values if isinstance(value, str))
 
 
 def hash_question(messages: Iterable[Message]) -> str:
     """Return a hash of the user messages that open the turns: BLAKE2b (8 bytes, as hex) of the JSON
-    `[[turn, text], ...]`. It does not depend on the system message, which can differ between runs.
+    `[[turn, text], ...]`.
+
+    It does not depend on the system message, which can differ between runs.
     """
-    opening = [[one.turn, one.content] for one in messages if one.role == "user" and one.step == -1]
-    return json_hash(opening, 8)
+    opening = [
+        [message.turn, message.content]
+        for message in messages
+        if message.role == "user" and message.step == -1
+    ]
+    return json_hash(opening, QUESTION_HASH_BYTES)
 
 
 def join_user_messages(messages: Iterable[Message]) -> str:
-    return "\n\n".join(one.content for one in messages if one.role == "user")
+    return "\n\n".join(message.content for message in messages if message.role == "user")
 
 
-FORMAT, VERSION = "fcreview-errata", 1
+FORMAT = "fcreview-errata"
+VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,30 +175,33 @@ class Errata:
 
     def select_for_benchmark(self, benchmark: str, *, include_rules: bool = True) -> Errata | None:
         """Return the errata for a benchmark, without equivalence rules if `include_rules` is false.
+
         Returns None if there are none. The digest of the result depends only on the selected
         entries and rules.
         """
-        entries = {key: one for key, one in self.entries.items() if one.benchmark == benchmark}
-        selected_rules = tuple(
-            rule for rule in self.rules if include_rules and rule.benchmark in ("", benchmark)
-        )
-        if not entries and not selected_rules:
+        entries = {
+            key: entry for key, entry in self.entries.items() if entry.benchmark == benchmark
+        }
+        rules: tuple[EquivalenceRule, ...] = ()
+        if include_rules:
+            # A rule without a benchmark is for all benchmarks.
+            rules = tuple(rule for rule in self.rules if rule.benchmark in ("", benchmark))
+        if not entries and not rules:
             return None
-        body = b"".join(_serialize_lines([*entries.values()], selected_rules))
-        return Errata(
-            entries,
-            rules=selected_rules,
-            digest=_hash(body),
-            date=self.date,
-            who=self.who,
-            path=self.path,
-        )
+        return replace(self, entries=entries, rules=rules, digest=_hash_content(entries, rules))
 
     def with_rules(self, *rules: EquivalenceRule) -> Errata:
-        """Return a copy with additional rules. The copy has a new digest, and no date or author."""
-        combined = tuple(dict.fromkeys([*self.rules, *rules]))
-        body = b"".join(_serialize_lines([*self.entries.values()], combined))
-        return Errata(self.entries, rules=combined, digest=_hash(body), path=self.path)
+        """Return a copy with additional rules.
+
+        The copy has a new digest, and no date or author.
+        """
+        all_rules = tuple(dict.fromkeys([*self.rules, *rules]))
+        return Errata(
+            self.entries,
+            all_rules,
+            digest=_hash_content(self.entries, all_rules),
+            path=self.path,
+        )
 
 
 def serialize_errata(
@@ -188,52 +209,83 @@ def serialize_errata(
 ) -> bytes:
     """Return the content of an errata file. `date` is in the format of ISO 8601."""
     body = b"".join(_serialize_lines(entries, rules))
-    header = {"format": FORMAT, "version": VERSION, "date": date, "who": author}
-    header |= {"goldens": len(entries), "rules": len(rules)}
-    return _serialize_line({**header, "digest": _compute_digest(header, body)}) + body
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "date": date,
+        "who": author,
+        "goldens": len(entries),
+        "rules": len(rules),
+    }
+    header["digest"] = _compute_digest(header, body)
+    return _serialize_line(header) + body
 
 
 def parse_errata(raw: bytes, file_name: str = "") -> Errata:
-    """Parse the content of an errata file. Error messages begin with `file_name`. Raises
-    ErrataError if the content has another format, does not match its digest, or contains an item
-    twice.
+    """Parse the content of an errata file. Error messages begin with `file_name`.
+
+    Raises ErrataError if the content has another format, does not match its digest, or contains an
+    item twice.
     """
-    first, _, body = raw.partition(b"\n")
-    header = _parse_json_object(first, f"{file_name}:1")
-    if header.get("format") != FORMAT or header.get("version") != VERSION:
-        raise ErrataError(
-            f"{file_name}:1: this is not an errata file of the format {FORMAT}, version {VERSION}"
-        )
-    stated = header.pop("digest", None)
-    if stated != _compute_digest(header, body):
+    first_line, _, body = raw.partition(b"\n")
+    header = _parse_header(first_line, file_name)
+    digest = header.pop("digest", None)
+    if digest != _compute_digest(header, body):
         raise ErrataError(
             f"{file_name}: the file was changed after it was written, so its digest does not match."
             " Restore the file."
         )
+
     entries: dict[ErrataKey, ErrataEntry] = {}
     rules: list[EquivalenceRule] = []
-    for number, record in _parse_json_lines(body, file_name, 2):
-        try:
-            if record.get("kind") == "rule":
+    for number, record in _parse_json_lines(body, file_name, first_number=2):
+        with _add_location_to_errors(file_name, number):
+            kind = record.get("kind")
+            if kind == "rule":
                 rules.append(EquivalenceRule.from_json(record))
-                continue
-            if record.get("kind") != "golden":
-                raise ErrataError(
-                    f"the field kind must be golden or rule, not {record.get('kind')!r}"
-                )
-            entry = ErrataEntry.from_json(record, number)
-            if entry.key in entries:
-                raise ErrataError(
-                    f"{entry.id} already has a correction in line {entries[entry.key].line}. Delete"
-                    " one of the lines."
-                )
-        except ErrataError as error:
-            raise ErrataError(f"{file_name}:{number}: {error}") from None
-        entries[entry.key] = entry
-    date, who = (str(header.get(key, "")) for key in ("date", "who"))
+            elif kind == "golden":
+                entry = ErrataEntry.from_json(record, number)
+                _raise_if_corrected_twice(entry, entries)
+                entries[entry.key] = entry
+            else:
+                raise ErrataError(f"the field kind must be golden or rule, not {kind!r}")
+
     return Errata(
-        entries, rules=tuple(rules), digest=str(stated), date=date, who=who, path=file_name
+        entries,
+        tuple(rules),
+        digest=str(digest),
+        date=str(header.get("date", "")),
+        who=str(header.get("who", "")),
+        path=file_name,
     )
+
+
+def _parse_header(line: bytes, file_name: str) -> dict[str, Any]:
+    location = f"{file_name}:1"
+    header = _parse_json_object(line, location)
+    if header.get("format") != FORMAT or header.get("version") != VERSION:
+        raise ErrataError(
+            f"{location}: this is not an errata file of the format {FORMAT}, version {VERSION}"
+        )
+    return header
+
+
+@contextmanager
+def _add_location_to_errors(file_name: str, line_number: int) -> Iterator[None]:
+    try:
+        yield
+    except ErrataError as error:
+        raise ErrataError(f"{file_name}:{line_number}: {error}") from None
+
+
+def _raise_if_corrected_twice(
+    entry: ErrataEntry, earlier_entries: Mapping[ErrataKey, ErrataEntry]
+) -> None:
+    earlier = earlier_entries.get(entry.key)
+    if earlier is not None:
+        raise ErrataError(
+            f"{entry.id} already has a correction in line {earlier.line}. Delete one of the lines."
+        )
 
 
 def serialize_rules(rules: Sequence[EquivalenceRule]) -> bytes:
@@ -247,21 +299,19 @@ def parse_rules(raw: bytes, file_name: str) -> list[EquivalenceRule]:
     Raises ErrataError, with `file_name` first, if a line is not a rule.
     """
     rules = []
-    for number, record in _parse_json_lines(raw, file_name, 1):
-        try:
+    for number, record in _parse_json_lines(raw, file_name, first_number=1):
+        with _add_location_to_errors(file_name, number):
             rules.append(EquivalenceRule.from_json(record))
-        except ErrataError as error:
-            raise ErrataError(f"{file_name}:{number}: {error}") from None
     return rules
 
 
 def _serialize_lines(
-    entries: Sequence[ErrataEntry], rules: Sequence[EquivalenceRule]
+    entries: Iterable[ErrataEntry], rules: Sequence[EquivalenceRule]
 ) -> Iterator[bytes]:
-    yield from (_serialize_line(one.as_json()) for one in entries)
-    yield from (
-        _serialize_line({"kind": "rule", **rule.as_json(), "says": str(rule)}) for rule in rules
-    )
+    for entry in entries:
+        yield _serialize_line(entry.as_json())
+    for rule in rules:
+        yield _serialize_line({"kind": "rule", **rule.as_json(), "says": str(rule)})
 
 
 def _serialize_line(value: Any) -> bytes:
@@ -293,8 +343,15 @@ def _compute_digest(header: dict[str, Any], body: bytes) -> str:
     return _hash(canonical_json(header) + b"\n" + body)
 
 
+def _hash_content(
+    entries: Mapping[ErrataKey, ErrataEntry], rules: Sequence[EquivalenceRule]
+) -> str:
+    """Return the digest of errata without a header, which have no file of their own."""
+    return _hash(b"".join(_serialize_lines(entries.values(), rules)))
+
+
 def _hash(data: bytes) -> str:
-    return blake2b(data, digest_size=32).hexdigest()
+    return blake2b(data, digest_size=DIGEST_BYTES).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,9 +379,11 @@ def combine_errata(own: Errata, other: Errata) -> CombinedErrata:
     The entries of `own` come first, and take precedence over different corrections.
     """
     entries = dict(own.entries)
-    n_new, n_known, conflicts = 0, 0, []
+    n_new = 0
+    n_known = 0
+    conflicts: list[ErrataKey] = []
     for key, entry in other.entries.items():
-        own_entry = entries.get(key)
+        own_entry = own.entries.get(key)
         if own_entry is None:
             entries[key] = entry
             n_new += 1
@@ -335,22 +394,30 @@ def combine_errata(own: Errata, other: Errata) -> CombinedErrata:
             conflicts.append(key)
     rules = tuple(dict.fromkeys([*own.rules, *other.rules]))
     n_new_rules = len(rules) - len(own.rules)
-    old, new = (
-        [canonical_json(entry.as_json()) for entry in each.values()]
-        for each in (own.entries, entries)
-    )
+
     content = None
-    if old != new or n_new_rules:
-        who = ", ".join(_select_distinct(*own.who.split(", "), *other.who.split(", ")))
-        content = serialize_errata([*entries.values()], rules, max(own.date, other.date), who)
+    if n_new_rules or _list_json_texts(entries) != _list_json_texts(own.entries):
+        date = max(own.date, other.date)
+        authors = _select_distinct(*own.who.split(", "), *other.who.split(", "))
+        content = serialize_errata([*entries.values()], rules, date, ", ".join(authors))
     return CombinedErrata(
-        content, n_new=n_new, n_known=n_known, n_new_rules=n_new_rules, conflicts=tuple(conflicts)
+        content,
+        n_new=n_new,
+        n_known=n_known,
+        n_new_rules=n_new_rules,
+        conflicts=tuple(conflicts),
     )
+
+
+def _list_json_texts(entries: Mapping[ErrataKey, ErrataEntry]) -> list[bytes]:
+    return [canonical_json(entry.as_json()) for entry in entries.values()]
 
 
 def _is_same_correction(first: ErrataEntry, second: ErrataEntry) -> bool:
-    contents = ([entry.question_hash, entry.old, entry.new] for entry in (first, second))
-    return len(set(map(canonical_json, contents))) == 1
+    """Whether two entries replace the same golden answer of the same question in the same way."""
+    first_content = [first.question_hash, first.old, first.new]
+    second_content = [second.question_hash, second.old, second.new]
+    return is_same_json(first_content, second_content)
 
 
 def _combine_entries(first: ErrataEntry, second: ErrataEntry) -> ErrataEntry:
@@ -363,7 +430,8 @@ def _combine_entries(first: ErrataEntry, second: ErrataEntry) -> ErrataEntry:
 
 
 def _select_distinct(*texts: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(filter(None, texts)))
+    """Return the texts that are not empty, each once."""
+    return tuple(dict.fromkeys(text for text in texts if text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,12 +463,16 @@ class CategoryCorrections:
         category: str,
         is_same: Callable[[Any, Any], bool] = is_same_json,
     ) -> None:
+        self.run = run
         self.issues: list[ImportIssue] = []
-        self.run, self._errata, self._is_same = run, errata, is_same
-        prefix = (run.benchmark, run.generation, run.language, category)
-        self.entries = {
-            entry.id: entry for entry in errata.entries.values() if entry.key[:4] == prefix
-        }
+        self._errata = errata
+        self._is_same = is_same
+        dataset = (run.benchmark, run.generation, run.language, category)
+        self.entries: dict[str, ErrataEntry] = {}
+        """Item id -> its entry."""
+        for entry in errata.entries.values():
+            if (entry.benchmark, entry.generation, entry.language, entry.category) == dataset:
+                self.entries[entry.id] = entry
 
     def find_correction(
         self, item_id: str, golden: Any, messages: Iterable[Message]

@@ -28,7 +28,7 @@ from fcreview.importers.bfcl.dataset import (
     strip_repeat_suffix,
 )
 from fcreview.importers.bfcl.decoders.base import Decoder
-from fcreview.importers.bfcl.decoders.detect import DECODER_FACT, select_run_decoder
+from fcreview.importers.bfcl.decoders.detect import DECODER_FACT, DecoderChoice, select_run_decoder
 from fcreview.importers.bfcl.decoders.models import find_model_decoder
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
 from fcreview.importers.bfcl.decoders.registry import find_decoder
@@ -51,79 +51,96 @@ from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepres
 from fcreview.safe_files import read_file
 
 GROUND_TRUTH = "ground_truth"
+CALL_FORM = '{"name": {"parameter": [accepted values]}}'
+"""Form of a golden call in messages."""
+SPREAD_TOLERANCE = 0.01
+"""Largest difference, in percentage points, of a header's spread from the recomputed one."""
 LEADERBOARD_FILE = re.compile(r"data(_[a-z_]+)?\.csv")
 
 
 def rewrite_scores(
     plan: RunPlan, items: Sequence[ScoredItem]
 ) -> Iterator[RewrittenFile | Unrepresentable]:
-    categories: FilesByCategory = plan.importer_data
     yield from writeback.find_unrepresentable_reviews(items, writeback.is_item_verdict)
-    all_overridden = writeback.list_overridden_items(items)
-    if not all_overridden:
+    overridden = writeback.list_overridden_items(items)
+    if not overridden:
         return
     if compare_quoted_replies(plan, CategoryLoader(plan)).are_scores_of_other_replies:
-        yield Unrepresentable(
-            "items whose score files belong to other replies", len(all_overridden)
-        )
+        yield Unrepresentable("items whose score files belong to other replies", len(overridden))
         return
 
     decoder = select_run_decoder(plan)
+    categories: FilesByCategory = plan.importer_data
     for name, files in categories.items():
-        overridden = writeback.list_overridden_items(
-            item for item in items if item.category == name
+        overridden_in_category = [item for item in overridden if item.category == name]
+        if overridden_in_category:
+            yield from _rewrite_score_file(plan, name, files, decoder, overridden_in_category)
+
+
+def _rewrite_score_file(
+    plan: RunPlan,
+    name: str,
+    files: CategoryFiles,
+    decoder: DecoderChoice,
+    overridden: Sequence[ScoredItem],
+) -> Iterator[RewrittenFile | Unrepresentable]:
+    """Yield the score file of a category with reviewed verdicts."""
+    if not files.scores:
+        yield Unrepresentable(f"items of {name}, which has no score file", len(overridden))
+        return
+    category = join_category(plan, name, files, decoder)
+    if not category.scores.is_complete:
+        yield Unrepresentable(f"items of {name}, whose score file is damaged", len(overridden))
+        return
+
+    n_passes = sum(writeback.get_item_override(item) is True for item in overridden)
+    # An item without an entry may have failed if entries are missing.
+    if n_passes and not category.knows_passes:
+        what = (
+            f"passing verdicts in {name}, because the counts in its score file differ from its"
+            " entries or results"
         )
-        if not overridden:
-            continue
-        if not files.scores:
-            yield Unrepresentable(f"items of {name}, which has no score file", len(overridden))
-            continue
-        category = join_category(plan, name, files, decoder)
-        if not category.scores.is_complete:
-            yield Unrepresentable(f"items of {name}, whose score file is damaged", len(overridden))
-            continue
-        n_passes = sum(writeback.get_item_override(item) is True for item in overridden)
-        # an item without an entry may have failed if entries are missing
-        if n_passes and not category.knows_passes:
-            what = (
-                f"passing verdicts in {name}, because the counts in its score file differ from its"
-                " entries"
-            )
-            yield Unrepresentable(f"{what} or results", n_passes)
-        path = files.scores[0]
-        raw = read_file(path)
-        edits = _make_line_edits(plan, category, overridden)
-        edits.replaced[writeback.find_header_line_number(raw)] = _update_header(
-            category.scores.header, overridden
-        )
-        yield RewrittenFile(path, writeback.apply_line_edits(raw, edits))
+        yield Unrepresentable(what, n_passes)
+
+    path = files.scores[0]
+    raw = read_file(path)
+    edits = _make_line_edits(plan, category, overridden)
+    header_line = writeback.find_header_line_number(raw)
+    edits.replaced[header_line] = _update_header(category.scores.header, overridden)
+    yield RewrittenFile(path, writeback.apply_line_edits(raw, edits))
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:
     """Find the leaderboard tables beside the model folders."""
     folders = dict.fromkeys(filenames.find_model_folder(path).parent for path in plan.scores)
-    paths = (path for folder in folders for path in sorted(folder.glob("data*.csv")))
-    return [path for path in paths if LEADERBOARD_FILE.fullmatch(path.name)]
+    tables: list[Path] = []
+    for folder in folders:
+        candidates = sorted(folder.glob("data*.csv"))
+        tables += [path for path in candidates if LEADERBOARD_FILE.fullmatch(path.name)]
+    return tables
 
 
 def _make_line_edits(
     plan: RunPlan, category: JoinedCategory, overridden: Sequence[ScoredItem]
 ) -> LineEdits:
+    """Remove the entries of items that pass now, and add entries for items that fail now."""
     failing = category.scores.failing
     order = writeback.positions_by_name(
         list(category.results.records) or list(category.dataset.items)
     )
     edits = LineEdits(
-        positions={entry.line: order[id_] for id_, entry in failing.items() if id_ in order}
+        positions={
+            entry.line: order[item_id] for item_id, entry in failing.items() if item_id in order
+        }
     )
     for item in overridden:
-        if writeback.get_item_override(item) and item.id in failing:
+        passes = writeback.get_item_override(item) is True
+        if passes and item.id in failing:
             further = category.scores.further_entries.get(item.id, [])
             edits.removed.update(entry.line for entry in (failing[item.id], *further))
-        elif not writeback.get_item_override(item) and item.id not in failing:
-            edits.added.append(
-                (order.get(item.id, len(order)), make_failing_entry(plan, category, item))
-            )
+        elif not passes and item.id not in failing:
+            position = order.get(item.id, len(order))
+            edits.added.append((position, make_failing_entry(plan, category, item)))
     return edits
 
 
@@ -132,99 +149,134 @@ def _update_header(header: dict[str, Any], overridden: Sequence[ScoredItem]) -> 
 
     For format sensitivity, also update counts and spread of the configurations.
     """
-    changes = [
-        (item.setting, 1 if writeback.get_item_override(item) else -1) for item in overridden
-    ]
-    updated = writeback.update_score_header(header, sum(change for _, change in changes))
-    for config, change in changes:
+    change_by_config: Counter[str | None] = Counter()
+    for item in overridden:
+        change_by_config[item.setting] += 1 if writeback.get_item_override(item) else -1
+
+    updated = writeback.update_score_header(header, change_by_config.total())
+    for config, change in change_by_config.items():
         if config is not None and isinstance(updated.get(config), dict):
             updated[config] = writeback.update_score_header(updated[config], change)
-    before, after = _compute_accuracy_spread(header), _compute_accuracy_spread(updated)
+    _update_spread(updated, header)
+    return updated
+
+
+def _update_spread(updated: dict[str, Any], header: dict[str, Any]) -> None:
+    """Set the spread of the configurations' accuracies in an updated header."""
+    before = _compute_accuracy_spread(header)
+    after = _compute_accuracy_spread(updated)
     for name in before.keys() & header.keys():
         stated = header[name]
-        if isinstance(stated, (int, float)) and abs(stated - before[name]) < 0.01:
-            updated[name] = round(after[name], 2) if stated == round(stated, 2) else after[name]
-        else:  # the formula of this value is unknown, so the value is removed
+        is_known_formula = (
+            isinstance(stated, (int, float)) and abs(stated - before[name]) < SPREAD_TOLERANCE
+        )
+        if not is_known_formula:
             updated.pop(name)
-    return updated
+            continue
+        is_rounded = stated == round(stated, 2)
+        updated[name] = round(after[name], 2) if is_rounded else after[name]
 
 
 def _compute_accuracy_spread(header: dict[str, Any]) -> dict[str, float]:
     """Return range, variance and standard deviation of the configurations' accuracies, in
     percentage points.
     """
-    values = [
-        100 * each["accuracy"]
-        for each in header.values()
-        if isinstance(each, dict) and "accuracy" in each
+    percentages = [
+        100 * part["accuracy"]
+        for part in header.values()
+        if isinstance(part, dict) and "accuracy" in part
     ]
-    if not values:
+    if not percentages:
         return {}
-    deviation = stdev(values) if len(values) > 1 else 0.0
-    spread = max(values) - min(values)
+    deviation = stdev(percentages) if len(percentages) > 1 else 0.0
     return {
-        "accuracy_max_delta": spread,
+        "accuracy_max_delta": max(percentages) - min(percentages),
         "accuracy_variance": deviation**2,
         "accuracy_std": deviation,
     }
 
 
 def make_failing_entry(plan: RunPlan, category: JoinedCategory, item: ScoredItem) -> dict[str, Any]:
-    """Make the score entry of an dataset_item that annotators failed, from its result record and
-    the dataset.
+    """Make the score entry of an item that annotators failed, from its result record and the
+    dataset.
     """
     context = category.context
-    result = (
-        category.results.read_record(item.id) if item.id in category.results.records else None
-    ) or {}
+    is_single_turn = context.kind == "single"
+    has_golden_answer = "relevance" not in context.category
+    result = _read_result(category, item.id)
     entry: dict[str, Any] = {
         "id": _choose_score_entry_id(category, item.id),
         "model_name": plan.run.model,
+        "test_category": context.category,
+        "valid": False,
+        **_make_error_fields(item, is_single_turn=is_single_turn),
     }
-    entry |= {"test_category": context.category, "valid": False}
-    if context.kind == "single":
-        entry |= {"error": [writeback.ANNOTATOR_REASON], "error_type": item.error_type}
-    else:
-        entry["error"] = {
-            "error_message": [writeback.ANNOTATOR_REASON],
-            "error_type": item.error_type,
-        }
-    dataset_id = (
-        filenames.to_dataset_id(item.id, context.category) if category.has_derived_ids else item.id
-    )
-    dataset_item = category.dataset.items.get(dataset_id) if category.matches_dataset else None
-    files: CategoryFiles = plan.importer_data[context.category]
-    question = _find_question_record(files, dataset_id) if dataset_item is not None else None
-    if question is not None:
-        entry["prompt"] = question
-    has_no_golden = "relevance" in context.category
-    entry["model_result" if has_no_golden else "model_result_raw"] = result.get("result")
-    if dataset_item is not None and dataset_item.ground_truth is not None and not has_no_golden:
+
+    dataset_item = _find_dataset_item(category, item.id)
+    if dataset_item is not None:
+        files: CategoryFiles = plan.importer_data[context.category]
+        question = _find_question_record(files, dataset_item.id)
+        if question is not None:
+            entry["prompt"] = question
+    # Official entries of categories without golden answers have another name for the reply.
+    entry["model_result_raw" if has_golden_answer else "model_result"] = result.get("result")
+    if has_golden_answer and dataset_item is not None and dataset_item.ground_truth is not None:
         entry["possible_answer"] = dataset_item.ground_truth
-    if context.kind != "single" and "inference_log" in result:
+    if not is_single_turn and "inference_log" in result:
         entry["inference_log"] = result["inference_log"]
     return redact_third_party_keys(entry) if context.category == "rest" else entry
+
+
+def _read_result(category: JoinedCategory, item_id: str) -> dict[str, Any]:
+    """Return the result record of an item; an empty one if it cannot be read."""
+    if item_id not in category.results.records:
+        return {}
+    return category.results.read_record(item_id) or {}
+
+
+def _make_error_fields(item: ScoredItem, *, is_single_turn: bool) -> dict[str, Any]:
+    """Return the fields of an error. Other than single-turn entries have one object for both."""
+    if is_single_turn:
+        return {"error": [writeback.ANNOTATOR_REASON], "error_type": item.error_type}
+    error = {"error_message": [writeback.ANNOTATOR_REASON], "error_type": item.error_type}
+    return {"error": error}
+
+
+def _find_dataset_item(category: JoinedCategory, item_id: str) -> DatasetItem | None:
+    """Return the dataset item of an item; None if the dataset lacks it or is of another version."""
+    if not category.matches_dataset:
+        return None
+    dataset_id = item_id
+    if category.has_derived_ids:
+        dataset_id = filenames.to_dataset_id(item_id, category.context.category)
+    return category.dataset.items.get(dataset_id)
 
 
 def _choose_score_entry_id(category: JoinedCategory, item_id: str) -> str | int:
     """Return the id of a new entry: a record id or, if the existing entries have positions, its
     position from 1.
     """
-    known = [entry.id for entry in category.scores.failing.values()]
-    is_position = isinstance(known[0], int) if known else category.context.version in ("V1", "V2")
     number = filenames.parse_item_number(item_id)
-    if number is not None and is_position:
+    if number is not None and _has_positions_as_ids(category):
         return number + 1
-    return next(
-        (stated for stated, ids in category.results.repeated_ids.items() if item_id in ids), item_id
-    )
+    # Items that share a record id have ids of their own, such as `id#2`.
+    for record_id, item_ids in category.results.repeated_ids.items():
+        if item_id in item_ids:
+            return record_id
+    return item_id
+
+
+def _has_positions_as_ids(category: JoinedCategory) -> bool:
+    """Whether the entries have positions. Without any entry, it depends on the version."""
+    for entry in category.scores.failing.values():
+        return isinstance(entry.id, int)
+    return category.context.version in ("V1", "V2")
 
 
 def _find_question_record(files: CategoryFiles, dataset_id: str) -> dict[str, Any] | None:
+    category = filenames.get_id_category(dataset_id)
     for dataset_files in _list_all_files(files.dataset_files):
-        question = _read_question_records(
-            dataset_files.questions, filenames.get_id_category(dataset_id)
-        ).get(dataset_id)
+        question = _read_question_records(dataset_files.questions, category).get(dataset_id)
         if question is not None:
             # Official score entries contain no function docs of API classes.
             omitted = "function" if "involved_classes" in question else None
@@ -251,51 +303,65 @@ def _make_record_id(category: str, index: int, record: JsonObject) -> str:
     return stated if isinstance(stated, str) else f"{category}_{index}"
 
 
-def check_golden_fix(run: Run, item: Item, fix: JsonObject) -> str | None:
-    if problem := writeback.check_fix_fields(fix, GROUND_TRUTH):
+def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:
+    problem = writeback.check_fix_fields(golden_fix, GROUND_TRUTH)
+    if problem is not None:
         return problem
-    category, ground_truth = item.category, fix[GROUND_TRUTH]
+    category = item.category
+    ground_truth = golden_fix[GROUND_TRUTH]
     if "relevance" in category:
         return f"{category} has no golden answers"
     if category.startswith(("memory", "web_search")):
-        is_valid = is_string_list(ground_truth) and ground_truth
-        return None if is_valid else f"{GROUND_TRUTH} must be a list of accepted strings"
+        if not is_string_list(ground_truth) or not ground_truth:
+            return f"{GROUND_TRUTH} must be a list of accepted strings"
+        return None
     if category.startswith("multi_turn"):
         return _check_golden_turns(ground_truth, item)
     if category.startswith("exec"):
-        is_valid = is_string_list(ground_truth)
-        return (
-            _check_golden_call_texts(ground_truth, item)
-            if is_valid
-            else f"{GROUND_TRUTH} must be a list of call strings"
-        )
-    return _check_golden_calls(ground_truth, item, is_v1=run.generation == "V1")
+        if not is_string_list(ground_truth):
+            return f"{GROUND_TRUTH} must be a list of call strings"
+        return _check_golden_call_texts(ground_truth, item)
+    if run.generation == "V1":
+        return _check_v1_golden_calls(ground_truth, item)
+    return _check_golden_calls(ground_truth, item)
 
 
-def _check_golden_calls(ground_truth: Any, item: Item, *, is_v1: bool) -> str | None:
-    """Return the first error of a golden answer `[{"f": {"a": [1]}}]` (in V1 `{"f_1": {"a":
-    [1]}}`); None if valid.
-    """
-    if is_v1:
-        names = function_names(item.functions)
-        parts: list[Any] = list(ground_truth.items()) if isinstance(ground_truth, dict) else []
-        calls = [(strip_repeat_suffix(name, names), arguments) for name, arguments in parts]
-    else:
-        parts = ground_truth if isinstance(ground_truth, list) else []
-        calls = [
-            next(iter(each.items())) for each in parts if isinstance(each, dict) and len(each) == 1
-        ]
-    if not calls or len(calls) != len(parts):
-        form = '{"name": {"parameter": [accepted values]}}'
-        return f"{GROUND_TRUTH} must be " + (
-            form if is_v1 else f"a list of {form}, one for each call"
-        )
-    for name, arguments in calls:
-        if problem := writeback.check_golden_call(name, arguments, item.functions):
+def _check_v1_golden_calls(ground_truth: Any, item: Item) -> str | None:
+    """Return the first error of a golden answer `{"f_1": {"a": [1]}}`; None if valid."""
+    if not isinstance(ground_truth, dict) or not ground_truth:
+        return f"{GROUND_TRUTH} must be {CALL_FORM}"
+    names = function_names(item.functions)
+    for name, arguments in ground_truth.items():
+        problem = _check_golden_call(strip_repeat_suffix(name, names), arguments, item)
+        if problem is not None:
             return problem
-        for parameter, values in arguments.items():
-            if not isinstance(values, list) or not values:
-                return f"{parameter} of {name} must be a list of accepted values"
+    return None
+
+
+def _check_golden_calls(ground_truth: Any, item: Item) -> str | None:
+    """Return the first error of a golden answer `[{"f": {"a": [1]}}]`; None if valid."""
+    is_call_list = (
+        isinstance(ground_truth, list)
+        and len(ground_truth) > 0
+        and all(isinstance(call, dict) and len(call) == 1 for call in ground_truth)
+    )
+    if not is_call_list:
+        return f"{GROUND_TRUTH} must be a list of {CALL_FORM}, one for each call"
+    for call in ground_truth:
+        ((name, arguments),) = call.items()
+        problem = _check_golden_call(name, arguments, item)
+        if problem is not None:
+            return problem
+    return None
+
+
+def _check_golden_call(name: str, arguments: Any, item: Item) -> str | None:
+    problem = writeback.check_golden_call(name, arguments, item.functions)
+    if problem is not None:
+        return problem
+    for parameter, values in arguments.items():
+        if not isinstance(values, list) or not values:
+            return f"{parameter} of {name} must be a list of accepted values"
     return None
 
 
@@ -304,21 +370,21 @@ def _check_golden_turns(ground_truth: Any, item: Item) -> str | None:
         return f"{GROUND_TRUTH} must be a list of call strings for each turn"
     if item.n_turns and len(ground_truth) != item.n_turns:
         return f"{GROUND_TRUTH} has {len(ground_truth)} turns, but {item.id} has {item.n_turns}"
-    return next(
-        (problem for turn in ground_truth if (problem := _check_golden_call_texts(turn, item))),
-        None,
-    )
+    for texts in ground_truth:
+        problem = _check_golden_call_texts(texts, item)
+        if problem is not None:
+            return problem
+    return None
 
 
 def _check_golden_call_texts(texts: list[str], item: Item) -> str | None:
     for text in texts:
         call = parse_call_text(text, item.functions)
-        problem = (
-            f"not a call: {text}"
-            if call is None
-            else writeback.check_golden_call(*call, item.functions)
-        )
-        if problem:
+        if call is None:
+            return f"not a call: {text}"
+        name, arguments = call
+        problem = writeback.check_golden_call(name, arguments, item.functions)
+        if problem is not None:
             return problem
     return None
 
@@ -329,38 +395,53 @@ def rewrite_golden(
     """Apply golden fixes to answer files or, in executable categories, to question files."""
     categories: FilesByCategory = plan.importer_data
     for category, files in categories.items():
-        wanted = {
-            filenames.to_dataset_id(item_id, category): ((category, item_id), fix)
-            for (fix_category, item_id), fix in fixes.items()
-            if fix_category == category
-        }
+        fixes_of_category = _select_fixes_of_category(fixes, category)
+        if not fixes_of_category:
+            continue
+        if not files.dataset_files:
+            what = f"golden answers of {category}, whose dataset was not found"
+            yield Unrepresentable(what, len(fixes_of_category))
         for dataset_files in files.dataset_files:
-            own = wanted
-            # its golden answers are in the files of several categories
+            own_fixes = fixes_of_category
             if category == "format_sensitivity":
-                name, version = dataset_files.questions.name, plan.run.generation
-                own = {
-                    dataset_id: fix
-                    for dataset_id, fix in wanted.items()
-                    if name
-                    == filenames.question_file_name(version, filenames.get_id_category(dataset_id))
-                }
-            for path, fixes_of_file in _assign_fixes_to_files(dataset_files, category, own).items():
-                yield from writeback.rewrite_golden_file(
-                    path, fixes_of_file, partial(_make_record_id, category)
-                )
-        if wanted and not files.dataset_files:
-            yield Unrepresentable(
-                f"golden answers of {category}, whose dataset was not found", len(wanted)
-            )
+                own_fixes = _select_fixes_of_file(fixes_of_category, dataset_files, plan.run)
+            yield from _rewrite_dataset_files(dataset_files, category, own_fixes)
+
+
+def _select_fixes_of_category(fixes: GoldenFixes, category: str) -> FixesByRecord:
+    """Return the fixes of one category by the ids of their dataset records."""
+    selected: dict[str, tuple[tuple[str, str], JsonObject]] = {}
+    for (fix_category, item_id), fix in fixes.items():
+        if fix_category == category:
+            selected[filenames.to_dataset_id(item_id, category)] = ((category, item_id), fix)
+    return selected
+
+
+def _select_fixes_of_file(fixes: FixesByRecord, files: DatasetFiles, run: Run) -> FixesByRecord:
+    """Return the fixes whose items are in a question file, for items of several categories."""
+    selected: dict[str, tuple[tuple[str, str], JsonObject]] = {}
+    for dataset_id, fix in fixes.items():
+        category = filenames.get_id_category(dataset_id)
+        if files.questions.name == filenames.question_file_name(run.generation, category):
+            selected[dataset_id] = fix
+    return selected
+
+
+def _rewrite_dataset_files(
+    files: DatasetFiles, category: str, fixes: FixesByRecord
+) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
+    for path, fixes_of_file in _assign_fixes_to_files(files, category, fixes).items():
+        yield from writeback.rewrite_golden_file(
+            path, fixes_of_file, name_record=partial(_make_record_id, category)
+        )
 
 
 def _list_all_files(dataset_files: Sequence[DatasetFiles]) -> list[DatasetFiles]:
     """Return dataset files and those that the user added with --data, in order of use."""
-    found = []
+    all_files: list[DatasetFiles] = []
     for files in dataset_files:
-        found += [files, *files.others]
-    return found
+        all_files += [files, *files.others]
+    return all_files
 
 
 def _assign_fixes_to_files(
@@ -371,53 +452,66 @@ def _assign_fixes_to_files(
     The first file that has the question of a fix gets it.
     """
     first, *others = _list_all_files([files])
-    left = dict(fixes)
-    found: dict[Path, FixesByRecord] = {}
-    known_ids = set(_read_question_records(first.questions, category)) if others else set()
+    remaining = dict(fixes)
+    fixes_by_file: dict[Path, FixesByRecord] = {}
+    known_ids: set[str] = set()
+    if others:
+        known_ids |= _read_question_records(first.questions, category).keys()
     for other in others:
         new_ids = _read_question_records(other.questions, category).keys() - known_ids
-        own = {record_id: left.pop(record_id) for record_id in new_ids & left.keys()}
-        if own:
-            found[other.answers or other.questions] = own
+        own_fixes = {
+            record_id: remaining.pop(record_id) for record_id in new_ids & remaining.keys()
+        }
+        if own_fixes:
+            fixes_by_file[other.answers or other.questions] = own_fixes
         known_ids |= new_ids
-    if left:
-        found[first.answers or first.questions] = left
-    return found
+    if remaining:
+        fixes_by_file[first.answers or first.questions] = remaining
+    return fixes_by_file
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:
     """Return the golden answer of an item in the form of a golden fix; None if the item does not
     contain all of it.
     """
+    ground_truth = _make_ground_truth(run, item)
+    return {GROUND_TRUTH: ground_truth} if ground_truth else None
+
+
+def _make_ground_truth(run: Run, item: Item) -> Any:
+    """Return the golden answer in the form of the BFCL version; empty if it is incomplete."""
     if item.category.startswith(("memory", "web_search")):
-        return {GROUND_TRUTH: item.extra.accepted_answers} if item.extra.accepted_answers else None
+        return item.extra.accepted_answers
     if item.category.startswith("multi_turn"):
-        turns = [
-            [call.raw or "" for call in item.golden if call.turn == turn]
-            for turn in range(item.n_turns)
-        ]
-        return {GROUND_TRUTH: turns} if any(turns) else None
-    if not item.golden or not writeback.has_only_decoded_calls(item.golden):
+        return _list_call_texts_by_turn(item)
+    if not writeback.has_only_decoded_calls(item.golden):
         return None
     if item.category.startswith("exec"):
-        return {GROUND_TRUTH: [call.raw or "" for call in item.golden]}
-    arguments = [
-        {
-            name: writeback.list_accepted_values(accepted)
-            for name, accepted in (call.arguments or {}).items()
-        }
-        for call in item.golden
-    ]
+        return [call.raw or "" for call in item.golden]
+
+    arguments = [_list_accepted_values(call) for call in item.golden]
     if run.generation == "V1":
-        return {GROUND_TRUTH: writeback.key_by_function_name(item.golden, arguments)}
-    return {
-        GROUND_TRUTH: [
-            {call.name: values} for call, values in zip(item.golden, arguments, strict=True)
-        ]
-    }
+        return writeback.key_by_function_name(item.golden, arguments)
+    return [{call.name: values} for call, values in zip(item.golden, arguments, strict=True)]
 
 
-def recompute_verdict(run: Run, item: Item, fix: JsonObject, record: Any) -> bool | None:
+def _list_call_texts_by_turn(item: Item) -> list[list[str]]:
+    """Return the golden calls of each turn as texts. Empty if there is no golden call."""
+    if not item.golden:
+        return []
+    turns: list[list[str]] = [[] for _ in range(item.n_turns)]
+    for call in item.golden:
+        if call.turn < item.n_turns:
+            turns[call.turn].append(call.raw or "")
+    return turns if any(turns) else []
+
+
+def _list_accepted_values(call: Call) -> JsonObject:
+    arguments = call.arguments or {}
+    return {name: writeback.list_accepted_values(accepted) for name, accepted in arguments.items()}
+
+
+def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:
     """Recompute the verdict with another golden answer.
 
     None if the category has no recomputed verdicts.
@@ -425,14 +519,14 @@ def recompute_verdict(run: Run, item: Item, fix: JsonObject, record: Any) -> boo
     if not isinstance(record, dict):
         return None
     category, config = filenames.resolve_category_and_config(item.id, item.category)
-    golden = DatasetItem(
-        item.id, category, functions=item.functions, ground_truth=fix.get(GROUND_TRUTH)
+    dataset_item = DatasetItem(
+        item.id, category, functions=item.functions, ground_truth=golden_fix.get(GROUND_TRUTH)
     )
     version = filenames.get_rules_version(run.generation)
     settings = EvaluationSettings(
         version, category=category, decoder=_find_run_decoder(run, version), config=config
     )
-    return evaluate_result(record.get("result"), golden, settings).valid
+    return evaluate_result(record.get("result"), dataset_item, settings).valid
 
 
 def _find_run_decoder(run: Run, version: str) -> Decoder:
